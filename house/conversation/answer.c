@@ -2,6 +2,7 @@
 #include "house/conversation/answer.h"
 
 #include "base/check.h"
+#include "house/conversation/peer.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"
@@ -14,6 +15,10 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
+    if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) { /* it has not left its house */
+        manager->io_hooks.fail_request(manager, asker.house, ask, error);
+        return;
+    }
     domi_envelope_release(ask);
     ask->error = error;
     ask->type = NULL;
@@ -85,6 +90,11 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
 {
     domus_address asker = {ask->sender, ask->sender_lease};
     domi_envelope *reply = ask;
+
+    if (DOMI_UNLIKELY(asker.house == house) && domi_ask_is_of_peer(ask, house)) {
+        manager->io_hooks.answer_request(manager, house, ask, type, payload);
+        return;
+    }
 
     if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(manager, ask) ||
                       ask->type->release != NULL)) {

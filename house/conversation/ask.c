@@ -232,6 +232,15 @@ int domus_fail(domus_stack *stack, int error)
     return 0;
 }
 
+/* A message is about to leave the actor: one that came from the peer of its channel has to be ready
+ * for that. Returns 0; -ENOMEM. */
+static int let_leave(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    if (DOMI_LIKELY(message->sender != house))
+        return 0;
+    return manager->io_hooks.release_message(manager, house, message);
+}
+
 int domus_forward(domus_stack *stack, domus_address to)
 {
     domi_envelope *shown = stack->received != NULL ? stack->received : stack->message;
@@ -243,9 +252,12 @@ int domus_forward(domus_stack *stack, domus_address to)
         return none_at_hand(stack);
     if (domi_envelope_is_taken(message))
         return -EALREADY;
+    int error = let_leave(stack->manager, domi_stack_house(stack), message);
+    if (error != 0)
+        return error;
     const domi_envelope head = *message;
-    int error = domi_mailbox_put_passed(stack->manager, to, &message->node,
-                                        is_ask ? DOMI_ASK : DOMI_NOTICE);
+    error = domi_mailbox_put_passed(stack->manager, to, &message->node,
+                                    is_ask ? DOMI_ASK : DOMI_NOTICE);
     if (error != 0) {
         message->node = head.node;
         return error;
@@ -330,8 +342,11 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
         return -ENOENT;
     if (domi_envelope_is_taken(held->ask))
         return -EALREADY;
+    int error = let_leave(stack->manager, domi_stack_house(stack), held->ask);
+    if (error != 0)
+        return error;
     domi_node node = held->ask->node;
-    int error = domi_mailbox_put_passed(stack->manager, to, &held->ask->node, DOMI_ASK);
+    error = domi_mailbox_put_passed(stack->manager, to, &held->ask->node, DOMI_ASK);
     if (error != 0)
         held->ask->node = node;
     else

@@ -39,6 +39,12 @@ int domus_message_take(domus_stack *stack, domus_message **ret_message)
         return -EINVAL;
     if (domi_envelope_is_taken(message))
         return -EALREADY;
+    domi_house *house = domi_stack_house(stack);
+    if (message->sender == house) {
+        int error = stack->manager->io_hooks.release_message(stack->manager, house, message);
+        if (error != 0)
+            return error;
+    }
     stack->received = NULL;
     if (stack->message == message) { /* a receive that returns to its caller (detached.h) leaves
                                         `message` as it was */

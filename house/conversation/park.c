@@ -7,6 +7,7 @@
 #include "house/conversation/answer.h"
 #include "house/conversation/circle.h"
 #include "house/conversation/dead.h"
+#include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
 #include "house/message/doors.h"
 #include "house/message/owned.h"
@@ -203,6 +204,12 @@ void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
 {
     kept->ask = NULL;
     end_pooled(manager, domi_stack_house(kept), kept);
+}
+
+void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder)
+{
+    if (holder != NULL)
+        end_pooled(manager, domi_stack_house(holder), holder);
 }
 
 void domi_stack_drop_all(domi_manager *manager, domi_house *house)

@@ -25,6 +25,7 @@ typedef enum domi_promise_kind {
     DOMI_PROMISE_RECEIVE,
     DOMI_PROMISE_BLOCKING,
     DOMI_PROMISE_FLUSH,
+    DOMI_PROMISE_PEER, /* the answer to a request of a channel's peer (peer.h) */
 } domi_promise_kind;
 
 /* promise.c draws these states and the moves between them. */

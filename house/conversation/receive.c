@@ -2,6 +2,7 @@
  * seen it. So a message that no receive takes is looked at once, and not again with every message
  * that comes after it. */
 #include "house/conversation/receive.h"
+#include "house/conversation/peer.h"
 
 #include "base/check.h"
 #include "house/conversation/answer.h"
@@ -263,6 +264,9 @@ int domus_stash(domus_stack *stack)
         return -EINVAL;
     if (domi_envelope_is_taken(message))
         return -EALREADY;
+    if (message->sender == house && (!is_ask || domi_ask_is_of_peer(message, house)) &&
+        domi_house_is_channel(house))
+        return -EOPNOTSUPP; /* it is no mail, and would come back as mail */
     domi_family *family = domi_family_of(house);
     if (family == NULL)
         return -ENOMEM;

@@ -19,7 +19,7 @@ static inline void init_framed(domus_stack *stack, domi_manager *manager, domi_h
     stack->frame_size = frame_size;
     stack->wait = DOMI_WAIT_NONE;
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
-    stack->parked = stack->queued = stack->cancelled = stack->ended = false;
+    stack->parked = stack->queued = stack->cancelled = stack->ended = stack->outlives = false;
     stack->pending = stack->away = 0;
     stack->waiting = stack->answers = stack->answers_last = stack->awaited = NULL;
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);

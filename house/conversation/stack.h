@@ -20,6 +20,7 @@ typedef enum domi_wait {
     DOMI_WAIT_ALL,
     DOMI_WAIT_FIRST,
     DOMI_WAIT_KEPT, /* the stack waits for nothing, and only holds an ask that is answered later */
+    DOMI_WAIT_PEER, /* no conversation: it holds the promises of a channel's requests (peer.h) */
 } domi_wait;
 
 struct domus_stack {
@@ -47,6 +48,7 @@ struct domus_stack {
     bool cancelled;       /* it was cancelled, and may not wait any more */
     /* the conversation is over; the stack is freed when no mailbox holds a node of it */
     bool ended;
+    bool outlives; /* it goes on when the connection of its channel is gone */
     /* grows when the conversation ends, so that old references are known */
     _Atomic uint32_t serial;
     uint32_t pending;      /* number of promises in `waiting` */

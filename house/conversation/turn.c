@@ -120,6 +120,16 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
 {
     domus_stack *stack = domi_promise_stack(promise);
 
+    if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_PEER)) {
+        uint64_t number = promise->answer.tag;
+        int error = promise->answer.error;
+
+        domi_promise_finish(manager, promise, NULL);
+        domi_promise_release(manager, promise);
+        manager->io_hooks.answer_peer(manager, domi_stack_house(stack), (uint32_t)number, error,
+                                      message);
+        return;
+    }
     domi_promise_finish(manager, promise, message);
     answers_append(stack, promise);
     if (!stack->queued && domi_stack_is_satisfied(stack))

@@ -117,6 +117,9 @@ static void drop_unhandled(house_run *run, domi_envelope *message, uint32_t kind
 
     if (take_own_message(run, message))
         domi_pool_free(run->manager, &message->node);
+    else if (run->house->behaviour->pipeline != NULL &&
+             run->manager->io_hooks.send_mail(run->manager, run->house, message))
+        return;
     else if (rest == NULL)
         domi_mailbox_drop(run->manager, run->house, &message->node, -EOPNOTSUPP);
     else if (rest->frame_size != 0)

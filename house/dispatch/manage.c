@@ -53,6 +53,39 @@ static void never_watch_descriptor(domi_manager *manager, domi_node *node)
     DOMI_NEVER("a watch on a descriptor, without io");
 }
 
+static void never_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                                 const domus_type *type, const void *payload)
+{
+    (void)manager, (void)house, (void)ask, (void)type, (void)payload;
+    DOMI_NEVER("a request of a peer, without io");
+}
+
+static void never_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                               int error)
+{
+    (void)manager, (void)house, (void)ask, (void)error;
+    DOMI_NEVER("a request of a peer, without io");
+}
+
+static void never_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
+                              domi_envelope *answer)
+{
+    (void)manager, (void)house, (void)number, (void)error, (void)answer;
+    DOMI_NEVER("a request of a peer, without io");
+}
+
+static int release_no_message(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    (void)manager, (void)house, (void)message;
+    return 0;
+}
+
+static bool send_no_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    (void)manager, (void)house, (void)message;
+    return false;
+}
+
 static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
@@ -63,6 +96,11 @@ const domi_io_hooks domi_hooks_without_io = {
     .run_channels = never_run_channels,
     .conversation_ended = never_end_conversation,
     .flush_left = never_leave_flush,
+    .answer_request = never_answer_request,
+    .fail_request = never_fail_request,
+    .answer_peer = never_answer_peer,
+    .release_message = release_no_message,
+    .send_mail = send_no_mail,
     .channel_failed = fail_no_channel,
     .take_event = take_no_event,
     .descriptor_handled = never_watch_descriptor,

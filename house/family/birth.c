@@ -11,6 +11,8 @@
 #include "house/family/slots.h"
 #include "house/message/doors.h"
 
+#include <domus/pipeline.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -70,6 +72,23 @@ static bool has_sound_calls(const domus_behaviour *behaviour)
            behaviour->on_close.frame_size <= DOMUS_FRAME_MAX;
 }
 
+/* True if the behaviour has no pipeline, or rows for it and no on_read. The stages are io's to
+ * check. */
+static bool has_sound_pipeline(const domus_behaviour *behaviour)
+{
+    const domus_on_peer *on = behaviour->on_peer;
+
+    if (behaviour->pipeline == NULL)
+        return on == NULL;
+    if (behaviour->kind != DOMUS_CHANNELS || behaviour->on_read.handle != NULL)
+        return false;
+    for (; on != NULL && on->type != NULL; on++) {
+        if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
+            return false;
+    }
+    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
+}
+
 /* True if the behaviour is valid; its `channel` is not looked at. */
 static bool is_whole_alone(const domus_behaviour *behaviour)
 {
@@ -82,7 +101,7 @@ static bool is_whole_alone(const domus_behaviour *behaviour)
         if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
             return false;
     }
-    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
+    return (on == NULL || on->frame_size <= DOMUS_FRAME_MAX) && has_sound_pipeline(behaviour);
 }
 
 /* True if the behaviour and that of its channels are valid. */

@@ -38,6 +38,29 @@ typedef struct domi_io_hooks {
     /* A promise that waits for bytes to leave a channel (DOMI_PROMISE_FLUSH) ends. */
     void (*flush_left)(domi_manager *manager, struct domi_promise *promise);
 
+    /* The actor of a channel answers `ask`, a request of its peer that has not left the house, or
+     * that has a promise (peer.h): send the answer to the peer. Takes the envelope, and what the
+     * payload of the answer owns. */
+    void (*answer_request)(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                           const domus_type *type, const void *payload);
+
+    /* A request that has not left the house of its channel fails. Takes the envelope. */
+    void (*fail_request)(domi_manager *manager, domi_house *house, domi_envelope *ask, int error);
+
+    /* An answer to the request `number` has come from elsewhere: a reply, or with `error` an
+     * exception, or NULL if it has expired. Takes the envelope. */
+    void (*answer_peer)(domi_manager *manager, domi_house *house, uint32_t number, int error,
+                        domi_envelope *answer);
+
+    /* A message whose sender is the actor that handles it is about to leave that actor. If it came
+     * from the peer of its channel, copy out what it shows, and let a request have a promise.
+     * Returns 0; -ENOMEM. */
+    int (*release_message)(domi_manager *manager, domi_house *house, domi_envelope *message);
+
+    /* Mail for which the behaviour of a channels actor has no row: if it is for the peer, take it
+     * and return true. */
+    bool (*send_mail)(domi_manager *manager, domi_house *house, domi_envelope *message);
+
     /* A channels actor has failed. Returns true if it is that of a channel: then the channel is
      * reset, and its parent is not asked. */
     bool (*channel_failed)(domi_manager *manager, domi_house *house, int error);

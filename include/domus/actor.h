@@ -174,7 +174,7 @@ typedef struct domus_behaviour {
      * (domus/pipeline.h), and the rows for the messages that the peer sends. The last row is as
      * that of `on`. NULL: the channel handles bytes. */
     const struct domus_pipeline *pipeline;
-    const domus_on *on_peer;
+    const struct domus_on_peer *on_peer;
 } domus_behaviour;
 
 /* The address of the actor that is running. */

@@ -23,11 +23,14 @@
 #include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>
+#include <domus/pipeline.h>
 #include <domus/process.h>
 #include <domus/profile.h>
 #include <domus/receive.h>
 #include <domus/router.h>
+#include <domus/slice.h>
 #include <domus/spawn.h>
+#include <domus/stage.h>
 #include <domus/stall.h>
 #include <domus/supervise.h>
 #include <domus/system.h>

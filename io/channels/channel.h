@@ -55,6 +55,7 @@ struct domus_channel {
     void *data;                      /* the pointer that the user's functions are called with */
     domi_peer *peer;           /* the address on which the connection is counted; NULL: none */
     domi_datagrams *datagrams; /* of a channel of datagrams (io/datagrams/); NULL: a stream */
+    struct domi_pipe *pipe;    /* its pipeline (io/pipelines/); NULL: it handles bytes */
     domi_proxy_header *proxy;  /* the header of a proxy that is awaited; NULL: none is (proxy.h) */
     domus_endpoint *client;    /* the client that a proxy has named; NULL: none */
     int fd;                    /* the connected socket; -1: it is closed */
@@ -94,6 +95,7 @@ struct domus_channel {
     domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */
     domi_buffer_list outbound; /* written pieces that are not wholly sent */
     uint64_t queued_bytes;     /* bytes in outbound that are not sent */
+    uint64_t answer_bytes;     /* bytes of answers that wait for their turn (io/pipelines/) */
     uint64_t unsent_bytes;     /* bytes that were dropped unsent; on_close may ask for them */
     uint64_t cost;             /* memory of outbound in bytes (domi_buffer_cost) */
     uint64_t copied;           /* memory of heap buffers in inbound in bytes */

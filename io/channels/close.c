@@ -101,3 +101,12 @@ void domi_channel_fail(domus_channel *channel, int error)
         channel->abort = true;
     domi_channel_end(channel, error, true);
 }
+
+void domi_channel_refuse(domus_channel *channel, int error)
+{
+    /* The actor has not failed: otherwise any peer that can send bytes could have its parent
+     * restarted and could fill the log. */
+    if (channel->state < DOMI_CHANNEL_CLOSING)
+        domi_counter_add(&channel->io->counters.channels_refused, 1);
+    domi_channel_end(channel, error, true);
+}

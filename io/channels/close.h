@@ -28,4 +28,8 @@ void domi_channel_count_drained(const domus_channel *channel);
  * without a peer reads none of them. */
 void domi_channel_fail(domus_channel *channel, int error);
 
+/* Reset the channel because of an error of its actor. Only the first one of a channel is counted.
+ */
+void domi_channel_refuse(domus_channel *channel, int error);
+
 #endif

@@ -63,9 +63,10 @@ static void note_high(domus_channel *channel)
     const domi_channel_settings *settings = channel->settings;
 
     if (DOMI_UNLIKELY(channel->high)) {
-        if (channel->queued_bytes <= settings->send_low_bytes)
+        if (channel->queued_bytes + channel->answer_bytes <= settings->send_low_bytes)
             domi_channel_set_high(channel, false);
-    } else if (DOMI_UNLIKELY(channel->queued_bytes > settings->send_high_bytes)) {
+    } else if (DOMI_UNLIKELY(channel->queued_bytes + channel->answer_bytes >
+                             settings->send_high_bytes)) {
         domi_channel_set_high(channel, true);
     }
 }
@@ -100,7 +101,8 @@ void domi_channel_decide_receive(domus_channel *channel)
     domi_channel_note_crowded(channel);
     channel->blocked = channel->high || channel->crowded || channel->halted || channel->busy;
     if (was_blocked && !channel->blocked &&
-        (channel->inbound.head != NULL || (channel->ended && !channel->end_told)))
+        (channel->inbound.head != NULL || channel->pipe != NULL ||
+         (channel->ended && !channel->end_told)))
         domi_channel_make_ready(channel);
     /* Pieces that are held go on to the actor unless the channel is blocked, because otherwise
      * their buffers would never come back. */

@@ -160,6 +160,50 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
     return 0;
 }
 
+/* As check_may_queue(), for pipelines: they are shown no request while more than sendHigh bytes
+ * wait, so one message has room, whatever its size. */
+static int check_may_answer(const domus_channel *channel, uint64_t size)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
+        return -EPIPE;
+    if (channel->queued_bytes > channel->settings->send_high_bytes &&
+        channel->queued_bytes + size > channel->settings->send_max_bytes)
+        return -ENOBUFS;
+    return domi_channel_is_refused(channel, size) ? -ENOBUFS : 0;
+}
+
+int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes, uint64_t size)
+{
+    int error = check_may_answer(channel, size);
+
+    for (domus_buffer *buffer = domi_buffer_list_take(bytes); buffer != NULL;
+         buffer = domi_buffer_list_take(bytes)) {
+        if (error == 0)
+            put_outbound(channel, buffer);
+        else
+            domi_buffer_give_back(buffer);
+    }
+    if (error == 0)
+        note_written(channel);
+    return error;
+}
+
+int domi_channel_write_copy(domus_channel *channel, const void *data, size_t size)
+{
+    int error = check_may_answer(channel, size);
+
+    if (error != 0 || size == 0)
+        return error;
+    if (channel->tail_room == 0 || size >= SMALL_BYTES || !join(channel, data, (uint32_t)size)) {
+        domus_buffer *bytes = copy_of(channel, data, size);
+        if (bytes == NULL)
+            return -ENOMEM;
+        put_outbound(channel, bytes);
+    }
+    note_written(channel);
+    return 0;
+}
+
 /* Let `pieces` point to the queued buffers. Returns how many pieces there are. */
 static uint32_t gather_pieces(const domus_channel *channel, struct iovec pieces[DOMI_PIECES_MAX])
 {

@@ -13,6 +13,14 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
 /* Queue a copy of `size` bytes to be sent, as domus_channel_append() says, for whoever calls. */
 int domi_channel_append(domus_channel *channel, const void *data, size_t size);
 
+/* Queue an answer of a pipeline, from the begin of the list to its end, or a message for the peer.
+ * While no more than sendHigh bytes wait any answer has room, however large it is. Takes the
+ * buffers. Returns as domus_channel_write(), and nothing is queued then. */
+int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes, uint64_t size);
+
+/* The same with a copy of `size` bytes. */
+int domi_channel_write_copy(domus_channel *channel, const void *data, size_t size);
+
 /* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
 void domi_channel_send(domus_channel *channel);
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/conversation/peer.h"
 #include "house/family/life.h"
 #include "house/message/stop.h"
 #include "io/channels/close.h"
@@ -181,7 +182,9 @@ static void end_actor(domi_house *house, int error)
     house->channels.owned = NULL;
     if (house->reason == 0) /* otherwise a link has stopped the actor, and has named the reason */
         house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
-    if (!house->behaviour->conversations_go_on)
+    if (house->behaviour->conversations_go_on)
+        return;
+    if (house->behaviour->pipeline == NULL || !domi_stack_cancel_of_peer(house->home, house))
         domi_house_stop_after_run(house);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
+#include "io/pipelines/pipe.h"
 
 /* These types belong to no message. They name the callback that a thread is in, for stall reports,
  * and the callback that began a conversation. */
@@ -26,15 +27,6 @@ static void count_conversation(domus_channel *channel, domus_stack *pooled)
 {
     channel->conversations++;
     pooled->away |= DOMI_STACK_COUNTED;
-}
-
-void domi_channel_refuse(domus_channel *channel, int error)
-{
-    /* The actor has not failed: otherwise any peer that can send bytes could have its parent
-     * restarted and could fill the log. */
-    if (channel->state < DOMI_CHANNEL_CLOSING)
-        domi_counter_add(&channel->io->counters.channels_refused, 1);
-    domi_channel_end(channel, error, true);
 }
 
 /* Call a function on a stack that has its frame, and end the turn. Returns what it returned. */
@@ -156,6 +148,9 @@ DOMI_NO_CANARY void domi_channel_call_close(domi_manager *manager, domi_house *h
         const domus_channel_event event = {.channel = channel, .error = channel->error};
         /* the connection is gone, so nothing can be refused any more */
         (void)call_function(manager, house, call, &close_type, &event);
+    }
+    if (channel->pipe != NULL) {
+        domi_pipe_end(channel);
     }
     domi_channel_free(channel);
 }

@@ -6,10 +6,6 @@
 
 #include "io/channels/channel.h"
 
-/* Reset the channel because of an error of its actor. Only the first one of a channel is counted.
- */
-void domi_channel_refuse(domus_channel *channel, int error);
-
 /* Call on_open, and begin to receive. */
 void domi_channel_call_open(domi_manager *manager, domi_house *house, domus_channel *channel);
 

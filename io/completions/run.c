@@ -14,6 +14,7 @@
 #include "io/channels/table.h"
 #include "io/completions/calls.h"
 #include "io/connectors/connect.h"
+#include "io/pipelines/pipe.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
@@ -70,7 +71,19 @@ static bool may_be_shown(domus_channel *channel)
 static bool is_end_due(const domus_channel *channel)
 {
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
-           channel->inbound.head == NULL && !channel->halted;
+           channel->inbound.head == NULL && !channel->halted &&
+           (channel->pipe == NULL || domi_pipe_has_ended(channel));
+}
+
+/* Open a channel, with its pipeline if it has one. */
+static void open_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+{
+    int error = house->behaviour->pipeline != NULL ? domi_pipe_open(channel) : 0;
+
+    if (error != 0)
+        domi_channel_refuse(channel, error);
+    else
+        domi_channel_call_open(manager, house, channel);
 }
 
 /* Handle one channel, within `budget` places of the run. Returns how many places it used. */
@@ -82,10 +95,13 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
     if (channel->proxy != NULL && channel->state == DOMI_CHANNEL_OPEN)
         return used; /* the actor hears of it when the header is done */
     if (!channel->opened && channel->state == DOMI_CHANNEL_OPEN) {
-        domi_channel_call_open(manager, house, channel);
+        open_channel(manager, house, channel);
         used++;
     }
-    while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && may_be_shown(channel)) {
+    if (channel->pipe != NULL && used < budget)
+        used += domi_pipe_run(manager, house, channel, budget - used);
+    while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && channel->pipe == NULL &&
+           may_be_shown(channel)) {
         domi_channel_call_read(manager, house, channel);
         used++;
     }
@@ -102,7 +118,8 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
     }
     bool more =
         channel->state == DOMI_CHANNEL_CLOSED || is_end_due(channel) ||
-        (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && channel->inbound.head != NULL);
+        (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
+         (channel->pipe != NULL ? domi_pipe_has_work(channel) : channel->inbound.head != NULL));
     if (more)
         domi_channel_make_ready(channel);
     return used;

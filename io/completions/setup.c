@@ -10,6 +10,7 @@
 #include "io/completions/run.h"
 #include "io/connectors/connect.h"
 #include "io/datagrams/datagrams.h"
+#include "io/pipelines/pipe.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
@@ -20,6 +21,11 @@ const domi_io_hooks domi_hooks_of_io = {
     .run_channels = domi_channels_run,
     .conversation_ended = domi_channel_conversation_ended,
     .flush_left = domi_flush_leave,
+    .answer_request = domi_pipe_answer_request,
+    .fail_request = domi_pipe_fail_request,
+    .answer_peer = domi_pipe_answer_peer,
+    .release_message = domi_pipe_release_message,
+    .send_mail = domi_pipe_send_mail,
     .channel_failed = domi_channel_fail_actor,
     .take_event = domi_channels_handle_event,
     .descriptor_handled = domi_descriptor_end_event,
@@ -117,6 +123,8 @@ void domi_io_fini(domi_io *io)
     domi_socket_close_used(io, io->wake_fd);
     io->backend->close(io->ring);
     domi_memory_unmap(io->memory, io->memory_bytes);
+    domi_out_clear(&io->out, true);
+    domi_out_clear(&io->aside, true);
     domi_memory_free(io->buffers);
     domi_memory_free(io->slots);
     domi_slab_fini(&io->channel_slab);

@@ -22,6 +22,21 @@ domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
     return buffer;
 }
 
+domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
+{
+    domus_buffer *buffer = domi_memory_new(sizeof *buffer);
+
+    if (buffer == NULL)
+        return NULL;
+    buffer->io = io;
+    buffer->data = (char *)(uintptr_t)domus_slice_data(slice);
+    buffer->page = slice.page;
+    buffer->size = slice.size;
+    buffer->index = DOMI_BUFFER_SLICE;
+    buffer->holder_slot = UINT32_MAX;
+    return buffer;
+}
+
 /* Returns the begin of the memory of a provided buffer. */
 static inline char *memory_of(const domi_io *io, const domus_buffer *buffer)
 {
@@ -48,10 +63,13 @@ void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
 
 void domi_buffer_give_back(domus_buffer *buffer)
 {
-    if (buffer->index == DOMI_BUFFER_HEAP)
-        domi_memory_free(buffer);
-    else
+    if (buffer->index < DOMI_BUFFER_SLICE) {
         domi_buffer_recycle(buffer->io, buffer);
+        return;
+    }
+    if (buffer->index == DOMI_BUFFER_SLICE)
+        domus_slice_free((domus_slice){buffer->page, 0, buffer->size});
+    domi_memory_free(buffer);
 }
 
 int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)

@@ -6,14 +6,20 @@
 #include "base/fifo.h"
 #include "io/resources/io.h"
 
-#define DOMI_BUFFER_HEAP UINT32_MAX     /* the `index` of a buffer that is no provided one */
-#define DOMI_BUFFER_MAX  (1024u * 1024) /* most bytes of one buffer */
+#include <domus/slice.h>
+
+#define DOMI_BUFFER_HEAP UINT32_MAX /* the `index` of a buffer that is no provided one */
+#define DOMI_BUFFER_SLICE                                                                          \
+    (UINT32_MAX - 1)                   /* the `index` of one whose bytes are those of a slice      \
+                                        */
+#define DOMI_BUFFER_MAX (1024u * 1024) /* most bytes of one buffer */
 
 struct domus_buffer {
     domus_buffer *next; /* links in the list that holds the buffer */
     domi_io *io;        /* the io that owns the buffer */
     char *data;         /* the first byte of the content; before it the head of a datagram */
     struct domi_datagram *datagram; /* of a queued datagram: where it is sent; else NULL */
+    const domus_page *page;         /* of a slice's buffer: owns the bytes; else not used */
     uint32_t size;                  /* bytes of content */
     uint32_t index;       /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
     uint32_t holder_slot; /* the slot of the channel that holds the buffer; UINT32_MAX: none */
@@ -24,6 +30,9 @@ DOMI_FIFO(domi_buffer_list, domus_buffer, next);
 
 /* Make a heap buffer of `size` bytes. Returns NULL when there is no memory. */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
+
+/* Make a buffer of a slice, which it owns then. Returns NULL when there is no memory. */
+domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice);
 
 /* Returns the bytes in front of the content: the size of the head of a received datagram; else 0.
  */

@@ -14,6 +14,7 @@
 #include "io/resources/peers.h"
 #include "io/resources/settings.h"
 #include "io/resources/shortage.h"
+#include "io/wire/wire.h"
 
 #include <domus/channel.h>
 
@@ -173,6 +174,8 @@ typedef struct domi_io {
     const domus_config *config;     /* of the system; constant while threads run */
     domi_channel_settings settings; /* of the channels for which nothing else is said */
     void *ring;                     /* the backend's own object */
+    domi_out out;                   /* bytes that a pipeline encodes, until they are queued */
+    domi_out aside;                 /* the same, before byte stages have wrapped them */
     struct domi_io *next;           /* that of the next thread; those of a system are a circle */
     int wake_fd;                    /* an eventfd; while the ring works it is polled, never read */
     bool wake_armed;                /* the poll on wake_fd is in flight */

@@ -1,0 +1,73 @@
+/* The promises of requests of a channel's peer, and what happens to its conversations when it is
+ * gone. */
+#include "house/conversation/peer.h"
+
+#include "house/message/sign.h"
+
+#include <errno.h>
+
+bool domi_ask_is_of_peer(const domi_envelope *ask, const domi_house *house)
+{
+    const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
+
+    if (ask->sender != house)
+        return false;
+    if (back->promise == NULL)
+        return true;
+    /* an ask of the house to itself, or a request that has expired, is for the mailbox */
+    return domi_promise_serial(back->promise) == back->serial &&
+           domi_promise_stack(back->promise)->wait == DOMI_WAIT_PEER;
+}
+
+void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
+                            uint32_t number)
+{
+    ask->node.kind = DOMI_ASK;
+    ask->node.lease = domi_house_address(house).lease;
+    domi_envelope_sign(ask, type, house);
+    *domi_envelope_return(ask) = (domi_return){.serial = number};
+}
+
+int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                             uint64_t deadline_ns, domus_stack **holder)
+{
+    domi_return *back = domi_envelope_return(ask);
+
+    if (back->promise != NULL)
+        return 0;
+    if (*holder == NULL) {
+        *holder = domi_stack_new(manager, house, 0);
+        if (*holder == NULL)
+            return -ENOMEM;
+        (*holder)->wait = DOMI_WAIT_PEER;
+    }
+    domi_promise *promise = domi_promise_new(manager, *holder, DOMI_PROMISE_PEER);
+    if (promise == NULL)
+        return -ENOMEM;
+    domi_promise_stop_counting(promise);
+    promise->answer.tag = back->serial;
+    promise->wait.asked = ask->type;
+    promise->target = (domus_address){NULL, 0};
+    *back = (domi_return){
+        .promise = promise,
+        .serial = domi_promise_serial(promise),
+        .deadline_ns = deadline_ns,
+    };
+    if (deadline_ns != 0)
+        domi_promise_arm(manager, promise, deadline_ns);
+    return 0;
+}
+
+bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house)
+{
+    domus_stack *next;
+    bool any = false;
+
+    for (domus_stack *stack = house->stacks; stack != NULL; stack = next) {
+        next = stack->next;
+        any = any || stack->outlives;
+        if (!stack->outlives && !stack->cancelled)
+            domi_stack_cancel(manager, stack, -ESTALE);
+    }
+    return any;
+}

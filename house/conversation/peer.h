@@ -1,0 +1,37 @@
+/* Requests of a channel's peer, for the conversations that answer them.
+ *
+ * A request is an ask whose asker is the house of the channel itself. While only that house has it,
+ * it needs no promise: its return names none, and `serial` is the number that io has given it. An
+ * answer in that house goes to io by a direct call. Before the request leaves the house (a
+ * forward), and if it has a deadline, it gets a promise, in a stack that is no conversation and
+ * belongs to the channel (DOMI_WAIT_PEER). Then the answer comes through the mailbox as any other,
+ * and io is called where a conversation would be resumed.
+ *
+ * The thread of the channel. */
+#ifndef DOMI_HOUSE_CONVERSATION_PEER_H
+#define DOMI_HOUSE_CONVERSATION_PEER_H
+
+#include "house/conversation/stack.h"
+
+/* True if `ask`, which `house` handles, holds or has kept, is a request of the peer of its
+ * channel. */
+bool domi_ask_is_of_peer(const domi_envelope *ask, const domi_house *house);
+
+/* Make `ask` a request of the peer of `house` with the number `number`. */
+void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
+                            uint32_t number);
+
+/* Give the request a promise, unless it has one: `*holder` is the stack that the channel has for
+ * these, made here if it is NULL. The promise carries the number of the request as its tag. Returns
+ * 0; -ENOMEM. */
+int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                             uint64_t deadline_ns, domus_stack **holder);
+
+/* Nobody waits for the answers of these requests any more. NULL is allowed. */
+void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder);
+
+/* The connection is gone: cancel the conversations of `house`, but for those that outlive it.
+ * Returns whether there are such. */
+bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house);
+
+#endif

@@ -1,0 +1,348 @@
+/* Brings answers to the peer, in the order of its requests. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/message/owned.h"
+#include "io/channels/close.h"
+#include "io/channels/ready.h"
+#include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
+#include "io/pipelines/pipe.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PLACES_LEAST 4u
+#define COPY_MAX     (256u * 1024) /* bytes of a piece of an answer that waits */
+
+/* --- places -------------------------------------------------------------------------------------
+ */
+
+static int grow_places(domi_pipe *pipe)
+{
+    uint32_t count = pipe->places_count == 0 ? PLACES_LEAST : 2 * pipe->places_count;
+    domi_request *places = domi_memory_new(count * sizeof *places);
+
+    if (places == NULL)
+        return -ENOMEM;
+    for (uint32_t number = pipe->first; number != pipe->next; number++)
+        places[number & (count - 1)] = *domi_pipe_request(pipe, number);
+    domi_memory_free(pipe->places);
+    pipe->places = places;
+    pipe->places_count = count;
+    return 0;
+}
+
+int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool alone,
+                    uint32_t *ret_number)
+{
+    domus_channel *channel = pipe->channel;
+
+    if (domi_pipe_requests(pipe) == pipe->places_count && grow_places(pipe) != 0)
+        return -ENOMEM;
+    *ret_number = pipe->next++;
+    *domi_pipe_request(pipe, *ret_number) = (domi_request){.id = id, .type = type, .alone = alone};
+    pipe->alone = alone;
+    channel->conversations++;
+    if (DOMI_UNLIKELY(channel->conversations >= channel->settings->requests_max))
+        domi_channel_note_requests(channel);
+    return 0;
+}
+
+/* --- bytes --------------------------------------------------------------------------------------
+ */
+
+/* Put a copy of `size` bytes into the list. Returns 0; -ENOMEM. */
+static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, size_t size)
+{
+    while (size != 0) {
+        size_t part = size < COPY_MAX ? size : COPY_MAX;
+        domus_buffer *buffer = domi_buffer_heap(io, part);
+        if (buffer == NULL)
+            return -ENOMEM;
+        memcpy(buffer->data, bytes, part);
+        domi_buffer_list_put(list, buffer);
+        bytes += part;
+        size -= part;
+    }
+    return 0;
+}
+
+static void drop_list(domi_buffer_list *list)
+{
+    for (domus_buffer *buffer = domi_buffer_list_take(list); buffer != NULL;
+         buffer = domi_buffer_list_take(list))
+        domi_buffer_give_back(buffer);
+}
+
+/* Turn the scratch into buffers: what it has in its block is copied, its slices are handed over.
+ * Returns 0, with their bytes; -ENOMEM. */
+static int store_out(domi_io *io, domi_out *out, domi_buffer_list *list, uint64_t *ret_size)
+{
+    uint64_t size = out->size;
+    uint32_t done = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; i <= out->pieces_count && error == 0; i++) {
+        uint32_t to = i < out->pieces_count ? out->pieces[i].at : out->size;
+        error = store_copy(io, list, out->bytes + done, to - done);
+        done = to;
+        if (error != 0 || i == out->pieces_count)
+            break;
+        domus_buffer *buffer = domi_buffer_of_slice(io, out->pieces[i].slice);
+        error = buffer == NULL ? -ENOMEM : 0;
+        if (error != 0)
+            break;
+        size += buffer->size;
+        domi_buffer_list_put(list, buffer);
+        out->pieces[i].slice = (domus_slice){NULL, 0, 0};
+    }
+    domi_out_clear(out, false);
+    if (error != 0)
+        drop_list(list);
+    *ret_size = size;
+    return error;
+}
+
+/* Queue the scratch for sending. */
+static int write_out(domus_channel *channel, domi_out *out)
+{
+    domi_buffer_list list = {NULL, NULL};
+    uint64_t size;
+    int error;
+
+    if (DOMI_LIKELY(out->pieces_count == 0 && out->size <= COPY_MAX)) {
+        error = domi_channel_write_copy(channel, out->bytes, out->size);
+        domi_out_clear(out, false);
+        return error;
+    }
+    error = store_out(channel->io, out, &list, &size);
+    return error != 0 ? error : domi_channel_write_all(channel, &list, size);
+}
+
+/* An answer cannot be queued. A channel that is being closed takes no bytes any more; on any other
+ * the order would have a hole. */
+static void refuse(domus_channel *channel, int error)
+{
+    if (channel->state == DOMI_CHANNEL_OPEN && !channel->finished)
+        domi_channel_refuse(channel, error);
+}
+
+int domi_pipe_flush_out(domi_pipe *pipe)
+{
+    int error = write_out(pipe->channel, pipe->wire->out);
+
+    if (error != 0)
+        refuse(pipe->channel, error);
+    return error;
+}
+
+/* --- order --------------------------------------------------------------------------------------
+ */
+
+static void set_answer_bytes(domus_channel *channel, uint64_t bytes)
+{
+    channel->answer_bytes = bytes;
+    domi_channel_decide_receive(channel);
+}
+
+/* The request at the front is over. */
+static void pop(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+    domi_request *request = domi_pipe_request(pipe, pipe->first);
+
+    if (request->alone)
+        pipe->alone = false;
+    pipe->first++;
+    channel->conversations--;
+    if (DOMI_UNLIKELY(channel->busy))
+        domi_channel_note_requests(channel);
+}
+
+/* Requests are over: go on with what waited for that. */
+static void note_popped(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return;
+    if (domi_pipe_requests(pipe) == 0 && pipe->failed) {
+        (void)domi_channel_close(channel);
+        return;
+    }
+    if (channel->conversations == 0 && channel->close_due)
+        (void)domi_channel_close(channel);
+    else if (channel->drain || !pipe->dry || pipe->held != NULL)
+        domi_channel_make_ready(channel);
+}
+
+/* Send the answers at the front that are there. */
+static void pop_answered(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+
+    while (domi_pipe_requests(pipe) != 0) {
+        domi_request *request = domi_pipe_request(pipe, pipe->first);
+        if (!request->answered)
+            break;
+        if (request->bytes.head != NULL) {
+            uint64_t size = request->size;
+            int error = domi_channel_write_all(channel, &request->bytes, size);
+            set_answer_bytes(channel, channel->answer_bytes - size);
+            if (error != 0)
+                refuse(channel, error);
+        }
+        pop(pipe);
+    }
+    note_popped(pipe);
+}
+
+/* The bytes in the scratch are the answer to a request: send them when it is its turn. */
+static void deliver(domi_pipe *pipe, uint32_t number)
+{
+    domus_channel *channel = pipe->channel;
+    domi_request *request = domi_pipe_request(pipe, number);
+    int error;
+
+    request->answered = true;
+    if (DOMI_LIKELY(number == pipe->first)) {
+        error = write_out(channel, pipe->wire->out);
+        if (DOMI_UNLIKELY(error != 0))
+            refuse(channel, error);
+        pop(pipe);
+        if (DOMI_LIKELY(domi_pipe_requests(pipe) == 0))
+            note_popped(pipe);
+        else
+            pop_answered(pipe);
+        return;
+    }
+    if (pipe->wire->pipeline->by_id) {
+        error = write_out(channel, pipe->wire->out);
+    } else {
+        error = store_out(channel->io, pipe->wire->out, &request->bytes, &request->size);
+        if (error == 0)
+            set_answer_bytes(channel, channel->answer_bytes + request->size);
+    }
+    if (error != 0)
+        refuse(channel, error);
+}
+
+/* --- answers ------------------------------------------------------------------------------------
+ */
+
+/* Returns the request; NULL if it is over. */
+static domi_request *find(domi_pipe *pipe, uint32_t number)
+{
+    if (number - pipe->first >= domi_pipe_requests(pipe))
+        return NULL;
+    domi_request *request = domi_pipe_request(pipe, number);
+    return request->answered ? NULL : request;
+}
+
+void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
+{
+    const domi_request *request = find(pipe, number);
+
+    if (request == NULL)
+        return;
+    int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
+    if (result < 0) {
+        domi_pipe_request(pipe, number)->answered = true;
+        domi_channel_refuse(pipe->channel, result);
+        return;
+    }
+    deliver(pipe, number);
+}
+
+static void answer(domi_pipe *pipe, uint32_t number, const domus_type *type, const void *payload)
+{
+    const domi_request *request = find(pipe, number);
+
+    if (request == NULL)
+        return;
+    int error = domi_wire_encode(pipe->wire, request->id, type, payload);
+    if (DOMI_UNLIKELY(error < 0))
+        domi_pipe_fail(pipe, number, error);
+    else
+        deliver(pipe, number);
+}
+
+static domi_pipe *pipe_of(const domi_house *house)
+{
+    const domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
+
+    return channel != NULL ? channel->pipe : NULL;
+}
+
+/* The request is answered, so its envelope is free: keep it for the next message. */
+static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+{
+    if (pipe != NULL && pipe->current == ask)
+        pipe->current = NULL;
+    domi_envelope_release(ask);
+    if (pipe != NULL && pipe->spare == NULL)
+        pipe->spare = ask;
+    else
+        domi_pool_free(manager, &ask->node);
+}
+
+/* The number of a request that this house has; takes back its promise, if it has one. */
+static uint32_t take_number(domi_manager *manager, domi_envelope *ask)
+{
+    const domi_return *back = domi_envelope_return(ask);
+    domi_promise *promise = back->promise;
+
+    if (promise == NULL)
+        return back->serial;
+    uint32_t number = (uint32_t)promise->answer.tag;
+    domi_promise_abandon(manager, promise);
+    return number;
+}
+
+void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                              const domus_type *type, const void *payload)
+{
+    domi_pipe *pipe = pipe_of(house);
+    uint32_t number = take_number(manager, ask);
+
+    if (DOMI_LIKELY(pipe != NULL))
+        answer(pipe, number, type, payload);
+    if (type->release != NULL)
+        type->release((void *)(uintptr_t)payload);
+    end_ask(manager, pipe, ask);
+}
+
+void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask, int error)
+{
+    domi_pipe *pipe = pipe_of(house);
+    uint32_t number = take_number(manager, ask);
+
+    if (pipe != NULL)
+        domi_pipe_fail(pipe, number, error);
+    end_ask(manager, pipe, ask);
+}
+
+void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
+                           domi_envelope *message)
+{
+    domi_pipe *pipe = pipe_of(house);
+
+    if (message != NULL && message->node.kind == DOMI_EXCEPTION)
+        error = message->error;
+    if (pipe != NULL && (message == NULL || message->node.kind == DOMI_EXCEPTION))
+        domi_pipe_fail(pipe, number, error);
+    else if (pipe != NULL)
+        answer(pipe, number, message->type, domi_envelope_payload(message));
+    if (message != NULL)
+        domi_answer_release(manager, message);
+}
+
+void domi_pipe_drop_requests(domi_pipe *pipe)
+{
+    for (; domi_pipe_requests(pipe) != 0; pipe->first++) {
+        drop_list(&domi_pipe_request(pipe, pipe->first)->bytes);
+        pipe->channel->conversations--;
+    }
+    pipe->channel->answer_bytes = 0;
+}

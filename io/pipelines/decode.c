@@ -1,0 +1,362 @@
+/* Takes messages out of the bytes of a channel, and handles them, within a run of its actor.
+ *
+ * One message is decoded at a time, where its bytes were received, and handled at once. What was
+ * not decoded stays bytes in the channel, which reads no more when it holds its share of them. When
+ * the message has not left this turn, its bytes are free again; otherwise they are copied out. */
+#include "io/pipelines/pipe.h"
+
+#include "base/check.h"
+#include "house/conversation/turn.h"
+#include "house/message/owned.h"
+#include "io/channels/close.h"
+#include "io/channels/ready.h"
+#include "io/channels/receive.h"
+
+#include <errno.h>
+
+/* --- one message --------------------------------------------------------------------------------
+ */
+
+static const domus_on_peer *row_of(const domus_behaviour *behaviour, const domus_type *type)
+{
+    const domus_on_peer *on = behaviour->on_peer;
+
+    if (on == NULL)
+        return NULL;
+    for (; on->type != NULL; on++) {
+        if (on->type == type)
+            return on;
+    }
+    return on->handle != NULL ? on : NULL;
+}
+
+/* Let the message at hand outlive its turn. Returns 0; -ENOMEM. */
+static int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)
+{
+    const domus_pipeline *pipeline = pipe->wire->pipeline;
+    uint64_t timeout_ns = pipeline->request_timeout_ns;
+
+    if (message->node.kind == DOMI_ASK && timeout_ns != 0) {
+        int error = domi_ask_promise_of_peer(manager, pipe->channel->house, message,
+                                             manager->now_ns + timeout_ns, &pipe->holder);
+        if (error != 0)
+            return error;
+    }
+    return domi_wire_own(pipe->wire);
+}
+
+int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
+    domi_pipe *pipe = channel != NULL ? channel->pipe : NULL;
+    int error = 0;
+
+    if (pipe == NULL)
+        return message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house) ? -ENOTCONN
+                                                                                     : 0;
+    if (message == pipe->current || pipe->undone) {
+        error = domi_wire_own(pipe->wire);
+        if (error != 0)
+            return error;
+    }
+    if (message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house)) {
+        uint64_t timeout_ns = pipe->wire->pipeline->request_timeout_ns;
+        error = domi_ask_promise_of_peer(manager, house, message,
+                                         timeout_ns != 0 ? manager->now_ns + timeout_ns : 0,
+                                         &pipe->holder);
+    }
+    if (error == 0 && message == pipe->current)
+        pipe->current = NULL;
+    return error;
+}
+
+/* End the turn that a message has begun on `stack`. */
+static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack, int result,
+                     uint32_t kind)
+{
+    domus_channel *channel = pipe->channel;
+    domi_house *house = channel->house;
+
+    if (kind == DOMI_NOTICE && stack->message != NULL)
+        domi_envelope_end(manager, pipe->current);
+    if (kind == DOMI_NOTICE)
+        pipe->current = NULL;
+    (void)domi_turn_end_begun(stack, result, kind);
+    if (DOMI_LIKELY(pipe->current == NULL))
+        return;
+    /* a request that waits: its bytes are copied out, or stay where they are until it has ended */
+    if (house->channels.owned == NULL)
+        return;
+    if (let_live(manager, pipe, pipe->current) == 0)
+        pipe->current = NULL;
+    else
+        pipe->undone = true;
+}
+
+/* Call the row of a message that is pipe->current. */
+static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer *on,
+                     domi_envelope *message, uint32_t kind, bool outlives)
+{
+    domi_house *house = pipe->channel->house;
+    const void *payload = domi_envelope_payload_of(message, kind);
+    domus_stack local;
+    domus_stack *stack = &local;
+
+    if (DOMI_UNLIKELY(on->frame_size != 0)) {
+        stack = domi_stack_new(manager, house, on->frame_size);
+        if (stack == NULL) {
+            pipe->current = NULL;
+            if (kind == DOMI_ASK)
+                domi_pipe_fail_request(manager, house, message, -ENOMEM);
+            else
+                domi_envelope_end(manager, message);
+            return;
+        }
+    } else {
+        domi_stack_prepare(stack, manager, house);
+    }
+    stack->message = message;
+    stack->ask = kind == DOMI_ASK ? message : NULL;
+    if (on->frame_size != 0)
+        stack->begun_by = message->type;
+    domi_turn_begin(stack, message->type);
+    int result = on->handle(stack, house->self, payload);
+    if (outlives && stack->pooled != NULL)
+        stack->pooled->outlives = true;
+    end_turn(manager, pipe, stack, result, kind);
+}
+
+static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)
+{
+    domi_house *house = pipe->channel->house;
+    const domus_on_peer *on = row_of(house->behaviour, message->type);
+
+    message->node.kind = DOMI_NOTICE;
+    message->node.lease = domi_house_address(house).lease;
+    message->sender = house;
+    message->sender_lease = message->node.lease;
+    if (on == NULL) {
+        domi_envelope_end(manager, message);
+        return;
+    }
+    pipe->current = message;
+    uint32_t marks = on->marks;
+    if (on->marks_of != NULL)
+        marks |= on->marks_of(domi_envelope_payload_of(message, DOMI_NOTICE));
+    call_row(manager, pipe, on, message, DOMI_NOTICE, (marks & DOMUS_OUTLIVES) != 0);
+}
+
+/* Let a request begin. */
+static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
+                          uint64_t id, uint32_t marks)
+{
+    domus_channel *channel = pipe->channel;
+    domi_house *house = channel->house;
+    const domus_on_peer *on = row_of(house->behaviour, message->type);
+    uint32_t number;
+
+    if (domi_pipe_begin(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) != 0) {
+        domi_envelope_end(manager, message);
+        domi_channel_refuse(channel, -ENOMEM); /* without a place its answer has no order */
+        return;
+    }
+    domi_ask_begin_of_peer(message, message->type, house, number);
+    if (on == NULL) {
+        domi_pipe_fail_request(manager, house, message, -EOPNOTSUPP);
+        return;
+    }
+    pipe->current = message;
+    call_row(manager, pipe, on, message, DOMI_ASK, (marks & DOMUS_OUTLIVES) != 0);
+}
+
+static uint32_t marks_of(const domi_pipe *pipe, domi_envelope *message)
+{
+    const domus_on_peer *on = row_of(pipe->channel->house->behaviour, message->type);
+
+    if (on == NULL)
+        return 0;
+    if (on->marks_of == NULL)
+        return on->marks;
+    return on->marks | on->marks_of(domi_envelope_payload_of(message, DOMI_ASK));
+}
+
+static void handle_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
+                           uint64_t id)
+{
+    uint32_t marks = marks_of(pipe, message);
+
+    if ((marks & DOMUS_ALONE) != 0 && domi_pipe_requests(pipe) != 0) {
+        pipe->held = message;
+        pipe->held_id = id;
+        pipe->held_marks = marks;
+        return;
+    }
+    begin_request(manager, pipe, message, id, marks);
+}
+
+/* Handle the message that the wire has made. */
+static void handle_made(domi_manager *manager, domi_pipe *pipe)
+{
+    const domi_made made = pipe->wire->made;
+    domi_envelope *message = pipe->made;
+
+    pipe->made = NULL;
+    switch (made.kind) {
+    case DOMUS_STAGE_REQUEST:
+        handle_request(manager, pipe, message, made.id);
+        break;
+    case DOMUS_STAGE_NOTICE:
+        handle_notice(manager, pipe, message);
+        break;
+    case DOMUS_STAGE_ANSWER:
+        domi_pipe_take_answer(manager, pipe, message, made.id, made.error);
+        break;
+    }
+}
+
+/* --- the run ------------------------------------------------------------------------------------
+ */
+
+/* The message at hand shows its bytes no more: give them back. Returns false if they are still
+ * shown, and cannot be copied out for want of memory. */
+static bool end_message(domi_pipe *pipe)
+{
+    if (pipe->undone && pipe->current != NULL) {
+        if (let_live(pipe->channel->io->manager, pipe, pipe->current) != 0)
+            return false;
+        pipe->current = NULL;
+    }
+    if (domi_wire_done(pipe->wire) != 0) {
+        pipe->undone = true;
+        return false;
+    }
+    pipe->undone = false;
+    if (pipe->used != NULL) {
+        domus_buffer_free(pipe->used);
+        pipe->used = NULL;
+    }
+    return true;
+}
+
+/* Bytes are wrong: the peer hears of it behind the answers before, and the channel closes. */
+static void fail_bytes(domi_pipe *pipe, int error)
+{
+    domus_channel *channel = pipe->channel;
+    uint32_t number;
+
+    pipe->failed = true;
+    if (pipe->made != NULL) { /* the stage has failed after it made a message */
+        domi_envelope_end(channel->io->manager, pipe->made);
+        pipe->made = NULL;
+    }
+    if (domi_pipe_begin(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
+        domi_channel_refuse(channel, -ENOMEM);
+        return;
+    }
+    domi_counter_add(&channel->io->counters.channels_refused, 1);
+    domi_pipe_fail(pipe, number, error);
+}
+
+/* Decode on. Returns 1 if a message was made; 0 if there is none yet; or an error. */
+static int decode(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+    int result;
+
+    do {
+        domus_buffer *buffer = channel->inbound.head;
+        const char *bytes = buffer != NULL ? buffer->data : NULL;
+        size_t size = buffer != NULL ? buffer->size : 0;
+
+        if (buffer == NULL && channel->ended)
+            domi_wire_finish(pipe->wire);
+        result = domi_wire_decode(pipe->wire, &bytes, &size);
+        if (buffer != NULL && size == 0)
+            pipe->used = domi_channel_take_inbound(channel);
+        else if (buffer != NULL) {
+            buffer->data += buffer->size - size;
+            buffer->size = (uint32_t)size;
+        }
+        if (result == 0 && pipe->used != NULL) {
+            domus_buffer_free(pipe->used);
+            pipe->used = NULL;
+        }
+        if (!domi_out_is_empty(pipe->wire->out) && domi_pipe_flush_out(pipe) != 0)
+            return 0;
+        if (result == 0 && buffer == NULL)
+            pipe->dry = true;
+    } while (result == 0 && !pipe->dry && channel->state == DOMI_CHANNEL_OPEN);
+    return result;
+}
+
+/* True if the next message may be decoded now. */
+static bool may_decode(const domi_pipe *pipe)
+{
+    const domus_channel *channel = pipe->channel;
+
+    return channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && !pipe->alone &&
+           !pipe->failed && (pipe->held == NULL || domi_pipe_requests(pipe) == 0);
+}
+
+bool domi_pipe_has_work(const domus_channel *channel)
+{
+    const domi_pipe *pipe = channel->pipe;
+
+    if (!may_decode(pipe))
+        return false;
+    return pipe->held != NULL || !pipe->dry || channel->inbound.head != NULL ||
+           (channel->ended && !pipe->wire->finished);
+}
+
+bool domi_pipe_has_ended(const domus_channel *channel)
+{
+    const domi_pipe *pipe = channel->pipe;
+
+    return pipe->failed || (pipe->wire->finished && pipe->dry && pipe->held == NULL);
+}
+
+/* Handle one message. Returns false if there is none. */
+static bool run_once(domi_manager *manager, domi_pipe *pipe)
+{
+    if (DOMI_UNLIKELY(pipe->undone) && !end_message(pipe))
+        return false;
+    if (DOMI_UNLIKELY(pipe->held != NULL)) {
+        domi_envelope *held = pipe->held;
+        pipe->held = NULL;
+        begin_request(manager, pipe, held, pipe->held_id, pipe->held_marks);
+        return true;
+    }
+    int result = decode(pipe);
+    if (result < 0) {
+        fail_bytes(pipe, result);
+        return true;
+    }
+    if (result == 0)
+        return false;
+    handle_made(manager, pipe);
+    return true;
+}
+
+uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *channel,
+                       uint32_t budget)
+{
+    domi_pipe *pipe = channel->pipe;
+    uint32_t used = 0;
+
+    if (channel->inbound.head != NULL || channel->ended)
+        pipe->dry = false;
+    while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode(pipe) &&
+           !(pipe->dry && pipe->held == NULL)) {
+        if (DOMI_UNLIKELY(channel->io->careful)) {
+            domi_channel_decide_receive(channel);
+            if (channel->blocked)
+                break;
+        }
+        if (!run_once(manager, pipe))
+            break;
+        used++;
+        if (pipe->current != NULL || !end_message(pipe))
+            break;
+    }
+    return used;
+}

@@ -1,0 +1,90 @@
+/* Makes the pipeline of a channel, and ends it with the connection. */
+#include "io/pipelines/pipe.h"
+
+#include "base/memory.h"
+#include "house/message/owned.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Make the payload of a message in the envelope in which it will be handled. It is no message of an
+ * actor, so no bound of messages refuses it. */
+static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
+{
+    domi_pipe *pipe = wire->owner;
+    domi_manager *manager = pipe->channel->io->manager;
+    size_t head = kind == DOMUS_STAGE_NOTICE ? DOMI_ENVELOPE_HEAD : DOMI_ASK_HEAD;
+    domi_envelope *envelope = pipe->spare;
+
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return NULL;
+    if (envelope != NULL && head + type->size <= domi_envelope_room(manager, envelope)) {
+        pipe->spare = NULL;
+    } else {
+        size_t bytes = head + type->size;
+        envelope = domi_envelope_new(manager, bytes < 128 ? 128 : bytes);
+    }
+    if (envelope == NULL)
+        return NULL;
+    envelope->type = type;
+    pipe->made = envelope;
+    void *payload = (char *)envelope + head;
+    memset(payload, 0, type->size);
+    return payload;
+}
+
+int domi_pipe_open(domus_channel *channel)
+{
+    const domus_pipeline *pipeline = channel->house->behaviour->pipeline;
+    domi_pipe *pipe;
+    int error = domi_pipeline_check(pipeline);
+
+    if (error != 0)
+        return error;
+    pipe = domi_memory_new(sizeof *pipe);
+    if (pipe == NULL)
+        return -ENOMEM;
+    pipe->wire = domi_wire_new(pipeline);
+    if (pipe->wire == NULL) {
+        domi_memory_free(pipe);
+        return -ENOMEM;
+    }
+    pipe->channel = channel;
+    pipe->dry = true;
+    pipe->wire->out = &channel->io->out;
+    pipe->wire->aside = &channel->io->aside;
+    pipe->wire->make = make_payload;
+    pipe->wire->owner = pipe;
+    channel->pipe = pipe;
+    error = domi_wire_open(pipe->wire);
+    return error != 0 ? error : domi_pipe_flush_out(pipe);
+}
+
+static void drop_message(domi_manager *manager, domi_envelope *message)
+{
+    if (message != NULL)
+        domi_envelope_end(manager, message);
+}
+
+void domi_pipe_end(domus_channel *channel)
+{
+    domi_pipe *pipe = channel->pipe;
+    domi_manager *manager = channel->io->manager;
+
+    if (pipe == NULL)
+        return;
+    channel->pipe = NULL;
+    domi_pipe_drop_asks(manager, pipe);
+    domi_pipe_drop_requests(pipe);
+    drop_message(manager, pipe->held);
+    if (pipe->spare != NULL)
+        domi_pool_free(manager, &pipe->spare->node);
+    domi_stack_end_of_peer(manager, pipe->holder);
+    if (pipe->undone)
+        (void)domi_wire_own(pipe->wire); /* without memory a conversation would show freed bytes */
+    domi_wire_free(pipe->wire);
+    if (pipe->used != NULL)
+        domus_buffer_free(pipe->used);
+    domi_memory_free(pipe->places);
+    domi_memory_free(pipe);
+}
