@@ -2,7 +2,7 @@
 #include "house/conversation/answer.h"
 
 #include "base/check.h"
-#include "house/conversation/peer.h"
+#include "house/conversation/stack.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"

@@ -7,7 +7,6 @@
 #include "house/conversation/answer.h"
 #include "house/conversation/circle.h"
 #include "house/conversation/dead.h"
-#include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
 #include "house/message/doors.h"
 #include "house/message/owned.h"

@@ -6,19 +6,6 @@
 
 #include <errno.h>
 
-bool domi_ask_is_of_peer(const domi_envelope *ask, const domi_house *house)
-{
-    const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
-
-    if (ask->sender != house)
-        return false;
-    if (back->promise == NULL)
-        return true;
-    /* an ask of the house to itself, or a request that has expired, is for the mailbox */
-    return domi_promise_serial(back->promise) == back->serial &&
-           domi_promise_stack(back->promise)->wait == DOMI_WAIT_PEER;
-}
-
 void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
                             uint32_t number)
 {

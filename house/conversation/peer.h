@@ -13,10 +13,6 @@
 
 #include "house/conversation/stack.h"
 
-/* True if `ask`, which `house` handles, holds or has kept, is a request of the peer of its
- * channel. */
-bool domi_ask_is_of_peer(const domi_envelope *ask, const domi_house *house);
-
 /* Make `ask` a request of the peer of `house` with the number `number`. */
 void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
                             uint32_t number);
@@ -26,9 +22,6 @@ void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const do
  * 0; -ENOMEM. */
 int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
                              uint64_t deadline_ns, domus_stack **holder);
-
-/* Nobody waits for the answers of these requests any more. NULL is allowed. */
-void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder);
 
 /* The connection is gone: cancel the conversations of `house`, but for those that outlive it.
  * Returns whether there are such. */

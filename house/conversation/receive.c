@@ -2,7 +2,6 @@
  * seen it. So a message that no receive takes is looked at once, and not again with every message
  * that comes after it. */
 #include "house/conversation/receive.h"
-#include "house/conversation/peer.h"
 
 #include "base/check.h"
 #include "house/conversation/answer.h"

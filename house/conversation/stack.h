@@ -152,6 +152,10 @@ void domi_stack_end_kept(domi_manager *manager, domus_stack *kept);
 /* The house stops or restarts: cancel all its parked stacks. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
 
+/* Nobody waits any more for the answers that `holder` has promises for (peer.h). NULL is allowed.
+ */
+void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder);
+
 /* True if blocking work of a parked conversation still runs, and so still uses the memory that it
  * was given. */
 bool domi_stack_has_work(const domi_house *house);
@@ -181,6 +185,21 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&stack->serial,
                                 memory_order_relaxed);
+}
+
+/* True if `ask`, which `house` handles, holds or has kept, is a request of the peer of its channel
+ * (peer.h). */
+static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *house)
+{
+    const domi_return *back = domi_envelope_return(ask);
+
+    if (ask->sender != house)
+        return false;
+    if (back->promise == NULL)
+        return true;
+    /* an ask of the house to itself, or a request that has expired, is for the mailbox */
+    return domi_promise_serial(back->promise) == back->serial &&
+           domi_promise_stack(back->promise)->wait == DOMI_WAIT_PEER;
 }
 
 /* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts: such a

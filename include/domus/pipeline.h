@@ -112,7 +112,7 @@ typedef struct domus_line_options {
     domus_role role;
     uint32_t size_max; /* bytes of a line without its end, 1..65534; 0: 8192. More: -EMSGSIZE */
     bool crlf;
-    /* What a request that failed gets: NULL: "error: " and the name of the error */
+    /* text that a failed request gets; NULL: "error: " and the name of the error */
     const char *failed;
 } domus_line_options;
 

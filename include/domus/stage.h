@@ -25,7 +25,7 @@ typedef struct domus_wire domus_wire;
  * -EMSGSIZE, unless its stage takes it piece by piece. */
 #define DOMUS_WINDOW_MAX 65536u
 
-/* What the peer is for a stage that can be on either side. */
+/* The part that the peer plays, for a stage that can be on either side. */
 typedef enum domus_role {
     DOMUS_ROLE_SERVER, /* the peer sends requests, and gets an answer to each */
     DOMUS_ROLE_CLIENT, /* the peer answers what it is asked */
@@ -90,7 +90,7 @@ typedef struct domus_stage {
 /* --- messages, in `decode` and `end` of a message stage ----------------------------------------
  */
 
-/* Make the message of this call. What these return is the payload, `type->size` bytes, zeroed and
+/* Make the message of this call. The result is its payload, `type->size` bytes, zeroed and
  * aligned to 8, which the stage fills. If its type has a `release`, that is called once, also when
  * `decode` fails after this.
  *
@@ -132,8 +132,8 @@ DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
 /* --- bytes for the peer, in all functions but `check` and `close` ------------------------------
  */
 
-/* Append a copy of `size` bytes to what goes to the peer. Returns 0; -ENOMEM. What a message stage
- * appends in `open` and `decode` goes out at once, before answers that are not there yet. */
+/* Append a copy of `size` bytes to what goes to the peer. Returns 0; -ENOMEM. Bytes that a message
+ * stage appends in `open` and `decode` go out at once, before answers that are not there yet. */
 DOMUS_API int domus_wire_append(domus_wire *wire, const void *data, size_t size);
 
 /* Append text as printf(3) makes it, up to 4096 bytes. Returns 0; -ENOMEM; -EMSGSIZE; -EINVAL. */

@@ -27,7 +27,7 @@ typedef enum domus_stage_kind {
     DOMUS_STAGE_ANSWER,
 } domus_stage_kind;
 
-/* What a stage has decoded. */
+/* A message that a stage has decoded. */
 typedef struct domus_stage_message {
     domus_stage_kind kind;
     const domus_type *type; /* NULL: an answer that is an error */

@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
-#include "io/pipelines/pipe.h"
+#include "io/pipelines/open.h"
 
 /* These types belong to no message. They name the callback that a thread is in, for stall reports,
  * and the callback that began a conversation. */

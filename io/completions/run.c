@@ -14,7 +14,8 @@
 #include "io/channels/table.h"
 #include "io/completions/calls.h"
 #include "io/connectors/connect.h"
-#include "io/pipelines/pipe.h"
+#include "io/pipelines/decode.h"
+#include "io/pipelines/open.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"

@@ -10,7 +10,9 @@
 #include "io/completions/run.h"
 #include "io/connectors/connect.h"
 #include "io/datagrams/datagrams.h"
-#include "io/pipelines/pipe.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/decode.h"
+#include "io/pipelines/mail.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>

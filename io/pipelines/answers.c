@@ -1,4 +1,5 @@
 /* Brings answers to the peer, in the order of its requests. */
+#include "io/pipelines/answers.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/message/owned.h"
@@ -7,7 +8,6 @@
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
-#include "io/pipelines/pipe.h"
 
 #include <errno.h>
 #include <string.h>

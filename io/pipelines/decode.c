@@ -1,9 +1,11 @@
 /* Takes messages out of the bytes of a channel, and handles them, within a run of its actor.
  *
- * One message is decoded at a time, where its bytes were received, and handled at once. What was
- * not decoded stays bytes in the channel, which reads no more when it holds its share of them. When
+ * One message is decoded at a time, where its bytes were received, and handled at once. The bytes
+ * behind it stay in the channel, which reads no more when it holds its share of them. When
  * the message has not left this turn, its bytes are free again; otherwise they are copied out. */
-#include "io/pipelines/pipe.h"
+#include "io/pipelines/decode.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/mail.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"

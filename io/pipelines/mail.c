@@ -1,9 +1,10 @@
-/* What actors have for the peer of a channel: notices are encoded and sent; asks too, and what the
- * peer answers is given to the actors that asked.
+/* Mail that actors have for the peer of a channel is encoded and sent, and the answers of the peer
+ * are given to the actors that asked.
  *
  * Asks are with the peer in the order in which they were sent, or known by their numbers. They keep
  * their envelopes: the answer to one whose asker has stopped waiting is thrown away by the serial
  * of its promise, as any late answer. */
+#include "io/pipelines/mail.h"
 #include "base/check.h"
 #include "house/conversation/answer.h"
 #include "house/conversation/dead.h"
@@ -13,7 +14,7 @@
 #include "house/message/sign.h"
 #include "io/channels/close.h"
 #include "io/channels/state.h"
-#include "io/pipelines/pipe.h"
+#include "io/pipelines/answers.h"
 
 #include <errno.h>
 

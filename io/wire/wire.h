@@ -1,7 +1,7 @@
 /* The wire of a channel: its stages with their states, the bytes that they have not used yet, and
  * the bytes that they have made for the peer. The insides of domus/stage.h.
  *
- * It knows no channel and no actor. Who owns it brings bytes and takes messages and bytes out
+ * It knows no channel and no actor. Its owner brings bytes and takes messages and bytes out
  * (io/pipelines/, or the kit of domus/stage_kit.h). A message is decoded from the bytes where they
  * lie; only those of a message that is not whole yet are copied, into the window of their stage.
  *

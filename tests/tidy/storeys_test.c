@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STOREYS_MAX 8
+#define STOREYS_MAX 10
 #define UNITS_MIN   3 /* in a storey; fewer are no storey */
 
 /* From the bottom up.
@@ -18,8 +18,9 @@
  * house:   message (objects, pools, queues, a house's states, the put), conversation (stacks, asks,
  *          promises, receive, timers), family (birth and death, children, restarts, watches),
  *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of
- * an iteration) io:      backend (the ring), resources (what a thread's io has, and what of it can
- * run short), channels (connections and their bytes), acceptors (listeners), connectors
+ * an iteration) io:      backend (the ring), wire (stages, and the bytes that they see), resources
+ * (what a thread's io has, and what of it can run short), channels (connections and their bytes),
+ * pipelines (their messages), acceptors (listeners), connectors
  * (connections that are being made), datagrams (channels of datagrams), completions (what a
  * tick does with all of them) runtime: os (wrappers of the kernel that know no houses), system
  * (what threads share, and who looks after it), outside (foreign and detached threads), loop
@@ -30,7 +31,8 @@ static const struct layer {
 } layers[] = {
     {"house", {"message", "conversation", "family", "directory", "dispatch"}},
     {"io",
-     {"backend", "resources", "channels", "acceptors", "connectors", "datagrams", "completions"}},
+     {"backend", "wire", "resources", "channels", "pipelines", "acceptors", "connectors",
+      "datagrams", "completions"}},
     {"runtime", {"os", "network", "system", "outside", "loop", "control", "testkit"}},
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])

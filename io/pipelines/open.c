@@ -1,5 +1,7 @@
 /* Makes the pipeline of a channel, and ends it with the connection. */
-#include "io/pipelines/pipe.h"
+#include "io/pipelines/open.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/mail.h"
 
 #include "base/memory.h"
 #include "house/message/owned.h"

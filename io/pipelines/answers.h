@@ -1,0 +1,29 @@
+/* Answers to the requests of the peer are sent in the order of the requests. Owner thread. */
+#ifndef DOMI_IO_PIPELINES_ANSWERS_H
+#define DOMI_IO_PIPELINES_ANSWERS_H
+
+#include "io/pipelines/pipe.h"
+
+/* Begin a request. Returns 0, with its number; -ENOMEM. */
+int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool alone,
+                    uint32_t *ret_number);
+
+/* Send what the stages have put into the scratch of the thread. Returns 0, or an error, and then
+ * the channel was reset. */
+int domi_pipe_flush_out(domi_pipe *pipe);
+
+/* The request `number` gets what the stage makes of `error`. */
+void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error);
+
+/* These are domi_io_hooks.answer_request, fail_request and answer_peer. */
+void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                              const domus_type *type, const void *payload);
+void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                            int error);
+void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
+                           domi_envelope *answer);
+
+/* Forget all requests. */
+void domi_pipe_drop_requests(domi_pipe *pipe);
+
+#endif

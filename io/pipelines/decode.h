@@ -1,0 +1,21 @@
+/* Messages of the peer are decoded and handled, within the run of the channel's actor. Owner
+ * thread. */
+#ifndef DOMI_IO_PIPELINES_DECODE_H
+#define DOMI_IO_PIPELINES_DECODE_H
+
+#include "io/pipelines/pipe.h"
+
+/* Decode and handle up to `budget` messages. Returns how many. */
+uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *channel,
+                       uint32_t budget);
+
+/* True if domi_pipe_run() would find something. */
+bool domi_pipe_has_work(const domus_channel *channel);
+
+/* True if the peer has finished sending and everything that it has sent was handled. */
+bool domi_pipe_has_ended(const domus_channel *channel);
+
+/* This is domi_io_hooks.release_message. */
+int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message);
+
+#endif
