@@ -3,10 +3,7 @@
  *   ./dev run lines --config examples/lines.yaml      and then: telnet 127.0.0.1 7003
  *
  * A channel turns bytes into lines and answers into lines, in their order (domus/pipeline.h). The
- * counts live in state actors, the shards, over all threads: a channel forwards each line to the
- * shard that its bytes lead to, and forgets it. A line that its shard has no room for gets an
- * error.
- */
+ * counts live in state actors over all threads, the shards, which have one address together. */
 #include <domus/domus.h>
 #include <domus/main.h>
 
@@ -17,21 +14,20 @@
 #define SHARDS  8
 #define ENTRIES 8192 /* lines that a shard knows */
 
-static domus_address shards[SHARDS]; /* constant once the program has started */
+static domus_address shards; /* constant once the program has started */
 
-static uint64_t hash_of(domus_slice line)
+static uint64_t hash_of(const domus_type *type, const void *payload)
 {
-    const char *bytes = domus_slice_data(line);
+    domus_slice line = ((const domus_packet *)payload)->bytes;
     uint64_t hash = 14695981039346656037u;
 
+    (void)type;
     for (uint32_t i = 0; i < line.size; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211u;
+        hash = (hash ^ (unsigned char)domus_slice_data(line)[i]) * 1099511628211u;
     return hash ^ hash >> 29;
 }
 
-/* --- a shard: a table with linear probing -------------------------------------------------------
- */
-
+/* A shard is a table with linear probing. */
 struct shard {
     struct entry {
         uint64_t count;
@@ -43,7 +39,7 @@ struct shard {
 static int count_line(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
-    uint64_t at = hash_of(line);
+    uint64_t at = hash_of(&domus_packet_type, payload);
     struct entry *entry = NULL;
     domus_packet answer;
     char text[24];
@@ -70,14 +66,10 @@ static const domus_behaviour shard = {
     .state_size = sizeof(struct shard),
     .on = (const domus_on[]){{&domus_packet_type, count_line, 0}, {NULL, NULL, 0}}};
 
-/* --- channels -----------------------------------------------------------------------------------
- */
-
 static int take_line(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self;
-    return domus_forward(stack,
-                         shards[(hash_of(((const domus_packet *)payload)->bytes) >> 40) % SHARDS]);
+    (void)self, (void)payload;
+    return domus_forward(stack, shards); /* to the shard to which hash_of() leads */
 }
 
 static const domus_pipeline by_lines = {
@@ -91,7 +83,8 @@ static const domus_behaviour lines = {
 
 static int start(domus_system *system, void *argument)
 {
-    int error = domus_outside_spawn_many(system, &shard, NULL, SHARDS, shards, NULL);
+    static const domus_routing by_line = {DOMUS_ROUTE_HASH, hash_of};
+    int error = domus_outside_spawn_many(system, &shard, NULL, SHARDS, &by_line, NULL, &shards);
 
     return error != 0 ? error : domus_main_serve(system, argument, &lines, NULL);
 }
