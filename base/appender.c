@@ -23,10 +23,18 @@ static int fail(domus_appender *appender, int error)
     return error;
 }
 
+/* Returns how many bytes it may hold. */
+static uint32_t most_of(const domus_appender *appender)
+{
+    uint32_t most = appender->size_max;
+
+    return most == 0 || most > DOMUS_SLICE_MAX ? DOMUS_SLICE_MAX : most;
+}
+
 /* Make a page with room for `size` bytes and more, and move to it. */
 static int grow(domus_appender *appender, uint32_t size)
 {
-    uint32_t most = appender->size_max != 0 ? appender->size_max : DOMUS_SLICE_MAX;
+    uint32_t most = most_of(appender);
     uint64_t room = appender->room == 0 ? ROOM_LEAST : 2 * (uint64_t)appender->room;
 
     if (room < size)
@@ -47,7 +55,7 @@ static int grow(domus_appender *appender, uint32_t size)
 
 char *domus_append_room(domus_appender *appender, size_t size)
 {
-    uint32_t most = appender->size_max != 0 ? appender->size_max : DOMUS_SLICE_MAX;
+    uint32_t most = most_of(appender);
 
     if (appender->error != 0)
         return NULL;
@@ -63,18 +71,22 @@ char *domus_append_room(domus_appender *appender, size_t size)
 
 void domus_append_written(domus_appender *appender, size_t size)
 {
-    if (appender->error == 0 && size <= appender->room - appender->size)
+    if (appender->error != 0)
+        return;
+    if (size > appender->room - appender->size)
+        (void)fail(appender, -EINVAL);
+    else
         appender->size += (uint32_t)size;
 }
 
 int domus_append(domus_appender *appender, const void *data, size_t size)
 {
+    if (size == 0)
+        return appender->error;
     char *end = domus_append_room(appender, size);
-
     if (end == NULL)
         return appender->error;
-    if (size != 0)
-        memcpy(end, data, size);
+    memcpy(end, data, size);
     appender->size += (uint32_t)size;
     return 0;
 }
@@ -84,6 +96,8 @@ int domus_append_text(domus_appender *appender, const char *format, ...)
     va_list list;
     char text[256];
 
+    if (appender->error != 0)
+        return appender->error;
     va_start(list, format);
     int size = vsnprintf(text, sizeof text, format, list);
     va_end(list);

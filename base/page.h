@@ -61,4 +61,10 @@ static inline void domi_page_count(domi_page *page)
         atomic_fetch_add_explicit(&page->count, 1, memory_order_relaxed);
 }
 
+/* True if no slice owns a page that its maker still counts on, so that nobody else can see it. */
+static inline bool domi_page_is_unshared(domi_page *page)
+{
+    return atomic_load_explicit(&page->count, memory_order_relaxed) == 1;
+}
+
 #endif

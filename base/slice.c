@@ -55,34 +55,48 @@ int domus_slice_split(domus_slice *slice, uint32_t at, domus_slice *ret_rest)
 
     if (at > slice->size)
         return -EINVAL;
-    if (at < slice->size) {
+    if (at == 0) { /* `slice` needs no page any more */
+        rest = *slice;
+        *slice = (domus_slice){NULL, 0, 0};
+    } else if (at < slice->size) {
         int error = domus_slice_keep(*slice, &rest);
         if (error != 0)
             return error;
         rest.offset += at;
         rest.size -= at;
+        slice->size = at;
     }
-    slice->size = at;
     *ret_rest = rest;
     return 0;
 }
 
-/* Returns the bytes of all pieces together; UINT64_MAX if they do not follow each other in one
- * page. */
-static bool are_adjacent(const domus_slice *pieces, uint32_t count)
+/* Returns the one slice that shows the bytes of all pieces, if they follow each other in one page;
+ * otherwise the empty one. Pieces without bytes may lie anywhere. */
+static domus_slice find_whole(const domus_slice *pieces, uint32_t count)
 {
-    for (uint32_t i = 1; i < count; i++) {
-        if (pieces[i].page != pieces[0].page ||
-            pieces[i].offset != pieces[i - 1].offset + pieces[i - 1].size)
-            return false;
+    domus_slice whole = {NULL, 0, 0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        const domus_slice *piece = &pieces[i];
+        if (whole.size == 0)
+            whole = *piece;
+        else if (piece->page == whole.page && piece->offset == whole.offset + whole.size)
+            whole.size += piece->size;
+        else if (piece->size != 0)
+            return (domus_slice){NULL, 0, 0};
     }
-    return true;
+    return whole;
 }
 
-static void free_all(const domus_slice *pieces, uint32_t count)
+/* Give the pieces back, all but one that has `kept` for its page (NULL: all). */
+static void free_pieces(const domus_slice *pieces, uint32_t count, const domus_page *kept)
 {
-    for (uint32_t i = 0; i < count; i++)
-        domus_slice_free(pieces[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept != NULL && pieces[i].page == kept)
+            kept = NULL;
+        else
+            domus_slice_free(pieces[i]);
+    }
 }
 
 int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret_slice)
@@ -93,14 +107,12 @@ int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret
         size += pieces[i].size;
     if (size > DOMUS_SLICE_MAX)
         return -EMSGSIZE;
-    if (size == 0) {
-        free_all(pieces, count);
-        *ret_slice = (domus_slice){NULL, 0, 0};
-        return 0;
-    }
-    if (are_adjacent(pieces, count)) {
-        *ret_slice = (domus_slice){pieces[0].page, pieces[0].offset, (uint32_t)size};
-        free_all(pieces + 1, count - 1);
+    domus_slice whole = find_whole(pieces, count);
+    if (whole.size == size) {
+        if (size == 0)
+            whole = (domus_slice){NULL, 0, 0};
+        free_pieces(pieces, count, whole.page);
+        *ret_slice = whole;
         return 0;
     }
     domi_page *page = domi_page_new(size);
@@ -111,7 +123,7 @@ int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret
         memcpy(end, domus_slice_data(pieces[i]), pieces[i].size);
         end += pieces[i].size;
     }
-    free_all(pieces, count);
+    free_pieces(pieces, count, NULL);
     *ret_slice = (domus_slice){&page->face, 0, (uint32_t)size};
     return 0;
 }

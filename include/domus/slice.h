@@ -105,7 +105,8 @@ DOMUS_API int domus_append_text(domus_appender *appender, const char *format, ..
 
 /* Make room for `size` bytes behind what was appended, which the caller writes himself and then
  * counts with domus_append_written(). Returns where they begin, valid until the next call with this
- * appender; NULL after an error, which domus_append_end() then returns. */
+ * appender; NULL after an error, which domus_append_end() then returns. To count more than there is
+ * room for is an error, too (-EINVAL). */
 DOMUS_API char *domus_append_room(domus_appender *appender, size_t size);
 DOMUS_API void domus_append_written(domus_appender *appender, size_t size);
 

@@ -1,0 +1,522 @@
+/* base/slice.c, base/page.c and base/appender.c: slices own counted pages, split and join without
+ * copies where they can, and an appender builds one piece by piece. */
+#include <domus/slice.h>
+
+#include "base/memory.h"
+#include "base/page.h"
+
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+static domus_slice slice_of(const char *text)
+{
+    domus_slice slice = {NULL, 0, 0};
+
+    ck_assert_int_eq(domus_slice_copy(text, strlen(text), &slice), 0);
+    return slice;
+}
+
+static void assert_text(domus_slice slice, const char *text)
+{
+    ck_assert_msg(domus_slice_equals(slice, text, strlen(text)), "%.*s, not %s", (int)slice.size,
+                  domus_slice_data(slice), text);
+}
+
+static uint32_t count_of(domus_slice slice)
+{
+    return atomic_load(&domi_page_of(slice)->count);
+}
+
+/* --- slices ----------------------------------------------------------------------------------- */
+
+START_TEST(slice_is_a_copy_of_bytes)
+{
+    char text[] = "many words";
+    domus_slice slice = slice_of(text);
+
+    text[0] = 'M';
+    assert_text(slice, "many words");
+    ck_assert(!domus_slice_equals(slice, "many word", 9));
+    ck_assert(!domus_slice_equals(slice, "Many words", 10));
+    domus_slice_free(slice);
+}
+END_TEST
+
+START_TEST(slice_without_bytes_owns_nothing)
+{
+    domus_slice slice = {(const domus_page *)(uintptr_t)8, 1, 1};
+    domus_slice kept;
+
+    domi_memory_fail_after(0, 1);
+    ck_assert_int_eq(domus_slice_copy(NULL, 0, &slice), 0);
+    ck_assert(slice.page == NULL && slice.size == 0 && slice.offset == 0);
+    ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
+    ck_assert(kept.page == NULL);
+    ck_assert_str_eq(domus_slice_data(slice), "");
+    ck_assert(domus_slice_equals(slice, NULL, 0));
+    domus_slice_free(slice);
+    domus_slice_free(kept);
+    domi_memory_fail_after(-1, 0);
+}
+END_TEST
+
+START_TEST(slice_larger_than_the_limit_is_refused)
+{
+    domus_slice slice = {NULL, 7, 7};
+
+    ck_assert_int_eq(domus_slice_copy("", (size_t)DOMUS_SLICE_MAX + 1, &slice), -EMSGSIZE);
+    ck_assert_int_eq(domus_slice_copy("", SIZE_MAX, &slice), -EMSGSIZE);
+    ck_assert_uint_eq(slice.size, 7);
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_eq(domus_slice_copy("x", 1, &slice), -ENOMEM);
+    ck_assert_uint_eq(slice.size, 7);
+}
+END_TEST
+
+START_TEST(slice_lives_as_long_as_its_last_owner)
+{
+    domus_slice slice = slice_of("shared");
+    domus_slice kept[3];
+
+    domi_memory_fail_after(0, 1); /* to keep copies nothing */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_slice_keep(slice, &kept[i]), 0);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_ptr_eq(domus_slice_data(kept[2]), domus_slice_data(slice));
+    ck_assert_uint_eq(count_of(slice), 4);
+    domus_slice_free(slice);
+    domus_slice_free(kept[0]);
+    domus_slice_free(kept[2]);
+    assert_text(kept[1], "shared");
+    domus_slice_free(kept[1]);
+}
+END_TEST
+
+START_TEST(slice_of_the_slice_type_is_released)
+{
+    domus_slice slice = slice_of("payload");
+    domus_slice kept;
+
+    ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
+    ck_assert_uint_eq(domus_slice_type.size, sizeof slice);
+    domus_slice_type.release(&slice);
+    ck_assert_uint_eq(count_of(kept), 1);
+    domus_slice_free(kept);
+}
+END_TEST
+
+START_TEST(split_parts_at_every_place)
+{
+    for (uint32_t at = 0; at <= 5; at++) {
+        domus_slice slice = slice_of("abcde");
+        domus_slice rest;
+        ck_assert_int_eq(domus_slice_split(&slice, at, &rest), 0);
+        ck_assert_uint_eq(slice.size, at);
+        ck_assert_uint_eq(rest.size, 5 - at);
+        ck_assert_mem_eq(domus_slice_data(slice), "abcde", at);
+        ck_assert_mem_eq(domus_slice_data(rest), "abcde" + at, 5 - at);
+        ck_assert((slice.page == NULL) == (at == 0) && (rest.page == NULL) == (at == 5));
+        domus_slice_free(slice);
+        assert_text(rest, "abcde" + at);
+        domus_slice_free(rest);
+    }
+}
+END_TEST
+
+START_TEST(split_beyond_the_end_changes_nothing)
+{
+    domus_slice slice = slice_of("abc");
+    domus_slice rest = {NULL, 0, 9};
+
+    ck_assert_int_eq(domus_slice_split(&slice, 4, &rest), -EINVAL);
+    ck_assert_int_eq(domus_slice_split(&slice, UINT32_MAX, &rest), -EINVAL);
+    ck_assert_uint_eq(rest.size, 9);
+    assert_text(slice, "abc");
+    domus_slice_free(slice);
+}
+END_TEST
+
+/* --- join ------------------------------------------------------------------------------------- */
+
+START_TEST(join_copies_pieces_of_several_pages)
+{
+    domus_slice pieces[] = {slice_of("one "), {NULL, 0, 0}, slice_of("two "), slice_of("three")};
+    domus_slice whole;
+
+    ck_assert_int_eq(domus_slice_join(pieces, 4, &whole), 0);
+    assert_text(whole, "one two three");
+    domus_slice_free(whole);
+}
+END_TEST
+
+START_TEST(join_of_neighbours_copies_nothing)
+{
+    domus_slice pieces[5] = {{NULL, 0, 0}, slice_of("abcdef")};
+    domus_slice whole;
+
+    ck_assert_int_eq(domus_slice_split(&pieces[1], 2, &pieces[2]), 0);
+    ck_assert_int_eq(domus_slice_split(&pieces[2], 1, &pieces[4]), 0);
+    ck_assert_uint_eq(count_of(pieces[4]), 3);
+    domi_memory_fail_after(0, 1);
+    ck_assert_int_eq(domus_slice_join(pieces, 5, &whole), 0);
+    domi_memory_fail_after(-1, 0);
+    assert_text(whole, "abcdef");
+    ck_assert_uint_eq(count_of(whole), 1);
+    domus_slice_free(whole);
+}
+END_TEST
+
+/* Pieces of one page that do not follow each other are no neighbours. */
+START_TEST(join_keeps_the_order_of_the_pieces)
+{
+    domus_slice pieces[2] = {{NULL, 0, 0}, slice_of("abcd")};
+    domus_slice whole;
+
+    ck_assert_int_eq(domus_slice_split(&pieces[1], 2, &pieces[0]), 0);
+    ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), 0);
+    assert_text(whole, "cdab");
+    domus_slice_free(whole);
+
+    pieces[0] = slice_of("ab");
+    ck_assert_int_eq(domus_slice_keep(pieces[0], &pieces[1]), 0);
+    ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), 0);
+    assert_text(whole, "abab");
+    domus_slice_free(whole);
+}
+END_TEST
+
+START_TEST(join_of_nothing_is_empty)
+{
+    domus_slice pieces[2] = {slice_of("ab"), {NULL, 0, 0}};
+    domus_slice whole = {NULL, 3, 3};
+
+    ck_assert_int_eq(domus_slice_join(NULL, 0, &whole), 0);
+    ck_assert(whole.page == NULL && whole.size == 0);
+    pieces[0].size = 0; /* an owner of no bytes, which join gives back */
+    ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), 0);
+    ck_assert(whole.page == NULL && whole.size == 0);
+}
+END_TEST
+
+START_TEST(join_that_fails_consumes_nothing)
+{
+    domus_slice pieces[2] = {slice_of("one"), slice_of("two")};
+    domus_slice huge[2] = {pieces[0], pieces[1]};
+    domus_slice whole = {NULL, 0, 7};
+
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), -ENOMEM);
+    huge[0].size = DOMUS_SLICE_MAX; /* the sizes are looked at before the bytes are */
+    huge[1].size = 1;
+    ck_assert_int_eq(domus_slice_join(huge, 2, &whole), -EMSGSIZE);
+    ck_assert_uint_eq(whole.size, 7);
+    assert_text(pieces[0], "one");
+    domus_slice_free(pieces[0]);
+    domus_slice_free(pieces[1]);
+}
+END_TEST
+
+/* --- borrowed pages --------------------------------------------------------------------------- */
+
+static domus_slice borrow(domi_page *page, uint32_t offset, uint32_t size)
+{
+    domi_page_count(page);
+    return (domus_slice){&page->face, offset, size};
+}
+
+static void keep_of_borrowed(uint32_t size)
+{
+    char *buffer = malloc(size);
+    domi_page *page = domi_page_borrower();
+    domus_slice kept;
+
+    memset(buffer, 'x', size);
+    domi_page_show(page, buffer, size);
+    domus_slice slice = borrow(page, size - 1, 1);
+    ck_assert_ptr_eq(domus_slice_data(slice), buffer + size - 1);
+    ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
+    free(buffer);
+    ck_assert_ptr_eq(domus_slice_data(slice), domus_slice_data(kept));
+    ck_assert_int_eq(*domus_slice_data(kept), 'x');
+    domi_memory_fail_after(0, 1); /* the bytes are copied once */
+    ck_assert_int_eq(domi_page_own(page), 0);
+    domi_memory_fail_after(-1, 0);
+    domi_page_drop(page);
+    domus_slice_free(slice);
+    ck_assert_uint_eq(count_of(kept), 1);
+    domus_slice_free(kept);
+}
+
+START_TEST(borrowed_bytes_are_copied_at_the_first_keep)
+{
+    keep_of_borrowed(1);
+    keep_of_borrowed(DOMI_PAGE_ROOM);
+    keep_of_borrowed(DOMI_PAGE_ROOM + 1);
+    keep_of_borrowed(65536);
+}
+END_TEST
+
+START_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
+{
+    static char buffer[DOMI_PAGE_ROOM + 1] = "borrowed";
+    domi_page *page = domi_page_borrower();
+    domus_slice kept = {NULL, 0, 9};
+    domus_slice slice;
+
+    domi_page_show(page, buffer, sizeof buffer);
+    slice = borrow(page, 0, 8);
+    domi_memory_fail_after(0, 1);
+    ck_assert_int_eq(domus_slice_keep(slice, &kept), -ENOMEM);
+    ck_assert_int_eq(domus_slice_split(&slice, 3, &kept), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(kept.size, 9);
+    ck_assert_uint_eq(count_of(slice), 2);
+    ck_assert(page->borrowed);
+    assert_text(slice, "borrowed");
+    ck_assert_int_eq(domus_slice_split(&slice, 3, &kept), 0);
+    memset(buffer, 0, sizeof buffer);
+    assert_text(slice, "bor");
+    assert_text(kept, "rowed");
+    domus_slice_free(slice);
+    domus_slice_free(kept);
+    domi_page_drop(page);
+}
+END_TEST
+
+START_TEST(borrowing_page_ends_with_its_borrower)
+{
+    domi_page *page = domi_page_borrower();
+
+    domi_page_show(page, "bytes", 5);
+    domus_slice slice = borrow(page, 1, 2);
+    ck_assert(!domi_page_is_unshared(page));
+    domus_slice_free(slice);
+    ck_assert(domi_page_is_unshared(page));
+    domi_page_drop(page);
+    domi_memory_fail_after(0, 0);
+    ck_assert_ptr_null(domi_page_borrower());
+}
+END_TEST
+
+/* --- appenders -------------------------------------------------------------------------------- */
+
+START_TEST(appender_builds_one_slice)
+{
+    domus_appender appender = {0};
+    domus_slice slice;
+
+    ck_assert_int_eq(domus_append(&appender, "GET ", 4), 0);
+    ck_assert_int_eq(domus_append(&appender, NULL, 0), 0);
+    ck_assert_int_eq(domus_append_text(&appender, "/%s/%d", "path", 17), 0);
+    char *room = domus_append_room(&appender, 3);
+    ck_assert_ptr_nonnull(room);
+    memcpy(room, "\r\n", 2);
+    domus_append_written(&appender, 2);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    assert_text(slice, "GET /path/17\r\n");
+    domus_slice_free(slice);
+    ck_assert(appender.page == NULL && appender.size == 0);
+}
+END_TEST
+
+START_TEST(appender_without_bytes_makes_the_empty_slice)
+{
+    domus_appender appender = {.size_max = 10};
+    domus_slice slice = {NULL, 1, 1};
+
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    ck_assert(slice.page == NULL && slice.size == 0);
+    ck_assert_ptr_nonnull(domus_append_room(&appender, 0));
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    ck_assert(slice.page == NULL);
+    ck_assert_uint_eq(appender.size_max, 10);
+    ck_assert_int_eq(domus_append(&appender, "x", 1), 0);
+    domus_append_drop(&appender);
+    domus_append_drop(&appender);
+}
+END_TEST
+
+/* Bytes are the same in whatever pieces they are appended, also when the page grows. */
+START_TEST(appender_grows_with_its_bytes)
+{
+    static char bytes[5000];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7);
+    for (size_t step = 1; step <= sizeof bytes; step = step * 3 + 1) {
+        domus_appender appender = {0};
+        domus_slice slice;
+        for (size_t i = 0; i < sizeof bytes; i += step) {
+            size_t size = sizeof bytes - i < step ? sizeof bytes - i : step;
+            ck_assert_int_eq(domus_append(&appender, bytes + i, size), 0);
+        }
+        ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+        ck_assert(domus_slice_equals(slice, bytes, sizeof bytes));
+        domus_slice_free(slice);
+    }
+}
+END_TEST
+
+START_TEST(appender_takes_text_of_any_length)
+{
+    static char text[1000];
+
+    memset(text, 't', sizeof text - 1);
+    for (int size = 250; size < 520; size++) {
+        domus_appender appender = {.size_max = (uint32_t)size};
+        domus_slice slice;
+        ck_assert_int_eq(domus_append_text(&appender, "%.*s", size, text), 0);
+        ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+        ck_assert(domus_slice_equals(slice, text, (size_t)size));
+        domus_slice_free(slice);
+    }
+}
+END_TEST
+
+START_TEST(appender_holds_its_limit_exactly)
+{
+    domus_appender appender = {.size_max = 300};
+    static const char bytes[301];
+    domus_slice slice = {NULL, 5, 5};
+
+    ck_assert_int_eq(domus_append(&appender, bytes, 300), 0);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    ck_assert_uint_eq(slice.size, 300);
+    domus_slice_free(slice);
+
+    slice.size = 5;
+    ck_assert_int_eq(domus_append(&appender, bytes, 300), 0);
+    ck_assert_int_eq(domus_append(&appender, bytes, 1), -EMSGSIZE);
+    ck_assert_int_eq(domus_append(&appender, NULL, 0), -EMSGSIZE); /* each later call */
+    ck_assert_int_eq(domus_append_text(&appender, "x"), -EMSGSIZE);
+    ck_assert_ptr_null(domus_append_room(&appender, 1));
+    domus_append_written(&appender, 1);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
+    ck_assert_uint_eq(slice.size, 5);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0); /* as new */
+    ck_assert_int_eq(domus_append_text(&appender, "%301d", 1), -EMSGSIZE);
+    domus_append_drop(&appender);
+    ck_assert_ptr_null(domus_append_room(&appender, SIZE_MAX));
+    domus_append_drop(&appender);
+    ck_assert_int_eq(appender.error, 0);
+
+    appender.size_max = UINT32_MAX; /* a page has its own limit */
+    ck_assert_ptr_null(domus_append_room(&appender, (size_t)DOMUS_SLICE_MAX + 1));
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
+}
+END_TEST
+
+START_TEST(appender_refuses_a_wrong_count)
+{
+    domus_appender appender = {0};
+    domus_slice slice;
+
+    domus_append_written(&appender, 0);
+    domus_append_written(&appender, 1); /* there is no room yet */
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
+    ck_assert_ptr_nonnull(domus_append_room(&appender, 10));
+    domus_append_written(&appender, SIZE_MAX);
+    ck_assert_int_eq(domus_append(&appender, "x", 1), -EINVAL);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
+}
+END_TEST
+
+static int append_all(domus_slice *ret_slice)
+{
+    domus_appender appender = {0};
+    static const char bytes[1000];
+
+    (void)domus_append(&appender, bytes, sizeof bytes / 4);
+    (void)domus_append_text(&appender, "%500d", 1);
+    char *room = domus_append_room(&appender, 1000);
+    if (room != NULL)
+        memset(room, 'x', 1000);
+    domus_append_written(&appender, 1000);
+    return domus_append_end(&appender, ret_slice);
+}
+
+START_TEST(appender_without_memory_keeps_nothing)
+{
+    int n = 0;
+    int error = -ENOMEM;
+
+    for (; error != 0; n++) {
+        domus_slice slice = {NULL, 2, 2};
+        ck_assert_int_lt(n, 10);
+        domi_memory_fail_after(n, 0);
+        error = append_all(&slice);
+        domi_memory_fail_after(-1, 0);
+        ck_assert(error == 0 || error == -ENOMEM);
+        ck_assert_uint_eq(slice.size, error == 0 ? 1750 : 2);
+        if (error == 0)
+            domus_slice_free(slice);
+    }
+    ck_assert_int_eq(n, 4); /* 256 bytes, 750, 1750, and then none fails */
+}
+END_TEST
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+#define THREADS 4
+#define ROUNDS  2000
+
+/* Each thread owns one slice of a page that all share, and keeps, reads, splits and frees it. */
+static void *use_shared(void *argument)
+{
+    domus_slice mine = *(domus_slice *)argument;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        domus_slice kept;
+        domus_slice rest;
+        if (domus_slice_keep(mine, &kept) != 0 || domus_slice_split(&kept, 100, &rest) != 0 ||
+            domus_slice_data(rest)[0] != 'y')
+            return argument;
+        domus_slice_free(mine);
+        domus_slice_free(kept);
+        rest.offset -= 100;
+        rest.size += 100;
+        mine = rest;
+    }
+    domus_slice_free(mine);
+    return NULL;
+}
+
+/* Only under ThreadSanitizer and AddressSanitizer this sees a count or a free that is wrong. */
+START_TEST(slices_are_shared_by_threads)
+{
+    static char bytes[1000];
+    domi_page *page = domi_page_borrower();
+    domus_slice slices[THREADS];
+    pthread_t threads[THREADS];
+
+    memset(bytes, 'y', sizeof bytes);
+    domi_page_show(page, bytes, sizeof bytes);
+    slices[0] = borrow(page, 0, sizeof bytes);
+    for (int i = 1; i < THREADS; i++)
+        ck_assert_int_eq(domus_slice_keep(slices[0], &slices[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, use_shared, &slices[i]), 0);
+    domi_page_drop(page);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+}
+END_TEST
+
+DOMT_MAIN("slice", 30, slice_is_a_copy_of_bytes, slice_without_bytes_owns_nothing,
+          slice_larger_than_the_limit_is_refused, slice_lives_as_long_as_its_last_owner,
+          slice_of_the_slice_type_is_released, split_parts_at_every_place,
+          split_beyond_the_end_changes_nothing, join_copies_pieces_of_several_pages,
+          join_of_neighbours_copies_nothing, join_keeps_the_order_of_the_pieces,
+          join_of_nothing_is_empty, join_that_fails_consumes_nothing,
+          borrowed_bytes_are_copied_at_the_first_keep,
+          borrowed_bytes_stay_when_they_cannot_be_copied, borrowing_page_ends_with_its_borrower,
+          appender_builds_one_slice, appender_without_bytes_makes_the_empty_slice,
+          appender_grows_with_its_bytes, appender_takes_text_of_any_length,
+          appender_holds_its_limit_exactly, appender_refuses_a_wrong_count,
+          appender_without_memory_keeps_nothing, slices_are_shared_by_threads)
