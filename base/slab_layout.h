@@ -4,27 +4,12 @@
 #ifndef DOMI_BASE_SLAB_LAYOUT_H
 #define DOMI_BASE_SLAB_LAYOUT_H
 
+#include "base/poison.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define DOMI_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define DOMI_ASAN 1
-#endif
-#endif
-
-#ifdef DOMI_ASAN
-#include <sanitizer/asan_interface.h>
-#define DOMI_POISON(memory, bytes)   ASAN_POISON_MEMORY_REGION((memory), (bytes))
-#define DOMI_UNPOISON(memory, bytes) ASAN_UNPOISON_MEMORY_REGION((memory), (bytes))
-#else
-#define DOMI_POISON(memory, bytes)   ((void)(memory), (void)(bytes))
-#define DOMI_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
-#endif
 
 /* The header of a chunk, in its first cache line. */
 typedef struct domi_slab_chunk domi_slab_chunk;

@@ -55,8 +55,8 @@ typedef struct domus_stage {
      * more: then it is called again when more have come, with these bytes first (and see
      * domus_wire_need()); or a negative errno when the bytes are wrong: then no further bytes are
      * looked at, `fail` is called for a request of type NULL, and the channel is closed when the
-     * answers before and what `fail` has appended are sent. A byte stage that returns an error, and
-     * a message stage without `fail`, reset the channel. */
+     * answers before and what `fail` has appended are sent; what this call has appended is not. A
+     * byte stage that returns an error, and a message stage without `fail`, reset the channel. */
     int (*decode)(domus_wire *wire, void *state, const char *bytes, size_t size);
 
     /* The peer has finished sending. `left` bytes were not used and never will be. It may make a
@@ -77,8 +77,8 @@ typedef struct domus_stage {
      * which resets the channel; NULL: the same as a negative errno. */
     int (*fail)(domus_wire *wire, void *state, uint64_t id, const domus_type *request, int error);
 
-    /* A byte stage: `size` bytes at `bytes` are to be sent. Append what goes to the wire instead.
-     * Returns 0, or a negative errno, which resets the channel. */
+    /* A byte stage: `size` (1..DOMUS_WINDOW_MAX) bytes at `bytes` are to be sent. Append what goes
+     * to the wire instead. Returns 0, or a negative errno, which resets the channel. */
     int (*wrap)(domus_wire *wire, void *state, const char *bytes, size_t size);
 
     /* End: give back what the state owns. */
@@ -121,11 +121,11 @@ DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_
  * -EMSGSIZE. */
 DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
 
-/* --- bytes for the next stage, in `decode` of a byte stage -------------------------------------
+/* --- bytes for the next stage, in `decode` and `end` of a byte stage ---------------------------
  */
 
-/* Pass on a copy of `size` bytes. Returns 0; -ENOMEM; -EMSGSIZE when more than DOMUS_WINDOW_MAX
- * would wait: a stage passes on at most as many as domus_wire_pass_room() says. */
+/* Pass on a copy of `size` bytes. Returns 0; -ENOMEM; -EMSGSIZE beyond what domus_wire_pass_room()
+ * says: that is DOMUS_WINDOW_MAX at least when `decode` or `end` begins. */
 DOMUS_API int domus_wire_pass(domus_wire *wire, const void *data, size_t size);
 DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
 

@@ -1,27 +1,27 @@
-/* Bytes that stages make for the peer. They are gathered in one block that is used again and again,
- * and long slices stand between its bytes without being copied. */
+/* Gathers bytes in a block that doubles, and keeps the slices that are too long to be copied. */
+#include "io/wire/out.h"
+
 #include "base/check.h"
 #include "base/memory.h"
-#include "io/wire/wire.h"
+#include "base/page.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ROOM_LEAST  1024u        /* bytes of the first block */
 #define ROOM_KEPT   (64u * 1024) /* a larger block is freed when it is empty */
-#define SLICE_LEAST 2048u        /* bytes from which on a slice is not copied */
-#define TEXT_MAX    4096
+#define SLICE_LEAST 2048u        /* bytes from which on a slice that owns them is not copied */
 
 static int grow(domi_out *out, size_t size)
 {
     size_t room = out->room == 0 ? ROOM_LEAST : 2 * (size_t)out->room;
 
+    if (size > UINT32_MAX - out->size)
+        return -ENOMEM;
     if (room < out->size + size)
         room = out->size + size;
     if (room > UINT32_MAX)
-        return -ENOMEM;
+        room = UINT32_MAX;
     char *bytes = domi_memory_new(room);
     if (bytes == NULL)
         return -ENOMEM;
@@ -71,7 +71,8 @@ int domi_out_append_slice(domi_out *out, domus_slice slice)
 {
     domus_slice kept;
 
-    if (slice.size < SLICE_LEAST)
+    /* bytes that are still borrowed would be copied to be kept */
+    if (slice.size < SLICE_LEAST || domi_page_of(slice)->borrowed)
         return domi_out_append(out, domus_slice_data(slice), slice.size);
     if (out->pieces_count == out->pieces_room && grow_pieces(out) != 0)
         return -ENOMEM;
@@ -101,45 +102,4 @@ void domi_out_clear(domi_out *out, bool all)
         out->pieces = NULL;
         out->pieces_room = 0;
     }
-}
-
-/* --- the verbs of stages ---------------------------------------------------------------------- */
-
-int domus_wire_append(domus_wire *wire, const void *data, size_t size)
-{
-    return domi_out_append(wire->out, data, size);
-}
-
-int domus_wire_append_slice(domus_wire *wire, domus_slice slice)
-{
-    return domi_out_append_slice(wire->out, slice);
-}
-
-char *domus_wire_room(domus_wire *wire, size_t size)
-{
-    return domi_out_room(wire->out, size);
-}
-
-void domus_wire_written(domus_wire *wire, size_t size)
-{
-    DOMI_CHECK(size <= wire->out->room - wire->out->size);
-    wire->out->size += (uint32_t)size;
-}
-
-int domus_wire_append_text(domus_wire *wire, const char *format, ...)
-{
-    va_list list;
-    char *end = domi_out_room(wire->out, TEXT_MAX + 1);
-
-    if (end == NULL)
-        return -ENOMEM;
-    va_start(list, format);
-    int size = vsnprintf(end, TEXT_MAX + 1, format, list);
-    va_end(list);
-    if (size < 0)
-        return -EINVAL;
-    if (size > TEXT_MAX)
-        return -EMSGSIZE;
-    wire->out->size += (uint32_t)size;
-    return 0;
 }

@@ -15,23 +15,25 @@
 
 /* From the bottom up.
  *
- * house:   message (objects, pools, queues, a house's states, the put), conversation (stacks, asks,
- *          promises, receive, timers), family (birth and death, children, restarts, watches),
- *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of
- * an iteration) io:      backend (the ring), wire (stages, and the bytes that they see), resources
- * (what a thread's io has, and what of it can run short), channels (connections and their bytes),
- * pipelines (their messages), acceptors (listeners), connectors
- * (connections that are being made), datagrams (channels of datagrams), completions (what a
- * tick does with all of them) runtime: os (wrappers of the kernel that know no houses), system
+ * house: message (objects, pools, queues, a house's states, the put), conversation (stacks, asks,
+ * promises, receive, timers), family (birth and death, children, restarts, watches), directory
+ * (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of an iteration).
+ *
+ * io: wire (the stages of pipelines and their bytes; it knows no channel), backend (the ring),
+ * resources (what a thread's io has, and what of it can run short), channels (connections and their
+ * bytes), pipelines (their messages), acceptors (listeners), connectors (connections that are being
+ * made), datagrams (channels of datagrams), completions (what a tick does with all of them).
+ *
+ * runtime: os (wrappers of the kernel that know no houses), network (the simulated one), system
  * (what threads share, and who looks after it), outside (foreign and detached threads), loop
- * (phases, park, stealing), control (configure, make, stop, look at a system), testkit */
+ * (phases, park, stealing), control (configure, make, stop, look at a system), testkit. */
 static const struct layer {
     const char *name;
     const char *storeys[STOREYS_MAX];
 } layers[] = {
     {"house", {"message", "conversation", "family", "directory", "dispatch"}},
     {"io",
-     {"backend", "wire", "resources", "channels", "pipelines", "acceptors", "connectors",
+     {"wire", "backend", "resources", "channels", "pipelines", "acceptors", "connectors",
       "datagrams", "completions"}},
     {"runtime", {"os", "network", "system", "outside", "loop", "control", "testkit"}},
 };

@@ -1,0 +1,281 @@
+/* Decoding: the way of the bytes through the windows of the stages, up to a message.
+ *
+ * A stage is shown new bytes where they lie. Only what it leaves over, because a message is not
+ * whole yet, is copied into its window. When more has come, as much is copied behind it as the
+ * stage says that it needs, or else as much again as is there, and what of that the stage does not
+ * use is given back: so the stage goes on with the bytes where they lie. The bytes that a stage
+ * passes on are the window of the next one. A stage behind another one goes first, so that little
+ * waits between them. */
+#include "base/check.h"
+#include "io/wire/wire.h"
+#include "io/wire/wrap.h"
+
+#include <errno.h>
+
+#define KEEP_LEAST 256u /* bytes that are copied behind those of a message that is not whole */
+
+/* New bytes, which lie in the memory of the caller. */
+typedef struct input {
+    const char *start; /* of those that this call has got */
+    const char *bytes; /* the next one */
+    size_t size;
+} input;
+
+/* --- slices of the bytes ---------------------------------------------------------------------- */
+
+/* Let slices show the bytes that the message stage is about to see. */
+static int lend_page(domus_wire *wire, const char *bytes, size_t size)
+{
+    if (wire->page == NULL) {
+        wire->page = domi_page_borrower();
+        if (wire->page == NULL)
+            return -ENOMEM;
+    }
+    domi_page_show(wire->page, bytes, (uint32_t)size);
+    wire->shown = bytes;
+    wire->shown_size = (uint32_t)size;
+    wire->sliced = 0;
+    return 0;
+}
+
+/* The stage has seen the bytes. If somebody copies them out now, he needs only those in slices. */
+static void narrow_page(domus_wire *wire)
+{
+    wire->shown = NULL;
+    wire->page->size = wire->sliced;
+}
+
+/* The bytes are about to go: a page that has slices left gets a copy of them and is theirs. */
+static int leave_page(domus_wire *wire)
+{
+    domi_page *page = wire->page;
+
+    if (page == NULL || (page->borrowed && domi_page_is_unshared(page)))
+        return 0;
+    int error = domi_page_own(page);
+    if (error != 0)
+        return wire->failed = error;
+    domi_page_drop(page);
+    wire->page = NULL;
+    return 0;
+}
+
+/* --- one stage -------------------------------------------------------------------------------- */
+
+/* Let the stage `index` decode. Returns how many bytes it used; 0: it needs more; or an error. */
+static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+{
+    domi_wire_stage *at = &wire->stages[index];
+    domi_mark begun = domi_wire_begin_out(wire, index);
+    int used = at->stage->decode(wire, at->state, bytes, size);
+
+    /* a message of no bytes would come again and again */
+    if (used > 0 ? (size_t)used > size : used == 0 && wire->made.any)
+        used = -EPROTO;
+    if (used == 0 && (size == DOMUS_WINDOW_MAX || at->window.need > DOMUS_WINDOW_MAX))
+        used = -EMSGSIZE;
+    return domi_wire_end_out(wire, index, begun, used);
+}
+
+/* Show bytes to the stage `index`, as many as it may see. Returns as call_decode(). */
+static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+{
+    bool is_last = index + 1 == wire->count;
+    domi_window *window = &wire->stages[index].window;
+    int error = 0;
+
+    if (size > DOMUS_WINDOW_MAX)
+        size = DOMUS_WINDOW_MAX;
+    if (is_last)
+        error = lend_page(wire, bytes, size);
+    if (error != 0)
+        return error;
+    int used = call_decode(wire, index, bytes, size);
+    if (is_last) {
+        narrow_page(wire);
+        error = wire->made.any ? 0 : leave_page(wire);
+    }
+    if (window->need <= size)
+        window->need =
+            0; /* the stage has seen so many, and that says nothing of how many it needs */
+    return error != 0 ? error : used;
+}
+
+/* Copy up to `size` of the new bytes into a window. Returns 0; -ENOMEM. */
+static int keep(domi_window *window, input *fresh, size_t size)
+{
+    if (size > DOMUS_WINDOW_MAX - window->size)
+        size = DOMUS_WINDOW_MAX - window->size;
+    if (size > fresh->size)
+        size = fresh->size;
+    int error = domi_window_put(window, fresh->bytes, size);
+    if (error == 0) {
+        fresh->bytes += size;
+        fresh->size -= size;
+    }
+    return error;
+}
+
+/* Returns how many more bytes to copy for a stage that needs more. */
+static uint32_t more_for(const domi_window *window)
+{
+    if (window->need > window->size)
+        return window->need - window->size;
+    return window->size > KEEP_LEAST ? window->size : KEEP_LEAST;
+}
+
+/* Let a stage with an empty window use new bytes. Those of a message that is not whole go into the
+ * window. */
+static int use_fresh(domus_wire *wire, uint32_t index, input *fresh)
+{
+    domi_window *window = &wire->stages[index].window;
+
+    if (fresh->size >= window->need) {
+        int used = show(wire, index, fresh->bytes, fresh->size);
+        if (used > 0) {
+            fresh->bytes += used;
+            fresh->size -= (size_t)used;
+            window->need = 0;
+        }
+        if (used != 0)
+            return used;
+    }
+    int error = keep(window, fresh, fresh->size);
+    window->stuck = error == 0;
+    return error;
+}
+
+/* A stage has used `used` bytes of its window: take them off, and give back what lies behind them
+ * and came with this call. The end of a window is a copy of the bytes before the next new one. The
+ * slices of a message show the window, so its bytes are taken off when it is done. */
+static void use_window(domus_wire *wire, domi_window *window, uint32_t used, input *fresh)
+{
+    uint32_t rest = window->size - used;
+
+    if (rest != 0 && rest <= (size_t)(fresh->bytes - fresh->start)) {
+        fresh->bytes -= rest;
+        fresh->size += rest;
+        domi_window_cut(window, rest);
+    }
+    if (wire->made.any) {
+        wire->taken = used;
+        window->need = 0;
+    } else {
+        domi_window_take(window, used);
+    }
+}
+
+/* Let the stage `index` use some of its bytes. Returns how many it used; 0: it needs more; or an
+ * error. */
+static int advance(domus_wire *wire, uint32_t index, input *fresh)
+{
+    domi_window *window = &wire->stages[index].window;
+
+    if (window->need > DOMUS_WINDOW_MAX)
+        return -EMSGSIZE;
+    if (window->size == 0)
+        return fresh->size != 0 ? use_fresh(wire, index, fresh) : 0;
+    for (;;) {
+        if (!window->stuck && window->size >= window->need) {
+            int used = show(wire, index, domi_window_bytes(window), window->size);
+            if (used > 0)
+                use_window(wire, window, (uint32_t)used, fresh);
+            if (used != 0)
+                return used;
+            window->stuck = true;
+        }
+        if (fresh->size == 0)
+            return 0;
+        int error = keep(window, fresh, more_for(window));
+        if (error != 0)
+            return error;
+    }
+}
+
+/* --- all stages ------------------------------------------------------------------------------- */
+
+/* Call `end` of a stage whose peer has finished, once. Returns 0, or its error. */
+static int end_stage(domus_wire *wire, uint32_t index)
+{
+    domi_wire_stage *at = &wire->stages[index];
+    uint32_t left = at->window.size;
+    int error = left != 0 ? -EPIPE : 0;
+
+    at->ended = true;
+    if (at->stage->end != NULL) {
+        domi_mark begun = domi_wire_begin_out(wire, index);
+        error = domi_wire_end_out(wire, index, begun, at->stage->end(wire, at->state, left));
+    }
+    domi_window_take(&at->window, left);
+    return error;
+}
+
+/* Go on with the last stage that has bytes to use. Returns 1 if one has used some or has ended; 0;
+ * or an error. */
+static int step(domus_wire *wire, input *fresh)
+{
+    for (uint32_t i = wire->count; i-- > 0;) {
+        input none = {NULL, NULL, 0};
+        int used = advance(wire, i, i == 0 ? fresh : &none);
+        if (used != 0)
+            return used < 0 ? used : 1;
+    }
+    for (uint32_t i = 0; wire->finished && i < wire->count; i++) {
+        if (!wire->stages[i].ended) {
+            int error = end_stage(wire, i);
+            return error < 0 ? error : 1;
+        }
+    }
+    return 0;
+}
+
+int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
+{
+    input fresh = {*bytes, *bytes, *size};
+    int result = wire->failed;
+
+    DOMI_CHECK(!wire->made.any);
+    if (result != 0)
+        return result;
+    do
+        result = step(wire, &fresh);
+    while (result > 0 && !wire->made.any);
+    *bytes = fresh.bytes;
+    *size = fresh.size;
+    for (uint32_t i = 0; result == 0 && i < wire->count; i++)
+        domi_window_shrink(&wire->stages[i].window);
+    if (result < 0)
+        wire->failed = result;
+    return result;
+}
+
+void domi_wire_finish(domus_wire *wire)
+{
+    wire->finished = true;
+}
+
+int domi_wire_own(domus_wire *wire)
+{
+    return wire->page != NULL && !domi_page_is_unshared(wire->page) ? domi_page_own(wire->page) : 0;
+}
+
+int domi_wire_done(domus_wire *wire)
+{
+    uint32_t taken = wire->taken;
+    int error = leave_page(wire);
+
+    wire->made = (domi_made){.any = false};
+    wire->taken = 0;
+    if (taken != 0)
+        domi_window_take(&wire->stages[wire->count - 1].window, taken);
+    return error;
+}
+
+bool domi_wire_is_empty(const domus_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->count; i++) {
+        if (wire->stages[i].window.size != 0)
+            return false;
+    }
+    return true;
+}

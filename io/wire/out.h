@@ -1,0 +1,38 @@
+/* Bytes that stages make for the peer: one block that is used again and again, and slices that
+ * stand between its bytes without being copied. One thread at a time. */
+#ifndef DOMI_IO_WIRE_OUT_H
+#define DOMI_IO_WIRE_OUT_H
+
+#include <domus/slice.h>
+
+typedef struct domi_out_piece {
+    uint32_t at; /* the slice goes before this byte of the block */
+    domus_slice slice;
+} domi_out_piece;
+
+typedef struct domi_out {
+    char *bytes;
+    uint32_t size;
+    uint32_t room;
+    domi_out_piece *pieces;
+    uint32_t pieces_count;
+    uint32_t pieces_room;
+} domi_out;
+
+/* Make room for `size` bytes. NULL: no memory. */
+char *domi_out_room(domi_out *out, size_t size);
+int domi_out_append(domi_out *out, const void *data, size_t size);
+int domi_out_append_slice(domi_out *out, domus_slice slice);
+
+/* Forget everything behind `size` bytes and `pieces` slices. */
+void domi_out_cut(domi_out *out, uint32_t size, uint32_t pieces);
+
+static inline bool domi_out_is_empty(const domi_out *out)
+{
+    return out->size == 0 && out->pieces_count == 0;
+}
+
+/* Empty it, and free its memory if it is large or if `all`. */
+void domi_out_clear(domi_out *out, bool all);
+
+#endif

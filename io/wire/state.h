@@ -1,0 +1,52 @@
+/* What a wire consists of (wire.h says what it is for). */
+#ifndef DOMI_IO_WIRE_STATE_H
+#define DOMI_IO_WIRE_STATE_H
+
+#include "base/page.h"
+#include "io/wire/out.h"
+#include "io/wire/window.h"
+
+#include <domus/pipeline.h>
+#include <domus/stage_kit.h>
+
+typedef struct domi_wire_stage {
+    const domus_stage *stage;
+    void *state; /* NULL: it has none */
+    domi_window window;
+    bool opened;
+    bool ended; /* its `end` was called, or the stage has none */
+} domi_wire_stage;
+
+/* A message that `decode` has made. */
+typedef struct domi_made {
+    domus_stage_kind kind;
+    bool any; /* there is one */
+    int error;
+    const domus_type *type;
+    void *payload;
+    uint64_t id;
+} domi_made;
+
+struct domus_wire {
+    const domus_pipeline *pipeline;
+    uint32_t count;   /* stages */
+    uint32_t current; /* index of the stage that runs */
+    int failed;       /* the error with which decoding has ended; 0: it goes on */
+    int broken;       /* the error of a `wrap`, after which nothing is encoded; 0: none */
+    bool finished;    /* the peer has finished sending */
+    domi_page *page;  /* borrows the bytes that the message stage is shown; NULL: not made yet */
+    domi_made made;
+    const char *shown;   /* the bytes that the message stage is shown; NULL: it is not decoding */
+    uint32_t shown_size; /* how many they are */
+    uint32_t sliced;     /* how many of them lie before the end of some slice */
+    uint32_t taken;      /* bytes of the last window that the message has used */
+    domi_out *out;       /* where appended bytes go; the owner's, who sets it before he opens */
+    domi_out *aside;     /* the same for bytes that are to be wrapped; the owner's, may be NULL if
+                            there is one stage */
+    /* Make the payload of a message, zeroed. NULL: no memory. */
+    void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
+    void *owner;
+    domi_wire_stage stages[];
+};
+
+#endif

@@ -1,0 +1,120 @@
+/* What a stage may do (domus/stage.h): make a message, pass bytes on, and append bytes. */
+#include "base/check.h"
+#include "io/wire/state.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define TEXT_MAX 4096 /* bytes of one text that is appended */
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static bool make_message(domus_wire *wire, domus_stage_kind kind, const domus_type *type,
+                         uint64_t id, int error)
+{
+    if (wire->made.any || wire->current + 1 != wire->count)
+        return false;
+    void *payload = type != NULL ? wire->make(wire, kind, type) : NULL;
+    if (type != NULL && payload == NULL)
+        return false;
+    wire->made = (domi_made){
+        .kind = kind, .any = true, .error = error, .type = type, .payload = payload, .id = id};
+    return true;
+}
+
+void *domus_wire_request(domus_wire *wire, const domus_type *type, uint64_t id)
+{
+    return make_message(wire, DOMUS_STAGE_REQUEST, type, id, 0) ? wire->made.payload : NULL;
+}
+
+void *domus_wire_notice(domus_wire *wire, const domus_type *type)
+{
+    return make_message(wire, DOMUS_STAGE_NOTICE, type, DOMUS_NO_ID, 0) ? wire->made.payload : NULL;
+}
+
+void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint64_t id)
+{
+    return make_message(wire, DOMUS_STAGE_ANSWER, type, id, 0) ? wire->made.payload : NULL;
+}
+
+bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error)
+{
+    return make_message(wire, DOMUS_STAGE_ANSWER, NULL, id, error < 0 ? error : -EINVAL);
+}
+
+domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size)
+{
+    if (size == 0)
+        return (domus_slice){NULL, 0, 0};
+    DOMI_CHECK(wire->shown != NULL && from >= wire->shown && size <= wire->shown_size &&
+               (size_t)(from - wire->shown) <= wire->shown_size - size);
+    uint32_t offset = (uint32_t)(from - wire->shown);
+    if (wire->sliced < offset + (uint32_t)size)
+        wire->sliced = offset + (uint32_t)size;
+    domi_page_count(wire->page);
+    return (domus_slice){&wire->page->face, offset, (uint32_t)size};
+}
+
+/* --- bytes in -------------------------------------------------------------------------------- */
+
+int domus_wire_pass(domus_wire *wire, const void *data, size_t size)
+{
+    if (size > domus_wire_pass_room(wire))
+        return -EMSGSIZE;
+    return size != 0 ? domi_window_put(&wire->stages[wire->current + 1].window, data, size) : 0;
+}
+
+size_t domus_wire_pass_room(const domus_wire *wire)
+{
+    if (wire->current + 1 == wire->count)
+        return 0;
+    return DOMI_WINDOW_ROOM - wire->stages[wire->current + 1].window.size;
+}
+
+void domus_wire_need(domus_wire *wire, size_t size)
+{
+    wire->stages[wire->current].window.need =
+        size > DOMUS_WINDOW_MAX ? DOMUS_WINDOW_MAX + 1 : (uint32_t)size;
+}
+
+/* --- bytes out ------------------------------------------------------------------------------- */
+
+int domus_wire_append(domus_wire *wire, const void *data, size_t size)
+{
+    return domi_out_append(wire->out, data, size);
+}
+
+int domus_wire_append_slice(domus_wire *wire, domus_slice slice)
+{
+    return domi_out_append_slice(wire->out, slice);
+}
+
+char *domus_wire_room(domus_wire *wire, size_t size)
+{
+    return domi_out_room(wire->out, size);
+}
+
+void domus_wire_written(domus_wire *wire, size_t size)
+{
+    DOMI_CHECK(size <= wire->out->room - wire->out->size);
+    wire->out->size += (uint32_t)size;
+}
+
+int domus_wire_append_text(domus_wire *wire, const char *format, ...)
+{
+    va_list list;
+    char *end = domi_out_room(wire->out, TEXT_MAX + 1);
+
+    if (end == NULL)
+        return -ENOMEM;
+    va_start(list, format);
+    int size = vsnprintf(end, TEXT_MAX + 1, format, list);
+    va_end(list);
+    if (size < 0)
+        return -EINVAL;
+    if (size > TEXT_MAX)
+        return -EMSGSIZE;
+    wire->out->size += (uint32_t)size;
+    return 0;
+}

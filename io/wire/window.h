@@ -1,0 +1,48 @@
+/* Windows: the bytes that a stage has not used yet.
+ *
+ * A window has memory only while it has bytes, because most channels are idle, and the memory is
+ * bounded by DOMI_WINDOW_ROOM. Under AddressSanitizer the memory behind the bytes is poisoned, so a
+ * stage that reads too far is found. One thread at a time. */
+#ifndef DOMI_IO_WIRE_WINDOW_H
+#define DOMI_IO_WIRE_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes in a window at most. A stage is shown half of them, and is only called while the stage
+ * behind it has less than half, so it can always pass on DOMUS_WINDOW_MAX bytes. */
+#define DOMI_WINDOW_ROOM 131072u
+
+typedef struct domi_window {
+    char *memory;   /* NULL: there are none */
+    uint32_t begin; /* of the first byte in `memory` */
+    uint32_t size;  /* bytes */
+    uint32_t room;  /* bytes of `memory` */
+    uint32_t need;  /* `decode` need not be called with fewer */
+    bool stuck;     /* `decode` has seen all of them, and is not called before more come */
+} domi_window;
+
+static inline const char *domi_window_bytes(const domi_window *window)
+{
+    return window->memory + window->begin;
+}
+
+/* Copy `size` bytes behind those in the window; together they are at most DOMI_WINDOW_ROOM. Returns
+ * 0; -ENOMEM. */
+int domi_window_put(domi_window *window, const char *bytes, size_t size);
+
+/* Take `size` bytes off the front of the window, which a stage has used. */
+void domi_window_take(domi_window *window, uint32_t size);
+
+/* Take `size` bytes off the end of the window. */
+void domi_window_cut(domi_window *window, uint32_t size);
+
+/* Nothing more comes for a while: move the bytes to less memory, if they have far too much. Without
+ * memory they stay. */
+void domi_window_shrink(domi_window *window);
+
+/* Free the memory. */
+void domi_window_clear(domi_window *window);
+
+#endif

@@ -1,0 +1,77 @@
+/* The way out of the bytes that a stage appends: the byte stages before it wrap them, one after the
+ * other, the nearest to the wire last.
+ *
+ * Bytes that are to be wrapped are gathered in `aside`. Each stage reads one block and appends to
+ * another; only the first stage of the pipeline appends to the block of the owner. So nothing is
+ * wrapped, and no state of a byte stage moves on, before the stage that appended has succeeded. */
+#include "io/wire/wrap.h"
+
+/* Let the stage `index` wrap `size` bytes, in pieces that fit into its window on the other side. */
+static int wrap_bytes(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+{
+    const domi_wire_stage *at = &wire->stages[index];
+
+    while (size != 0) {
+        size_t part = size < DOMUS_WINDOW_MAX ? size : DOMUS_WINDOW_MAX;
+        int error = at->stage->wrap(wire, at->state, bytes, part);
+        if (error < 0)
+            return error;
+        bytes += part;
+        size -= part;
+    }
+    return 0;
+}
+
+/* Let the stage `index` wrap all bytes and slices of `from`, in their order, into `to`. */
+static int wrap_all(domus_wire *wire, uint32_t index, const domi_out *from, domi_out *to)
+{
+    uint32_t done = 0;
+    int error = 0;
+
+    wire->current = index;
+    wire->out = to;
+    for (uint32_t i = 0; error == 0 && i < from->pieces_count; i++) {
+        const domi_out_piece *piece = &from->pieces[i];
+        if (piece->at != done)
+            error = wrap_bytes(wire, index, from->bytes + done, piece->at - done);
+        done = piece->at;
+        if (error == 0)
+            error = wrap_bytes(wire, index, domus_slice_data(piece->slice), piece->slice.size);
+    }
+    if (error == 0 && from->size != done)
+        error = wrap_bytes(wire, index, from->bytes + done, from->size - done);
+    return error;
+}
+
+/* Let the stages before `index` wrap what lies in `aside`, into `out`. */
+static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
+{
+    domi_out between = {0};
+    domi_out *from = wire->aside;
+    domi_out *other = &between;
+    int error = 0;
+
+    while (error == 0 && index-- > 0) {
+        domi_out *to = index == 0 ? out : other;
+        error = wrap_all(wire, index, from, to);
+        domi_out_clear(from, false);
+        other = from;
+        from = to;
+    }
+    domi_out_clear(&between, true);
+    return error;
+}
+
+int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result)
+{
+    if (index != 0) {
+        int error = result < 0 ? 0 : wrap_by_each(wire, index, begun.out);
+        domi_out_clear(wire->aside, false);
+        wire->out = begun.out;
+        if (error != 0)
+            wire->broken = result = error;
+    }
+    if (result < 0)
+        domi_out_cut(begun.out, begun.size, begun.pieces);
+    return result;
+}

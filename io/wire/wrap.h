@@ -1,0 +1,36 @@
+/* The way out of the bytes that a stage appends: those of the stage next to the wire go to the
+ * block of the owner, those of the others are gathered beside it and wrapped by the stages before
+ * them. */
+#ifndef DOMI_IO_WIRE_WRAP_H
+#define DOMI_IO_WIRE_WRAP_H
+
+#include "io/wire/state.h"
+
+/* A place in a block of bytes, to which a failed stage takes it back. */
+typedef struct domi_mark {
+    domi_out *out;
+    uint32_t size, pieces;
+} domi_mark;
+
+/* The stage `index` is about to be called: what it appends goes to `out`, or, to be wrapped, to
+ * `aside`. */
+static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
+{
+    domi_mark begun = {wire->out, wire->out->size, wire->out->pieces_count};
+
+    wire->current = index;
+    if (index != 0)
+        wire->out = wire->aside;
+    return begun;
+}
+
+/* It has returned `result`: let the stages before it wrap what it appended, or throw that away if
+ * the result is an error. Returns `result`, or the error of a stage that wraps. */
+int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result);
+
+static inline int domi_wire_end_out(domus_wire *wire, uint32_t index, domi_mark begun, int result)
+{
+    return index == 0 && result >= 0 ? result : domi_wire_wrap(wire, index, begun, result);
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* A stage for the tests of io/wire, which can do what a stage should not: its messages begin with
+ * two bytes of length, in network order, and it writes down how it was called. */
+#ifndef DOMT_PARTS_H
+#define DOMT_PARTS_H
+
+#include "io/wire/wire.h"
+
+/* What the stage does that a normal one does not. */
+enum {
+    DOMT_NEEDS = 1,        /* it calls domus_wire_need() */
+    DOMT_FAILS_AFTER = 2,  /* it makes the message, and then fails */
+    DOMT_USES_NOTHING = 4, /* it makes the message, and says that it has used no byte */
+    DOMT_USES_TOO_MUCH = 8,
+    DOMT_KEEPS = 16, /* it keeps a slice of each message in its state, before the one it gives */
+    DOMT_LEAVES_SLICE =
+        32,          /* it uses the two bytes alone, and gives their slice with the next message */
+    DOMT_PEEKS = 64, /* its slice reaches one byte beyond what it uses */
+    DOMT_ENDS = 128, /* its `end` makes a message */
+    DOMT_NO_ASKS = 256, /* it asks for less than it has */
+    DOMT_TWICE = 512,   /* it tries to make two messages */
+};
+
+typedef struct domt_parts {
+    int how;
+    uint32_t need;
+} domt_parts;
+
+extern const domt_parts domt_plain; /* nothing odd */
+extern const domt_parts domt_needs; /* DOMT_NEEDS */
+
+extern const domus_stage domt_part_stage;
+extern const domus_type domt_part_type;
+
+/* Its message. */
+typedef struct domt_part {
+    domus_slice bytes;
+    domus_slice more;
+} domt_part;
+
+void domt_release_part(void *payload);
+
+/* How the stage was called since the last kit or bare wire was made. */
+extern struct domt_seen {
+    uint32_t decodes;  /* calls */
+    const char *bytes; /* of the last one */
+    size_t size;
+    uint32_t ends, closes, releases;
+    size_t left; /* bytes of the last end */
+} domt_seen;
+
+/* Make a kit with the stage alone; and feed it. */
+domus_stage_kit *domt_parts_kit(const domt_parts *how);
+void domt_feed(domus_stage_kit *kit, const char *bytes, size_t size);
+
+/* Write a message of `length` bytes, which count up from `first`. Returns its size. */
+size_t domt_write_part(char *to, size_t length, int first);
+
+/* Write a message of each length, the bytes of message i counting up from i. Returns their size,
+ * less than 1000. */
+#define DOMT_PARTS 7
+extern const size_t domt_lengths[DOMT_PARTS];
+size_t domt_write_parts(char *to);
+
+/* Fail the test if this is not a message that domt_write_part() wrote. */
+void domt_assert_part(const domus_stage_message *message, size_t length, int first);
+
+/* A wire without a kit, whose bytes lie where the test has them. */
+typedef struct domt_bare {
+    domus_wire *wire;
+    domi_out out;
+    domt_part part; /* the message */
+} domt_bare;
+
+domt_bare *domt_bare_new(const domt_parts *how);
+void domt_bare_free(domt_bare *bare);
+
+/* The message was handled. */
+void domt_bare_done(domt_bare *bare);
+
+#endif

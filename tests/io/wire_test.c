@@ -1,0 +1,287 @@
+/* io/wire/decode.c and window.c: the way of bytes through a wire with one stage, in pieces of any
+ * size and up to the limit, and what is copied of them. */
+#include "io/wire/wire.h"
+
+#include "base/memory.h"
+
+#include "tests/io/parts.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- splits ----------------------------------------------------------------------------------- */
+
+/* Read the messages that are there. `*next` is the number of the first one. */
+static void read_parts(domus_stage_kit *kit, size_t *next)
+{
+    domus_stage_message message;
+    int result;
+
+    while ((result = domus_stage_kit_next(kit, &message)) == 1) {
+        ck_assert_uint_lt(*next, DOMT_PARTS);
+        domt_assert_part(&message, domt_lengths[*next], (int)*next);
+        (*next)++;
+    }
+    ck_assert_int_eq(result, 0);
+}
+
+START_TEST(wire_brings_the_same_messages_at_every_split)
+{
+    static char bytes[1000];
+    size_t size = domt_write_parts(bytes);
+
+    for (size_t first = 0; first <= size; first++) {
+        domus_stage_kit *kit = domt_parts_kit(first % 2 != 0 ? &domt_needs : &domt_plain);
+        size_t second = first + (size - first) * (first % 7) / 7;
+        size_t next = 0;
+        domt_feed(kit, bytes, first);
+        read_parts(kit, &next);
+        domt_feed(kit, bytes + first, second - first);
+        read_parts(kit, &next);
+        domt_feed(kit, bytes + second, size - second);
+        domus_stage_kit_finish(kit);
+        read_parts(kit, &next);
+        ck_assert_uint_eq(next, DOMT_PARTS);
+        ck_assert_uint_eq(domt_seen.ends, 1);
+        domus_stage_kit_free(kit);
+        ck_assert_uint_eq(domt_seen.closes, 1);
+        ck_assert_uint_eq(domt_seen.releases, DOMT_PARTS);
+    }
+}
+END_TEST
+
+START_TEST(wire_takes_messages_in_pieces_of_any_size)
+{
+    static char bytes[1000];
+    size_t size = domt_write_parts(bytes);
+
+    for (size_t step = 1; step < 300; step++) {
+        domus_stage_kit *kit = domt_parts_kit(step % 2 != 0 ? &domt_needs : &domt_plain);
+        size_t next = 0;
+        for (size_t i = 0; i < size; i += step) {
+            domt_feed(kit, bytes + i, size - i < step ? size - i : step);
+            if (i % 3 != 0) /* else the bytes wait with the kit */
+                read_parts(kit, &next);
+        }
+        read_parts(kit, &next);
+        ck_assert_uint_eq(next, DOMT_PARTS);
+        domus_stage_kit_free(kit);
+    }
+}
+END_TEST
+
+/* --- what a stage is shown -------------------------------------------------------------------- */
+
+START_TEST(whole_messages_are_shown_where_they_lie)
+{
+    char bytes[100];
+    size_t size = domt_write_part(bytes, 10, 1);
+    const char *at = bytes;
+    domt_bare *bare = domt_bare_new(&domt_plain);
+
+    size += domt_write_part(bytes + size, 20, 2);
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + 2);
+    ck_assert_ptr_eq(at, bytes + 12);
+    domi_memory_fail_after(0, 1); /* nothing is copied, and the page is used again */
+    domt_bare_done(bare);
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + 14);
+    domt_bare_done(bare);
+    ck_assert_uint_eq(size, 0);
+    ck_assert(domi_wire_is_empty(bare->wire));
+    domt_bare_free(bare);
+}
+END_TEST
+
+/* A message that began with the bytes before is copied together, and no byte behind it. */
+START_TEST(only_the_message_between_two_pieces_is_copied)
+{
+    static char bytes[5000];
+    size_t first = domt_write_part(bytes, 600, 1);
+    size_t all = first + domt_write_part(bytes + first, 4000, 2);
+    const char *at = bytes;
+    size_t size = 50;
+
+    for (int how = 0; how < 2; how++) {
+        domt_bare *bare = domt_bare_new(how != 0 ? &domt_needs : &domt_plain);
+        at = bytes;
+        size = 50;
+        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+        ck_assert(size == 0 && !domi_wire_is_empty(bare->wire));
+        size = all - 50;
+        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+        ck_assert_ptr_eq(at, bytes + first);
+        ck_assert(domus_slice_data(bare->part.bytes) < bytes ||
+                  domus_slice_data(bare->part.bytes) > bytes + all);
+        ck_assert_uint_eq(bare->part.bytes.size, 600);
+        domt_bare_done(bare);
+        ck_assert_ptr_null(bare->wire->stages[0].window.memory);
+        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+        ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + first + 2);
+        domt_bare_done(bare);
+        ck_assert_uint_eq(domt_seen.decodes, how != 0 ? 3 : 4); /* 50, 306, 602; the second */
+        domt_bare_free(bare);
+    }
+}
+END_TEST
+
+/* The caller stops after a message, and comes again with its bytes elsewhere. */
+START_TEST(bytes_that_were_not_taken_may_move)
+{
+    static char bytes[2000];
+    static char elsewhere[2000];
+    size_t first = domt_write_part(bytes, 600, 1);
+    size_t size = 50;
+    const char *at = bytes;
+    domt_bare *bare = domt_bare_new(&domt_plain);
+    size_t all = first + domt_write_part(bytes + first, 700, 2);
+
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+    size = all - 50;
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    domt_bare_done(bare);
+    memcpy(elsewhere, at, size);
+    memset(bytes, 0, sizeof bytes);
+    at = elsewhere;
+    size -= 1; /* and one byte comes later */
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+    ck_assert_uint_eq(size, 0);
+    size = 1;
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    ck_assert_uint_eq(bare->part.bytes.size, 700);
+    ck_assert_int_eq(domus_slice_data(bare->part.bytes)[0], 2);
+    domt_bare_done(bare);
+    domt_bare_free(bare);
+}
+END_TEST
+
+START_TEST(stage_that_says_what_it_needs_is_not_called_before)
+{
+    static char bytes[40000];
+    size_t size = domt_write_part(bytes, 30000, 1);
+    domus_stage_kit *kit = domt_parts_kit(&domt_needs);
+    domus_stage_message message;
+
+    for (size_t i = 0; i < size; i++) {
+        domt_feed(kit, bytes + i, 1);
+        ck_assert_int_eq(domus_stage_kit_next(kit, &message), i + 1 == size);
+    }
+    domt_assert_part(&message, 30000, 1);
+    ck_assert_uint_eq(domt_seen.decodes, 3); /* 1 byte, 2 bytes, all */
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+START_TEST(stage_is_called_once_for_each_piece)
+{
+    static char bytes[1000];
+    size_t size = domt_write_part(bytes, 900, 1);
+    static const domt_parts asks_for_less = {.how = DOMT_NO_ASKS};
+
+    for (int how = 0; how < 2; how++) {
+        domus_stage_kit *kit = domt_parts_kit(how != 0 ? &asks_for_less : &domt_plain);
+        domus_stage_message message;
+        for (size_t i = 0; i < size; i++) {
+            domt_feed(kit, bytes + i, 1);
+            ck_assert_int_eq(domus_stage_kit_next(kit, &message), i + 1 == size);
+            ck_assert_uint_eq(domt_seen.size, i + 1);
+            ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
+        }
+        ck_assert_uint_eq(domt_seen.decodes, size);
+        domus_stage_kit_free(kit);
+    }
+}
+END_TEST
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+static int result_of(const domt_parts *how, size_t length, size_t step)
+{
+    static char bytes[70000];
+    size_t size = domt_write_part(bytes, length, 3);
+    domus_stage_kit *kit = domt_parts_kit(how);
+    domus_stage_message message;
+    int result = 0;
+
+    for (size_t i = 0; i < size && result == 0; i += step) {
+        domt_feed(kit, bytes + i, size - i < step ? size - i : step);
+        result = domus_stage_kit_next(kit, &message);
+    }
+    if (result == 1)
+        domt_assert_part(&message, length, 3);
+    else
+        ck_assert_int_eq(domus_stage_kit_next(kit, &message), result);
+    domus_stage_kit_free(kit);
+    return result;
+}
+
+START_TEST(message_of_the_whole_window_comes)
+{
+    static const size_t steps[] = {1, 255, 4096, 65535, 65536, 70000};
+
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        ck_assert_int_eq(result_of(&domt_needs, DOMUS_WINDOW_MAX - 2, steps[i]), 1);
+        ck_assert_int_eq(
+            result_of(&domt_plain, DOMUS_WINDOW_MAX - 2, steps[i] < 16 ? 16 : steps[i]), 1);
+    }
+}
+END_TEST
+
+START_TEST(message_beyond_the_window_is_refused)
+{
+    static const size_t steps[] = {16, 4096, 65535, 65536, 65537, 70000};
+
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        ck_assert_int_eq(result_of(&domt_needs, DOMUS_WINDOW_MAX - 1, steps[i]), -EMSGSIZE);
+        ck_assert_uint_eq(domt_seen.decodes, 1); /* its length is enough */
+        ck_assert_int_eq(result_of(&domt_plain, DOMUS_WINDOW_MAX - 1, steps[i]), -EMSGSIZE);
+    }
+}
+END_TEST
+
+START_TEST(need_beyond_the_window_is_refused)
+{
+    static const domt_parts most = {.how = DOMT_NEEDS, .need = DOMUS_WINDOW_MAX};
+    static const domt_parts more = {.how = DOMT_NEEDS, .need = DOMUS_WINDOW_MAX + 1};
+    static const domt_parts all = {.how = DOMT_NEEDS, .need = UINT32_MAX};
+
+    ck_assert_int_eq(result_of(&most, 100, 50), 0);
+    ck_assert_int_eq(result_of(&more, 100, 50), -EMSGSIZE);
+    ck_assert_int_eq(result_of(&all, 100, 50), -EMSGSIZE);
+    ck_assert_int_eq(result_of(&more, 100, 102), 1); /* it did not need them */
+}
+END_TEST
+
+/* A window keeps no more memory than its bytes deserve. */
+START_TEST(window_grows_and_shrinks_with_its_bytes)
+{
+    static char bytes[65536];
+    domt_bare *bare = domt_bare_new(&domt_plain);
+    const domi_window *window = &bare->wire->stages[0].window;
+    const char *at = bytes;
+    size_t size;
+
+    domt_write_part(bytes, 65000, 1);
+    for (size_t i = 0; i < 64000; i += 100) {
+        size = 100;
+        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+        ck_assert_uint_le(window->room, i < 128 ? 256 : 2 * (i + 100));
+    }
+    size = 1536;
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    domt_bare_done(bare);
+    ck_assert_uint_eq(size, 64000 + 1536 - 65002);
+    ck_assert_ptr_null(window->memory);
+    domt_bare_free(bare);
+}
+END_TEST
+
+DOMT_MAIN("wire", 60, wire_brings_the_same_messages_at_every_split,
+          wire_takes_messages_in_pieces_of_any_size, whole_messages_are_shown_where_they_lie,
+          only_the_message_between_two_pieces_is_copied, bytes_that_were_not_taken_may_move,
+          stage_that_says_what_it_needs_is_not_called_before, stage_is_called_once_for_each_piece,
+          message_of_the_whole_window_comes, message_beyond_the_window_is_refused,
+          need_beyond_the_window_is_refused, window_grows_and_shrinks_with_its_bytes)

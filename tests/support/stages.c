@@ -1,0 +1,223 @@
+/* Byte stages that change sizes and hold a state, and runs of pipelines over bytes in pieces. */
+#include "tests/support/stages.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- stuffing --------------------------------------------------------------------------------- */
+
+typedef struct stuff_state {
+    bool escaped;
+} stuff_state;
+
+static int unstuff(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    stuff_state *state = state_;
+    char out[64];
+    size_t used = 0;
+    size_t made = 0;
+
+    for (; used < size && made < sizeof out && bytes[used] != '~'; used++) {
+        if (bytes[used] == '}' && !state->escaped) {
+            state->escaped = true;
+            continue;
+        }
+        out[made++] = state->escaped ? (char)(bytes[used] ^ 0x20) : bytes[used];
+        state->escaped = false;
+    }
+    if (used == 0) /* the right bytes before it were used by the calls before */
+        return -EBADMSG;
+    int error = domus_wire_pass(wire, out, made);
+    return error != 0 ? error : (int)used;
+}
+
+static int end_stuffing(domus_wire *wire, void *state_, size_t left)
+{
+    const stuff_state *state = state_;
+
+    (void)wire;
+    return state->escaped || left != 0 ? -EPIPE : 0;
+}
+
+static int stuff(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    for (size_t i = 0; i < size; i++) {
+        const char escaped[2] = {'}', (char)(bytes[i] ^ 0x20)};
+        int error = bytes[i] == '}' || bytes[i] == '~' ? domus_wire_append(wire, escaped, 2)
+                                                       : domus_wire_append(wire, &bytes[i], 1);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+const domus_stage domt_stuff_stage = {
+    .name = "stuff",
+    .state_size = sizeof(stuff_state),
+    .decode = unstuff,
+    .end = end_stuffing,
+    .wrap = stuff,
+};
+
+/* --- xor -------------------------------------------------------------------------------------- */
+
+typedef struct xor_state {
+    uint32_t in;
+    uint32_t out;
+} xor_state;
+
+static char xored(uint32_t *key, char byte)
+{
+    *key = *key * 1664525u + 1013904223u;
+    return (char)(byte ^ (char)(*key >> 24));
+}
+
+static int decode_xor(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    xor_state *state = state_;
+
+    for (size_t i = 0; i < size; i++) {
+        char byte = xored(&state->in, bytes[i]);
+        int error = domus_wire_pass(wire, &byte, 1);
+        if (error != 0)
+            return error;
+    }
+    return (int)size;
+}
+
+static int wrap_xor(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    xor_state *state = state_;
+    char *room = domus_wire_room(wire, size);
+
+    if (room == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < size; i++)
+        room[i] = xored(&state->out, bytes[i]);
+    domus_wire_written(wire, size);
+    return 0;
+}
+
+const domus_stage domt_xor_stage = {
+    .name = "xor", .state_size = sizeof(xor_state), .decode = decode_xor, .wrap = wrap_xor};
+
+/* --- sips ------------------------------------------------------------------------------------- */
+
+static int sip(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    uint32_t *state = state_;
+    size_t most = (*state)++ % 3 + 1;
+    size_t used = size < most ? size : most;
+    int error = domus_wire_pass(wire, bytes, used);
+
+    return error != 0 ? error : (int)used;
+}
+
+static int wrap_as_it_is(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    return domus_wire_append(wire, bytes, size);
+}
+
+const domus_stage domt_sip_stage = {
+    .name = "sip", .state_size = sizeof(uint32_t), .decode = sip, .wrap = wrap_as_it_is};
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+static void note(domt_decoded *decoded, const void *bytes, size_t size)
+{
+    if (decoded->room - decoded->size < size) {
+        decoded->room = 2 * (decoded->size + size) + 256;
+        decoded->text = realloc(decoded->text, decoded->room);
+        DOMI_CHECK(decoded->text != NULL);
+    }
+    if (size != 0)
+        memcpy(decoded->text + decoded->size, bytes, size);
+    decoded->size += size;
+}
+
+/* Read what has come. Returns 0, or an error. */
+static int read_packets(domus_stage_kit *kit, domt_decoded *decoded, bool encodes)
+{
+    domus_stage_message message;
+    char head[64];
+    int result = domus_stage_kit_next(kit, &message);
+
+    for (; result == 1; result = domus_stage_kit_next(kit, &message)) {
+        const domus_packet *packet = message.payload;
+        DOMI_CHECK(message.type == &domus_packet_type);
+        int length =
+            snprintf(head, sizeof head, "%d %u:", (int)message.kind, (unsigned)packet->bytes.size);
+        note(decoded, head, (size_t)length);
+        note(decoded, domus_slice_data(packet->bytes), packet->bytes.size);
+        decoded->count++;
+        if (encodes)
+            DOMI_CHECK(domus_stage_kit_encode(kit, message.id, message.type, packet) == 0);
+    }
+    return result;
+}
+
+void domt_decode(const domus_pipeline *pipeline, const void *bytes, size_t size, domt_cut *cut,
+                 void *context, domt_decoded *ret_decoded, domt_decoded *encoded)
+{
+    domus_stage_kit *kit = NULL;
+    const char *from = bytes;
+
+    *ret_decoded = (domt_decoded){.error = domus_stage_kit_new(pipeline, &kit)};
+    while (size != 0 && ret_decoded->error == 0) {
+        size_t piece = cut != NULL ? cut(context, size) : size;
+        ret_decoded->error = domus_stage_kit_feed(kit, from, piece);
+        from += piece;
+        size -= piece;
+        if (ret_decoded->error == 0)
+            ret_decoded->error = read_packets(kit, ret_decoded, encoded != NULL);
+    }
+    if (ret_decoded->error == 0) {
+        domus_stage_kit_finish(kit);
+        ret_decoded->error = read_packets(kit, ret_decoded, encoded != NULL);
+    }
+    if (encoded != NULL && kit != NULL) {
+        size_t sent;
+        const char *output = domus_stage_kit_output(kit, &sent);
+        *encoded = (domt_decoded){0};
+        note(encoded, output, sent);
+    }
+    domus_stage_kit_free(kit);
+}
+
+bool domt_decoded_equals(const domt_decoded *a, const domt_decoded *b)
+{
+    return a->count == b->count && a->error == b->error && a->size == b->size &&
+           (a->size == 0 || memcmp(a->text, b->text, a->size) == 0);
+}
+
+void domt_decoded_clear(domt_decoded *decoded)
+{
+    free(decoded->text);
+    *decoded = (domt_decoded){0};
+}
+
+size_t domt_cut_same(void *context, size_t left)
+{
+    const size_t *size = context;
+
+    return left < *size ? left : *size;
+}
+
+/* Mostly small pieces, and now and then a large one. */
+size_t domt_cut_random(void *context, size_t left)
+{
+    uint64_t *seed = context;
+
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    size_t most = (size_t)1 << (*seed >> 8) % 16;
+    size_t size = (size_t)(*seed >> 32) % most + 1;
+    return left < size ? left : size;
+}
