@@ -99,7 +99,11 @@ typedef struct domus_pipeline {
  */
 
 /* A packet: what stands between two boundaries. These stages decode and encode this type. The
- * packet of a server's or client's stage is a request or an answer by its role. */
+ * packet of a server's or client's stage is a request or an answer by its role.
+ *
+ * `size_max` bounds the packets that come: a larger one ends the channel with -EMSGSIZE. Each stage
+ * is cheap for peers that send byte by byte. All but the line stage need options, and reset the
+ * channel when a request fails, because there is nothing that their peer would understand. */
 typedef struct domus_packet {
     domus_slice bytes; /* without what divides packets */
 } domus_packet;
@@ -107,7 +111,8 @@ typedef struct domus_packet {
 DOMUS_API extern const domus_type domus_packet_type;
 
 /* Lines, which end with "\n" or "\r\n". Packets come without either, and leave with `crlf` ? "\r\n"
- * : "\n". A packet to be sent that contains "\n" is refused with -EINVAL. Options may be NULL. */
+ * : "\n" (but one that ends with "\r" always with "\r\n"). A packet to be sent that contains "\n"
+ * is refused with -EINVAL. Options may be NULL. */
 typedef struct domus_line_options {
     domus_role role;
     uint32_t size_max; /* bytes of a line without its end, 1..65534; 0: 8192. More: -EMSGSIZE */
@@ -127,7 +132,9 @@ typedef struct domus_delimiter_options {
 
 DOMUS_API extern const domus_stage domus_delimiter_stage;
 
-/* Packets that begin with their length. */
+/* Packets that begin with their length. One to be sent that is too long for `width` is refused with
+ * -EMSGSIZE. A length that should count itself, and is less than its own bytes, ends the channel
+ * with -EBADMSG. */
 typedef struct domus_length_options {
     domus_role role;
     uint32_t size_max;  /* bytes of a packet, 1..65528; 0: 65528 */

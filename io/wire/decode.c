@@ -124,7 +124,7 @@ static uint32_t more_for(const domi_window *window)
     return window->size > KEEP_LEAST ? window->size : KEEP_LEAST;
 }
 
-/* Let a stage with an empty window use new bytes. Those of a message that is not whole go into the
+/* Let a stage with an empty window use new bytes. Bytes of a message that is not whole go into the
  * window. */
 static int use_fresh(domus_wire *wire, uint32_t index, input *fresh)
 {

@@ -55,6 +55,11 @@ static int decode_line(domus_wire *wire, void *state_, const char *bytes, size_t
     return error != 0 ? error : (int)(end - bytes) + 1;
 }
 
+static bool ends_with_cr(domus_slice line)
+{
+    return line.size != 0 && domus_slice_data(line)[line.size - 1] == '\r';
+}
+
 static int encode_line(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
                        const void *payload)
 {
@@ -69,8 +74,9 @@ static int encode_line(domus_wire *wire, void *state_, uint64_t id, const domus_
     int error = domus_wire_append_slice(wire, packet->bytes);
     if (error != 0)
         return error;
-    return state->options->crlf ? domus_wire_append(wire, "\r\n", 2)
-                                : domus_wire_append(wire, "\n", 1);
+    /* behind a "\r" that belongs to the line, "\n" alone would be taken for its end */
+    return state->options->crlf || ends_with_cr(packet->bytes) ? domus_wire_append(wire, "\r\n", 2)
+                                                               : domus_wire_append(wire, "\n", 1);
 }
 
 static int fail_line(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,

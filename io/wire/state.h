@@ -1,4 +1,4 @@
-/* What a wire consists of (wire.h says what it is for). */
+/* The parts of a wire (wire.h says what it is for). */
 #ifndef DOMI_IO_WIRE_STATE_H
 #define DOMI_IO_WIRE_STATE_H
 

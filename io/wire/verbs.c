@@ -1,4 +1,4 @@
-/* What a stage may do (domus/stage.h): make a message, pass bytes on, and append bytes. */
+/* The functions that stages call (domus/stage.h): make a message, pass bytes on, append bytes. */
 #include "base/check.h"
 #include "io/wire/state.h"
 

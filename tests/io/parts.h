@@ -5,7 +5,7 @@
 
 #include "io/wire/wire.h"
 
-/* What the stage does that a normal one does not. */
+/* The oddities of a stage. */
 enum {
     DOMT_NEEDS = 1,        /* it calls domus_wire_need() */
     DOMT_FAILS_AFTER = 2,  /* it makes the message, and then fails */

@@ -16,7 +16,7 @@ extern const domus_stage domt_xor_stage;
 /* It takes 1, 2 or 3 bytes a call, in turn, and passes them on as they are. */
 extern const domus_stage domt_sip_stage;
 
-/* What came of a run. */
+/* The outcome of a run. */
 typedef struct domt_decoded {
     uint32_t count; /* messages */
     int error;      /* with which it ended, 0: none */

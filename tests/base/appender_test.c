@@ -1,0 +1,175 @@
+/* base/appender.c: an appender builds one slice piece by piece, up to its limit. */
+#include <domus/slice.h>
+
+#include "base/memory.h"
+
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void assert_text(domus_slice slice, const char *text)
+{
+    ck_assert_msg(domus_slice_equals(slice, text, strlen(text)), "%.*s, not %s", (int)slice.size,
+                  domus_slice_data(slice), text);
+}
+
+START_TEST(appender_builds_one_slice)
+{
+    domus_appender appender = {0};
+    domus_slice slice;
+
+    ck_assert_int_eq(domus_append(&appender, "GET ", 4), 0);
+    ck_assert_int_eq(domus_append(&appender, NULL, 0), 0);
+    ck_assert_int_eq(domus_append_text(&appender, "/%s/%d", "path", 17), 0);
+    char *room = domus_append_room(&appender, 3);
+    ck_assert_ptr_nonnull(room);
+    memcpy(room, "\r\n", 2);
+    domus_append_written(&appender, 2);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    assert_text(slice, "GET /path/17\r\n");
+    domus_slice_free(slice);
+    ck_assert(appender.page == NULL && appender.size == 0);
+}
+END_TEST
+
+START_TEST(appender_without_bytes_makes_the_empty_slice)
+{
+    domus_appender appender = {.size_max = 10};
+    domus_slice slice = {NULL, 1, 1};
+
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    ck_assert(slice.page == NULL && slice.size == 0);
+    ck_assert_ptr_nonnull(domus_append_room(&appender, 0));
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    ck_assert(slice.page == NULL);
+    ck_assert_uint_eq(appender.size_max, 10);
+    ck_assert_int_eq(domus_append(&appender, "x", 1), 0);
+    domus_append_drop(&appender);
+    domus_append_drop(&appender);
+}
+END_TEST
+
+/* Bytes are the same in whatever pieces they are appended, also when the page grows. */
+START_TEST(appender_grows_with_its_bytes)
+{
+    static char bytes[5000];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7);
+    for (size_t step = 1; step <= sizeof bytes; step = step * 3 + 1) {
+        domus_appender appender = {0};
+        domus_slice slice;
+        for (size_t i = 0; i < sizeof bytes; i += step) {
+            size_t size = sizeof bytes - i < step ? sizeof bytes - i : step;
+            ck_assert_int_eq(domus_append(&appender, bytes + i, size), 0);
+        }
+        ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+        ck_assert(domus_slice_equals(slice, bytes, sizeof bytes));
+        domus_slice_free(slice);
+    }
+}
+END_TEST
+
+START_TEST(appender_takes_text_of_any_length)
+{
+    static char text[1000];
+
+    memset(text, 't', sizeof text - 1);
+    for (int size = 250; size < 520; size++) {
+        domus_appender appender = {.size_max = (uint32_t)size};
+        domus_slice slice;
+        ck_assert_int_eq(domus_append_text(&appender, "%.*s", size, text), 0);
+        ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+        ck_assert(domus_slice_equals(slice, text, (size_t)size));
+        domus_slice_free(slice);
+    }
+}
+END_TEST
+
+START_TEST(appender_holds_its_limit_exactly)
+{
+    domus_appender appender = {.size_max = 300};
+    static const char bytes[301];
+    domus_slice slice = {NULL, 5, 5};
+
+    ck_assert_int_eq(domus_append(&appender, bytes, 300), 0);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    ck_assert_uint_eq(slice.size, 300);
+    domus_slice_free(slice);
+
+    slice.size = 5;
+    ck_assert_int_eq(domus_append(&appender, bytes, 300), 0);
+    ck_assert_int_eq(domus_append(&appender, bytes, 1), -EMSGSIZE);
+    ck_assert_int_eq(domus_append(&appender, NULL, 0), -EMSGSIZE); /* each later call */
+    ck_assert_int_eq(domus_append_text(&appender, "x"), -EMSGSIZE);
+    ck_assert_ptr_null(domus_append_room(&appender, 1));
+    domus_append_written(&appender, 1);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
+    ck_assert_uint_eq(slice.size, 5);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0); /* as new */
+    ck_assert_int_eq(domus_append_text(&appender, "%301d", 1), -EMSGSIZE);
+    domus_append_drop(&appender);
+    ck_assert_ptr_null(domus_append_room(&appender, SIZE_MAX));
+    domus_append_drop(&appender);
+    ck_assert_int_eq(appender.error, 0);
+
+    appender.size_max = UINT32_MAX; /* a page has its own limit */
+    ck_assert_ptr_null(domus_append_room(&appender, (size_t)DOMUS_SLICE_MAX + 1));
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
+}
+END_TEST
+
+START_TEST(appender_refuses_a_wrong_count)
+{
+    domus_appender appender = {0};
+    domus_slice slice;
+
+    domus_append_written(&appender, 0);
+    domus_append_written(&appender, 1); /* there is no room yet */
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
+    ck_assert_ptr_nonnull(domus_append_room(&appender, 10));
+    domus_append_written(&appender, SIZE_MAX);
+    ck_assert_int_eq(domus_append(&appender, "x", 1), -EINVAL);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
+}
+END_TEST
+
+static int append_all(domus_slice *ret_slice)
+{
+    domus_appender appender = {0};
+    static const char bytes[1000];
+
+    (void)domus_append(&appender, bytes, sizeof bytes / 4);
+    (void)domus_append_text(&appender, "%500d", 1);
+    char *room = domus_append_room(&appender, 1000);
+    if (room != NULL)
+        memset(room, 'x', 1000);
+    domus_append_written(&appender, 1000);
+    return domus_append_end(&appender, ret_slice);
+}
+
+START_TEST(appender_without_memory_keeps_nothing)
+{
+    int n = 0;
+    int error = -ENOMEM;
+
+    for (; error != 0; n++) {
+        domus_slice slice = {NULL, 2, 2};
+        ck_assert_int_lt(n, 10);
+        domi_memory_fail_after(n, 0);
+        error = append_all(&slice);
+        domi_memory_fail_after(-1, 0);
+        ck_assert(error == 0 || error == -ENOMEM);
+        ck_assert_uint_eq(slice.size, error == 0 ? 1750 : 2);
+        if (error == 0)
+            domus_slice_free(slice);
+    }
+    ck_assert_int_eq(n, 4); /* 256 bytes, 750, 1750, and then none fails */
+}
+END_TEST
+
+DOMT_MAIN("appender", 30, appender_builds_one_slice, appender_without_bytes_makes_the_empty_slice,
+          appender_grows_with_its_bytes, appender_takes_text_of_any_length,
+          appender_holds_its_limit_exactly, appender_refuses_a_wrong_count,
+          appender_without_memory_keeps_nothing)
