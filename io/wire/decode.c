@@ -54,7 +54,7 @@ static int leave_page(domus_wire *wire)
         return 0;
     int error = domi_page_own(page);
     if (error != 0)
-        return wire->failed = error;
+        return error;
     domi_page_drop(page);
     wire->page = NULL;
     return 0;
@@ -265,10 +265,12 @@ int domi_wire_done(domus_wire *wire)
     int error = leave_page(wire);
 
     wire->made = (domi_made){.any = false};
+    if (error != 0)
+        return error;
     wire->taken = 0;
     if (taken != 0)
         domi_window_take(&wire->stages[wire->count - 1].window, taken);
-    return error;
+    return 0;
 }
 
 bool domi_wire_is_empty(const domus_wire *wire)

@@ -37,8 +37,8 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size);
 void domi_wire_finish(domus_wire *wire);
 
 /* The message was handled, and its slices are free or copied out: make ready for the next one.
- * Returns 0; -ENOMEM when bytes that are still in use could not be copied out: then the wire has
- * failed. */
+ * Returns 0; -ENOMEM when bytes that are still in use could not be copied out: then they have to
+ * stay where they are, and this is called again before the next domi_wire_decode(). */
 int domi_wire_done(domus_wire *wire);
 
 /* The message lives on, so copy the bytes of its slices out, if it has any. Returns 0; -ENOMEM. */
