@@ -7,27 +7,68 @@
 #include <errno.h>
 #include <string.h>
 
-static domi_page *make(size_t room)
-{
-    domi_page *page = domi_memory_new(sizeof *page + room);
+#define KEPT_MAX 256u /* pages that a thread keeps */
 
-    if (page != NULL)
-        atomic_init(&page->count, 1);
+/* The pages that this thread keeps, linked by `memory`. */
+static _Thread_local domi_page *kept;
+static _Thread_local uint32_t kept_room; /* how many more it may keep */
+
+void domi_pages_keep(void)
+{
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer sees a use after free only if memory is freed */
+    kept_room = KEPT_MAX;
+#endif
+}
+
+void domi_pages_free(void)
+{
+    kept_room = 0;
+    while (kept != NULL) {
+        domi_page *page = kept;
+        kept = (domi_page *)(void *)page->memory;
+        domi_memory_free(page);
+    }
+}
+
+static domi_page *make_small(void)
+{
+    domi_page *page = kept;
+
+    if (page != NULL) {
+        kept = (domi_page *)(void *)page->memory;
+        kept_room++;
+        page->memory = NULL;
+    } else {
+        page = domi_memory_new(sizeof *page + DOMI_PAGE_ROOM);
+        if (page == NULL)
+            return NULL;
+        page->small = true;
+    }
+    atomic_store_explicit(&page->count, 1, memory_order_relaxed);
     return page;
 }
 
 domi_page *domi_page_new(size_t size)
 {
-    domi_page *page = make(size);
+    domi_page *page;
 
-    if (page != NULL)
-        page->face.data = page->room;
+    if (size <= DOMI_PAGE_ROOM) {
+        page = make_small();
+    } else {
+        page = domi_memory_new(sizeof *page + size);
+        if (page != NULL)
+            atomic_init(&page->count, 1);
+    }
+    if (page == NULL)
+        return NULL;
+    page->borrowed = false;
+    page->face.data = page->room;
     return page;
 }
 
 domi_page *domi_page_borrower(void)
 {
-    domi_page *page = make(DOMI_PAGE_ROOM);
+    domi_page *page = make_small();
 
     if (page != NULL)
         page->borrowed = true;
@@ -64,5 +105,11 @@ void domi_page_drop(domi_page *page)
         return;
     }
     domi_memory_free(page->memory);
-    domi_memory_free(page);
+    if (!page->small || kept_room == 0) {
+        domi_memory_free(page);
+        return;
+    }
+    page->memory = (char *)kept;
+    kept = page;
+    kept_room--;
 }

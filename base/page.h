@@ -22,9 +22,15 @@ typedef struct domi_page {
     uint32_t size;          /* of a borrowed page: the bytes that slices may show */
     char *memory;           /* the bytes, if they are a block of their own; else NULL */
     bool borrowed;
+    bool small;  /* `room` has DOMI_PAGE_ROOM bytes, so the page may be kept for the next message */
     char room[]; /* the bytes of a page that was made with them; DOMI_PAGE_ROOM of one that began as
                     a borrower */
 } domi_page;
+
+/* Small pages that a thread keeps instead of freeing them, so that a message that outlives its turn
+ * costs no allocation. A thread of a system has one (domi_pages_keep()), and other threads none. */
+void domi_pages_keep(void);
+void domi_pages_free(void);
 
 /* Make a page with room for `size` bytes, which belongs to one slice. NULL: no memory. */
 domi_page *domi_page_new(size_t size);

@@ -113,7 +113,7 @@ static int write_out(domus_channel *channel, domi_out *out)
 
     if (DOMI_LIKELY(out->pieces_count == 0 && out->size <= COPY_MAX)) {
         error = domi_channel_write_copy(channel, out->bytes, out->size);
-        domi_out_clear(out, false);
+        out->size = 0;
         return error;
     }
     error = store_out(channel->io, out, &list, &size);
@@ -173,7 +173,7 @@ static void note_popped(domi_pipe *pipe)
     }
     if (channel->conversations == 0 && channel->close_due)
         (void)domi_channel_close(channel);
-    else if (channel->drain || !pipe->dry || pipe->held != NULL)
+    else if (!pipe->running && (channel->drain || !pipe->dry || pipe->held != NULL))
         domi_channel_make_ready(channel);
 }
 

@@ -150,11 +150,10 @@ static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope 
 
 /* Let a request begin. */
 static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
-                          uint64_t id, uint32_t marks)
+                          const domus_on_peer *on, uint64_t id, uint32_t marks)
 {
     domus_channel *channel = pipe->channel;
     domi_house *house = channel->house;
-    const domus_on_peer *on = row_of(house->behaviour, message->type);
     uint32_t number;
 
     if (domi_pipe_begin(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) != 0) {
@@ -171,29 +170,21 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     call_row(manager, pipe, on, message, DOMI_ASK, (marks & DOMUS_OUTLIVES) != 0);
 }
 
-static uint32_t marks_of(const domi_pipe *pipe, domi_envelope *message)
-{
-    const domus_on_peer *on = row_of(pipe->channel->house->behaviour, message->type);
-
-    if (on == NULL)
-        return 0;
-    if (on->marks_of == NULL)
-        return on->marks;
-    return on->marks | on->marks_of(domi_envelope_payload_of(message, DOMI_ASK));
-}
-
 static void handle_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
                            uint64_t id)
 {
-    uint32_t marks = marks_of(pipe, message);
+    const domus_on_peer *on = row_of(pipe->channel->house->behaviour, message->type);
+    uint32_t marks = on != NULL ? on->marks : 0;
 
-    if ((marks & DOMUS_ALONE) != 0 && domi_pipe_requests(pipe) != 0) {
+    if (DOMI_UNLIKELY(on != NULL && on->marks_of != NULL))
+        marks |= on->marks_of(domi_envelope_payload_of(message, DOMI_ASK));
+    if (DOMI_UNLIKELY((marks & DOMUS_ALONE) != 0 && domi_pipe_requests(pipe) != 0)) {
         pipe->held = message;
         pipe->held_id = id;
         pipe->held_marks = marks;
         return;
     }
-    begin_request(manager, pipe, message, id, marks);
+    begin_request(manager, pipe, message, on, id, marks);
 }
 
 /* Handle the message that the wire has made. */
@@ -325,7 +316,8 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
     if (DOMI_UNLIKELY(pipe->held != NULL)) {
         domi_envelope *held = pipe->held;
         pipe->held = NULL;
-        begin_request(manager, pipe, held, pipe->held_id, pipe->held_marks);
+        begin_request(manager, pipe, held, row_of(pipe->channel->house->behaviour, held->type),
+                      pipe->held_id, pipe->held_marks);
         return true;
     }
     int result = decode(pipe);
@@ -345,6 +337,7 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
     domi_pipe *pipe = channel->pipe;
     uint32_t used = 0;
 
+    pipe->running = true;
     if (channel->inbound.head != NULL || channel->ended)
         pipe->dry = false;
     while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode(pipe) &&
@@ -360,5 +353,6 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         if (pipe->current != NULL || !end_message(pipe))
             break;
     }
+    pipe->running = false;
     return used;
 }

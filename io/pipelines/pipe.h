@@ -51,10 +51,11 @@ typedef struct domi_pipe {
     uint32_t queue_count;
     uint32_t next_ask; /* the number that the next ask gets, for protocols with ids */
 
-    bool alone;  /* a request that is alone is not answered yet */
-    bool undone; /* the last message still shows bytes where they were received */
-    bool dry;    /* everything that came was looked at */
-    bool failed; /* the bytes are wrong: nothing more is decoded, and the channel will close */
+    bool running; /* messages are being handled, and the run goes on with what is left */
+    bool alone;   /* a request that is alone is not answered yet */
+    bool undone;  /* the last message still shows bytes where they were received */
+    bool dry;     /* everything that came was looked at */
+    bool failed;  /* the bytes are wrong: nothing more is decoded, and the channel will close */
 } domi_pipe;
 
 /* Requests that are not over. */

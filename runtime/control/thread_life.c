@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/page.h"
 #include "house/dispatch/manage.h"
 #include "house/message/pool.h"
 #include "io/backend/explain.h"
@@ -122,6 +123,7 @@ static void *run_thread(void *thread_)
     report_start(thread->system, result);
     if (result != 0)
         return NULL;
+    domi_pages_keep();
     thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
     clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
@@ -134,6 +136,7 @@ static void *run_thread(void *thread_)
     wait_for_all(thread->system);
     domi_system_note_left(thread->system, &thread->manager);
     domi_manager_end_actors(&thread->manager);
+    domi_pages_free();
     (void)domi_memory_set_meter(NULL);
     return NULL;
 }
