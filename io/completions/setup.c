@@ -18,6 +18,7 @@
 
 const domi_io_hooks domi_hooks_of_io = {
     .run_channels = domi_channels_run,
+    .open_channel = domi_channels_open,
     .conversation_ended = domi_channel_conversation_ended,
     .flush_left = domi_flush_leave,
     .channel_failed = domi_channel_fail_actor,

@@ -185,6 +185,35 @@ START_TEST(kernel_chooses_the_name_of_a_unix_channel)
 }
 END_TEST
 
+static int note_opened(domus_stack *stack, void *ret_opened)
+{
+    atomic_store((_Atomic uint32_t *)ret_opened, atomic_load(&domt_datagrams_opened));
+    return domus_channel_reset(stack, domus_channel_running(stack), -EPROTO);
+}
+
+static int open_and_tell(domus_stack *stack, void *ret_opened)
+{
+    domus_endpoint at;
+    domus_address channel;
+
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
+    int error = domus_datagram_open(stack, &at, NULL, &channel, NULL);
+    return error != 0 ? error : domt_tell(stack, channel, note_opened, ret_opened);
+}
+
+START_TEST(channel_opens_before_its_first_message)
+{
+    _Atomic uint32_t opened = 0;
+
+    domt_datagrams_begin(NULL);
+    ck_assert_int_eq(domt_do(domt_opener, open_and_tell, &opened), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
+    ck_assert_uint_eq(opened, 1);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 /* --- connected -------------------------------------------------------------------------------- */
 
 START_TEST(connected_channel_talks_to_its_peer_alone)
@@ -363,7 +392,7 @@ END_TEST
 DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
           datagram_that_no_buffer_holds_is_dropped_and_counted, each_datagram_tells_its_sender,
           copied_datagrams_tell_their_sender, unix_datagrams_come_by_path_name_and_from_the_unnamed,
-          kernel_chooses_the_name_of_a_unix_channel, connected_channel_talks_to_its_peer_alone,
-          refusal_is_counted_or_ends_a_connected_channel, each_misuse_has_its_error,
-          idle_channel_stays_unless_the_options_say_otherwise,
+          kernel_chooses_the_name_of_a_unix_channel, channel_opens_before_its_first_message,
+          connected_channel_talks_to_its_peer_alone, refusal_is_counted_or_ends_a_connected_channel,
+          each_misuse_has_its_error, idle_channel_stays_unless_the_options_say_otherwise,
           port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing)
