@@ -219,7 +219,7 @@ START_TEST(names_are_looked_up_once_for_a_while)
     peer at;
 
     begin();
-    config.connect.resolve.cache_time_ns = 200 * DOMT_MS;
+    config.connect.resolve.cache_time_ns = 1000 * DOMT_MS;
     start();
     open_peer(&at, true);
     first = nobody(); /* is refused, and then the second is tried at once */
@@ -231,7 +231,7 @@ START_TEST(names_are_looked_up_once_for_a_while)
     ck_assert_int_eq(connect_to(actor, "unknown", 1, 0), -ENODATA);
     ck_assert_int_eq(connect_to(actor, "unknown", 1, 0), -ENODATA);
     ck_assert_uint_eq(atomic_load(&look_ups), 2);
-    domt_pause_ns(220 * DOMT_MS);
+    domt_pause_ns(1020 * DOMT_MS);
     ck_assert_int_eq(connect_to(actor, "two", at.at.port, 0), 0);
     ck_assert_uint_eq(atomic_load(&look_ups), 3);
     static const char *const wrong[] = {"",      ".",        "a..b", "-a", "a-",
@@ -285,10 +285,14 @@ START_TEST(next_address_is_tried_beside_one_that_does_not_answer)
     address.sin_addr.s_addr = htonl(0x7f000002);
     ck_assert_int_eq(bind(other, (struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(listen(other, 8), 0);
-    begun_ns = domt_now_ns();
-    ck_assert_int_eq(connect_to(actor, "two", dark.at.port, 0), 0);
-    ck_assert_uint_ge(domt_now_ns() - begun_ns, 29 * DOMT_MS);
-    ck_assert_uint_lt(domt_now_ns() - begun_ns, 900 * DOMT_MS); /* SYN is sent again after 1 s */
+    uint64_t took_ns = UINT64_MAX;
+    for (int tries = 0; tries < 5 && took_ns > 900 * DOMT_MS; tries++) {
+        begun_ns = domt_now_ns();
+        ck_assert_int_eq(connect_to(actor, "two", dark.at.port, 0), 0);
+        took_ns = domt_now_ns() - begun_ns;
+        ck_assert_uint_ge(took_ns, 29 * DOMT_MS);
+    }
+    ck_assert_uint_lt(took_ns, 900 * DOMT_MS); /* SYN is sent again after 1 s */
     (void)close(other);
     close_peer(&dark);
     close_peer(&at);
@@ -320,7 +324,7 @@ START_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
         ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
-        ck_assert_uint_eq(domt_profile_all(system_).connects_failed, failed + 9);
+        DOMT_WAIT_FOR(10, domt_profile_all(system_).connects_failed == failed + 9);
     }
     ck_assert_uint_eq(atomic_load(&opened), 0);
     order_to(domt_spawn(system_, 0, &client, NULL), "127.0.0.1", dark.at.port, 0, 8);
@@ -340,7 +344,7 @@ START_TEST(stop_does_not_wait_for_a_look_up)
     ck_assert_int_eq(connect_to(actor, "hangs", 1, 20), -ETIMEDOUT); /* nor does a time-out */
     order_to(actor, "hangs", 1, 0, 2);
     order_to(domt_spawn(system_, 1, &business, NULL), "hangs", 1, 0, 1);
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4);
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4 && atomic_load(&hanging) == 1);
     uint64_t begun_ns = domt_now_ns();
     end();
     ck_assert_uint_lt(domt_now_ns() - begun_ns, 5000 * DOMT_MS);

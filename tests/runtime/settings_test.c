@@ -78,7 +78,7 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     if (*(const char *)domus_buffer_data(event->bytes) == 'x')
         return domus_channel_write(stack, event->channel, event->bytes);
     /* any other byte than that of hold_echo() asks for settings of its own */
-    const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = 300 * MS};
+    const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = 1000 * MS};
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &wrong), -EINVAL);
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
     name = "";
@@ -158,14 +158,14 @@ START_TEST(options_of_a_listener_hold_for_its_channels_alone)
     int usual = connect_to(found.port);
     hold_echo(usual);
     tell(actor, &order_type,
-         &(order){.has_options = true, .options = {.idle_timeout_ns = 300 * MS}});
+         &(order){.has_options = true, .options = {.idle_timeout_ns = 1000 * MS}});
     ck_assert_int_eq(atomic_load(&result), 0);
     int first = connect_to(found.port), second = connect_to(found.port);
     hold_echo(first);
     hold_echo(second);
     tell(actor, &stop_type, NULL);
-    ck_assert(ends_within(first, 5000));
-    ck_assert(ends_within(second, 5000));
+    ck_assert(ends_within(first, 10000));
+    ck_assert(ends_within(second, 10000));
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
     hold_echo(usual);
     close(first), close(second), close(usual);
@@ -202,7 +202,7 @@ START_TEST(options_in_the_configuration_hold_on_all_threads)
         {.name = "brief",
          .address = "127.0.0.1:0",
          .backlog = 16,
-         .channel = {.idle_timeout_ns = 300 * MS}},
+         .channel = {.idle_timeout_ns = 1000 * MS}},
     };
     domus_config config = domt_config(2);
     uint16_t usual_port = 0, brief_port = 0;
@@ -220,7 +220,7 @@ START_TEST(options_in_the_configuration_hold_on_all_threads)
         hold_echo(brief[i]);
     }
     for (int i = 0; i < 4; i++) {
-        ck_assert(ends_within(brief[i], 5000));
+        ck_assert(ends_within(brief[i], 10000));
         close(brief[i]);
     }
     hold_echo(usual);
@@ -321,7 +321,7 @@ START_TEST(a_channel_gets_settings_of_its_own)
     hold_echo(own);
     ck_assert_int_eq(send(own, &byte, 1, 0), 1);
     ck_assert_int_eq(recv(own, &byte, 1, 0), 1); /* it is echoed as well */
-    ck_assert(ends_within(own, 5000));
+    ck_assert(ends_within(own, 10000));
     hold_echo(usual);
     close(own), close(usual);
     domt_end(system_);
