@@ -361,23 +361,23 @@ static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
     return 0;
 }
 
-/* End the operations on a socket whose user_data is `target`; 0: all. Returns how many. */
+/* End the operations on a socket whose user_data is `target`. Returns how many. */
 static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint64_t target)
 {
     int count = 0;
 
-    if (socket->input_data != 0 && (target == 0 || socket->input_data == target)) {
+    if (socket->input_data == target) {
         end_input(ring, socket, -ECANCELED);
         count++;
     }
-    if (socket->output_data != 0 && (target == 0 || socket->output_data == target)) {
+    if (socket->output_data == target) {
         end_output(ring, socket, -ECANCELED);
         count++;
     }
     for (domi_net_poll **place = &socket->polls; *place != NULL;) {
         domi_net_poll *poll = *place;
 
-        if (target != 0 && poll->user_data != target) {
+        if (poll->user_data != target) {
             place = &poll->next;
             continue;
         }
@@ -398,7 +398,7 @@ static void cancel(domi_net_ring *ring, domi_net_socket *socket, const domi_net_
     if (is_first)
         domi_net_complete(ring, entry->user_data, -ENOENT, 0, 0);
     int count = socket != NULL ? cancel_operations(ring, socket, entry->target) : 0;
-    int result = count == 0 ? -ENOENT : entry->op == DOMI_NET_OP_CANCEL_FD ? count : 0;
+    int result = count != 0 ? 0 : -ENOENT;
     if (is_first)
         domi_completion_queue_at(&ring->queue, place)->result = result;
     else
@@ -410,7 +410,7 @@ void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry)
     domi_net_socket *socket = domi_net_socket_find(ring->net, entry->fd);
     int result = -EBADF;
 
-    if (entry->op == DOMI_NET_OP_CANCEL || entry->op == DOMI_NET_OP_CANCEL_FD) {
+    if (entry->op == DOMI_NET_OP_CANCEL) {
         cancel(ring, socket, entry);
         return;
     }

@@ -15,7 +15,6 @@ typedef enum domi_net_op {
     DOMI_NET_OP_SEND,
     DOMI_NET_OP_SEND_DATAGRAM,
     DOMI_NET_OP_CANCEL,
-    DOMI_NET_OP_CANCEL_FD,
 } domi_net_op;
 
 /* An operation that is not carried out yet. */

@@ -151,11 +151,6 @@ static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
     begin(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
 }
 
-static void ring_cancel_fd(void *ring, int fd, uint64_t user_data)
-{
-    (void)begin(ring, DOMI_NET_OP_CANCEL_FD, fd, user_data);
-}
-
 static void ring_give(void *ring_, uint16_t index, void *data, uint32_t size)
 {
     domi_net_ring *ring = ring_;
@@ -290,7 +285,6 @@ const domi_backend domi_backend_net = {
     .receive_datagrams = ring_receive_datagrams,
     .send_datagram = ring_send_datagram,
     .cancel = ring_cancel,
-    .cancel_fd = ring_cancel_fd,
     .forget = ring_forget,
     .give = ring_give,
     .publish = ring_publish,
