@@ -88,6 +88,15 @@ void domi_channel_drain_step(domus_channel *channel)
     (void)domi_channel_close(channel);
 }
 
+void domi_channel_stay(domus_channel *channel)
+{
+    if (!channel->aged || channel->io->draining ||
+        channel->io->manager->now_ns >= domi_channel_age_due(channel))
+        return;
+    channel->aged = false;
+    channel->drain = false;
+}
+
 void domi_channel_fail(domus_channel *channel, int error)
 {
     if (channel->state == DOMI_CHANNEL_CLOSED)

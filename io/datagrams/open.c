@@ -80,21 +80,11 @@ static int open_socket(const domi_io *io, const domus_endpoint *at,
 /* --- the channel -------------------------------------------------------------------------------
  */
 
-/* Resolve the settings: firstByteTimeout and minRate are about connections, and idleTimeout and
- * maxAge hold only if they are asked for. */
 static int make_settings(domi_io *io, const domus_channel_options *options,
                          domi_channel_settings **ret_settings)
 {
-    domus_channel_options own = {0};
+    const domus_channel_options own = domi_options_for_datagrams(options);
 
-    if (options != NULL)
-        own = *options;
-    if (own.idle_timeout_ns == 0)
-        own.idle_timeout_ns = DOMUS_NONE;
-    if (own.age_max_ns == 0)
-        own.age_max_ns = DOMUS_NONE;
-    own.first_byte_timeout_ns = DOMUS_NONE;
-    own.rate_min_bytes = DOMUS_NONE;
     return domi_settings_make(io->config, &io->settings, &own, ret_settings);
 }
 

@@ -355,6 +355,33 @@ START_TEST(idle_channel_stays_unless_the_options_say_otherwise)
 }
 END_TEST
 
+static int change_settings(domus_stack *stack, void *argument)
+{
+    return domus_channel_set_options(stack, domus_channel_running(stack), argument);
+}
+
+/* Time-outs of the configuration do not come by settings that say nothing of them. */
+START_TEST(idle_channel_stays_when_its_settings_change)
+{
+    domus_channel_options more = {.send_max_bytes = 1 << 20},
+                          hasty = {.idle_timeout_ns = 30 * DOMT_MS};
+    domus_config config = domt_config(2);
+    domus_address channel;
+
+    config.channel.idle_timeout_ns = 30 * DOMT_MS;
+    config.connection.first_byte_timeout_ns = 30 * DOMT_MS;
+    domt_datagrams_begin(&config);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, change_settings, &more), 0);
+    ck_assert_int_eq(domt_do(channel, change_settings, NULL), 0);
+    domt_pause_ns(100 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 0);
+    ck_assert_int_eq(domt_do(channel, change_settings, &hasty), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 START_TEST(port_is_shared_only_if_both_want_that)
 {
     const domus_datagram_options shared = {.shares_port = true};
@@ -395,4 +422,5 @@ DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
           kernel_chooses_the_name_of_a_unix_channel, channel_opens_before_its_first_message,
           connected_channel_talks_to_its_peer_alone, refusal_is_counted_or_ends_a_connected_channel,
           each_misuse_has_its_error, idle_channel_stays_unless_the_options_say_otherwise,
-          port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing)
+          port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing,
+          idle_channel_stays_when_its_settings_change)
