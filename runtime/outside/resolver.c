@@ -143,7 +143,10 @@ static void remove_record(domi_resolver *resolver, record *old)
     *place = old->next;
     resolver->queued -= old->state == QUEUED;
     resolver->known -= old->state == KNOWN;
+    /* a thread of the system may be here, whose memory the record does not count as */
+    domi_meter *counted = domi_memory_set_meter(NULL);
     domi_memory_free(old);
+    (void)domi_memory_set_meter(counted);
 }
 
 /* Returns the record of a name that is not too old; NULL: there is none. */
