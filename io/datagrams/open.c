@@ -138,7 +138,8 @@ static int check_actor(const domus_stack *stack, const domus_datagram_options *o
         return -EOPNOTSUPP;
     if (io->failed != 0)
         return io->failed;
-    return io->draining ? -ESHUTDOWN : 0;
+    /* before the path of a Unix socket is made */
+    return io->draining || !domi_house_may_spawn(stack->manager, house) ? -ESHUTDOWN : 0;
 }
 
 int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,

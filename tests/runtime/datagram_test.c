@@ -382,6 +382,41 @@ START_TEST(idle_channel_stays_when_its_settings_change)
 }
 END_TEST
 
+static _Atomic int last_open = 1;
+static char path[64];
+
+static void open_at_the_end(domus_stack *stack, void *self)
+{
+    char text[80];
+    domus_endpoint at;
+
+    (void)self;
+    (void)snprintf(text, sizeof text, "unix:%s", path);
+    ck_assert_int_eq(domus_endpoint_parse(text, &at), 0);
+    atomic_store(&last_open, domus_datagram_open(stack, &at, NULL, NULL, NULL));
+}
+
+/* The path of a Unix socket would stay in the file system. */
+START_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
+{
+    static const domus_behaviour late = {.name = "late",
+                                         .kind = DOMUS_CHANNELS,
+                                         .on_mount = domt_count_mount,
+                                         .on_stop = open_at_the_end};
+
+    (void)snprintf(path, sizeof path, "/tmp/domus-late-%d", (int)getpid());
+    (void)unlink(path);
+    domt_datagrams_begin(NULL);
+    domus_address actor = domt_spawn(domt_datagram_system, 0, &late, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
+    ck_assert_int_eq(domus_outside_stop(domt_datagram_system, actor), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&last_open) != 1);
+    ck_assert_int_eq(atomic_load(&last_open), -ESHUTDOWN);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 START_TEST(port_is_shared_only_if_both_want_that)
 {
     const domus_datagram_options shared = {.shares_port = true};
@@ -423,4 +458,5 @@ DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
           connected_channel_talks_to_its_peer_alone, refusal_is_counted_or_ends_a_connected_channel,
           each_misuse_has_its_error, idle_channel_stays_unless_the_options_say_otherwise,
           port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing,
-          idle_channel_stays_when_its_settings_change)
+          idle_channel_stays_when_its_settings_change,
+          actor_that_stops_opens_nothing_and_leaves_no_path)
