@@ -264,7 +264,10 @@ static void finish(domi_resolver *resolver, record *done, int result)
         domi_clock_now(&resolver->system->clock) + (result < 0 ? keep_ns / UNKNOWN_SHARE : keep_ns);
     resolver->known++;
     tell(resolver, done);
-    if (resolver->known > resolver->system->config.connect.resolve.cache_max)
+    if (result < 0 && result != -ENODATA)
+        remove_record(resolver,
+                      done); /* nothing is known of the name: the next connect asks again */
+    else if (resolver->known > resolver->system->config.connect.resolve.cache_max)
         remove_record(resolver, oldest(resolver, KNOWN));
 }
 

@@ -62,6 +62,7 @@ static domus_endpoint first, second;
 static _Atomic uint32_t look_ups;
 static _Atomic uint32_t hanging;
 static _Atomic bool released;
+static _Atomic int failure; /* of look-ups of "fails"; 0: it is found */
 
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
@@ -73,6 +74,9 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
         while (!atomic_load(&released))
             domt_pause_ns(DOMT_MS);
         atomic_fetch_sub(&hanging, 1);
+    } else if (strcmp(name, "fails") == 0) {
+        if (atomic_load(&failure) != 0)
+            return atomic_load(&failure);
     } else if (strncmp(name, "two", 3) != 0) {
         return -ENODATA;
     }
@@ -239,6 +243,30 @@ START_TEST(names_are_looked_up_once_for_a_while)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_msg(connect_to(actor, wrong[i], 1, 0) == -EINVAL, "%s", wrong[i]);
     ck_assert_uint_eq(atomic_load(&look_ups), 3);
+    close_peer(&at);
+    end();
+}
+END_TEST
+
+/* Name servers that did not answer, or descriptors that had run out, say nothing about a name. */
+START_TEST(failure_of_a_look_up_is_not_remembered)
+{
+    static const int failures[] = {-EAGAIN, -EMFILE, -ENOMEM, -EIO};
+    peer at;
+
+    begin();
+    config.connect.resolve.cache_time_ns = 3600 * 1000 * DOMT_MS;
+    start();
+    open_peer(&at, true);
+    first = second = at.at;
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    for (uint32_t i = 0; i < 4; i++) {
+        atomic_store(&failure, failures[i]);
+        ck_assert_int_eq(connect_to(actor, "fails", at.at.port, 0), failures[i]);
+    }
+    atomic_store(&failure, 0);
+    ck_assert_int_eq(connect_to(actor, "fails", at.at.port, 0), 0);
+    ck_assert_uint_eq(atomic_load(&look_ups), 5);
     close_peer(&at);
     end();
 }
@@ -420,8 +448,8 @@ START_TEST(connects_and_connections_have_limits)
 }
 END_TEST
 
-DOMT_MAIN("connect_names", 60, names_are_looked_up_once_for_a_while,
-          connects_to_one_name_share_a_look_up,
+DOMT_MAIN("connect_names", 60, failure_of_a_look_up_is_not_remembered,
+          names_are_looked_up_once_for_a_while, connects_to_one_name_share_a_look_up,
           next_address_is_tried_beside_one_that_does_not_answer,
           connect_ends_with_its_time_its_conversation_and_its_actor,
           stop_does_not_wait_for_a_look_up, names_that_are_forgotten_count_as_nobody_s_memory,
