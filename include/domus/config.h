@@ -244,7 +244,7 @@ typedef struct domus_config {
         uint64_t flush_timeout_ns;
         bool addresses; /* whether log lines and dumps hold addresses of memory; false */
     } log;
-    /* What the kernel holds for a TCP connection, and when it sends (channel.socket). */
+    /* Bounds of what the kernel holds for a TCP connection, and when it sends (channel.socket). */
     struct {
         /* TCP_NOTSENT_LOWAT, 4 KiB..1 GiB: bytes that the kernel takes from a channel before the
          * peer's window lets it send them, give or take one segment (64 KiB); 0: as many as its

@@ -410,10 +410,11 @@ START_TEST(waits_leave_the_list_in_any_order)
         }
         for (uint32_t step = 4;; step--) {
             char expected[7] = "";
+            uint32_t length = 0;
             sent(100);
             for (uint32_t i = 0; i < 6; i++)
                 if (left_bytes[i] == step * 100 && !is_cancelled[i])
-                    strcat(expected, "f");
+                    expected[length++] = 'f';
             heard_are(expected);
             if (step == 0)
                 break;

@@ -77,7 +77,7 @@ static void keep_line(void *context, domus_log_level level, uint32_t thread, con
 {
     (void)context, (void)thread;
     pthread_mutex_lock(&logged);
-    if (level == DOMUS_LOG_WARNING && lines++ == 0)
+    if (level == DOMUS_LOG_WARNING && strncmp(text, "listener ", 9) == 0 && lines++ == 0)
         (void)snprintf(first_line, sizeof first_line, "%s", text);
     pthread_mutex_unlock(&logged);
 }
