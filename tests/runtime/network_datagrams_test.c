@@ -280,7 +280,7 @@ START_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
 {
     domus_testkit *kit = kit_of(7, NULL);
     domus_datagram_peer *peer = peer_of(kit, "unix:@peer", NULL);
-    char text[30][4];
+    char text[30][12];
 
     add(kit, NULL, "unix:@peer", false);
     domus_datagram_peer_pause(peer);
