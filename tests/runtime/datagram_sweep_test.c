@@ -117,9 +117,9 @@ static uint32_t place_count;
 /* The first 8 bytes of a datagram are its number, and the others follow from that and the key. */
 static char byte_at(const client *one, uint64_t number, uint32_t i)
 {
-    return i < sizeof number
-               ? (char)(number >> 8 * i)
-               : (char)((one->key + number * 1000 + i) * UINT64_C(0x9E3779B97F4A7C15) >> 56);
+    if (i < sizeof number)
+        return (char)(number >> 8 * i);
+    return (char)((one->key + number * 1000 + i) * UINT64_C(0x9E3779B97F4A7C15) >> 56);
 }
 
 static void send_one(domt_sweep *sweep, client *one)
