@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const domi_key_switch[] = {"false", "true", NULL};
+
 uint64_t domi_key_number(const domus_config_key *key, const void *holder)
 {
     const unsigned char *field = (const unsigned char *)holder + key->offset;

@@ -20,6 +20,9 @@
 #define DOMI_MIB    (1024 * DOMI_KIB)
 #define DOMI_GIB    (1024 * DOMI_MIB)
 
+/* the words of a key that is on or off: "false", "true" */
+extern const char *const domi_key_switch[];
+
 #define DOMI_KEY_TEXT_SIZE 128 /* bytes of a value that is printed */
 
 static inline bool domi_key_is_text(const domus_config_key *key)

@@ -55,10 +55,13 @@ struct domi_promise {
                                 failed on this side */
         struct {             /* for dumps, valid while it waits; the answer overwrites it */
             int error;       /* keeps the place of the error of `answer` */
-            const domus_type *asked; /* type of the ask; NULL: it is no ask */
-            uint64_t since_ns;       /* when the wait began */
-            uint64_t kept;           /* keeps the place of the tag of `answer` */
-            uint64_t sent_bytes;     /* of a flush: bytes that its channel has to have sent */
+            union {
+                const domus_type *asked;      /* of an ask: its type */
+                domi_promise *previous_flush; /* of a flush: the wait before it, as next_flush */
+            };
+            uint64_t since_ns;   /* when the wait began */
+            uint64_t kept;       /* keeps the place of the tag of `answer` */
+            uint64_t sent_bytes; /* of a flush: bytes that its channel has to have sent */
         } wait;
     };
     domi_promise *next;     /* links in the stack's list `waiting` */

@@ -8,6 +8,7 @@
  *     a function that goes on           turn.c         in such a run
  *     on_open, on_read, on_end,         io/completions/calls.c
  *     on_close                                         in such a run of a channels actor
+ *                                                      (on_open: mostly in a run of its own)
  *     on_mount, on_stop                 life.c         a run of its own, with this one turn
  *     on_restart                        restart.c      the same
  *     a verb in the name of a probe     runtime/testkit/probe.c

@@ -29,6 +29,12 @@ static void never_end_conversation(domi_manager *manager, domi_house *house)
     DOMI_NEVER("a conversation that a channel counts, without io");
 }
 
+static void never_open_channel(domi_manager *manager, domi_house *house)
+{
+    (void)manager, (void)house;
+    DOMI_NEVER("a channel that opens, without io");
+}
+
 static void never_leave_flush(domi_manager *manager, struct domi_promise *promise)
 {
     (void)manager, (void)promise;
@@ -94,6 +100,7 @@ static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 
 const domi_io_hooks domi_hooks_without_io = {
     .run_channels = never_run_channels,
+    .open_channel = never_open_channel,
     .conversation_ended = never_end_conversation,
     .flush_left = never_leave_flush,
     .answer_request = never_answer_request,

@@ -115,6 +115,15 @@ void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error)
         domi_family_handle_failure(manager, house, error, true);
 }
 
+/* Open the channel of an actor that has been mounted. This is not left to the first run, which
+ * takes messages before it looks at the channel. */
+static void open_channel(domi_manager *manager, domi_house *house)
+{
+    domi_run_begin(manager, house);
+    manager->io_hooks.open_channel(manager, house);
+    domi_run_end(manager);
+}
+
 void domi_house_mount(domi_manager *manager, domi_house *house)
 {
     int result = 0;
@@ -127,6 +136,8 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     domi_counter_add(&manager->counters.spawns, 1);
     if (result < 0)
         domi_house_fail_mount(manager, house, result);
+    if (domi_house_may_run_channels(house))
+        open_channel(manager, house);
     if ((house->marks & (DOMI_MARK_PASSIVATES | DOMI_MARK_UNMOUNTED)) == DOMI_MARK_PASSIVATES)
         domi_house_look_at_idle_time(manager, house);
     domi_house_move(house, DOMI_WAITING);

@@ -32,6 +32,10 @@ typedef struct domi_io_hooks {
      * returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
 
+    /* The actor of a channel has been mounted: call its on_open, unless that has to wait for the
+     * header of a proxy. A message may lie in the mailbox already, and is handled after that. */
+    void (*open_channel)(domi_manager *manager, domi_house *house);
+
     /* A conversation that the channel of `house` counts (DOMI_STACK_COUNTED) has ended. */
     void (*conversation_ended)(domi_manager *manager, domi_house *house);
 

@@ -41,6 +41,7 @@ typedef struct domus_channel_options {
     uint64_t unsent_max_bytes;      /* socket.unsentMax */
     uint64_t send_buffer_bytes;     /* socket.sendBuffer */
     uint64_t receive_buffer_bytes;  /* socket.receiveBuffer */
+    uint64_t no_delay;              /* socket.noDelay; 1: true; DOMUS_NONE: false */
 } domus_channel_options;
 
 /* Check options as every call that takes them does: each value against its range, and the values

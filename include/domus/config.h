@@ -244,7 +244,7 @@ typedef struct domus_config {
         uint64_t flush_timeout_ns;
         bool addresses; /* whether log lines and dumps hold addresses of memory; false */
     } log;
-    /* Bounds of what the kernel holds for an accepted TCP connection (channel.socket). */
+    /* Bounds of what the kernel holds for a TCP connection, and when it sends (channel.socket). */
     struct {
         /* TCP_NOTSENT_LOWAT, 4 KiB..1 GiB: bytes that the kernel takes from a channel before the
          * peer's window lets it send them, give or take one segment (64 KiB); 0: as many as its
@@ -258,6 +258,9 @@ typedef struct domus_config {
          * its own bookkeeping, and caps it at net.core.wmem_max or net.core.rmem_max. */
         uint64_t send_buffer_bytes;
         uint64_t receive_buffer_bytes;
+        /* TCP_NODELAY: small sends leave at once; true. With false, bytes that fill no packet may
+         * wait until the peer has acknowledged what was sent before. */
+        bool no_delay;
     } sockets;
     /* Connections that actors open (domus/connect.h). */
     struct {

@@ -35,10 +35,10 @@ typedef struct domus_listen_options {
  * channel.maxPerAddress counts. A header without an address (LOCAL, UNKNOWN) leaves the
  * connection's own one. on_open is called when the header is done.
  *
- * Any other connection is reset and counted (proxies_refused in domus/profile.h): one from
- * elsewhere at once, unread, so nobody else can claim an address; one without a valid header when
- * that is seen. A header has to come within channel.firstByteTimeout (10 s if that is 0), has at
- * most 4,096 bytes, and its TLVs are checked, CRC-32C included, and not told. */
+ * Any other connection is reset, counted (proxies_refused in domus/profile.h) and told in the log:
+ * one from elsewhere at once, unread, so nobody else can claim an address; one without a valid
+ * header when that is seen. A header has to come within channel.firstByteTimeout (10 s if that is
+ * 0), has at most 4,096 bytes, and its TLVs are checked, CRC-32C included, and not told. */
 
 /* Listen at `at`: an IPv4 or IPv6 endpoint (port 0: the kernel chooses one), or a Unix socket with
  * a path or an abstract name. The running actor, a channels actor, gets the connections, which are

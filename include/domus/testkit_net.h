@@ -1,10 +1,10 @@
 /* The simulated network of a test kit (domus/testkit.h), and the scripted peers in it.
  *
- * In a kit, domus_serve(), domus_listen() and domus_connect() work, between actors of the system
- * and with peers that the test drives, over IPv4, IPv6 and Unix sockets (also abstract ones). No
- * socket of the kernel is made: bytes travel on the virtual clock, and everything that chance
- * decides is drawn from the seed of the kit. One network is all there is: any address can be
- * listened at and connected from, and the system and all peers see the same one.
+ * In a kit, domus_serve(), domus_listen(), domus_connect() and domus_datagram_open() work, between
+ * actors of the system and with peers that the test drives, over IPv4, IPv6 and Unix sockets (also
+ * abstract ones). No socket of the kernel is made: bytes travel on the virtual clock, and
+ * everything that chance decides is drawn from the seed of the kit. One network is all there is:
+ * any address can be listened at and connected from, and the system and all peers see the same one.
  *
  *     domus_peer *client;
  *     domus_peer_connect(kit, "127.0.0.1:80", NULL, &client);
@@ -20,7 +20,8 @@
  * (domus_net_faults) make it slow, small and unreliable, by the seed.
  *
  * Every byte is accounted for: it was received, was thrown away by a reset or by a reader that had
- * gone, or is still in the network (domus_net_totals, domus_peer_counts).
+ * gone, or is still in the network (domus_net_totals, domus_peer_counts). So is every datagram
+ * (domus_net_datagrams).
  *
  * Thread-safety, as of domus/testkit.h: one thread at a time for each kit and its peers; never from
  * a handler (-EBUSY, or nothing happens). */
@@ -69,6 +70,12 @@ typedef struct domus_net_faults {
     uint32_t no_descriptors; /* a new socket or an accept fails with -EMFILE */
     uint32_t overflows;      /* the completion queue overflows: a multishot operation ends */
     uint32_t refused_enters; /* the ring takes no operations: -EBUSY, -EAGAIN or -ENOMEM */
+    /* These are of UDP. Datagrams overtake each other also where their latencies differ. */
+    uint32_t datagram_losses;    /* a datagram is lost on its way */
+    uint32_t datagram_doubles;   /* a datagram comes twice */
+    uint32_t datagram_reorders;  /* a datagram is held up by 1 ms at most */
+    uint32_t datagram_refusals;  /* a datagram is refused, although somebody is there */
+    uint32_t datagram_bytes_max; /* a longer datagram cannot be sent: -EMSGSIZE; 0: no bound */
 } domus_net_faults;
 
 /* Bytes of all streams of the network so far. At any time
@@ -82,16 +89,30 @@ typedef struct domus_net_totals {
     uint32_t descriptors; /* sockets of the system that are open now, with the wakes of threads */
 } domus_net_totals;
 
+/* Datagrams of the network so far. At any time
+ * sent + doubled == received + lost + overflowed + unclaimed + in_flight. */
+typedef struct domus_net_datagrams {
+    uint64_t sent;       /* datagrams that sockets have taken from their senders */
+    uint64_t doubled;    /* datagrams that the network has made by doubling one */
+    uint64_t received;   /* datagrams that receivers have got */
+    uint64_t lost;       /* datagrams thrown away by a fault, or because a link is broken */
+    uint64_t overflowed; /* datagrams thrown away because a receive buffer was full */
+    uint64_t unclaimed;  /* datagrams that were refused, and those not read when a socket closed */
+    uint64_t in_flight;  /* datagrams that are on their way, or wait to be received */
+} domus_net_datagrams;
+
 /* Set the faults from now on. NULL: none. Returns 0; -EINVAL if a probability is above 1 or a bound
  * below its counterpart; -EBUSY. */
 DOMUS_API int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults);
 
 DOMUS_API domus_net_totals domus_testkit_net_totals(const domus_testkit *kit);
+DOMUS_API domus_net_datagrams domus_testkit_net_datagrams(const domus_testkit *kit);
 
 /* Break the link between two machines, or (`broken` false) let it work again. Ports are ignored,
  * and NULL stands for every machine. Bytes, ends, resets and connects that are on their way wait,
- * and go on when the link works. At most 16 links can be broken at a time. Returns 0; -ENOSPC;
- * -ENOENT when such a link was not broken; -EBUSY. */
+ * and go on when the link works; UDP datagrams that would arrive meanwhile are lost. At most 16
+ * links can be broken at a time. Returns 0; -ENOSPC; -ENOENT when such a link was not broken;
+ * -EBUSY. */
 DOMUS_API int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *one,
                                      const domus_endpoint *other, bool broken);
 
@@ -192,6 +213,65 @@ DOMUS_API domus_peer_counts domus_peer_count(const domus_peer *peer);
 /* The endpoints of the peer and of the other side. */
 DOMUS_API domus_endpoint domus_peer_endpoint(const domus_peer *peer);
 DOMUS_API domus_endpoint domus_peer_remote(const domus_peer *peer);
+
+/* --- peers of datagrams ----------------------------------------------------------------------- */
+
+/* A scripted socket of datagrams. It receives what comes at once, unless it is paused, and keeps it
+ * until the test takes or expects it. It talks to channels of domus_datagram_open() and to other
+ * peers.
+ *
+ * A UDP datagram that nobody receives is refused, and its sender hears of that if it is connected.
+ * A receive buffer has room for a UDP datagram until the datagrams in it, each with 256 B more than
+ * it has, are as many bytes as the buffer; a send buffer, until as many bytes wait for the
+ * network's bandwidth. Unix datagrams have no faults: they are received in their order, or the send
+ * fails. 10 of them fit into the queue of a receiver. */
+typedef struct domus_datagram_peer domus_datagram_peer;
+
+/* Open a peer at `at`, as the texts of domus_peer_connect(), with port 0 for one that the network
+ * chooses. With `to` it is connected: it sends to and receives from there alone. `at` may then be
+ * NULL: the network chooses a port, and a Unix peer has no name.
+ *
+ * Ownership: the kit's, until domus_testkit_free().
+ * Returns 0; -EINVAL if both are NULL, or for a text that is no endpoint; -EAFNOSUPPORT for two
+ * families; -EADDRINUSE; for a Unix socket `to` -ENOENT, -ECONNREFUSED, or -EPERM when that one is
+ * connected to somebody else; -ENOMEM; -EBUSY. */
+DOMUS_API int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
+                                       domus_datagram_peer **ret_peer);
+
+/* Send a datagram to `to`; NULL: to where the peer is connected. The bytes are copied. Returns 0;
+ * -EAGAIN when there is no room; -EMSGSIZE; -EDESTADDRREQ or -ENOTCONN when there is no `to`;
+ * -ECONNREFUSED also for a datagram that was sent before; -EPERM; -ENOENT; -EAFNOSUPPORT;
+ * -EINVAL for port 0; -EPIPE after a close; -ENOMEM; -EBUSY. */
+DOMUS_API int domus_datagram_peer_send(domus_datagram_peer *peer, const domus_endpoint *to,
+                                       const void *data, size_t size);
+
+/* Take steps and let time pass until the peer has a datagram; then take and compare it. Returns 0;
+ * -EBADMSG when it is another one (it stays); -ETIMEDOUT; -ECONNREFUSED, once for each refusal, if
+ * no datagram is there; -EPIPE after a close. domus_testkit_error() has a line. */
+DOMUS_API int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size_t size,
+                                         uint64_t within_ns);
+
+/* Let this time pass, in which no datagram and no refusal comes. Returns 0; -EBADMSG; -ETIMEDOUT as
+ * of domus_testkit_run(). */
+DOMUS_API int domus_datagram_peer_expect_nothing(domus_datagram_peer *peer, uint64_t within_ns);
+
+/* The oldest datagram that has come and was not taken; NULL: there is none. `ret_from` (may be
+ * NULL) gets its sender. Ownership: the peer's; valid until domus_datagram_peer_take() drops that
+ * datagram, or an expectation takes it. */
+DOMUS_API const char *domus_datagram_peer_got(const domus_datagram_peer *peer, size_t *ret_size,
+                                              domus_endpoint *ret_from);
+DOMUS_API void domus_datagram_peer_take(domus_datagram_peer *peer);
+
+/* Stop receiving, so that the receive buffer fills; receive again. */
+DOMUS_API void domus_datagram_peer_pause(domus_datagram_peer *peer);
+DOMUS_API void domus_datagram_peer_resume(domus_datagram_peer *peer);
+
+/* Close: datagrams in the receive buffer are thrown away, and later ones are refused.
+ * Received ones stay until the test takes them. */
+DOMUS_API void domus_datagram_peer_close(domus_datagram_peer *peer);
+
+/* The endpoint at which it is open; size 0: a Unix socket without a name. */
+DOMUS_API domus_endpoint domus_datagram_peer_endpoint(const domus_datagram_peer *peer);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #include "io/acceptors/backlog.h"
 #include "io/channels/table.h"
 #include "io/resources/socket.h"
+#include "io/resources/spells.h"
 
 #include <errno.h>
 #include <string.h>
@@ -131,7 +132,7 @@ bool domi_acceptor_is_from_elsewhere(domi_acceptor *acceptor, domi_connection *a
     domi_socket_name_peer(acceptor->io, arrival->fd, &address);
     arrival->is_proxied = domi_networks_have(&acceptor->proxies, &address);
     if (!arrival->is_proxied)
-        domi_counter_add(&acceptor->io->counters.proxies_refused, 1);
+        domi_spell_of_proxies(acceptor->io, DOMI_PROXY_ELSEWHERE, acceptor->name, &address);
     return !arrival->is_proxied;
 }
 

@@ -159,12 +159,10 @@ typedef struct domi_backend {
      * stay unchanged until the completion. */
     void (*send_datagram)(void *ring, int fd, const domi_datagram_out *datagram,
                           uint64_t user_data);
-    /* Cancel the operation on `fd` whose user_data is `target`; cancel_fd cancels all operations on
-     * `fd`. A cancelled operation completes with -ECANCELED and without DOMI_MORE. The cancel
-     * itself completes with 0 or, if nothing was there to be cancelled, -ENOENT; that of cancel_fd
-     * with the number of operations or -ENOENT. */
+    /* Cancel the operation on `fd` whose user_data is `target`. It completes with -ECANCELED and
+     * without DOMI_MORE. The cancel itself completes with 0 or, if nothing was there to be
+     * cancelled, -ENOENT. */
     void (*cancel)(void *ring, int fd, uint64_t target, uint64_t user_data);
-    void (*cancel_fd)(void *ring, int fd, uint64_t user_data);
     /* The thread of this ring is about to close `fd`, on which operations were begun here. None is
      * in flight any more, unless the ring has failed. */
     void (*forget)(void *ring, int fd);

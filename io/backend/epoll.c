@@ -27,7 +27,6 @@ enum kind {
     RECEIVE_DATAGRAMS,
     SEND_DATAGRAM,
     CANCEL,
-    CANCEL_FD,
 };
 
 /* An operation that is not carried out yet. */
@@ -115,21 +114,21 @@ static void send_datagram(domi_epoll *ring, const domi_epoll_entry *entry)
     domi_epoll_complete(ring, entry->user_data, size >= 0 ? (int)size : -errno, 0, 0);
 }
 
-/* Cancel the operations on a descriptor whose user_data is `target`; 0: all. Returns how many. */
+/* End the operations on a descriptor whose user_data is `target`. Returns how many. */
 static int cancel_operations(domi_epoll *ring, domi_interest *interest, uint64_t target)
 {
     int count = 0;
 
-    if (interest->input_data != 0 && (target == 0 || interest->input_data == target)) {
+    if (interest->input_data == target) {
         domi_epoll_end_input(ring, interest, -ECANCELED);
         count++;
     }
-    if (interest->output_data != 0 && (target == 0 || interest->output_data == target)) {
+    if (interest->output_data == target) {
         domi_epoll_end_output(ring, interest, -ECANCELED);
         count++;
     }
     for (domi_poll **place = &interest->polls; *place != NULL;) {
-        if (target != 0 && (*place)->user_data != target) {
+        if ((*place)->user_data != target) {
             place = &(*place)->next;
             continue;
         }
@@ -155,8 +154,7 @@ static void cancel(domi_epoll *ring, const domi_epoll_entry *entry)
     if (!is_lazy)
         (void)domi_interest_tell(&ring->interests, interest);
     if (count != 0 && ring->failed == 0)
-        domi_completion_queue_at(&ring->queue, place)->result =
-            entry->kind == CANCEL_FD ? count : 0;
+        domi_completion_queue_at(&ring->queue, place)->result = 0;
 }
 
 /* Carry out one queued operation. */
@@ -190,7 +188,6 @@ static void carry_out(domi_epoll *ring, const domi_epoll_entry *entry)
         send_datagram(ring, entry);
         break;
     case CANCEL:
-    case CANCEL_FD:
         cancel(ring, entry);
         break;
     }
@@ -269,11 +266,6 @@ static void epoll_send_datagram(void *ring, int fd, const domi_datagram_out *dat
 static void epoll_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     begin(ring, CANCEL, fd, user_data)->target = target;
-}
-
-static void epoll_cancel_fd(void *ring, int fd, uint64_t user_data)
-{
-    (void)begin(ring, CANCEL_FD, fd, user_data);
 }
 
 static void epoll_forget(void *ring_, int fd)
@@ -425,7 +417,6 @@ const domi_backend domi_backend_epoll = {
     .receive_datagrams = epoll_receive_datagrams,
     .send_datagram = epoll_send_datagram,
     .cancel = epoll_cancel,
-    .cancel_fd = epoll_cancel_fd,
     .forget = epoll_forget,
     .give = epoll_give,
     .publish = epoll_publish,

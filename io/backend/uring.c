@@ -394,14 +394,6 @@ static void uring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data
     tag(sqe, user_data);
 }
 
-static void uring_cancel_fd(void *ring, int fd, uint64_t user_data)
-{
-    struct io_uring_sqe *sqe = entry(ring);
-
-    io_uring_prep_cancel_fd(sqe, fd, IORING_ASYNC_CANCEL_ALL);
-    tag(sqe, user_data);
-}
-
 static void uring_forget(void *ring, int fd)
 {
     (void)ring, (void)fd; /* this backend knows operations, and remembers no descriptors */
@@ -444,7 +436,6 @@ const domi_backend domi_backend_uring = {
     .receive_datagrams = uring_receive_datagrams,
     .send_datagram = uring_send_datagram,
     .cancel = uring_cancel,
-    .cancel_fd = uring_cancel_fd,
     .forget = uring_forget,
     .give = uring_give,
     .publish = uring_publish,

@@ -23,7 +23,7 @@ void domi_channel_drain(domus_channel *channel)
         channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
-                      channel->house->stacks != NULL;
+                      channel->house->stacks != NULL || channel->conversations != 0;
 }
 
 /* True if nothing of the peer is being worked on. */
@@ -32,7 +32,7 @@ static bool is_answered(const domus_channel *channel)
     const domi_io *io = channel->io;
 
     if (!channel->aged || io->draining)
-        return channel->house->stacks == NULL;
+        return channel->house->stacks == NULL && channel->conversations == 0;
     return channel->conversations == 0 &&
            (channel->answered_bytes == channel->received_bytes ||
             io->manager->now_ns >=
@@ -86,6 +86,15 @@ void domi_channel_drain_step(domus_channel *channel)
     if (channel->aged && !channel->io->draining)
         domi_counter_add(&channel->io->counters.channels_aged, 1);
     (void)domi_channel_close(channel);
+}
+
+void domi_channel_stay(domus_channel *channel)
+{
+    if (!channel->aged || channel->io->draining ||
+        channel->io->manager->now_ns >= domi_channel_age_due(channel))
+        return;
+    channel->aged = false;
+    channel->drain = false;
 }
 
 void domi_channel_fail(domus_channel *channel, int error)

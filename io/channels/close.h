@@ -18,6 +18,10 @@ void domi_channel_drain(domus_channel *channel);
  * shutdown.drainTimeout at most. */
 void domi_channel_drain_step(domus_channel *channel);
 
+/* Called when the settings of an open channel have changed: one that was too old stays if it is not
+ * too old by these. */
+void domi_channel_stay(domus_channel *channel);
+
 /* Called when the channel is freed: if a drain has ended it, count it as answered, cut or idle. One
  * that its peer or its actor has reset meanwhile was not ended by the drain. */
 void domi_channel_count_drained(const domus_channel *channel);

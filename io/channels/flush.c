@@ -1,6 +1,7 @@
-/* The list of waits is circular: `flushes` is the last promise, whose `next_flush` is the first.
- * Waits mostly come with more bytes than the ones before, so a new one is mostly the last. A
- * promise that ends for whichever reason leaves the list by domi_flush_leave(). */
+/* The list of waits is a circle, linked both ways: `flushes` is the last promise, whose
+ * `next_flush` is the first. Waits mostly come with more bytes than the ones before, so the place
+ * of a new one is looked for from the end. A promise that ends for whichever reason leaves the list
+ * by domi_flush_leave(), without a walk, because there may be very many. */
 #include "io/channels/flush.h"
 
 #include "base/check.h"
@@ -22,16 +23,20 @@ static void link_flush(domus_channel *channel, domi_promise *promise)
 
     if (last == NULL) {
         promise->next_flush = promise;
+        promise->wait.previous_flush = promise;
         channel->flushes = promise;
         return;
     }
     if (promise->wait.sent_bytes >= last->wait.sent_bytes) {
         channel->flushes = promise;
-    } else {
-        while (before->next_flush->wait.sent_bytes <= promise->wait.sent_bytes)
-            before = before->next_flush;
+    } else { /* the first is behind the last */
+        do
+            before = before->wait.previous_flush;
+        while (before != last && before->wait.sent_bytes > promise->wait.sent_bytes);
     }
     promise->next_flush = before->next_flush;
+    promise->wait.previous_flush = before;
+    before->next_flush->wait.previous_flush = promise;
     before->next_flush = promise;
 }
 
@@ -70,13 +75,12 @@ void domi_flush_fail_all(domus_channel *channel, int error)
 void domi_flush_leave(domi_manager *manager, domi_promise *promise)
 {
     domus_channel *channel = promise->sender;
-    domi_promise *before = channel->flushes;
+    domi_promise *before = promise->wait.previous_flush;
 
     (void)manager;
-    DOMI_CHECK(before != NULL);
-    while (before->next_flush != promise)
-        before = before->next_flush;
+    DOMI_CHECK(channel->flushes != NULL && before->next_flush == promise);
     before->next_flush = promise->next_flush;
+    promise->next_flush->wait.previous_flush = before;
     if (before == promise)
         channel->flushes = NULL;
     else if (channel->flushes == promise)

@@ -7,9 +7,17 @@
 #include "io/channels/state.h"
 #include "io/resources/endpoint.h"
 #include "io/resources/socket.h"
+#include "io/resources/spells.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Get the address of the client; that of the connection itself if there is no other. */
+static void get_address(const domus_channel *channel, struct sockaddr_storage *ret_address)
+{
+    if (channel->client == NULL || domi_endpoint_to_socket(channel->client, ret_address) < 0)
+        domi_socket_name_peer(channel->io, channel->fd, ret_address);
+}
 
 /* Count the connection on the address of its client. Returns 0; -EDQUOT; -ENOMEM. */
 static int count_client(domus_channel *channel)
@@ -20,8 +28,7 @@ static int count_client(domus_channel *channel)
 
     if (io->peers == NULL || !domi_peers_are_bounded(io->peers))
         return 0;
-    if (channel->client == NULL || domi_endpoint_to_socket(channel->client, &address) < 0)
-        domi_socket_name_peer(io, channel->fd, &address);
+    get_address(channel, &address);
     domi_peer_key_of(&address, &key);
     return domi_peers_count_in(io->peers, &key, &channel->peer);
 }
@@ -54,15 +61,16 @@ static int end_header(domus_channel *channel)
     return 0;
 }
 
-/* Reset the connection, and count why. */
+/* Reset the connection; count why, and say so in the log. */
 static void refuse(domus_channel *channel, int error)
 {
-    domi_io_counters *counters = &channel->io->counters;
+    struct sockaddr_storage address;
 
-    if (error == -EDQUOT)
-        domi_counter_add(&counters->refused_by_address, 1);
-    else if (error == -EPROTO)
-        domi_counter_add(&counters->proxies_refused, 1);
+    if (error == -EDQUOT || error == -EPROTO) {
+        get_address(channel, &address);
+        domi_spell_of_proxies(channel->io, error == -EDQUOT ? DOMI_PROXY_CLIENT : DOMI_PROXY_HEADER,
+                              channel->settings->listener_name, &address);
+    }
     domi_channel_end(channel, error, true);
 }
 

@@ -34,7 +34,10 @@ void domi_channel_arm_receive(domus_channel *channel)
     if (channel->receiving || !is_opened || !wants_receive(channel))
         return;
     channel->receiving = true;
-    if (channel->silent_ns != 0) /* time in which this side did not read does not count */
+    /* Time in which this side did not read does not count. A header that has begun has its time
+     * all the same: otherwise each byte of it would bring more, where a receive brings one piece.
+     */
+    if (channel->silent_ns != 0 && (channel->proxy == NULL || channel->proxy->taken == 0))
         channel->silent_ns = channel->io->manager->now_ns;
     if (channel->datagrams != NULL) {
         domi_datagram_ways_of(channel)->receive(channel);

@@ -4,6 +4,7 @@
 #include "io/channels/verbs.h"
 
 #include "house/conversation/stack.h"
+#include "io/channels/close.h"
 #include "io/channels/flush.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
@@ -89,14 +90,17 @@ static int make_settings(const domus_channel *channel, const domus_channel_optio
                          domi_channel_settings **ret_settings)
 {
     const domi_channel_settings *before = channel->settings;
-    domus_channel_options own = {0};
+    domus_channel_options own;
 
-    if (options != NULL)
-        own = *options;
-    if (channel->is_outbound && own.rate_min_bytes == 0)
-        own.rate_min_bytes = DOMUS_NONE; /* as for a connect */
-    int result = domi_settings_make_for_listener(channel->io->config, &own, before->listener_name,
-                                                 ret_settings);
+    if (channel->datagrams != NULL) {
+        own = domi_options_for_datagrams(options);
+        options = &own;
+    } else if (channel->is_outbound) {
+        own = domi_options_for_outbound(options);
+        options = &own;
+    }
+    int result = domi_settings_make_for_listener(channel->io->config, options,
+                                                 before->listener_name, ret_settings);
     if (result == 0)
         (*ret_settings)->listener = before->listener;
     return result;
@@ -116,6 +120,8 @@ int domus_channel_set_options(domus_stack *stack, domus_channel *channel,
         return result;
     domi_settings_drop(channel->settings);
     channel->settings = settings;
+    domi_channel_stay(channel);
+    domi_channel_note_requests(channel);
     channel->rate = (domi_rate_span){.begun_ns = channel->io->manager->now_ns,
                                      .received = channel->received_bytes,
                                      .answered = UINT64_MAX};

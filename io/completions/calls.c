@@ -149,8 +149,6 @@ DOMI_NO_CANARY void domi_channel_call_close(domi_manager *manager, domi_house *h
         /* the connection is gone, so nothing can be refused any more */
         (void)call_function(manager, house, call, &close_type, &event);
     }
-    if (channel->pipe != NULL) {
-        domi_pipe_end(channel);
-    }
+    domi_pipe_end(channel);
     domi_channel_free(channel);
 }

@@ -148,6 +148,15 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     return run_channel(manager, house, channel, budget);
 }
 
+void domi_channels_open(domi_manager *manager, domi_house *house)
+{
+    domus_channel *channel = channel_of(house);
+
+    /* A channel that on_mount has ended is not opened, and its next run frees it. */
+    if (channel->proxy == NULL && channel->state == DOMI_CHANNEL_OPEN)
+        open_channel(manager, house, channel);
+}
+
 /* Begin to close a channel, because its actor stops. If its owner restarts, the restart waits for
  * this, so the peer is not waited for. (A state actor that restarts waits for its channels to close
  * as they do when it stops: its marks are not this thread's to read.) */

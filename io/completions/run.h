@@ -11,8 +11,9 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house);
 /* This is domi_io_hooks.channel_failed: if `house` is that of a channel, reset the channel. */
 bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error);
 
-/* These are domi_io_hooks.run_channels, stop_channels and take_event. */
+/* These are domi_io_hooks.run_channels, open_channel, stop_channels and take_event. */
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
+void domi_channels_open(domi_manager *manager, domi_house *house);
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);
 bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message);
 

@@ -21,6 +21,7 @@
 
 const domi_io_hooks domi_hooks_of_io = {
     .run_channels = domi_channels_run,
+    .open_channel = domi_channels_open,
     .conversation_ended = domi_channel_conversation_ended,
     .flush_left = domi_flush_leave,
     .answer_request = domi_pipe_answer_request,

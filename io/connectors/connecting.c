@@ -170,8 +170,13 @@ static int mount(domus_stack *stack, void *self)
     domi_connect *connect = connect_of(house);
 
     (void)self;
-    if (connect != NULL && connect->fd >= 0)
+    if (connect == NULL || connect->fd < 0)
+        return 0;
+    int result = domi_connect_admit(house->home->io);
+    if (result == 0)
         (void)become_channel(stack->manager, house, connect);
+    else
+        (void)fail(house, result);
     return 0;
 }
 

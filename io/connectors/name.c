@@ -73,14 +73,18 @@ int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port)
 
     if (colon == NULL)
         return -EINVAL;
-    if (length > 1 && text[length - 1] == '.')
-        length--; /* a name with a dot at its end is the same, and is never completed */
-    if (length > DOMI_HOST_MAX)
+    bool is_whole = length > 1 && text[length - 1] == '.';
+    length -= is_whole;
+    if (length > DOMI_HOST_MAX - 1)
         return -ENAMETOOLONG;
     for (size_t i = 0; i < length; i++)
         ret_name[i] = lower(text[i]);
     ret_name[length] = '\0';
-    return is_name(ret_name) ? parse_port(colon + 1, ret_port) : -EINVAL;
+    if (!is_name(ret_name))
+        return -EINVAL;
+    if (is_whole)
+        memcpy(ret_name + length, ".", 2);
+    return parse_port(colon + 1, ret_port);
 }
 
 void domi_name_interleave(domus_endpoint *found, uint32_t count)

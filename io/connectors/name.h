@@ -9,7 +9,7 @@
 #include <domus/actor.h>
 #include <domus/endpoint.h>
 
-#define DOMI_HOST_MAX  253u /* bytes of a name, as DNS has it */
+#define DOMI_HOST_MAX  254u /* bytes of a name: 253, as DNS has it, and a dot at its end */
 #define DOMI_FOUND_MAX 16u  /* addresses of a name that are used */
 
 typedef struct domi_lookup domi_lookup;
@@ -30,7 +30,8 @@ extern const domus_type domi_resolved_type;
 
 /* Read "name:port" to `ret_name` (lower case, DOMI_HOST_MAX + 1 bytes) and `ret_port`. Names have
  * letters, digits, '-' and '_' in labels of 1..63 bytes; the last label has a letter that makes it
- * no number, because "127.1" and "0x7f000001" are addresses to the C library. Returns 0; -EINVAL;
+ * no number, because "127.1" and "0x7f000001" are addresses to the C library. A dot at the end
+ * stays: it keeps the C library from completing the name by its search list. Returns 0; -EINVAL;
  * -ENAMETOOLONG. */
 int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port);
 

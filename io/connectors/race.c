@@ -203,6 +203,9 @@ void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result)
     domi_connect *connect = attempt->of;
 
     DOMI_CHECK(connect->io == io);
+    if (connect
+            ->has_ended) /* another attempt has won: `peer` and `local` are those of its socket */
+        attempt->is_dropped = true;
     result = domi_attempt_finish(attempt, result);
     if (connect->house == NULL) {
         if (connect->polls == 0)

@@ -44,12 +44,8 @@ static int connect_new(domi_io *io, const place *to, const domus_connect_options
 
     if (connect == NULL)
         return -ENOMEM;
-    if (given != NULL) { /* neither of these holds for a peer that waits for this side */
-        own = *given;
-        if (own.first_byte_timeout_ns == 0)
-            own.first_byte_timeout_ns = DOMUS_NONE;
-        if (own.rate_min_bytes == 0)
-            own.rate_min_bytes = DOMUS_NONE;
+    if (given != NULL) {
+        own = domi_options_for_outbound(given);
         given = &own;
     }
     int result = domi_settings_make(io->config, &io->settings, given, &connect->settings);

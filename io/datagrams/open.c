@@ -5,6 +5,7 @@
 #include "io/channels/table.h"
 #include "io/datagrams/datagrams.h"
 #include "io/resources/endpoint.h"
+#include "io/resources/options.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
@@ -23,15 +24,6 @@ static const domi_datagram_ways ways = {
 
 /* --- the socket --------------------------------------------------------------------------------
  */
-
-static int set_option(const domi_io *io, int fd, int name, uint64_t value)
-{
-    int number = (int)value;
-
-    return number != 0 ? io->backend->sockets->option_set(io->ring, fd, SOL_SOCKET, name, &number,
-                                                          sizeof number)
-                       : 0;
-}
 
 /* Bind to `at`. A Unix socket without a name gets one from the kernel. */
 static int bind_to(const domi_io *io, int fd, const domus_endpoint *at)
@@ -59,8 +51,9 @@ static int connect_to(const domi_io *io, int fd, const domus_endpoint *to)
 
 /* Returns a socket that is bound and connected as asked; a negative errno. */
 static int open_socket(const domi_io *io, const domus_endpoint *at,
-                       const domus_datagram_options *options)
+                       const domus_datagram_options *options, const domi_channel_settings *settings)
 {
+    const domi_socket_option shares_port = {SOL_SOCKET, SO_REUSEPORT, options->shares_port};
     const domus_endpoint *peer = options->connected.family != 0 ? &options->connected : NULL;
     uint16_t family = at != NULL ? at->family : options->connected.family;
 
@@ -71,11 +64,9 @@ static int open_socket(const domi_io *io, const domus_endpoint *at,
     int fd = io->backend->sockets->socket(io->ring, family, SOCK_DGRAM);
     if (fd < 0)
         return fd;
-    int result = set_option(io, fd, SO_SNDBUF, io->config->sockets.send_buffer_bytes);
+    int result = domi_socket_set_buffers(io, fd, settings);
     if (result == 0)
-        result = set_option(io, fd, SO_RCVBUF, io->config->sockets.receive_buffer_bytes);
-    if (result == 0)
-        result = set_option(io, fd, SO_REUSEPORT, options->shares_port);
+        result = domi_socket_set_options(io, fd, &shares_port, 1);
     if (result == 0 && at != NULL)
         result = bind_to(io, fd, at);
     if (result == 0 && peer != NULL)
@@ -89,30 +80,20 @@ static int open_socket(const domi_io *io, const domus_endpoint *at,
 /* --- the channel -------------------------------------------------------------------------------
  */
 
-/* Resolve the settings: firstByteTimeout and minRate are about connections, and idleTimeout and
- * maxAge hold only if they are asked for. */
 static int make_settings(domi_io *io, const domus_channel_options *options,
                          domi_channel_settings **ret_settings)
 {
-    domus_channel_options own = {0};
+    const domus_channel_options own = domi_options_for_datagrams(options);
 
-    if (options != NULL)
-        own = *options;
-    if (own.idle_timeout_ns == 0)
-        own.idle_timeout_ns = DOMUS_NONE;
-    if (own.age_max_ns == 0)
-        own.age_max_ns = DOMUS_NONE;
-    own.first_byte_timeout_ns = DOMUS_NONE;
-    own.rate_min_bytes = DOMUS_NONE;
     return domi_settings_make(io->config, &io->settings, &own, ret_settings);
 }
 
 /* Make the channel of `fd`, which it then owns. */
 static int make_channel(domi_house *owner, int fd, const domus_datagram_options *options,
-                        domus_channel **ret_channel)
+                        domi_channel_settings *settings, domus_channel **ret_channel)
 {
     domi_io *io = owner->home->io;
-    domi_connection connection = {.fd = fd};
+    domi_connection connection = {.fd = fd, .settings = settings};
     domi_datagrams *datagrams = domi_memory_new(sizeof *datagrams);
     domus_endpoint here;
     int result = -ENOMEM;
@@ -125,14 +106,11 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
     datagrams->looked_ns = io->manager->now_ns;
     result = domi_endpoint_of(io, fd, false, &here);
     datagrams->family = here.family;
-    if (result == 0)
-        result = make_settings(io, options->channel, &connection.settings);
     if (result != 0)
-        goto fail_settings;
+        goto fail_name;
     /* Relaxed: the number only serves to choose a thread. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     result = domi_channel_make(io, owner, options->behaviour, &connection, ret_channel);
-    domi_settings_drop(connection.settings);
     if (result != 0)
         goto fail_channel;
     (*ret_channel)->datagrams = datagrams;
@@ -140,7 +118,7 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
 
 fail_channel:
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
-fail_settings:
+fail_name:
     domi_memory_free(datagrams);
     return result;
 }
@@ -160,7 +138,8 @@ static int check_actor(const domus_stack *stack, const domus_datagram_options *o
         return -EOPNOTSUPP;
     if (io->failed != 0)
         return io->failed;
-    return io->draining ? -ESHUTDOWN : 0;
+    /* before the path of a Unix socket is made */
+    return io->draining || !domi_house_may_spawn(stack->manager, house) ? -ESHUTDOWN : 0;
 }
 
 int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
@@ -176,14 +155,17 @@ int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
     if (result != 0)
         return result;
     domi_io *io = stack->manager->io;
-    int fd = open_socket(io, at, options);
-    if (fd < 0)
-        return fd;
-    result = make_channel(domi_stack_house(stack), fd, options, &channel);
-    if (result != 0) {
-        domi_socket_close(io, fd);
+    domi_channel_settings *settings = NULL;
+    result = make_settings(io, options->channel, &settings);
+    if (result != 0)
         return result;
-    }
+    int fd = open_socket(io, at, options, settings);
+    result = fd >= 0 ? make_channel(domi_stack_house(stack), fd, options, settings, &channel) : fd;
+    domi_settings_drop(settings);
+    if (result != 0 && fd >= 0)
+        domi_socket_close(io, fd);
+    if (result != 0)
+        return result;
     if (ret_address != NULL)
         *ret_address = domi_house_address(channel->house);
     if (ret_at != NULL)

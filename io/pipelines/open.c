@@ -39,7 +39,8 @@ int domi_pipe_open(domus_channel *channel)
 {
     const domus_pipeline *pipeline = channel->house->behaviour->pipeline;
     domi_pipe *pipe;
-    int error = domi_pipeline_check(pipeline);
+    /* datagrams have no stream of bytes in which messages follow each other */
+    int error = channel->datagrams != NULL ? -EOPNOTSUPP : domi_pipeline_check(pipeline);
 
     if (error != 0)
         return error;

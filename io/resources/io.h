@@ -98,6 +98,14 @@ typedef struct domi_io_counters {
     domi_counter proxies_refused;   /* connections reset at a listener that proxies use (proxy.h) */
 } domi_io_counters;
 
+/* Why a connection at a listener that proxies use is reset (proxy.h). */
+typedef enum domi_proxy_refusal {
+    DOMI_PROXY_ELSEWHERE, /* it comes from no network of proxies */
+    DOMI_PROXY_HEADER,    /* it has no valid header */
+    DOMI_PROXY_CLIENT,    /* its client has as many connections as it may have */
+    DOMI_PROXY_REFUSALS
+} domi_proxy_refusal;
+
 struct domi_acceptor;
 struct domi_connect;
 struct domi_descriptor;
@@ -212,11 +220,12 @@ typedef struct domi_io {
     domi_wheel wheel;                /* holds nodes of domi_io_timer */
     domi_peers *peers;               /* the table of the system; NULL: no address is bounded */
     domi_shortage buffers_shortage;  /* the spell in which no buffer is free (shortage.h) */
-    domi_io_timer shortage_timer;    /* fires when spells that go on are looked at (spells.c) */
-    uint32_t look_slot;              /* in a drain: the slot at which the next look begins */
-    uint64_t look_ns;                /* in a drain: earliest time of the next round of looks */
-    uint32_t drain_postponed;        /* iterations that the drain has waited (DOMI_POSTPONED_MAX) */
-    uint32_t postponed; /* iterations that due timers have waited (DOMI_POSTPONED_MAX) */
+    domi_shortage proxies[DOMI_PROXY_REFUSALS]; /* spells of connections reset behind proxies */
+    domi_io_timer shortage_timer; /* fires when spells that go on are looked at (spells.c) */
+    uint32_t look_slot;           /* in a drain: the slot at which the next look begins */
+    uint64_t look_ns;             /* in a drain: earliest time of the next round of looks */
+    uint32_t drain_postponed;     /* iterations that the drain has waited (DOMI_POSTPONED_MAX) */
+    uint32_t postponed;           /* iterations that due timers have waited (DOMI_POSTPONED_MAX) */
 
     /* Bytes that wait to be sent to peers, and their bound (crowd.h). */
     domi_counter queued; /* bytes of memory that queued buffers take, and copied-out pieces */

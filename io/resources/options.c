@@ -50,7 +50,7 @@ int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *
         {SOL_SOCKET, SO_KEEPALIVE, idle_s != 0},
         {IPPROTO_TCP, TCP_NOTSENT_LOWAT, settings->unsent_max_bytes},
         {IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms},
-        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {IPPROTO_TCP, TCP_NODELAY, settings->no_delay},
     };
 
     return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);

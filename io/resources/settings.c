@@ -19,6 +19,7 @@
      .minimum = (low),                                                                             \
      .maximum = (high),                                                                            \
      .or_zero = (zero),                                                                            \
+     .words = DOMI_CHANNEL_KEY_WORDS(sort),                                                        \
      .inherits = true},
 
 static const domus_config_key keys[] = {DOMI_CHANNEL_KEYS(OPTION_ROW)};
@@ -46,6 +47,34 @@ void domi_settings_resolve(const domus_config *config, const domus_channel_optio
     ret_settings->listener = (domus_address){NULL, 0};
     ret_settings->listener_name[0] = '\0';
     ret_settings->users = DOMI_SETTINGS_UNCOUNTED;
+}
+
+domus_channel_options domi_options_for_outbound(const domus_channel_options *options)
+{
+    domus_channel_options own = {0};
+
+    if (options != NULL)
+        own = *options;
+    if (own.first_byte_timeout_ns == 0)
+        own.first_byte_timeout_ns = DOMUS_NONE;
+    if (own.rate_min_bytes == 0)
+        own.rate_min_bytes = DOMUS_NONE;
+    return own;
+}
+
+domus_channel_options domi_options_for_datagrams(const domus_channel_options *options)
+{
+    domus_channel_options own = {0};
+
+    if (options != NULL)
+        own = *options;
+    if (own.idle_timeout_ns == 0)
+        own.idle_timeout_ns = DOMUS_NONE;
+    if (own.age_max_ns == 0)
+        own.age_max_ns = DOMUS_NONE;
+    own.first_byte_timeout_ns = DOMUS_NONE;
+    own.rate_min_bytes = DOMUS_NONE;
+    return own;
 }
 
 /* Say that `greater` is less than `lesser`. */

@@ -39,6 +39,7 @@ typedef struct domi_channel_settings {
     uint64_t unsent_max_bytes;
     uint64_t send_buffer_bytes;
     uint64_t receive_buffer_bytes;
+    uint64_t no_delay;
     domus_address listener; /* the actor of the listener that has these settings; NULL: none */
     char listener_name[64]; /* the name of that listener; "": none */
     uint32_t users;         /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
@@ -79,12 +80,25 @@ typedef struct domi_channel_settings {
     ROW("socket.sendBuffer", SIZE, sockets.send_buffer_bytes, send_buffer_bytes, 4 * DOMI_KIB,     \
         DOMI_GIB, 0, true)                                                                         \
     ROW("socket.receiveBuffer", SIZE, sockets.receive_buffer_bytes, receive_buffer_bytes,          \
-        4 * DOMI_KIB, DOMI_GIB, 0, true)
+        4 * DOMI_KIB, DOMI_GIB, 0, true)                                                           \
+    ROW("socket.noDelay", WORD, sockets.no_delay, no_delay, 0, 1, 1, false)
+
+/* the words of a row of this kind */
+#define DOMI_CHANNEL_KEY_WORDS(sort)                                                               \
+    (DOMUS_CONFIG_##sort == DOMUS_CONFIG_WORD ? domi_key_switch : NULL)
 
 /* Set `ret_settings` to what follows from the configuration and from `options`, which are right;
  * NULL: none. They are not counted. Any thread. */
 void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
                            domi_channel_settings *ret_settings);
+
+/* Returns options for a peer that this side connects to: firstByteTimeout and minRate hold only if
+ * `options` (NULL: none) say so, because such a peer may wait for this side. Any thread. */
+domus_channel_options domi_options_for_outbound(const domus_channel_options *options);
+
+/* Returns options for datagrams: firstByteTimeout and minRate are about connections, and
+ * idleTimeout and maxAge hold only if `options` (NULL: none) say so. Any thread. */
+domus_channel_options domi_options_for_datagrams(const domus_channel_options *options);
 
 /* Check options, as domus_channel_options_check() says. Any thread. */
 int domi_settings_check(const domus_config *config, const domus_channel_options *options,

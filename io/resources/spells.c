@@ -12,7 +12,7 @@ bool domi_spell_note(domi_io *io, domi_shortage *shortage, domi_counter *spells)
 {
     bool begins = domi_shortage_note(shortage, io->manager->now_ns);
 
-    if (begins)
+    if (begins && spells != NULL)
         domi_counter_add(spells, 1);
     domi_spells_look_later(io);
     return begins;
@@ -73,4 +73,47 @@ bool domi_shortage_of_buffers_goes_on(domi_io *io)
     if (io->starved.head != NULL)
         io->buffers_shortage.last_ns = io->manager->now_ns;
     return domi_spell_goes_on(io, NULL, &io->buffers_shortage, "there are receive buffers again");
+}
+
+void domi_spell_of_proxies(domi_io *io, domi_proxy_refusal why, const char *listener,
+                           const struct sockaddr_storage *from)
+{
+    const char *name = listener != NULL && listener[0] != '\0' ? listener : "?";
+    bool is_client = why == DOMI_PROXY_CLIENT;
+    domi_io_counters *counters = &io->counters;
+    char text[DOMI_PEER_TEXT_SIZE];
+    domi_peer_key key;
+
+    domi_counter_add(is_client ? &counters->refused_by_address : &counters->proxies_refused, 1);
+    if (!domi_spell_note(io, &io->proxies[why], is_client ? &counters->address_spells : NULL))
+        return;
+    domi_peer_key_of(from, &key);
+    domi_peer_print(&key, text, sizeof text);
+    if (why == DOMI_PROXY_ELSEWHERE)
+        domi_spell_log(io, DOMUS_LOG_WARNING, name,
+                       "%s is in no network of proxyProtocol.from: its connections are reset",
+                       text);
+    else if (why == DOMI_PROXY_HEADER)
+        domi_spell_log(io, DOMUS_LOG_WARNING, name,
+                       "a connection from %s did not begin with a PROXY header, and was reset",
+                       text);
+    else
+        domi_spell_log(io, DOMUS_LOG_WARNING, name,
+                       "%s, a client of a proxy, has as many connections as it may have: more are "
+                       "reset at once",
+                       text);
+}
+
+bool domi_spells_of_proxies_go_on(domi_io *io)
+{
+    static const char *const over[DOMI_PROXY_REFUSALS] = {
+        [DOMI_PROXY_ELSEWHERE] = "no connection from elsewhere than a proxy is reset any more",
+        [DOMI_PROXY_HEADER] = "no connection is reset for its PROXY header any more",
+        [DOMI_PROXY_CLIENT] = "no client of a proxy is reset for its address any more",
+    };
+    bool any = false;
+
+    for (uint32_t why = 0; why < DOMI_PROXY_REFUSALS; why++)
+        any |= domi_spell_goes_on(io, NULL, &io->proxies[why], over[why]);
+    return any;
 }

@@ -7,7 +7,7 @@
 #include "io/resources/shortage.h"
 
 /* Note that something has run out, and arm the timer. Returns whether a spell begins by that, which
- * `spells` counts. */
+ * `spells` counts; it may be NULL. */
 bool domi_spell_note(domi_io *io, domi_shortage *shortage, domi_counter *spells);
 
 /* Log a line about the listener of this name; NULL: about the thread. */
@@ -21,6 +21,14 @@ bool domi_spell_goes_on(domi_io *io, const char *listener, domi_shortage *shorta
 
 /* Arm the timer if it is not armed, because a spell goes on. */
 void domi_spells_look_later(domi_io *io);
+
+/* Count a connection at a listener that proxies use, and which is reset; `from` is the address that
+ * the line in the log names. */
+void domi_spell_of_proxies(domi_io *io, domi_proxy_refusal why, const char *listener,
+                           const struct sockaddr_storage *from);
+
+/* Called by the timer: whether one of these spells goes on. */
+bool domi_spells_of_proxies_go_on(domi_io *io);
 
 /* Called when a receive has found no buffer. */
 void domi_shortage_of_buffers(domi_io *io);

@@ -19,7 +19,6 @@ static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4 &&
                   sizeof(domus_io_backend) == 4,
               "how fields are read");
 
-static const char *const switch_words[] = {"false", "true", NULL};
 static const char *const level_words[] = {"off", "counters", NULL};
 static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 
@@ -34,7 +33,8 @@ static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 
 /* the rows of io/resources/settings.h, in the section `channel` and in that of a listener */
 #define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
-    {KEY("channel." name, sort, section_field, low, high, value), .or_zero = (zero)},
+    {KEY("channel." name, sort, section_field, low, high, value), .or_zero = (zero),               \
+     .words = DOMI_CHANNEL_KEY_WORDS(sort)},
 #define LISTENER_ROW(name, sort, section_field, field, low, high, value, zero)                     \
     {.path = "channel." name,                                                                      \
      .kind = DOMUS_CONFIG_##sort,                                                                  \
@@ -42,6 +42,7 @@ static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
      .minimum = (low),                                                                             \
      .maximum = (high),                                                                            \
      .or_zero = (zero),                                                                            \
+     .words = DOMI_CHANNEL_KEY_WORDS(sort),                                                        \
      .inherits = true},
 
 /* clang-format off */
@@ -62,7 +63,8 @@ const domus_config_key domi_config_keys[] = {
     {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 1, 65535, 32768)},
     {KEY("scheduler.conversationsMax", COUNT, scheduler.conversations_max, 1, 1048576, 65536)},
     {KEY("scheduler.timersMax", COUNT, scheduler.timers_max, 1, 16777216, 4194304)},
-    {KEY("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1), .words = switch_words},
+    {KEY("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1),
+        .words = domi_key_switch},
     {KEY("scheduler.steal.floor", COUNT, scheduler.steal.floor, 1, 1048576, 32)},
     {KEY("scheduler.steal.aggression", COUNT, scheduler.steal.aggression, 1, 1048576, 128)},
     {KEY("scheduler.steal.minRun", DURATION, scheduler.steal.min_run_ns, 0, SECOND, 2 * US)},
@@ -108,7 +110,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("names.max", COUNT, names.max, 1, 16777216, 65536)},
     {KEY("stall.threshold", DURATION, stall.threshold_ns, MS, HOUR, 25 * MS), .or_zero = true},
     {KEY("stall.signal", COUNT, stall.signal, 34, 64, 50), .or_zero = true},
-    {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = switch_words},
+    {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = domi_key_switch},
     {KEY("memory.limit", SIZE, memory.limit_bytes, MIB, MIB * GIB, 0), .special = "auto"},
     {KEY("memory.high", SHARE, memory.high_percent, 1, 100, 80)},
     {KEY("memory.critical", SHARE, memory.critical_percent, 1, 100, 90)},
@@ -116,12 +118,12 @@ const domus_config_key domi_config_keys[] = {
     {KEY("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .special = "none"},
     {KEY("log.queueMax", COUNT, log.queue_max, 16, 65536, 1024)},
     {KEY("log.flushTimeout", DURATION, log.flush_timeout_ns, MS, HOUR, SECOND), .or_zero = true},
-    {KEY("log.addresses", WORD, log.addresses, 0, 1, 0), .words = switch_words},
+    {KEY("log.addresses", WORD, log.addresses, 0, 1, 0), .words = domi_key_switch},
     {KEY("memory.queued", SHARE, memory.queued_percent, 1, 100, 50)},
     {KEY("memory.resetAfter", DURATION, memory.reset_after_ns, 100 * MS, HOUR, 5 * SECOND)},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
-    {KEY("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = switch_words},
+    {KEY("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = domi_key_switch},
 };
 
 const domus_config_key domi_config_listener_keys[] = {
@@ -133,7 +135,7 @@ const domus_config_key domi_config_listener_keys[] = {
         FIELD(domus_listener_config, proxy_from), .minimum = 0,
         .maximum = DOMI_NETWORKS_TEXT_BYTES, .preset_text = ""},
     {.path = "sharesPort", .kind = DOMUS_CONFIG_WORD, FIELD(domus_listener_config, shares_port),
-        .maximum = 1, .words = switch_words},
+        .maximum = 1, .words = domi_key_switch},
     DOMI_CHANNEL_KEYS(LISTENER_ROW)
 };
 

@@ -1,18 +1,8 @@
-/* The life of a network, and of its connections: connects, what goes to and fro, ends, resets. */
+/* The life of connections: connects, what goes to and fro, ends, resets. */
 #ifndef DOMI_RUNTIME_NETWORK_CONNECTION_H
 #define DOMI_RUNTIME_NETWORK_CONNECTION_H
 
 #include "runtime/network/network.h"
-
-/* Make a network at the time `now_ns`. Returns NULL if there is no memory. */
-domi_net *domi_net_new(uint64_t seed, uint64_t now_ns);
-
-/* Free the network with everything in it. All rings are closed. NULL is allowed. */
-void domi_net_free(domi_net *net);
-
-/* Break the link between two machines, or repair it (domus_testkit_net_part). */
-int domi_net_part(domi_net *net, const domus_endpoint *one, const domus_endpoint *other,
-                  bool is_broken);
 
 /* Begin a connect from `socket`, whose `local` is set, to `to`. Returns 0; -ENOMEM. */
 int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to);
@@ -32,6 +22,9 @@ void domi_net_reset(domi_net_connection *connection, uint8_t side);
 
 /* The socket of `side` is closed in order, and is freed by the caller. Bytes that wait are sent. */
 void domi_net_leave(domi_net_connection *connection, uint8_t side);
+
+/* Do what an event that is due says about its connection. */
+void domi_net_connection_carry_out(const domi_net_event *event);
 
 /* Free the connection if both sides are closed and nothing is on its way. */
 void domi_net_connection_free_if_over(domi_net_connection *connection);

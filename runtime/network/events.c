@@ -65,7 +65,7 @@ static domi_net_event *pop(domi_net *net)
     return first;
 }
 
-void domi_net_add_event(domi_net *net, const domi_net_event *event)
+bool domi_net_add_event(domi_net *net, const domi_net_event *event)
 {
     domi_net_event *added = domi_memory_new(sizeof *added);
 
@@ -76,9 +76,11 @@ void domi_net_add_event(domi_net *net, const domi_net_event *event)
     if (added == NULL || !push(net, added)) {
         domi_memory_free(added);
         net->is_out_of_memory = true;
-        return;
+        return false;
     }
-    event->connection->events++;
+    if (event->connection != NULL)
+        event->connection->events++;
+    return true;
 }
 
 uint64_t domi_net_due_ns(const domi_net *net)
@@ -93,11 +95,11 @@ void domi_net_advance(domi_net *net, uint64_t now_ns)
 
         if (event->due_ns > net->now_ns)
             net->now_ns = event->due_ns;
-        if (domi_net_is_blocked(event->connection)) {
+        if (event->connection != NULL && domi_net_is_blocked(event->connection)) {
             domi_net_events_put(&event->connection->held, event);
             continue;
         }
-        net->carry_out(event);
+        net->carry_out(net, event);
         domi_memory_free(event);
     }
     if (now_ns > net->now_ns)
@@ -155,10 +157,38 @@ void domi_net_tell(const domi_net_connection *connection, const char *what, uint
 {
     const domi_net *net = connection->net;
     const domi_net_note note = {
-        .what = what, .connection = connection->number, .amount = amount, .side = side};
+        .what = what, .number = connection->number, .amount = amount, .side = side};
 
     if (net->note != NULL)
         net->note(net->note_context, &note);
+}
+
+void domi_net_tell_datagram(const domi_net *net, const char *what,
+                            const domi_net_datagram *datagram)
+{
+    const domi_net_note note = {
+        .what = what, .number = datagram->number, .amount = datagram->size, .is_datagram = true};
+
+    if (net->note != NULL)
+        net->note(net->note_context, &note);
+}
+
+uint64_t domi_net_datagrams_in_flight(const domi_net *net)
+{
+    const domus_net_datagrams *all = &net->datagrams;
+
+    return all->sent + all->doubled - all->received - all->lost - all->overflowed - all->unclaimed;
+}
+
+static void check_datagrams(const domi_net *net)
+{
+    uint64_t held = 0;
+
+    for (uint32_t i = 0; i < net->heap_count; i++)
+        held += net->heap[i]->kind == DOMI_NET_DATAGRAM;
+    for (const domi_net_socket *one = net->bound; one != NULL; one = one->next_bound)
+        held += one->mail.inbox_count;
+    DOMI_CHECK(domi_net_datagrams_in_flight(net) == held);
 }
 
 void domi_net_check(const domi_net *net)
@@ -176,4 +206,5 @@ void domi_net_check(const domi_net *net)
         }
     }
     DOMI_CHECK(net->totals.sent == net->totals.received + net->totals.lost + held);
+    check_datagrams(net);
 }

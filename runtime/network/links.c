@@ -1,5 +1,5 @@
-/* Links between machines, which may be broken. Events that would pass meanwhile wait at
- * their connection.
+/* Links between machines, which may be broken. Events of a connection that would
+ * pass meanwhile wait there; datagrams are lost.
  */
 #include "runtime/network/links.h"
 
@@ -19,20 +19,22 @@ static bool is_meant(const domus_endpoint *machine, const domus_endpoint *end)
     return machine->family == 0 || domi_net_is_same_host(machine, end);
 }
 
-bool domi_net_is_blocked(const domi_net_connection *connection)
+bool domi_net_is_link_broken(const domi_net *net, const domus_endpoint *one,
+                             const domus_endpoint *other)
 {
-    const domi_net *net = connection->net;
-    const domus_endpoint *ends = connection->ends;
-
-    if (connection->is_held)
-        return true;
     for (uint32_t i = 0; i < net->partition_count; i++) {
         const domi_net_partition *broken = &net->partitions[i];
-        if ((is_meant(&broken->one, &ends[0]) && is_meant(&broken->other, &ends[1])) ||
-            (is_meant(&broken->one, &ends[1]) && is_meant(&broken->other, &ends[0])))
+        if ((is_meant(&broken->one, one) && is_meant(&broken->other, other)) ||
+            (is_meant(&broken->one, other) && is_meant(&broken->other, one)))
             return true;
     }
     return false;
+}
+
+bool domi_net_is_blocked(const domi_net_connection *connection)
+{
+    return connection->is_held ||
+           domi_net_is_link_broken(connection->net, &connection->ends[0], &connection->ends[1]);
 }
 
 static domus_endpoint machine_of(const domus_endpoint *endpoint)

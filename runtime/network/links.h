@@ -7,6 +7,10 @@
 /* True if both endpoints are on one machine: the ports may differ. */
 bool domi_net_is_same_host(const domus_endpoint *one, const domus_endpoint *other);
 
+/* True if the link between the machines of these endpoints is broken. */
+bool domi_net_is_link_broken(const domi_net *net, const domus_endpoint *one,
+                             const domus_endpoint *other);
+
 /* True if nothing passes on the link of this connection now. */
 bool domi_net_is_blocked(const domi_net_connection *connection);
 

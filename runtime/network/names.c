@@ -8,11 +8,13 @@
 #include "runtime/network/links.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PORTS (65536u - DOMI_NET_FIRST_PORT) /* ports that the network chooses from */
 
-static bool is_any(const domus_endpoint *at)
+bool domi_net_is_any(const domus_endpoint *at)
 {
     static const unsigned char zeros[16];
 
@@ -26,19 +28,24 @@ static bool overlap(const domus_endpoint *one, const domus_endpoint *other)
         return domus_endpoint_is_same(one, other);
     if (one->port != other->port)
         return false;
-    if (is_any(one) && (one->family == AF_INET6 || other->family == AF_INET))
+    if (domi_net_is_any(one) && (one->family == AF_INET6 || other->family == AF_INET))
         return true;
-    if (is_any(other) && (other->family == AF_INET6 || one->family == AF_INET))
+    if (domi_net_is_any(other) && (other->family == AF_INET6 || one->family == AF_INET))
         return true;
     return domi_net_is_same_host(one, other);
+}
+
+static bool is_of_datagrams(const domi_net_socket *socket)
+{
+    return socket->state == DOMI_NET_DATAGRAMS;
 }
 
 static bool is_taken(const domi_net_socket *socket, const domus_endpoint *at)
 {
     for (const domi_net_socket *other = socket->net->bound; other != NULL;
          other = other->next_bound) {
-        if (other->connection == NULL && overlap(&other->local, at) &&
-            !(other->shares_port && socket->shares_port))
+        if (other->connection == NULL && is_of_datagrams(other) == is_of_datagrams(socket) &&
+            overlap(&other->local, at) && !(other->shares_port && socket->shares_port))
             return true;
     }
     return false;
@@ -57,13 +64,26 @@ static int choose_port(domi_net_socket *socket, domus_endpoint *at)
     return -EADDRINUSE;
 }
 
+/* Give a Unix socket an abstract name that no other one has. */
+static void choose_name(const domi_net_socket *socket, domus_endpoint *ret_at)
+{
+    char text[24];
+    int length = snprintf(text, sizeof text, "%05" PRIx64, socket->number);
+
+    ret_at->bytes[0] = 0;
+    memcpy(ret_at->bytes + 1, text, (size_t)length);
+    ret_at->size = (uint16_t)(1 + length);
+}
+
 int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at)
 {
     domus_endpoint name = *at;
 
     if (socket->is_bound)
         return -EINVAL;
-    if (at->family != AF_UNIX && at->port == 0) {
+    if (at->family == AF_UNIX && at->size == 0) {
+        choose_name(socket, &name);
+    } else if (at->family != AF_UNIX && at->port == 0) {
         if (choose_port(socket, &name) != 0)
             return -EADDRINUSE;
     } else if (is_taken(socket, at)) {
@@ -103,7 +123,7 @@ static int fit(const domi_net_socket *listener, const domus_endpoint *at)
 {
     if (listener->state != DOMI_NET_LISTENING || !overlap(&listener->local, at))
         return 0;
-    if (!is_any(&listener->local))
+    if (!domi_net_is_any(&listener->local))
         return 3;
     return listener->local.family == at->family ? 2 : 1;
 }
@@ -125,4 +145,43 @@ domi_net_socket *domi_net_find_listener(domi_net *net, const domus_endpoint *at)
             found = one;
     }
     return found;
+}
+
+/* Returns how well a socket fits a datagram; 0: not at all. One that is connected to the sender is
+ * better than any other. */
+static int fit_datagram(const domi_net_socket *socket, const domus_endpoint *from,
+                        const domus_endpoint *to)
+{
+    const domus_endpoint *peer = &socket->mail.peer;
+    int score = domi_net_is_any(&socket->local) ? 1 : 2;
+
+    if (!is_of_datagrams(socket) || !overlap(&socket->local, to))
+        return 0;
+    if (peer->family == 0 || peer->family == AF_UNIX)
+        return score;
+    return domus_endpoint_is_same(peer, from) ? score + 2 : 0;
+}
+
+domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoint *from,
+                                        const domus_endpoint *to)
+{
+    static const uint64_t key[2] = {0, 0};
+    int best = 1;
+    uint64_t count = 0;
+
+    for (const domi_net_socket *one = net->bound; one != NULL; one = one->next_bound) {
+        int now = fit_datagram(one, from, to);
+
+        if (now > best) {
+            best = now;
+            count = 0;
+        }
+        count += now == best;
+    }
+    if (count == 0)
+        return NULL;
+    uint64_t left = domus_endpoint_hash(from, key, true) % count;
+    for (domi_net_socket *one = net->bound;; one = one->next_bound)
+        if (fit_datagram(one, from, to) == best && left-- == 0)
+            return one;
 }

@@ -8,7 +8,10 @@
  * A connection has two sides: 0 has opened it, 1 has accepted it. It has two pipes (pipe.h), and
  * `pipes[side]` holds the bytes that go to that side. A socket belongs to the ring of a simulated
  * thread (ring.h), which begins operations on it by its descriptor, or to a scripted peer of the
- * test, which is called when something has changed. */
+ * test, which is called when something has changed.
+ *
+ * Datagrams (datagram.h) have no connection: each is an object of its own, which is on its way (in
+ * an event) or waits in the queue of the socket that will receive it. */
 #ifndef DOMI_RUNTIME_NETWORK_NETWORK_H
 #define DOMI_RUNTIME_NETWORK_NETWORK_H
 
@@ -29,22 +32,28 @@ typedef struct domi_net_ring domi_net_ring;
 typedef struct domi_net_socket domi_net_socket;
 typedef struct domi_net_connection domi_net_connection;
 typedef struct domi_net_event domi_net_event;
+typedef struct domi_net_datagram domi_net_datagram;
 typedef struct domi_net_poll domi_net_poll;
 typedef struct domi_net_ready domi_net_ready;
 
 typedef enum domi_net_event_kind {
-    DOMI_NET_SYN,     /* a connect reaches the machine of the listener */
-    DOMI_NET_ANSWER,  /* the answer to a connect reaches the side that opens */
-    DOMI_NET_ARRIVAL, /* bytes, or the end of a stream, reach `side` */
-    DOMI_NET_RESET,   /* a reset reaches `side` */
-    DOMI_NET_CUT,     /* a fault: the network itself resets both sides */
+    DOMI_NET_SYN,      /* a connect reaches the machine of the listener */
+    DOMI_NET_ANSWER,   /* the answer to a connect reaches the side that opens */
+    DOMI_NET_ARRIVAL,  /* bytes, or the end of a stream, reach `side` */
+    DOMI_NET_RESET,    /* a reset reaches `side` */
+    DOMI_NET_CUT,      /* a fault: the network itself resets both sides */
+    DOMI_NET_DATAGRAM, /* a datagram reaches the machine that it is meant for */
+    DOMI_NET_REFUSAL,  /* the word that nobody takes a datagram reaches the machine of its sender */
+    DOMI_NET_ROOM,     /* a socket of datagrams has room again in its send buffer */
 } domi_net_event_kind;
 
 struct domi_net_event {
     domi_net_event *next;            /* links the events that are held up on their link */
     uint64_t due_ns;                 /* the time at which it happens */
     uint64_t number;                 /* events that are due at one time happen by this number */
-    domi_net_connection *connection; /* what the event is about */
+    domi_net_connection *connection; /* what the event is about; NULL: it is about datagrams */
+    domi_net_datagram *datagram;     /* DATAGRAM, REFUSAL: which one; the event owns it */
+    uint64_t socket;                 /* ROOM: the number of the socket */
     uint32_t size;                   /* ARRIVAL: so many bytes */
     int error;                       /* ANSWER: 0, or the negative errno of the connect */
     uint8_t kind;                    /* domi_net_event_kind */
@@ -53,6 +62,18 @@ struct domi_net_event {
 };
 
 DOMI_FIFO(domi_net_events, domi_net_event, next);
+
+/* A datagram that is on its way, or waits to be received. */
+struct domi_net_datagram {
+    domi_net_datagram *next; /* next in the queue of the receiver */
+    uint64_t number;     /* names the datagram in a trace; both copies of a doubled one have it */
+    domus_endpoint from; /* the sender; size 0: a Unix socket without a name */
+    domus_endpoint to;   /* the socket or the group of sockets that it was sent to */
+    uint32_t size;       /* bytes in `bytes` */
+    char bytes[];
+};
+
+DOMI_FIFO(domi_net_datagrams, domi_net_datagram, next);
 
 struct domi_net_connection {
     domi_net_connection *next; /* links of the network's list of all connections */
@@ -80,7 +101,8 @@ typedef enum domi_net_state {
     DOMI_NET_CONNECTING,
     DOMI_NET_CONNECTED, /* also after the end of one or both directions */
     DOMI_NET_LISTENING,
-    DOMI_NET_WAKE, /* the wake of a thread */
+    DOMI_NET_DATAGRAMS, /* a socket of datagrams, from its beginning */
+    DOMI_NET_WAKE,      /* the wake of a thread */
 } domi_net_state;
 
 /* An operation that waits for input; the names of both other backends' operations. */
@@ -88,6 +110,7 @@ typedef enum domi_net_input {
     DOMI_NET_ACCEPT,
     DOMI_NET_RECEIVE,
     DOMI_NET_RECEIVE_ONCE,
+    DOMI_NET_RECEIVE_DATAGRAMS,
     DOMI_NET_POLL,
 } domi_net_input;
 
@@ -105,8 +128,20 @@ typedef struct domi_net_output {
     bool is_gathered; /* of a send_message: it may end with -EAGAIN when there is room again */
 } domi_net_output;
 
+/* The further state of a socket of datagrams. */
+typedef struct domi_net_mail {
+    domi_net_datagrams inbox; /* datagrams that have arrived and were not received */
+    uint32_t inbox_count;     /* datagrams in `inbox` */
+    uint32_t inbox_bytes;     /* what they count in the receive buffer */
+    uint32_t dropped;         /* datagrams for which that buffer had no room (SO_MEMINFO) */
+    uint64_t clear_ns;        /* when the wire has taken all that was sent (bandwidth) */
+    domus_endpoint peer;      /* the peer that it is connected to; family 0: none */
+    uint64_t peer_number;     /* of a connected Unix socket: the number of that peer; 0: none */
+} domi_net_mail;
+
 struct domi_net_socket {
     domi_net *net;                   /* the network */
+    uint64_t number;                 /* no other socket of the network ever has it; from 1 on */
     domi_net_socket *next_bound;     /* next in the list of sockets that have a name */
     domi_net_connection *connection; /* NULL: none */
     domi_net_ring *ring;             /* the ring that has operations on it; NULL: none */
@@ -119,6 +154,7 @@ struct domi_net_socket {
     uint64_t output_data;     /* user_data of the send that waits for room; 0: none */
     domi_net_output output;   /* what that send writes */
     domi_net_poll *polls;     /* polls of one shot */
+    domi_net_mail mail;       /* of a socket of datagrams */
     domi_net_waiting waiting; /* a listener's connections that nobody has accepted */
     uint32_t waiting_count;   /* connections in `waiting` */
     uint32_t backlog;         /* a listener has room for so many in `waiting` */
@@ -154,10 +190,11 @@ typedef struct domi_net_partition {
 
 /* Something that a trace shows. */
 typedef struct domi_net_note {
-    const char *what;    /* such as "bytes" or "reset" */
-    uint64_t connection; /* the number of the connection */
-    uint64_t amount;     /* bytes, or the port; 0: none */
-    uint8_t side;        /* the side that it reaches */
+    const char *what; /* such as "bytes" or "reset" */
+    uint64_t number;  /* the number of the connection or the datagram */
+    uint64_t amount;  /* bytes, or the port; 0: none */
+    uint8_t side;     /* the side that it reaches */
+    bool is_datagram; /* it is about a datagram */
 } domi_net_note;
 
 struct domi_net {
@@ -169,6 +206,7 @@ struct domi_net {
     uint32_t heap_capacity;     /* events for which `heap` has room */
     uint64_t event_count;       /* events that were made */
     uint64_t connection_count;  /* connections that were begun */
+    uint64_t socket_number;     /* sockets that were made */
     domi_net_connection *first; /* all connections, the youngest first */
     domi_net_socket **sockets;  /* by descriptor, from DOMI_NET_FIRST_FD on; NULL: free */
     uint32_t socket_capacity;   /* entries of `sockets` */
@@ -178,7 +216,9 @@ struct domi_net {
     domi_net_partition partitions[DOMI_NET_PARTITIONS_MAX]; /* broken links */
     uint32_t partition_count;                               /* entries of `partitions` in use */
     domus_net_totals totals;                                /* bytes of all connections */
-    void (*carry_out)(const domi_net_event *event);         /* does what is due (connection.c) */
+    domus_net_datagrams datagrams;                          /* all datagrams */
+    /* does what is due (life.c) */
+    void (*carry_out)(domi_net *net, const domi_net_event *event);
     /* Called for each thing that a trace shows; NULL: nobody listens. */
     void (*note)(void *context, const domi_net_note *note);
     void *note_context;    /* the argument of `note` */

@@ -7,12 +7,16 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "io/resources/endpoint.h"
+#include "runtime/network/datagram.h"
 #include "runtime/network/events.h"
 #include "runtime/network/socket.h"
 #include "runtime/network/stream.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
+#include <string.h>
 
 #define INPUT_EVENTS  (POLLIN | POLLERR | POLLHUP)
 #define OUTPUT_EVENTS (POLLOUT | POLLERR | POLLHUP)
@@ -94,6 +98,56 @@ static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
     return complete_input(ring, socket, result, DOMI_BUFFERED, index);
 }
 
+/* Write a datagram behind its head into a buffer, as far as there is room. Returns the bytes of
+ * both. */
+static int write_datagram(const domi_net_datagram *datagram, const domi_net_buffer *buffer)
+{
+    domi_datagram_head head = {0};
+    uint32_t room = buffer->size - (uint32_t)sizeof head;
+    struct sockaddr_storage name;
+    int name_size = domi_endpoint_to_socket(&datagram->from, &name);
+
+    head.name_size = name_size > 0 ? (uint32_t)name_size : 0;
+    head.size = datagram->size < room ? datagram->size : room;
+    head.flags = datagram->size > room ? MSG_TRUNC : 0;
+    memcpy(head.name, &name, head.name_size);
+    memcpy(buffer->data, &head, sizeof head);
+    memcpy((char *)buffer->data + sizeof head, datagram->bytes, head.size);
+    return (int)(sizeof head + head.size);
+}
+
+/* Receive one datagram. An empty one may end the operation, as in an io_uring. Returns whether
+ * there may be more. */
+static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
+{
+    domi_net *net = ring->net;
+    bool has_some = (domi_net_socket_events(socket) & POLLIN) != 0;
+    domi_net_datagram *datagram;
+
+    if (ring->free_head == ring->free_tail ||
+        (has_some && domi_net_draw(net, net->faults.no_buffers))) {
+        end_input(ring, socket, -ENOBUFS);
+        return false;
+    }
+    int result = domi_net_datagram_receive(socket, &datagram);
+    if (result == -EAGAIN)
+        return false;
+    if (result != 0) {
+        end_input(ring, socket, result == -ESHUTDOWN ? 0 : result);
+        return false;
+    }
+    uint16_t index = ring->free[ring->free_head++ & ring->buffer_mask];
+    int size = write_datagram(datagram, &ring->buffers[index]);
+    bool ends = datagram->size == 0 && domi_random_below(&net->random, 2) == 0;
+    domi_memory_free(datagram);
+    if (!ends)
+        return complete_input(ring, socket, size, DOMI_BUFFERED, index);
+    uint64_t user_data = socket->input_data;
+    socket->input_data = 0;
+    domi_net_complete(ring, user_data, size, DOMI_BUFFERED, index);
+    return false;
+}
+
 static bool accept_one(domi_net_ring *ring, domi_net_socket *listener)
 {
     if (listener->waiting_count == 0)
@@ -122,6 +176,10 @@ static void take_input(domi_net_ring *ring, domi_net_socket *socket)
     case DOMI_NET_RECEIVE:
     case DOMI_NET_RECEIVE_ONCE:
         while (left-- != 0 && receive_piece(ring, socket))
+            continue;
+        break;
+    case DOMI_NET_RECEIVE_DATAGRAMS:
+        while (left-- != 0 && receive_datagram(ring, socket))
             continue;
         break;
     case DOMI_NET_POLL:
@@ -243,13 +301,17 @@ static int begin_input(domi_net_ring *ring, domi_net_socket *socket, const domi_
         [DOMI_NET_OP_ACCEPT] = DOMI_NET_ACCEPT,
         [DOMI_NET_OP_RECEIVE] = DOMI_NET_RECEIVE,
         [DOMI_NET_OP_RECEIVE_ONCE] = DOMI_NET_RECEIVE_ONCE,
+        [DOMI_NET_OP_RECEIVE_DATAGRAMS] = DOMI_NET_RECEIVE_DATAGRAMS,
         [DOMI_NET_OP_POLL] = DOMI_NET_POLL,
     };
+    bool is_for_datagrams = entry->op == DOMI_NET_OP_RECEIVE_DATAGRAMS;
 
     (void)ring;
     DOMI_CHECK(socket->input_data == 0);
     if (entry->op == DOMI_NET_OP_ACCEPT && socket->state != DOMI_NET_LISTENING)
         return -EINVAL;
+    if (entry->op != DOMI_NET_OP_POLL && is_for_datagrams != (socket->state == DOMI_NET_DATAGRAMS))
+        return -EOPNOTSUPP;
     if (entry->op != DOMI_NET_OP_ACCEPT && entry->op != DOMI_NET_OP_POLL &&
         (socket->state == DOMI_NET_LISTENING || socket->state == DOMI_NET_FRESH))
         return -ENOTCONN;
@@ -270,6 +332,24 @@ static int begin_output(domi_net_ring *ring, domi_net_socket *socket, const domi
     return 0;
 }
 
+/* A datagram never waits, and one that is empty is sent, too; so this always completes. */
+static void send_datagram(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+{
+    const domi_datagram_out *datagram = &entry->datagram;
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    domus_endpoint to = {0};
+
+    if (datagram->address_size != 0) {
+        memcpy(&address, datagram->address, datagram->address_size);
+        domi_endpoint_from_socket(&address, datagram->address_size, &to);
+    }
+    int result = socket == NULL ? -EBADF : -ENOTSOCK;
+    if (socket != NULL && socket->state == DOMI_NET_DATAGRAMS)
+        result = domi_net_datagram_send(socket, datagram->address_size != 0 ? &to : NULL,
+                                        datagram->data, datagram->size);
+    domi_net_complete(ring, entry->user_data, result == 0 ? (int)datagram->size : result, 0, 0);
+}
+
 static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
 {
     domi_net_poll *poll = domi_memory_new(sizeof *poll);
@@ -281,23 +361,23 @@ static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
     return 0;
 }
 
-/* End the operations on a socket whose user_data is `target`; 0: all. Returns how many. */
+/* End the operations on a socket whose user_data is `target`. Returns how many. */
 static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint64_t target)
 {
     int count = 0;
 
-    if (socket->input_data != 0 && (target == 0 || socket->input_data == target)) {
+    if (socket->input_data == target) {
         end_input(ring, socket, -ECANCELED);
         count++;
     }
-    if (socket->output_data != 0 && (target == 0 || socket->output_data == target)) {
+    if (socket->output_data == target) {
         end_output(ring, socket, -ECANCELED);
         count++;
     }
     for (domi_net_poll **place = &socket->polls; *place != NULL;) {
         domi_net_poll *poll = *place;
 
-        if (target != 0 && poll->user_data != target) {
+        if (poll->user_data != target) {
             place = &poll->next;
             continue;
         }
@@ -318,7 +398,7 @@ static void cancel(domi_net_ring *ring, domi_net_socket *socket, const domi_net_
     if (is_first)
         domi_net_complete(ring, entry->user_data, -ENOENT, 0, 0);
     int count = socket != NULL ? cancel_operations(ring, socket, entry->target) : 0;
-    int result = count == 0 ? -ENOENT : entry->op == DOMI_NET_OP_CANCEL_FD ? count : 0;
+    int result = count != 0 ? 0 : -ENOENT;
     if (is_first)
         domi_completion_queue_at(&ring->queue, place)->result = result;
     else
@@ -330,8 +410,12 @@ void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry)
     domi_net_socket *socket = domi_net_socket_find(ring->net, entry->fd);
     int result = -EBADF;
 
-    if (entry->op == DOMI_NET_OP_CANCEL || entry->op == DOMI_NET_OP_CANCEL_FD) {
+    if (entry->op == DOMI_NET_OP_CANCEL) {
         cancel(ring, socket, entry);
+        return;
+    }
+    if (entry->op == DOMI_NET_OP_SEND_DATAGRAM) {
+        send_datagram(ring, socket, entry);
         return;
     }
     if (socket != NULL) {

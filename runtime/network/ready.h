@@ -9,21 +9,23 @@ typedef enum domi_net_op {
     DOMI_NET_OP_ACCEPT,
     DOMI_NET_OP_RECEIVE,
     DOMI_NET_OP_RECEIVE_ONCE,
+    DOMI_NET_OP_RECEIVE_DATAGRAMS,
     DOMI_NET_OP_POLL,
     DOMI_NET_OP_POLL_ONCE,
     DOMI_NET_OP_SEND,
+    DOMI_NET_OP_SEND_DATAGRAM,
     DOMI_NET_OP_CANCEL,
-    DOMI_NET_OP_CANCEL_FD,
 } domi_net_op;
 
 /* An operation that is not carried out yet. */
 typedef struct domi_net_entry {
-    uint64_t user_data;     /* comes back with the completion */
-    uint64_t target;        /* of a cancel */
-    domi_net_output output; /* of a send */
-    domi_net_op op;         /* which operation it is */
-    int fd;                 /* the descriptor that it is about */
-    uint32_t events;        /* of a poll of one shot */
+    uint64_t user_data;         /* comes back with the completion */
+    uint64_t target;            /* of a cancel */
+    domi_net_output output;     /* of a send */
+    domi_datagram_out datagram; /* of the send of a datagram */
+    domi_net_op op;             /* which operation it is */
+    int fd;                     /* the descriptor that it is about */
+    uint32_t events;            /* of a poll of one shot */
 } domi_net_entry;
 
 typedef struct domi_net_buffer {

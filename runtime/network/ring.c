@@ -135,14 +135,20 @@ static void ring_send_message(void *ring, int fd, const struct msghdr *message, 
     output->is_gathered = true;
 }
 
+static void ring_receive_datagrams(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMI_NET_OP_RECEIVE_DATAGRAMS, fd, user_data);
+}
+
+static void ring_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
+                               uint64_t user_data)
+{
+    begin(ring, DOMI_NET_OP_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
+}
+
 static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     begin(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
-}
-
-static void ring_cancel_fd(void *ring, int fd, uint64_t user_data)
-{
-    (void)begin(ring, DOMI_NET_OP_CANCEL_FD, fd, user_data);
 }
 
 static void ring_give(void *ring_, uint16_t index, void *data, uint32_t size)
@@ -276,8 +282,9 @@ const domi_backend domi_backend_net = {
     .poll_once = ring_poll_once,
     .send = ring_send,
     .send_message = ring_send_message,
+    .receive_datagrams = ring_receive_datagrams,
+    .send_datagram = ring_send_datagram,
     .cancel = ring_cancel,
-    .cancel_fd = ring_cancel_fd,
     .forget = ring_forget,
     .give = ring_give,
     .publish = ring_publish,

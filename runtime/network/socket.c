@@ -19,6 +19,7 @@ domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family)
     if (socket == NULL)
         return NULL;
     socket->net = net;
+    socket->number = ++net->socket_number;
     socket->fd = -1;
     socket->local.family = family;
     socket->local.size = family == AF_INET6 ? 16 : family == AF_INET ? 4 : 0;
@@ -74,6 +75,10 @@ void domi_net_socket_free(domi_net_socket *socket)
         socket->connection->sockets[socket->side] = NULL;
     domi_net_unbind(socket);
     domi_net_socket_forget(socket);
+    while (socket->mail.inbox.head != NULL) {
+        domi_memory_free(domi_net_datagrams_take(&socket->mail.inbox));
+        net->datagrams.unclaimed++;
+    }
     if (socket->fd >= 0) {
         net->sockets[socket->fd - DOMI_NET_FIRST_FD] = NULL;
         net->socket_count--;

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "io/resources/endpoint.h"
 #include "runtime/network/connection.h"
+#include "runtime/network/datagram.h"
 #include "runtime/network/events.h"
 #include "runtime/network/names.h"
 #include "runtime/network/ready.h"
@@ -12,6 +13,7 @@
 #include "runtime/network/stream.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -49,11 +51,13 @@ static int net_socket(void *ring, int family, int type)
         return result;
     if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
         return -EAFNOSUPPORT;
-    if ((type & TYPE_MASK) != SOCK_STREAM)
+    if ((type & TYPE_MASK) != SOCK_STREAM && (type & TYPE_MASK) != SOCK_DGRAM)
         return -ESOCKTNOSUPPORT;
     domi_net_socket *socket = domi_net_socket_new(net, (uint16_t)family);
     if (socket == NULL)
         return -ENOMEM;
+    if ((type & TYPE_MASK) == SOCK_DGRAM)
+        socket->state = DOMI_NET_DATAGRAMS;
     result = domi_net_socket_open(socket);
     if (result < 0)
         domi_net_socket_free(socket);
@@ -102,9 +106,11 @@ static int net_connect(void *ring, int fd, const struct sockaddr *address, sockl
 
     if (socket == NULL)
         return -EBADF;
+    domus_endpoint to = endpoint_from(address, size);
+    if (socket->state == DOMI_NET_DATAGRAMS)
+        return domi_net_datagram_connect(socket, &to);
     if (address->sa_family == AF_UNSPEC)
         return disconnect(socket);
-    domus_endpoint to = endpoint_from(address, size);
     int result = domi_net_socket_connect(socket, &to);
     return result == 0 && socket->state == DOMI_NET_CONNECTING ? -EINPROGRESS : result;
 }
@@ -132,11 +138,13 @@ static int net_shutdown(void *ring, int fd, int how)
         socket->state = DOMI_NET_FRESH;
         return 0;
     }
-    if (socket->state != DOMI_NET_CONNECTED || socket->is_dead)
+    bool is_of_datagrams = socket->state == DOMI_NET_DATAGRAMS;
+    if (is_of_datagrams ? socket->mail.peer.family == 0
+                        : socket->state != DOMI_NET_CONNECTED || socket->is_dead)
         return -ENOTCONN;
     if (how != SHUT_WR)
         socket->reads_no_more = true;
-    if (how != SHUT_RD)
+    if (how != SHUT_RD && !is_of_datagrams)
         domi_net_finish(socket->connection, socket->side);
     domi_net_socket_changed(socket);
     return 0;
@@ -150,7 +158,7 @@ static int net_close(void *ring, int fd)
 
     if (socket == NULL)
         return -EBADF;
-    DOMI_CHECK(socket->state != DOMI_NET_CONNECTED ||
+    DOMI_CHECK((socket->state != DOMI_NET_CONNECTED && socket->state != DOMI_NET_DATAGRAMS) ||
                (socket->input_data == 0 && socket->output_data == 0 && socket->polls == NULL));
     domi_net_socket_close(socket);
     return 0;
@@ -180,11 +188,22 @@ static int get_tcp_info(const domi_net_socket *socket, void *value, socklen_t *s
 {
     struct tcp_info info = {.tcpi_unacked = socket->waiting_count};
 
-    if (socket->local.family == AF_UNIX)
+    if (socket->local.family == AF_UNIX || socket->state == DOMI_NET_DATAGRAMS)
         return -EOPNOTSUPP;
     if (*size > sizeof info)
         *size = sizeof info;
     memcpy(value, &info, *size);
+    return 0;
+}
+
+/* SO_MEMINFO: only the number of datagrams that were thrown away is told. */
+static int get_memory_figures(const domi_net_socket *socket, void *value, socklen_t *size)
+{
+    const uint32_t figures[SK_MEMINFO_VARS] = {[SK_MEMINFO_DROPS] = socket->mail.dropped};
+
+    if (*size > sizeof figures)
+        *size = sizeof figures;
+    memcpy(value, figures, *size);
     return 0;
 }
 
@@ -199,12 +218,14 @@ static int net_option_get(void *ring, int fd, int level, int name, void *value, 
         return get_tcp_info(socket, value, size);
     if (level == SOL_SOCKET && name == SO_PEERNAME)
         return get_peer_name(socket, value, *size);
+    if (level == SOL_SOCKET && name == SO_MEMINFO)
+        return get_memory_figures(socket, value, size);
     if (level == SOL_SOCKET && name == SO_ERROR)
         number = domi_net_socket_take_error(socket);
     else if (level == SOL_SOCKET && name == SO_DOMAIN)
         number = socket->local.family;
     else if (level == SOL_SOCKET && name == SO_TYPE)
-        number = SOCK_STREAM;
+        number = socket->state == DOMI_NET_DATAGRAMS ? SOCK_DGRAM : SOCK_STREAM;
     else if (level == SOL_SOCKET && name == SO_ACCEPTCONN)
         number = socket->state == DOMI_NET_LISTENING;
     else if (level == SOL_SOCKET && name == SO_SNDBUF)
@@ -248,7 +269,8 @@ static int net_option_set(void *ring, int fd, int level, int name, const void *v
 
     if (socket == NULL)
         return -EBADF;
-    if (level == IPPROTO_TCP && socket->local.family == AF_UNIX)
+    if (level == IPPROTO_TCP &&
+        (socket->local.family == AF_UNIX || socket->state == DOMI_NET_DATAGRAMS))
         return -EOPNOTSUPP;
     if (level == SOL_SOCKET)
         set_socket_option(socket, name, value, size);
@@ -261,6 +283,10 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
 
     if (socket == NULL)
         return -EBADF;
+    if (socket->state == DOMI_NET_DATAGRAMS && request == FIONREAD) {
+        *ret_value = socket->mail.inbox.head != NULL ? (int)socket->mail.inbox.head->size : 0;
+        return 0;
+    }
     if (socket->connection == NULL)
         return -EINVAL;
     const domi_net_pipe *in = &socket->connection->pipes[socket->side];
@@ -277,6 +303,16 @@ static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
     return 0;
 }
 
+/* Returns the endpoint to which a socket is connected; NULL: it is not connected. */
+static const domus_endpoint *find_peer(const domi_net_socket *socket)
+{
+    if (socket->state == DOMI_NET_DATAGRAMS)
+        return socket->mail.peer.family != 0 ? &socket->mail.peer : NULL;
+    if (socket->connection == NULL || socket->is_dead || socket->state != DOMI_NET_CONNECTED)
+        return NULL;
+    return &socket->connection->ends[!socket->side];
+}
+
 static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *address, socklen_t *size)
 {
     const domi_net_socket *socket = find(ring, fd);
@@ -284,11 +320,9 @@ static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *addres
 
     if (socket == NULL)
         return -EBADF;
-    if (is_peer &&
-        (socket->connection == NULL || socket->is_dead || socket->state != DOMI_NET_CONNECTED))
+    const domus_endpoint *named = is_peer ? find_peer(socket) : &socket->local;
+    if (named == NULL)
         return -ENOTCONN;
-    const domus_endpoint *named =
-        is_peer ? &socket->connection->ends[!socket->side] : &socket->local;
     int length = domi_endpoint_to_socket(named, &storage);
     if (length < 0)
         length = sizeof storage.ss_family; /* a Unix socket without a name */

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "runtime/network/connection.h"
+#include "runtime/network/datagram.h"
 #include "runtime/network/events.h"
 #include "runtime/network/names.h"
 #include "runtime/network/socket.h"
@@ -15,6 +16,9 @@ static void end_socket(domi_net_socket *socket)
     if (socket->connection != NULL)
         domi_net_leave(socket->connection, socket->side);
     socket->connection = NULL;
+    domi_net_unbind(socket); /* nobody finds it any more */
+    if (socket->state == DOMI_NET_DATAGRAMS)
+        domi_net_datagram_tell_senders(socket);
     domi_net_socket_free(socket);
 }
 
@@ -146,6 +150,8 @@ uint32_t domi_net_socket_events(const domi_net_socket *socket)
     const domi_net_pipe *out = pipe_out(socket);
     uint32_t events = socket->error != 0 ? POLLERR : 0;
 
+    if (socket->state == DOMI_NET_DATAGRAMS)
+        return domi_net_datagram_events(socket);
     if (socket->state == DOMI_NET_LISTENING)
         return socket->waiting_count != 0 ? POLLIN : 0;
     if (socket->state == DOMI_NET_WAKE)

@@ -143,7 +143,10 @@ static void remove_record(domi_resolver *resolver, record *old)
     *place = old->next;
     resolver->queued -= old->state == QUEUED;
     resolver->known -= old->state == KNOWN;
+    /* a thread of the system may be here, whose memory the record does not count as */
+    domi_meter *counted = domi_memory_set_meter(NULL);
     domi_memory_free(old);
+    (void)domi_memory_set_meter(counted);
 }
 
 /* Returns the record of a name that is not too old; NULL: there is none. */
@@ -261,7 +264,10 @@ static void finish(domi_resolver *resolver, record *done, int result)
         domi_clock_now(&resolver->system->clock) + (result < 0 ? keep_ns / UNKNOWN_SHARE : keep_ns);
     resolver->known++;
     tell(resolver, done);
-    if (resolver->known > resolver->system->config.connect.resolve.cache_max)
+    if (result < 0 && result != -ENODATA)
+        remove_record(resolver,
+                      done); /* nothing is known of the name: the next connect asks again */
+    else if (resolver->known > resolver->system->config.connect.resolve.cache_max)
         remove_record(resolver, oldest(resolver, KNOWN));
 }
 

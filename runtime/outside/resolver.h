@@ -5,8 +5,8 @@
  * and the resolver's, and the last of them or the system frees it. At most
  * connect.resolve.threadsMax names are looked up at a time, and connect.resolve.queueMax wait;
  * connects to the same name share one look-up. The addresses of a name are
- * remembered for connect.resolve.cacheTime, and a fifth of it that a name has none; at most
- * connect.resolve.cacheMax names are remembered.
+ * remembered for connect.resolve.cacheTime, and a fifth of it that a name has none; that a look-up
+ * has failed is not. At most connect.resolve.cacheMax names are remembered.
  *
  * Thread-safety: any thread, unless a function says something else. */
 #ifndef DOMI_RUNTIME_OUTSIDE_RESOLVER_H

@@ -52,7 +52,8 @@ typedef struct domi_trace_line {
     uint64_t now_ns;        /* the kit's time at the step */
     const char *what;       /* a thread's phase, or the kind of message that a probe received */
     bool of_probe;          /* the line is of a probe, not of a thread */
-    bool of_net;            /* the line is of a connection, which `number` names */
+    bool of_net;            /* the line is of a connection or a datagram, which `number` names */
+    bool of_datagram;       /* it is of a datagram */
     uint8_t side;           /* the side of the connection that it tells of: 1 has accepted it */
     uint64_t amount;        /* bytes, or a port; 0: none */
     uint32_t number;        /* the number of the thread or the probe */
@@ -117,16 +118,17 @@ struct domus_testkit {
     uint32_t left_loops;      /* threads that have left their loops */
     /* steps since the kit's time moved last, or since domi_testkit_pass() was called */
     uint32_t steps_here;
-    uint64_t steps;                     /* steps so far */
-    bool stepping;                      /* a step is being taken, so a handler may be running */
-    domi_trace trace;                   /* the last steps, for a failure's report */
-    domus_probe *probes;                /* the newest first */
-    uint32_t probe_count;               /* probes that were made */
-    domi_net *net;                      /* the network of the system and of all peers */
-    domus_peer *peers;                  /* the newest first */
-    uint32_t peer_count;                /* peers that were made */
-    domus_peer_listener *listeners;     /* the newest first */
-    char error[DOMUS_TESTKIT_TEXT_MAX]; /* what failed, NUL-terminated */
+    uint64_t steps;                      /* steps so far */
+    bool stepping;                       /* a step is being taken, so a handler may be running */
+    domi_trace trace;                    /* the last steps, for a failure's report */
+    domus_probe *probes;                 /* the newest first */
+    uint32_t probe_count;                /* probes that were made */
+    domi_net *net;                       /* the network of the system and of all peers */
+    domus_peer *peers;                   /* the newest first */
+    uint32_t peer_count;                 /* peers that were made */
+    domus_peer_listener *listeners;      /* the newest first */
+    domus_datagram_peer *datagram_peers; /* the newest first */
+    char error[DOMUS_TESTKIT_TEXT_MAX];  /* what failed, NUL-terminated */
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "runtime/network/connection.h"
 #include "runtime/network/events.h"
+#include "runtime/network/life.h"
 #include "runtime/network/links.h"
 #include "runtime/network/names.h"
 #include "runtime/network/socket.h"
@@ -171,9 +172,8 @@ int domi_peer_of_accepted(domus_testkit *kit, domi_net_socket *socket, domus_pee
     return 0;
 }
 
-/* Make a socket, named `from` if that is not NULL. */
-static int make_socket(domus_testkit *kit, uint16_t family, const char *from,
-                       domi_net_socket **ret_socket)
+int domi_peer_make_socket(domus_testkit *kit, uint16_t family, domi_net_state state,
+                          const char *from, domi_net_socket **ret_socket)
 {
     domus_endpoint own;
 
@@ -182,6 +182,7 @@ static int make_socket(domus_testkit *kit, uint16_t family, const char *from,
     domi_net_socket *socket = domi_net_socket_new(kit->net, family);
     if (socket == NULL)
         return -ENOMEM;
+    socket->state = (uint8_t)state;
     int result = from != NULL ? domi_net_bind(socket, &own) : 0;
     if (result != 0) {
         domi_net_socket_free(socket);
@@ -191,7 +192,7 @@ static int make_socket(domus_testkit *kit, uint16_t family, const char *from,
     return 0;
 }
 
-static int fail(domus_testkit *kit, const char *what, const char *where, int result)
+int domi_peer_fail(domus_testkit *kit, const char *what, const char *where, int result)
 {
     if (result != -EBUSY)
         snprintf(kit->error, sizeof kit->error, "a peer cannot %s %s: %s", what, where,
@@ -208,13 +209,13 @@ int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, dom
     if (result == 0 && domus_endpoint_parse(to, &at) != 0)
         result = -EINVAL;
     if (result == 0)
-        result = make_socket(kit, at.family, from, &socket);
+        result = domi_peer_make_socket(kit, at.family, DOMI_NET_FRESH, from, &socket);
     if (result != 0)
-        return fail(kit, "connect to", to, result);
+        return domi_peer_fail(kit, "connect to", to, result);
     domus_peer *peer = peer_new(kit, socket);
     if (peer == NULL) {
         domi_net_socket_free(socket);
-        return fail(kit, "connect to", to, -ENOMEM);
+        return domi_peer_fail(kit, "connect to", to, -ENOMEM);
     }
     result = domi_net_socket_connect(socket, &at);
     if (result == 0) {
@@ -238,13 +239,13 @@ int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t backlog,
     if (result == 0 && domus_endpoint_parse(at, &endpoint) != 0)
         result = -EINVAL;
     if (result == 0)
-        result = make_socket(kit, endpoint.family, at, &socket);
+        result = domi_peer_make_socket(kit, endpoint.family, DOMI_NET_FRESH, at, &socket);
     if (result != 0)
-        return fail(kit, "listen at", at, result);
+        return domi_peer_fail(kit, "listen at", at, result);
     domus_peer_listener *listener = domi_memory_new(sizeof *listener);
     if (listener == NULL) {
         domi_net_socket_free(socket);
-        return fail(kit, "listen at", at, -ENOMEM);
+        return domi_peer_fail(kit, "listen at", at, -ENOMEM);
     }
     (void)domi_net_socket_listen(socket, backlog != 0 ? (int)backlog : (int)BACKLOG);
     *listener = (domus_peer_listener){.kit = kit, .next = kit->listeners, .socket = socket};
@@ -424,9 +425,20 @@ void domus_peer_take(domus_peer *peer, size_t size)
 static bool is_sound(const domus_net_faults *faults)
 {
     const uint32_t chances[] = {
-        faults->short_writes, faults->short_reads,    faults->resets,    faults->ends,
-        faults->refusals,     faults->no_buffers,     faults->no_memory, faults->no_descriptors,
-        faults->overflows,    faults->refused_enters,
+        faults->short_writes,
+        faults->short_reads,
+        faults->resets,
+        faults->ends,
+        faults->refusals,
+        faults->no_buffers,
+        faults->no_memory,
+        faults->no_descriptors,
+        faults->overflows,
+        faults->refused_enters,
+        faults->datagram_losses,
+        faults->datagram_doubles,
+        faults->datagram_reorders,
+        faults->datagram_refusals,
     };
 
     for (size_t i = 0; i < sizeof chances / sizeof chances[0]; i++)
@@ -458,6 +470,14 @@ domus_net_totals domus_testkit_net_totals(const domus_testkit *kit)
     totals.in_flight = totals.sent - totals.received - totals.lost;
     totals.descriptors = kit->net->socket_count;
     return totals;
+}
+
+domus_net_datagrams domus_testkit_net_datagrams(const domus_testkit *kit)
+{
+    domus_net_datagrams datagrams = kit->net->datagrams;
+
+    datagrams.in_flight = domi_net_datagrams_in_flight(kit->net);
+    return datagrams;
 }
 
 int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *one,

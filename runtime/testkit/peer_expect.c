@@ -9,24 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX 40u /* bytes of a stream that an error line shows */
-
 typedef struct expected {
     const domus_peer *peer; /* the peer that expects */
     const char *data;       /* the bytes that are to come */
     size_t size;            /* how many */
 } expected;
 
-/* Take steps until `is_done`, or this time has passed. Returns 0; -ETIME when it has passed;
- * -EBUSY; -ENOMEM; -ETIMEDOUT as of domus_testkit_run(). */
-static int wait_until(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
-                      uint64_t within_ns)
+int domi_peer_wait(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
+                   uint64_t within_ns)
 {
     int result = domi_peer_act(kit);
 
     if (result != 0)
         return result;
-    uint64_t now_ns = domus_testkit_now_ns(kit);
+    uint64_t now_ns = domi_clock_now(&kit->system->clock);
     uint64_t until_ns = within_ns < UINT64_MAX - 1 - now_ns ? now_ns + within_ns : UINT64_MAX - 1;
     result = domi_testkit_pass(kit, is_done, context, until_ns);
     if (kit->net->is_out_of_memory) {
@@ -37,13 +33,13 @@ static int wait_until(domus_testkit *kit, bool (*is_done)(const void *), const v
     return result;
 }
 
-/* Write bytes in quotes and in a form that can be read, cut where they are many. */
-static void show(const char *data, size_t size, char *text, size_t text_size)
+void domi_peer_show(const char *data, size_t size, char *text, size_t text_size)
 {
-    char escaped[4 * SHOWN_MAX + 1];
+    char escaped[4 * DOMI_PEER_SHOWN_MAX + 1];
 
-    (void)domus_text_escape(data, size < SHOWN_MAX ? size : SHOWN_MAX, escaped, sizeof escaped);
-    snprintf(text, text_size, "\"%s\"%s", escaped, size > SHOWN_MAX ? "..." : "");
+    (void)domus_text_escape(data, size < DOMI_PEER_SHOWN_MAX ? size : DOMI_PEER_SHOWN_MAX, escaped,
+                            sizeof escaped);
+    snprintf(text, text_size, "\"%s\"%s", escaped, size > DOMI_PEER_SHOWN_MAX ? "..." : "");
 }
 
 static const char *state_of(const domus_peer *peer)
@@ -60,11 +56,11 @@ static const char *state_of(const domus_peer *peer)
 /* Write to the kit's error what the peer expected, and what has come. Returns `result`. */
 static int explain(const domus_peer *peer, const char *what, int result)
 {
-    char got[4 * SHOWN_MAX + 8];
+    char got[4 * DOMI_PEER_SHOWN_MAX + 8];
     size_t size;
     const char *data = domus_peer_got(peer, &size);
 
-    show(data, size, got, sizeof got);
+    domi_peer_show(data, size, got, sizeof got);
     snprintf(peer->kit->error, sizeof peer->kit->error,
              "peer %u expected %s; it has %zu bytes: %s; %s", peer->number, what, size, got,
              state_of(peer));
@@ -100,8 +96,8 @@ static bool are_bytes_decided(const void *expect_)
 int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t within_ns)
 {
     const expected expect = {.peer = peer, .data = data, .size = size};
-    int result = wait_until(peer->kit, are_bytes_decided, &expect, within_ns);
-    char what[4 * SHOWN_MAX + 32];
+    int result = domi_peer_wait(peer->kit, are_bytes_decided, &expect, within_ns);
+    char what[4 * DOMI_PEER_SHOWN_MAX + 32];
     size_t equal = count_equal(&expect);
 
     if (result != 0 && result != -ETIME)
@@ -111,7 +107,7 @@ int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t 
         return 0;
     }
     int length = snprintf(what, sizeof what, "%zu bytes: ", size);
-    show(data, size, what + length, sizeof what - (size_t)length);
+    domi_peer_show(data, size, what + length, sizeof what - (size_t)length);
     if (equal < domi_peer_bytes_count(&peer->got))
         return explain(peer, what, -EBADMSG);
     if (result == -ETIME)
@@ -128,7 +124,7 @@ static bool is_connect_decided(const void *peer_)
 
 int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
 {
-    int result = wait_until(peer->kit, is_connect_decided, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, is_connect_decided, peer, within_ns);
 
     if (result == -ETIME)
         return explain(peer, "to be connected", -ETIMEDOUT);
@@ -146,7 +142,7 @@ static bool has_bytes_or_is_over(const void *peer_)
 
 int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns)
 {
-    int result = wait_until(peer->kit, has_bytes_or_is_over, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_bytes_or_is_over, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
@@ -164,7 +160,7 @@ static bool has_ended(const void *peer)
 
 int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 {
-    int result = wait_until(peer->kit, has_ended, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
@@ -175,7 +171,7 @@ int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 
 int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns)
 {
-    int result = wait_until(peer->kit, has_bytes_or_is_over, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_bytes_or_is_over, peer, within_ns);
 
     if (result == -ETIME)
         return 0;
@@ -191,7 +187,7 @@ static bool has_connection(const void *listener_)
 
 int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_peer **ret_peer)
 {
-    int result = wait_until(listener->kit, has_connection, listener, within_ns);
+    int result = domi_peer_wait(listener->kit, has_connection, listener, within_ns);
 
     if (result == -ETIME || (result == 0 && listener->socket == NULL)) {
         snprintf(listener->kit->error, sizeof listener->kit->error,

@@ -2,7 +2,7 @@
  * steps.c. */
 #include "base/memory.h"
 #include "runtime/control/system_life.h"
-#include "runtime/network/connection.h"
+#include "runtime/network/life.h"
 #include "runtime/network/ring.h"
 #include "runtime/outside/resolver.h"
 #include "runtime/testkit/peer.h"
@@ -117,6 +117,7 @@ void domus_testkit_free(domus_testkit *kit)
     if (kit->net != NULL)
         kit->net->note = NULL; /* the trace needs the system */
     domi_peers_free(kit);
+    domi_datagram_peers_free(kit);
     domi_net_free(kit->net);
     domi_trace_fini(&kit->trace);
     domi_memory_free(kit->threads);

@@ -139,7 +139,8 @@ void domi_trace_note_net(void *kit, const domi_net_note *note)
     line->what = note->what;
     line->of_probe = false;
     line->of_net = true;
-    line->number = (uint32_t)note->connection;
+    line->of_datagram = note->is_datagram;
+    line->number = (uint32_t)note->number;
     line->side = note->side;
     line->amount = note->amount;
 }
@@ -185,10 +186,14 @@ static void put_actors(writer *out, const domi_trace_line *line)
         put_text(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
 }
 
-/* Write what a connection did: `>` goes to the side that has accepted it. */
-static void put_connection(writer *out, const domi_trace_line *line)
+/* Write what a datagram or a connection did: `>` goes to the side that has accepted it. */
+static void put_net(writer *out, const domi_trace_line *line)
 {
-    put_text(out, " connection %u %s %s", line->number, line->side == 1 ? ">" : "<", line->what);
+    if (line->of_datagram)
+        put_text(out, " datagram %u %s", line->number, line->what);
+    else
+        put_text(out, " connection %u %s %s", line->number, line->side == 1 ? ">" : "<",
+                 line->what);
     if (line->amount != 0)
         put_text(out, " %" PRIu64, line->amount);
     put_text(out, "\n");
@@ -201,7 +206,7 @@ static void put_line(writer *out, const domi_trace_line *line)
     put_text(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
              line->now_ns % NS_PER_S);
     if (line->of_net) {
-        put_connection(out, line);
+        put_net(out, line);
         return;
     }
     if (line->of_probe) {

@@ -107,6 +107,7 @@ static const struct field fields[] = {
     FIELD(sockets, unsent_max_bytes),
     FIELD(sockets, send_buffer_bytes),
     FIELD(sockets, receive_buffer_bytes),
+    FIELD(sockets, no_delay),
     FIELD(log, queue_max),
     FIELD(log, flush_timeout_ns),
     FIELD(log, addresses),

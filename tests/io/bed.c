@@ -300,7 +300,7 @@ void domt_bed_release(domt_bed *bed, uint32_t count)
 static bool is_cancelling(domt_fake *fake)
 {
     for (domt_op *op = fake->ops; op != NULL; op = op->next) {
-        if (op->kind == DOMT_CANCEL || op->kind == DOMT_CANCEL_FD)
+        if (op->kind == DOMT_CANCEL)
             return true;
     }
     return false;

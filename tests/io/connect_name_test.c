@@ -17,7 +17,10 @@ START_TEST(names_are_letters_digits_and_dots)
         uint16_t port;
     } cases[] = {
         {"a:1", 0, "a", 1},
-        {"Example.ORG.:65535", 0, "example.org", 65535},
+        {"Example.ORG.:65535", 0, "example.org.", 65535}, /* the C library completes no such name */
+        {"a..:1", -EINVAL, "", 0},
+        {".:1", -EINVAL, "", 0},
+        {"127.1.:1", -EINVAL, "", 0},
         {"1.2.3.4a:0", 0, "1.2.3.4a", 0},
         {"_x-y.z9:80", 0, "_x-y.z9", 80},
         {"a", -EINVAL, "", 0},
@@ -62,6 +65,8 @@ START_TEST(names_and_labels_have_a_length)
         for (int i = 0; i < length; i++)
             text[i] = (char)(i % 60 == 59 && i + 1 < length ? '.' : 'a');
         (void)snprintf(text + length, sizeof text - (size_t)length, ":9");
+        ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 253 ? 0 : -ENAMETOOLONG);
+        (void)snprintf(text + length, sizeof text - (size_t)length, ".:9");
         ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 253 ? 0 : -ENAMETOOLONG);
     }
     for (int length = 60; length < 70; length++) {

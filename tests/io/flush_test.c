@@ -1,5 +1,6 @@
 /* io/channels/flush.c: the mailbox of a channel with too much to send is full, senders hear of
  * room, and conversations wait until bytes have left. */
+#include "base/siphash.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
@@ -29,10 +30,13 @@ static int peer;
 static char heard[64]; /* a letter for each thing that an actor was told */
 static int last;       /* what the last verb or answer said */
 static domus_conversation waiting;
+static domus_conversation each[6]; /* the conversations that wait, in turns */
+static uint32_t each_count;
 
 static const domus_type size_type = {.name = "size", .size = sizeof(uint32_t)};
 static const domus_type flush_type = {.name = "flush", .size = sizeof(uint32_t)};
 static const domus_type cancel_type = {.name = "cancel"};
+static const domus_type cancel_one_type = {.name = "cancel one", .size = sizeof(uint32_t)};
 static const domus_type room_please_type = {.name = "room, please"};
 
 static void hear(char letter)
@@ -68,6 +72,7 @@ DOMUS_SEQUENCE(wait_sent, uint32_t)
     DOMUS_BEGIN;
     *frame = *(const uint32_t *)message;
     ck_assert_int_eq(domus_conversation_of(stack, &waiting), 0);
+    each[each_count++ % 6] = waiting;
     DOMUS_AWAIT(*frame == 0 ? domus_channel_flush(stack, channel, then)
                             : domus_channel_flush_to(stack, channel, *frame, then));
     ck_assert_ptr_null(answer->type);
@@ -81,6 +86,12 @@ static int on_cancel(domus_stack *stack, void *self, const void *payload)
     (void)self, (void)payload;
     last = domus_cancel(stack, waiting);
     return 0;
+}
+
+static int on_cancel_one(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_cancel(stack, each[*(const uint32_t *)payload]);
 }
 
 static int on_room_please(domus_stack *stack, void *self, const void *payload)
@@ -97,10 +108,13 @@ static int on_room(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {
-    {&size_type, on_size, 0},       DOMUS_ON(&flush_type, wait_sent),
-    {&cancel_type, on_cancel, 0},   {&room_please_type, on_room_please, 0},
-    {&domus_room_type, on_room, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&size_type, on_size, 0},
+                                DOMUS_ON(&flush_type, wait_sent),
+                                {&cancel_type, on_cancel, 0},
+                                {&room_please_type, on_room_please, 0},
+                                {&domus_room_type, on_room, 0},
+                                {&cancel_one_type, on_cancel_one, 0},
+                                {NULL, NULL, 0}};
 
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .on = rows};
 static const domus_behaviour owning = {
@@ -365,9 +379,55 @@ START_TEST(strangers_may_not_flush)
 }
 END_TEST
 
+/* Six waits for some of five numbers of bytes begin in an order by chance, and some of them are
+ * cancelled in another one. The others end when their bytes have left, and not before. */
+START_TEST(waits_leave_the_list_in_any_order)
+{
+    const uint64_t hash[2] = {1, 2};
+
+    for (uint32_t round = 0; round < 200; round++) {
+        uint64_t bits[7];
+        uint32_t left_bytes[6];
+        bool is_cancelled[6] = {false};
+        for (uint64_t i = 0; i < 7; i++) {
+            const uint64_t words[2] = {round, i};
+            bits[i] = domi_siphash(hash, words, sizeof words);
+        }
+        begin();
+        write_bytes(500);
+        each_count = 0;
+        for (uint32_t i = 0; i < 6; i++) {
+            left_bytes[i] = (uint32_t)(bits[i] % 5) * 100;
+            ck_assert_int_eq(tell(owner, &flush_type, left_bytes[i]), 0);
+        }
+        for (uint32_t i = 0; i < 6; i++) {
+            uint32_t one = (uint32_t)((bits[6] >> (i * 8) & 0xff) % 6);
+            if (is_cancelled[one] || i % 2 == 0)
+                continue;
+            ck_assert_int_eq(tell(owner, &cancel_one_type, one), 0);
+            heard_are("e");
+            is_cancelled[one] = true;
+        }
+        for (uint32_t step = 4;; step--) {
+            char expected[7] = "";
+            uint32_t length = 0;
+            sent(100);
+            for (uint32_t i = 0; i < 6; i++)
+                if (left_bytes[i] == step * 100 && !is_cancelled[i])
+                    expected[length++] = 'f';
+            heard_are(expected);
+            if (step == 0)
+                break;
+        }
+        ck_assert_ptr_null(channel->flushes);
+        end();
+    }
+}
+END_TEST
+
 DOMT_MAIN("flush", 20, mailbox_is_full_from_send_high_to_send_low,
-          runs_of_a_full_channel_leave_it_full, wait_for_room_ends_with_the_connection,
-          flush_waits_for_what_was_queued_at_the_call, flush_of_nothing_goes_on_at_once,
-          several_wait_for_one_channel, flush_that_is_cancelled_leaves_the_channel,
-          flush_fails_with_the_error_of_the_channel, flush_ends_with_the_actor_that_waits,
-          strangers_may_not_flush)
+          waits_leave_the_list_in_any_order, runs_of_a_full_channel_leave_it_full,
+          wait_for_room_ends_with_the_connection, flush_waits_for_what_was_queued_at_the_call,
+          flush_of_nothing_goes_on_at_once, several_wait_for_one_channel,
+          flush_that_is_cancelled_leaves_the_channel, flush_fails_with_the_error_of_the_channel,
+          flush_ends_with_the_actor_that_waits, strangers_may_not_flush)

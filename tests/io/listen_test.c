@@ -183,7 +183,25 @@ START_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
 }
 END_TEST
 
+START_TEST(small_sends_leave_at_once_unless_the_options_say_otherwise)
+{
+    const domus_channel_options off = {.no_delay = DOMUS_NONE}, on = {.no_delay = 1};
+    domi_channel_settings settings;
+    domus_config config;
+
+    domus_config_init(&config);
+    for (int i = 0; i < 4; i++) {
+        config.sockets.no_delay = i < 2;
+        domi_settings_resolve(&config, i == 1 ? &off : i == 3 ? &on : NULL, &settings);
+        int fd = accept_by(&config, &settings);
+        ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NODELAY), i == 0 || i == 3);
+        close(fd);
+    }
+}
+END_TEST
+
 DOMT_MAIN("listen", 20, addresses_are_numbers,
+          small_sends_leave_at_once_unless_the_options_say_otherwise,
           accepted_sockets_inherit_the_options_of_their_listener,
           a_port_that_the_kernel_chose_is_told_and_may_be_taken_once,
           accepted_sockets_inherit_keep_alive_and_the_user_time_out,

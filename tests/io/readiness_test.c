@@ -297,12 +297,14 @@ START_TEST(a_cancel_completes_before_what_it_ends)
     domt_ring_comes(7, 0, 0);
     domt_ring_comes(5, -ECANCELED, 0);
     domt_backend->receive(domt_ring, ends[0], false, 5);
-    domt_backend->cancel_fd(domt_ring, ends[0], 8);
-    domt_ring_comes(8, 2, 0);
-    domt_ring_comes(5, -ECANCELED, 0);
+    domt_backend->cancel(domt_ring, ends[0], 6, 8);
+    domt_ring_comes(8, 0, 0);
     domt_ring_comes(6, -ECANCELED, 0);
-    domt_backend->cancel_fd(domt_ring, ends[0], 8);
+    domt_backend->cancel(domt_ring, ends[0], 6, 8);
     domt_ring_comes(8, -ENOENT, 0);
+    domt_backend->cancel(domt_ring, ends[0], 5, 9); /* the receive was not hit */
+    domt_ring_comes(9, 0, 0);
+    domt_ring_comes(5, -ECANCELED, 0);
     domt_backend->cancel(domt_ring, 1000, 5, 7); /* nothing was ever begun on it */
     domt_ring_comes(7, -ENOENT, 0);
     end();

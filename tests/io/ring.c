@@ -2,14 +2,23 @@
 #include "tests/io/ring.h"
 
 #include "io/backend/choose.h"
+#include "runtime/network/events.h"
+#include "runtime/network/life.h"
+#include "runtime/network/ring.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/stream.h"
 
 #include <check.h>
+#include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 const domi_backend *domt_backend;
 static domus_config config;
+static domi_net *net; /* of domt_ring_simulate() */
 void *domt_ring;
 char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 
@@ -86,12 +95,90 @@ void domt_ring_quiet(void)
     ck_assert_uint_eq(domt_backend->reap(domt_ring, &completion, 1), 0);
 }
 
+void domt_ring_simulate(void)
+{
+    net = domi_net_new(1, DOMT_SECOND);
+    ck_assert_ptr_nonnull(net);
+    net->is_alone = true;
+    (void)domi_net_open_rings_in(net);
+    domt_backend = &domi_backend_net;
+}
+
+uint64_t domt_ring_now_ns(void)
+{
+    return domt_backend->is_simulated ? net->now_ns : domt_now_ns();
+}
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+/* A simulated network has no socketpair(). */
+static void pair_by_connect(int ends[2])
+{
+    const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0pair"};
+    const struct sockaddr *address = (const struct sockaddr *)&name;
+    const domi_sockets *sockets = domt_backend->sockets;
+    socklen_t size = offsetof(struct sockaddr_un, sun_path) + 5;
+    int listener = sockets->socket(domt_ring, AF_UNIX, SOCK_STREAM);
+
+    ck_assert_int_eq(sockets->bind(domt_ring, listener, address, size), 0);
+    ck_assert_int_eq(sockets->listen(domt_ring, listener, 1), 0);
+    ends[0] = sockets->socket(domt_ring, AF_UNIX, SOCK_STREAM);
+    ck_assert_int_eq(sockets->connect(domt_ring, ends[0], address, size), 0);
+    ends[1] = sockets->accept(domt_ring, listener);
+    ck_assert_int_ge(ends[1], 0);
+    ck_assert_int_eq(sockets->close(domt_ring, listener), 0);
+}
+
 void domt_pair(int ends[2])
 {
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    if (domt_backend->is_simulated)
+        pair_by_connect(ends);
+    else
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+}
+
+/* Send without a ring. Returns the bytes that the socket took; a negative errno. */
+static int put(int fd, const void *data, uint32_t size)
+{
+    if (domt_backend->is_simulated) {
+        domi_net_advance(net, net->now_ns); /* what is under way arrives */
+        return domi_net_socket_send(domi_net_socket_find(net, fd), data, size);
+    }
+    ssize_t taken = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return taken >= 0 ? (int)taken : -errno;
 }
 
 void domt_put(int fd, const char *text)
 {
-    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+    ck_assert_int_eq(put(fd, text, (uint32_t)strlen(text)), (int)strlen(text));
+}
+
+int domt_take(int fd, void *data, uint32_t size)
+{
+    if (domt_backend->is_simulated) {
+        domi_net_advance(net, net->now_ns);
+        return domi_net_socket_receive(domi_net_socket_find(net, fd), data, size);
+    }
+    ssize_t taken = recv(fd, data, size, MSG_DONTWAIT);
+    return taken >= 0 ? (int)taken : -errno;
+}
+
+int64_t domt_fill(int fd)
+{
+    static const char bytes[65536];
+    int64_t sum = 0;
+
+    for (int taken = put(fd, bytes, sizeof bytes); taken > 0; taken = put(fd, bytes, sizeof bytes))
+        sum += taken;
+    return sum;
+}
+
+void domt_finish(int fd)
+{
+    ck_assert_int_eq(domt_backend->sockets->shutdown(domt_ring, fd, SHUT_WR), 0);
+}
+
+void domt_close(int fd)
+{
+    ck_assert_int_eq(domt_backend->sockets->close(domt_ring, fd), 0);
 }

@@ -1,9 +1,12 @@
 /* One real ring for the tests of the backends, with 16 buffers of 256 B. It is that of io_uring, or
- * of epoll where io_uring is refused, as tests/support/without_uring does. */
+ * of epoll where io_uring is refused, as tests/support/without_uring does; a test may change to
+ * that of the simulated network. */
 #ifndef DOMT_RING_H
 #define DOMT_RING_H
 
 #include "io/backend/backend.h"
+
+#include <stdint.h>
 
 #define DOMT_RING_BUFFERS     16u
 #define DOMT_RING_BUFFER_SIZE 256u
@@ -31,7 +34,21 @@ void domt_ring_comes(uint64_t user_data, int32_t result, uint16_t flags);
 void domt_ring_quiet(void);
 
 uint64_t domt_now_ns(void);
+
+/* Use the ring of the simulated network from now on. */
+void domt_ring_simulate(void);
+
+/* The time in which enters wait: that of the clock, or of the simulated network. */
+uint64_t domt_ring_now_ns(void);
+
+/* Two Unix sockets that are connected, and the deeds of a peer at one of them, which use no ring.
+ * domt_take() returns the bytes that it has received, or a negative errno. domt_fill() sends until
+ * the socket is full, and returns how many bytes it took. */
 void domt_pair(int ends[2]);
 void domt_put(int fd, const char *text);
+int domt_take(int fd, void *data, uint32_t size);
+int64_t domt_fill(int fd);
+void domt_finish(int fd);
+void domt_close(int fd);
 
 #endif

@@ -4,6 +4,7 @@
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
+#include "io/channels/table.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -220,7 +221,33 @@ START_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
 }
 END_TEST
 
-DOMT_MAIN("silent", 20, a_peer_that_sends_nothing_is_closed_in_time,
+/* While the thread is careful each receive brings one piece. A proxy that sends its header byte by
+ * byte has no more time by that. */
+START_TEST(a_header_that_drips_has_to_come_in_time)
+{
+    static const char header[] = "PROXY TCP4 192.0.2.1 ";
+    int own, other;
+
+    begin();
+    bed.io.careful = true;
+    domt_bed_pair(&own, &other);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, bed.actor.house,
+                                        &(domi_connection){.fd = own, .is_proxied = true}),
+                     0);
+    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < 12; i++) {
+        if (domt_bed_is_open(own))
+            ck_assert(domt_fake_bytes(bed.fake, own, header + i, 1, false));
+        pass(FIRST_MS / 10);
+    }
+    ck_assert(!domt_bed_is_open(own));
+    close(other);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("silent", 20, a_header_that_drips_has_to_come_in_time,
+          a_peer_that_sends_nothing_is_closed_in_time,
           what_is_sent_to_a_silent_peer_gives_it_no_more_time, one_byte_ends_the_wait_for_the_first,
           a_first_byte_that_waits_in_the_socket_is_in_time, zero_is_no_time_out,
           after_the_first_byte_the_idle_time_out_holds,

@@ -72,14 +72,14 @@ START_TEST(verbs_on_a_closed_channel_do_nothing)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &does_all, NULL);
-    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     for (uint32_t i = 1; i <= 10; i++) {
         char bytes[8];
         int fd = domt_misuse_connect(&domt_misuse_seen.found);
         ck_assert_int_ge(fd, 0);
         ck_assert_int_eq(domt_misuse_receive(fd, bytes, sizeof bytes), 3);
         (void)close(fd);
-        DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.closed) == i);
+        DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == i);
         ck_assert_int_eq(atomic_load(&domt_misuse_seen.last_error), 0);
     }
     domt_end(domt_misuse_system);
@@ -135,21 +135,21 @@ static void stop_while_parked(const domus_behaviour *behaviour)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, behaviour, NULL);
-    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     for (uint32_t i = 1; i <= 3; i++) {
         int fd = domt_misuse_connect(&domt_misuse_seen.found);
         char byte = 'x';
         ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
-        DOMT_WAIT_FOR(5, domt_profile_all(domt_misuse_system).received_bytes == i);
+        DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).received_bytes == i);
         ck_assert_int_eq(domus_outside_stop(domt_misuse_system, domt_misuse_seen.last_channel), 0);
         ck_assert_int_eq(domt_misuse_receive(fd, &byte, 1), 0);
         (void)close(fd);
-        DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.closed) == i);
+        DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == i);
         DOMT_WAIT_FOR(
-            5,
+            10,
             atomic_load(&domt_misuse_seen.cancelled) + atomic_load(&domt_misuse_seen.slept) == i);
-        DOMT_WAIT_FOR(5, domus_outside_notice(domt_misuse_system, domt_misuse_seen.last_channel,
-                                              &domt_misuse_fail_type, NULL) == -ESTALE);
+        DOMT_WAIT_FOR(10, domus_outside_notice(domt_misuse_system, domt_misuse_seen.last_channel,
+                                               &domt_misuse_fail_type, NULL) == -ESTALE);
     }
     domt_end(domt_misuse_system);
 }
@@ -205,19 +205,19 @@ START_TEST(restart_of_an_owner_ends_conversations_that_go_on)
     domt_misuse_begin(1);
     fixed = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
     (void)domt_spawn(domt_misuse_system, 0, &parent_of_parking, NULL);
-    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     for (uint32_t i = 1; i <= 6; i++) {
         int fd = domt_misuse_connect(&fixed);
         char byte = 'x';
         ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
-        DOMT_WAIT_FOR(5, domt_profile_all(domt_misuse_system).received_bytes == i);
+        DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).received_bytes == i);
         if (i % 2 == 0) { /* the connection is gone already */
             (void)close(fd);
-            DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.closed) == i);
+            DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == i);
             fd = -1;
         }
         domt_notice(domt_misuse_system, restarting, &domt_misuse_fail_type, NULL);
-        DOMT_WAIT_FOR(5, atomic_load(&mounts) == i + 1);
+        DOMT_WAIT_FOR(10, atomic_load(&mounts) == i + 1);
         ck_assert_uint_eq(
             atomic_load(&domt_misuse_seen.cancelled) + atomic_load(&domt_misuse_seen.slept), i);
         if (fd >= 0)

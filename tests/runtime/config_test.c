@@ -82,6 +82,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.sockets.unsent_max_bytes, 131072);
     ck_assert_uint_eq(config.sockets.send_buffer_bytes, 0);
     ck_assert_uint_eq(config.sockets.receive_buffer_bytes, 0);
+    ck_assert(config.sockets.no_delay);
     ck_assert_int_eq(config.profile.level, DOMUS_PROFILE_COUNTERS);
     ck_assert(config.profile.at_exit);
     ck_assert_uint_eq(config.log.queue_max, 1024);

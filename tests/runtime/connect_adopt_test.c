@@ -159,4 +159,39 @@ START_TEST(other_descriptors_are_refused_and_stay_open)
 }
 END_TEST
 
-DOMT_MAIN("connect_adopt", 60, sockets_become_channels, other_descriptors_are_refused_and_stay_open)
+/* The fourth socket is refused; that of a state actor is closed, because its call has returned. */
+START_TEST(sockets_count_as_connections)
+{
+    domus_config config = domt_config(1);
+    int ends[8][2];
+    char byte;
+
+    config.listener_count = 0;
+    config.connect.connections_max = 3;
+    system_ = domt_start(&config);
+    for (uint32_t kind = 0; kind < 2; kind++) {
+        domus_address actor = domt_spawn(system_, 0, kinds[kind], NULL);
+        for (uint32_t i = 0; i < 4; i++) {
+            int *pair = ends[kind * 4 + i];
+            ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+            int expected = kind == 0 && i == 3 ? -ENOBUFS : 0;
+            ck_assert_int_eq(adopt(actor, pair[0]), expected);
+            if (i < 3)
+                DOMT_WAIT_FOR(10, atomic_load(&opened) == kind * 3 + i + 1);
+        }
+        int *last = ends[kind * 4 + 3];
+        if (kind == 0)
+            ck_assert_int_eq(close(last[0]), 0);
+        ck_assert_int_eq(recv(last[1], &byte, 1, 0), 0);
+        ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
+        DOMT_WAIT_FOR(10, atomic_load(&closed_) == (kind + 1) * 3);
+        ck_assert_uint_eq(atomic_load(&opened), (kind + 1) * 3);
+    }
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert_int_eq(close(ends[i][1]), 0);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("connect_adopt", 60, sockets_become_channels, other_descriptors_are_refused_and_stay_open,
+          sockets_count_as_connections)

@@ -4,6 +4,7 @@
 #include "tests/runtime/network.h"
 #include "tests/support/suite.h"
 
+#include <domus/channel.h>
 #include <domus/connect.h>
 
 #include <errno.h>
@@ -16,6 +17,7 @@ static const domus_type order_type = {.name = "order", .size = 64};
 static int result;
 static uint32_t done, opened, closed_, look_ups;
 static domus_connected found;
+static domus_endpoint reached; /* the peer of the channel that was opened last */
 
 /* "far" has three addresses, of which parts of the test can be cut off. */
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
@@ -33,9 +35,9 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
 
 static int line_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
+    (void)self, (void)payload;
     opened++;
-    return 0;
+    return domus_channel_peer(domus_channel_running(stack), &reached);
 }
 
 static int line_close(domus_stack *stack, void *self, const void *payload)
@@ -149,6 +151,36 @@ START_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
 END_TEST
 
 /* Whatever allocation fails, the actor is told or fails, and nothing is left. */
+/* Two attempts connect at the same moment: the answer tells the endpoints of the one that is taken,
+ * and the other one is closed. */
+START_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
+{
+    domus_peer_listener *first, *second;
+    domus_peer *loser;
+    domus_address actor;
+    domus_testkit *kit = begin(&actor);
+    uint32_t before = domus_testkit_net_totals(kit).descriptors;
+
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &first));
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.2:80", 0, &second));
+    part(kit, "10.0.0.1:0", true);
+    part(kit, "10.0.0.2:0", true);
+    order_to(kit, actor, "far:80");
+    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
+    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
+    part(kit, "10.0.0.1:0", false);
+    part(kit, "10.0.0.2:0", false);
+    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    ck_assert_uint_eq(done, 1);
+    ck_assert_int_eq(result, 0);
+    ck_assert(domus_endpoint_is_same(&found.peer, &reached));
+    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 1);
+    domt_net_ok(kit, domus_peer_accept(reached.bytes[3] == 1 ? second : first, 10 * MS, &loser));
+    domt_net_ok(kit, domus_peer_expect_end(loser, 10 * MS));
+    domus_testkit_free(kit);
+}
+END_TEST
+
 START_TEST(connect_without_memory_leaves_nothing)
 {
     uint32_t failed = 0;
@@ -177,4 +209,5 @@ START_TEST(connect_without_memory_leaves_nothing)
 END_TEST
 
 DOMT_MAIN("connect_kit", 60, attempts_are_staggered_and_the_first_connection_is_taken,
+          attempt_that_connects_after_another_has_won_changes_nothing,
           connect_without_memory_leaves_nothing)

@@ -72,7 +72,7 @@ static void begin(void)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &served, NULL);
-    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     (void)domus_endpoint_text(&domt_misuse_seen.found, where, sizeof where);
     client = domt_spawn(domt_misuse_system, 0, &asker, NULL);
     descriptors = domt_entries("/proc/self/fd");
@@ -90,7 +90,7 @@ static void connects(const order *what, int error)
 
 static void end(void)
 {
-    DOMT_WAIT_FOR(5, domt_entries("/proc/self/fd") == descriptors);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == descriptors);
     domt_end(domt_misuse_system);
 }
 
@@ -206,7 +206,7 @@ START_TEST(connects_that_connect_end_at_the_limit)
     config.connect.connections_max = 20;
     domt_misuse_system = domt_start(&config);
     (void)domt_spawn(domt_misuse_system, 0, &served, NULL);
-    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     (void)domus_endpoint_text(&domt_misuse_seen.found, where, sizeof where);
     client = domt_spawn(domt_misuse_system, 0, &asker, NULL);
     domt_notice(domt_misuse_system, client, &order_type,
@@ -226,7 +226,7 @@ START_TEST(time_out_of_all_bits_is_long)
 {
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &served, NULL);
-    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     (void)domus_endpoint_text(&domt_misuse_seen.found, where, sizeof where);
     client = domt_spawn(domt_misuse_system, 0, &asker, NULL);
     connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX, .times = 1}, 0);
@@ -241,7 +241,7 @@ START_TEST(many_connects_at_once_all_have_answers)
     begin();
     connects(&(order){.behaviour = &plain, .times = 500}, 0);
     ck_assert_int_eq(domus_outside_stop(domt_misuse_system, client), 0);
-    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.closed) == 500);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == 500);
     end();
 }
 END_TEST

@@ -62,6 +62,7 @@ static domus_endpoint first, second;
 static _Atomic uint32_t look_ups;
 static _Atomic uint32_t hanging;
 static _Atomic bool released;
+static _Atomic int failure; /* of look-ups of "fails"; 0: it is found */
 
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
@@ -73,6 +74,9 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
         while (!atomic_load(&released))
             domt_pause_ns(DOMT_MS);
         atomic_fetch_sub(&hanging, 1);
+    } else if (strcmp(name, "fails") == 0) {
+        if (atomic_load(&failure) != 0)
+            return atomic_load(&failure);
     } else if (strncmp(name, "two", 3) != 0) {
         return -ENODATA;
     }
@@ -219,19 +223,19 @@ START_TEST(names_are_looked_up_once_for_a_while)
     peer at;
 
     begin();
-    config.connect.resolve.cache_time_ns = 200 * DOMT_MS;
+    config.connect.resolve.cache_time_ns = 1000 * DOMT_MS;
     start();
     open_peer(&at, true);
     first = nobody(); /* is refused, and then the second is tried at once */
     second = at.at;
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     ck_assert_int_eq(connect_to(actor, "two", at.at.port, 0), 0);
-    ck_assert_int_eq(connect_to(actor, "TWO.", at.at.port, 0), 0);
+    ck_assert_int_eq(connect_to(actor, "TWO", at.at.port, 0), 0);
     ck_assert_uint_eq(atomic_load(&look_ups), 1);
     ck_assert_int_eq(connect_to(actor, "unknown", 1, 0), -ENODATA);
     ck_assert_int_eq(connect_to(actor, "unknown", 1, 0), -ENODATA);
     ck_assert_uint_eq(atomic_load(&look_ups), 2);
-    domt_pause_ns(220 * DOMT_MS);
+    domt_pause_ns(1020 * DOMT_MS);
     ck_assert_int_eq(connect_to(actor, "two", at.at.port, 0), 0);
     ck_assert_uint_eq(atomic_load(&look_ups), 3);
     static const char *const wrong[] = {"",      ".",        "a..b", "-a", "a-",
@@ -239,6 +243,30 @@ START_TEST(names_are_looked_up_once_for_a_while)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_msg(connect_to(actor, wrong[i], 1, 0) == -EINVAL, "%s", wrong[i]);
     ck_assert_uint_eq(atomic_load(&look_ups), 3);
+    close_peer(&at);
+    end();
+}
+END_TEST
+
+/* Name servers that did not answer, or descriptors that had run out, say nothing about a name. */
+START_TEST(failure_of_a_look_up_is_not_remembered)
+{
+    static const int failures[] = {-EAGAIN, -EMFILE, -ENOMEM, -EIO};
+    peer at;
+
+    begin();
+    config.connect.resolve.cache_time_ns = 3600 * 1000 * DOMT_MS;
+    start();
+    open_peer(&at, true);
+    first = second = at.at;
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    for (uint32_t i = 0; i < 4; i++) {
+        atomic_store(&failure, failures[i]);
+        ck_assert_int_eq(connect_to(actor, "fails", at.at.port, 0), failures[i]);
+    }
+    atomic_store(&failure, 0);
+    ck_assert_int_eq(connect_to(actor, "fails", at.at.port, 0), 0);
+    ck_assert_uint_eq(atomic_load(&look_ups), 5);
     close_peer(&at);
     end();
 }
@@ -285,10 +313,14 @@ START_TEST(next_address_is_tried_beside_one_that_does_not_answer)
     address.sin_addr.s_addr = htonl(0x7f000002);
     ck_assert_int_eq(bind(other, (struct sockaddr *)&address, sizeof address), 0);
     ck_assert_int_eq(listen(other, 8), 0);
-    begun_ns = domt_now_ns();
-    ck_assert_int_eq(connect_to(actor, "two", dark.at.port, 0), 0);
-    ck_assert_uint_ge(domt_now_ns() - begun_ns, 29 * DOMT_MS);
-    ck_assert_uint_lt(domt_now_ns() - begun_ns, 900 * DOMT_MS); /* SYN is sent again after 1 s */
+    uint64_t took_ns = UINT64_MAX;
+    for (int tries = 0; tries < 5 && took_ns > 900 * DOMT_MS; tries++) {
+        begun_ns = domt_now_ns();
+        ck_assert_int_eq(connect_to(actor, "two", dark.at.port, 0), 0);
+        took_ns = domt_now_ns() - begun_ns;
+        ck_assert_uint_ge(took_ns, 29 * DOMT_MS);
+    }
+    ck_assert_uint_lt(took_ns, 900 * DOMT_MS); /* SYN is sent again after 1 s */
     (void)close(other);
     close_peer(&dark);
     close_peer(&at);
@@ -320,7 +352,7 @@ START_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
         ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
-        ck_assert_uint_eq(domt_profile_all(system_).connects_failed, failed + 9);
+        DOMT_WAIT_FOR(10, domt_profile_all(system_).connects_failed == failed + 9);
     }
     ck_assert_uint_eq(atomic_load(&opened), 0);
     order_to(domt_spawn(system_, 0, &client, NULL), "127.0.0.1", dark.at.port, 0, 8);
@@ -340,7 +372,7 @@ START_TEST(stop_does_not_wait_for_a_look_up)
     ck_assert_int_eq(connect_to(actor, "hangs", 1, 20), -ETIMEDOUT); /* nor does a time-out */
     order_to(actor, "hangs", 1, 0, 2);
     order_to(domt_spawn(system_, 1, &business, NULL), "hangs", 1, 0, 1);
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4);
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4 && atomic_load(&hanging) == 1);
     uint64_t begun_ns = domt_now_ns();
     end();
     ck_assert_uint_lt(domt_now_ns() - begun_ns, 5000 * DOMT_MS);
@@ -348,6 +380,30 @@ START_TEST(stop_does_not_wait_for_a_look_up)
     ck_assert_uint_eq(atomic_load(&look_ups), 1);
     atomic_store(&released, true); /* it ends long after the system */
     DOMT_WAIT_FOR(10, atomic_load(&hanging) == 0);
+}
+END_TEST
+
+/* Names that are forgotten were no memory of the system. Threads report what they hold in steps of
+ * 64 KiB. */
+START_TEST(names_that_are_forgotten_count_as_nobody_s_memory)
+{
+    char name[16];
+
+    begin();
+    config.connect.resolve.cache_time_ns = 50 * DOMT_MS;
+    config.connect.resolve.cache_max = 1000;
+    start();
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    ck_assert_int_eq(connect_to(actor, "none", 1, 0), -ENODATA);
+    int64_t before = atomic_load(&system_->pressure.meter.held);
+    for (uint32_t i = 0; i < 500; i++) {
+        (void)snprintf(name, sizeof name, "none-%u", i);
+        ck_assert_int_eq(connect_to(actor, name, 1, 0), -ENODATA);
+    }
+    domt_pause_ns(20 * DOMT_MS);
+    ck_assert_int_eq(connect_to(actor, "none", 1, 0), -ENODATA);
+    ck_assert_int_gt(atomic_load(&system_->pressure.meter.held), before - 300000);
+    end();
 }
 END_TEST
 
@@ -392,8 +448,9 @@ START_TEST(connects_and_connections_have_limits)
 }
 END_TEST
 
-DOMT_MAIN("connect_names", 60, names_are_looked_up_once_for_a_while,
-          connects_to_one_name_share_a_look_up,
+DOMT_MAIN("connect_names", 60, failure_of_a_look_up_is_not_remembered,
+          names_are_looked_up_once_for_a_while, connects_to_one_name_share_a_look_up,
           next_address_is_tried_beside_one_that_does_not_answer,
           connect_ends_with_its_time_its_conversation_and_its_actor,
-          stop_does_not_wait_for_a_look_up, connects_and_connections_have_limits)
+          stop_does_not_wait_for_a_look_up, names_that_are_forgotten_count_as_nobody_s_memory,
+          connects_and_connections_have_limits)

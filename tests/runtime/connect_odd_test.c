@@ -210,7 +210,7 @@ START_TEST(connection_is_no_stranger)
 
     config.listener_count = 0;
     config.channel.connections_max = 1;
-    config.connection.first_byte_timeout_ns = 10 * DOMT_MS;
+    config.connection.first_byte_timeout_ns = 400 * DOMT_MS;
     system_ = domt_start(&config);
     uint32_t nonblocking = count_nonblocking();
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
@@ -224,7 +224,7 @@ START_TEST(connection_is_no_stranger)
         }
     }
     ck_assert_uint_eq(count_nonblocking(), nonblocking);
-    domt_pause_ns(60 * DOMT_MS);
+    domt_pause_ns(500 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&closed_), 0); /* nobody has sent a byte */
     what.first_byte_ns = 20 * DOMT_MS;
     ck_assert_int_eq(connect_with(actor, &what), 0);
@@ -235,7 +235,7 @@ START_TEST(connection_is_no_stranger)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(served.port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct timeval patience = {.tv_sec = 5};
+    struct timeval patience = {.tv_sec = 10};
     char byte = 'x';
     ck_assert_int_eq(setsockopt(stranger, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
     ck_assert_int_eq(connect(stranger, (struct sockaddr *)&address, sizeof address), 0);

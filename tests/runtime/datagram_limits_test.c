@@ -3,6 +3,8 @@
 #include "tests/runtime/datagrams.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -140,6 +142,91 @@ START_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
 }
 END_TEST
 
+/* --- buffers and copies ----------------------------------------------------------------------- */
+
+/* Returns an option of the socket that is bound to this port, which is a socket of the system. */
+static int option_of(uint16_t port, int name)
+{
+    for (int fd = 3; fd < 1024; fd++) {
+        struct sockaddr_in address = {0};
+        socklen_t size = sizeof address, value_size = sizeof(int);
+        int value;
+
+        if (getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
+            address.sin_family == AF_INET && ntohs(address.sin_port) == port) {
+            ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, name, &value, &value_size), 0);
+            return value;
+        }
+    }
+    ck_abort_msg("no socket has port %u", port);
+}
+
+/* The kernel doubles a size that is set. */
+START_TEST(sizes_of_buffers_are_those_of_the_options)
+{
+    const domus_channel_options own = {.send_buffer_bytes = 20000, .receive_buffer_bytes = 30000};
+    const domus_datagram_options options = {.channel = &own};
+    const domus_channel_options wrong = {.send_buffer_bytes = 1};
+    const domus_datagram_options refused = {.channel = &wrong};
+    domus_config config = domt_config(2);
+    domus_endpoint at;
+
+    config.sockets.send_buffer_bytes = 10000;
+    config.sockets.receive_buffer_bytes = 15000;
+    domt_datagrams_begin(&config);
+    uint32_t open_before = domt_entries("/proc/self/fd");
+    ck_assert_int_eq(domt_open("127.0.0.1:0", &refused, NULL, NULL), -EINVAL);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &at), 0);
+    ck_assert_int_eq(option_of(at.port, SO_SNDBUF), 20000);
+    ck_assert_int_eq(option_of(at.port, SO_RCVBUF), 30000);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", &options, NULL, &at), 0);
+    ck_assert_int_eq(option_of(at.port, SO_SNDBUF), 40000);
+    ck_assert_int_eq(option_of(at.port, SO_RCVBUF), 60000);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+static int append_three(domus_stack *stack, void *unused)
+{
+    static const char most[1 << 20];
+    domus_channel *channel = domus_channel_running(stack);
+
+    (void)unused;
+    ck_assert_int_eq(domus_channel_append(stack, channel, most, 65508), -EMSGSIZE);
+    ck_assert_int_eq(domus_channel_append(stack, channel, most, sizeof most), -EMSGSIZE);
+    ck_assert_int_eq(domus_channel_append(stack, channel, "ab", 2), 0);
+    ck_assert_int_eq(domus_channel_append(stack, channel, "", 0), 0);
+    return domus_channel_append(stack, channel, "cde", 3);
+}
+
+static int append_one(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_channel_append(stack, domus_channel_running(stack), "ab", 2);
+}
+
+START_TEST(each_append_is_a_datagram_of_a_connected_channel)
+{
+    static const size_t sizes[] = {2, 0, 3};
+    domus_datagram_options options = {0};
+    domus_address channel;
+
+    domt_datagrams_begin(NULL);
+    int peer = domt_socket("127.0.0.1:0", &options.connected);
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, append_three, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(domt_get(peer, got, sizeof got), sizes[i]);
+    ck_assert_int_eq(memcmp(got, "cde", 3), 0);
+    DOMT_WAIT_FOR(10, domt_counts(channel).sent == 3);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, append_one, NULL), -EDESTADDRREQ);
+    (void)close(peer);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 /* --- floods ----------------------------------------------------------------------------------- */
 
 static int pause_it(domus_stack *stack, void *unused)
@@ -176,7 +263,7 @@ START_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
     DOMT_WAIT_FOR(10, domt_counts(channel).lost != 0);
     domus_datagram_counters counts = {0};
     DOMT_WAIT_FOR(10, (counts = domt_counts(channel), counts.received + counts.lost == 5001));
-    ck_assert_uint_eq(atomic_load(&domt_datagrams_read), counts.received - counts.dropped);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) == counts.received - counts.dropped);
     ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).datagrams_lost, counts.lost);
     (void)close(fd);
     domt_end(domt_datagram_system);
@@ -333,6 +420,42 @@ START_TEST(drain_ends_a_channel_that_is_being_talked_to)
 }
 END_TEST
 
+/* Read all numbers from a socket, but not at once. */
+static void *read_late(void *fd)
+{
+    domt_pause_ns(100 * DOMT_MS);
+    for (uint32_t i = 0; i < 1500; i++) {
+        uint32_t number;
+        ck_assert_uint_eq(domt_get(*(int *)fd, &number, sizeof number), sizeof number);
+        ck_assert_uint_eq(number, i);
+    }
+    return NULL;
+}
+
+/* A drain waits until the peer of a connected channel has room for all that is queued. */
+START_TEST(drain_sends_what_a_connected_channel_has_queued)
+{
+    uint32_t count = 1500;
+    domus_datagram_options options = {0};
+    domus_address channel;
+    pthread_t reader;
+    char place[64];
+
+    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
+    domt_datagrams_begin(NULL);
+    int peer = domt_socket(place, &options.connected);
+    ck_assert_int_eq(domt_open(NULL, &options, NULL, NULL), 0); /* this one is idle */
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_late, &peer), 0);
+    domt_end(domt_datagram_system); /* this holds that nothing was cut */
+    ck_assert_int_eq(pthread_join(reader, NULL), 0);
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 2);
+    ck_assert_int_eq(atomic_load(&domt_last_close), 0);
+    (void)close(peer);
+}
+END_TEST
+
 DOMT_MAIN("datagram_limits", 30, connected_unix_channel_waits_for_room_and_keeps_the_order,
           flush_waits_until_the_datagrams_have_left,
           datagrams_without_room_are_thrown_away_at_the_time_out,
@@ -340,4 +463,6 @@ DOMT_MAIN("datagram_limits", 30, connected_unix_channel_waits_for_room_and_keeps
           paused_channel_lets_the_kernel_drop_and_counts_it,
           flood_at_one_channel_leaves_room_for_another, close_sends_first_what_is_queued,
           stop_and_reset_end_a_channel, reset_ends_a_channel_that_waits_for_room,
-          drain_ends_a_channel_that_is_being_talked_to)
+          drain_ends_a_channel_that_is_being_talked_to, sizes_of_buffers_are_those_of_the_options,
+          each_append_is_a_datagram_of_a_connected_channel,
+          drain_sends_what_a_connected_channel_has_queued)

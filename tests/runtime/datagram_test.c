@@ -185,6 +185,35 @@ START_TEST(kernel_chooses_the_name_of_a_unix_channel)
 }
 END_TEST
 
+static int note_opened(domus_stack *stack, void *ret_opened)
+{
+    atomic_store((_Atomic uint32_t *)ret_opened, atomic_load(&domt_datagrams_opened));
+    return domus_channel_reset(stack, domus_channel_running(stack), -EPROTO);
+}
+
+static int open_and_tell(domus_stack *stack, void *ret_opened)
+{
+    domus_endpoint at;
+    domus_address channel;
+
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
+    int error = domus_datagram_open(stack, &at, NULL, &channel, NULL);
+    return error != 0 ? error : domt_tell(stack, channel, note_opened, ret_opened);
+}
+
+START_TEST(channel_opens_before_its_first_message)
+{
+    _Atomic uint32_t opened = 0;
+
+    domt_datagrams_begin(NULL);
+    ck_assert_int_eq(domt_do(domt_opener, open_and_tell, &opened), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
+    ck_assert_uint_eq(opened, 1);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 /* --- connected -------------------------------------------------------------------------------- */
 
 START_TEST(connected_channel_talks_to_its_peer_alone)
@@ -326,6 +355,68 @@ START_TEST(idle_channel_stays_unless_the_options_say_otherwise)
 }
 END_TEST
 
+static int change_settings(domus_stack *stack, void *argument)
+{
+    return domus_channel_set_options(stack, domus_channel_running(stack), argument);
+}
+
+/* Time-outs of the configuration do not come by settings that say nothing of them. */
+START_TEST(idle_channel_stays_when_its_settings_change)
+{
+    domus_channel_options more = {.send_max_bytes = 1 << 20},
+                          hasty = {.idle_timeout_ns = 30 * DOMT_MS};
+    domus_config config = domt_config(2);
+    domus_address channel;
+
+    config.channel.idle_timeout_ns = 30 * DOMT_MS;
+    config.connection.first_byte_timeout_ns = 30 * DOMT_MS;
+    domt_datagrams_begin(&config);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, change_settings, &more), 0);
+    ck_assert_int_eq(domt_do(channel, change_settings, NULL), 0);
+    domt_pause_ns(100 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 0);
+    ck_assert_int_eq(domt_do(channel, change_settings, &hasty), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+static _Atomic int last_open = 1;
+static char path[64];
+
+static void open_at_the_end(domus_stack *stack, void *self)
+{
+    char text[80];
+    domus_endpoint at;
+
+    (void)self;
+    (void)snprintf(text, sizeof text, "unix:%s", path);
+    ck_assert_int_eq(domus_endpoint_parse(text, &at), 0);
+    atomic_store(&last_open, domus_datagram_open(stack, &at, NULL, NULL, NULL));
+}
+
+/* The path of a Unix socket would stay in the file system. */
+START_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
+{
+    static const domus_behaviour late = {.name = "late",
+                                         .kind = DOMUS_CHANNELS,
+                                         .on_mount = domt_count_mount,
+                                         .on_stop = open_at_the_end};
+
+    (void)snprintf(path, sizeof path, "/tmp/domus-late-%d", (int)getpid());
+    (void)unlink(path);
+    domt_datagrams_begin(NULL);
+    domus_address actor = domt_spawn(domt_datagram_system, 0, &late, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
+    ck_assert_int_eq(domus_outside_stop(domt_datagram_system, actor), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&last_open) != 1);
+    ck_assert_int_eq(atomic_load(&last_open), -ESHUTDOWN);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 START_TEST(port_is_shared_only_if_both_want_that)
 {
     const domus_datagram_options shared = {.shares_port = true};
@@ -363,7 +454,9 @@ END_TEST
 DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
           datagram_that_no_buffer_holds_is_dropped_and_counted, each_datagram_tells_its_sender,
           copied_datagrams_tell_their_sender, unix_datagrams_come_by_path_name_and_from_the_unnamed,
-          kernel_chooses_the_name_of_a_unix_channel, connected_channel_talks_to_its_peer_alone,
-          refusal_is_counted_or_ends_a_connected_channel, each_misuse_has_its_error,
-          idle_channel_stays_unless_the_options_say_otherwise,
-          port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing)
+          kernel_chooses_the_name_of_a_unix_channel, channel_opens_before_its_first_message,
+          connected_channel_talks_to_its_peer_alone, refusal_is_counted_or_ends_a_connected_channel,
+          each_misuse_has_its_error, idle_channel_stays_unless_the_options_say_otherwise,
+          port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing,
+          idle_channel_stays_when_its_settings_change,
+          actor_that_stops_opens_nothing_and_leaves_no_path)

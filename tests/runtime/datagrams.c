@@ -26,6 +26,7 @@ domus_address domt_opener;
 typedef struct order {
     domt_deed *function;
     void *argument;
+    bool is_told; /* by another deed, and nobody waits for it */
 } order;
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
@@ -40,6 +41,8 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     (void)self;
     memcpy(&now, payload, sizeof now);
     int done_with = now.function(stack, now.argument);
+    if (now.is_told)
+        return done_with;
     atomic_store(&result, done_with);
     atomic_fetch_add(&done, 1);
     return done_with == DOMUS_PARKED ? DOMUS_PARKED : 0;
@@ -123,10 +126,20 @@ void domt_datagrams_begin(const domus_config *config)
 int domt_do(domus_address actor, domt_deed *function, void *argument)
 {
     uint32_t before = atomic_load(&done);
+    const order now = {function, argument, false};
+    int error = 0;
 
-    domt_notice(domt_datagram_system, actor, &order_type, &(order){function, argument});
+    /* a channel is full while more than sendHigh waits to be sent */
+    DOMT_WAIT_FOR(10, (error = domus_outside_notice(domt_datagram_system, actor, &order_type,
+                                                    &now)) != -ENOBUFS);
+    ck_assert_int_eq(error, 0);
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
     return atomic_load(&result);
+}
+
+int domt_tell(domus_stack *stack, domus_address actor, domt_deed *function, void *argument)
+{
+    return domus_notice(stack, actor, &order_type, &(order){function, argument, true});
 }
 
 /* --- channels --------------------------------------------------------------------------------- */

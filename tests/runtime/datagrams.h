@@ -30,6 +30,9 @@ void domt_datagrams_begin(const domus_config *config);
 typedef int domt_deed(domus_stack *stack, void *argument);
 int domt_do(domus_address actor, domt_deed *function, void *argument);
 
+/* A deed may let another actor run `function`. Returns what domus_notice() does. */
+int domt_tell(domus_stack *stack, domus_address actor, domt_deed *function, void *argument);
+
 /* Open a channel; errors as of domus_datagram_open(). `at` NULL: none. */
 int domt_open(const char *at, const domus_datagram_options *options, domus_address *ret_channel,
               domus_endpoint *ret_at);

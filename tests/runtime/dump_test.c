@@ -2,13 +2,12 @@
  * does not wait for a thread that is stuck. */
 #include "house/family/slots.h"
 #include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static const domus_type begin_type = {.name = "begin"};
@@ -305,18 +304,6 @@ START_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
 }
 END_TEST
 
-/* Connect to a service on loopback. */
-static int connect_to(uint16_t port)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
 /* 64 channels fill the text, and there is an actor behind them. */
 START_TEST(channels_leave_room_for_the_other_actors)
 {
@@ -334,7 +321,7 @@ START_TEST(channels_leave_room_for_the_other_actors)
     domus_system *system = domt_start(&config);
     ck_assert_int_eq(domus_serve(system, "line", &service, NULL, &port), 0);
     for (int i = 0; i < 64; i++)
-        fds[i] = connect_to(port);
+        fds[i] = domt_connect(port);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).channels_opened == 64);
     (void)domt_spawn(system, 0, &idle, NULL);
     ck_assert_int_eq(domus_dump(system, small, sizeof small), 0);

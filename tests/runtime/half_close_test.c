@@ -1,10 +1,9 @@
 /* Half close over a real socket: a peer that sends a request and then FIN gets the answer, though
  * that takes a conversation with an actor on another thread. */
 #include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -94,19 +93,6 @@ static const domus_listener_config listeners[] = {
 
 /* --- the clients ----------------------------------------------------------------------------- */
 
-static int connect_to(uint16_t port)
-{
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct timeval patience = {.tv_sec = 30};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
-    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
 /* Half of the request, a little later the other half, and FIN: so one or two conversations. */
 static void ask_and_finish(int fd)
 {
@@ -153,7 +139,7 @@ START_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
     domus_system *system = serve(&port);
 
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        fds[i] = connect_to(port);
+        fds[i] = domt_connect(port);
         ask_and_finish(fds[i]);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
@@ -169,7 +155,7 @@ START_TEST(answer_reaches_it_in_a_drain_too)
 {
     uint16_t port = 0;
     domus_system *system = serve(&port);
-    int fd = connect_to(port);
+    int fd = domt_connect(port);
 
     ask_and_finish(fd);
     DOMT_WAIT_FOR(30, atomic_load(&begun) != 0);

@@ -27,13 +27,14 @@ typedef struct entry {
 /* clang-format on */
 
 static const entry of_io[] = {
-    ENTRY(domi_io_hooks, run_channels),      ENTRY(domi_io_hooks, conversation_ended),
-    ENTRY(domi_io_hooks, flush_left),        ENTRY(domi_io_hooks, channel_failed),
-    ENTRY(domi_io_hooks, take_event),        ENTRY(domi_io_hooks, descriptor_handled),
-    ENTRY(domi_io_hooks, descriptor_cancel), ENTRY(domi_io_hooks, descriptor_noted),
-    ENTRY(domi_io_hooks, stop_channels),     ENTRY(domi_io_hooks, answer_request),
-    ENTRY(domi_io_hooks, fail_request),      ENTRY(domi_io_hooks, answer_peer),
-    ENTRY(domi_io_hooks, release_message),   ENTRY(domi_io_hooks, send_mail),
+    ENTRY(domi_io_hooks, run_channels),       ENTRY(domi_io_hooks, open_channel),
+    ENTRY(domi_io_hooks, conversation_ended), ENTRY(domi_io_hooks, flush_left),
+    ENTRY(domi_io_hooks, channel_failed),     ENTRY(domi_io_hooks, take_event),
+    ENTRY(domi_io_hooks, descriptor_handled), ENTRY(domi_io_hooks, descriptor_cancel),
+    ENTRY(domi_io_hooks, descriptor_noted),   ENTRY(domi_io_hooks, stop_channels),
+    ENTRY(domi_io_hooks, answer_request),     ENTRY(domi_io_hooks, fail_request),
+    ENTRY(domi_io_hooks, answer_peer),        ENTRY(domi_io_hooks, release_message),
+    ENTRY(domi_io_hooks, send_mail),
 };
 
 static const entry of_runtime[] = {

@@ -30,7 +30,7 @@ void domt_misuse_begin(uint32_t threads)
 int domt_misuse_connect(const domus_endpoint *at)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(at->port)};
-    struct timeval patience = {.tv_sec = 5};
+    struct timeval patience = {.tv_sec = 10};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     ck_assert_int_ge(fd, 0);

@@ -34,12 +34,19 @@ typedef struct domt_sweep {
     domus_net_faults faults; /* drawn from the seed */
     domt_client clients[DOMT_SWEEP_CLIENTS];
     uint32_t client_count;
-    bool is_relayed; /* bytes go through a second connection, which may be reset, too */
-    bool has_failed; /* something did not hold; it was printed */
+    bool is_relayed;    /* bytes go through a second connection, which may be reset, too */
+    bool has_datagrams; /* the bytes of the profile are those of datagrams, too */
+    bool has_failed;    /* something did not hold; it was printed */
 } domt_sweep;
 
-/* Draw the faults of this seed. */
+/* Run the seeds from 1 to `count`, or to 10^5 with DOMT_LONG, or the one that DOMUS_SEED names.
+ * `run_seed` returns 0 if everything has held. The first seed that fails ends the test. */
+void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context));
+
+/* Draw the faults of this seed: those of streams and rings, and those of datagrams, for which the
+ * buffers are drawn again. */
 void domt_sweep_draw_faults(domt_sweep *sweep);
+void domt_sweep_draw_datagram_faults(domt_sweep *sweep);
 
 /* Set up a configuration of three threads without time-outs. Its limits are drawn. */
 void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config);

@@ -14,9 +14,8 @@ int domt_proxy_main(int argc, char **argv);
 #include "examples/proxy.c"
 #undef main
 
-#define SEEDS      DOMT_SCALE(1000, 60)
-#define SEEDS_LONG 100000u
-#define DEEDS      40u /* of the clients of a seed */
+#define SEEDS DOMT_SCALE(1000, 60)
+#define DEEDS 40u /* of the clients of a seed */
 
 /* --- the echo --------------------------------------------------------------------------------- */
 
@@ -70,11 +69,7 @@ static int run_seed(uint64_t seed, void *context)
 
 START_TEST(every_byte_of_a_proxy_is_accounted_for)
 {
-    uint64_t count = getenv("DOMT_LONG") != NULL ? SEEDS_LONG : SEEDS;
-    uint64_t seed = 0;
-
-    ck_assert_msg(domus_testkit_sweep(1, count, run_seed, NULL, &seed) == 0, "seed %lu",
-                  (unsigned long)seed);
+    domt_sweep_seeds(SEEDS, run_seed);
 }
 END_TEST
 

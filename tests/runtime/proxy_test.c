@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,30 @@ static const domus_behaviour greeting = {
 
 static domus_system *system_;
 static uint16_t port;
+static pthread_mutex_t logged = PTHREAD_MUTEX_INITIALIZER; /* holds the next two */
+static char first_line[256];
+static uint32_t lines;
+
+static void keep_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+{
+    (void)context, (void)thread;
+    pthread_mutex_lock(&logged);
+    if (level == DOMUS_LOG_WARNING && strncmp(text, "listener ", 9) == 0 && lines++ == 0)
+        (void)snprintf(first_line, sizeof first_line, "%s", text);
+    pthread_mutex_unlock(&logged);
+}
+
+/* One warning was logged since the last call, however many connections were refused. */
+static void hold_warning(const char *expected)
+{
+    pthread_mutex_lock(&logged);
+    ck_assert_str_eq(first_line, expected);
+    ck_assert_uint_eq(lines, 1);
+    first_line[0] = '\0';
+    lines = 0;
+    pthread_mutex_unlock(&logged);
+}
+static uint32_t thread_count = 2;
 static uint32_t loopback_percent = 5; /* of 20 connections */
 
 /* Serve behind proxies of these networks; one address may have a tenth of 20 connections. */
@@ -75,7 +100,7 @@ static void begin_from(const char *networks, uint64_t first_byte_ns)
 {
     const domus_listener_config listener = {
         .name = "behind", .address = "127.0.0.1:0", .backlog = 64, .proxy_from = networks};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config(thread_count);
 
     config.listeners = &listener;
     config.listener_count = 1;
@@ -83,7 +108,9 @@ static void begin_from(const char *networks, uint64_t first_byte_ns)
     config.connection.address_percent = 10;
     config.connection.loopback_percent = loopback_percent;
     config.connection.first_byte_timeout_ns = first_byte_ns;
-    system_ = domt_start(&config);
+    const domus_hooks hooks = {.log = keep_line};
+    ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system_), 0);
+    ck_assert_int_eq(domus_system_start(system_), 0);
     ck_assert_int_eq(domus_serve(system_, "behind", &greeting, NULL, &port), 0);
 }
 
@@ -214,6 +241,43 @@ START_TEST(who_comes_from_elsewhere_is_reset)
     close(fd);
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 1);
     ck_assert_uint_eq(atomic_load(&opened), 0);
+    domt_end(system_);
+}
+END_TEST
+
+/* Strangers cannot fill the log: each reason is told once. All connections come to one thread. */
+START_TEST(each_refusal_is_told_once)
+{
+    thread_count = 1;
+    begin_from("192.0.2.0/24", 10000 * MS);
+    for (uint32_t i = 0; i < 5; i++)
+        close(connect_there());
+    DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 5);
+    hold_warning("listener behind: 127.0.0.1 is in no network of proxyProtocol.from: its "
+                 "connections are reset");
+    domt_end(system_);
+    begin();
+    for (uint32_t i = 0; i < 5; i++) {
+        int fd = connect_there();
+        put(fd, "GET / HTTP/1.1\r\n\r\n", 18);
+        is_reset(fd);
+    }
+    DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 5);
+    hold_warning("listener behind: a connection from 127.0.0.1 did not begin with a PROXY header, "
+                 "and was reset");
+    int fds[5];
+    for (uint32_t i = 0; i < 5; i++) {
+        fds[i] = connect_there();
+        put(fds[i], "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
+        if (i < 2)
+            hold_line(fds[i], "203.0.113.1:9 127.0.0.1:1\n");
+        else
+            is_reset(fds[i]);
+    }
+    DOMT_WAIT_FOR(10, REFUSED(refused_by_address) == 3);
+    hold_warning("listener behind: 203.0.113.1, a client of a proxy, has as many connections as it "
+                 "may have: more are reset at once");
+    close(fds[0]), close(fds[1]);
     domt_end(system_);
 }
 END_TEST
@@ -374,5 +438,5 @@ END_TEST
 DOMT_MAIN("proxy", 60, header_names_the_client, block_names_the_client,
           header_without_a_client_leaves_the_own_address,
           what_is_no_header_is_reset_and_no_actor_hears_of_it, who_comes_from_elsewhere_is_reset,
-          each_client_has_its_share, header_has_to_come_in_time,
+          each_refusal_is_told_once, each_client_has_its_share, header_has_to_come_in_time,
           connections_without_a_header_go_quietly, haproxy_is_understood)

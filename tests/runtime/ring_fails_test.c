@@ -5,8 +5,8 @@
 
 #include "tests/runtime/program.h"
 #include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -81,16 +81,6 @@ static void note_failure(void *context, int error)
     atomic_fetch_add(&failures, 1);
 }
 
-static int connect_to(uint16_t port)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
-    return fd;
-}
-
 /* One connection on a thread whose ring fails with `error`. */
 static void system_stops_with(int error)
 {
@@ -110,7 +100,7 @@ static void system_stops_with(int error)
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
     ck_assert_int_eq(domus_serve(system, "front", &server, NULL, &port), 0);
-    int fd = connect_to(port);
+    int fd = domt_connect(port);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).channels_opened == 1);
     domus_address address = domt_spawn(system, 0, &saboteur, NULL);
     domt_notice(system, address, &refuse_type, &error);

@@ -15,10 +15,9 @@ int domt_rooms_main(int argc, char **argv);
 #include "examples/rooms.c"
 #undef main
 
-#define SEEDS      DOMT_SCALE(1000, 60)
-#define SEEDS_LONG 100000u
-#define DEEDS      40u /* of the guests of a seed */
-#define GUESTS     5u
+#define SEEDS  DOMT_SCALE(1000, 60)
+#define DEEDS  40u /* of the guests of a seed */
+#define GUESTS 5u
 
 typedef struct teller {
     domus_peer *peer;
@@ -192,11 +191,7 @@ static int run_seed(uint64_t seed, void *context)
 
 START_TEST(every_line_of_the_rooms_is_accounted_for)
 {
-    uint64_t count = getenv("DOMT_LONG") != NULL ? SEEDS_LONG : SEEDS;
-    uint64_t seed = 0;
-
-    ck_assert_msg(domus_testkit_sweep(1, count, run_seed, NULL, &seed) == 0, "seed %lu",
-                  (unsigned long)seed);
+    domt_sweep_seeds(SEEDS, run_seed);
 }
 END_TEST
 

@@ -1,10 +1,10 @@
 /* Settings of a listener: what its options say holds for its channels, and for no others. */
 #include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
 
 #include <domus/listen.h>
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     if (*(const char *)domus_buffer_data(event->bytes) == 'x')
         return domus_channel_write(stack, event->channel, event->bytes);
     /* any other byte than that of hold_echo() asks for settings of its own */
-    const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = 300 * MS};
+    const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = 1000 * MS};
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &wrong), -EINVAL);
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
     name = "";
@@ -116,17 +116,6 @@ static void tell(domus_address to, const domus_type *type, const void *what)
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
-static int connect_to(uint16_t port)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
 static void hold_echo(int fd)
 {
     char byte = 'x';
@@ -155,17 +144,17 @@ START_TEST(options_of_a_listener_hold_for_its_channels_alone)
     system_ = domt_start(&config);
     domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
     tell(actor, &order_type, &(order){.has_options = false});
-    int usual = connect_to(found.port);
+    int usual = domt_connect(found.port);
     hold_echo(usual);
     tell(actor, &order_type,
-         &(order){.has_options = true, .options = {.idle_timeout_ns = 300 * MS}});
+         &(order){.has_options = true, .options = {.idle_timeout_ns = 1000 * MS}});
     ck_assert_int_eq(atomic_load(&result), 0);
-    int first = connect_to(found.port), second = connect_to(found.port);
+    int first = domt_connect(found.port), second = domt_connect(found.port);
     hold_echo(first);
     hold_echo(second);
     tell(actor, &stop_type, NULL);
-    ck_assert(ends_within(first, 5000));
-    ck_assert(ends_within(second, 5000));
+    ck_assert(ends_within(first, 10000));
+    ck_assert(ends_within(second, 10000));
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
     hold_echo(usual);
     close(first), close(second), close(usual);
@@ -202,7 +191,7 @@ START_TEST(options_in_the_configuration_hold_on_all_threads)
         {.name = "brief",
          .address = "127.0.0.1:0",
          .backlog = 16,
-         .channel = {.idle_timeout_ns = 300 * MS}},
+         .channel = {.idle_timeout_ns = 1000 * MS}},
     };
     domus_config config = domt_config(2);
     uint16_t usual_port = 0, brief_port = 0;
@@ -213,14 +202,14 @@ START_TEST(options_in_the_configuration_hold_on_all_threads)
     system_ = domt_start(&config);
     ck_assert_int_eq(domus_serve(system_, "usual", &echoing, NULL, &usual_port), 0);
     ck_assert_int_eq(domus_serve(system_, "brief", &echoing, NULL, &brief_port), 0);
-    int usual = connect_to(usual_port);
+    int usual = domt_connect(usual_port);
     hold_echo(usual);
     for (int i = 0; i < 4; i++) {
-        brief[i] = connect_to(brief_port);
+        brief[i] = domt_connect(brief_port);
         hold_echo(brief[i]);
     }
     for (int i = 0; i < 4; i++) {
-        ck_assert(ends_within(brief[i], 5000));
+        ck_assert(ends_within(brief[i], 10000));
         close(brief[i]);
     }
     hold_echo(usual);
@@ -239,7 +228,7 @@ START_TEST(a_channel_tells_its_listener_and_its_thread)
     tell(actor, &order_type, &(order){.has_options = false});
     domus_address other = listener;
     tell(actor, &order_type, &(order){.has_options = false});
-    int fd = connect_to(found.port);
+    int fd = domt_connect(found.port);
     hold_echo(fd);
     pthread_mutex_lock(&told);
     ck_assert_ptr_eq(its_listener.house, listener.house);
@@ -315,13 +304,13 @@ START_TEST(a_channel_gets_settings_of_its_own)
     system_ = domt_start(&config);
     domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
     tell(actor, &order_type, &(order){.has_options = false});
-    int usual = connect_to(found.port), own = connect_to(found.port);
+    int usual = domt_connect(found.port), own = domt_connect(found.port);
     char byte = 'o';
     hold_echo(usual);
     hold_echo(own);
     ck_assert_int_eq(send(own, &byte, 1, 0), 1);
     ck_assert_int_eq(recv(own, &byte, 1, 0), 1); /* it is echoed as well */
-    ck_assert(ends_within(own, 5000));
+    ck_assert(ends_within(own, 10000));
     hold_echo(usual);
     close(own), close(usual);
     domt_end(system_);

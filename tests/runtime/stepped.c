@@ -190,12 +190,6 @@ static void never_send_message(void *ring, int fd, const struct msghdr *message,
     ck_abort_msg("a send of a message in the stepped ring");
 }
 
-static void never_cancel_fd(void *ring, int fd, uint64_t user_data)
-{
-    (void)ring, (void)fd, (void)user_data;
-    ck_abort_msg("a cancel of a descriptor in the stepped ring");
-}
-
 const domi_backend domt_stepped_ring = {
     .name = "stepped",
     .sockets = &domi_kernel_sockets,
@@ -212,7 +206,6 @@ const domi_backend domt_stepped_ring = {
     .send = never_send,
     .send_message = never_send_message,
     .cancel = ring_cancel,
-    .cancel_fd = never_cancel_fd,
     .forget = ring_forget,
     .give = ring_give,
     .publish = ring_publish,

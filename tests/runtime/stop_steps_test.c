@@ -5,8 +5,8 @@
 #include "runtime/loop/work.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
+#include "tests/support/crowd.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -176,16 +176,6 @@ static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *
     return true;
 }
 
-static int connect_to(uint16_t port)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
-    return fd;
-}
-
 /* Its thread is never seen to mount it: as when a handler does not return until the stop is over.
  */
 START_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
@@ -202,7 +192,7 @@ START_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog
     config.listener_count = 1;
     domt_stepped_init(&world, &config);
     ck_assert_int_eq(domus_serve(world.system, "front", &server, NULL, &port), 0);
-    int peer = connect_to(port);
+    int peer = domt_connect(port);
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 1);
     ck_assert_int_eq(recv(peer, &byte, 1, 0), -1);

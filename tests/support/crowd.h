@@ -60,7 +60,7 @@ void domt_client_close(domt_client *client, bool reset);
 
 void domt_crowd_fini(domt_crowd *crowd);
 
-/* Make a blocking connection to the port on 127.0.0.1, with receives limited to 5 s. */
+/* Make a blocking connection to the port on 127.0.0.1, with receives limited to 10 s. */
 int domt_connect(uint16_t port);
 
 /* Whether a listener serves the port. */

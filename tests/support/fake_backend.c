@@ -196,11 +196,6 @@ static void fake_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
     op->target = target;
 }
 
-static void fake_cancel_fd(void *ring, int fd, uint64_t user_data)
-{
-    (void)begin(ring, DOMT_CANCEL_FD, fd, user_data);
-}
-
 static void fake_forget(void *ring, int fd)
 {
     ((domt_fake *)ring)->forgotten++;
@@ -245,7 +240,6 @@ const domi_backend domt_fake_backend = {
     .receive_datagrams = fake_receive_datagrams,
     .send_datagram = fake_send_datagram,
     .cancel = fake_cancel,
-    .cancel_fd = fake_cancel_fd,
     .forget = fake_forget,
     .give = fake_give,
     .publish = fake_publish,
@@ -344,20 +338,18 @@ uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size)
 void domt_fake_cancel_step(domt_fake *fake)
 {
     domt_op *cancel = fake->ops;
-    int32_t hit = 0;
+    uint32_t hit = 0;
 
-    while (cancel != NULL && cancel->kind != DOMT_CANCEL && cancel->kind != DOMT_CANCEL_FD)
+    while (cancel != NULL && cancel->kind != DOMT_CANCEL)
         cancel = cancel->next;
     ck_assert_msg(cancel != NULL, "nothing is being cancelled");
-    bool by_fd = cancel->kind == DOMT_CANCEL_FD;
     for (domt_op *op = fake->ops; op != NULL; op = op->next)
-        hit += op != cancel && (by_fd ? op->fd == cancel->fd : op->user_data == cancel->target);
-    int fd = cancel->fd;
+        hit += op != cancel && op->user_data == cancel->target;
     uint64_t target = cancel->target;
-    complete(fake, cancel, hit != 0 ? (by_fd ? hit : 0) : -ENOENT, 0, 0);
+    complete(fake, cancel, hit != 0 ? 0 : -ENOENT, 0, 0);
     for (domt_op *op = fake->ops, *next = NULL; op != NULL; op = next) {
         next = op->next;
-        if (by_fd ? op->fd == fd : op->user_data == target)
+        if (op->user_data == target)
             complete(fake, op, -ECANCELED, 0, 0);
     }
 }

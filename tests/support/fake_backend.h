@@ -22,7 +22,6 @@ typedef enum domt_op_kind {
     DOMT_SEND, /* send and send_message */
     DOMT_SEND_DATAGRAM,
     DOMT_CANCEL,
-    DOMT_CANCEL_FD,
 } domt_op_kind;
 
 /* An operation in flight. */
@@ -60,10 +59,10 @@ typedef struct domt_fake {
     uint32_t queue_tail;
     uint32_t published; /* how far the kernel sees the queue */
     uint32_t enters;
-    uint32_t forgotten;                 /* descriptors */
-    int enter_result;                   /* what an enter returns; 0 at first */
-    bool pending;                       /* operations were begun since the last enter */
-    uint32_t begun[DOMT_CANCEL_FD + 1]; /* by kind */
+    uint32_t forgotten;              /* descriptors */
+    int enter_result;                /* what an enter returns; 0 at first */
+    bool pending;                    /* operations were begun since the last enter */
+    uint32_t begun[DOMT_CANCEL + 1]; /* by kind */
 } domt_fake;
 
 extern const domi_backend domt_fake_backend;

@@ -46,8 +46,12 @@ void domt_service_read_error(domt_service *service);
 /* The sum over all threads in a row of the last profile that was read. */
 uint64_t domt_service_count(const domt_service *service, const char *row);
 
-/* Hold that in the last profile that was read no thread woke by the cap with work, and that the
- * phases sum to the wall time within 1 %. */
+/* True if in the last profile that was read the phases sum to the wall time within 1 %. In that of
+ * a service that runs they need not: a thread adds the time of a phase at its end. */
+bool domt_service_phases_are_whole(const domt_service *service);
+
+/* Hold this, and that in the last profile that was read no thread woke by the cap
+ * with work. */
 void domt_service_check_profile(const domt_service *service);
 
 uint64_t domt_service_cpu_ns(const domt_service *service);

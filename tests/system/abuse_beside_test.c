@@ -1,7 +1,9 @@
 /* The latency of a good client beside each attack, and beside as many harmless connections, on both
  * backends. It prints a table: medians over rounds in which both take turns, on a service of one
  * thread with a CPU of its own. A row is void when the load used more than 90 % of its CPU. The
- * short form only sees that each row can be measured; the long form (DOMT_LONG) measures. */
+ * last row has the same on both sides, so it tells how far chance takes the ratio. The short form
+ * only sees that each row can be measured; the long form (DOMT_LONG) measures, in DOMT_ROUNDS
+ * rounds (5), all rows or that of DOMT_ROW. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/attack.h"
@@ -56,6 +58,8 @@ static const row rows[] = {
      0,
      {DOMT_ATTACK_DRIP, "channel.maxConnections=1000", false},
      {DOMT_ATTACK_TALK, MANY, false}},
+    /* the same on both sides: how far chance alone takes the ratio */
+    {"the same twice", 2000, 0, {DOMT_ATTACK_TALK, MANY, false}, {DOMT_ATTACK_TALK, MANY, false}},
 };
 
 /* Measurements of one side of a row, a value for each round. */
@@ -180,8 +184,11 @@ static void measure_row(const char *backend, const row *of)
     figures twin = {0};
 
     for (uint32_t round = 0; round < rounds; round++) {
-        measure(backend, of, &of->twin, &twin, round);
-        measure(backend, of, &of->attack, &attack, round);
+        bool twin_is_first = round % 2 == 0;
+        measure(backend, of, twin_is_first ? &of->twin : &of->attack,
+                twin_is_first ? &twin : &attack, round);
+        measure(backend, of, twin_is_first ? &of->attack : &of->twin,
+                twin_is_first ? &attack : &twin, round);
     }
     double worst = 0;
     for (uint32_t round = 0; round < rounds; round++)
@@ -203,7 +210,9 @@ START_TEST(good_client_is_served_as_beside_harmless_ones)
     const char *only = getenv("DOMT_ROW");
 
     if (is_long != NULL && is_long[0] != '\0') {
-        rounds = 3;
+        const char *text = getenv("DOMT_ROUNDS");
+        long wanted = text != NULL ? strtol(text, NULL, 10) : 0;
+        rounds = wanted >= 1 && wanted <= (long)ROUNDS_MAX ? (uint32_t)wanted : 5;
         trips = 2000;
         divisor = 1;
     }

@@ -61,7 +61,7 @@ typedef struct domt_good {
     double p99_ms;
     double worst_ms;
     double cpu;      /* share of a CPU that the client used */
-    uint32_t failed; /* round trips that did not come back whole within 5 s */
+    uint32_t failed; /* round trips that did not come back whole within 10 s */
 } domt_good;
 
 /* Let a good client make `count` round trips on one connection, one each `period_us`. */

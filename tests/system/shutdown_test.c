@@ -93,7 +93,9 @@ static void under_load(uint32_t count, uint32_t piece_max)
 {
     uint64_t received = 0;
 
-    domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
+    /* these clients share a thread, and may be slow to see FIN and to answer it */
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=15s", "--set",
+                                                     "shutdown.drainTimeout=20s", ));
     endless(count, piece_max, false);
     run_for(300);
     domt_service_signal(&service, SIGTERM);
@@ -146,11 +148,11 @@ START_TEST(what_had_come_before_the_signal_comes_back)
         crowd.clients[i].stays = true;
     }
     domt_crowd_connect(&crowd, 0, COUNT);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 5000));
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 15000));
     domt_service_signal(&service, SIGSTOP);
     for (uint32_t i = 0; i < COUNT; i++)
         crowd.clients[i].bytes = BYTES;
-    ck_assert(domt_crowd_run(&crowd, all_is_sent, 5000));
+    ck_assert(domt_crowd_run(&crowd, all_is_sent, 15000));
     domt_service_signal(&service, SIGTERM);
     domt_service_signal(&service, SIGCONT);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
@@ -211,12 +213,15 @@ START_TEST(usr1_prints_the_profile_and_changes_nothing)
     for (uint32_t round = 1; round <= 3; round++) {
         ck_assert(domt_echoes(fd, "0123456789"));
         domt_sleep_ms(50);
-        domt_service_signal(&service, SIGUSR1);
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 1000; i++) {
+            /* a thread that lost its CPU within a phase has not counted that phase yet */
+            if (i % 100 == 0)
+                domt_service_signal(&service, SIGUSR1);
             domt_sleep_ms(10);
             domt_service_read_error(&service);
             if (strstr(service.error, "timers fired") != NULL &&
-                domt_service_count(&service, "received bytes") == 10 * (uint64_t)round)
+                domt_service_count(&service, "received bytes") == 10 * (uint64_t)round &&
+                domt_service_phases_are_whole(&service))
                 break;
         }
         ck_assert_uint_eq(domt_service_count(&service, "received bytes"), 10 * (uint64_t)round);
@@ -231,13 +236,15 @@ END_TEST
 /* New connections are refused as soon as the drain has begun. */
 START_TEST(nobody_is_accepted_while_it_drains)
 {
-    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=600ms", ));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=2s", ));
     endless(1, 16384, true);
     run_for(300);
+    uint64_t begun_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
-    domt_sleep_ms(150);
-    ck_assert(!domt_is_served(service.port));
-    ends_with(0, DOMT_SCALE(2000, 5000));
+    while (domt_is_served(service.port))
+        domt_sleep_ms(5);
+    ck_assert_uint_lt(domt_monotonic_ns() - begun_ns, UINT64_C(1500000000));
+    ends_with(0, DOMT_SCALE(4000, 7000));
     domt_crowd_fini(&crowd);
 }
 END_TEST

@@ -1,0 +1,396 @@
+/* Datagrams are sent, travel, and arrive (datagram.h).
+ *
+ * The send buffer of a UDP socket holds what the wire has not taken yet, so it fills only where the
+ * network has a bandwidth. In the receive buffer a datagram counts COST bytes more than it has. As
+ * in Linux, each buffer takes a datagram as long as it is not full, however long the datagram is,
+ * and the queue of a Unix socket is bounded by the number of datagrams. */
+#include "runtime/network/datagram.h"
+
+#include "base/memory.h"
+#include "runtime/network/events.h"
+#include "runtime/network/links.h"
+#include "runtime/network/names.h"
+#include "runtime/network/socket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#define COST           256u              /* bytes that each datagram counts besides its own */
+#define UNIX_QUEUE_MAX 10u               /* datagrams that wait at a Unix socket */
+#define UDP_BYTES_MAX  65507u            /* most bytes of a datagram over IPv4, */
+#define UDP6_BYTES_MAX 65527u            /* and over IPv6 */
+#define REORDER_NS     UINT64_C(1000000) /* a datagram is held up for at most this long */
+#define SECOND_NS      UINT64_C(1000000000)
+
+/* --- made and ended -------------------------------------------------------------------------- */
+
+static domi_net_datagram *datagram_new(domi_net *net, const domus_endpoint *from,
+                                       const domus_endpoint *to, const void *data, uint32_t size)
+{
+    domi_net_datagram *datagram = domi_memory_new(sizeof *datagram + size);
+
+    if (datagram == NULL)
+        return NULL;
+    datagram->number = net->datagrams.sent;
+    datagram->from = *from;
+    datagram->to = *to;
+    datagram->size = size;
+    if (size != 0)
+        memcpy(datagram->bytes, data, size);
+    return datagram;
+}
+
+static void end(domi_net *net, domi_net_datagram *datagram, uint64_t *counter, const char *what)
+{
+    (*counter)++;
+    domi_net_tell_datagram(net, what, datagram);
+    domi_memory_free(datagram);
+}
+
+static void put_into_inbox(domi_net_socket *receiver, domi_net_datagram *datagram)
+{
+    domi_net_mail *mail = &receiver->mail;
+
+    domi_net_tell_datagram(receiver->net, "arrives", datagram);
+    domi_net_datagrams_put(&mail->inbox, datagram);
+    mail->inbox_count++;
+    mail->inbox_bytes += datagram->size + COST;
+    domi_net_socket_changed(receiver);
+}
+
+/* --- room ------------------------------------------------------------------------------------ */
+
+/* Returns how many bytes wait in the send buffer of a UDP socket. */
+static uint64_t waiting_bytes(const domi_net_socket *socket)
+{
+    const domi_net *net = socket->net;
+    uint64_t clear_ns = socket->mail.clear_ns;
+
+    if (net->faults.bandwidth_bytes == 0 || clear_ns <= net->now_ns)
+        return 0;
+    return (clear_ns - net->now_ns) * net->faults.bandwidth_bytes / SECOND_NS;
+}
+
+static domi_net_socket *find_by_number(const domi_net *net, uint64_t number)
+{
+    for (domi_net_socket *one = net->bound; one != NULL; one = one->next_bound)
+        if (one->number == number)
+            return one;
+    return NULL;
+}
+
+static bool has_room(const domi_net_socket *socket)
+{
+    if (socket->local.family != AF_UNIX)
+        return waiting_bytes(socket) < socket->send_max;
+    const domi_net_socket *peer = socket->mail.peer_number != 0
+                                      ? find_by_number(socket->net, socket->mail.peer_number)
+                                      : NULL;
+    return peer == NULL || peer->mail.inbox_count < UNIX_QUEUE_MAX;
+}
+
+/* Returns when a datagram that is sent now has left the socket. If that fills the send buffer, an
+ * event will tell that there is room again. */
+static uint64_t leave_ns(domi_net_socket *socket, uint32_t size)
+{
+    domi_net *net = socket->net;
+    domi_net_mail *mail = &socket->mail;
+    uint64_t bandwidth = net->faults.bandwidth_bytes;
+
+    if (bandwidth == 0)
+        return net->now_ns;
+    if (mail->clear_ns < net->now_ns)
+        mail->clear_ns = net->now_ns;
+    mail->clear_ns += (size + (uint64_t)COST) * SECOND_NS / bandwidth;
+    if (!has_room(socket))
+        (void)domi_net_add_event(net, &(domi_net_event){.due_ns = mail->clear_ns,
+                                                        .kind = DOMI_NET_ROOM,
+                                                        .socket = socket->number});
+    return mail->clear_ns;
+}
+
+void domi_net_datagram_tell_senders(const domi_net_socket *receiver)
+{
+    const domi_net *net = receiver->net;
+
+    for (uint32_t i = 0; i < net->socket_capacity; i++)
+        if (net->sockets[i] != NULL && net->sockets[i]->mail.peer_number == receiver->number)
+            domi_net_socket_changed(net->sockets[i]);
+}
+
+/* --- UDP ------------------------------------------------------------------------------------- */
+
+/* Let one copy of a datagram travel. */
+static void travel(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
+{
+    uint64_t due_ns = start_ns + domi_net_draw_latency(net);
+
+    if (domi_net_draw(net, net->faults.datagram_reorders))
+        due_ns += 1 + domi_random_below(&net->random, REORDER_NS);
+    if (!domi_net_add_event(
+            net,
+            &(domi_net_event){.due_ns = due_ns, .kind = DOMI_NET_DATAGRAM, .datagram = datagram}))
+        end(net, datagram, &net->datagrams.lost, "is lost");
+}
+
+/* Let a datagram leave: the network loses it, or lets it travel, or two of it. */
+static void leave(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
+{
+    net->datagrams.sent++;
+    if (domi_net_draw(net, net->faults.datagram_losses)) {
+        end(net, datagram, &net->datagrams.lost, "is lost");
+        return;
+    }
+    if (domi_net_draw(net, net->faults.datagram_doubles)) {
+        domi_net_datagram *copy =
+            datagram_new(net, &datagram->from, &datagram->to, datagram->bytes, datagram->size);
+
+        if (copy != NULL) {
+            copy->number = datagram->number;
+            net->datagrams.doubled++;
+            travel(net, copy, start_ns);
+        }
+    }
+    travel(net, datagram, start_ns);
+}
+
+/* Returns 0 if the socket can send so many bytes to `to`, and has a name then. */
+static int prepare(domi_net_socket *socket, const domus_endpoint *to, uint32_t size)
+{
+    uint32_t fault_max = socket->net->faults.datagram_bytes_max;
+    uint32_t most = to->family == AF_INET ? UDP_BYTES_MAX : UDP6_BYTES_MAX;
+
+    if (to->family != socket->local.family &&
+        !(to->family == AF_INET && socket->local.family == AF_INET6))
+        return -EAFNOSUPPORT;
+    if (to->port == 0)
+        return -EINVAL;
+    if (size > most || (fault_max != 0 && size > fault_max))
+        return -EMSGSIZE;
+    return domi_net_bind_for(socket, to);
+}
+
+/* Returns the sender that the receiver will see: a socket of every address sends from the address
+ * that it sends to, as if both were on one machine. */
+static domus_endpoint sender_of(const domi_net_socket *socket, const domus_endpoint *to)
+{
+    domus_endpoint from = socket->local;
+
+    if (domi_net_is_any(&from)) {
+        from = *to;
+        from.port = socket->local.port;
+    }
+    return from;
+}
+
+static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const void *data,
+                    uint32_t size)
+{
+    domi_net *net = socket->net;
+    int result = prepare(socket, to, size);
+
+    if (result != 0)
+        return result;
+    if (!has_room(socket))
+        return -EAGAIN;
+    domus_endpoint from = sender_of(socket, to);
+    domi_net_datagram *datagram = datagram_new(net, &from, to, data, size);
+    if (datagram == NULL)
+        return -ENOMEM;
+    leave(net, datagram, leave_ns(socket, size));
+    return 0;
+}
+
+/* Nobody takes a datagram: let its sender know. */
+static void refuse(domi_net *net, domi_net_datagram *datagram)
+{
+    net->datagrams.unclaimed++;
+    domi_net_tell_datagram(net, "is refused", datagram);
+    if (!domi_net_add_event(net,
+                            &(domi_net_event){.due_ns = net->now_ns + domi_net_draw_latency(net),
+                                              .kind = DOMI_NET_REFUSAL,
+                                              .datagram = datagram}))
+        domi_memory_free(datagram);
+}
+
+static void arrive(domi_net *net, domi_net_datagram *datagram)
+{
+    domi_net_socket *receiver = domi_net_find_receiver(net, &datagram->from, &datagram->to);
+
+    if (domi_net_is_link_broken(net, &datagram->from, &datagram->to)) {
+        end(net, datagram, &net->datagrams.lost, "is lost");
+    } else if (receiver == NULL || domi_net_draw(net, net->faults.datagram_refusals)) {
+        refuse(net, datagram);
+    } else if (receiver->mail.inbox_bytes >= receiver->receive_max) {
+        receiver->mail.dropped++;
+        end(net, datagram, &net->datagrams.overflowed, "overflows");
+    } else {
+        put_into_inbox(receiver, datagram);
+    }
+}
+
+/* A sender comes to know that nobody has taken its datagram, if it is connected. */
+static void take_refusal(domi_net *net, domi_net_datagram *datagram)
+{
+    domi_net_socket *sender = domi_net_find_receiver(net, &datagram->to, &datagram->from);
+
+    if (sender != NULL && sender->mail.peer.family != 0 &&
+        !domi_net_is_link_broken(net, &datagram->from, &datagram->to)) {
+        sender->error = ECONNREFUSED;
+        domi_net_socket_changed(sender);
+    }
+    domi_memory_free(datagram);
+}
+
+/* --- Unix ------------------------------------------------------------------------------------ */
+
+/* True if the receiver is connected to another socket than this one. */
+static bool is_taken_by_another(const domi_net_socket *receiver, const domi_net_socket *socket)
+{
+    return receiver->mail.peer_number != 0 && receiver->mail.peer_number != socket->number;
+}
+
+/* Find the socket of a name. Returns 0; a negative errno. */
+static int find_unix(const domi_net_socket *socket, const domus_endpoint *to,
+                     domi_net_socket **ret_receiver)
+{
+    domi_net_socket *receiver = domi_net_find_receiver(socket->net, &socket->local, to);
+
+    if (to->family != AF_UNIX)
+        return -EAFNOSUPPORT;
+    if (receiver == NULL)
+        return to->bytes[0] == '\0' ? -ECONNREFUSED : -ENOENT;
+    *ret_receiver = receiver;
+    return is_taken_by_another(receiver, socket) ? -EPERM : 0;
+}
+
+/* Find the peer of a connected socket. When it is gone, the socket hears that once, and is not
+ * connected any more. */
+static int find_peer(domi_net_socket *socket, domi_net_socket **ret_receiver)
+{
+    domi_net_mail *mail = &socket->mail;
+
+    *ret_receiver = find_by_number(socket->net, mail->peer_number);
+    if (*ret_receiver != NULL)
+        return is_taken_by_another(*ret_receiver, socket) ? -EPERM : 0;
+    mail->peer = (domus_endpoint){0};
+    mail->peer_number = 0;
+    return -ECONNREFUSED;
+}
+
+static int send_unix(domi_net_socket *socket, const domus_endpoint *to, const void *data,
+                     uint32_t size)
+{
+    domi_net *net = socket->net;
+    domi_net_socket *receiver = NULL;
+    int result = to != NULL ? find_unix(socket, to, &receiver) : find_peer(socket, &receiver);
+
+    if (result != 0)
+        return result;
+    if (size > socket->send_max)
+        return -EMSGSIZE;
+    if (receiver->mail.inbox_count >= UNIX_QUEUE_MAX)
+        return -EAGAIN;
+    domi_net_datagram *datagram = datagram_new(net, &socket->local, &receiver->local, data, size);
+    if (datagram == NULL)
+        return -ENOMEM;
+    net->datagrams.sent++;
+    put_into_inbox(receiver, datagram);
+    return 0;
+}
+
+/* --- the calls ------------------------------------------------------------------------------- */
+
+int domi_net_datagram_send(domi_net_socket *socket, const domus_endpoint *to, const void *data,
+                           uint32_t size)
+{
+    bool is_unix = socket->local.family == AF_UNIX;
+
+    if (socket->error != 0) {
+        int error = socket->error;
+
+        socket->error = 0;
+        return -error;
+    }
+    if (to == NULL && socket->mail.peer.family == 0)
+        return is_unix ? -ENOTCONN : -EDESTADDRREQ;
+    if (is_unix)
+        return send_unix(socket, to, data, size);
+    return send_udp(socket, to != NULL ? to : &socket->mail.peer, data, size);
+}
+
+int domi_net_datagram_receive(domi_net_socket *socket, domi_net_datagram **ret_datagram)
+{
+    domi_net_mail *mail = &socket->mail;
+
+    if (socket->error != 0) {
+        int error = socket->error;
+
+        socket->error = 0;
+        return -error;
+    }
+    domi_net_datagram *datagram = domi_net_datagrams_take(&mail->inbox);
+    if (datagram == NULL)
+        return socket->reads_no_more ? -ESHUTDOWN : -EAGAIN;
+    mail->inbox_count--;
+    mail->inbox_bytes -= datagram->size + COST;
+    socket->net->datagrams.received++;
+    if (socket->local.family == AF_UNIX)
+        domi_net_datagram_tell_senders(socket);
+    *ret_datagram = datagram;
+    return 0;
+}
+
+int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
+{
+    domi_net_socket *receiver = NULL;
+    int result = 0;
+
+    if (to->family == 0) {
+        socket->mail.peer = *to;
+        socket->mail.peer_number = 0;
+        return 0;
+    }
+    if (socket->local.family == AF_UNIX)
+        result = find_unix(socket, to, &receiver);
+    else
+        result = prepare(socket, to, 0);
+    if (result != 0)
+        return result;
+    socket->mail.peer = *to;
+    socket->mail.peer_number = receiver != NULL ? receiver->number : 0;
+    if (receiver == NULL)
+        socket->local = sender_of(socket, to); /* it has one address from now on */
+    return 0;
+}
+
+uint32_t domi_net_datagram_events(const domi_net_socket *socket)
+{
+    uint32_t events = socket->error != 0 ? POLLERR : 0;
+
+    if (socket->mail.inbox_count != 0)
+        events |= POLLIN;
+    if (socket->reads_no_more)
+        events |= POLLIN | POLLRDHUP;
+    return has_room(socket) ? events | POLLOUT : events;
+}
+
+void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event)
+{
+    domi_net_socket *socket;
+
+    switch ((domi_net_event_kind)event->kind) {
+    case DOMI_NET_DATAGRAM:
+        arrive(net, event->datagram);
+        break;
+    case DOMI_NET_REFUSAL:
+        take_refusal(net, event->datagram);
+        break;
+    default:
+        socket = find_by_number(net, event->socket);
+        if (socket != NULL)
+            domi_net_socket_changed(socket);
+        break;
+    }
+}

@@ -1,0 +1,61 @@
+/* A network is made and freed here, and each event that is due goes to the file that knows what it
+ * means: connection.c or datagram.c. */
+#include "runtime/network/life.h"
+
+#include "base/memory.h"
+#include "runtime/network/connection.h"
+#include "runtime/network/datagram.h"
+#include "runtime/network/events.h"
+#include "runtime/network/links.h"
+#include "runtime/network/socket.h"
+
+static void carry_out(domi_net *net, const domi_net_event *event)
+{
+    if (event->connection != NULL)
+        domi_net_connection_carry_out(event);
+    else
+        domi_net_datagram_carry_out(net, event);
+}
+
+domi_net *domi_net_new(uint64_t seed, uint64_t now_ns)
+{
+    domi_net *net = domi_memory_new(sizeof *net);
+
+    if (net == NULL)
+        return NULL;
+    domi_random_init(&net->random, seed);
+    net->now_ns = now_ns;
+    net->next_port = DOMI_NET_FIRST_PORT;
+    net->carry_out = carry_out;
+    return net;
+}
+
+void domi_net_free(domi_net *net)
+{
+    if (net == NULL)
+        return;
+    for (uint32_t i = 0; i < net->socket_capacity; i++)
+        if (net->sockets[i] != NULL)
+            domi_net_socket_free(net->sockets[i]);
+    for (uint32_t i = 0; i < net->heap_count; i++) {
+        domi_memory_free(net->heap[i]->datagram);
+        domi_memory_free(net->heap[i]);
+    }
+    while (net->first != NULL)
+        domi_net_connection_free(net->first);
+    domi_memory_free(net->sockets);
+    domi_memory_free(net->heap);
+    domi_memory_free(net);
+}
+
+int domi_net_part(domi_net *net, const domus_endpoint *one, const domus_endpoint *other,
+                  bool is_broken)
+{
+    if (is_broken)
+        return domi_net_break_link(net, one, other);
+    int result = domi_net_repair_link(net, one, other);
+    for (domi_net_connection *each = net->first; result == 0 && each != NULL; each = each->next)
+        if (!domi_net_is_blocked(each))
+            domi_net_release_held(each);
+    return result;
+}

@@ -1,0 +1,254 @@
+/* Connects while something runs short or fails: descriptors, and the ring of the thread. A peer
+ * that never answers is a listener on loopback whose backlog is full. */
+#include "runtime/outside/resolver.h"
+#include "tests/runtime/running.h"
+
+#include <domus/connect.h>
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FILLERS 3
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+static int listener;
+static int fillers[FILLERS];
+static domus_endpoint at; /* of the listener */
+
+/* Listen, and let nobody be accepted if `is_dark`. */
+static void open_peer(bool is_dark)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(listener, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(listen(listener, is_dark ? 0 : 64), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    at = (domus_endpoint){.family = AF_INET, .port = ntohs(address.sin_port), .size = 4};
+    memcpy(at.bytes, &address.sin_addr, 4);
+    for (int i = 0; i < FILLERS; i++) {
+        fillers[i] = is_dark ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+        if (is_dark)
+            (void)connect(fillers[i], (struct sockaddr *)&address, size);
+    }
+}
+
+static void close_peer(void)
+{
+    for (int i = 0; i < FILLERS; i++) {
+        if (fillers[i] >= 0)
+            (void)close(fillers[i]);
+    }
+    (void)close(listener);
+}
+
+static _Atomic bool is_held; /* look-ups wait while it is set */
+
+/* "two" is twice the address of the listener, and "held" is that, too, once it may be. */
+static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+{
+    (void)context, (void)max;
+    while (strcmp(name, "held") == 0 && atomic_load(&is_held))
+        domt_pause_ns(DOMT_MS);
+    ret_found[0] = ret_found[1] = at;
+    return 2;
+}
+
+/* --- actors ----------------------------------------------------------------------------------- */
+
+static const domus_type connect_type = {.name = "connect", .size = 64};
+static const domus_type refuse_type = {.name = "refuse"};
+static _Atomic int result;
+static _Atomic uint32_t done, refused;
+
+static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
+
+static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_store(&result, answer->error);
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int on_connect(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_connect_options options = {.behaviour = &line};
+
+    (void)self;
+    return domus_connect(stack, payload, &options, on_connected);
+}
+
+/* Let every io_uring_enter() of this thread fail from now on. */
+static int on_refuse(domus_stack *stack, void *self, const void *payload)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EBADR),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
+
+    (void)stack, (void)self, (void)payload;
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    atomic_store(&refused, 1);
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {&connect_type, on_connect, 0}, {&refuse_type, on_refuse, 0}, {NULL, NULL, 0}};
+static const domus_behaviour client = {.name = "client", .kind = DOMUS_CHANNELS, .on = rows};
+static const domus_behaviour business = {.name = "business", .on = rows};
+static const domus_behaviour *const kinds[] = {&client, &business};
+
+static domus_system *system_;
+
+static void start(void)
+{
+    domus_config config = domt_config(1);
+
+    config.listener_count = 0;
+    config.connect.attempt_delay_ns = 30 * DOMT_MS;
+    system_ = domt_start(&config);
+    domi_resolver_use(system_->resolver, look_up, NULL);
+}
+
+static void order(domus_address actor, const char *host)
+{
+    char to[64] = "";
+
+    (void)snprintf(to, sizeof to, "%s:%u", host, at.port);
+    domt_notice(system_, actor, &connect_type, to);
+}
+
+static int connect_to(domus_address actor, const char *host)
+{
+    uint32_t before = atomic_load(&done);
+
+    order(actor, host);
+    DOMT_WAIT_FOR(20, atomic_load(&done) == before + 1);
+    return atomic_load(&result);
+}
+
+/* --- descriptors ------------------------------------------------------------------------------ */
+
+/* Let this process have `more` descriptors besides those that are open, which have the lowest
+ * numbers. */
+static struct rlimit allow_descriptors(uint32_t more)
+{
+    struct rlimit before, now;
+    int lowest = dup(listener);
+
+    ck_assert_int_ge(lowest, 0);
+    (void)close(lowest);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = before;
+    now.rlim_cur = (rlim_t)lowest + more;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &now), 0);
+    return before;
+}
+
+START_TEST(connect_without_descriptors_fails_and_leaves_nothing)
+{
+    static const char *const hosts[] = {"127.0.0.1", "two"};
+
+    open_peer(false);
+    start();
+    for (uint32_t i = 0; i < 4; i++) {
+        domus_address actor = domt_spawn(system_, 0, kinds[i % 2], NULL);
+        ck_assert_int_eq(connect_to(actor, hosts[i / 2]), 0);
+        uint32_t open = domt_entries("/proc/self/fd");
+        const struct rlimit before = allow_descriptors(0);
+        ck_assert_int_eq(connect_to(actor, hosts[i / 2]), -EMFILE);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        ck_assert_uint_eq(domt_entries("/proc/self/fd"), open);
+        ck_assert_int_eq(connect_to(actor, hosts[i / 2]), 0);
+        ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
+        DOMT_WAIT_FOR(10, domt_profile_all(system_).channels_closed == 2 * (i + 1));
+    }
+    domt_end(system_);
+    close_peer();
+}
+END_TEST
+
+/* The first address does not answer, and for the second there is no descriptor. When the first is
+ * given up, the connect ends with its time. */
+START_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
+{
+    open_peer(true);
+    start();
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    uint32_t open = domt_entries("/proc/self/fd");
+    const struct rlimit before = allow_descriptors(1);
+    order(actor, "two");
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 1);
+    domt_pause_ns(100 * DOMT_MS); /* the second attempt has failed */
+    ck_assert_uint_eq(atomic_load(&done), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), open + 1);
+    ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open);
+    domt_end(system_);
+    close_peer();
+}
+END_TEST
+
+/* --- the ring --------------------------------------------------------------------------------- */
+
+/* A connect on its way, one that waits for the look-up of its name, and one that comes later: all
+ * end with the error of the ring, and no descriptor is left. */
+static void ring_fails_for(const domus_behaviour *behaviour)
+{
+    uint32_t before = domt_entries("/proc/self/fd");
+
+    atomic_store(&done, 0);
+    atomic_store(&is_held, true);
+    start();
+    open_peer(true);
+    domus_address actor = domt_spawn(system_, 0, behaviour, NULL);
+    uint32_t open = domt_entries("/proc/self/fd");
+    order(actor, "127.0.0.1");
+    order(actor, "two");
+    order(actor, "held");
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open + 3);
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 3);
+    domt_notice(system_, actor, &refuse_type, NULL);
+    domus_system_wait(system_);
+    DOMT_WAIT_FOR(10, atomic_load(&done) == 3);
+    ck_assert_int_eq(atomic_load(&result), -EBADR);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open);
+    ck_assert_int_eq(connect_to(actor, "127.0.0.1"), -EBADR);
+    ck_assert_int_eq(connect_to(actor, "two"), -EBADR);
+    atomic_store(&is_held, false); /* its answer comes to nobody */
+    ck_assert_int_eq(domus_system_stop(system_), -EBADR);
+    domus_system_free(system_);
+    close_peer();
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+}
+
+START_TEST(connects_end_with_the_error_of_the_ring)
+{
+    ring_fails_for(&client);
+    ring_fails_for(&business);
+}
+END_TEST
+
+DOMT_MAIN("connect_short", 60, connect_without_descriptors_fails_and_leaves_nothing,
+          attempt_without_a_descriptor_leaves_the_first_one_its_time,
+          connects_end_with_the_error_of_the_ring)

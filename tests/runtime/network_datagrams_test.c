@@ -1,0 +1,499 @@
+/* Datagrams in a kit: channels of the system and scripted peers, over UDP and Unix sockets, with
+ * each fault alone. datagram_sweep_test.c draws all faults by seed. */
+#include "tests/runtime/network.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND DOMT_NET_SECOND
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+typedef struct service {
+    domus_endpoint at;
+    domus_endpoint connected;
+    bool ends_on_error;
+} service;
+
+static domus_datagram_counters counted; /* of the channel, at its last datagram or its close */
+static domus_endpoint opened_at;
+static int open_result, last_result, close_error;
+static uint32_t closed;
+
+static int echo_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    last_result = domus_channel_send_to(stack, event->channel, NULL, event->bytes);
+    ck_assert_int_eq(domus_datagram_counts(event->channel, &counted), 0);
+    return 0;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)stack, (void)self;
+    close_error = event->error;
+    closed++;
+    return domus_datagram_counts(event->channel, &counted);
+}
+
+/* Orders to a channel: note the counters and write a text to the connected peer; note them;
+ * pause; resume. */
+static const domus_type write_type = {.name = "write", .size = sizeof(const char *)};
+static const domus_type look_type = {.name = "look"};
+static const domus_type pause_type = {.name = "pause"};
+static const domus_type resume_type = {.name = "resume"};
+
+static int on_write(domus_stack *stack, void *self, const void *payload)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    const char *text;
+    domus_buffer *buffer;
+
+    (void)self;
+    memcpy(&text, payload, sizeof text);
+    ck_assert_int_eq(domus_datagram_counts(channel, &counted), 0);
+    ck_assert_int_eq(domus_buffer_new(stack, strlen(text), &buffer), 0);
+    memcpy(domus_buffer_data(buffer), text, strlen(text));
+    last_result = domus_channel_write(stack, channel, buffer);
+    return 0;
+}
+
+static int on_look(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_datagram_counts(domus_channel_running(stack), &counted);
+}
+
+static int on_pause(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_channel_pause(stack, domus_channel_running(stack));
+}
+
+static int on_resume(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_channel_resume(stack, domus_channel_running(stack));
+}
+
+static const domus_behaviour channel_behaviour = {
+    .name = "datagrams",
+    .kind = DOMUS_CHANNELS,
+    .on_read = {echo_read, 0},
+    .on_close = {on_close, 0},
+    .on = (const domus_on[]){{&write_type, on_write, 0},
+                             {&look_type, on_look, 0},
+                             {&pause_type, on_pause, 0},
+                             {&resume_type, on_resume, 0},
+                             {0}},
+};
+
+static domus_address channel; /* of the service */
+
+static int open_it(domus_stack *stack, void *self)
+{
+    const service *is = self;
+    const domus_datagram_options options = {
+        .connected = is->connected,
+        .behaviour = &channel_behaviour,
+        .ends_on_error = is->ends_on_error,
+    };
+
+    open_result = domus_datagram_open(stack, is->at.family != 0 ? &is->at : NULL, &options,
+                                      &channel, &opened_at);
+    return 0;
+}
+
+static const domus_behaviour opener = {
+    .name = "opener", .kind = DOMUS_CHANNELS, .state_size = sizeof(service), .on_mount = open_it};
+
+static domus_endpoint parsed(const char *text)
+{
+    domus_endpoint at;
+
+    ck_assert_int_eq(domus_endpoint_parse(text, &at), 0);
+    return at;
+}
+
+static void add(domus_testkit *kit, const char *at, const char *to, bool ends_on_error)
+{
+    service is = {.ends_on_error = ends_on_error};
+    domus_address address;
+
+    if (at != NULL)
+        is.at = parsed(at);
+    if (to != NULL)
+        is.connected = parsed(to);
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &opener, &is, &address),
+                     0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+}
+
+static domus_testkit *kit_of(uint64_t seed, const domus_config *config)
+{
+    domus_testkit *kit = NULL;
+    char error[256] = "";
+
+    closed = 0;
+    ck_assert_msg(domus_testkit_new(config, seed, error, sizeof error, &kit) == 0, "%s", error);
+    return kit;
+}
+
+/* Make a kit with one channel, which has to open. */
+static domus_testkit *serve(const char *at, const char *to)
+{
+    domus_testkit *kit = kit_of(7, NULL);
+
+    add(kit, at, to, false);
+    ck_assert_int_eq(open_result, 0);
+    return kit;
+}
+
+static domus_datagram_peer *peer_of(domus_testkit *kit, const char *at, const char *to)
+{
+    domus_datagram_peer *peer;
+
+    domt_net_ok(kit, domus_datagram_peer_open(kit, at, to, &peer));
+    return peer;
+}
+
+static void post(domus_testkit *kit, domus_datagram_peer *peer, const char *to, const char *text)
+{
+    domus_endpoint at = {0};
+
+    if (to != NULL)
+        at = parsed(to);
+    domt_net_ok(kit, domus_datagram_peer_send(peer, to != NULL ? &at : NULL, text, strlen(text)));
+}
+
+static void tell(domus_testkit *kit, const domus_type *type, const char *text)
+{
+    ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), channel, type, &text), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+}
+
+/* Hold the sum, stop, and hold that nothing is left. */
+static domus_net_datagrams finish(domus_testkit *kit)
+{
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    domus_net_datagrams all = domus_testkit_net_datagrams(kit);
+    ck_assert_uint_eq(all.sent + all.doubled,
+                      all.received + all.lost + all.overflowed + all.unclaimed + all.in_flight);
+    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors,
+                      domus_system_threads(domus_testkit_system(kit)));
+    domus_testkit_free(kit);
+    return all;
+}
+
+/* --- without faults --------------------------------------------------------------------------- */
+
+START_TEST(each_peer_gets_its_own_answers)
+{
+    static const char *const places[][3] = {
+        {"127.0.0.1:53", "10.0.0.1:0", "10.0.0.2:0"}, {"0.0.0.0:53", "127.0.0.1:0", "127.0.0.1:0"},
+        {"[::1]:53", "[::1]:0", "[::1]:0"},           {"[::]:53", "[::1]:0", "127.0.0.1:0"},
+        {"unix:/run/d", "unix:/run/a", "unix:@b"},    {"unix:@d", "unix:@a", "unix:@b"},
+    };
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        domus_testkit *kit = serve(places[i][0], NULL);
+        domus_datagram_peer *one = peer_of(kit, places[i][1], NULL);
+        domus_datagram_peer *other = peer_of(kit, places[i][2], NULL);
+        domus_endpoint at = domus_datagram_peer_endpoint(other);
+        const char *to = i == 1 || i == 3 ? "127.0.0.1:53" : places[i][0];
+
+        post(kit, one, i == 3 ? "[::1]:53" : to, "one");
+        post(kit, other, to, "other");
+        post(kit, other, to, "");
+        domt_net_ok(kit, domus_datagram_peer_expect(one, "one", 3, SECOND));
+        domt_net_ok(kit, domus_datagram_peer_expect(other, "other", 5, SECOND));
+        domt_net_ok(kit, domus_datagram_peer_expect(other, "", 0, SECOND));
+        domt_net_ok(kit, domus_datagram_peer_send(one, &at, "direct", 6));
+        domus_endpoint from, own = domus_datagram_peer_endpoint(one);
+        size_t size;
+        ck_assert_ptr_nonnull(strstr(domus_testkit_trace(kit), "datagram 0 arrives 3"));
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        if (own.family == at.family) {
+            ck_assert_ptr_nonnull(domus_datagram_peer_got(other, &size, &from));
+            ck_assert(domus_endpoint_is_same(&from, &own));
+        }
+        ck_assert_uint_eq(counted.received, 3);
+        ck_assert_uint_eq(finish(kit).sent, 7);
+    }
+}
+END_TEST
+
+START_TEST(connected_channel_hears_its_peer_alone)
+{
+    domus_testkit *kit = kit_of(7, NULL);
+    domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:53", NULL);
+    domus_datagram_peer *stranger = peer_of(kit, "127.0.0.1:0", NULL);
+    domus_endpoint from;
+    size_t size;
+
+    add(kit, NULL, "127.0.0.1:53", false);
+    ck_assert_int_eq(open_result, 0);
+    tell(kit, &write_type, "hello");
+    ck_assert_int_eq(last_result, 0);
+    ck_assert_ptr_nonnull(domus_datagram_peer_got(peer, &size, &from));
+    ck_assert(domus_endpoint_is_same(&from, &opened_at));
+    domt_net_ok(kit, domus_datagram_peer_expect(peer, "hello", 5, 0));
+    domt_net_ok(kit, domus_datagram_peer_send(stranger, &from, "x", 1));
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    tell(kit, &look_type, NULL);
+    ck_assert_uint_eq(counted.received, 0);
+    ck_assert_uint_eq(finish(kit).unclaimed, 1);
+}
+END_TEST
+
+START_TEST(refusals_are_counted_or_end_a_connected_channel)
+{
+    domus_testkit *kit = serve(NULL, "127.0.0.1:53");
+
+    for (uint64_t i = 0; i < 3; i++) {
+        tell(kit, &write_type, "hello");
+        ck_assert_uint_eq(counted.errors + counted.unsent, i);
+    }
+    ck_assert_int_eq(counted.last_error, -ECONNREFUSED);
+    ck_assert_uint_eq(closed, 0);
+    add(kit, NULL, "127.0.0.1:53", true);
+    tell(kit, &write_type, "hello");
+    ck_assert_uint_eq(closed, 1);
+    ck_assert_int_eq(close_error, -ECONNREFUSED);
+    domus_datagram_peer *one = peer_of(kit, NULL, "127.0.0.1:53");
+    post(kit, one, NULL, "x");
+    ck_assert_int_eq(domus_datagram_peer_expect(one, "x", 1, SECOND), -ECONNREFUSED);
+    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
+    ck_assert_uint_eq(finish(kit).unclaimed, 5);
+}
+END_TEST
+
+/* A Unix socket that is connected waits for room; one that is not throws away. */
+START_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
+{
+    domus_testkit *kit = kit_of(7, NULL);
+    domus_datagram_peer *peer = peer_of(kit, "unix:@peer", NULL);
+    char text[30][12];
+
+    add(kit, NULL, "unix:@peer", false);
+    domus_datagram_peer_pause(peer);
+    for (int i = 0; i < 30; i++) {
+        (void)snprintf(text[i], sizeof text[i], "%d", i);
+        tell(kit, &write_type, text[i]);
+    }
+    ck_assert_uint_eq(counted.sent, 10);
+    domus_datagram_peer_resume(peer);
+    for (int i = 0; i < 30; i++)
+        domt_net_ok(kit, domus_datagram_peer_expect(peer, text[i], strlen(text[i]), SECOND));
+    domus_datagram_peer_close(peer); /* the socket hears of that once, and has no peer any more */
+    tell(kit, &write_type, "x");
+    tell(kit, &write_type, "x");
+    ck_assert_int_eq(counted.last_error, -ECONNREFUSED);
+    tell(kit, &write_type, "x");
+    ck_assert_int_eq(counted.last_error, -ENOTCONN);
+    ck_assert_uint_eq(finish(kit).received, 30);
+}
+END_TEST
+
+START_TEST(unix_stranger_without_room_loses_its_answers)
+{
+    domus_testkit *kit = serve("unix:@d", NULL);
+    domus_datagram_peer *deaf = peer_of(kit, "unix:@deaf", NULL);
+    domus_datagram_peer *good = peer_of(kit, "unix:@good", NULL);
+    domus_datagram_peer *nameless = peer_of(kit, NULL, "unix:@d");
+
+    domus_datagram_peer_pause(deaf);
+    for (int i = 0; i < 15; i++) {
+        post(kit, deaf, "unix:@d", "x");
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+    }
+    post(kit, good, "unix:@d", "good");
+    domt_net_ok(kit, domus_datagram_peer_expect(good, "good", 4, 0));
+    post(kit, nameless, NULL, "who");
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(last_result, -EDESTADDRREQ);
+    ck_assert_uint_eq(counted.unsent, 5);
+    (void)finish(kit);
+}
+END_TEST
+
+/* Each datagram counts 300 B, so the fourth one fills the buffer. */
+START_TEST(receive_buffer_that_is_full_overflows_and_that_is_counted)
+{
+    const domus_net_faults small = {.receive_buffer_bytes = 1000};
+    static const char bytes[44];
+    domus_testkit *kit = kit_of(7, NULL);
+    domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:0", NULL);
+    domus_endpoint at = parsed("127.0.0.1:53");
+
+    ck_assert_int_eq(domus_testkit_net_set(kit, &small), 0);
+    add(kit, "127.0.0.1:53", NULL, false);
+    tell(kit, &pause_type, NULL);
+    for (int i = 0; i < 10; i++)
+        domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, sizeof bytes));
+    ck_assert_int_eq(domus_testkit_advance(kit, 2 * SECOND), 0);
+    ck_assert_uint_eq(domus_testkit_net_datagrams(kit).overflowed, 6);
+    tell(kit, &resume_type, NULL);
+    ck_assert_uint_eq(counted.received, 4);
+    ck_assert_uint_eq(counted.lost, 6);
+    (void)finish(kit);
+}
+END_TEST
+
+/* A kit's buffers have 256 B, 128 of which are for the head. */
+START_TEST(long_datagrams_are_cut_or_refused)
+{
+    static char bytes[65508];
+    domus_testkit *kit = serve("127.0.0.1:53", NULL);
+    const domus_net_faults narrow = {.datagram_bytes_max = 100};
+    domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:0", NULL);
+    domus_endpoint at = parsed("127.0.0.1:53");
+
+    ck_assert_int_eq(domus_datagram_peer_send(peer, &at, bytes, 65508), -EMSGSIZE);
+    domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 65507));
+    ck_assert_int_eq(domus_testkit_run(kit), 0); /* the receive buffer is full until it is read */
+    domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 128));
+    domt_net_ok(kit, domus_datagram_peer_expect(peer, bytes, 128, SECOND));
+    ck_assert_uint_eq(counted.received, 2);
+    ck_assert_uint_eq(counted.too_long, 1);
+    domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 101));
+    ck_assert_int_eq(domus_testkit_net_set(kit, &narrow), 0);
+    ck_assert_int_eq(domus_datagram_peer_send(peer, &at, bytes, 101), -EMSGSIZE);
+    domt_net_ok(kit, domus_datagram_peer_expect_nothing(peer, SECOND));
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    ck_assert_uint_eq(counted.unsent, 1);
+    ck_assert_int_eq(counted.last_error, -EMSGSIZE);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(names_are_those_of_datagrams_alone)
+{
+    domus_testkit *kit = serve("127.0.0.1:53", NULL);
+    domus_peer_listener *listener;
+    domus_datagram_peer *peer;
+    domus_endpoint nowhere = parsed("127.0.0.1:0");
+
+    domt_net_ok(kit, domus_peer_listen(kit, "127.0.0.1:53", 0, &listener));
+    add(kit, "127.0.0.1:53", NULL, false);
+    ck_assert_int_eq(open_result, -EADDRINUSE);
+    ck_assert_int_eq(domus_datagram_peer_open(kit, "0.0.0.0:53", NULL, &peer), -EADDRINUSE);
+    ck_assert_int_eq(domus_datagram_peer_open(kit, NULL, NULL, &peer), -EINVAL);
+    ck_assert_int_eq(domus_datagram_peer_open(kit, "x", NULL, &peer), -EINVAL);
+    ck_assert_int_eq(domus_datagram_peer_open(kit, "unix:@a", "127.0.0.1:1", &peer), -EAFNOSUPPORT);
+    ck_assert_int_eq(domus_datagram_peer_open(kit, NULL, "unix:@nobody", &peer), -ECONNREFUSED);
+    ck_assert_int_eq(domus_datagram_peer_open(kit, NULL, "unix:/nobody", &peer), -ENOENT);
+    peer = peer_of(kit, "127.0.0.1:0", NULL);
+    ck_assert_int_eq(domus_datagram_peer_send(peer, NULL, "x", 1), -EDESTADDRREQ);
+    ck_assert_int_eq(domus_datagram_peer_send(peer, &nowhere, "x", 1), -EINVAL);
+    domus_datagram_peer_close(peer);
+    ck_assert_int_eq(domus_datagram_peer_send(peer, &nowhere, "x", 1), -EPIPE);
+    ck_assert_int_eq(domus_datagram_peer_expect(peer, "x", 1, SECOND), -EPIPE);
+    ck_assert_uint_eq(finish(kit).sent, 0);
+}
+END_TEST
+
+/* --- faults ------------------------------------------------------------------------------------
+ */
+
+START_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
+{
+    const domus_net_faults losing = {.datagram_losses = DOMUS_NET_ALWAYS};
+    const domus_net_faults doubling = {.datagram_doubles = DOMUS_NET_ALWAYS};
+    const domus_net_faults refusing = {.datagram_refusals = DOMUS_NET_ALWAYS};
+    const domus_net_faults impossible = {.datagram_doubles = DOMUS_NET_ALWAYS + 1};
+    domus_testkit *kit = kit_of(7, NULL);
+    domus_datagram_peer *one = peer_of(kit, "127.0.0.1:53", NULL);
+    domus_datagram_peer *other = peer_of(kit, NULL, "127.0.0.1:53");
+
+    ck_assert_int_eq(domus_testkit_net_set(kit, &impossible), -EINVAL);
+    ck_assert_int_eq(domus_testkit_net_set(kit, &losing), 0);
+    post(kit, other, NULL, "a");
+    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
+    ck_assert_int_eq(domus_testkit_net_set(kit, &doubling), 0);
+    post(kit, other, NULL, "b");
+    domt_net_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
+    domt_net_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
+    ck_assert_int_eq(domus_testkit_net_set(kit, &refusing), 0);
+    post(kit, other, NULL, "c");
+    ck_assert_int_eq(domus_datagram_peer_expect(other, "c", 1, SECOND), -ECONNREFUSED);
+    ck_assert_int_eq(domus_testkit_net_set(kit, NULL), 0);
+    ck_assert_int_eq(domus_testkit_net_part(kit, NULL, NULL, true), 0);
+    post(kit, other, NULL, "d");
+    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
+    ck_assert_int_eq(domus_testkit_net_part(kit, NULL, NULL, false), 0);
+    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND)); /* it is lost */
+    domus_net_datagrams all = finish(kit);
+    ck_assert_uint_eq(all.sent, 4);
+    ck_assert_uint_eq(all.doubled, 1);
+    ck_assert_uint_eq(all.received, 2);
+    ck_assert_uint_eq(all.lost, 2);
+    ck_assert_uint_eq(all.unclaimed, 1);
+}
+END_TEST
+
+START_TEST(datagrams_that_are_held_up_overtake_each_other)
+{
+    const domus_net_faults mixing = {.datagram_reorders = DOMUS_NET_ALWAYS / 2};
+    domus_testkit *kit = kit_of(7, NULL);
+    domus_datagram_peer *one = peer_of(kit, "127.0.0.1:53", NULL);
+    domus_datagram_peer *other = peer_of(kit, NULL, "127.0.0.1:53");
+    uint32_t late = 0, seen = 0, last = 0;
+
+    ck_assert_int_eq(domus_testkit_net_set(kit, &mixing), 0);
+    for (uint32_t i = 1; i <= 50; i++)
+        domt_net_ok(kit, domus_datagram_peer_send(other, NULL, &i, sizeof i));
+    ck_assert_int_eq(domus_testkit_advance(kit, 2 * MS), 0);
+    for (size_t size; domus_datagram_peer_got(one, &size, NULL) != NULL; seen++) {
+        uint32_t number;
+
+        memcpy(&number, domus_datagram_peer_got(one, &size, NULL), sizeof number);
+        late += number < last;
+        last = number;
+        domus_datagram_peer_take(one);
+    }
+    ck_assert_uint_eq(seen, 50);
+    ck_assert_uint_gt(late, 5);
+    (void)finish(kit);
+}
+END_TEST
+
+/* With 1 KB/s a datagram of 44 B, which counts 300 B, leaves in 300 ms. */
+START_TEST(send_buffer_fills_where_there_is_a_bandwidth)
+{
+    const domus_net_faults slow = {.bandwidth_bytes = 1000, .send_buffer_bytes = 500};
+    static const char text[] = "0123456789012345678901234567890123456789xyz";
+    domus_testkit *kit = kit_of(7, NULL);
+    domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:53", NULL);
+
+    ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
+    add(kit, NULL, "127.0.0.1:53", false);
+    for (int i = 0; i < 5; i++)
+        tell(kit, &write_type, text);
+    uint64_t start_ns = domus_testkit_now_ns(kit);
+    for (int i = 0; i < 5; i++)
+        domt_net_ok(kit, domus_datagram_peer_expect(peer, text, sizeof text - 1, SECOND));
+    ck_assert_uint_ge(domus_testkit_now_ns(kit) - start_ns, 1400 * MS);
+    tell(kit, &look_type, NULL);
+    ck_assert_uint_eq(counted.sent, 5);
+    ck_assert_uint_eq(counted.unsent, 0);
+    ck_assert_uint_eq(finish(kit).received, 5);
+}
+END_TEST
+
+DOMT_MAIN("network_datagrams", 60, each_peer_gets_its_own_answers,
+          connected_channel_hears_its_peer_alone, refusals_are_counted_or_end_a_connected_channel,
+          unix_datagrams_wait_for_room_and_keep_their_order,
+          unix_stranger_without_room_loses_its_answers,
+          receive_buffer_that_is_full_overflows_and_that_is_counted,
+          long_datagrams_are_cut_or_refused, names_are_those_of_datagrams_alone,
+          each_fault_of_datagrams_has_its_effect_and_its_counter,
+          datagrams_that_are_held_up_overtake_each_other,
+          send_buffer_fills_where_there_is_a_bandwidth)

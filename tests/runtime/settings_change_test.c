@@ -1,0 +1,200 @@
+/* Settings of a channel that change while it lives, on the virtual clock of a test kit. */
+#include "tests/runtime/network.h"
+#include "tests/support/suite.h"
+
+#include <domus/connect.h>
+
+#include <string.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+static const domus_type change_type = {.name = "change", .size = sizeof(domus_channel_options)};
+static uint32_t opened, reads, closed_;
+static domus_address channel; /* the last one that was opened */
+
+/* --- channels --------------------------------------------------------------------------------- */
+
+static int on_open(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)stack, (void)self;
+    opened++;
+    channel = domus_channel_address(event->channel);
+    return 0;
+}
+
+static int rest(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+/* Each piece is a request without an answer. "x" takes 5 s, and another one no time. */
+static int on_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    bool is_slow = *(const char *)domus_buffer_data(event->bytes) == 'x';
+
+    (void)self;
+    reads++;
+    domus_buffer_free(event->bytes);
+    return is_slow ? domus_sleep(stack, 5 * SECOND, rest)
+                   : domus_channel_message_done(stack, event->channel);
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    closed_++;
+    return 0;
+}
+
+static int on_change(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    ck_assert_int_eq(domus_channel_set_options(stack, domus_channel_running(stack), payload), 0);
+    return 0;
+}
+
+static const domus_on line_rows[] = {{&change_type, on_change, 0}, {NULL, NULL, 0}};
+static const domus_behaviour line = {
+    .name = "line",
+    .kind = DOMUS_CHANNELS,
+    .state_size = 8,
+    .on = line_rows,
+    .on_open = {on_open, 0},
+    .on_read = {on_read, 0},
+    .on_close = {on_close, 0},
+};
+
+/* --- the actors that they belong to ----------------------------------------------------------- */
+
+static domus_channel_options usual;
+
+static int listen_here(domus_stack *stack, void *self)
+{
+    const domus_listen_options options = {.channel = &usual};
+    domus_endpoint at;
+
+    (void)self;
+    ck_assert_int_eq(domus_endpoint_parse("10.0.0.9:80", &at), 0);
+    return domus_listen(stack, &at, &options, NULL, NULL);
+}
+
+static int connect_now(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_connect_options options = {.behaviour = &line, .channel = &usual};
+
+    (void)self, (void)payload;
+    return domus_connect(stack, "10.0.0.1:80", &options, rest);
+}
+
+static const domus_type connect_type = {.name = "connect"};
+static const domus_on rows[] = {{&connect_type, connect_now, 0}, {NULL, NULL, 0}};
+static const domus_behaviour serving = {
+    .name = "serving", .kind = DOMUS_CHANNELS, .on_mount = listen_here, .channel = &line};
+static const domus_behaviour calling = {.name = "calling", .kind = DOMUS_CHANNELS, .on = rows};
+
+static domus_testkit *kit;
+static domus_address actor;
+
+static void begin(const domus_behaviour *behaviour)
+{
+    char error[256] = "";
+
+    ck_assert_msg(domus_testkit_new(NULL, 5, error, sizeof error, &kit) == 0, "%s", error);
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, behaviour, NULL, &actor),
+                     0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void change(const domus_channel_options *options)
+{
+    ck_assert_int_eq(
+        domus_outside_notice(domus_testkit_system(kit), channel, &change_type, options), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void pass(uint64_t ns)
+{
+    domt_net_ok(kit, domus_testkit_advance(kit, ns));
+}
+
+static void request(domus_peer *peer, const char *byte)
+{
+    ck_assert_int_eq(domus_peer_send(peer, byte, 1), 0);
+    pass(MS);
+}
+
+/* A server may wait for the first byte of this side. */
+START_TEST(silent_server_is_waited_for_when_the_settings_change)
+{
+    const domus_channel_options other = {.linger_ns = 2 * SECOND};
+    const domus_channel_options asked = {.first_byte_timeout_ns = SECOND};
+    domus_peer_listener *listener;
+
+    usual = (domus_channel_options){.linger_ns = SECOND};
+    begin(&calling);
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+    ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), actor, &connect_type, NULL),
+                     0);
+    pass(10 * MS);
+    ck_assert_uint_eq(opened, 1);
+    change(&other);
+    pass(30 * SECOND);
+    ck_assert_uint_eq(closed_, 0);
+    change(&asked);
+    pass(2 * SECOND);
+    ck_assert_uint_eq(closed_, 1);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(more_requests_are_read_as_soon_as_they_may_be)
+{
+    const domus_channel_options two = {.requests_max = 2}, one = {.requests_max = 1};
+
+    usual = one;
+    begin(&serving);
+    domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
+    request(peer, "x");
+    request(peer, "x");
+    ck_assert_uint_eq(reads, 1);
+    change(&two);
+    ck_assert_uint_eq(reads, 2);
+    change(&one);
+    request(peer, "x");
+    pass(4 * SECOND);
+    ck_assert_uint_eq(reads, 2);
+    pass(2 * SECOND);
+    ck_assert_uint_eq(reads, 3);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(channel_that_is_too_old_no_more_stays)
+{
+    const domus_channel_options longer = {.age_max_ns = 20 * SECOND,
+                                          .age_jitter_percent = DOMUS_NONE};
+
+    usual = (domus_channel_options){.age_max_ns = SECOND, .age_jitter_percent = DOMUS_NONE};
+    begin(&serving);
+    domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
+    request(peer, "x");
+    pass(2 * SECOND); /* it is too old now, and waits for the end of the request */
+    change(&longer);
+    pass(10 * SECOND);
+    request(peer, "q");
+    ck_assert_uint_eq(reads, 2);
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
+    pass(10 * SECOND);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("settings_change", 60, silent_server_is_waited_for_when_the_settings_change,
+          more_requests_are_read_as_soon_as_they_may_be, channel_that_is_too_old_no_more_stays)
