@@ -200,16 +200,6 @@ int domi_channel_write_copy(domus_channel *channel, const void *data, size_t siz
             return -ENOMEM;
         put_outbound(channel, bytes);
     }
-    /* while little is queued, nothing changes but that there is something to send */
-    if (DOMI_LIKELY(!channel->high && !channel->crowded && !channel->io->careful &&
-                    channel->queued_bytes + channel->answer_bytes <=
-                        channel->settings->send_high_bytes)) {
-        channel->answered_bytes = channel->received_bytes;
-        domi_io_note_queued(channel->io);
-        if (!channel->sending)
-            domi_channel_mark_dirty(channel);
-        return 0;
-    }
     note_written(channel);
     return 0;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES_MAX      1024
+#define NAMES_MAX      4096
 #define NAME_MAX_BYTES 96
 
 struct names {
@@ -193,7 +193,7 @@ START_TEST(tidy_sees_a_symbol_without_a_declaration)
 {
     char copy[DOMT_PATH_MAX];
     char library[DOMT_PATH_MAX + 32];
-    char output[1024];
+    char output[4096];
 
     domt_tree_copy(DOMT_SOURCE_DIR, copy);
     domt_tree_plant(copy, "leak.c", "int domi_leak(void);\nint domi_leak(void) { return 0; }\n");
@@ -216,7 +216,7 @@ START_TEST(tidy_sees_a_stranger)
                                     "int domi_one(void);\nint domi_one(void) { return 0; }\n";
     char copy[DOMT_PATH_MAX];
     char archive[DOMT_PATH_MAX + 32];
-    char output[1024];
+    char output[4096];
 
     domt_tree_copy(DOMT_SOURCE_DIR, copy);
     domt_tree_plant(copy, "stranger.c", code);
