@@ -99,7 +99,7 @@ static void look_at_memory(domi_thread *thread)
 
 /* True if a timer is overdue by so much that the thread must have been held up: by its own handler,
  * by the machine, or by a stop signal. */
-static bool has_paused(const domi_manager *manager)
+static bool has_paused(domi_manager *manager)
 {
     uint64_t due_ns = domi_wheel_next_ns(&manager->timing.wheel);
     uint64_t deadline_ns = domi_wheel_next_ns(&manager->timing.deadlines);
