@@ -156,6 +156,7 @@ void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns)
 {
     wheel->tick = now_ns / DOMI_WHEEL_TICK_NS + 1;
     wheel->count = 0;
+    wheel->knows_next = false;
     for (unsigned level = 0; level < DOMI_WHEEL_LEVELS; level++) {
         wheel->occupied[level] = 0;
         for (unsigned slot = 0; slot < DOMI_WHEEL_SLOTS; slot++)
@@ -171,6 +172,9 @@ void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_n
     DOMI_CHECK(wheel->count < UINT32_MAX);
 
     node->expires_ns = expires_ns;
+    /* A node that is due at `next_ns` or later comes into the slot that is next, or a later one. */
+    if (expires_ns < wheel->next_ns)
+        wheel->knows_next = false;
     if (round_up_to_tick(expires_ns) < wheel->tick)
         list_append(&wheel->past, node);
     else
@@ -190,6 +194,7 @@ static void unlink_node(domi_wheel *wheel, domi_wheel_node *node)
     if (next->next != next)
         return;
 
+    wheel->knows_next = false;
     /* `next` is the head of a list that is empty now. Its offset in `slots` tells which slot it is;
      * `past` and `due` lie outside of `slots` and have no bit. */
     size_t offset = (uintptr_t)next - (uintptr_t)wheel->slots;
@@ -213,6 +218,7 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
 {
     uint64_t end = now_ns / DOMI_WHEEL_TICK_NS + 1;
 
+    wheel->knows_next = false;
     list_splice(&wheel->due, &wheel->past);
     while (wheel->tick < end) {
         uint64_t tick = next_tick(wheel);
@@ -244,11 +250,18 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
     return node;
 }
 
-uint64_t domi_wheel_next_ns(const domi_wheel *wheel)
+static uint64_t find_next(const domi_wheel *wheel)
 {
     if (!list_empty(&wheel->due) || !list_empty(&wheel->past))
         return 0;
 
     uint64_t tick = next_tick(wheel);
     return tick > UINT64_MAX / DOMI_WHEEL_TICK_NS ? UINT64_MAX : tick * DOMI_WHEEL_TICK_NS;
+}
+
+uint64_t domi_wheel_find_next(domi_wheel *wheel)
+{
+    wheel->next_ns = find_next(wheel);
+    wheel->knows_next = true;
+    return wheel->next_ns;
 }

@@ -37,6 +37,8 @@ typedef struct domi_wheel {
     domi_wheel_node slots[DOMI_WHEEL_LEVELS][DOMI_WHEEL_SLOTS]; /* list heads */
     domi_wheel_node past; /* armed for a tick that was handed out already: due at once */
     domi_wheel_node due;  /* nodes that have expired and were not yet taken */
+    uint64_t next_ns;     /* the last answer of domi_wheel_find_next(), if `knows_next` */
+    bool knows_next;      /* nothing has changed that answer since */
 } domi_wheel;
 
 /* Make an empty wheel that stands at `now_ns`. */
@@ -69,10 +71,16 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns);
  * and cancel any node. */
 domi_wheel_node *domi_wheel_take(domi_wheel *wheel);
 
+/* Find out, and note, what domi_wheel_next_ns() returns. */
+uint64_t domi_wheel_find_next(domi_wheel *wheel);
+
 /* The time at which domi_wheel_advance() next has something to do: an expiry, or an earlier move of
  * nodes to a lower level. UINT64_MAX when nothing is armed; 0 when a due node waits to be taken or
  * a node was armed for a time in the past. Constant time. After an advance to `now_ns`, and with
  * nothing left to take, the result is later than `now_ns`. */
-uint64_t domi_wheel_next_ns(const domi_wheel *wheel);
+static inline uint64_t domi_wheel_next_ns(domi_wheel *wheel)
+{
+    return wheel->knows_next ? wheel->next_ns : domi_wheel_find_next(wheel);
+}
 
 #endif

@@ -64,24 +64,25 @@ struct domus_channel {
     int error;                 /* the error for on_close; 0: none */
     uint8_t state;             /* a domi_channel_state; only domi_channel_move() changes it */
     uint8_t cancels;           /* number of cancel operations in flight */
-    bool receiving : 1;        /* a receive is in flight */
-    bool cancelling : 1;       /* a cancel of that receive is in flight */
-    bool sending : 1;          /* a send is in flight */
-    bool opened : 1;           /* on_open has been called, or the behaviour has none */
-    bool ended : 1;            /* the peer has finished sending */
-    bool end_told : 1;         /* on_end was called */
-    bool paused : 1;           /* back-pressure: the channel does not receive */
-    bool blocked : 1;          /* on_read is not called either */
-    bool high : 1;             /* more than sendHigh is queued, or not yet less than sendLow */
-    bool crowded : 1; /* more is queued than the channel's part (crowd.h); it is in that list */
-    bool once : 1;    /* the receive in flight brings one piece only */
-    bool starved : 1; /* the channel waits for a receive buffer */
-    bool dirty : 1;   /* the channel is in the list of those with something to send */
+    /* Each of these hinders the channel; domi_channel_is_unhindered() asks them together. */
+    bool paused : 1;     /* back-pressure: the channel does not receive */
+    bool blocked : 1;    /* on_read is not called either */
+    bool high : 1;       /* more than sendHigh is queued, or not yet less than sendLow */
+    bool crowded : 1;    /* more is queued than the channel's part (crowd.h); it is in that list */
+    bool busy : 1;       /* as many requests are under way as may be (requestsMax) */
+    bool halted : 1;     /* the actor does not want to be shown more for now */
+    bool finished : 1;   /* the actor has finished sending: FIN follows what is queued */
+    bool receiving : 1;  /* a receive is in flight */
+    bool cancelling : 1; /* a cancel of that receive is in flight */
+    bool sending : 1;    /* a send is in flight */
+    bool opened : 1;     /* on_open has been called, or the behaviour has none */
+    bool ended : 1;      /* the peer has finished sending */
+    bool end_told : 1;   /* on_end was called */
+    bool once : 1;       /* the receive in flight brings one piece only */
+    bool starved : 1;    /* the channel waits for a receive buffer */
+    bool dirty : 1;      /* the channel is in the list of those with something to send */
     bool cancelled_all : 1; /* a cancel of all operations on `fd` was submitted */
     bool abort : 1;         /* the close sends RST */
-    bool busy : 1;          /* as many requests are under way as may be (requestsMax) */
-    bool halted : 1;        /* the actor does not want to be shown more for now */
-    bool finished : 1;      /* the actor has finished sending: FIN follows what is queued */
     bool fin_sent : 1;      /* the sending side of the socket was shut down */
     bool aged : 1;          /* channel.maxAge is over: `drain` was set because of that */
     bool drain : 1;         /* the system drains: close once everything received is answered */

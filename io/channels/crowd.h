@@ -72,7 +72,7 @@ static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_
     return domi_io_outbound(io) >= (is_small ? queue_max : domi_queue_mark(queue_max));
 }
 
-static inline uint64_t domi_io_part(const domi_io *io)
+DOMI_INLINE uint64_t domi_io_part(const domi_io *io)
 {
     return domi_bound_part_of(io->pressure.queue_max, domi_io_queued(io));
 }
@@ -133,6 +133,19 @@ static inline bool domi_channel_is_above_part(const domus_channel *channel, uint
 
     return bytes + io->piece > domi_io_part(io) &&
            !(bytes == 0 && domi_channel_has_room_for_first(channel));
+}
+
+/* True if nothing keeps the channel from receiving, and nothing would by a new look: it is neither
+ * blocked nor paused, and has less than sendHigh and than its part queued. */
+static inline bool domi_channel_is_unhindered(const domus_channel *channel)
+{
+    const domi_io *io = channel->io;
+
+    return !(channel->paused || channel->blocked || channel->high || channel->crowded ||
+             channel->halted || channel->busy) &&
+           channel->held < io->share && channel->copied == 0 && !io->pressure.spares &&
+           channel->queued_bytes <= channel->settings->send_high_bytes &&
+           channel->cost + io->piece <= domi_io_part(io);
 }
 
 /* Set `crowded` by the bytes that the channel has queued, and let it join or leave the list. */

@@ -94,7 +94,7 @@ static bool is_held_up(const domus_channel *channel)
     return channel->high || channel->crowded || channel->halted || channel->inbound.head != NULL;
 }
 
-void domi_channel_decide_receive(domus_channel *channel)
+void domi_channel_decide_hindered(domus_channel *channel)
 {
     domi_io *io = channel->io;
     bool was_blocked = channel->blocked;

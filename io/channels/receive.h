@@ -4,7 +4,7 @@
 #ifndef DOMI_IO_CHANNELS_RECEIVE_H
 #define DOMI_IO_CHANNELS_RECEIVE_H
 
-#include "io/channels/channel.h"
+#include "io/channels/crowd.h"
 
 DOMI_FIFO_VERBS(domi_starved, domus_channel, next_starved);
 
@@ -14,8 +14,16 @@ void domi_channel_arm_receive(domus_channel *channel);
 /* Cancel the receive that is in flight, if one is. */
 void domi_channel_end_receive(domus_channel *channel);
 
-/* Back-pressure: decide by the bytes queued and the buffers held whether the channel receives. */
-void domi_channel_decide_receive(domus_channel *channel);
+/* As domi_channel_decide_receive(), for a channel that something hinders, or soon may. */
+void domi_channel_decide_hindered(domus_channel *channel);
+
+/* Back-pressure: decide by the bytes queued and the buffers held whether the channel receives. This
+ * is asked some times for each message, and nothing changes for a channel that nothing hinders. */
+static inline void domi_channel_decide_receive(domus_channel *channel)
+{
+    if (DOMI_UNLIKELY(!domi_channel_is_unhindered(channel)))
+        domi_channel_decide_hindered(channel);
+}
 
 /* Decide by the conversations that on_read began whether the actor is shown more (requestsMax).
  * Called when one has parked, and when one has ended while the channel is `busy`. */

@@ -151,7 +151,7 @@ static void settle_closing(domus_channel *channel)
     domi_channel_make_ready(channel);
 }
 
-void domi_channel_settle(domus_channel *channel)
+void domi_channel_take_steps(domus_channel *channel)
 {
     if (channel->state == DOMI_CHANNEL_OPEN && channel->finished && has_sent_all(channel))
         send_fin(channel);
@@ -164,7 +164,6 @@ void domi_channel_settle(domus_channel *channel)
         settle_closing(channel);
     else if (!channel->receiving)
         domi_channel_arm_receive(channel);
-    DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
 }
 
 int domi_channel_finish(domus_channel *channel)

@@ -4,9 +4,19 @@
 
 #include "io/channels/channel.h"
 
+/* As domi_channel_settle(), for a channel for which there may be something to do. */
+void domi_channel_take_steps(domus_channel *channel);
+
 /* Take each step that the state of the channel makes due: arm a receive, send FIN, cancel, close.
- * May be called at any time. */
-void domi_channel_settle(domus_channel *channel);
+ * May be called at any time. This is asked some times for each message, and there is nothing to do
+ * for an open channel that receives. */
+static inline void domi_channel_settle(domus_channel *channel)
+{
+    if (DOMI_UNLIKELY(channel->state != DOMI_CHANNEL_OPEN || channel->finished ||
+                      !channel->receiving))
+        domi_channel_take_steps(channel);
+    DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
+}
 
 /* Close the channel when the queued bytes are sent, as domus_channel_close() says. Returns 0;
  * -EALREADY if the channel is being closed. */

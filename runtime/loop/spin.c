@@ -48,7 +48,7 @@ static bool take_at_once(domi_thread *thread)
 }
 
 /* The time at which the spin ends; a timer ends it, too. */
-static uint64_t spin_until(const domi_thread *thread)
+static uint64_t spin_until(domi_thread *thread)
 {
     uint64_t until_ns = thread->stamp_ns + thread->spin_ns;
     uint64_t due_ns = domi_thread_sleep_until(thread);

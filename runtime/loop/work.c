@@ -10,7 +10,7 @@ bool domi_thread_has_work(const domi_thread *thread)
            domi_thread_has_to_follow(thread, memory_order_seq_cst);
 }
 
-uint64_t domi_thread_due_ns(const domi_thread *thread)
+uint64_t domi_thread_due_ns(domi_thread *thread)
 {
     uint64_t due_ns = domi_wheel_next_ns(&thread->manager.timing.wheel);
     uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.timing.deadlines);
@@ -27,7 +27,7 @@ uint64_t domi_thread_due_ns(const domi_thread *thread)
     return due_ns;
 }
 
-uint64_t domi_thread_sleep_until(const domi_thread *thread)
+uint64_t domi_thread_sleep_until(domi_thread *thread)
 {
     uint64_t due_ns = domi_thread_due_ns(thread);
     uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;

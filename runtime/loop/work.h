@@ -10,10 +10,10 @@
 bool domi_thread_has_work(const domi_thread *thread);
 
 /* Returns when the next timer is due; UINT64_MAX: none is armed. */
-uint64_t domi_thread_due_ns(const domi_thread *thread);
+uint64_t domi_thread_due_ns(domi_thread *thread);
 
 /* Returns when a sleep ends without a wake-up: at the next timer, or at the cap
  * (DOMI_PARK_CAP_NS). */
-uint64_t domi_thread_sleep_until(const domi_thread *thread);
+uint64_t domi_thread_sleep_until(domi_thread *thread);
 
 #endif

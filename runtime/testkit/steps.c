@@ -64,7 +64,7 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 static void hold_nothing_left(const domus_testkit *kit)
 {
     for (uint32_t i = 0; i < kit->system->count; i++) {
-        const domi_thread *thread = &kit->system->threads[i];
+        domi_thread *thread = &kit->system->threads[i];
         const domi_manager *manager = &thread->manager;
 
         if (kit->threads[i].next != DOMI_STEP_SLEEP)

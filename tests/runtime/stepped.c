@@ -57,8 +57,8 @@ static void ring_close(void *ring)
 /* M3, looked at from the outside: each thing that a thread might forget when it goes to sleep. */
 static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
 {
-    const domi_thread *thread = ring->thread;
-    const domi_manager *manager = &thread->manager;
+    domi_thread *thread = ring->thread;
+    domi_manager *manager = &thread->manager;
     uint64_t now_ns = domt_stepped_now_ns(current);
     uint64_t due_ns = domi_wheel_next_ns(&manager->timing.wheel);
 
@@ -97,6 +97,11 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 }
 
 /* Completions that mean nothing to anybody: their kind and slot say "the end of a wake poll". */
+static int ring_submit(void *ring)
+{
+    return ring_enter(ring, 0, 0);
+}
+
 static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
     domt_ring *ring = ring_;
@@ -197,6 +202,7 @@ const domi_backend domt_stepped_ring = {
     .start = ring_start,
     .close = ring_close,
     .enter = ring_enter,
+    .submit = ring_submit,
     .reap = ring_reap,
     .ready = ring_ready,
     .pending = ring_pending,
