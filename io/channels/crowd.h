@@ -144,7 +144,7 @@ static inline bool domi_channel_is_unhindered(const domus_channel *channel)
     return !(channel->paused || channel->blocked || channel->high || channel->crowded ||
              channel->halted || channel->busy) &&
            channel->held < io->share && channel->copied == 0 && !io->pressure.spares &&
-           channel->queued_bytes <= channel->settings->send_high_bytes &&
+           channel->queued_bytes + channel->answer_bytes <= channel->settings->send_high_bytes &&
            channel->cost + io->piece <= domi_io_part(io);
 }
 
