@@ -100,7 +100,7 @@ START_TEST(packets_pass_any_pipeline_in_any_pieces)
 }
 END_TEST
 
-/* What was decoded, and is encoded again, are the same bytes. */
+/* A packet that was decoded is encoded to the same bytes. */
 START_TEST(pipelines_encode_what_they_decode)
 {
     for (size_t row = 0; row < ROWS; row++) {
