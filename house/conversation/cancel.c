@@ -150,6 +150,18 @@ static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node
     return dropped;
 }
 
+/* Drop the asks that wait until they can be sent to a peer. One that was sent stays: it takes the
+ * answer of the peer when that comes. */
+static void drop_unsent(domi_manager *manager, domi_house *house, batch *now)
+{
+    domi_node **list;
+    uint32_t *count;
+
+    for (uint32_t index = 0;
+         now->left != 0 && manager->io_hooks.unsent_asks(house, index, &list, &count); index++)
+        *count -= drop_waiting(manager, house, list, now);
+}
+
 void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first)
 {
     domi_node **events = &house->tails[DOMI_EVENT];
@@ -172,6 +184,8 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
         domi_mailbox_show_again(house);
     if (house->family != NULL)
         house->family->stashed -= drop_waiting(manager, house, &house->family->stash[0], &now);
+    if (house->behaviour->kind == DOMUS_CHANNELS)
+        drop_unsent(manager, house, &now);
 }
 
 bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)

@@ -92,6 +92,13 @@ static bool send_no_mail(domi_manager *manager, domi_house *house, domi_envelope
     return false;
 }
 
+static bool have_no_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                                uint32_t **ret_count)
+{
+    (void)house, (void)index, (void)ret_list, (void)ret_count;
+    return false;
+}
+
 static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
@@ -108,6 +115,7 @@ const domi_io_hooks domi_hooks_without_io = {
     .answer_peer = never_answer_peer,
     .release_message = release_no_message,
     .send_mail = send_no_mail,
+    .unsent_asks = have_no_unsent_asks,
     .channel_failed = fail_no_channel,
     .take_event = take_no_event,
     .descriptor_handled = never_watch_descriptor,

@@ -81,8 +81,10 @@ typedef struct domi_envelope {
  * envelopes of asks, replies and exceptions. */
 typedef struct domi_return {
     struct domi_promise *promise;
-    uint32_t serial;   /* the promise's serial at the ask; if it has changed, the answer is late */
-    uint32_t reserved; /* unused; keeps what follows aligned */
+    uint32_t serial; /* the promise's serial at the ask; if it has changed, the answer is late */
+    /* 0 in a new ask. Whoever sends asks to a peer writes here what it has to remember of each
+     * (io/pipelines/). */
+    uint32_t note;
     uint64_t deadline_ns; /* nobody waits for the answer after this time; 0: no deadline */
 } domi_return;
 

@@ -65,6 +65,12 @@ typedef struct domi_io_hooks {
      * and return true. */
     bool (*send_mail)(domi_manager *manager, domi_house *house, domi_envelope *message);
 
+    /* Asks that were put to `house`, and that wait in it until they can be sent to a peer: the list
+     * number `index`, which may be empty, and the count of its asks. Returns false if there are not
+     * so many lists. */
+    bool (*unsent_asks)(domi_house *house, uint32_t index, domi_node ***ret_list,
+                        uint32_t **ret_count);
+
     /* A channels actor has failed. Returns true if it is that of a channel: then the channel is
      * reset, and its parent is not asked. */
     bool (*channel_failed)(domi_manager *manager, domi_house *house, int error);

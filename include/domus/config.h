@@ -149,6 +149,17 @@ typedef struct domus_config {
          * 100 that RFC 9113 (6.5.2) wants for a connection, so no client waits that keeps to usual
          * numbers; and all of them together take at most 139 KiB for their stacks. */
         uint32_t requests_max;
+        /* 1..1,048,576: asks that are with the peer of one channel at a time (domus/pipeline.h);
+         * 64. Further ones wait in the channel. */
+        uint32_t inflight_max;
+        /* 0..1,048,576: asks that wait in one channel until they can be sent; 1,024. One more fails
+         * with -ENOBUFS. */
+        uint32_t ask_queue_max;
+        /* 10 ms..1 h: time that the peer has for the answer to each ask, from the moment when the
+         * ask was encoded. A connection with an ask that is older is reset (-ETIMEDOUT), and the
+         * asks that are with its peer fail with -EPIPE; 0 (the default): no bound but the asks'
+         * own deadlines. */
+        uint64_t answer_timeout_ns;
     } channel;
     struct {
         /* 1 ms..1 h: time that open connections have to be drained when the system stops; 0: no

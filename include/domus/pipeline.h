@@ -27,11 +27,16 @@
  *
  * **Mail to the peer.** A notice to the channel's address whose type is in `encodes`, and for which
  * `on` has no row, is encoded and sent to the peer. An ask is, too: its answer is what the peer
- * answers (a client). At most `inflight_max` asks are with the peer at a time; up to `queue_max`
- * further ones wait, and one more fails with -ENOBUFS. An ask that was not sent when the connection
- * ends fails with -ENOTCONN, and may be made again; one that was sent, but not answered, fails with
- * -EPIPE: the peer may have done it. The answer to an ask whose asker has stopped waiting is thrown
- * away when it comes.
+ * answers (a client). At most `inflight_max` asks are with the peer at a time, and while more than
+ * channel.sendHigh bytes wait none is sent; up to `queue_max` further ones wait, and one more fails
+ * with -ENOBUFS. An ask that was not sent when the connection ends fails with -ENOTCONN, and may be
+ * made again; one that was sent, but not answered, fails with -EPIPE: the peer may have done it.
+ * That is so as well when this side closes the channel, and when the peer has finished sending.
+ *
+ * An ask whose asker has stopped waiting (a deadline, a cancel, its end) is dropped if it was not
+ * sent. If it was, it keeps its place, and the answer is thrown away when it comes. An answer to
+ * nothing is thrown away if the protocol has ids. In a protocol without ids the peer is out of step
+ * then, and the connection is reset with -EPROTO, before an answer goes to the wrong asker.
  *
  * When the peer has finished sending, its last requests are answered, and then the channel is
  * closed, unless there is an on_end. */
@@ -90,9 +95,13 @@ typedef struct domus_pipeline {
     /* Time for the answer to a request, in ns, rounded up to ticks of 1 ms: then the request fails
      * with -ETIMEDOUT. 0: none but those of the asks that its handler makes. */
     uint64_t request_timeout_ns;
-    /* Asks that are with the peer at a time (0: 64), and that wait (0: 1024). */
+    /* Asks that are with the peer at a time (0: channel.inflightMax), and that wait (0:
+     * channel.askQueueMax). */
     uint32_t inflight_max;
     uint32_t queue_max;
+    /* Time for the answer of the peer to each ask, up to 1 h. A connection with an ask that is
+     * older is reset, with the error -ETIMEDOUT; 0: channel.answerTimeout. */
+    uint64_t answer_timeout_ns;
 } domus_pipeline;
 
 /* --- packets: stages that divide bytes, and do not look into them ------------------------------

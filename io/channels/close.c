@@ -12,7 +12,7 @@
 void domi_channel_close_when_answered(domus_channel *channel)
 {
     channel->close_due = true;
-    if (channel->conversations == 0)
+    if (channel->conversations == 0 && channel->asks == 0)
         (void)domi_channel_close(channel);
 }
 
@@ -23,17 +23,18 @@ void domi_channel_drain(domus_channel *channel)
         channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
-                      channel->house->stacks != NULL || channel->conversations != 0;
+                      channel->house->stacks != NULL || channel->conversations != 0 ||
+                      channel->asks != 0;
 }
 
-/* True if nothing of the peer is being worked on. */
+/* True if nothing of the peer is being worked on, and it has no ask to answer. */
 static bool is_answered(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
 
     if (!channel->aged || io->draining)
-        return channel->house->stacks == NULL && channel->conversations == 0;
-    return channel->conversations == 0 &&
+        return channel->house->stacks == NULL && channel->conversations == 0 && channel->asks == 0;
+    return channel->conversations == 0 && channel->asks == 0 &&
            (channel->answered_bytes == channel->received_bytes ||
             io->manager->now_ns >=
                 domi_channel_age_due(channel) + io->config->shutdown.drain_timeout_ns);

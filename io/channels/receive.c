@@ -84,6 +84,14 @@ static uint32_t held_max(const domus_channel *channel)
     return channel->paused ? channel->io->share / 2 : channel->io->share - 1;
 }
 
+/* True if so much waits for the peer that it is shown nothing more. While the peer has asks to
+ * answer, its answers are still taken: it may take no bytes before it has got rid of them, and then
+ * both sides would wait for each other. They make nothing that waits for the peer. */
+static bool is_full(const domus_channel *channel)
+{
+    return (channel->high || channel->crowded) && channel->asks == 0;
+}
+
 /* True if a blocked channel does not receive. One that is only busy receives until a piece comes
  * that has to wait: most peers send nothing before they have their answer, and a receive that is
  * ended and begun again for each request would cost two operations. */
@@ -91,7 +99,7 @@ static bool is_held_up(const domus_channel *channel)
 {
     if (DOMI_LIKELY(!channel->blocked))
         return false;
-    return channel->high || channel->crowded || channel->halted || channel->inbound.head != NULL;
+    return is_full(channel) || channel->halted || channel->inbound.head != NULL;
 }
 
 void domi_channel_decide_hindered(domus_channel *channel)
@@ -99,10 +107,13 @@ void domi_channel_decide_hindered(domus_channel *channel)
     domi_io *io = channel->io;
     bool was_blocked = channel->blocked;
     bool was_paused = channel->paused;
+    bool had_room = !channel->high && !channel->crowded;
 
     note_high(channel);
     domi_channel_note_crowded(channel);
-    channel->blocked = channel->high || channel->crowded || channel->halted || channel->busy;
+    channel->blocked = is_full(channel) || channel->halted || channel->busy;
+    if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded)
+        domi_channel_make_ready(channel); /* asks may wait for that */
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || channel->pipe != NULL ||
          (channel->ended && !channel->end_told)))

@@ -184,6 +184,8 @@ int domi_channel_close(domus_channel *channel)
     move_channel(channel, DOMI_CHANNEL_FLUSHING);
     domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
     domi_channel_drop_inbound(channel);
+    if (channel->pipe != NULL)
+        domi_channel_make_ready(channel); /* its peer answers no asks any more */
     domi_channel_settle(channel);
     return 0;
 }

@@ -61,6 +61,8 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
         next_ns = earlier_of(next_ns, channel->active_ns, settings->idle_timeout_ns);
     if (is_silent(channel))
         next_ns = earlier_of(next_ns, channel->silent_ns, first_byte_timeout_ns(channel));
+    if (channel->ask_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
+        next_ns = earlier_of(next_ns, 0, channel->ask_due_ns);
     if (channel->sending)
         next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
     if (domi_channel_has_rate(channel))
@@ -156,5 +158,5 @@ void domi_channel_handle_timer(domus_channel *channel)
         earlier_of(UINT64_MAX, channel->silent_ns, first_byte_timeout_ns(channel)) <= now_ns)
         domi_counter_add(&channel->io->counters.channels_silent, 1);
     domi_channel_count_cut(channel, 0);
-    domi_channel_end(channel, -ETIMEDOUT, channel->sending);
+    domi_channel_end(channel, -ETIMEDOUT, channel->sending || channel->asks != 0);
 }

@@ -41,7 +41,7 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
     channel->conversations--;
     if (channel->busy)
         domi_channel_note_requests(channel);
-    if (channel->conversations == 0 && channel->close_due)
+    if (channel->conversations == 0 && channel->asks == 0 && channel->close_due)
         (void)domi_channel_close(channel);
 }
 

@@ -29,6 +29,7 @@ const domi_io_hooks domi_hooks_of_io = {
     .answer_peer = domi_pipe_answer_peer,
     .release_message = domi_pipe_release_message,
     .send_mail = domi_pipe_send_mail,
+    .unsent_asks = domi_pipe_unsent_asks,
     .channel_failed = domi_channel_fail_actor,
     .take_event = domi_channels_handle_event,
     .descriptor_handled = domi_descriptor_end_event,

@@ -171,7 +171,7 @@ static void note_popped(domi_pipe *pipe)
         (void)domi_channel_close(channel);
         return;
     }
-    if (channel->conversations == 0 && channel->close_due)
+    if (channel->conversations == 0 && channel->asks == 0 && channel->close_due)
         (void)domi_channel_close(channel);
     else if (!pipe->running && (channel->drain || !pipe->dry || pipe->held != NULL))
         domi_channel_make_ready(channel);

@@ -331,6 +331,12 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
     return true;
 }
 
+/* True if the peer will answer nothing more: its last byte was looked at, or the channel closes. */
+static bool cannot_be_answered(const domus_channel *channel)
+{
+    return channel->state != DOMI_CHANNEL_OPEN || domi_pipe_has_ended(channel);
+}
+
 uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *channel,
                        uint32_t budget)
 {
@@ -340,6 +346,8 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
     pipe->running = true;
     if (channel->inbound.head != NULL || channel->ended)
         pipe->dry = false;
+    if (DOMI_UNLIKELY(pipe->queue != NULL))
+        domi_pipe_send_waiting(manager, pipe);
     while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode(pipe) &&
            !(pipe->dry && pipe->held == NULL)) {
         if (DOMI_UNLIKELY(channel->io->careful)) {
@@ -354,5 +362,7 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
             break;
     }
     pipe->running = false;
+    if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))
+        domi_pipe_drop_asks(manager, pipe);
     return used;
 }

@@ -13,13 +13,21 @@
 #include "house/message/owned.h"
 #include "house/message/sign.h"
 #include "io/channels/close.h"
+#include "io/channels/ready.h"
+#include "io/channels/receive.h"
 #include "io/channels/state.h"
+#include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 
+#include <assert.h>
 #include <errno.h>
 
-#define INFLIGHT_DEFAULT 64u
-#define QUEUE_DEFAULT    1024u
+#define MS        UINT64_C(1000000)
+#define TIME_BITS 24u
+#define TIME_MASK ((1u << TIME_BITS) - 1)
+
+static_assert((UINT64_C(1) << TIME_BITS) * MS > UINT64_C(2) * 3600 * 1000 * MS,
+              "answerTimeout is at most 1 h, and times are compared within half of the range");
 
 static bool is_encodable(const domus_pipeline *pipeline, const domus_type *type)
 {
@@ -32,57 +40,153 @@ static bool is_encodable(const domus_pipeline *pipeline, const domus_type *type)
     return false;
 }
 
-static uint32_t inflight_max(const domi_pipe *pipe)
+static uint64_t inflight_max(const domi_pipe *pipe)
 {
     uint32_t most = pipe->wire->pipeline->inflight_max;
 
-    return most != 0 ? most : INFLIGHT_DEFAULT;
+    return most != 0 ? most : pipe->channel->settings->inflight_max;
 }
 
-static uint32_t queue_max(const domi_pipe *pipe)
+static uint64_t queue_max(const domi_pipe *pipe)
 {
     uint32_t most = pipe->wire->pipeline->queue_max;
 
-    return most != 0 ? most : QUEUE_DEFAULT;
+    return most != 0 ? most : pipe->channel->settings->ask_queue_max;
 }
 
-/* Send an ask to the peer. */
+static uint64_t answer_timeout_ns(const domi_pipe *pipe)
+{
+    uint64_t timeout_ns = pipe->wire->pipeline->answer_timeout_ns;
+
+    return timeout_ns != 0 ? timeout_ns : pipe->channel->settings->answer_timeout_ns;
+}
+
+/* --- the time of the oldest ask -----------------------------------------------------------------
+ */
+
+/* Note in an ask when it was sent, in ms. The bits above stay: they are the pool's. */
+static void note_sent(const domi_manager *manager, domi_envelope *ask)
+{
+    uint32_t *note = &domi_envelope_return(ask)->note;
+
+    *note = (*note & ~TIME_MASK) | ((uint32_t)(manager->now_ns / MS) & TIME_MASK);
+}
+
+/* The oldest ask has changed: set when its answer is too late. */
+static void set_due(const domi_manager *manager, domi_pipe *pipe)
+{
+    uint64_t timeout_ns = answer_timeout_ns(pipe);
+    domus_channel *channel = pipe->channel;
+
+    if (DOMI_LIKELY(timeout_ns == 0))
+        return;
+    if (pipe->asks == NULL) {
+        channel->ask_due_ns = 0;
+        return;
+    }
+    uint32_t sent = domi_envelope_return((domi_envelope *)(void *)pipe->asks->next)->note;
+    uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & TIME_MASK;
+    channel->ask_due_ns = manager->now_ns - age_ms * MS + timeout_ns;
+    if (!domi_wheel_is_armed(&channel->timer.node) ||
+        channel->timer.node.expires_ns > channel->ask_due_ns)
+        domi_channel_arm_timeouts(channel);
+}
+
+/* --- asks for the peer --------------------------------------------------------------------------
+ */
+
+/* True if the peer may answer an ask that is sent now. */
+static bool is_answering(const domi_pipe *pipe)
+{
+    const domus_channel *channel = pipe->channel;
+
+    return channel->state == DOMI_CHANNEL_OPEN && !channel->finished && !channel->ended &&
+           !pipe->failed;
+}
+
+/* True if one more ask may be sent now. */
+static bool may_send(const domi_pipe *pipe)
+{
+    const domus_channel *channel = pipe->channel;
+
+    return channel->asks < inflight_max(pipe) && !channel->high && !channel->crowded;
+}
+
+/* One ask less is with the peer. */
+static void note_one_less(domus_channel *channel)
+{
+    channel->asks--;
+    if (DOMI_UNLIKELY(channel->asks == 0 && (channel->high || channel->crowded)))
+        domi_channel_decide_receive(channel);
+}
+
+/* Send an ask to the peer. It counts before its bytes are queued, so that the channel goes on to
+ * receive whatever their number. */
 static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     uint32_t number = pipe->next_ask++;
-    int error = domi_wire_encode(pipe->wire, number, ask->type, domi_envelope_payload(ask));
 
+    pipe->channel->asks++;
+    int error = domi_wire_encode(pipe->wire, number, ask->type, domi_envelope_payload(ask));
     if (error == 0)
         error = domi_pipe_flush_out(pipe);
     if (error < 0) {
-        domi_ask_fail(manager, ask, error);
+        note_one_less(pipe->channel);
+        domi_ask_fail(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
     ask->error = (int32_t)number;
+    note_sent(manager, ask);
+    bool is_first = pipe->asks == NULL;
     domi_list_push(&pipe->asks, &ask->node);
-    pipe->asks_count++;
-    pipe->channel->conversations++;
+    if (is_first)
+        set_due(manager, pipe);
+}
+
+/* Drop asks that have expired from the queue, at most once in a tick. */
+static void drop_expired(domi_manager *manager, domi_pipe *pipe)
+{
+    domi_node *waiting = pipe->queue;
+
+    if (pipe->looked_ns == manager->now_ns)
+        return;
+    pipe->looked_ns = manager->now_ns;
+    pipe->queue = NULL;
+    pipe->queue_count = 0;
+    while (waiting != NULL) {
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
+        if (domi_ask_is_expired(manager, ask)) {
+            domi_ask_expire(manager, ask);
+        } else {
+            domi_list_push(&pipe->queue, &ask->node);
+            pipe->queue_count++;
+        }
+    }
 }
 
 static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    if (pipe->channel->state != DOMI_CHANNEL_OPEN || pipe->channel->finished) {
+    if (DOMI_UNLIKELY(!is_answering(pipe))) {
         domi_ask_fail(manager, ask, -ENOTCONN);
-    } else if (pipe->asks_count < inflight_max(pipe) && pipe->queue == NULL) {
-        send_ask(manager, pipe, ask);
-    } else if (pipe->queue_count < queue_max(pipe)) {
-        domi_list_push(&pipe->queue, &ask->node);
-        pipe->queue_count++;
-    } else {
-        domi_ask_fail(manager, ask, -ENOBUFS);
+        return;
     }
+    if (DOMI_LIKELY(pipe->queue == NULL && may_send(pipe))) {
+        send_ask(manager, pipe, ask);
+        return;
+    }
+    if (pipe->queue_count >= queue_max(pipe))
+        drop_expired(manager, pipe);
+    if (pipe->queue_count >= queue_max(pipe)) {
+        domi_ask_fail(manager, ask, -ENOBUFS);
+        return;
+    }
+    domi_list_push(&pipe->queue, &ask->node);
+    pipe->queue_count++;
 }
 
-/* Send asks that have waited. */
-static void send_waiting(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
 {
-    while (pipe->queue != NULL && pipe->asks_count < inflight_max(pipe) &&
-           pipe->channel->state == DOMI_CHANNEL_OPEN) {
+    while (pipe->queue != NULL && may_send(pipe) && is_answering(pipe)) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&pipe->queue);
         pipe->queue_count--;
         if (domi_ask_is_expired(manager, ask))
@@ -90,6 +194,18 @@ static void send_waiting(domi_manager *manager, domi_pipe *pipe)
         else
             send_ask(manager, pipe, ask);
     }
+}
+
+bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                           uint32_t **ret_count)
+{
+    const domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
+
+    if (channel == NULL || channel->pipe == NULL || index != 0)
+        return false;
+    *ret_list = &channel->pipe->queue;
+    *ret_count = &channel->pipe->queue_count;
+    return true;
 }
 
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
@@ -126,7 +242,7 @@ static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
 {
     domi_node *before = pipe->asks;
 
-    if (before == NULL)
+    if (before == NULL || (id != DOMUS_NO_ID && id > UINT32_MAX))
         return NULL;
     if (id != DOMUS_NO_ID) {
         const domi_node *last = before;
@@ -138,20 +254,36 @@ static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
     }
     domi_envelope *ask = (domi_envelope *)(void *)before->next;
     domi_list_take_behind(&pipe->asks, before);
-    pipe->asks_count--;
     return ask;
 }
 
-/* One request of this side is over. */
+/* One ask of this side is over. */
 static void note_answered(domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
-    channel->conversations--;
     channel->answered_bytes = channel->received_bytes;
-    send_waiting(manager, pipe);
-    if (channel->conversations == 0 && channel->close_due)
+    note_one_less(channel);
+    set_due(manager, pipe);
+    if (DOMI_UNLIKELY(pipe->queue != NULL))
+        domi_pipe_send_waiting(manager, pipe);
+    if (DOMI_LIKELY(channel->asks != 0 || !(channel->close_due || channel->drain)))
+        return;
+    if (channel->close_due && channel->conversations == 0)
         (void)domi_channel_close(channel);
+    else if (channel->drain && !pipe->running)
+        domi_channel_make_ready(channel);
+}
+
+/* The peer has answered what nobody has asked. If answers have ids, it is thrown away. Otherwise
+ * the peer is out of step, and its next answers would go to the wrong askers. */
+static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id)
+{
+    domi_counter_add(&manager->counters.late_replies, 1);
+    if (made != NULL)
+        domi_envelope_end(manager, made);
+    if (id == DOMUS_NO_ID)
+        domi_channel_refuse(pipe->channel, -EPROTO);
 }
 
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
@@ -159,18 +291,16 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
 {
     domi_envelope *ask = take_asked(pipe, id);
 
-    /* the answer goes to another actor, so it takes its bytes along */
-    if (ask != NULL && made != NULL && domi_wire_own(pipe->wire) != 0)
-        error = -ENOMEM;
-    if (made != NULL && (ask == NULL || error != 0)) {
-        if (ask == NULL)
-            domi_counter_add(&manager->counters.late_replies, 1);
-        domi_envelope_end(manager, made);
-        made = NULL;
-    }
-    if (ask == NULL)
+    if (ask == NULL) {
+        refuse_unasked(manager, pipe, made, id);
         return;
-    if (made == NULL) {
+    }
+    /* the answer goes to another actor, so it takes its bytes along */
+    if (made != NULL && error == 0 && domi_wire_own(pipe->wire) != 0)
+        error = -ENOMEM;
+    if (made == NULL || error != 0) {
+        if (made != NULL)
+            domi_envelope_end(manager, made);
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);
     } else {
         domus_address asker = {ask->sender, ask->sender_lease};
@@ -185,12 +315,34 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
     note_answered(manager, pipe);
 }
 
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+/* The connection has not answered an ask: give it back to the pool that has sent it here, or let it
+ * fail. */
+static void end_unanswered(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
+                           bool was_sent)
+{
+    if (domi_ask_is_expired(manager, ask)) {
+        domi_ask_expire(manager, ask);
+        return;
+    }
+    if (pipe->pool.house != NULL) {
+        uint32_t *note = &domi_envelope_return(ask)->note;
+        *note = (*note & ~TIME_MASK) | (was_sent ? DOMI_ASK_MAYBE_DONE : DOMI_ASK_UNSENT);
+        if (domi_mailbox_put_passed(manager, pipe->pool, &ask->node, DOMI_ASK) == 0)
+            return;
+    }
+    domi_ask_fail(manager, ask, was_sent ? -EPIPE : -ENOTCONN);
+}
+
 void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 {
-    while (pipe->asks != NULL) {
-        domi_ask_fail(manager, (domi_envelope *)(void *)domi_list_take(&pipe->asks), -EPIPE);
-        pipe->channel->conversations--;
-    }
+    while (pipe->asks != NULL)
+        end_unanswered(manager, pipe, (domi_envelope *)(void *)domi_list_take(&pipe->asks), true);
     while (pipe->queue != NULL)
-        domi_ask_fail(manager, (domi_envelope *)(void *)domi_list_take(&pipe->queue), -ENOTCONN);
+        end_unanswered(manager, pipe, (domi_envelope *)(void *)domi_list_take(&pipe->queue), false);
+    pipe->queue_count = 0;
+    pipe->channel->asks = 0;
+    pipe->channel->ask_due_ns = 0;
 }

@@ -4,14 +4,26 @@
 
 #include "io/pipelines/pipe.h"
 
+/* The lower 24 bits of the note of an ask (domi_return) that a channel has given back to its pool.
+ */
+#define DOMI_ASK_UNSENT     1u /* its peer has not got it */
+#define DOMI_ASK_MAYBE_DONE 2u /* its peer may have done it */
+
 /* This is domi_io_hooks.send_mail. */
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
+
+/* This is domi_io_hooks.unsent_asks for the house of a channel. */
+bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                           uint32_t **ret_count);
+
+/* Send asks that have waited, as many as may be with the peer. */
+void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe);
 
 /* The peer has answered: give the oldest ask, or the one with this id, its answer. Takes `made`. */
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
                            int error);
 
-/* The connection is gone: the asks fail. */
+/* The connection is gone, or the peer answers nothing more: no ask is left. */
 void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe);
 
 #endif

@@ -45,11 +45,13 @@ typedef struct domi_pipe {
     uint64_t held_id;
     domus_buffer *used; /* the piece whose last byte the message at hand has used */
 
-    domi_node *asks;  /* asks with the peer, the oldest first (a circular list) */
+    /* asks with the peer, the oldest first (a circular list); channel->asks is their number */
+    domi_node *asks;
     domi_node *queue; /* asks that wait */
-    uint32_t asks_count;
     uint32_t queue_count;
-    uint32_t next_ask; /* the number that the next ask gets, for protocols with ids */
+    uint64_t looked_ns; /* when `queue` was last looked through for asks that have expired */
+    domus_address pool; /* asks that are not answered go back there; nobody: they fail */
+    uint32_t next_ask;  /* the number that the next ask gets, for protocols with ids */
 
     bool running; /* messages are being handled, and the run goes on with what is left */
     bool alone;   /* a request that is alone is not answered yet */

@@ -31,6 +31,9 @@ typedef struct domi_channel_settings {
     uint64_t rate_min_bytes;        /* bytes/s while a message is under way; 0: no such rate */
     uint64_t rate_grace_ns;         /* time over which that rate is measured */
     uint64_t requests_max;          /* conversations of on_read at a time; 0: no bound */
+    uint64_t inflight_max;          /* asks that are with the peer at a time */
+    uint64_t ask_queue_max;         /* asks that wait to be sent */
+    uint64_t answer_timeout_ns;     /* time for the answer to an ask; 0: no bound */
     /* options of sockets (options.c); 0: the kernel's own */
     uint64_t keepalive_idle_ns;
     uint64_t keepalive_interval_ns;
@@ -68,6 +71,10 @@ typedef struct domi_channel_settings {
     ROW("minRateGrace", DURATION, pace.rate_grace_ns, rate_grace_ns, 100 * DOMI_MS, DOMI_HOUR,     \
         10 * DOMI_SECOND, false)                                                                   \
     ROW("requestsMax", COUNT, channel.requests_max, requests_max, 1, 1048576, 128, true)           \
+    ROW("inflightMax", COUNT, channel.inflight_max, inflight_max, 1, 1048576, 64, false)           \
+    ROW("askQueueMax", COUNT, channel.ask_queue_max, ask_queue_max, 0, 1048576, 1024, false)       \
+    ROW("answerTimeout", DURATION, channel.answer_timeout_ns, answer_timeout_ns, 10 * DOMI_MS,     \
+        DOMI_HOUR, 0, true)                                                                        \
     ROW("keepalive.idle", DURATION, connection.keepalive.idle_ns, keepalive_idle_ns, DOMI_SECOND,  \
         9 * DOMI_HOUR, 60 * DOMI_SECOND, true)                                                     \
     ROW("keepalive.interval", DURATION, connection.keepalive.interval_ns, keepalive_interval_ns,   \

@@ -16,10 +16,10 @@ static int grow(domi_out *out, size_t size)
 {
     size_t room = out->room == 0 ? ROOM_LEAST : 2 * (size_t)out->room;
 
-    if (size > UINT32_MAX - out->size)
+    if (size >= UINT32_MAX - out->size)
         return -ENOMEM;
-    if (room < out->size + size)
-        room = out->size + size;
+    if (room < out->size + size + 1)
+        room = out->size + size + 1;
     if (room > UINT32_MAX)
         room = UINT32_MAX;
     char *bytes = domi_memory_new(room);
@@ -35,19 +35,20 @@ static int grow(domi_out *out, size_t size)
 
 char *domi_out_room(domi_out *out, size_t size)
 {
-    if (DOMI_UNLIKELY(size > out->room - out->size) && grow(out, size) != 0)
+    /* not >: also for no bytes there is a block */
+    if (DOMI_UNLIKELY(size >= out->room - out->size) && grow(out, size) != 0)
         return NULL;
     return out->bytes + out->size;
 }
 
 int domi_out_append(domi_out *out, const void *data, size_t size)
 {
+    if (size == 0)
+        return 0;
     char *end = domi_out_room(out, size);
-
     if (DOMI_UNLIKELY(end == NULL))
-        return size == 0 ? 0 : -ENOMEM;
-    if (size != 0)
-        memcpy(end, data, size);
+        return -ENOMEM;
+    memcpy(end, data, size);
     out->size += (uint32_t)size;
     return 0;
 }

@@ -79,22 +79,22 @@ void domi_window_take(domi_window *window, uint32_t size)
     window->need = 0;
     window->stuck = false;
     if (window->size == 0)
-        domi_window_clear(window);
+        window->begin = 0;
 }
 
 void domi_window_cut(domi_window *window, uint32_t size)
 {
     DOMI_CHECK(size <= window->size);
     window->size -= size;
-    if (window->size == 0)
-        domi_window_clear(window);
-    else
+    if (window->memory != NULL)
         poison_rest(window);
 }
 
 void domi_window_shrink(domi_window *window)
 {
-    if (window->room > SHRINK_LEAST && window->size <= window->room / 8)
+    if (window->size == 0)
+        domi_window_clear(window);
+    else if (window->room > SHRINK_LEAST && window->size <= window->room / 8)
         (void)move(window, window->size);
 }
 

@@ -1,8 +1,8 @@
 /* Windows: the bytes that a stage has not used yet.
  *
- * A window has memory only while it has bytes, because most channels are idle, and the memory is
- * bounded by DOMI_WINDOW_ROOM. Under AddressSanitizer the memory behind the bytes is poisoned, so a
- * stage that reads too far is found. One thread at a time. */
+ * A window has memory only while it has bytes or some pass through it, because most channels are
+ * idle, and the memory is bounded by DOMI_WINDOW_ROOM. Under AddressSanitizer the memory behind the
+ * bytes is poisoned, so a stage that reads too far is found. One thread at a time. */
 #ifndef DOMI_IO_WIRE_WINDOW_H
 #define DOMI_IO_WIRE_WINDOW_H
 
@@ -38,8 +38,8 @@ void domi_window_take(domi_window *window, uint32_t size);
 /* Take `size` bytes off the end of the window. */
 void domi_window_cut(domi_window *window, uint32_t size);
 
-/* Nothing more comes for a while: move the bytes to less memory, if they have far too much. Without
- * memory they stay. */
+/* Nothing more comes for a while: free the memory if there are no bytes, and move them to less if
+ * they have far too much. Without memory they stay. */
 void domi_window_shrink(domi_window *window);
 
 /* Free the memory. */

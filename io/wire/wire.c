@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-#define STATE_MAX 65536u /* bytes of the state of a stage */
+#define ANSWER_TIMEOUT_MOST UINT64_C(3600000000000) /* 1 h */
+#define STATE_MAX           65536u                  /* bytes of the state of a stage */
 
 static int check_stage(const domus_pipeline_stage *entry, bool is_last)
 {
@@ -30,7 +31,7 @@ static uint32_t count_stages(const domus_pipeline *pipeline)
 
 int domi_pipeline_check(const domus_pipeline *pipeline)
 {
-    if (pipeline->stages == NULL)
+    if (pipeline->stages == NULL || pipeline->answer_timeout_ns > ANSWER_TIMEOUT_MOST)
         return -EINVAL;
     uint32_t count = count_stages(pipeline);
     if (count == 0 || count > DOMUS_STAGES_MAX)

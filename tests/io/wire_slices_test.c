@@ -193,6 +193,37 @@ START_TEST(slices_of_a_stage_outlive_its_call)
 }
 END_TEST
 
+/* A slice that owns its bytes leaves without a copy, between the bytes around it. */
+START_TEST(long_slices_leave_without_a_copy)
+{
+    domi_out out = {0};
+    static char bytes[100000];
+    domus_slice large;
+
+    ck_assert_int_eq(domus_slice_copy(bytes, sizeof bytes, &large), 0);
+    ck_assert_int_eq(domi_out_append(&out, "ab", 2), 0);
+    ck_assert_int_eq(domi_out_append_slice(&out, large), 0);
+    ck_assert_int_eq(domi_out_append(&out, "cd", 2), 0);
+    ck_assert_uint_eq(out.size, 4);
+    ck_assert_uint_eq(out.pieces_count, 1);
+    ck_assert_uint_eq(out.pieces[0].at, 2);
+    ck_assert_ptr_eq(domus_slice_data(out.pieces[0].slice), domus_slice_data(large));
+    for (int i = 0; i < 20; i++)
+        ck_assert_int_eq(domi_out_append_slice(&out, large), 0);
+    domi_out_cut(&out, 3, 1);
+    ck_assert(out.size == 3 && out.pieces_count == 1);
+    domi_out_clear(&out, false);
+    ck_assert(domi_out_is_empty(&out) && out.bytes != NULL);
+    ck_assert_ptr_null(domi_out_room(&out, SIZE_MAX));
+    ck_assert_ptr_nonnull(domi_out_room(&out, 70000));
+    domi_out_clear(&out, false); /* so large a block is not kept */
+    ck_assert_ptr_null(out.bytes);
+    domi_out_clear(&out, true);
+    ck_assert(atomic_load(&domi_page_of(large)->count) == 1);
+    domus_slice_free(large);
+}
+END_TEST
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Everything once, with few bytes at a time, and slices that are kept. Returns the first error. */
@@ -258,4 +289,4 @@ DOMT_MAIN("wire_slices", 60, error_of_a_stage_ends_decoding,
           peer_that_finishes_within_a_message_is_an_error, end_of_a_stage_may_make_a_message,
           slices_that_are_kept_outlive_the_wire, message_that_lives_on_owns_its_bytes,
           slice_may_reach_beyond_the_used_bytes, slices_of_a_stage_outlive_its_call,
-          wire_without_memory_fails_and_leaks_nothing)
+          long_slices_leave_without_a_copy, wire_without_memory_fails_and_leaks_nothing)

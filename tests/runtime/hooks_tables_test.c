@@ -34,7 +34,7 @@ static const entry of_io[] = {
     ENTRY(domi_io_hooks, descriptor_noted),   ENTRY(domi_io_hooks, stop_channels),
     ENTRY(domi_io_hooks, answer_request),     ENTRY(domi_io_hooks, fail_request),
     ENTRY(domi_io_hooks, answer_peer),        ENTRY(domi_io_hooks, release_message),
-    ENTRY(domi_io_hooks, send_mail),
+    ENTRY(domi_io_hooks, send_mail),          ENTRY(domi_io_hooks, unsent_asks),
 };
 
 static const entry of_runtime[] = {

@@ -1,0 +1,20 @@
+/* Fuzzes the length stage. The first byte is the form of the length, the second the limit. */
+#include "tests/fuzz/support/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    const domus_length_options options = {
+        .role = DOMUS_ROLE_CLIENT,
+        .width = (uint8_t)(1u << data[0] % 4),
+        .little_endian = (data[0] & 4) != 0,
+        .counts_itself = (data[0] & 8) != 0,
+        .size_max = domt_fuzz_size_max(data[1], 65528),
+    };
+    const domus_pipeline_stage stages[] = {{&domus_length_stage, &options}, {NULL, NULL}};
+    const domus_pipeline pipeline = {.stages = stages};
+
+    domt_fuzz_packets(&pipeline, data + 2, size - 2);
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* Fuzzes the line stage. The first byte is the role and the kind of end, the second the limit. */
+#include "tests/fuzz/support/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    const domus_line_options options = {
+        .role = (domus_role)(data[0] % 3),
+        .crlf = (data[0] & 0x80) != 0,
+        .size_max = domt_fuzz_size_max(data[1], 65534),
+    };
+    const domus_pipeline_stage stages[] = {{&domus_line_stage, &options}, {NULL, NULL}};
+    const domus_pipeline pipeline = {.stages = stages};
+
+    domt_fuzz_packets(&pipeline, data + 2, size - 2);
+    return 0;
+}

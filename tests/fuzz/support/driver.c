@@ -1,0 +1,245 @@
+/* Runs a fuzzer without libFuzzer: over its corpus, and then over inputs that are made from the
+ * corpus by chance, for a second (20 s in the long form of the tests).
+ *
+ *     fuzz_NAME            as the tests do; DOMT_SEED is the seed, else 1, or in the long form the
+ * time fuzz_NAME FILE ...   these inputs alone
+ *
+ * When an execution fails, its input is written to a file, whose name stderr says. */
+#include "base/clock.h"
+#include "base/random.h"
+
+#include "tests/fuzz/support/fuzz.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INPUT_MAX 70000u /* bytes of an input, more than a window has */
+#define FILES_MAX 2048u
+
+typedef struct input {
+    uint8_t *bytes;
+    size_t size;
+} input;
+
+static input corpus[FILES_MAX];
+static uint32_t corpus_count;
+static input at_work; /* what the fuzzer is looking at */
+static uint64_t executions;
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+static const char *const kept = DOMT_BIN_DIR "/tests/fuzz_" DOMT_FUZZ_NAME "_failed";
+
+/* Runs also in a signal handler. */
+static void keep_input(void)
+{
+    static const char text[] = "fuzz: the input that failed is in ";
+    int fd = open(kept, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd < 0 || write(fd, at_work.bytes, at_work.size) < 0)
+        return;
+    (void)close(fd);
+    if (write(2, text, sizeof text - 1) < 0 || write(2, kept, strlen(kept)) < 0 ||
+        write(2, "\n", 1) < 0)
+        return;
+}
+
+static void fail(int number)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+
+    keep_input();
+    (void)sigaction(number, &plain, NULL);
+    (void)raise(number);
+}
+
+/* AddressSanitizer ends the program without a signal. */
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
+static void watch_failures(void)
+{
+    static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
+    struct sigaction action = {.sa_handler = fail};
+
+    if (__sanitizer_set_death_callback != NULL) {
+        __sanitizer_set_death_callback(keep_input);
+        (void)sigaction(SIGALRM, &action, NULL);
+        return;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        (void)sigaction(numbers[i], &action, NULL);
+}
+
+/* Each input lies in a block of its size, so that AddressSanitizer sees who reads beyond it. */
+static void execute(const uint8_t *bytes, size_t size)
+{
+    at_work.size = size;
+    at_work.bytes = malloc(size != 0 ? size : 1);
+    if (at_work.bytes == NULL)
+        abort();
+    if (size != 0)
+        memcpy(at_work.bytes, bytes, size);
+    (void)alarm(20); /* an execution that hangs */
+    (void)LLVMFuzzerTestOneInput(at_work.bytes, size);
+    free(at_work.bytes);
+    executions++;
+}
+
+/* --- corpus ----------------------------------------------------------------------------------- */
+
+static void read_input(const char *path)
+{
+    input *to = &corpus[corpus_count];
+    FILE *file = fopen(path, "rb");
+
+    if (file == NULL || corpus_count == FILES_MAX) {
+        fprintf(stderr, "fuzz: cannot read %s\n", path);
+        exit(EXIT_FAILURE);
+    }
+    to->bytes = malloc(INPUT_MAX);
+    if (to->bytes == NULL)
+        abort();
+    to->size = fread(to->bytes, 1, INPUT_MAX, file);
+    (void)fclose(file);
+    corpus_count++;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* In the order of their names, so that a seed always gives the same inputs. */
+static void read_corpus(const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_visible, alphasort);
+    char path[1024];
+
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        read_input(path);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* --- chance ----------------------------------------------------------------------------------- */
+
+static domi_random chance;
+static domi_clock watch;
+
+static size_t below(size_t bound)
+{
+    return (size_t)domi_random_below(&chance, bound);
+}
+
+static uint8_t likely_byte(void)
+{
+    static const uint8_t bytes[] = {0, 1, 2, 7, 8, '\n', '\r', '}', '~', 0x7f, 0x80, 0xfe, 0xff};
+
+    return below(3) == 0 ? (uint8_t)below(256) : bytes[below(sizeof bytes)];
+}
+
+/* Put `count` bytes into the input, before byte `at`; as many as it has room for. */
+static void insert(input *to, size_t at, const uint8_t *bytes, size_t count, uint8_t fill)
+{
+    if (count > INPUT_MAX - to->size)
+        count = INPUT_MAX - to->size;
+    memmove(to->bytes + at + count, to->bytes + at, to->size - at);
+    if (bytes != NULL)
+        memcpy(to->bytes + at, bytes, count);
+    else
+        memset(to->bytes + at, fill, count);
+    to->size += count;
+}
+
+static void mutate(input *to)
+{
+    static uint8_t copy[INPUT_MAX];
+    size_t at = below(to->size + 1);
+    size_t count = below(to->size - at + 1);
+    const input *other = &corpus[below(corpus_count)];
+
+    switch (below(8)) {
+    case 0:
+    case 1:
+        if (at < to->size)
+            to->bytes[at] = likely_byte();
+        break;
+    case 2:
+        if (at < to->size)
+            to->bytes[at] ^= (uint8_t)(1u << below(8));
+        break;
+    case 3:
+        insert(to, at, NULL, 1 + below(4), likely_byte());
+        break;
+    case 4:
+        insert(to, at, NULL, (size_t)1 << below(below(8) == 0 ? 17 : 10), likely_byte());
+        break;
+    case 5:
+        memmove(to->bytes + at, to->bytes + at + count, to->size - at - count);
+        to->size -= count;
+        break;
+    case 6:
+        memcpy(copy, to->bytes + at, count);
+        insert(to, at, copy, count, 0);
+        break;
+    default:
+        insert(to, at, other->bytes, below(other->size + 1), 0);
+        break;
+    }
+}
+
+static void execute_mutants(uint64_t seed, uint64_t span_ns)
+{
+    static uint8_t bytes[INPUT_MAX];
+    uint64_t end_ns = domi_clock_now(&watch) + span_ns;
+
+    domi_random_init(&chance, seed);
+    while (corpus_count != 0 && domi_clock_now(&watch) < end_ns) {
+        const input *from = &corpus[below(corpus_count)];
+        input made = {bytes, from->size};
+        memcpy(bytes, from->bytes, from->size);
+        for (size_t i = below(6) + 1; i > 0; i--)
+            mutate(&made);
+        execute(made.bytes, made.size);
+    }
+}
+
+static void execute_corpus(void)
+{
+    for (uint32_t i = 0; i < corpus_count; i++)
+        execute(corpus[i].bytes, corpus[i].size);
+}
+
+int main(int count, char **arguments)
+{
+    const char *given = getenv("DOMT_SEED");
+    bool is_long = getenv("DOMT_LONG") != NULL;
+
+    domi_clock_init(&watch);
+    uint64_t now_ns = domi_clock_now(&watch);
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : is_long ? now_ns : 1;
+    watch_failures();
+    for (int i = 1; i < count; i++)
+        read_input(arguments[i]);
+    if (count <= 1)
+        read_corpus(DOMT_SOURCE_DIR "/tests/fuzz/corpus/" DOMT_FUZZ_NAME);
+    execute_corpus();
+    uint64_t in_corpus = executions;
+    if (count <= 1)
+        execute_mutants(seed, is_long ? UINT64_C(20000000000) : UINT64_C(1000000000));
+    for (uint32_t i = 0; i < corpus_count; i++)
+        free(corpus[i].bytes);
+    printf("fuzz_" DOMT_FUZZ_NAME ": %llu inputs, %llu executions, seed %llu\n",
+           (unsigned long long)in_corpus, (unsigned long long)executions, (unsigned long long)seed);
+    /* the line of counts that tests/run reads */
+    printf("%d%%: Checks: 1, Failures: %d, Errors: 0\n", in_corpus != 0 ? 100 : 0, in_corpus == 0);
+    return in_corpus != 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

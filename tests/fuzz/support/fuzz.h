@@ -1,0 +1,22 @@
+/* The property that all fuzzers of pipelines hold: bytes in any pieces give the same messages and
+ * the same error, and messages that are encoded again are decoded to the same.
+ *
+ * A fuzzer is a file in tests/fuzz/ with LLVMFuzzerTestOneInput(), and a folder of inputs in
+ * tests/fuzz/corpus/. The first bytes of an input choose options, the others are those of the
+ * peer. `./dev test` runs each with driver.c, `./dev fuzz` with libFuzzer. */
+#ifndef DOMT_FUZZ_H
+#define DOMT_FUZZ_H
+
+#include <domus/pipeline.h>
+
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Hold this for a pipeline whose messages are packets. */
+void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size);
+
+/* The limits of size that an input can choose: the default, small ones, and the largest. */
+uint32_t domt_fuzz_size_max(uint8_t choice, uint32_t most);
+
+#endif

@@ -1,0 +1,59 @@
+/* Runs a pipeline over the same bytes in several pieces, and over what it encoded itself. */
+#include "base/check.h"
+
+#include "tests/fuzz/support/fuzz.h"
+#include "tests/support/stages.h"
+
+/* Decode in pieces of chance, which depend on the bytes alone, and in pieces of one size. */
+static void hold_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size,
+                           const domt_decoded *whole)
+{
+    uint64_t seed = UINT64_C(0x9e3779b97f4a7c15) ^ size;
+    size_t step = size <= 2048 ? 1 : size / 512 | 1;
+    domt_decoded decoded;
+
+    for (size_t i = 0; i < size; i += size / 64 + 1)
+        seed = (seed ^ bytes[i]) * UINT64_C(0x100000001b3);
+    seed |= 1;
+    domt_decode(pipeline, bytes, size, domt_cut_random, &seed, &decoded, NULL);
+    DOMI_CHECK(domt_decoded_equals(whole, &decoded));
+    domt_decoded_clear(&decoded);
+    domt_decode(pipeline, bytes, size, domt_cut_same, &step, &decoded, NULL);
+    DOMI_CHECK(domt_decoded_equals(whole, &decoded));
+    domt_decoded_clear(&decoded);
+}
+
+void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size)
+{
+    domt_decoded whole;
+    domt_decoded encoded;
+    domt_decoded again;
+    domt_decoded encoded_again;
+
+    domt_decode(pipeline, bytes, size, NULL, NULL, &whole, &encoded);
+    hold_in_pieces(pipeline, bytes, size, &whole);
+
+    domt_decode(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
+    whole.error = 0; /* whatever ended the first run was not encoded */
+    DOMI_CHECK(domt_decoded_equals(&whole, &again));
+    DOMI_CHECK(domt_decoded_equals(&encoded, &encoded_again));
+    domt_decoded_clear(&whole);
+    domt_decoded_clear(&encoded);
+    domt_decoded_clear(&again);
+    domt_decoded_clear(&encoded_again);
+}
+
+uint32_t domt_fuzz_size_max(uint8_t choice, uint32_t most)
+{
+    switch (choice % 8) {
+    case 0:
+    case 1:
+        return 0;
+    case 2:
+        return most;
+    case 3:
+        return most < 300 ? most : 300;
+    default:
+        return choice / 8 + 1u;
+    }
+}

@@ -1,0 +1,482 @@
+/* io/wire: pipelines of several stages. Byte stages change sizes and hold a state, so a byte that
+ * is lost, comes twice, or goes by a stage is seen. */
+#include "io/wire/wire.h"
+
+#include "base/memory.h"
+
+#include "tests/support/stages.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const domus_length_options two_bytes = {.role = DOMUS_ROLE_PEER, .width = 2};
+
+#define PACKETS                                                                                    \
+    {                                                                                              \
+        &domus_length_stage, &two_bytes                                                            \
+    }
+#define BYTES(stage)                                                                               \
+    {                                                                                              \
+        &domt_##stage##_stage, NULL                                                                \
+    }
+#define NONE                                                                                       \
+    {                                                                                              \
+        NULL, NULL                                                                                 \
+    }
+
+/* From one stage to DOMUS_STAGES_MAX. */
+static const domus_pipeline_stage rows[][DOMUS_STAGES_MAX + 1] = {
+    {PACKETS, NONE},
+    {BYTES(sip), PACKETS, NONE},
+    {BYTES(stuff), PACKETS, NONE},
+    {BYTES(xor), PACKETS, NONE},
+    {BYTES(xor), BYTES(stuff), PACKETS, NONE},
+    {BYTES(stuff), BYTES(xor), PACKETS, NONE},
+    {BYTES(sip), BYTES(stuff), BYTES(sip), PACKETS, NONE},
+    {BYTES(xor), BYTES(stuff), BYTES(xor), PACKETS, NONE},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+static domus_packet packet_of(size_t size, int seed)
+{
+    static char bytes[200000];
+    domus_packet packet;
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)((i * 31 + (size_t)seed * 7) >> (i & 3));
+    ck_assert_int_eq(domus_slice_copy(bytes, size, &packet.bytes), 0);
+    return packet;
+}
+
+static const size_t sizes[] = {0, 1, 5, 2047, 2048, 3, 5000, 65528, 2};
+
+/* Encode packets of all sizes. Returns what goes to the peer, which the caller frees. */
+static char *encode_all(const domus_pipeline *pipeline, size_t *ret_size)
+{
+    domus_stage_kit *kit;
+
+    ck_assert_int_eq(domus_stage_kit_new(pipeline, &kit), 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        domus_packet packet = packet_of(sizes[i], (int)i);
+        ck_assert_int_eq(domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_packet_type, &packet), 0);
+        domus_slice_free(packet.bytes);
+    }
+    const char *output = domus_stage_kit_output(kit, ret_size);
+    char *copy = malloc(*ret_size);
+    memcpy(copy, output, *ret_size);
+    domus_stage_kit_free(kit);
+    return copy;
+}
+
+START_TEST(packets_pass_any_pipeline_in_any_pieces)
+{
+    domt_decoded first = {0};
+
+    for (size_t row = 0; row < ROWS; row++) {
+        const domus_pipeline pipeline = {.stages = rows[row]};
+        uint64_t seed = row + 1;
+        size_t size;
+        char *bytes = encode_all(&pipeline, &size);
+        for (int i = 0; i < 4; i++) {
+            domt_decoded decoded;
+            size_t step = i == 1 ? 1 : 1448;
+            domt_cut *cut = i == 0 ? NULL : i < 3 ? domt_cut_same : domt_cut_random;
+            domt_decode(&pipeline, bytes, size, cut, i < 3 ? (void *)&step : (void *)&seed,
+                        &decoded, NULL);
+            ck_assert_int_eq(decoded.error, 0);
+            ck_assert_uint_eq(decoded.count, sizeof sizes / sizeof sizes[0]);
+            if (first.text == NULL)
+                first = decoded;
+            ck_assert_msg(domt_decoded_equals(&decoded, &first), "row %zu, cut %d", row, i);
+            if (decoded.text != first.text)
+                domt_decoded_clear(&decoded);
+        }
+        free(bytes);
+    }
+    domt_decoded_clear(&first);
+}
+END_TEST
+
+/* A packet that was decoded is encoded to the same bytes. */
+START_TEST(pipelines_encode_what_they_decode)
+{
+    for (size_t row = 0; row < ROWS; row++) {
+        const domus_pipeline pipeline = {.stages = rows[row]};
+        domt_decoded decoded;
+        domt_decoded encoded;
+        size_t size;
+        char *bytes = encode_all(&pipeline, &size);
+        domt_decode(&pipeline, bytes, size, NULL, NULL, &decoded, &encoded);
+        ck_assert_uint_eq(encoded.size, size);
+        ck_assert_mem_eq(encoded.text, bytes, size);
+        domt_decoded_clear(&decoded);
+        domt_decoded_clear(&encoded);
+        free(bytes);
+    }
+}
+END_TEST
+
+START_TEST(error_of_a_byte_stage_comes_behind_the_messages_before)
+{
+    static const domus_pipeline pipeline = {.stages = rows[2]};
+    static const char bytes[] = "\0\2}^}]\0\1a~\0\1b"; /* "~}", "a", and a byte that may not come */
+
+    for (size_t step = 1; step < sizeof bytes; step++) {
+        domt_decoded decoded;
+        domt_decode(&pipeline, bytes, sizeof bytes - 1, domt_cut_same, &step, &decoded, NULL);
+        ck_assert_int_eq(decoded.error, -EBADMSG);
+        ck_assert_uint_eq(decoded.count, 2);
+        ck_assert_mem_eq(decoded.text, "1 2:~}1 1:a", 11);
+        domt_decoded_clear(&decoded);
+    }
+}
+END_TEST
+
+START_TEST(each_stage_hears_of_the_end)
+{
+    static const domus_pipeline pipeline = {.stages = rows[2]};
+    static const char *const wrong[] = {"}", "\0", "\0\2a"};
+    static const size_t lengths[] = {1, 1, 3};
+
+    for (size_t i = 0; i < 3; i++) {
+        domt_decoded decoded;
+        domt_decode(&pipeline, wrong[i], lengths[i], NULL, NULL, &decoded, NULL);
+        ck_assert_int_eq(decoded.error, -EPIPE);
+        ck_assert_uint_eq(decoded.count, 0);
+        domt_decoded_clear(&decoded);
+    }
+}
+END_TEST
+
+/* --- stages that talk by themselves ----------------------------------------------------------- */
+
+/* A byte stage that passes on what it has gathered only when the peer has finished, greets, and
+ * answers each piece; and whose wrap fails when it is told to. */
+typedef struct greeter {
+    char gathered[64];
+    size_t count;
+} greeter;
+
+static int wrap_error;
+static uint32_t opens, closes;
+
+static int greet(domus_wire *wire, void *state, const void *options)
+{
+    (void)state;
+    opens++;
+    int error = domus_wire_append(wire, "<", 1);
+    return error != 0 ? error : options != NULL ? -EACCES : 0;
+}
+
+static int gather(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    greeter *state = state_;
+
+    ck_assert_uint_le(state->count + size, sizeof state->gathered);
+    ck_assert_uint_ge(domus_wire_pass_room(wire), DOMUS_WINDOW_MAX);
+    memcpy(state->gathered + state->count, bytes, size);
+    state->count += size;
+    int error = domus_wire_append(wire, "!", 1);
+    return error != 0 ? error : (int)size;
+}
+
+static int pass_all(domus_wire *wire, void *state_, size_t left)
+{
+    greeter *state = state_;
+
+    ck_assert_uint_eq(left, 0);
+    int error = domus_wire_append(wire, ">", 1);
+    return error != 0 ? error : domus_wire_pass(wire, state->gathered, state->count);
+}
+
+static int wrap_upper(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    ck_assert(size >= 1 && size <= DOMUS_WINDOW_MAX);
+    for (size_t i = 0; i < size; i++) {
+        char byte = bytes[i] >= 'a' && bytes[i] <= 'z' ? (char)(bytes[i] - 'a' + 'A') : bytes[i];
+        int error = domus_wire_append(wire, &byte, 1);
+        if (error != 0)
+            return error;
+    }
+    return wrap_error;
+}
+
+static void close_greeter(domus_wire *wire, void *state)
+{
+    (void)wire;
+    (void)state;
+    closes++;
+}
+
+static const domus_stage greeter_stage = {
+    .name = "greeter",
+    .state_size = sizeof(greeter),
+    .open = greet,
+    .decode = gather,
+    .end = pass_all,
+    .wrap = wrap_upper,
+    .close = close_greeter,
+};
+
+/* A message stage that says hello, and tells what it decodes. */
+static int say_hello(domus_wire *wire, void *state, const void *options)
+{
+    (void)state;
+    (void)options;
+    return domus_wire_append(wire, "hello ", 6);
+}
+
+static int tell(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    int error = domus_wire_append_text(wire, "got %.*s ", (int)size, bytes);
+    return error != 0 ? error : bytes[0] == '?' ? -EBADMSG : (int)size;
+}
+
+static int say_bye(domus_wire *wire, void *state, size_t left)
+{
+    (void)state;
+    (void)left;
+    return domus_wire_append(wire, "bye", 3);
+}
+
+static int encode_text(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                       const void *payload)
+{
+    (void)state;
+    (void)id;
+    int error = domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
+    return error != 0 ? error : type != &domus_packet_type ? -EOPNOTSUPP : 0;
+}
+
+static int fail_text(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
+                     int error)
+{
+    (void)state;
+    (void)id;
+    (void)request;
+    int appended = domus_wire_append_text(wire, "failed %d ", error);
+    return appended != 0 ? appended : error == -EIO ? error : 0;
+}
+
+static const domus_stage teller_stage = {
+    .name = "teller",
+    .open = say_hello,
+    .decode = tell,
+    .end = say_bye,
+    .encode = encode_text,
+    .fail = fail_text,
+};
+
+static void assert_output(domus_stage_kit *kit, const char *text)
+{
+    size_t size;
+    const char *output = domus_stage_kit_output(kit, &size);
+
+    ck_assert_msg(size == strlen(text) && memcmp(output, text, size) == 0, "%.*s, not %s",
+                  (int)size, output, text);
+}
+
+static const domus_pipeline talkers = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domt_stuff_stage, NULL}, {&greeter_stage, NULL}, {&teller_stage, NULL}, NONE}};
+
+START_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
+{
+    domus_stage_kit *kit;
+    domus_stage_message message;
+
+    ck_assert_int_eq(domus_stage_kit_new(&talkers, &kit), 0);
+    assert_output(kit, "<HELLO ");
+    ck_assert_int_eq(domus_stage_kit_feed(kit, "ab", 2), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
+    assert_output(kit, "<HELLO !"); /* the bytes wait in the greeter */
+    domus_stage_kit_clear(kit);
+    domus_stage_kit_finish(kit);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
+    assert_output(kit, ">GOT AB BYE");
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+START_TEST(failed_stage_leaves_no_bytes)
+{
+    domus_packet packet = packet_of(3, 1);
+    domus_packet large = packet_of(10000, 1);
+    domus_stage_kit *kit;
+    domus_stage_message message;
+
+    ck_assert_int_eq(domus_stage_kit_new(&talkers, &kit), 0);
+    domus_stage_kit_clear(kit);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_slice_type, &large), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_slice_type, &packet), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EIO), -EIO);
+    assert_output(kit, "");
+    ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EPERM), 0);
+    assert_output(kit, "FAILED -1 ");
+    domus_stage_kit_clear(kit);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
+    domus_stage_kit_finish(kit);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
+    assert_output(kit, "!>"); /* not what `decode` appended before it failed */
+    domus_stage_kit_free(kit);
+    domus_slice_free(packet.bytes);
+    domus_slice_free(large.bytes);
+}
+END_TEST
+
+START_TEST(failed_wrap_ends_encoding)
+{
+    domus_packet packet = {.bytes = {NULL, 0, 0}};
+    domus_stage_kit *kit;
+
+    ck_assert_int_eq(domus_slice_copy("abc", 3, &packet.bytes), 0);
+    wrap_error = 0;
+    ck_assert_int_eq(domus_stage_kit_new(&talkers, &kit), 0);
+    domus_stage_kit_clear(kit);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), 0);
+    wrap_error = -ENOSPC;
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), -ENOSPC);
+    assert_output(kit, "ABC");
+    wrap_error = 0;
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), -ENOSPC);
+    ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EPERM), -ENOSPC);
+    assert_output(kit, "ABC");
+    domus_stage_kit_free(kit);
+    domus_slice_free(packet.bytes);
+}
+END_TEST
+
+START_TEST(long_slices_are_wrapped_in_pieces)
+{
+    domus_packet packet = packet_of(3 * DOMUS_WINDOW_MAX + 1, 1);
+    domus_stage_kit *kit;
+    size_t size;
+
+    ck_assert_int_eq(domus_stage_kit_new(&talkers, &kit), 0);
+    domus_stage_kit_clear(kit);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), 0);
+    (void)domus_stage_kit_output(kit, &size);
+    ck_assert_uint_ge(size, packet.bytes.size);
+    domus_stage_kit_free(kit);
+    domus_slice_free(packet.bytes);
+}
+END_TEST
+
+static const int refuse;
+static const domus_pipeline refusing = {
+    .stages = (const domus_pipeline_stage[]){
+        {&greeter_stage, NULL}, {&greeter_stage, &refuse}, {&teller_stage, NULL}, NONE}};
+
+START_TEST(stages_that_were_opened_are_closed)
+{
+    domus_stage_kit *kit = NULL;
+
+    opens = closes = 0;
+    ck_assert_int_eq(domus_stage_kit_new(&refusing, &kit), -EACCES);
+    ck_assert_ptr_null(kit);
+    ck_assert_uint_eq(opens, 2);
+    ck_assert_uint_eq(closes, 1);
+}
+END_TEST
+
+/* --- wrong pipelines -------------------------------------------------------------------------- */
+
+static void assert_wrong(const domus_pipeline_stage *stages)
+{
+    const domus_pipeline pipeline = {.stages = stages};
+    domus_stage_kit *kit = NULL;
+
+    ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
+    ck_assert_ptr_null(kit);
+}
+
+START_TEST(wrong_pipelines_are_refused)
+{
+    domus_stage odd = teller_stage;
+    const domus_pipeline_stage alone[] = {{&odd, NULL}, NONE};
+
+    assert_wrong(NULL);
+    assert_wrong((const domus_pipeline_stage[]){NONE});
+    assert_wrong((const domus_pipeline_stage[]){BYTES(sip), NONE});
+    assert_wrong((const domus_pipeline_stage[]){PACKETS, PACKETS, NONE});
+    assert_wrong((const domus_pipeline_stage[]){PACKETS, BYTES(sip), NONE});
+    assert_wrong((const domus_pipeline_stage[]){BYTES(sip), BYTES(sip), BYTES(sip), BYTES(sip),
+                                                PACKETS, NONE});
+    assert_wrong((const domus_pipeline_stage[]){{&domus_length_stage, NULL}, NONE});
+    odd.wrap = wrap_upper;
+    assert_wrong(alone);
+    odd = teller_stage;
+    odd.decode = NULL;
+    assert_wrong(alone);
+    odd = teller_stage;
+    odd.encode = NULL;
+    assert_wrong(alone);
+    odd = teller_stage;
+    odd.name = NULL;
+    assert_wrong(alone);
+    odd = teller_stage;
+    odd.state_size = 65537;
+    assert_wrong(alone);
+}
+END_TEST
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* A pipeline there and back. Returns the first error. */
+static int run_all(const domus_pipeline *pipeline, int fail_after)
+{
+    domus_packet packet = packet_of(5000, 1);
+    domus_packet echo = {.bytes = {NULL, 0, 0}};
+    domus_stage_kit *kit = NULL;
+    domus_stage_message message;
+    size_t size = 0;
+
+    domi_memory_fail_after(fail_after, 0); /* packet_of() is not part of it */
+    int error = domus_stage_kit_new(pipeline, &kit);
+    if (error == 0)
+        error = domus_stage_kit_encode(kit, 0, &domus_packet_type, &packet);
+    const char *output = error == 0 ? domus_stage_kit_output(kit, &size) : NULL;
+    for (size_t i = 0; i < size && error == 0; i += 999) {
+        error = domus_stage_kit_feed(kit, output + i, size - i < 999 ? size - i : 999);
+        int result = error == 0 ? domus_stage_kit_next(kit, &message) : error;
+        if (result == 1)
+            error = domus_slice_keep(((domus_packet *)message.payload)->bytes, &echo.bytes);
+        else
+            error = result;
+    }
+    domi_memory_fail_after(-1, 0);
+    if (error == 0 && size != 0)
+        ck_assert(domus_slice_equals(echo.bytes, domus_slice_data(packet.bytes), 5000));
+    domus_slice_free(echo.bytes);
+    domus_stage_kit_free(kit);
+    domus_slice_free(packet.bytes);
+    return error == 0 && size == 0 ? -ENOMEM : error;
+}
+
+START_TEST(pipelines_without_memory_fail_and_leak_nothing)
+{
+    for (size_t row = 0; row < ROWS; row++) {
+        const domus_pipeline pipeline = {.stages = rows[row]};
+        int error = -ENOMEM;
+        int fail_after;
+        for (fail_after = 0; error != 0; fail_after++) {
+            ck_assert_msg(fail_after < 200, "row %zu: %d", row, error);
+            error = run_all(&pipeline, fail_after);
+            ck_assert(error == 0 || error == -ENOMEM);
+        }
+        ck_assert_int_gt(fail_after, 10);
+    }
+}
+END_TEST
+
+DOMT_MAIN("wire_stages", 60, packets_pass_any_pipeline_in_any_pieces,
+          pipelines_encode_what_they_decode, error_of_a_byte_stage_comes_behind_the_messages_before,
+          each_stage_hears_of_the_end, bytes_that_stages_append_by_themselves_are_wrapped,
+          failed_stage_leaves_no_bytes, failed_wrap_ends_encoding,
+          long_slices_are_wrapped_in_pieces, stages_that_were_opened_are_closed,
+          wrong_pipelines_are_refused, pipelines_without_memory_fail_and_leak_nothing)

@@ -1,0 +1,306 @@
+/* Asks to the address of a channel, whose peer is a script of the test: pipelining, bounds, late
+ * answers, cancels, the end of the connection in each of its ways, and time-outs. */
+#include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static domt_line_client client;
+
+static void begin(const domus_pipeline *pipeline, const domus_channel_options *options)
+{
+    domt_line_client_begin(&client, pipeline, options);
+}
+
+static void end(void)
+{
+    domt_line_client_end(&client);
+}
+
+/* The peer has got these bytes. */
+static void expect_sent(const char *text)
+{
+    domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), DOMT_NET_SECOND));
+}
+
+static void answer(const char *text)
+{
+    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+}
+
+static const domus_pipeline two_under_way = {
+    .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 2, .queue_max = 2};
+
+START_TEST(answers_come_in_the_order_of_the_asks)
+{
+    begin(&domt_line_pipeline, NULL);
+    domus_probe *other = domt_new_probe(client.kit);
+    domt_ask_line(client.probe, client.channel, "a");
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_ask_line(other, client.channel, "b");
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_ask_line(client.probe, client.channel, "c");
+    expect_sent("a\nb\nc\n");
+    answer("1\n2\n3\n");
+    domt_expect_line(client.kit, client.probe, "1");
+    domt_expect_line(client.kit, client.probe, "3");
+    domt_expect_line(client.kit, other, "2");
+    end();
+}
+END_TEST
+
+START_TEST(asks_above_inflight_max_wait_and_above_queue_max_fail)
+{
+    begin(&two_under_way, NULL);
+    for (char c = 'a'; c <= 'e'; c++)
+        domt_ask_line(client.probe, client.channel, (char[]){c, '\0'});
+    expect_sent("a\nb\n");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
+    domt_net_ok(client.kit, domus_peer_expect_nothing(client.peer, DOMT_NET_SECOND));
+    answer("1\n");
+    expect_sent("c\n");
+    answer("2\n3\n");
+    expect_sent("d\n");
+    answer("4\n");
+    for (char c = '1'; c <= '4'; c++)
+        domt_expect_line(client.kit, client.probe, (char[]){c, '\0'});
+    end();
+}
+END_TEST
+
+START_TEST(the_defaults_are_those_of_the_configuration)
+{
+    static const domus_channel_options options = {.inflight_max = 1, .ask_queue_max = DOMUS_NONE};
+
+    begin(&domt_line_pipeline, &options);
+    domt_ask_line(client.probe, client.channel, "a");
+    domt_ask_line(client.probe, client.channel, "b");
+    expect_sent("a\n");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
+    answer("1\n");
+    domt_expect_line(client.kit, client.probe, "1");
+    end();
+}
+END_TEST
+
+START_TEST(a_late_answer_is_taken_by_the_ask_that_expired)
+{
+    begin(&domt_line_pipeline, NULL);
+    domt_ask_line_within(client.probe, client.channel, "a", DOMT_NET_SECOND / 10);
+    expect_sent("a\n");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
+    domt_ask_line(client.probe, client.channel, "b");
+    expect_sent("b\n");
+    answer("late\n2\n");
+    domt_expect_line(client.kit, client.probe, "2");
+    ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
+    end();
+}
+END_TEST
+
+START_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
+{
+    begin(&two_under_way, NULL);
+    domt_ask_line(client.probe, client.channel, "a");
+    domt_ask_line(client.probe, client.channel, "b");
+    domt_ask_line_within(client.probe, client.channel, "c", DOMT_NET_SECOND / 10);
+    domt_ask_line_within(client.probe, client.channel, "d", DOMT_NET_SECOND / 10);
+    expect_sent("a\nb\n");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
+    /* the queue is full of asks that have expired, and they make room */
+    domt_ask_line(client.probe, client.channel, "e");
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    answer("1\n2\n");
+    domt_expect_line(client.kit, client.probe, "1");
+    domt_expect_line(client.kit, client.probe, "2");
+    expect_sent("e\n");
+    answer("5\n");
+    domt_expect_line(client.kit, client.probe, "5");
+    end();
+}
+END_TEST
+
+START_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
+{
+    begin(&two_under_way, NULL);
+    domus_probe *other = domt_new_probe(client.kit);
+    domt_ask_line(client.probe, client.channel, "a");
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_ask_line(other, client.channel, "b"); /* sent */
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_ask_line(other, client.channel, "c"); /* not sent */
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_ask_line(client.probe, client.channel, "d");
+    expect_sent("a\nb\n");
+    ck_assert_int_eq(
+        domus_outside_stop(domus_testkit_system(client.kit), domus_probe_address(other)), 0);
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    answer("1\n2\n");
+    domt_expect_line(client.kit, client.probe, "1");
+    expect_sent("d\n");
+    answer("4\n");
+    domt_expect_line(client.kit, client.probe, "4");
+    end();
+}
+END_TEST
+
+/* --- the end of the connection ---------------------------------------------------------------- */
+
+static void begin_three(void)
+{
+    begin(&two_under_way, NULL);
+    for (char c = 'a'; c <= 'c'; c++)
+        domt_ask_line(client.probe, client.channel, (char[]){c, '\0'});
+    expect_sent("a\nb\n");
+}
+
+/* Two asks were sent, and one was not. */
+static void expect_three_failures(void)
+{
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
+}
+
+START_TEST(a_reset_tells_what_was_sent_from_what_was_not)
+{
+    begin_three();
+    domus_peer_reset(client.peer);
+    expect_three_failures();
+    end();
+}
+END_TEST
+
+START_TEST(a_peer_that_finishes_answers_nothing_more)
+{
+    begin_three();
+    answer("1\n");
+    domus_peer_finish(client.peer);
+    domt_expect_line(client.kit, client.probe, "1");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_expect_gone(client.kit, client.channel);
+    domus_testkit_free(client.kit);
+}
+END_TEST
+
+START_TEST(a_close_by_this_side_ends_the_asks)
+{
+    begin_three();
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), client.channel), 0);
+    expect_three_failures();
+    end();
+}
+END_TEST
+
+START_TEST(an_ask_to_a_channel_that_is_gone_is_stale)
+{
+    begin(&domt_line_pipeline, NULL);
+    domus_peer_reset(client.peer);
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_ask_line(client.probe, client.channel, "a");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, DOMT_NET_SECOND));
+    end();
+}
+END_TEST
+
+START_TEST(an_answer_to_nothing_resets_the_connection)
+{
+    begin(&domt_line_pipeline, NULL);
+    answer("what\n");
+    domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
+    domt_ask_line(client.probe, client.channel, "a");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
+    end();
+}
+END_TEST
+
+START_TEST(a_line_that_cannot_be_encoded_fails_alone)
+{
+    begin(&domt_line_pipeline, NULL);
+    domt_ask_line(client.probe, client.channel, "a");
+    domt_ask_line(client.probe, client.channel, "b\nc");
+    domt_ask_line(client.probe, client.channel, "d");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EINVAL, DOMT_NET_SECOND));
+    expect_sent("a\nd\n");
+    answer("1\n4\n");
+    domt_expect_line(client.kit, client.probe, "1");
+    domt_expect_line(client.kit, client.probe, "4");
+    end();
+}
+END_TEST
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+START_TEST(a_peer_that_does_not_answer_in_time_is_reset)
+{
+    static const domus_pipeline impatient = {
+        .stages = domt_line_stages, .encodes = domt_packets, .answer_timeout_ns = DOMT_NET_SECOND};
+
+    begin(&impatient, NULL);
+    domt_ask_line(client.probe, client.channel, "a");
+    expect_sent("a\n");
+    domt_net_ok(client.kit, domus_testkit_advance(client.kit, DOMT_NET_SECOND / 2));
+    domt_ask_line(client.probe, client.channel, "b");
+    expect_sent("b\n");
+    answer("1\n");
+    domt_expect_line(client.kit, client.probe, "1");
+    /* the time of the second ask began when it was sent */
+    domt_net_ok(client.kit, domus_probe_expect_nothing(client.probe, DOMT_NET_SECOND * 9 / 10));
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND / 5));
+    domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
+    end();
+}
+END_TEST
+
+/* A peer reads no request while nobody takes its answers. */
+START_TEST(a_full_channel_still_takes_answers)
+{
+    static const domus_channel_options options = {.send_high_bytes = 1024, .send_low_bytes = 512};
+    char text[2048];
+
+    begin(&domt_line_pipeline, &options);
+    domus_peer_pause(client.peer);
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    uint32_t sent = 0;
+    for (; sent < 80; sent++)
+        domt_ask_line(client.probe, client.channel, text);
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    answer("1\n");
+    domt_expect_line(client.kit, client.probe, "1");
+    domus_peer_resume(client.peer);
+    for (uint32_t i = 1; i < sent; i++)
+        answer("n\n");
+    for (uint32_t i = 1; i < sent; i++)
+        domt_expect_line(client.kit, client.probe, "n");
+    end();
+}
+END_TEST
+
+START_TEST(a_stop_of_the_system_waits_for_answers)
+{
+    begin(&domt_line_pipeline, NULL);
+    domt_ask_line(client.probe, client.channel, "a");
+    expect_sent("a\n");
+    uint64_t begun_ns = domus_testkit_now_ns(client.kit);
+    ck_assert_int_eq(domus_testkit_stop(client.kit), 1); /* the channel was cut */
+    ck_assert_uint_ge(domus_testkit_now_ns(client.kit) - begun_ns, 10 * DOMT_NET_SECOND);
+    domus_testkit_free(client.kit);
+}
+END_TEST
+
+DOMT_MAIN("client", 60, answers_come_in_the_order_of_the_asks,
+          asks_above_inflight_max_wait_and_above_queue_max_fail,
+          the_defaults_are_those_of_the_configuration,
+          a_late_answer_is_taken_by_the_ask_that_expired,
+          an_ask_that_expires_in_the_queue_is_not_sent,
+          a_cancel_takes_back_an_ask_that_was_not_sent,
+          a_reset_tells_what_was_sent_from_what_was_not, a_peer_that_finishes_answers_nothing_more,
+          a_close_by_this_side_ends_the_asks, an_ask_to_a_channel_that_is_gone_is_stale,
+          an_answer_to_nothing_resets_the_connection, a_line_that_cannot_be_encoded_fails_alone,
+          a_peer_that_does_not_answer_in_time_is_reset, a_full_channel_still_takes_answers,
+          a_stop_of_the_system_waits_for_answers)
