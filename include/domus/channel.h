@@ -80,6 +80,7 @@
 #include <domus/channel_options.h>
 #include <domus/conversation.h>
 #include <domus/endpoint.h>
+#include <domus/slice.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -129,6 +130,15 @@ DOMUS_API int domus_channel_write(domus_stack *stack, domus_channel *channel, do
  * Returns as domus_channel_write(); -EMSGSIZE; -ENOMEM. Nothing is queued then. */
 DOMUS_API int domus_channel_append(domus_stack *stack, domus_channel *channel, const void *data,
                                    size_t size);
+
+/* Queue the bytes of a slice, which are not copied, except small ones and those of a received
+ * message. So what is encoded once can be written to thousands of channels; each of them counts the
+ * bytes as queued. On a channel of datagrams they are one datagram.
+ *
+ * Ownership: consumed in every case, also when this fails.
+ * Returns as domus_channel_write(); -ENOMEM. */
+DOMUS_API int domus_channel_write_slice(domus_stack *stack, domus_channel *channel,
+                                        domus_slice slice);
 
 /* Wait until the kernel has taken all bytes that were queued at this call: write `return
  * domus_channel_flush(...)`, or DOMUS_AWAIT(domus_channel_flush(stack, channel, then)) in a

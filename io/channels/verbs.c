@@ -59,6 +59,35 @@ int domus_channel_append(domus_stack *stack, domus_channel *channel, const void 
     return may_act(stack, channel) ? domi_channel_append(channel, data, size) : -EPERM;
 }
 
+/* A slice that is at most this long is copied, together with what stands before it. */
+#define SLICE_COPIED 512u
+
+/* Queue a slice, which is the caller's. */
+static int write_slice(domus_channel *channel, domus_slice slice)
+{
+    domus_slice kept;
+
+    if (channel->datagrams != NULL || slice.size <= SLICE_COPIED)
+        return domi_channel_append(channel, domus_slice_data(slice), slice.size);
+    int error = domus_slice_keep(slice, &kept);
+    if (error != 0)
+        return error;
+    domus_buffer *buffer = domi_buffer_of_slice(channel->io, kept);
+    if (buffer == NULL) {
+        domus_slice_free(kept);
+        return -ENOMEM;
+    }
+    return domi_channel_write(channel, buffer);
+}
+
+int domus_channel_write_slice(domus_stack *stack, domus_channel *channel, domus_slice slice)
+{
+    int error = may_act(stack, channel) ? write_slice(channel, slice) : -EPERM;
+
+    domus_slice_free(slice);
+    return error;
+}
+
 int domus_channel_flush(domus_stack *stack, domus_channel *channel, domus_resumed *then)
 {
     return domus_channel_flush_to(stack, channel, 0, then);
