@@ -81,7 +81,6 @@ static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size
 static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     bool is_last = index + 1 == wire->count;
-    domi_window *window = &wire->stages[index].window;
     int error = 0;
 
     if (size > DOMUS_WINDOW_MAX)
@@ -95,9 +94,6 @@ static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size
         narrow_page(wire);
         error = wire->made.any ? 0 : leave_page(wire);
     }
-    if (window->need <= size)
-        window->need =
-            0; /* the stage has seen so many, and that says nothing of how many it needs */
     return error != 0 ? error : used;
 }
 

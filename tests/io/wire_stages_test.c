@@ -8,7 +8,6 @@
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,11 +138,10 @@ START_TEST(each_stage_hears_of_the_end)
 {
     static const domus_pipeline pipeline = {.stages = rows[2]};
     static const char *const wrong[] = {"}", "\0", "\0\2a"};
-    static const size_t lengths[] = {1, 1, 3};
 
     for (size_t i = 0; i < 3; i++) {
         domt_decoded decoded;
-        domt_decode(&pipeline, wrong[i], lengths[i], NULL, NULL, &decoded, NULL);
+        domt_decode(&pipeline, wrong[i], i < 2 ? 1 : 3, NULL, NULL, &decoded, NULL);
         ck_assert_int_eq(decoded.error, -EPIPE);
         ck_assert_uint_eq(decoded.count, 0);
         domt_decoded_clear(&decoded);
@@ -329,6 +327,25 @@ START_TEST(failed_stage_leaves_no_bytes)
 }
 END_TEST
 
+START_TEST(failed_stage_without_others_leaves_no_bytes)
+{
+    static const domus_pipeline_stage alone[] = {{&teller_stage, NULL}, {NULL, NULL}};
+    static const domus_pipeline pipeline = {.stages = alone};
+    domus_packet packet = packet_of(3000, 1);
+    domus_stage_kit *kit;
+    domus_stage_message message;
+
+    ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_slice_type, &packet), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EIO), -EIO);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
+    assert_output(kit, "hello ");
+    domus_stage_kit_free(kit);
+    domus_slice_free(packet.bytes);
+}
+END_TEST
+
 START_TEST(failed_wrap_ends_encoding)
 {
     domus_packet packet = {.bytes = {NULL, 0, 0}};
@@ -477,6 +494,7 @@ END_TEST
 DOMT_MAIN("wire_stages", 60, packets_pass_any_pipeline_in_any_pieces,
           pipelines_encode_what_they_decode, error_of_a_byte_stage_comes_behind_the_messages_before,
           each_stage_hears_of_the_end, bytes_that_stages_append_by_themselves_are_wrapped,
-          failed_stage_leaves_no_bytes, failed_wrap_ends_encoding,
-          long_slices_are_wrapped_in_pieces, stages_that_were_opened_are_closed,
-          wrong_pipelines_are_refused, pipelines_without_memory_fail_and_leak_nothing)
+          failed_stage_leaves_no_bytes, failed_stage_without_others_leaves_no_bytes,
+          failed_wrap_ends_encoding, long_slices_are_wrapped_in_pieces,
+          stages_that_were_opened_are_closed, wrong_pipelines_are_refused,
+          pipelines_without_memory_fail_and_leak_nothing)

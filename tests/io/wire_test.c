@@ -197,6 +197,52 @@ START_TEST(stage_is_called_once_for_each_piece)
 }
 END_TEST
 
+/* A window is appended to at its end, and moves its bytes to the front when that is reached. */
+START_TEST(window_keeps_its_bytes_in_order)
+{
+    static char bytes[DOMI_WINDOW_ROOM];
+    domi_window window = {0};
+    uint32_t first = 0;
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < DOMI_WINDOW_ROOM; i++)
+        bytes[i] = (char)(i * 7 >> 3);
+    while (next < DOMI_WINDOW_ROOM - 300) {
+        ck_assert_int_eq(domi_window_put(&window, bytes + next, 300), 0);
+        next += 300;
+        domi_window_take(&window, 290);
+        first += 290;
+        ck_assert_uint_eq(window.size, next - first);
+        ck_assert_mem_eq(domi_window_bytes(&window), bytes + first, window.size);
+        ck_assert_uint_le(window.room, 8192);
+    }
+    domi_window_clear(&window);
+}
+END_TEST
+
+START_TEST(window_that_is_nearly_empty_shrinks)
+{
+    static char bytes[60000];
+    domi_window window = {0};
+
+    memcpy(bytes + sizeof bytes - 5, "abcde", 5);
+    ck_assert_int_eq(domi_window_put(&window, bytes, sizeof bytes), 0);
+    domi_window_take(&window, 30000);
+    domi_window_shrink(&window);
+    ck_assert_uint_eq(window.room, 65536);
+    domi_window_take(&window, 29995);
+    domi_memory_fail_after(0, 0);
+    domi_window_shrink(&window);
+    ck_assert_uint_eq(window.room, 65536); /* without memory it stays */
+    domi_window_shrink(&window);
+    ck_assert_uint_eq(window.room, 256);
+    ck_assert_mem_eq(domi_window_bytes(&window), "abcde", 5);
+    domi_window_take(&window, 5);
+    domi_window_shrink(&window);
+    ck_assert_ptr_null(window.memory);
+}
+END_TEST
+
 /* --- sizes ------------------------------------------------------------------------------------ */
 
 static int result_of(const domt_parts *how, size_t length, size_t step)
@@ -286,5 +332,6 @@ DOMT_MAIN("wire", 60, wire_brings_the_same_messages_at_every_split,
           wire_takes_messages_in_pieces_of_any_size, whole_messages_are_shown_where_they_lie,
           only_the_message_between_two_pieces_is_copied, bytes_that_were_not_taken_may_move,
           stage_that_says_what_it_needs_is_not_called_before, stage_is_called_once_for_each_piece,
+          window_keeps_its_bytes_in_order, window_that_is_nearly_empty_shrinks,
           message_of_the_whole_window_comes, message_beyond_the_window_is_refused,
           need_beyond_the_window_is_refused, window_grows_and_shrinks_with_its_bytes)

@@ -10,7 +10,7 @@
 
 #define SYMBOLS_MAX 4096
 
-static const char *const libraries[] = {"base", "house", "io", "runtime", "config"};
+static const char *const libraries[] = {"base", "house", "io", "runtime", "config", "protocols"};
 
 bool domt_is_in(const char *name, const char *folder)
 {

@@ -90,8 +90,8 @@ START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
     install();
     MUST_RUN("cmp moved/share/doc/domus/LICENSE '" DOMT_SOURCE_DIR "/LICENSE'");
     MUST_RUN("diff -r moved/include/domus '" DOMT_SOURCE_DIR "/include/domus'");
-    for (int i = 0; i < 2; i++) {
-        const char *name = i == 0 ? "libdomus" : "libdomus-config";
+    for (int i = 0; i < 3; i++) {
+        const char *name = i == 0 ? "libdomus" : i == 1 ? "libdomus-config" : "libdomus-resp";
         MUST_RUN("test -f $(find moved -name %s.a)", name);
         MUST_RUN("test $(readlink $(find moved -name %s.so)) = %s.so." MINOR, name, name);
         MUST_RUN("readelf -d $(find moved -name %s.so) | grep -F 'soname: [%s.so." MINOR "]'", name,
@@ -130,7 +130,7 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
     if (DOMT_SANITIZED)
         return;
     install();
-    MUST_RUN("cp '" DOMT_SOURCE_DIR "/tests/tidy/consumer/CMakeLists.txt' .");
+    MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     MUST_RUN("grep -F 'find_package(domus " MINOR " ' '" DOMT_SOURCE_DIR "/README.md'");
     MUST_RUN("cmake -S . -B built -G Ninja -DWANTED_VERSION=" MINOR
              " -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
@@ -145,6 +145,26 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
 }
 END_TEST
 
+/* libdomus-resp is found by both ways, is used without libdomus-config, and works. */
+START_TEST(libdomus_resp_is_found_by_pkg_config_and_find_package)
+{
+    if (DOMT_SANITIZED)
+        return;
+    install();
+    MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
+    MUST_RUN(STRICT_C " resp.c $(pkg-config --cflags --libs domus-resp) " RPATH " -o resp_c");
+    MUST_RUN("cp resp.c resp.cpp && " STRICT_CPP " resp.cpp "
+             "$(pkg-config --cflags --libs domus-resp) " RPATH " -o resp_cpp");
+    MUST_RUN(STRICT_C " -static resp.c $(pkg-config --static --cflags --libs domus-resp) "
+                      "-o resp_static");
+    ck_assert_int_ne(run("ldd resp_c | grep -F libdomus-config"), 0);
+    MUST_RUN("cmake -S . -B built -G Ninja -DWANTED_VERSION=" MINOR
+             " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && cmake --build built");
+    MUST_RUN("./resp_c && ./resp_cpp && ./resp_static && built/resp_shared && built/resp_static");
+    remove_installed();
+}
+END_TEST
+
 /* Until 1.0 each minor version may differ, so find_package() refuses all others. */
 START_TEST(find_package_refuses_another_minor_version)
 {
@@ -153,7 +173,7 @@ START_TEST(find_package_refuses_another_minor_version)
     if (DOMT_SANITIZED)
         return;
     install();
-    MUST_RUN("cp '" DOMT_SOURCE_DIR "/tests/tidy/consumer/CMakeLists.txt' .");
+    MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         int status =
             run("cmake -S . -B built -DWANTED_VERSION=%s -DCMAKE_PREFIX_PATH=\"$PWD/moved\"",
@@ -169,4 +189,5 @@ END_TEST
 DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
           echo_is_built_by_pkg_config_in_c_and_cpp_and_serves,
           echo_is_built_by_find_package_in_c_and_cpp_and_serves,
+          libdomus_resp_is_found_by_pkg_config_and_find_package,
           find_package_refuses_another_minor_version)

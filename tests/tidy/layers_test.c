@@ -1,6 +1,7 @@
 /* M1: the arrows of the layers, walked include by include.
  *
  *     include/domus <- base <- house <- io <- runtime          include/domus <- config
+ *                                                              include/domus <- protocols/NAME
  *
  * Tests and benches may include anything, examples only what is installed. Some foreign headers
  * belong to one layer: with them the layer's business would move elsewhere. */
@@ -15,7 +16,12 @@ static const char *const layers[] = {"base", "house", "io", "runtime"};
 #define LAYERS_COUNT (int)(sizeof layers / sizeof layers[0])
 
 /* Headers that are installed but are not part of libdomus. */
-static const char *const config_headers[] = {"domus/yaml.h", "domus/main.h"};
+static const struct guest {
+    const char *header;
+    const char *library;
+} guests[] = {{"domus/yaml.h", "libdomus-config"},
+              {"domus/main.h", "libdomus-config"},
+              {"domus/resp.h", "libdomus-resp"}};
 
 /* Headers that library code of other layers may not include. */
 static const struct foreign {
@@ -58,7 +64,8 @@ static void copy_folder(const char *path, char *ret_folder, size_t size)
 
 static bool is_library(const char *folder)
 {
-    return rank(folder) >= 0 || strcmp(folder, "config") == 0 || strcmp(folder, "include") == 0;
+    return rank(folder) >= 0 || strcmp(folder, "config") == 0 || strcmp(folder, "protocols") == 0 ||
+           strcmp(folder, "include") == 0;
 }
 
 static void check_foreign(const struct include *include, domt_report *report)
@@ -73,20 +80,34 @@ static void check_foreign(const struct include *include, domt_report *report)
                             include->from, include->to, foreigners[i].reason);
         }
     }
-    for (size_t i = 0; i < sizeof config_headers / sizeof config_headers[0]; i++) {
-        if (strcmp(include->to, config_headers[i]) == 0 && rank(include->from) >= 0) {
+    for (size_t i = 0; i < sizeof guests / sizeof guests[0]; i++) {
+        if (strcmp(include->to, guests[i].header) == 0 && rank(include->from) >= 0) {
             domt_report_add(report, include->path, include->line,
-                            "%s may not include %s: it belongs to libdomus-config", include->from,
-                            include->to);
+                            "%s may not include %s: it belongs to %s", include->from, include->to,
+                            guests[i].library);
         }
     }
 }
 
-/* Whether `from` may use what lies in `to`, both being folders of this tree. */
-static bool arrow_holds(const char *from, const char *to)
+/* Whether two paths lie in the same folder of protocols/: each of these is a library of its own. */
+static bool is_same_protocol(const char *path, const char *other)
 {
+    size_t folder = strlen("protocols/");
+
+    folder += strcspn(path + folder, "/");
+    return strncmp(path, other, folder + 1) == 0;
+}
+
+/* Whether `from` may use what lies in `to`, both being folders of this tree. */
+static bool arrow_holds(const struct include *include, const char *to)
+{
+    const char *from = include->from;
+
     if (rank(from) >= 0) {
         return rank(to) >= 0 && rank(to) <= rank(from);
+    }
+    if (strcmp(from, "protocols") == 0 && strcmp(to, "protocols") == 0) {
+        return is_same_protocol(include->path, include->to);
     }
     return strcmp(from, "config") == 0 && strcmp(to, "config") == 0;
 }
@@ -107,7 +128,7 @@ static void check_include(const struct include *include, domt_report *report)
                             "examples include <domus/...> and the system's headers, not %s",
                             include->to);
         }
-    } else if (ours && !arrow_holds(include->from, to)) {
+    } else if (ours && !arrow_holds(include, to)) {
         domt_report_add(report, include->path, include->line, "%s may not include %s",
                         include->from, include->to);
     } else if (include->quoted && !ours) {
@@ -158,6 +179,12 @@ START_TEST(tidy_sees_a_wrong_arrow)
                    "config may not");
     domt_tree_sees(layers_rule, "runtime/planted.c", "#include \"config/scalar.h\"\n",
                    "runtime may not");
+    domt_tree_sees(layers_rule, "protocols/resp/planted.c", "#include \"base/check.h\"\n",
+                   "protocols may not");
+    domt_tree_sees(layers_rule, "protocols/planted/planted.c",
+                   "#include \"protocols/resp/resp.h\"\n", "protocols may not");
+    domt_tree_sees(layers_rule, "io/planted.c", "#include \"protocols/resp/resp.h\"\n",
+                   "io may not");
     domt_tree_sees(layers_rule, "include/domus/planted.h", "#include \"base/check.h\"\n",
                    "include may not");
 }
@@ -177,6 +204,7 @@ START_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
     domt_tree_sees(layers_rule, "runtime/planted.c", "#include <yaml.h>\n", "link YAML");
     domt_tree_sees(layers_rule, "runtime/planted.c", "#include <domus/yaml.h>\n",
                    "libdomus-config");
+    domt_tree_sees(layers_rule, "io/planted.c", "#include <domus/resp.h>\n", "libdomus-resp");
     domt_tree_sees(layers_rule, "base/planted.c", "#include \"check.h\"\n", "folder/file.h");
 }
 END_TEST

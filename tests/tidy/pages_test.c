@@ -13,9 +13,9 @@
 static const char *const pages[] = {"*.md", "docs/*.md", "docs/decisions/*.md", "models/*.md"};
 
 /* The folders of the root that hold files which a page may name. */
-static const char *const folders[] = {
-    "base/",  "house/", "io/",       "runtime/", "config/",    "include/",  "models/",
-    "tests/", "bench/", "examples/", "docs/",    "packaging/", "decisions/"};
+static const char *const folders[] = {"base/",     "house/",  "io/",        "runtime/",  "config/",
+                                      "include/",  "models/", "protocols/", "tests/",    "bench/",
+                                      "examples/", "docs/",   "packaging/", "decisions/"};
 
 /* Whether `root`/`pattern` is there; a pattern may have `*` in it. */
 static bool is_there(const char *root, const char *pattern)

@@ -14,12 +14,26 @@ struct names {
     char name[NAMES_MAX][NAME_MAX_BYTES];
 };
 
-/* The headers of libdomus-config; all others are of libdomus. */
-static const char *const config_headers[] = {"include/domus/main.h", "include/domus/yaml.h"};
+enum library { LIBDOMUS, LIBDOMUS_CONFIG, LIBDOMUS_RESP, LIBRARIES_COUNT };
 
-static bool of_config(const char *path)
+static const char *const libraries[] = {"libdomus", "libdomus-config", "libdomus-resp"};
+
+/* The headers that belong to another library than libdomus. */
+static const struct guest {
+    const char *header;
+    enum library library;
+} guests[] = {{"include/domus/main.h", LIBDOMUS_CONFIG},
+              {"include/domus/yaml.h", LIBDOMUS_CONFIG},
+              {"include/domus/resp.h", LIBDOMUS_RESP}};
+
+static enum library library_of(const char *path)
 {
-    return strcmp(path, config_headers[0]) == 0 || strcmp(path, config_headers[1]) == 0;
+    for (size_t i = 0; i < sizeof guests / sizeof guests[0]; i++) {
+        if (strcmp(path, guests[i].header) == 0) {
+            return guests[i].library;
+        }
+    }
+    return LIBDOMUS;
 }
 
 static void names_add(struct names *names, const char *name, size_t length)
@@ -43,7 +57,7 @@ static bool names_have(const struct names *names, const char *name)
 
 /* ---- What is declared -------------------------------------------------------------------------*/
 
-static struct names declared[2]; /* by libdomus, by libdomus-config */
+static struct names declared[LIBRARIES_COUNT];
 
 /* The rule only collects: the name is the last word before the parenthesis, or before the end of
  * a declaration that has none. */
@@ -71,7 +85,7 @@ static void collect_rule(const domt_source *source, domt_report *report)
         while (name > start && domt_is_word(name[-1])) {
             name--;
         }
-        names_add(&declared[of_config(source->path)], name, (size_t)(end - name));
+        names_add(&declared[library_of(source->path)], name, (size_t)(end - name));
     }
 }
 
@@ -97,10 +111,10 @@ static void read_symbols(const char *options, const char *library, struct names 
     ck_assert_msg(names->count > 0, "no symbol in %s", library);
 }
 
-static void compare(const char *library, bool config, domt_report *report)
+static void compare(const char *library, enum library which, domt_report *report)
 {
     static struct names exported;
-    const struct names *wanted = &declared[config];
+    const struct names *wanted = &declared[which];
 
     read_symbols("-D", library, &exported);
     for (size_t i = 0; i < exported.count; i++) {
@@ -116,32 +130,31 @@ static void compare(const char *library, bool config, domt_report *report)
     }
 }
 
-#define LIBDOMUS        DOMT_BIN_DIR "/../lib/libdomus.so"
-#define LIBDOMUS_CONFIG DOMT_BIN_DIR "/../lib/libdomus-config.so"
-
-static void compare_with(const char *root, const char *library, bool config, domt_report *report)
+/* Compare what the headers in `root` declare with the file `library`, or if it is NULL with the
+ * library that was built. */
+static void compare_with(const char *root, const char *library, enum library which,
+                         domt_report *report)
 {
+    char built[DOMT_PATH_MAX];
+
+    snprintf(built, sizeof built, DOMT_BIN_DIR "/../lib/%s.so", libraries[which]);
     memset(declared, 0, sizeof declared);
     *report = (domt_report){0};
     domt_tree_walk(root, collect_rule, report);
-    ck_assert_uint_gt(declared[0].count, 0);
-    ck_assert_uint_gt(declared[1].count, 0);
-    compare(library, config, report);
+    for (int i = 0; i < LIBRARIES_COUNT; i++) {
+        ck_assert_uint_gt(declared[i].count, 0);
+    }
+    compare(library != NULL ? library : built, which, report);
 }
 
 static domt_report report;
 
-START_TEST(libdomus_exports_what_its_headers_declare)
+START_TEST(each_library_exports_what_its_headers_declare)
 {
-    compare_with(DOMT_SOURCE_DIR, LIBDOMUS, false, &report);
-    ck_assert_msg(report.count == 0, "%s", report.text);
-}
-END_TEST
-
-START_TEST(libdomus_config_exports_what_its_headers_declare)
-{
-    compare_with(DOMT_SOURCE_DIR, LIBDOMUS_CONFIG, true, &report);
-    ck_assert_msg(report.count == 0, "%s", report.text);
+    for (int i = 0; i < LIBRARIES_COUNT; i++) {
+        compare_with(DOMT_SOURCE_DIR, NULL, (enum library)i, &report);
+        ck_assert_msg(report.count == 0, "%s", report.text);
+    }
 }
 END_TEST
 
@@ -163,8 +176,11 @@ static void find_strangers(const char *archive, domt_report *strangers)
 
 START_TEST(what_crosses_files_is_named_domi_or_domus)
 {
-    find_strangers(DOMT_BIN_DIR "/../lib/libdomus.a", &report);
-    find_strangers(DOMT_BIN_DIR "/../lib/libdomus-config.a", &report);
+    for (int i = 0; i < LIBRARIES_COUNT; i++) {
+        char archive[DOMT_PATH_MAX];
+        snprintf(archive, sizeof archive, DOMT_BIN_DIR "/../lib/%s.a", libraries[i]);
+        find_strangers(archive, &report);
+    }
     ck_assert_msg(report.count == 0, "%s", report.text);
 }
 END_TEST
@@ -177,8 +193,8 @@ START_TEST(tidy_sees_a_declaration_without_a_symbol)
     domt_tree_copy(DOMT_SOURCE_DIR, copy);
     domt_tree_plant(copy, "include/domus/config.h", "DOMUS_API char\n    *domus_nowhere(int);\n");
     domt_tree_plant(copy, "include/domus/yaml.h", "DOMUS_API extern const int domus_nothing[2];\n");
-    compare_with(copy, LIBDOMUS, false, &report);
-    compare_with(copy, LIBDOMUS_CONFIG, true, &other);
+    compare_with(copy, NULL, LIBDOMUS, &report);
+    compare_with(copy, NULL, LIBDOMUS_CONFIG, &other);
     domt_tree_remove(copy);
 
     ck_assert_ptr_nonnull(strstr(report.text, "does not export domus_nowhere"));
@@ -201,7 +217,7 @@ START_TEST(tidy_sees_a_symbol_without_a_declaration)
     int status = domt_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
                             library, copy);
     if (status == 0) {
-        compare_with(copy, library, false, &report);
+        compare_with(copy, library, LIBDOMUS, &report);
     }
     domt_tree_remove(copy);
 
@@ -235,7 +251,6 @@ START_TEST(tidy_sees_a_stranger)
 }
 END_TEST
 
-DOMT_MAIN("symbols", 60, libdomus_exports_what_its_headers_declare,
-          libdomus_config_exports_what_its_headers_declare,
+DOMT_MAIN("symbols", 60, each_library_exports_what_its_headers_declare,
           what_crosses_files_is_named_domi_or_domus, tidy_sees_a_declaration_without_a_symbol,
           tidy_sees_a_symbol_without_a_declaration, tidy_sees_a_stranger)

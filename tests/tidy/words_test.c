@@ -109,7 +109,8 @@ static bool in_scope(const char *path, enum scope scope)
         }
     }
     return scope == LIBRARIES &&
-           (domt_starts_with(path, "config/") || domt_starts_with(path, "include/"));
+           (domt_starts_with(path, "config/") || domt_starts_with(path, "protocols/") ||
+            domt_starts_with(path, "include/"));
 }
 
 /* The next place where `word` stands alone, and is not somebody's member. */

@@ -1,0 +1,87 @@
+/* Notes where the arguments of a command lie, and makes the request of them. The first few are
+ * noted in the state; a command with more of them, or one that is gathered, has a table. */
+#include "protocols/resp/resp.h"
+
+#include <errno.h>
+
+_Static_assert(sizeof(domus_resp_command) == 64, "a command fits into the payload of a small ask");
+_Static_assert(sizeof(((domi_resp_state *)0)->in.spans) == sizeof(((domus_resp_command *)0)->spans),
+               "spans are copied as they are");
+_Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits");
+
+void domi_resp_reset(domi_resp_state *state)
+{
+    domus_append_drop(&state->bytes);
+    domus_append_drop(&state->table);
+    state->gathering = state->tabled = false;
+    state->phase = DOMI_RESP_HEAD;
+    state->form = DOMUS_RESP_EXACT;
+    state->at = state->count = state->have = state->left = 0;
+}
+
+static int add_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
+{
+    uint32_t span[2] = {offset, size};
+
+    return domus_append(&state->table, span, sizeof span);
+}
+
+int domi_resp_begin_table(domi_resp_state *state)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < state->have && error == 0; i++)
+        error = add_to_table(state, state->in.spans[i][0], state->in.spans[i][1]);
+    state->tabled = true;
+    return error;
+}
+
+static int add_span_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
+{
+    int error = state->tabled ? 0 : domi_resp_begin_table(state);
+
+    if (error == 0)
+        error = add_to_table(state, offset, size);
+    if (error == 0)
+        state->have++;
+    return error;
+}
+
+int domi_resp_add_span(domi_resp_state *state, uint32_t offset, uint32_t size)
+{
+    if (state->tabled || state->have == DOMUS_RESP_SPANS)
+        return add_span_to_table(state, offset, size);
+    state->in.spans[state->have][0] = (uint16_t)offset;
+    state->in.spans[state->have][1] = (uint16_t)size;
+    state->have++;
+    return 0;
+}
+
+int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
+{
+    domus_resp_command *command = domus_wire_request(wire, &domus_resp_command_type, DOMUS_NO_ID);
+
+    if (command == NULL)
+        return -ENOMEM;
+    if (bytes != NULL) {
+        command->bytes = domus_wire_slice(wire, bytes, size);
+    } else {
+        int error = domus_append_end(&state->bytes, &command->bytes);
+        if (error != 0)
+            return error;
+    }
+    if (state->tabled) {
+        domus_slice table;
+        int error = domus_append_end(&state->table, &table);
+        if (error != 0)
+            return error;
+        command->table = table.page;
+    } else {
+        memcpy(command->spans, state->in.spans, sizeof command->spans);
+    }
+    command->count = state->have;
+    command->version = state->version;
+    state->gathering = state->tabled = false;
+    state->at = state->count = state->have = 0;
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* Errors: why bytes are refused, and the answers that the peer gets instead. */
+#include "protocols/resp/resp.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong)
+{
+    state->wrong = (uint8_t)wrong;
+    return -EPROTO;
+}
+
+static int fail_bytes(domus_wire *wire, const domi_resp_state *state, int error)
+{
+    static const char *const texts[DOMI_RESP_WRONGS] = {
+        [DOMI_RESP_COUNT] = "invalid multibulk length",
+        [DOMI_RESP_LENGTH] = "invalid bulk length",
+        [DOMI_RESP_LINE] = "too big inline request",
+        [DOMI_RESP_QUOTES] = "unbalanced quotes in request",
+        [DOMI_RESP_SIZE] = "too big request",
+    };
+    char got = state->got;
+
+    if (state->wrong == DOMI_RESP_MARK)
+        return domus_wire_append_text(wire, "-ERR Protocol error: expected '$', got '%c'\r\n",
+                                      got == '\r' || got == '\n' || got == '\0' ? ' ' : got);
+    if (texts[state->wrong] != NULL)
+        return domus_wire_append_text(wire, "-ERR Protocol error: %s\r\n", texts[state->wrong]);
+    if (error == -EPIPE)
+        return 0; /* the peer ended within a command, and expects nothing */
+    return error == -ENOMEM ? domus_wire_append_text(wire, "-OOM out of memory\r\n") : error;
+}
+
+int domi_resp_fail(domus_wire *wire, domi_resp_state *state, const domus_type *request, int error)
+{
+    if (state->options.role != DOMUS_ROLE_SERVER)
+        return error;
+    if (request == NULL)
+        return fail_bytes(wire, state, error);
+    switch (-error) {
+    case ENOMEM:
+        return domus_wire_append_text(
+            wire, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    case EBUSY:
+    case ENOBUFS:
+        return domus_wire_append_text(wire, "-BUSY the server is busy, try again later\r\n");
+    case ETIMEDOUT:
+        return domus_wire_append_text(wire, "-ERR timed out\r\n");
+    case EACCES:
+    case EPERM:
+        return domus_wire_append_text(wire, "-NOPERM this command is not allowed\r\n");
+    default: {
+        const char *name = strerrorname_np(-error);
+        return domus_wire_append_text(wire, "-ERR internal error (%s)\r\n",
+                                      name != NULL ? name : "unknown");
+    }
+    }
+}
+
+domus_resp_error domus_resp_error_text(const char *format, ...)
+{
+    domus_resp_error error = {{0}};
+    char text[sizeof error.text + 1];
+    va_list list;
+
+    va_start(list, format);
+    int size = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (size > 0)
+        memcpy(error.text, text,
+               (size_t)size < sizeof error.text ? (size_t)size : sizeof error.text);
+    return error;
+}

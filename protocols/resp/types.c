@@ -1,0 +1,38 @@
+/* The types of RESP, and how their payloads are released. */
+#include <domus/resp.h>
+
+static void release_command(void *payload)
+{
+    domus_resp_command *command = payload;
+
+    domus_slice_free(command->bytes);
+    domus_slice_free((domus_slice){command->table, 0, 0});
+}
+
+static void release_reply(void *payload)
+{
+    domus_slice_free(((domus_resp_reply *)payload)->bytes);
+}
+
+static void release_version(void *payload)
+{
+    release_reply(&((domus_resp_version *)payload)->reply);
+}
+
+const domus_type domus_resp_command_type = {
+    .name = "resp_command", .size = sizeof(domus_resp_command), .release = release_command};
+const domus_type domus_resp_short_type = {.name = "resp_short", .size = sizeof(domus_resp_short)};
+const domus_type domus_resp_integer_type = {.name = "resp_integer",
+                                            .size = sizeof(domus_resp_integer)};
+const domus_type domus_resp_simple_type = {.name = "resp_simple",
+                                           .size = sizeof(domus_resp_simple)};
+const domus_type domus_resp_error_type = {.name = "resp_error", .size = sizeof(domus_resp_error)};
+const domus_type domus_resp_ok_type = {.name = "resp_ok"};
+const domus_type domus_resp_null_type = {.name = "resp_null"};
+const domus_type domus_resp_null_array_type = {.name = "resp_null_array"};
+const domus_type domus_resp_reply_type = {
+    .name = "resp_reply", .size = sizeof(domus_resp_reply), .release = release_reply};
+const domus_type domus_resp_push_type = {
+    .name = "resp_push", .size = sizeof(domus_resp_reply), .release = release_reply};
+const domus_type domus_resp_version_type = {
+    .name = "resp_version", .size = sizeof(domus_resp_version), .release = release_version};

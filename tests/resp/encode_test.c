@@ -1,0 +1,368 @@
+/* The bytes that the peer gets: replies in both versions, commands, and errors. */
+#include "tests/resp/trace.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domt_resp resp;
+
+static void speak(uint32_t version)
+{
+    domus_resp_builder builder = {0};
+    domus_resp_version answer = {.version = version};
+
+    domus_resp_add_simple(&builder, "hello");
+    ck_assert_int_eq(domus_resp_end(&builder, &answer.reply), 0);
+    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_resp_version_type, &answer), "+hello\r\n");
+    domus_resp_version_type.release(&answer);
+}
+
+static void begin(void)
+{
+    domt_resp_start(&resp, NULL);
+}
+
+static void finish(void)
+{
+    domt_resp_stop(&resp);
+}
+
+#define SENDS(type, payload, expected)                                                             \
+    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_resp_##type##_type, payload), expected)
+
+START_TEST(common_replies_are_sent)
+{
+    domus_slice slice;
+
+    begin();
+    SENDS(ok, NULL, "+OK\r\n");
+    SENDS(null, NULL, "$-1\r\n");
+    SENDS(null_array, NULL, "*-1\r\n");
+    SENDS(integer, &(domus_resp_integer){0}, ":0\r\n");
+    SENDS(integer, &(domus_resp_integer){-10}, ":-10\r\n");
+    SENDS(integer, &(domus_resp_integer){123}, ":123\r\n");
+    SENDS(integer, &(domus_resp_integer){INT64_MIN}, ":-9223372036854775808\r\n");
+    SENDS(integer, &(domus_resp_integer){INT64_MAX}, ":9223372036854775807\r\n");
+    SENDS(simple, &(domus_resp_simple){"PONG"}, "+PONG\r\n");
+    SENDS(error, &(domus_resp_error){"ERR a\r\nb"}, "-ERR a  b\r\n");
+    domus_resp_error cut = domus_resp_error_text("ERR %0200d", 7);
+    ck_assert_uint_eq(strlen(domt_resp_encoded(&resp, &domus_resp_error_type, &cut)), 131);
+    cut = domus_resp_error_text("ERR unknown command '%s'", "x");
+    SENDS(error, &cut, "-ERR unknown command 'x'\r\n");
+    SENDS(short, &(domus_resp_short){0}, "$0\r\n\r\n");
+    SENDS(short, (&(domus_resp_short){3, "abc"}), "$3\r\nabc\r\n");
+    ck_assert_int_eq(domus_slice_copy("hello world", 11, &slice), 0);
+    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_slice_type, &slice), "$11\r\nhello world\r\n");
+    domus_slice_free(slice);
+    slice = (domus_slice){NULL, 0, 0};
+    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_slice_type, &slice), "$0\r\n\r\n");
+    speak(3);
+    SENDS(null, NULL, "_\r\n");
+    SENDS(null_array, NULL, "_\r\n");
+    speak(2);
+    SENDS(null, NULL, "$-1\r\n");
+    finish();
+}
+END_TEST
+
+START_TEST(long_bulk_is_sent)
+{
+    static char bytes[5000];
+    domus_slice slice;
+
+    begin();
+    memset(bytes, 'x', sizeof bytes);
+    for (uint32_t size = 2040; size <= 2060; size++) {
+        char head[32];
+        ck_assert_int_eq(domus_slice_copy(bytes, size, &slice), 0);
+        const char *sent = domt_resp_encoded(&resp, &domus_slice_type, &slice);
+        int length = snprintf(head, sizeof head, "$%u\r\n", size);
+        ck_assert_uint_eq(strlen(sent), (size_t)length + size + 2);
+        ck_assert_int_eq(strncmp(sent, head, (size_t)length), 0);
+        ck_assert_str_eq(sent + strlen(sent) - 3, "x\r\n");
+        domus_slice_free(slice);
+    }
+    finish();
+}
+END_TEST
+
+/* Build one of everything with a builder for `version`. */
+static domus_resp_reply build_all(uint8_t version)
+{
+    domus_resp_builder b = {.version = version};
+    domus_resp_reply reply;
+
+    domus_resp_add_array(&b, 13);
+    domus_resp_add_simple(&b, "a\nb");
+    domus_resp_add_error(&b, "ERR %d", 1);
+    domus_resp_add_integer(&b, -5);
+    domus_resp_add_bulk(&b, "b\0c", 3);
+    domus_resp_add_null(&b);
+    domus_resp_add_boolean(&b, true);
+    domus_resp_add_boolean(&b, false);
+    domus_resp_add_double(&b, 0.1);
+    domus_resp_add_big_number(&b, "-123456789012345678901");
+    domus_resp_add_verbatim(&b, "txt", "v\r\n", 3);
+    domus_resp_add_map(&b, 1);
+    domus_resp_add_bulk(&b, "k", 1);
+    domus_resp_add_set(&b, 1);
+    domus_resp_add_integer(&b, 1);
+    domus_resp_add_push(&b, 0);
+    domus_resp_add_array(&b, 0);
+    ck_assert_int_eq(domus_resp_end(&b, &reply), 0);
+    return reply;
+}
+
+/* Hold what is sent, in which a zero byte is a dot. */
+static void sends(const domus_resp_reply *reply, const char *expected)
+{
+    size_t size;
+
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, &domus_resp_reply_type, reply),
+                     0);
+    const char *sent = domus_stage_kit_output(resp.kit, &size);
+    char *copy = malloc(size + 1);
+    for (size_t i = 0; i <= size; i++)
+        copy[i] = i == size ? '\0' : sent[i] == '\0' ? '.' : sent[i];
+    ck_assert_str_eq(copy, expected);
+    free(copy);
+    domus_stage_kit_clear(resp.kit);
+}
+
+#define ALL_2                                                                                      \
+    "*13\r\n+a b\r\n-ERR 1\r\n:-5\r\n$3\r\nb.c\r\n$-1\r\n:1\r\n:0\r\n$3\r\n0.1\r\n"                \
+    "$22\r\n-123456789012345678901\r\n$3\r\nv\r\n\r\n*2\r\n$1\r\nk\r\n*1\r\n:1\r\n*0\r\n*0\r\n"
+#define ALL_3                                                                                      \
+    "*13\r\n+a b\r\n-ERR 1\r\n:-5\r\n$3\r\nb.c\r\n_\r\n#t\r\n#f\r\n,0.1\r\n"                       \
+    "(-123456789012345678901\r\n=7\r\ntxt:v\r\n\r\n%1\r\n$1\r\nk\r\n~1\r\n:1\r\n>0\r\n*0\r\n"
+
+START_TEST(resp_2_gets_what_it_can_say)
+{
+    domus_resp_reply for_2 = build_all(2);
+    domus_resp_reply for_3 = build_all(3);
+    domus_resp_reply for_all = build_all(0);
+
+    begin();
+    ck_assert_int_eq(for_2.form, DOMUS_RESP_EXACT);
+    sends(&for_2, ALL_2);
+    sends(&for_3, ALL_2);
+    sends(&for_all, ALL_2);
+    speak(3);
+    sends(&for_2, ALL_2);
+    sends(&for_3, ALL_3);
+    sends(&for_all, ALL_3);
+    finish();
+    domus_slice_free(for_2.bytes);
+    domus_slice_free(for_3.bytes);
+    domus_slice_free(for_all.bytes);
+}
+END_TEST
+
+/* A proxy passes on attributes and long errors of another server. */
+START_TEST(resp_2_gets_no_attributes)
+{
+    static const char text[] = "*2\r\n|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n:3\r\n!6\r\nERR\r\nb\r\n";
+    domus_resp_reply reply = {.values = 1, .form = DOMUS_RESP_ONLY_3};
+
+    begin();
+    ck_assert_int_eq(domus_slice_copy(text, sizeof text - 1, &reply.bytes), 0);
+    sends(&reply, "*2\r\n:3\r\n-ERR  b\r\n");
+    reply.bytes.size -= 1;
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, &domus_resp_reply_type, &reply),
+                     -EINVAL);
+    ck_assert_str_eq(domt_resp_sent(&resp), "");
+    domus_slice_free(reply.bytes);
+    finish();
+}
+END_TEST
+
+START_TEST(push_is_built_once_for_both_versions)
+{
+    domus_resp_builder b = {0};
+    domus_resp_reply push;
+
+    begin();
+    domus_resp_add_push(&b, 2);
+    domus_resp_add_bulk(&b, "message", 7);
+    domus_resp_add_bulk(&b, "a", 1);
+    ck_assert_int_eq(domus_resp_end(&b, &push), 0);
+    ck_assert_int_eq(push.form, DOMUS_RESP_PUSHED);
+    SENDS(push, &push, "*2\r\n$7\r\nmessage\r\n$1\r\na\r\n");
+    speak(3);
+    SENDS(push, &push, ">2\r\n$7\r\nmessage\r\n$1\r\na\r\n");
+    domus_slice_free(push.bytes);
+    finish();
+}
+END_TEST
+
+START_TEST(doubles_are_short_and_exact)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } rows[] = {{0, ",0\r\n"},
+                {3.141, ",3.141\r\n"},
+                {-1e300, ",-1e+300\r\n"},
+                {1.0 / 3, ",0.3333333333333333\r\n"},
+                {INFINITY, ",inf\r\n"},
+                {-INFINITY, ",-inf\r\n"},
+                {NAN, ",nan\r\n"},
+                {1e15, ",1e+15\r\n"}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domus_resp_builder b = {0};
+        domus_resp_reply reply;
+        ck_assert_int_eq(domus_resp_add_double(&b, rows[i].value), 0);
+        ck_assert_int_eq(domus_resp_end(&b, &reply), 0);
+        ck_assert_msg(domus_slice_equals(reply.bytes, rows[i].text, strlen(rows[i].text)), "%s",
+                      rows[i].text);
+        domus_slice_free(reply.bytes);
+    }
+}
+END_TEST
+
+/* The elements are built before their count is known. */
+START_TEST(parts_become_one_reply)
+{
+    domus_resp_builder elements = {0};
+    domus_resp_builder whole = {.version = 2};
+    domus_resp_reply part;
+    domus_resp_reply reply;
+
+    begin();
+    domus_resp_add_integer(&elements, 1);
+    domus_resp_add_map(&elements, 0);
+    domus_resp_add_null(&elements);
+    ck_assert_int_eq(domus_resp_end(&elements, &part), 0);
+    ck_assert_uint_eq(part.values, 3);
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, &domus_resp_reply_type, &part),
+                     -EINVAL);
+    domus_resp_add_array(&whole, part.values);
+    domus_resp_add_reply(&whole, &part);
+    ck_assert_int_eq(domus_resp_end(&whole, &reply), 0);
+    SENDS(reply, &reply, "*3\r\n:1\r\n*0\r\n$-1\r\n");
+    domus_slice_free(reply.bytes);
+    domus_resp_add_array(&whole, part.values);
+    whole.version = 0;
+    domus_resp_add_reply(&whole, &part);
+    ck_assert_int_eq(domus_resp_end(&whole, &reply), 0);
+    speak(3);
+    SENDS(reply, &reply, "*3\r\n:1\r\n%0\r\n_\r\n");
+    domus_slice_free(reply.bytes);
+    domus_slice_free(part.bytes);
+    finish();
+}
+END_TEST
+
+START_TEST(builder_counts_and_is_bounded)
+{
+    domus_resp_builder b = {.bytes = {.size_max = 10}};
+    domus_resp_reply reply;
+
+    domus_resp_add_array(&b, 2);
+    domus_resp_add_null(&b);
+    ck_assert_int_eq(domus_resp_end(&b, &reply), -EINVAL);
+    ck_assert_int_eq(domus_resp_end(&b, &reply), -EINVAL);
+    ck_assert_int_eq(domus_resp_add_bulk(&b, "0123456789", 10), -EMSGSIZE);
+    ck_assert_int_eq(domus_resp_add_null(&b), -EMSGSIZE);
+    ck_assert_int_eq(domus_resp_end(&b, &reply), -EMSGSIZE);
+    ck_assert_int_eq(domus_resp_add_simple(&b, "01234567"), -EMSGSIZE);
+    domus_resp_drop(&b);
+    ck_assert_int_eq(domus_resp_add_big_number(&b, "1x"), -EINVAL);
+    ck_assert_int_eq(domus_resp_add_big_number(&b, "-"), -EINVAL);
+    ck_assert_int_eq(domus_resp_add_verbatim(&b, "text", "", 0), -EINVAL);
+    ck_assert_int_eq(domus_resp_add_simple(&b, "OK"), 0);
+    ck_assert_int_eq(domus_resp_end(&b, &reply), 0);
+    domus_slice_free(reply.bytes);
+}
+END_TEST
+
+START_TEST(stage_refuses_what_it_cannot_send)
+{
+    domus_resp_version version = {.version = 4};
+    domus_resp_command none = {.count = 0};
+
+    begin();
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_packet_type, &version),
+                     -EOPNOTSUPP);
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_command_type, &none),
+                     -EOPNOTSUPP);
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_version_type, &version),
+                     -EINVAL);
+    version.version = 3;
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_version_type, &version),
+                     -EINVAL);
+    SENDS(null, NULL, "$-1\r\n"); /* so the version is still 2 */
+    finish();
+}
+END_TEST
+
+START_TEST(commands_are_sent)
+{
+    static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
+    static char big[70000];
+    domus_resp_bytes words[12] = {{"SET", 3}, {"key", 3}, {"", 0}, {"\r\n", 2}};
+    domus_resp_command command;
+
+    domt_resp_start(&resp, &client);
+    ck_assert_int_eq(domus_resp_command_make(words, 0, &command), -EINVAL);
+    ck_assert_int_eq(domus_resp_command_make(words, 4, &command), 0);
+    ck_assert_ptr_null(command.table);
+    SENDS(command, &command, "*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n$2\r\n\r\n\r\n");
+    domus_resp_command_type.release(&command);
+    for (int i = 4; i < 12; i++)
+        words[i] = (domus_resp_bytes){"x", 1};
+    ck_assert_int_eq(domus_resp_command_make(words, 9, &command), 0);
+    ck_assert(domus_slice_equals(domus_resp_argument(&command, 8), "x", 1));
+    ck_assert(domus_slice_equals(domus_resp_argument(&command, 1), "key", 3));
+    domus_resp_command_type.release(&command);
+    words[0] = (domus_resp_bytes){big, sizeof big};
+    ck_assert_int_eq(domus_resp_command_make(words, 2, &command), 0);
+    ck_assert_uint_eq(domus_resp_argument(&command, 0).size, sizeof big);
+    ck_assert(domus_slice_equals(domus_resp_argument(&command, 1), "key", 3));
+    domus_resp_command_type.release(&command);
+    words[0] = (domus_resp_bytes){"", 0};
+    ck_assert_int_eq(domus_resp_command_make(words, 1, &command), 0);
+    SENDS(command, &command, "*1\r\n$0\r\n\r\n");
+    domus_resp_command none = {.count = 0};
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_command_type, &none), -EINVAL);
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_ok_type, NULL), -EOPNOTSUPP);
+    domt_resp_stop(&resp);
+}
+END_TEST
+
+static void fails(int error, const char *expected)
+{
+    ck_assert_int_eq(domus_stage_kit_fail(resp.kit, 0, &domus_resp_command_type, error), 0);
+    ck_assert_str_eq(domt_resp_sent(&resp), expected);
+}
+
+START_TEST(failed_request_gets_an_error)
+{
+    static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
+
+    begin();
+    fails(-ENOMEM, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    fails(-ETIMEDOUT, "-ERR timed out\r\n");
+    fails(-EBUSY, "-BUSY the server is busy, try again later\r\n");
+    fails(-ENOBUFS, "-BUSY the server is busy, try again later\r\n");
+    fails(-EPERM, "-NOPERM this command is not allowed\r\n");
+    fails(-ESTALE, "-ERR internal error (ESTALE)\r\n");
+    fails(-54321, "-ERR internal error (unknown)\r\n");
+    ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
+    ck_assert_str_eq(domt_resp_sent(&resp), "-OOM out of memory\r\n");
+    finish();
+    domt_resp_start(&resp, &client);
+    ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -EPROTO), -EPROTO);
+    finish();
+}
+END_TEST
+
+DOMT_MAIN("encode", 60, common_replies_are_sent, long_bulk_is_sent, resp_2_gets_what_it_can_say,
+          resp_2_gets_no_attributes, push_is_built_once_for_both_versions,
+          doubles_are_short_and_exact, parts_become_one_reply, builder_counts_and_is_bounded,
+          stage_refuses_what_it_cannot_send, commands_are_sent, failed_request_gets_an_error)

@@ -1,0 +1,170 @@
+/* Each allocation fails in turn: the stage returns -ENOMEM, loses no memory, and goes on well when
+ * there is memory again. And memory is taken for bytes that have come only. */
+#include "tests/resp/trace.h"
+#include "tests/support/suite.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Do all of the work with a new stage. Returns 0, or -ENOMEM. */
+static int decode(const domus_resp_options *options, const char *bytes, size_t size, size_t step)
+{
+    domus_pipeline_stage stages[2] = {{&domus_resp_stage, options}, {NULL, NULL}};
+    domus_pipeline pipeline = {.stages = stages};
+    domus_stage_message message;
+    domus_stage_kit *kit;
+    int result = domus_stage_kit_new(&pipeline, &kit);
+
+    if (result != 0)
+        return result;
+    for (size_t done = 0; done < size && result == 0; done += step) {
+        size_t piece = size - done < step ? size - done : step;
+        result = domus_stage_kit_feed(kit, bytes + done, piece);
+        while (result == 0 && (result = domus_stage_kit_next(kit, &message)) == 1)
+            result = 0;
+    }
+    domus_stage_kit_free(kit);
+    return result;
+}
+
+/* Raise the number of allocations that succeed until all do. */
+static void sweep(const domus_resp_options *options, const char *bytes, size_t size, size_t step)
+{
+    int result = -ENOMEM;
+
+    for (int64_t n = 0; result != 0; n++) {
+        domi_memory_fail_after(n, 1);
+        result = decode(options, bytes, size, step);
+        domi_memory_fail_after(-1, 0);
+        ck_assert_msg(result == 0 || result == -ENOMEM, "%d after %lld", result, (long long)n);
+        ck_assert_int_lt(n, 10000);
+    }
+}
+
+static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
+
+START_TEST(each_failure_while_decoding_is_returned)
+{
+    static char bytes[100000];
+    static const char many[] =
+        "*10\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\n"
+        "f\r\n$1\r\ng\r\n$1\r\nh\r\n$1\r\ni\r\n$1\r\nj\r\n";
+    static const char quoted[] = "SET 'a b' \"c\" d e f g h i j k l\r\n";
+    size_t size = (size_t)snprintf(bytes, sizeof bytes, "*2\r\n$3\r\nGET\r\n$80000\r\n") + 80002;
+
+    memcpy(bytes + size - 2, "\r\n", 2);
+    sweep(NULL, many, sizeof many - 1, 1000);
+    sweep(NULL, many, sizeof many - 1, 7);
+    sweep(NULL, quoted, sizeof quoted - 1, 1000);
+    sweep(NULL, bytes, size, 3000);
+    sweep(NULL, bytes, size, sizeof bytes);
+    sweep(&client, bytes, size, 3000);
+    sweep(&client, "*2\r\n:1\r\n:2\r\n>0\r\n", 16, 3);
+}
+END_TEST
+
+static int build_and_encode(void)
+{
+    domus_pipeline_stage stages[2] = {{&domus_resp_stage, NULL}, {NULL, NULL}};
+    domus_pipeline pipeline = {.stages = stages};
+    domus_resp_builder b = {0};
+    domus_resp_reply reply;
+    domus_stage_kit *kit;
+    int result = domus_stage_kit_new(&pipeline, &kit);
+
+    if (result != 0)
+        return result;
+    domus_resp_add_map(&b, 20);
+    for (int i = 0; i < 20; i++) {
+        domus_resp_add_bulk(&b, "a key of some bytes", 19);
+        domus_resp_add_double(&b, i);
+    }
+    result = domus_resp_end(&b, &reply);
+    if (result == 0) {
+        result = domus_stage_kit_encode(kit, 0, &domus_resp_reply_type, &reply);
+        domus_slice_free(reply.bytes);
+    }
+    domus_stage_kit_free(kit);
+    return result;
+}
+
+static int make_command(void)
+{
+    domus_resp_bytes words[10];
+    domus_resp_command command;
+
+    for (int i = 0; i < 10; i++)
+        words[i] = (domus_resp_bytes){"0123456789012345678901234567890123456789", 40};
+    int result = domus_resp_command_make(words, 10, &command);
+    if (result == 0)
+        domus_resp_command_type.release(&command);
+    return result;
+}
+
+START_TEST(each_failure_while_encoding_is_returned)
+{
+    int (*const works[])(void) = {build_and_encode, make_command};
+
+    for (int i = 0; i < 2; i++) {
+        int result = -ENOMEM;
+        for (int64_t n = 0; result != 0; n++) {
+            domi_memory_fail_after(n, 1);
+            result = works[i]();
+            domi_memory_fail_after(-1, 0);
+            ck_assert(result == 0 || result == -ENOMEM);
+            ck_assert_int_lt(n, 1000);
+        }
+    }
+}
+END_TEST
+
+/* --- the greatest block ----------------------------------------------------------------------- */
+
+static size_t greatest;
+
+static void *allocate(void *context, size_t bytes)
+{
+    (void)context;
+    if (bytes > greatest)
+        greatest = bytes;
+    return calloc(1, bytes);
+}
+
+static void release(void *context, void *memory, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    free(memory);
+}
+
+/* Feed bytes, and return the greatest block that was taken meanwhile. */
+static size_t takes(const domus_resp_options *options, const char *bytes)
+{
+    const domus_allocator *before;
+    static domus_allocator allocator;
+
+    allocator.allocate = allocate;
+    allocator.free = release;
+    greatest = 0;
+    before = domi_memory_set_allocator(&allocator);
+    ck_assert_int_eq(decode(options, bytes, strlen(bytes), 1000), 0);
+    domi_memory_set_allocator(before);
+    ck_assert_uint_gt(greatest, 0);
+    return greatest;
+}
+
+START_TEST(nothing_is_taken_for_what_is_announced)
+{
+    ck_assert_uint_lt(takes(NULL, "*1048576\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(takes(NULL, "*1048576\r\n$1\r\na\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(takes(&client, "*2147483647\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(takes(&client, "%2147483647\r\n%1000000\r\n"), 4096);
+}
+END_TEST
+
+DOMT_MAIN("memory", 60, each_failure_while_decoding_is_returned,
+          each_failure_while_encoding_is_returned, nothing_is_taken_for_what_is_announced)

@@ -1,0 +1,18 @@
+/* Debian's redis-server as a child of the test, behind a Unix socket in a directory of its own, and
+ * connections to it. */
+#ifndef DOMT_RESP_SERVER_H
+#define DOMT_RESP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Start it. Returns false, and says so, when it is not installed. Each test that starts it ends it,
+ * and if the test fails, it ends with the test. */
+bool domt_redis_start(void);
+void domt_redis_stop(void);
+
+/* Send bytes on a new connection, finish sending, and read to the end. Returns what came, followed
+ * by a zero, valid until the next call, and its size. */
+const char *domt_redis_answers(const char *bytes, size_t size, size_t *ret_size);
+
+#endif

@@ -1,0 +1,39 @@
+/* The messages that the stage of RESP makes of bytes, as text, so that those of the same bytes in
+ * one piece and in many can be compared. */
+#ifndef DOMT_RESP_TRACE_H
+#define DOMT_RESP_TRACE_H
+
+#include <domus/resp.h>
+#include <domus/stage_kit.h>
+
+/* A stage in a kit. It fails the test when it cannot be made. */
+typedef struct domt_resp {
+    domus_pipeline_stage stages[2];
+    domus_pipeline pipeline;
+    domus_stage_kit *kit;
+} domt_resp;
+
+void domt_resp_start(domt_resp *resp, const domus_resp_options *options);
+void domt_resp_stop(domt_resp *resp);
+
+/* The bytes that went to the peer since the last call, as a string, valid until the next call. */
+const char *domt_resp_sent(domt_resp *resp);
+
+/* Encode, and return what was sent. It fails the test when the stage refuses. */
+const char *domt_resp_encoded(domt_resp *resp, const domus_type *type, const void *payload);
+
+/* Print a message to `text`, which has room for `size` bytes: "command [GET] [a]", "reply *2 :1
+ * $[a]". Long texts are printed as their size and a sum. */
+void domt_resp_print(const domus_stage_message *message, char *text, size_t size);
+
+/* Let a stage with `options` decode: the first `cut` bytes, then the others `step` at a time (0:
+ * all at once), and then the end. Returns its messages as text, a line for each, and at last the
+ * error and what the peer was sent, valid until the next call but three. */
+const char *domt_resp_trace(const domus_resp_options *options, const char *bytes, size_t size,
+                            size_t cut, size_t step);
+
+/* Hold that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
+void domt_resp_holds(const domus_resp_options *options, const char *bytes, size_t size,
+                     const char *expected);
+
+#endif
