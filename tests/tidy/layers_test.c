@@ -3,8 +3,9 @@
  *     include/domus <- base <- house <- io <- runtime          include/domus <- config
  *                                                              include/domus <- protocols/NAME
  *
- * Tests and benches may include anything, examples only what is installed. Some foreign headers
- * belong to one layer: with them the layer's business would move elsewhere. */
+ * Tests and benches may include anything, examples only what is installed, and those that are
+ * folders their own files. Some foreign headers belong to one layer: with them the layer's business
+ * would move elsewhere. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -112,6 +113,13 @@ static bool arrow_holds(const struct include *include, const char *to)
     return strcmp(from, "config") == 0 && strcmp(to, "config") == 0;
 }
 
+/* Whether this is an example that is a folder, and includes a file of that folder. */
+static bool is_of_same_example(const struct include *include)
+{
+    return strchr(include->path + strlen("examples/"), '/') != NULL &&
+           strchr(include->to, '/') == NULL;
+}
+
 static void check_include(const struct include *include, domt_report *report)
 {
     char to[64];
@@ -123,7 +131,7 @@ static void check_include(const struct include *include, domt_report *report)
     }
     bool ours = is_library(to) || strcmp(to, "tests") == 0 || strcmp(to, "bench") == 0;
     if (strcmp(include->from, "examples") == 0) {
-        if (ours || include->quoted) {
+        if (ours || (include->quoted && !is_of_same_example(include))) {
             domt_report_add(report, include->path, include->line,
                             "examples include <domus/...> and the system's headers, not %s",
                             include->to);
@@ -194,6 +202,7 @@ START_TEST(tidy_sees_an_example_that_looks_inside)
 {
     domt_tree_sees(layers_rule, "examples/planted.c", "#include \"base/check.h\"\n", "examples");
     domt_tree_sees(layers_rule, "examples/planted.c", "#include \"helper.h\"\n", "examples");
+    domt_tree_sees(layers_rule, "examples/kv/planted.c", "#include \"base/check.h\"\n", "examples");
 }
 END_TEST
 
@@ -218,6 +227,7 @@ START_TEST(tidy_lets_right_arrows_stand)
                    "#include \"io/ring.h\"\n#include <domus/config.h>\n#include <pthread.h>\n");
     domt_tree_lets(layers_rule, "tests/base/planted.c", "#include \"runtime/loop.h\"\n");
     domt_tree_lets(layers_rule, "examples/planted.c", "#include <domus/main.h>\n");
+    domt_tree_lets(layers_rule, "examples/kv/planted.c", "#include \"kv.h\"\n");
 }
 END_TEST
 

@@ -13,8 +13,9 @@
 static void files_rule(const domt_source *source, domt_report *report)
 {
     uint32_t lines = domt_line_of(source->text, source->text + strlen(source->text)) - 1;
-    uint32_t lines_max =
-        domt_starts_with(source->path, "examples/") ? EXAMPLE_LINES_MAX : FILE_LINES_MAX;
+    bool is_small = domt_starts_with(source->path, "examples/") &&
+                    strchr(source->path + strlen("examples/"), '/') == NULL;
+    uint32_t lines_max = is_small ? EXAMPLE_LINES_MAX : FILE_LINES_MAX;
 
     if (lines > lines_max) {
         domt_report_add(report, source->path, lines, "%u lines: split it at %u", lines, lines_max);

@@ -1,0 +1,191 @@
+/* Commands of hashes: a hash is a table of items, whose keys are the fields. */
+#include "kv.h"
+
+#include <errno.h>
+
+static int find_fields(struct kv_call *call, struct kv_item ***ret_link)
+{
+    *ret_link = kv_find(call);
+    if (*ret_link == NULL)
+        return 0;
+    return (**ret_link)->kind == KV_HASH ? 1 : -EINVAL;
+}
+
+static struct kv_item **find_field(struct kv_item *item, domus_slice field)
+{
+    return kv_table_find(item->fields, kv_hash(domus_slice_data(field), field.size), field);
+}
+
+static struct kv_item **add_fields(struct kv_call *call)
+{
+    struct kv_table *fields = kv_allocate(&call->store->memory, sizeof *fields);
+    struct kv_item **link = fields != NULL ? kv_find_or_add(call, 0) : NULL;
+
+    if (link == NULL) {
+        kv_free(&call->store->memory, fields);
+        return NULL;
+    }
+    *fields = (struct kv_table){0};
+    (*link)->kind = KV_HASH;
+    (*link)->fields = fields;
+    return link;
+}
+
+/* Set a field. Returns 1 if it is new; 0; -ENOMEM. */
+static int set_field(struct kv_call *call, struct kv_item *item, domus_slice field,
+                     domus_slice value)
+{
+    struct kv_memory *memory = &call->store->memory;
+    uint32_t room = value.size <= DOMUS_RESP_SHORT_MAX ? value.size : 0;
+    struct kv_item **link = find_field(item, field);
+    bool is_new = link == NULL;
+
+    if (is_new) {
+        uint64_t hash = kv_hash(domus_slice_data(field), field.size);
+        if (kv_table_add(item->fields, memory, hash, field, room) == NULL)
+            return -ENOMEM;
+        link = kv_table_find(item->fields, hash, field);
+    }
+    int error = kv_item_set(memory, link, domus_slice_data(value), value.size);
+    if (error != 0 && is_new)
+        kv_table_remove(item->fields, memory, link);
+    return error != 0 ? error : is_new;
+}
+
+static int set_fields(struct kv_call *call, int64_t *ret_added)
+{
+    struct kv_item **link;
+    int there = find_fields(call, &link);
+    int result = 0;
+
+    if (there < 0)
+        return -EINVAL;
+    if (there == 0 && (link = add_fields(call)) == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 2; i + 1 < call->command->count && result >= 0; i += 2) {
+        result = set_field(call, *link, domus_resp_argument(call->command, i),
+                           domus_resp_argument(call->command, i + 1));
+        *ret_added += result > 0;
+    }
+    if ((*link)->fields->count == 0)
+        kv_store_remove(call->store, link);
+    return result < 0 ? result : 0;
+}
+
+static int answer_set(struct kv_call *call, bool with_count)
+{
+    int64_t added = 0;
+
+    if (call->command->count % 2 != 0)
+        return kv_error(call->stack, with_count
+                                         ? "ERR wrong number of arguments for 'hset' command"
+                                         : "ERR wrong number of arguments for 'hmset' command");
+    int error = set_fields(call, &added);
+    if (error == -EINVAL)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (error != 0)
+        return error;
+    return with_count ? kv_integer(call->stack, added) : kv_ok(call->stack);
+}
+
+int kv_run_hset(struct kv_call *call)
+{
+    return answer_set(call, true);
+}
+
+int kv_run_hmset(struct kv_call *call)
+{
+    return answer_set(call, false);
+}
+
+int kv_run_hget(struct kv_call *call)
+{
+    struct kv_item **link;
+    int there = find_fields(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    struct kv_item **field =
+        there != 0 ? find_field(*link, domus_resp_argument(call->command, 2)) : NULL;
+    return field != NULL ? kv_string(call->stack, *field) : kv_null(call->stack);
+}
+
+int kv_run_hexists(struct kv_call *call)
+{
+    struct kv_item **link;
+    int there = find_fields(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    return kv_integer(call->stack,
+                      there != 0 && find_field(*link, domus_resp_argument(call->command, 2)));
+}
+
+int kv_run_hlen(struct kv_call *call)
+{
+    struct kv_item **link;
+    int there = find_fields(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    return kv_integer(call->stack, there != 0 ? (int64_t)(*link)->fields->count : 0);
+}
+
+int kv_run_hdel(struct kv_call *call)
+{
+    struct kv_item **link;
+    int there = find_fields(call, &link);
+    int64_t count = 0;
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    for (uint32_t i = 2; there != 0 && i < call->command->count; i++) {
+        struct kv_item **field = find_field(*link, domus_resp_argument(call->command, i));
+        if (field == NULL)
+            continue;
+        kv_table_remove((*link)->fields, &call->store->memory, field);
+        count++;
+    }
+    if (there != 0 && (*link)->fields->count == 0)
+        kv_store_remove(call->store, link);
+    return kv_integer(call->stack, count);
+}
+
+int kv_run_hgetall(struct kv_call *call)
+{
+    domus_resp_builder builder = {.version = call->command->version};
+    struct kv_item **link;
+    int there = find_fields(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    const struct kv_table *fields = there != 0 ? (*link)->fields : NULL;
+    (void)domus_resp_add_map(&builder, fields != NULL ? (uint32_t)fields->count : 0);
+    for (uint64_t at = 0; fields != NULL && at < kv_table_buckets(fields); at++) {
+        for (struct kv_item *item = kv_table_bucket(fields, at); item != NULL; item = item->next) {
+            domus_resp_bytes value = kv_item_string(item);
+            (void)domus_resp_add_bulk(&builder, item->bytes, item->key_size);
+            (void)domus_resp_add_bulk(&builder, value.data, value.size);
+        }
+    }
+    return kv_reply(call->stack, &builder);
+}
+
+int kv_run_hmget(struct kv_call *call)
+{
+    domus_resp_builder builder = {.version = call->command->version};
+    struct kv_item **link;
+    int there = find_fields(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    (void)domus_resp_add_array(&builder, call->command->count - 2);
+    for (uint32_t i = 2; i < call->command->count; i++) {
+        struct kv_item **field =
+            there != 0 ? find_field(*link, domus_resp_argument(call->command, i)) : NULL;
+        domus_resp_bytes value = field != NULL ? kv_item_string(*field) : (domus_resp_bytes){0};
+        (void)(field != NULL ? domus_resp_add_bulk(&builder, value.data, value.size)
+                             : domus_resp_add_null(&builder));
+    }
+    return kv_reply(call->stack, &builder);
+}

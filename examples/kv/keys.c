@@ -1,0 +1,70 @@
+/* Commands that concern keys of any kind. */
+#include "kv.h"
+
+static struct kv_item **find_key(struct kv_call *call, uint32_t i)
+{
+    kv_turn_to(call, i);
+    return kv_find(call);
+}
+
+int kv_run_del(struct kv_call *call)
+{
+    int64_t count = 0;
+
+    for (uint32_t i = 1; i < call->command->count; i++) {
+        struct kv_item **link = find_key(call, i);
+        if (link == NULL)
+            continue;
+        kv_store_remove(call->store, link);
+        count++;
+    }
+    return kv_integer(call->stack, count);
+}
+
+int kv_run_exists(struct kv_call *call)
+{
+    int64_t count = 0;
+
+    for (uint32_t i = 1; i < call->command->count; i++)
+        count += find_key(call, i) != NULL;
+    return kv_integer(call->stack, count);
+}
+
+int kv_run_mget(struct kv_call *call)
+{
+    domus_resp_builder builder = {.version = call->command->version};
+
+    (void)domus_resp_add_array(&builder, call->command->count - 1);
+    for (uint32_t i = 1; i < call->command->count; i++) {
+        struct kv_item **link = find_key(call, i);
+        if (link != NULL && kv_is_string(*link)) {
+            domus_resp_bytes bytes = kv_item_string(*link);
+            (void)domus_resp_add_bulk(&builder, bytes.data, bytes.size);
+        } else {
+            (void)domus_resp_add_null(&builder);
+        }
+    }
+    return kv_reply(call->stack, &builder);
+}
+
+int kv_run_type(struct kv_call *call)
+{
+    static const char *const names[] = {
+        [KV_SHORT] = "string", [KV_LONG] = "string", [KV_LIST] = "list", [KV_HASH] = "hash"};
+    struct kv_item **link = kv_find(call);
+    domus_resp_simple name = {link != NULL ? names[(*link)->kind] : "none"};
+
+    return domus_reply(call->stack, &domus_resp_simple_type, &name);
+}
+
+int kv_run_dbsize(struct kv_call *call)
+{
+    return kv_integer(call->stack, (int64_t)call->store->table.count);
+}
+
+int kv_run_flush(struct kv_call *call)
+{
+    kv_table_clear(&call->store->table, &call->store->memory);
+    call->store->expiring = 0;
+    return kv_ok(call->stack);
+}

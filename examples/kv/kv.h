@@ -1,0 +1,145 @@
+/* Parts that the files of kv share: the table of commands, the shards, and answers.
+ *
+ * A command goes this way. The channel (session.c) finds its row, checks its arguments, and answers
+ * what concerns the connection alone. Every other command is forwarded to the shard that has its
+ * key (shard.c), or, if the keys lie on several shards, taken apart (scatter.c). */
+#ifndef KV_H
+#define KV_H
+
+#include "store.h"
+
+#include <domus/domus.h>
+
+#define KV_SHARDS_MAX 256u
+
+struct kv_settings {
+    uint64_t memory_max_bytes; /* of all shards; 0: no limit */
+    uint32_t shards;           /* 0: one for each thread */
+    char password[128];        /* "": none is asked for */
+};
+
+/* Constant once the program has started. */
+extern struct kv_settings kv_settings;
+extern domus_address kv_shards[KV_SHARDS_MAX];
+extern uint32_t kv_shard_count;
+
+/* A command that runs in a shard. */
+struct kv_call {
+    domus_stack *stack;
+    struct kv_store *store;
+    const domus_resp_command *command;
+    domus_slice key;
+    uint64_t hash; /* of the key */
+};
+
+typedef int kv_run(struct kv_call *call);
+
+/* The state of a connection. */
+struct kv_session {
+    bool admitted; /* it has given the password, or needs none */
+    char name[64];
+    uint64_t id;
+};
+
+/* Where a command runs, and, if it has keys on several shards, how the answers become one. */
+enum kv_where {
+    KV_ONE,        /* the shard of its keys, which must be one */
+    KV_GATHER,     /* an array with an element for each key */
+    KV_SUM,        /* the sum of integers */
+    KV_EVERYWHERE, /* it has no key: all shards, and the sum of integers, or OK */
+};
+
+enum { KV_GROWS = 1 }; /* the command is refused when the memory is full */
+
+struct kv_command {
+    const char *name; /* in small letters */
+    int32_t arity;    /* arguments with the name; negative: so many or more */
+    uint32_t flags;
+    enum kv_where where;
+    int32_t first, last, step; /* the keys among the arguments; a last of -1 is the last one */
+    kv_run *run;               /* in a shard; or NULL, and then: */
+    domus_handler *serve;      /* on the channel, whose payload is the command */
+};
+
+/* Make the index of the commands, once. */
+void kv_commands_begin(void);
+/* Returns the row of a command; NULL: there is none. */
+const struct kv_command *kv_command_find(domus_slice name);
+bool kv_arity_holds(const struct kv_command *row, uint32_t count);
+
+/* The shard of a key: that of the part in {} if there is one. */
+uint32_t kv_shard_of(domus_slice key);
+
+extern const domus_behaviour kv_shard;
+extern const domus_behaviour kv_sessions;
+
+/* The frame of a command that was taken apart. */
+struct kv_scatter {
+    const struct kv_command *row;
+    const domus_resp_command *command;
+};
+
+/* Answer a command whose keys lie on several shards, or that concerns all. */
+int kv_scatter(domus_stack *stack, const domus_resp_command *command, const struct kv_command *row);
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+int kv_error(domus_stack *stack, const char *text);
+int kv_integer(domus_stack *stack, int64_t value);
+int kv_ok(domus_stack *stack);
+int kv_null(domus_stack *stack);
+/* The string of an item, a long one by reference. */
+int kv_string(domus_stack *stack, const struct kv_item *item);
+int kv_bytes(domus_stack *stack, domus_resp_bytes bytes);
+/* The reply that was built. */
+int kv_reply(domus_stack *stack, domus_resp_builder *builder);
+
+#define KV_WRONG_TYPE    "WRONGTYPE Operation against a key holding the wrong kind of value"
+#define KV_SYNTAX        "ERR syntax error"
+#define KV_NO_INTEGER    "ERR value is not an integer or out of range"
+#define KV_OUT_OF_MEMORY "OOM command not allowed when used memory > 'maxmemory'."
+
+/* --- arguments -------------------------------------------------------------------------------- */
+
+/* Read an integer as Redis does: no spaces, no plus, no leading zeros. */
+bool kv_to_integer(const char *bytes, size_t size, int64_t *ret_value);
+uint32_t kv_print_integer(char text[21], int64_t value); /* returns the bytes; no zero follows */
+bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_value);
+
+/* --- keys -------------------------------------------------------------------- */
+
+/* Make argument `i` the key of the call. */
+void kv_turn_to(struct kv_call *call, uint32_t i);
+
+/* Find the item of the key of a call; NULL: there is none. */
+struct kv_item **kv_find(struct kv_call *call);
+/* Find it, or make one without value. NULL: no memory. */
+struct kv_item **kv_find_or_add(struct kv_call *call, uint32_t room);
+bool kv_is_string(const struct kv_item *item);
+
+/* Give the key of the call this string. Returns 0; -ENOMEM, and the key is as it was. */
+int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry);
+
+enum kv_time { KV_NO_TIME, KV_SECONDS, KV_MS, KV_SECONDS_AT, KV_MS_AT };
+
+/* The kind of time that an option (EX, PX, EXAT, PXAT) announces. */
+enum kv_time kv_time_named(domus_slice word);
+
+/* Read argument `i` as a time at which a key expires. Returns NULL; the text of an error, which is
+ * `invalid` for a time out of range. */
+const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, const char *invalid,
+                         uint64_t *ret_ms);
+
+kv_run kv_run_get, kv_run_set, kv_run_del, kv_run_mget, kv_run_mset, kv_run_exists, kv_run_dbsize,
+    kv_run_flush, kv_run_type, kv_run_expire, kv_run_pexpire, kv_run_ttl, kv_run_pttl,
+    kv_run_persist;
+kv_run kv_run_getset, kv_run_setnx, kv_run_setex, kv_run_psetex, kv_run_getdel, kv_run_incr,
+    kv_run_decr, kv_run_incrby, kv_run_decrby, kv_run_append, kv_run_strlen;
+kv_run kv_run_lpush, kv_run_rpush, kv_run_lpushx, kv_run_rpushx, kv_run_lpop, kv_run_rpop,
+    kv_run_llen, kv_run_lrange;
+kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
+    kv_run_hdel, kv_run_hgetall;
+domus_handler kv_serve_ping, kv_serve_echo, kv_serve_quit, kv_serve_select, kv_serve_config,
+    kv_serve_command, kv_serve_hello, kv_serve_auth, kv_serve_client, kv_serve_info;
+
+#endif

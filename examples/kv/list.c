@@ -1,0 +1,166 @@
+/* Lists of packed nodes. */
+#include "list.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NODE_BYTES  4000u
+#define NODE_FIRST  120u                               /* bytes of the only node of a small list */
+#define AROUND      ((uint32_t)(2 * sizeof(uint32_t))) /* bytes around an element */
+#define ELEMENT_MAX DOMUS_SLICE_MAX
+
+struct kv_node {
+    struct kv_node *next[2]; /* the one before, the one behind; NULL: none */
+    uint32_t room;
+    uint32_t begin, end; /* where the elements lie in `bytes` */
+    uint32_t count;
+    char bytes[];
+};
+
+static uint32_t read_size(const char *from)
+{
+    uint32_t size;
+
+    memcpy(&size, from, sizeof size);
+    return size;
+}
+
+struct kv_list *kv_list_new(struct kv_memory *memory)
+{
+    struct kv_list *list = kv_allocate(memory, sizeof *list);
+
+    if (list != NULL)
+        *list = (struct kv_list){0};
+    return list;
+}
+
+void kv_list_free(struct kv_memory *memory, struct kv_list *list)
+{
+    for (struct kv_node *node = list->ends[KV_HEAD], *next; node != NULL; node = next) {
+        next = node->next[KV_TAIL];
+        kv_free(memory, node);
+    }
+    kv_free(memory, list);
+}
+
+static int add_node(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint32_t least)
+{
+    uint32_t room = list->count == 0 ? NODE_FIRST : NODE_BYTES;
+    struct kv_node *old = list->ends[end];
+
+    if (room < least)
+        room = least;
+    struct kv_node *node = kv_allocate(memory, sizeof *node + room);
+    if (node == NULL)
+        return -ENOMEM;
+    *node = (struct kv_node){.room = room};
+    if (end == KV_HEAD)
+        node->begin = node->end = room;
+    node->next[1 - end] = old;
+    if (old != NULL)
+        old->next[end] = node;
+    else
+        list->ends[1 - end] = node;
+    list->ends[end] = node;
+    return 0;
+}
+
+int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end, const char *bytes,
+                 uint32_t size)
+{
+    struct kv_node *node = list->ends[end];
+    uint32_t whole = size + AROUND;
+
+    if (size > ELEMENT_MAX)
+        return -EMSGSIZE;
+    if (node == NULL || (end == KV_HEAD ? node->begin : node->room - node->end) < whole) {
+        int error = add_node(memory, list, end, whole);
+        if (error != 0)
+            return error;
+        node = list->ends[end];
+    }
+    if (end == KV_HEAD)
+        node->begin -= whole;
+    char *to = node->bytes + (end == KV_HEAD ? node->begin : node->end);
+    if (end == KV_TAIL)
+        node->end += whole;
+    memcpy(to, &size, sizeof size);
+    memcpy(to + sizeof size, bytes, size);
+    memcpy(to + sizeof size + size, &size, sizeof size);
+    node->count++;
+    list->count++;
+    return 0;
+}
+
+domus_resp_bytes kv_list_end(const struct kv_list *list, enum kv_end end)
+{
+    const struct kv_node *node = list->ends[end];
+    const char *at;
+    uint32_t size;
+
+    if (end == KV_HEAD) {
+        at = node->bytes + node->begin;
+        size = read_size(at);
+        return (domus_resp_bytes){at + sizeof size, size};
+    }
+    at = node->bytes + node->end - sizeof size;
+    size = read_size(at);
+    return (domus_resp_bytes){at - size, size};
+}
+
+void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end)
+{
+    struct kv_node *node = list->ends[end];
+    uint32_t whole = (uint32_t)kv_list_end(list, end).size + AROUND;
+
+    if (end == KV_HEAD)
+        node->begin += whole;
+    else
+        node->end -= whole;
+    list->count--;
+    if (--node->count != 0)
+        return;
+    struct kv_node *next = node->next[1 - end];
+    list->ends[end] = next;
+    if (next != NULL)
+        next->next[end] = NULL;
+    else
+        list->ends[1 - end] = NULL;
+    kv_free(memory, node);
+}
+
+struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index)
+{
+    struct kv_node *node = list->ends[KV_HEAD];
+
+    if (index >= list->count / 2) { /* nearer from behind */
+        uint64_t behind = list->count;
+        for (node = list->ends[KV_TAIL]; behind - node->count > index; node = node->next[KV_HEAD])
+            behind -= node->count;
+        index -= behind - node->count;
+    } else {
+        for (; index >= node->count; node = node->next[KV_TAIL])
+            index -= node->count;
+    }
+    struct kv_place place = {node, node->begin};
+    while (index-- > 0)
+        place = kv_list_next(place);
+    return place;
+}
+
+domus_resp_bytes kv_list_at(struct kv_place place)
+{
+    const char *at = place.node->bytes + place.at;
+
+    return (domus_resp_bytes){at + sizeof(uint32_t), read_size(at)};
+}
+
+struct kv_place kv_list_next(struct kv_place place)
+{
+    place.at += read_size(place.node->bytes + place.at) + AROUND;
+    if (place.at == place.node->end) {
+        place.node = place.node->next[KV_TAIL];
+        place.at = place.node != NULL ? place.node->begin : 0;
+    }
+    return place;
+}

@@ -1,0 +1,166 @@
+/* Commands of lists. */
+#include "list.h"
+
+#include "kv.h"
+
+#include <errno.h>
+
+/* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
+ * kind of value. */
+static int find_list(struct kv_call *call, struct kv_item ***ret_link)
+{
+    *ret_link = kv_find(call);
+    if (*ret_link == NULL)
+        return 0;
+    return (**ret_link)->kind == KV_LIST ? 1 : -EINVAL;
+}
+
+static struct kv_item **add_list(struct kv_call *call)
+{
+    struct kv_list *list = kv_list_new(&call->store->memory);
+    struct kv_item **link = list != NULL ? kv_find_or_add(call, 0) : NULL;
+
+    if (link == NULL) {
+        kv_free(&call->store->memory, list);
+        return NULL;
+    }
+    (*link)->kind = KV_LIST;
+    (*link)->list = list;
+    return link;
+}
+
+static int push(struct kv_call *call, enum kv_end end, bool makes)
+{
+    struct kv_item **link;
+    int there = find_list(call, &link);
+    int error = 0;
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (there == 0 && !makes)
+        return kv_integer(call->stack, 0);
+    if (there == 0 && (link = add_list(call)) == NULL)
+        return -ENOMEM;
+    struct kv_list *list = (*link)->list;
+    for (uint32_t i = 2; i < call->command->count && error == 0; i++) {
+        domus_slice element = domus_resp_argument(call->command, i);
+        error =
+            kv_list_push(&call->store->memory, list, end, domus_slice_data(element), element.size);
+    }
+    uint64_t count = list->count;
+    if (count == 0)
+        kv_store_remove(call->store, link); /* a list without elements is none */
+    return error != 0 ? error : kv_integer(call->stack, (int64_t)count);
+}
+
+int kv_run_lpush(struct kv_call *call)
+{
+    return push(call, KV_HEAD, true);
+}
+
+int kv_run_rpush(struct kv_call *call)
+{
+    return push(call, KV_TAIL, true);
+}
+
+int kv_run_lpushx(struct kv_call *call)
+{
+    return push(call, KV_HEAD, false);
+}
+
+int kv_run_rpushx(struct kv_call *call)
+{
+    return push(call, KV_TAIL, false);
+}
+
+/* Remove up to `count` elements, and answer with an array of them. */
+static int pop_many(struct kv_call *call, enum kv_end end, struct kv_item **link, uint64_t count)
+{
+    domus_resp_builder builder = {.version = call->command->version};
+    struct kv_list *list = (*link)->list;
+
+    if (count > list->count)
+        count = list->count;
+    (void)domus_resp_add_array(&builder, (uint32_t)count);
+    for (uint64_t i = 0; i < count; i++) {
+        domus_resp_bytes element = kv_list_end(list, end);
+        (void)domus_resp_add_bulk(&builder, element.data, element.size);
+        kv_list_pop(&call->store->memory, list, end);
+    }
+    if (list->count == 0)
+        kv_store_remove(call->store, link);
+    return kv_reply(call->stack, &builder);
+}
+
+static int pop(struct kv_call *call, enum kv_end end)
+{
+    bool many = call->command->count > 2;
+    int64_t count = 1;
+    struct kv_item **link;
+
+    if (many && (!kv_argument_integer(call, 2, &count) || count < 0))
+        return kv_error(call->stack, "ERR value is out of range, must be positive");
+    int there = find_list(call, &link);
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (there == 0 && many)
+        return domus_reply(call->stack, &domus_resp_null_array_type, NULL);
+    if (there == 0)
+        return kv_null(call->stack);
+    if (many)
+        return pop_many(call, end, link, (uint64_t)count);
+    struct kv_list *list = (*link)->list;
+    int error = kv_bytes(call->stack, kv_list_end(list, end));
+    if (error != 0)
+        return error;
+    kv_list_pop(&call->store->memory, list, end);
+    if (list->count == 0)
+        kv_store_remove(call->store, link);
+    return 0;
+}
+
+int kv_run_lpop(struct kv_call *call)
+{
+    return pop(call, KV_HEAD);
+}
+
+int kv_run_rpop(struct kv_call *call)
+{
+    return pop(call, KV_TAIL);
+}
+
+int kv_run_llen(struct kv_call *call)
+{
+    struct kv_item **link;
+    int there = find_list(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    return kv_integer(call->stack, there == 0 ? 0 : (int64_t)(*link)->list->count);
+}
+
+int kv_run_lrange(struct kv_call *call)
+{
+    domus_resp_builder builder = {.version = call->command->version};
+    struct kv_item **link;
+    int64_t first, last;
+
+    if (!kv_argument_integer(call, 2, &first) || !kv_argument_integer(call, 3, &last))
+        return kv_error(call->stack, KV_NO_INTEGER);
+    int there = find_list(call, &link);
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    int64_t size = there == 0 ? 0 : (int64_t)(*link)->list->count;
+    first = first >= 0 ? first : first + size < 0 ? 0 : first + size;
+    last = last < 0 ? last + size : last < size ? last : size - 1;
+    int64_t count = first < size && first <= last ? last - first + 1 : 0;
+    (void)domus_resp_add_array(&builder, (uint32_t)count);
+    if (count > 0) {
+        struct kv_place place = kv_list_seek((*link)->list, (uint64_t)first);
+        for (int64_t i = 0; i < count; i++, place = kv_list_next(place)) {
+            domus_resp_bytes element = kv_list_at(place);
+            (void)domus_resp_add_bulk(&builder, element.data, element.size);
+        }
+    }
+    return kv_reply(call->stack, &builder);
+}

@@ -1,0 +1,107 @@
+/* Commands with which a connection begins: HELLO, AUTH and CLIENT. */
+#include "kv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WRONG_PASSWORD "WRONGPASS invalid username-password pair or user is disabled."
+
+/* Whether the bytes are the password. The time does not tell how many of them are right. */
+static bool is_password(domus_slice bytes)
+{
+    size_t size = strlen(kv_settings.password);
+    unsigned char wrong = bytes.size != size;
+
+    for (size_t i = 0; i < size && i < bytes.size; i++)
+        wrong |= (unsigned char)(domus_slice_data(bytes)[i] ^ kv_settings.password[i]);
+    return wrong == 0;
+}
+
+int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    struct kv_session *session = self;
+    domus_slice last = domus_resp_argument(command, command->count - 1);
+    domus_slice user = domus_resp_argument(command, 1);
+
+    if (command->count > 3)
+        return kv_error(stack, "ERR syntax error");
+    if (kv_settings.password[0] == '\0' && command->count == 2)
+        return kv_error(stack, "ERR AUTH <password> called without any password configured for the "
+                               "default user. Are you sure your configuration is correct?");
+    if ((command->count == 3 && !domus_slice_equals(user, "default", 7)) ||
+        (kv_settings.password[0] != '\0' && !is_password(last)))
+        return kv_error(stack, WRONG_PASSWORD);
+    session->admitted = true;
+    return kv_ok(stack);
+}
+
+static int answer_hello(domus_stack *stack, uint32_t version)
+{
+    domus_resp_builder builder = {.version = (uint8_t)version};
+    domus_resp_version answer = {.version = version};
+    static const char *const pairs[][2] = {
+        {"server", "kv"}, {"version", "7.0.0"}, {"mode", "standalone"}, {"role", "master"}};
+
+    (void)domus_resp_add_map(&builder, 6);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        (void)domus_resp_add_bulk(&builder, pairs[i][0], strlen(pairs[i][0]));
+        (void)domus_resp_add_bulk(&builder, pairs[i][1], strlen(pairs[i][1]));
+    }
+    (void)domus_resp_add_bulk(&builder, "proto", 5);
+    (void)domus_resp_add_integer(&builder, version);
+    (void)domus_resp_add_bulk(&builder, "modules", 7);
+    (void)domus_resp_add_array(&builder, 0);
+    int error = domus_resp_end(&builder, &answer.reply);
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domus_resp_version_type, &answer);
+    if (error != 0)
+        domus_slice_free(answer.reply.bytes);
+    return error;
+}
+
+int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    struct kv_session *session = self;
+    domus_slice text = domus_resp_argument(command, 1);
+    int64_t version = command->version;
+
+    if (command->count > 1 && !kv_to_integer(domus_slice_data(text), text.size, &version))
+        return kv_error(stack, "ERR Protocol version is not an integer or out of range");
+    if (version != 2 && version != 3)
+        return kv_error(stack, "NOPROTO unsupported protocol version");
+    for (uint32_t i = 2; i < command->count; i++) {
+        domus_slice word = domus_resp_argument(command, i);
+        if (domus_resp_is(word, "AUTH") && i + 2 < command->count) {
+            if (!is_password(domus_resp_argument(command, i + 2)))
+                return kv_error(stack, WRONG_PASSWORD);
+            session->admitted = true;
+            i += 2;
+        } else if (domus_resp_is(word, "SETNAME") && i + 1 < command->count) {
+            i++;
+        } else {
+            return kv_error(stack, "ERR Syntax error in HELLO");
+        }
+    }
+    if (!session->admitted)
+        return kv_error(stack, "NOAUTH HELLO must be called with the client already authenticated");
+    return answer_hello(stack, (uint32_t)version);
+}
+
+int kv_serve_client(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    domus_slice word = domus_resp_argument(command, 1);
+
+    (void)self;
+    if (domus_resp_is(word, "SETNAME") || domus_resp_is(word, "SETINFO") ||
+        domus_resp_is(word, "REPLY") || domus_resp_is(word, "NO-EVICT"))
+        return kv_ok(stack);
+    if (domus_resp_is(word, "GETNAME"))
+        return kv_null(stack);
+    if (domus_resp_is(word, "ID"))
+        return kv_integer(stack, 1);
+    return kv_error(stack, "ERR unknown subcommand. Try CLIENT HELP.");
+}

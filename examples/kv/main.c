@@ -1,0 +1,48 @@
+/* A store that clients of Redis use: keys live in actors over all threads, the shards.
+ *
+ *   ./dev run kv --config examples/kv/kv.yaml      and then: redis-cli -p 7004
+ *
+ * Begin with kv.h, which tells the way of a command. */
+#include "kv.h"
+
+#include <domus/main.h>
+
+struct kv_settings kv_settings;
+domus_address kv_shards[KV_SHARDS_MAX];
+uint32_t kv_shard_count;
+
+static int start(domus_system *system, void *argument)
+{
+    static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
+    uint32_t threads = domus_system_threads(system);
+
+    kv_hash_seed();
+    kv_commands_begin();
+    kv_shard_count = kv_settings.shards != 0 ? kv_settings.shards : threads;
+    if (kv_shard_count > KV_SHARDS_MAX)
+        kv_shard_count = KV_SHARDS_MAX;
+    struct kv_store empty = {.memory.bytes_max = UINT64_MAX};
+    if (kv_settings.memory_max_bytes != 0)
+        empty.memory.bytes_max = kv_settings.memory_max_bytes / kv_shard_count;
+    for (uint32_t i = 0; i < kv_shard_count; i++) {
+        int error = domus_outside_spawn_with(system, &kv_shard, &empty, &options, &kv_shards[i]);
+        if (error != 0)
+            return error;
+    }
+    return domus_main_serve(system, argument, &kv_sessions, NULL);
+}
+
+static const domus_config_key keys[] = {
+    {DOMUS_KEY("maxMemory", SIZE, struct kv_settings, memory_max_bytes, 1048576, UINT64_MAX / 2, 0),
+     .or_zero = true},
+    {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
+    {DOMUS_KEY_TEXT("password", TEXT, struct kv_settings, password, 0, "")},
+    {0}};
+static const domus_section section = {"kv", keys, sizeof kv_settings, NULL};
+static const domus_program program = {"kv", start, "kv", .section = &section,
+                                      .settings = &kv_settings};
+
+int main(int argc, char **argv)
+{
+    return domus_main(argc, argv, &program);
+}

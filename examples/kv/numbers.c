@@ -1,0 +1,117 @@
+/* Strings that are numbers, and strings that grow: INCR, APPEND and their like. */
+#include "kv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS_MAX 20u
+#define STRING_MAX (UINT32_C(512) * 1024 * 1024)
+
+static int add(struct kv_call *call, int64_t by)
+{
+    struct kv_item **link = kv_find(call);
+    int64_t value = 0;
+    char text[DIGITS_MAX + 1];
+
+    if (link != NULL) {
+        if (!kv_is_string(*link))
+            return kv_error(call->stack, KV_WRONG_TYPE);
+        domus_resp_bytes bytes = kv_item_string(*link);
+        if (!kv_to_integer(bytes.data, bytes.size, &value))
+            return kv_error(call->stack, KV_NO_INTEGER);
+    }
+    if (__builtin_add_overflow(value, by, &value))
+        return kv_error(call->stack, "ERR increment or decrement would overflow");
+    if (link == NULL && (link = kv_find_or_add(call, DIGITS_MAX)) == NULL)
+        return -ENOMEM;
+    uint32_t size = kv_print_integer(text, value);
+    int error = kv_item_set(&call->store->memory, link, text, size);
+    return error != 0 ? error : kv_integer(call->stack, value);
+}
+
+int kv_run_incr(struct kv_call *call)
+{
+    return add(call, 1);
+}
+
+int kv_run_decr(struct kv_call *call)
+{
+    return add(call, -1);
+}
+
+int kv_run_incrby(struct kv_call *call)
+{
+    int64_t by;
+
+    return kv_argument_integer(call, 2, &by) ? add(call, by) : kv_error(call->stack, KV_NO_INTEGER);
+}
+
+int kv_run_decrby(struct kv_call *call)
+{
+    int64_t by;
+
+    if (!kv_argument_integer(call, 2, &by))
+        return kv_error(call->stack, KV_NO_INTEGER);
+    return by == INT64_MIN ? kv_error(call->stack, "ERR decrement would overflow") : add(call, -by);
+}
+
+int kv_run_strlen(struct kv_call *call)
+{
+    struct kv_item **link = kv_find(call);
+
+    if (link == NULL)
+        return kv_integer(call->stack, 0);
+    return kv_is_string(*link) ? kv_integer(call->stack, (int64_t)kv_item_string(*link).size)
+                               : kv_error(call->stack, KV_WRONG_TYPE);
+}
+
+/* Give a string more bytes at its end. They are put together in memory of their own, because the
+ * item may be a slice that is shared. */
+static int append(struct kv_call *call, struct kv_item **link, domus_slice more)
+{
+    domus_resp_bytes old = kv_item_string(*link);
+    size_t size = old.size + more.size;
+    char *whole = malloc(size + 1);
+
+    if (whole == NULL)
+        return -ENOMEM;
+    memcpy(whole, old.data, old.size);
+    memcpy(whole + old.size, domus_slice_data(more), more.size);
+    int error = kv_item_set(&call->store->memory, link, whole, (uint32_t)size);
+    free(whole);
+    return error != 0 ? error : kv_integer(call->stack, (int64_t)size);
+}
+
+int kv_run_append(struct kv_call *call)
+{
+    struct kv_item **link = kv_find(call);
+    domus_slice more = domus_resp_argument(call->command, 2);
+
+    if (link == NULL) {
+        int error = kv_set(call, more, false);
+        return error != 0 ? error : kv_integer(call->stack, more.size);
+    }
+    if (!kv_is_string(*link))
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (kv_item_string(*link).size + more.size > STRING_MAX)
+        return kv_error(call->stack,
+                        "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    return append(call, link, more);
+}
+
+int kv_run_getdel(struct kv_call *call)
+{
+    struct kv_item **link = kv_find(call);
+
+    if (link == NULL)
+        return kv_null(call->stack);
+    if (!kv_is_string(*link))
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    int error = kv_string(call->stack, *link);
+    if (error == 0)
+        kv_store_remove(call->store, link);
+    return error;
+}

@@ -1,0 +1,129 @@
+/* Commands whose keys lie on several shards: each shard is asked for its keys, and the answers
+ * become one. Each shard answers on its own, so such a command is not atomic. */
+#include "kv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the answers ------------------------------------------------------------------------------ */
+
+/* Returns the integer of an answer; 0 of another. */
+static int64_t integer_of(const domus_answer *answer)
+{
+    return answer->type == &domus_resp_integer_type
+               ? ((const domus_resp_integer *)answer->payload)->value
+               : 0;
+}
+
+/* The elements for the keys, each from the shard of its key, in the order of the keys. */
+static int gather(domus_stack *stack, const domus_resp_command *command, const domus_answer *answer)
+{
+    domus_resp_builder builder = {.version = command->version};
+    domus_resp_reader readers[KV_SHARDS_MAX];
+    domus_resp_value value;
+
+    for (; answer != NULL; answer = answer->next) {
+        if (answer->type != &domus_resp_reply_type)
+            return domus_reply(stack, answer->type, answer->payload);
+        domus_resp_reader *reader = &readers[answer->tag];
+        *reader = (domus_resp_reader){((const domus_resp_reply *)answer->payload)->bytes, 0};
+        (void)domus_resp_read(reader, &value); /* the head of the array */
+    }
+    (void)domus_resp_add_array(&builder, command->count - 1);
+    for (uint32_t i = 1; i < command->count; i++) {
+        uint32_t shard = kv_shard_of(domus_resp_argument(command, i));
+        if (domus_resp_read(&readers[shard], &value) == 1 && value.kind == DOMUS_RESP_BULK)
+            (void)domus_resp_add_bulk(&builder, domus_slice_data(value.text), value.text.size);
+        else
+            (void)domus_resp_add_null(&builder);
+    }
+    return kv_reply(stack, &builder);
+}
+
+static int take_answers(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const struct kv_scatter *scatter = domus_frame(stack);
+    bool is_integer = true;
+    int64_t sum = 0;
+
+    (void)self;
+    for (const domus_answer *each = answer; each != NULL; each = each->next) {
+        if (each->error != 0)
+            return each->error;
+        is_integer = is_integer && each->type == &domus_resp_integer_type;
+        sum += integer_of(each);
+    }
+    if (scatter->row->where == KV_GATHER)
+        return gather(stack, scatter->command, answer);
+    return is_integer ? kv_integer(stack, sum)
+                      : domus_reply(stack, answer->type, answer->payload); /* OK */
+}
+
+/* --- the questions ---------------------------------------------------------------------------- */
+
+static int ask(domus_stack *stack, uint32_t shard, const domus_resp_bytes *arguments,
+               uint32_t count)
+{
+    domus_resp_command part;
+    int error = domus_resp_command_make(arguments, count, &part);
+
+    if (error != 0)
+        return error;
+    error = domus_ask_add(stack, kv_shards[shard], &domus_resp_command_type, &part, 0, shard);
+    if (error != 0)
+        domus_resp_command_type.release(&part);
+    return error;
+}
+
+static domus_resp_bytes bytes_of(domus_slice slice)
+{
+    return (domus_resp_bytes){domus_slice_data(slice), slice.size};
+}
+
+/* Ask each shard that has keys, with the keys in the order of the command. */
+static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
+{
+    uint32_t begins[KV_SHARDS_MAX + 1] = {0}; /* of the keys of each shard in `sorted` */
+    uint32_t ends[KV_SHARDS_MAX];
+    uint32_t keys = command->count - 1;
+    int error = 0;
+
+    /* A place for the name stands before the keys of each shard. */
+    domus_resp_bytes *sorted = malloc((keys + (size_t)kv_shard_count) * sizeof *sorted);
+    if (sorted == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 1; i <= keys; i++)
+        begins[kv_shard_of(domus_resp_argument(command, i)) + 1]++;
+    for (uint32_t i = 0; i < kv_shard_count; i++) {
+        begins[i + 1] += begins[i] + 1;
+        sorted[begins[i]] = bytes_of(domus_resp_argument(command, 0));
+        ends[i] = begins[i] + 1;
+    }
+    for (uint32_t i = 1; i <= keys; i++) {
+        domus_slice key = domus_resp_argument(command, i);
+        sorted[ends[kv_shard_of(key)]++] = bytes_of(key);
+    }
+    for (uint32_t i = 0; i < kv_shard_count && error == 0; i++) {
+        uint32_t count = ends[i] - begins[i];
+        if (count > 1)
+            error = ask(stack, i, &sorted[begins[i]], count);
+    }
+    free(sorted);
+    return error;
+}
+
+int kv_scatter(domus_stack *stack, const domus_resp_command *command, const struct kv_command *row)
+{
+    struct kv_scatter *scatter = domus_frame(stack);
+    domus_resp_bytes name = bytes_of(domus_resp_argument(command, 0));
+    int error = 0;
+
+    scatter->row = row;
+    scatter->command = command;
+    if (row->where != KV_EVERYWHERE)
+        error = ask_for_keys(stack, command);
+    for (uint32_t i = 0; row->where == KV_EVERYWHERE && i < kv_shard_count && error == 0; i++)
+        error = ask(stack, i, &name, 1);
+    return error != 0 ? error : domus_wait_all(stack, take_answers);
+}

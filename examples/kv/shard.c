@@ -1,0 +1,107 @@
+/* A shard: the actor that owns the keys of its part, and runs one command after the other. */
+#include "kv.h"
+
+#include <string.h>
+
+#define MS_NS     UINT64_C(1000000)
+#define EXPIRE_NS (50 * MS_NS)
+
+static const domus_type expire_type = {.name = "expire"};
+
+uint32_t kv_shard_of(domus_slice key)
+{
+    const char *bytes = domus_slice_data(key);
+    const char *open, *close;
+    uint32_t size = key.size;
+
+    if (kv_shard_count == 1)
+        return 0;
+    open = memchr(bytes, '{', size);
+    if (open != NULL) {
+        close = memchr(open + 1, '}', size - (size_t)(open + 1 - bytes));
+        if (close != NULL && close != open + 1) {
+            bytes = open + 1;
+            size = (uint32_t)(close - bytes);
+        }
+    }
+    return (uint32_t)((kv_hash(bytes, size) >> 32) * kv_shard_count >> 32);
+}
+
+void kv_turn_to(struct kv_call *call, uint32_t i)
+{
+    call->key = domus_resp_argument(call->command, i);
+    call->hash = kv_hash(domus_slice_data(call->key), call->key.size);
+}
+
+struct kv_item **kv_find(struct kv_call *call)
+{
+    return kv_store_find(call->store, call->hash, call->key);
+}
+
+struct kv_item **kv_find_or_add(struct kv_call *call, uint32_t room)
+{
+    struct kv_store *store = call->store;
+    struct kv_item **link = kv_find(call);
+
+    if (link != NULL)
+        return link;
+    if (kv_table_add(&store->table, &store->memory, call->hash, call->key, room) == NULL)
+        return NULL;
+    return kv_table_find(&store->table, call->hash, call->key);
+}
+
+bool kv_is_string(const struct kv_item *item)
+{
+    return item->kind == KV_SHORT || item->kind == KV_LONG;
+}
+
+static int run_command(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
+    struct kv_store *store = self;
+    struct kv_call call = {.stack = stack, .store = store, .command = command};
+
+    /* The channel has checked the rest. */
+    if ((row->flags & KV_GROWS) != 0 &&
+        store->memory.used_bytes + command->bytes.size > store->memory.bytes_max)
+        return kv_error(stack, KV_OUT_OF_MEMORY);
+    store->now_ms = domus_now_ns(stack) / MS_NS;
+    if (row->first != 0)
+        kv_turn_to(&call, (uint32_t)row->first);
+    return row->run(&call);
+}
+
+static int expire(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_store *store = self;
+
+    (void)payload;
+    store->now_ms = domus_now_ns(stack) / MS_NS;
+    kv_store_expire(store);
+    return 0;
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_repeat(stack, EXPIRE_NS, &expire_type, NULL, NULL);
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    struct kv_store *store = self;
+
+    (void)stack;
+    kv_table_clear(&store->table, &store->memory);
+}
+
+const domus_behaviour kv_shard = {
+    .name = "shard",
+    .state_size = sizeof(struct kv_store),
+    .on = (const domus_on[]){{&domus_resp_command_type, run_command, 0},
+                             {&expire_type, expire, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mount,
+    .on_stop = stop,
+};

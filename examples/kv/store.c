@@ -1,0 +1,121 @@
+/* Strings in items, and items that expire. */
+#include "store.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define EXPIRE_BUCKETS 512u /* that kv_store_expire() looks at before it asks whether it pays */
+#define EXPIRE_ROUNDS  16u
+
+domus_resp_bytes kv_item_string(const struct kv_item *item)
+{
+    if (item->kind == KV_SHORT)
+        return (domus_resp_bytes){kv_item_text(item), item->size};
+    return (domus_resp_bytes){domus_slice_data(item->slice), item->slice.size};
+}
+
+int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice)
+{
+    return item->kind == KV_SHORT ? domus_slice_copy(kv_item_text(item), item->size, ret_slice)
+                                  : domus_slice_keep(item->slice, ret_slice);
+}
+
+/* Give the item behind `link` room for `room` bytes of a short string. */
+static int make_room(struct kv_memory *memory, struct kv_item **link, uint32_t room)
+{
+    struct kv_item *item = *link;
+    size_t head = sizeof *item + item->key_size;
+
+    if (item->room >= room)
+        return 0;
+    struct kv_item *larger = kv_allocate(memory, head + room);
+    if (larger == NULL)
+        return -ENOMEM;
+    memcpy(larger, item, head);
+    larger->room = (uint16_t)room;
+    *link = larger;
+    kv_free(memory, item);
+    return 0;
+}
+
+int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *bytes, uint32_t size)
+{
+    domus_slice slice = {NULL, 0, 0};
+
+    if (size > DOMUS_RESP_SHORT_MAX) {
+        int error = domus_slice_copy(bytes, size, &slice); /* of exactly these bytes */
+        if (error != 0)
+            return error;
+        memory->used_bytes += size;
+        kv_item_clear(memory, *link);
+        (*link)->slice = slice;
+        (*link)->kind = KV_LONG;
+        return 0;
+    }
+    if ((*link)->kind != KV_SHORT)
+        kv_item_clear(memory, *link);
+    int error = make_room(memory, link, size);
+    if (error != 0)
+        return error;
+    memcpy((*link)->bytes + (*link)->key_size, bytes, size);
+    (*link)->size = (uint8_t)size;
+    return 0;
+}
+
+/* --- expiry ----------------------------------------------------------------------------------- */
+
+void kv_store_set_expiry(struct kv_store *store, struct kv_item *item, uint64_t expires_ms)
+{
+    store->expiring += (uint64_t)(expires_ms != 0) - (uint64_t)(item->expires_ms != 0);
+    item->expires_ms = expires_ms;
+}
+
+void kv_store_remove(struct kv_store *store, struct kv_item **link)
+{
+    store->expiring -= (*link)->expires_ms != 0;
+    kv_table_remove(&store->table, &store->memory, link);
+}
+
+struct kv_item **kv_store_find(struct kv_store *store, uint64_t hash, domus_slice key)
+{
+    struct kv_item **link = kv_table_find(&store->table, hash, key);
+
+    if (link != NULL && (*link)->expires_ms != 0 && (*link)->expires_ms <= store->now_ms) {
+        store->expired++;
+        kv_store_remove(store, link);
+        return NULL;
+    }
+    return link;
+}
+
+static uint32_t expire_bucket(struct kv_store *store, uint64_t at)
+{
+    uint32_t expired = 0;
+
+    for (struct kv_item *item = kv_table_bucket(&store->table, at), *next; item != NULL;
+         item = next) {
+        next = item->next;
+        if (item->expires_ms == 0 || item->expires_ms > store->now_ms)
+            continue;
+        domus_slice key = {&(domus_page){item->bytes}, 0, item->key_size};
+        kv_store_remove(store, kv_table_find(&store->table, item->hash, key));
+        expired++;
+        break; /* the removal may have moved items; what is left expires in the next walk */
+    }
+    return expired;
+}
+
+void kv_store_expire(struct kv_store *store)
+{
+    for (uint32_t round = 0; round < EXPIRE_ROUNDS && store->expiring != 0; round++) {
+        uint32_t expired = 0;
+        for (uint32_t i = 0; i < EXPIRE_BUCKETS; i++) {
+            if (store->at >= kv_table_buckets(&store->table))
+                store->at = 0;
+            expired += expire_bucket(store, store->at++);
+        }
+        store->expired += expired;
+        if (expired < EXPIRE_BUCKETS / 8)
+            break;
+    }
+}

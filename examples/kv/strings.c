@@ -1,0 +1,176 @@
+/* Strings: GET, SET and MSET. */
+#include "kv.h"
+
+#include <errno.h>
+
+int kv_run_get(struct kv_call *call)
+{
+    struct kv_item **link = kv_find(call);
+
+    if (link == NULL)
+        return kv_null(call->stack);
+    return kv_is_string(*link) ? kv_string(call->stack, *link)
+                               : kv_error(call->stack, KV_WRONG_TYPE);
+}
+
+int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
+{
+    uint32_t room = value.size <= DOMUS_RESP_SHORT_MAX ? value.size : 0;
+    struct kv_store *store = call->store;
+    uint64_t count = store->table.count;
+    struct kv_item **link = kv_find_or_add(call, room);
+
+    if (link == NULL)
+        return -ENOMEM;
+    int error = kv_item_set(&store->memory, link, domus_slice_data(value), value.size);
+    if (error != 0 && store->table.count > count)
+        kv_store_remove(store, link); /* a key without its value is none */
+    else if (error == 0 && !keeps_expiry)
+        kv_store_set_expiry(store, *link, 0);
+    return error;
+}
+
+/* Options of a SET, which follow the value. */
+struct options {
+    bool if_new, if_there, keeps_expiry, gets;
+    uint64_t expires_ms; /* 0: never */
+};
+
+static const char *read_expiry(struct kv_call *call, uint32_t i, enum kv_time time,
+                               struct options *options)
+{
+    static const char invalid[] = "ERR invalid expire time in 'set' command";
+    int64_t value = 1;
+
+    if (kv_argument_integer(call, i, &value) && value <= 0)
+        return invalid;
+    return kv_read_time(call, i, time, invalid, &options->expires_ms);
+}
+
+/* Read the option at `*i`, and pass over its value. Returns NULL, or the error. */
+static const char *read_option(struct kv_call *call, uint32_t *i, struct options *options)
+{
+    domus_slice word = domus_resp_argument(call->command, *i);
+    enum kv_time time = kv_time_named(word);
+
+    if (domus_resp_is(word, "NX"))
+        options->if_new = true;
+    else if (domus_resp_is(word, "XX"))
+        options->if_there = true;
+    else if (domus_resp_is(word, "KEEPTTL"))
+        options->keeps_expiry = true;
+    else if (domus_resp_is(word, "GET"))
+        options->gets = true;
+    else if (time == KV_NO_TIME || options->expires_ms != 0 || ++*i == call->command->count)
+        return KV_SYNTAX;
+    else
+        return read_expiry(call, *i, time, options);
+    return NULL;
+}
+
+/* Set the key of a call, whose item is behind `link` if there is one. Returns -EEXIST and -ENOENT
+ * when the options do not let it. */
+static int set_by(struct kv_call *call, struct kv_item *const *link, const struct options *options)
+{
+    if (options->if_new && link != NULL)
+        return -EEXIST;
+    if (options->if_there && link == NULL)
+        return -ENOENT;
+    int error = kv_set(call, domus_resp_argument(call->command, 2), options->keeps_expiry);
+    if (error == 0 && options->expires_ms != 0)
+        kv_store_set_expiry(call->store, *kv_find(call), options->expires_ms);
+    return error;
+}
+
+/* Set the key, and answer with the string that it had. An answer frees the command, so it is the
+ * last thing, and the old string is kept until then. */
+static int exchange(struct kv_call *call, const struct options *options)
+{
+    struct kv_item **link = kv_find(call);
+    domus_slice old = {NULL, 0, 0};
+    bool there = link != NULL;
+
+    if (there && !kv_is_string(*link))
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    int error = there ? kv_item_slice(*link, &old) : 0;
+    if (error != 0)
+        return error;
+    error = set_by(call, link, options);
+    if (error == 0 || error == -EEXIST || error == -ENOENT)
+        error = there ? domus_reply(call->stack, &domus_slice_type, &old) : kv_null(call->stack);
+    if (error != 0)
+        domus_slice_free(old);
+    return error;
+}
+
+int kv_run_set(struct kv_call *call)
+{
+    struct options options = {0};
+    const char *wrong = NULL;
+
+    for (uint32_t i = 3; i < call->command->count && wrong == NULL; i++)
+        wrong = read_option(call, &i, &options);
+    if ((options.if_new && options.if_there) || (options.keeps_expiry && options.expires_ms != 0))
+        wrong = KV_SYNTAX;
+    if (wrong != NULL)
+        return kv_error(call->stack, wrong);
+    if (options.gets)
+        return exchange(call, &options);
+    int error = set_by(call, options.if_new || options.if_there ? kv_find(call) : NULL, &options);
+    if (error == -EEXIST || error == -ENOENT)
+        return kv_null(call->stack);
+    return error != 0 ? error : kv_ok(call->stack);
+}
+
+int kv_run_getset(struct kv_call *call)
+{
+    return exchange(call, &(struct options){0});
+}
+
+int kv_run_setnx(struct kv_call *call)
+{
+    int error = set_by(call, kv_find(call), &(struct options){.if_new = true});
+
+    return error != 0 && error != -EEXIST ? error : kv_integer(call->stack, error == 0);
+}
+
+/* SETEX and PSETEX. */
+static int set_for(struct kv_call *call, enum kv_time time, const char *invalid)
+{
+    struct options options = {0};
+    int64_t value = 1;
+    const char *wrong = NULL;
+
+    if (kv_argument_integer(call, 2, &value) && value <= 0)
+        wrong = invalid;
+    else
+        wrong = kv_read_time(call, 2, time, invalid, &options.expires_ms);
+    if (wrong != NULL)
+        return kv_error(call->stack, wrong);
+    int error = kv_set(call, domus_resp_argument(call->command, 3), false);
+    if (error != 0)
+        return error;
+    kv_store_set_expiry(call->store, *kv_find(call), options.expires_ms);
+    return kv_ok(call->stack);
+}
+
+int kv_run_setex(struct kv_call *call)
+{
+    return set_for(call, KV_SECONDS, "ERR invalid expire time in 'setex' command");
+}
+
+int kv_run_psetex(struct kv_call *call)
+{
+    return set_for(call, KV_MS, "ERR invalid expire time in 'psetex' command");
+}
+
+int kv_run_mset(struct kv_call *call)
+{
+    for (uint32_t i = 1; i + 1 < call->command->count; i += 2) {
+        kv_turn_to(call, i);
+        int error = kv_set(call, domus_resp_argument(call->command, i + 1), false);
+        if (error != 0)
+            return error;
+    }
+    return kv_ok(call->stack);
+}

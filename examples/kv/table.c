@@ -1,0 +1,214 @@
+/* Hash tables whose growth is spread over the commands that cause it. */
+#include "list.h"
+#include "store.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define BUCKETS_LEAST 8u
+#define MOVED_AT_ONCE 4u /* buckets that one change moves */
+#define SHRINK_SHARE                                                                               \
+    16u /* a table shrinks when it has fewer items than buckets, by this factor                    \
+         */
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+void *kv_allocate(struct kv_memory *memory, size_t size)
+{
+    void *bytes = malloc(size);
+
+    if (bytes != NULL)
+        memory->used_bytes += malloc_usable_size(bytes);
+    return bytes;
+}
+
+void kv_free(struct kv_memory *memory, void *bytes)
+{
+    if (bytes != NULL)
+        memory->used_bytes -= malloc_usable_size(bytes);
+    free(bytes);
+}
+
+/* --- hashes ----------------------------------------------------------------------------------- */
+
+static uint64_t seed;
+
+void kv_hash_seed(void)
+{
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = (uint64_t)(uintptr_t)&seed * 0x9e3779b97f4a7c15u;
+}
+
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+    __extension__ unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint64_t kv_hash(const char *bytes, uint32_t size)
+{
+    uint64_t hash = seed ^ size;
+    uint64_t word = 0;
+
+    for (; size >= sizeof word; bytes += sizeof word, size -= (uint32_t)sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        hash = mix(hash ^ word, 0xa0761d6478bd642fu);
+    }
+    word = 0;
+    for (uint32_t i = 0; i < size; i++)
+        word |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
+    return mix(hash ^ word, 0xe7037ed1a0b428dbu ^ seed);
+}
+
+/* --- growing and shrinking -------------------------------------------------------------------- */
+
+static void link_item(struct kv_table *table, struct kv_item *item)
+{
+    struct kv_item **bucket = &table->buckets[item->hash & table->mask];
+
+    item->next = *bucket;
+    *bucket = item;
+}
+
+/* Move some items to the new buckets. */
+static void step(struct kv_table *table, struct kv_memory *memory)
+{
+    for (uint32_t i = 0; i < MOVED_AT_ONCE && table->old != NULL; i++) {
+        struct kv_item *item = table->old[table->moved];
+        while (item != NULL) {
+            struct kv_item *next = item->next;
+            link_item(table, item);
+            item = next;
+        }
+        table->old[table->moved] = NULL;
+        if (table->moved++ == table->old_mask) {
+            kv_free(memory, table->old);
+            table->old = NULL;
+        }
+    }
+}
+
+/* Begin to move all items to `size` buckets. Without memory the table stays as it is. */
+static void resize(struct kv_table *table, struct kv_memory *memory, uint64_t size)
+{
+    struct kv_item **buckets = calloc(size, sizeof *buckets); /* large ones come as zero pages */
+
+    if (buckets == NULL)
+        return;
+    memory->used_bytes += malloc_usable_size(buckets);
+    table->old = table->buckets;
+    table->old_mask = table->mask;
+    table->moved = 0;
+    table->buckets = buckets;
+    table->mask = size - 1;
+}
+
+static void fit(struct kv_table *table, struct kv_memory *memory)
+{
+    if (table->old != NULL)
+        step(table, memory);
+    else if (table->buckets == NULL)
+        resize(table, memory, BUCKETS_LEAST);
+    else if (table->count > table->mask)
+        resize(table, memory, (table->mask + 1) * 2);
+    else if (table->mask >= BUCKETS_LEAST && table->count < (table->mask + 1) / SHRINK_SHARE)
+        resize(table, memory, (table->mask + 1) / 4);
+}
+
+/* --- items ------------------------------------------------------------------------------------ */
+
+static struct kv_item **find_in(struct kv_item **link, uint64_t hash, domus_slice key)
+{
+    for (; *link != NULL; link = &(*link)->next) {
+        struct kv_item *item = *link;
+        if (item->hash == hash && item->key_size == key.size &&
+            memcmp(item->bytes, domus_slice_data(key), key.size) == 0)
+            return link;
+    }
+    return NULL;
+}
+
+struct kv_item **kv_table_find(struct kv_table *table, uint64_t hash, domus_slice key)
+{
+    struct kv_item **link = NULL;
+
+    if (table->buckets != NULL)
+        link = find_in(&table->buckets[hash & table->mask], hash, key);
+    if (link == NULL && table->old != NULL)
+        link = find_in(&table->old[hash & table->old_mask], hash, key);
+    return link;
+}
+
+struct kv_item *kv_table_add(struct kv_table *table, struct kv_memory *memory, uint64_t hash,
+                             domus_slice key, uint32_t room)
+{
+    size_t size = sizeof(struct kv_item) + key.size + room;
+
+    fit(table, memory);
+    if (table->buckets == NULL)
+        return NULL;
+    struct kv_item *item = kv_allocate(memory, size);
+    if (item == NULL)
+        return NULL;
+    memset(item, 0, sizeof *item);
+    item->hash = hash;
+    item->key_size = key.size;
+    item->room = (uint16_t)(malloc_usable_size(item) - size + room);
+    memcpy(item->bytes, domus_slice_data(key), key.size);
+    link_item(table, item);
+    table->count++;
+    return item;
+}
+
+void kv_item_clear(struct kv_memory *memory, struct kv_item *item)
+{
+    if (item->kind == KV_LONG) {
+        memory->used_bytes -= item->slice.size;
+        domus_slice_free(item->slice);
+    } else if (item->kind == KV_LIST) {
+        kv_list_free(memory, item->list);
+    } else if (item->kind == KV_HASH) {
+        kv_table_clear(item->fields, memory);
+        kv_free(memory, item->fields);
+    }
+    item->kind = KV_SHORT;
+    item->size = 0;
+}
+
+void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv_item **link)
+{
+    struct kv_item *item = *link;
+
+    *link = item->next;
+    kv_item_clear(memory, item);
+    kv_free(memory, item);
+    table->count--;
+    fit(table, memory);
+}
+
+void kv_table_clear(struct kv_table *table, struct kv_memory *memory)
+{
+    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_bucket(table, at), *next; item != NULL; item = next) {
+            next = item->next;
+            kv_item_clear(memory, item);
+            kv_free(memory, item);
+        }
+    }
+    kv_free(memory, table->buckets);
+    kv_free(memory, table->old);
+    *table = (struct kv_table){0};
+}
+
+uint64_t kv_table_buckets(const struct kv_table *table)
+{
+    return (table->buckets != NULL ? table->mask + 1 : 0) +
+           (table->old != NULL ? table->old_mask + 1 : 0);
+}
+
+struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at)
+{
+    return at <= table->mask ? table->buckets[at] : table->old[at - table->mask - 1];
+}

@@ -1,0 +1,286 @@
+/* The example `kv`: it answers as redis-server does, byte by byte, whether its keys lie on one
+ * shard or on several; it refuses what is beyond its memory; and it ends in order under load. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/redis.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_service kv;
+
+static int start(const char *shards, const char *memory)
+{
+    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                                  "listeners.kv.address=127.0.0.1:0", "--set",
+                                                  "system.threads=2", "--set", shards, "--set",
+                                                  memory, NULL});
+    return domt_connect(kv.port);
+}
+
+/* The commands whose replies must be those of redis-server. Keys with the tag {t} lie on one shard,
+ * others anywhere. */
+static const char *const commands[] = {"PING",
+                                       "ping hello",
+                                       "PING a b",
+                                       "ECHO",
+                                       "ECHO abc",
+                                       "\"\"",
+                                       "nonsense",
+                                       "nonsense with \"some arguments\"",
+                                       "GET",
+                                       "GET a b",
+                                       "SET a",
+                                       "SET a 1",
+                                       "GET a",
+                                       "get a",
+                                       "GET none",
+                                       "SET a \"\"",
+                                       "GET a",
+                                       "SET long %1000",
+                                       "GET long",
+                                       "SET mid %63",
+                                       "GET mid",
+                                       "SET mid %64",
+                                       "GET mid",
+                                       "SET mid %30",
+                                       "GET mid",
+                                       "MGET a long none mid",
+                                       "MGET",
+                                       "MGET none",
+                                       "DEL a long none",
+                                       "DEL",
+                                       "DEL a",
+                                       "EXISTS mid mid none",
+                                       "SET k1 v1",
+                                       "SET k2 v2",
+                                       "SET k3 v3",
+                                       "SET k4 v4",
+                                       "SET k5 v5",
+                                       "MGET k1 k2 k3 none k4 k5 k1",
+                                       "EXISTS k1 k2 k3 k4 k5 none k1",
+                                       "DBSIZE",
+                                       "DEL k1 k2 k3 k4 none",
+                                       "DBSIZE",
+                                       "UNLINK k5",
+                                       "TOUCH k5 mid",
+                                       "MSET {t}1 a {t}2 b",
+                                       "MSET {t}1",
+                                       "MSET {t}1 a {t}2",
+                                       "MGET {t}2 {t}1",
+                                       "TYPE {t}1",
+                                       "TYPE none",
+                                       "SET n 1 NX",
+                                       "SET n 2 NX",
+                                       "GET n",
+                                       "SET n 3 XX",
+                                       "GET n",
+                                       "SET none 1 XX",
+                                       "SET n 4 NX XX",
+                                       "SET n 4 what",
+                                       "SET n 5 GET",
+                                       "SET none2 5 GET",
+                                       "SET n 5 EX",
+                                       "SET n 5 EX 0",
+                                       "SET n 5 EX -1",
+                                       "SET n 5 EX x",
+                                       "SET n 5 EX 10 PX 10",
+                                       "SET n 5 EX 10 KEEPTTL",
+                                       "SET n 5 EX 9223372036854775807",
+                                       "SET n 5 EX 100",
+                                       "TTL n",
+                                       "SET n 6 KEEPTTL",
+                                       "TTL n",
+                                       "SET n 7",
+                                       "TTL n",
+                                       "TTL none",
+                                       "PTTL none",
+                                       "EXPIRE n 100",
+                                       "TTL n",
+                                       "PERSIST n",
+                                       "PERSIST n",
+                                       "TTL n",
+                                       "EXPIRE none 1",
+                                       "EXPIRE n x",
+                                       "EXPIRE n -1",
+                                       "GET n",
+                                       "SELECT 0",
+                                       "SELECT x",
+                                       "SELECT 99",
+                                       "FLUSHALL",
+                                       "DBSIZE",
+                                       NULL};
+
+static void compare(const char *shards)
+{
+    char ours[DOMT_REPLY_MAX], theirs[DOMT_REPLY_MAX];
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port)) {
+        printf("redis-server is not installed: nothing compared\n");
+        return;
+    }
+    int redis = domt_connect(port);
+    int fd = start(shards, "kv.maxMemory=0");
+    for (const char *const *command = commands; *command != NULL; command++) {
+        size_t size = domt_resp_ask(fd, *command, ours);
+        size_t wanted = domt_resp_ask(redis, *command, theirs);
+        ck_assert_msg(size == wanted && memcmp(ours, theirs, size) == 0,
+                      "%s\n kv:    %s\n redis: %s", *command, ours, theirs);
+    }
+    close(fd);
+    close(redis);
+    domt_redis_stop(pid);
+    domt_service_stop(&kv);
+}
+
+START_TEST(replies_are_those_of_redis_on_one_shard)
+{
+    compare("kv.shards=1");
+}
+END_TEST
+
+START_TEST(replies_are_those_of_redis_over_several_shards)
+{
+    compare("kv.shards=5");
+}
+END_TEST
+
+START_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
+{
+    int fd = start("kv.shards=16", "kv.maxMemory=0");
+
+    domt_resp_holds(fd, "MSET a 1 b 2 c 3 d 4 e 5 f 6",
+                    "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    domt_resp_holds(fd, "MSET {x}a 1 {x}b 2 y{x}c 3", "+OK\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+START_TEST(keys_expire_unread_and_read)
+{
+    int fd = start("kv.shards=1", "kv.maxMemory=0");
+
+    domt_resp_holds(fd, "SET a 1 PX 1", "+OK\r\n");
+    domt_resp_holds(fd, "SET b 1 PX 60000", "+OK\r\n");
+    char reply[DOMT_REPLY_MAX] = "";
+    for (int i = 0; i < 10000 && strcmp(reply, ":1\r\n") != 0; i++) { /* nobody reads the key */
+        domt_sleep_ms(1);
+        (void)domt_resp_ask(fd, "DBSIZE", reply);
+    }
+    ck_assert_str_eq(reply, ":1\r\n");
+    domt_resp_holds(fd, "SET a 2 PX 5", "+OK\r\n");
+    domt_sleep_ms(6);
+    domt_resp_holds(fd, "GET a", "$-1\r\n");
+    domt_resp_holds(fd, "GET b", "$1\r\n1\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+#define OUT_OF_MEMORY "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+
+START_TEST(a_full_store_refuses_to_grow_and_goes_on)
+{
+    int fd = start("kv.shards=1", "kv.maxMemory=1MiB");
+    char command[64], reply[DOMT_REPLY_MAX] = "";
+    int kept = 0;
+
+    for (; kept < 200 && strcmp(reply, OUT_OF_MEMORY) != 0; kept++) {
+        snprintf(command, sizeof command, "SET key%d %%10000", kept);
+        (void)domt_resp_ask(fd, command, reply);
+    }
+    ck_assert_int_gt(kept, 80);
+    ck_assert_int_lt(kept, 110);
+    ck_assert_uint_eq(domt_resp_ask(fd, "GET key1", reply), 10000 + 10);
+    domt_resp_holds(fd, "DEL key1 key2", ":2\r\n");
+    domt_resp_holds(fd, "SET again %10000", "+OK\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* --- the end under load ----------------------------------------------------------------------- */
+
+/* Send until the service takes no more, and count the replies until it closes. Every command that
+ * it took whole is answered: the replies come without a gap. */
+START_TEST(a_stop_under_load_answers_what_was_read)
+{
+    enum { CLIENTS = 8 };
+    int fds[CLIENTS];
+    uint64_t received[CLIENTS] = {0};
+    char bytes[DOMT_REPLY_MAX];
+    static const char set[] = "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$2\r\nab\r\n";
+
+    fds[0] = start("kv.shards=2", "kv.maxMemory=0");
+    for (int i = 1; i < CLIENTS; i++)
+        fds[i] = domt_connect(kv.port);
+    uint64_t begin = domt_monotonic_ns();
+    for (uint64_t round = 0; domt_monotonic_ns() - begin < UINT64_C(300000000); round++) {
+        int i = (int)(round % CLIENTS);
+        for (int j = 0; j < 50; j++)
+            ck_assert_int_eq(send(fds[i], set, sizeof set - 1, MSG_NOSIGNAL), sizeof set - 1);
+        while (received[i] < round / CLIENTS * 250) { /* 50 replies of 5 bytes a round */
+            ssize_t got = recv(fds[i], bytes, sizeof bytes, 0);
+            ck_assert_int_gt(got, 0);
+            received[i] += (uint64_t)got;
+        }
+    }
+    domt_service_signal(&kv, SIGTERM);
+    for (int i = 0; i < CLIENTS; i++) {
+        ssize_t got;
+        while ((got = recv(fds[i], bytes, sizeof bytes, 0)) > 0) {
+            for (ssize_t j = 0; j < got; j++)
+                ck_assert_int_eq(bytes[j], "+OK\r\n"[(received[i] + (uint64_t)j) % 5]);
+            received[i] += (uint64_t)got;
+        }
+        ck_assert_int_eq(got, 0); /* FIN, and no reset */
+        ck_assert_uint_eq(received[i] % 5, 0);
+        close(fds[i]);
+    }
+    ck_assert_int_eq(domt_service_wait(&kv, 10000), 0);
+}
+END_TEST
+
+/* --- programs of others ----------------------------------------------------------------------- */
+
+static int shell(const char *format)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, format, kv.port);
+    return system(command);
+}
+
+START_TEST(redis_cli_and_redis_benchmark_are_served)
+{
+    int fd = start("kv.shards=2", "kv.maxMemory=0");
+
+    if (system("command -v redis-cli redis-benchmark >/dev/null") == 0) {
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
+        ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n 2000 -t "
+                               "ping,set,get,incr,lpush,lpop,hset,lrange_100 "
+                               ">/dev/null"),
+                         0);
+        ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n 20000 -P 16 -r 1000 "
+                               "-t set,get >/dev/null"),
+                         0);
+    }
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+DOMT_MAIN("kv", 120, replies_are_those_of_redis_on_one_shard,
+          replies_are_those_of_redis_over_several_shards,
+          keys_on_several_shards_are_refused_where_the_command_needs_one,
+          keys_expire_unread_and_read, a_full_store_refuses_to_grow_and_goes_on,
+          a_stop_under_load_answers_what_was_read, redis_cli_and_redis_benchmark_are_served)

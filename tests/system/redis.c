@@ -1,0 +1,152 @@
+/* Tests talk RESP: a command is followed by an ECHO of a mark, so that the end of its reply is
+ * known without a parser. */
+#include "tests/system/redis.h"
+
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_MS  10000
+#define WORDS_MAX 64
+
+static uint16_t free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static bool is_open(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool there = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+
+    close(fd);
+    return there;
+}
+
+bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port)
+{
+    char port[8];
+
+    *ret_port = free_port();
+    snprintf(port, sizeof port, "%u", *ret_port);
+    *ret_pid = fork();
+    ck_assert_int_ge(*ret_pid, 0);
+    if (*ret_pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
+               "--appendonly", "no", "--logfile", "/dev/null", "--dir", "/tmp", (char *)NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < START_MS; i++) {
+        if (is_open(*ret_port))
+            return true;
+        if (waitpid(*ret_pid, NULL, WNOHANG) == *ret_pid)
+            return false;
+        domt_sleep_ms(1);
+    }
+    domt_redis_stop(*ret_pid);
+    return false;
+}
+
+void domt_redis_stop(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* --- commands --------------------------------------------------------------------------------- */
+
+struct word {
+    const char *bytes; /* NULL: letters */
+    size_t size;
+};
+
+static uint32_t split(const char *words, struct word *ret_words)
+{
+    uint32_t count = 0;
+
+    while (*words != '\0') {
+        bool quoted = *words == '"';
+        size_t size = strcspn(words += quoted, quoted ? "\"" : " ");
+        ck_assert_uint_lt(count, WORDS_MAX);
+        ret_words[count] = (struct word){words, size};
+        if (!quoted && words[0] == '%')
+            ret_words[count] = (struct word){NULL, strtoul(words + 1, NULL, 10)};
+        count++;
+        words += size + quoted;
+        words += strspn(words, " ");
+    }
+    return count;
+}
+
+static void send_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
+        ck_assert_int_gt(sent, 0);
+        bytes += sent;
+        size -= (size_t)sent;
+    }
+}
+
+void domt_resp_send(int fd, const char *words)
+{
+    struct word split_words[WORDS_MAX];
+    uint32_t count = split(words, split_words);
+    char head[32];
+
+    send_all(fd, head, (size_t)snprintf(head, sizeof head, "*%u\r\n", count));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct word *word = &split_words[i];
+        send_all(fd, head, (size_t)snprintf(head, sizeof head, "$%zu\r\n", word->size));
+        if (word->bytes != NULL)
+            send_all(fd, word->bytes, word->size);
+        for (size_t j = 0; word->bytes == NULL && j < word->size; j++)
+            send_all(fd, &"abcdefghijklmnopqrstuvwxyz"[j % 26], 1);
+        send_all(fd, "\r\n", 2);
+    }
+}
+
+size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX])
+{
+    static const char mark[] = "$12\r\n<end-of-it!>\r\n";
+    size_t size = 0;
+
+    domt_resp_send(fd, words);
+    domt_resp_send(fd, "ECHO <end-of-it!>");
+    while (size < sizeof mark - 1 ||
+           memcmp(reply + size - (sizeof mark - 1), mark, sizeof mark - 1) != 0) {
+        ssize_t got = recv(fd, reply + size, DOMT_REPLY_MAX - 1 - size, 0);
+        ck_assert_msg(got > 0, "no reply to: %s", words);
+        size += (size_t)got;
+    }
+    size -= sizeof mark - 1;
+    reply[size] = '\0';
+    return size;
+}
+
+void domt_resp_holds(int fd, const char *words, const char *reply)
+{
+    char got[DOMT_REPLY_MAX];
+
+    ck_assert_uint_eq(domt_resp_ask(fd, words, got), strlen(reply));
+    ck_assert_str_eq(got, reply);
+}
