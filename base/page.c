@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #define KEPT_MAX 256u /* pages that a thread keeps */
@@ -55,7 +56,7 @@ domi_page *domi_page_new(size_t size)
     if (size <= DOMI_PAGE_ROOM) {
         page = make_small();
     } else {
-        page = domi_memory_new(sizeof *page + size);
+        page = domi_memory_new(offsetof(domi_page, room) + size); /* exactly, for sanitizers */
         if (page != NULL)
             atomic_init(&page->count, 1);
     }

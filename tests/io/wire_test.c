@@ -114,6 +114,7 @@ START_TEST(only_the_message_between_two_pieces_is_copied)
         size = all - 50;
         ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
         ck_assert_ptr_eq(at, bytes + first);
+        ck_assert_uint_eq(domt_seen.size, how != 0 ? 602 : 612);
         ck_assert(domus_slice_data(bare->part.bytes) < bytes ||
                   domus_slice_data(bare->part.bytes) > bytes + all);
         ck_assert_uint_eq(bare->part.bytes.size, 600);
