@@ -90,12 +90,14 @@ struct domus_channel {
     bool idle : 1;          /* the drain has ended it, and nothing was under way */
     bool cut : 1;           /* the library has ended it while something was owed */
     bool is_outbound : 1;   /* this side has opened the connection */
+    bool behind : 1;    /* its pipeline has bytes that were not looked at, or a request not begun */
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
     uint32_t held;      /* received pieces that are not freed yet */
     uint32_t conversations; /* conversations that on_read began and that have not ended */
     uint32_t asks;          /* asks that its peer has to answer (io/pipelines/) */
     uint64_t ask_due_ns; /* when the answer to the oldest of them is too late; 0: no bound holds */
     domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */
+    domus_buffer *shown;       /* the piece that a message showed when `inbound` was dropped */
     domi_buffer_list outbound; /* written pieces that are not wholly sent */
     uint64_t queued_bytes;     /* bytes in outbound that are not sent */
     uint64_t answer_bytes;     /* bytes of answers that wait for their turn (io/pipelines/) */

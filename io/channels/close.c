@@ -24,7 +24,7 @@ void domi_channel_drain(domus_channel *channel)
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
                       channel->house->stacks != NULL || channel->conversations != 0 ||
-                      channel->asks != 0;
+                      channel->asks != 0 || channel->behind;
 }
 
 /* True if nothing of the peer is being worked on, and it has no ask to answer. */
@@ -74,8 +74,8 @@ void domi_channel_drain_step(domus_channel *channel)
     if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN ||
         (!channel->opened && channel->proxy == NULL))
         return;
-    if (channel->inbound.head != NULL || (channel->drain_bytes != 0 && !channel->ended) ||
-        !is_answered(channel)) {
+    if (channel->inbound.head != NULL || channel->behind ||
+        (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel)) {
         channel->served = true;
         return;
     }

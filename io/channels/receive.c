@@ -183,6 +183,9 @@ domus_buffer *domi_channel_take_inbound(domus_channel *channel)
 
 void domi_channel_drop_inbound(domus_channel *channel)
 {
+    /* a handler that ends its channel may still see a message in the first piece */
+    if (channel->pipe != NULL && channel->shown == NULL)
+        channel->shown = domi_channel_take_inbound(channel);
     for (domus_buffer *buffer = domi_channel_take_inbound(channel); buffer != NULL;
          buffer = domi_channel_take_inbound(channel))
         domus_buffer_free(buffer);

@@ -112,6 +112,8 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
     }
     if (channel->io->careful)
         domi_channel_settle(channel); /* a careful thread asks for the next piece only now */
+    if (channel->pipe != NULL)
+        channel->behind = domi_pipe_is_behind(channel);
     domi_channel_drain_step(channel);
     if (channel->state == DOMI_CHANNEL_CLOSED && used < budget) {
         domi_channel_call_close(manager, house, channel);

@@ -12,6 +12,10 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
 /* True if domi_pipe_run() would find something. */
 bool domi_pipe_has_work(const domus_channel *channel);
 
+/* True if there are bytes that were not looked at, or a request that has not begun: a drain waits
+ * for both. */
+bool domi_pipe_is_behind(const domus_channel *channel);
+
 /* True if the peer has finished sending and everything that it has sent was handled. */
 bool domi_pipe_has_ended(const domus_channel *channel);
 
