@@ -146,18 +146,24 @@ static void set_answer_bytes(domus_channel *channel, uint64_t bytes)
     domi_channel_decide_receive(channel);
 }
 
+/* A request is over, and makes room for another one. */
+static void uncount(domus_channel *channel)
+{
+    channel->conversations--;
+    if (DOMI_UNLIKELY(channel->busy))
+        domi_channel_note_requests(channel);
+}
+
 /* The request at the front is over. */
 static void pop(domi_pipe *pipe)
 {
-    domus_channel *channel = pipe->channel;
     domi_request *request = domi_pipe_request(pipe, pipe->first);
 
     if (request->alone)
         pipe->alone = false;
     pipe->first++;
-    channel->conversations--;
-    if (DOMI_UNLIKELY(channel->busy))
-        domi_channel_note_requests(channel);
+    if (DOMI_LIKELY(!request->over))
+        uncount(pipe->channel);
 }
 
 /* Requests are over: go on with what waited for that. */
@@ -219,6 +225,8 @@ static void deliver(domi_pipe *pipe, uint32_t number)
     }
     if (pipe->wire->pipeline->by_id) {
         error = write_out(channel, pipe->wire->out);
+        request->over = true;
+        uncount(channel);
     } else {
         error = store_out(channel->io, pipe->wire->out, &request->bytes, &request->size);
         if (error == 0)
@@ -341,8 +349,9 @@ void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t nu
 void domi_pipe_drop_requests(domi_pipe *pipe)
 {
     for (; domi_pipe_requests(pipe) != 0; pipe->first++) {
-        drop_list(&domi_pipe_request(pipe, pipe->first)->bytes);
-        pipe->channel->conversations--;
+        domi_request *request = domi_pipe_request(pipe, pipe->first);
+        drop_list(&request->bytes);
+        pipe->channel->conversations -= !request->over;
     }
     pipe->channel->answer_bytes = 0;
 }

@@ -231,6 +231,16 @@ static bool end_message(domi_pipe *pipe)
     return true;
 }
 
+/* Throw away the message that a stage has made, if there is one: the stage has failed after it, or
+ * the channel was reset by bytes that it has appended. Returns 0. */
+static int drop_made(domi_pipe *pipe)
+{
+    if (pipe->made != NULL)
+        domi_envelope_end(pipe->channel->io->manager, pipe->made);
+    pipe->made = NULL;
+    return 0;
+}
+
 /* Bytes are wrong: the peer hears of it behind the answers before, and the channel closes. */
 static void fail_bytes(domi_pipe *pipe, int error)
 {
@@ -238,10 +248,7 @@ static void fail_bytes(domi_pipe *pipe, int error)
     uint32_t number;
 
     pipe->failed = true;
-    if (pipe->made != NULL) { /* the stage has failed after it made a message */
-        domi_envelope_end(channel->io->manager, pipe->made);
-        pipe->made = NULL;
-    }
+    (void)drop_made(pipe);
     if (domi_pipe_begin(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
         domi_channel_refuse(channel, -ENOMEM);
         return;
@@ -274,12 +281,12 @@ static int decode(domi_pipe *pipe)
             domus_buffer_free(pipe->used);
             pipe->used = NULL;
         }
-        if (!domi_out_is_empty(pipe->wire->out) && domi_pipe_flush_out(pipe) != 0)
-            return 0;
+        if (!domi_out_is_empty(pipe->wire->out))
+            (void)domi_pipe_flush_out(pipe); /* the channel may be reset now, or finished */
         if (result == 0 && buffer == NULL)
             pipe->dry = true;
     } while (result == 0 && !pipe->dry && channel->state == DOMI_CHANNEL_OPEN);
-    return result;
+    return DOMI_LIKELY(channel->state == DOMI_CHANNEL_OPEN) ? result : drop_made(pipe);
 }
 
 /* True if the next message may be decoded now. */
@@ -288,7 +295,8 @@ static bool may_decode(const domi_pipe *pipe)
     const domus_channel *channel = pipe->channel;
 
     return channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && !pipe->alone &&
-           !pipe->failed && (pipe->held == NULL || domi_pipe_requests(pipe) == 0);
+           !pipe->failed && (pipe->held == NULL || domi_pipe_requests(pipe) == 0) &&
+           domi_pipe_requests(pipe) < DOMI_REQUESTS_MOST;
 }
 
 bool domi_pipe_has_work(const domus_channel *channel)
@@ -299,6 +307,13 @@ bool domi_pipe_has_work(const domus_channel *channel)
         return false;
     return pipe->held != NULL || !pipe->dry || channel->inbound.head != NULL ||
            (channel->ended && !pipe->wire->finished);
+}
+
+bool domi_pipe_is_behind(const domus_channel *channel)
+{
+    const domi_pipe *pipe = channel->pipe;
+
+    return !pipe->failed && (pipe->held != NULL || !pipe->dry);
 }
 
 bool domi_pipe_has_ended(const domus_channel *channel)

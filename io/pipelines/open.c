@@ -60,6 +60,8 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->owner = pipe;
     channel->pipe = pipe;
     error = domi_wire_open(pipe->wire);
+    if (error != 0)
+        domi_out_clear(pipe->wire->out, false); /* other channels use it, too */
     return error != 0 ? error : domi_pipe_flush_out(pipe);
 }
 
@@ -88,6 +90,8 @@ void domi_pipe_end(domus_channel *channel)
     domi_wire_free(pipe->wire);
     if (pipe->used != NULL)
         domus_buffer_free(pipe->used);
+    domus_buffer_free(channel->shown);
+    channel->shown = NULL;
     domi_memory_free(pipe->places);
     domi_memory_free(pipe);
 }

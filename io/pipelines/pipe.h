@@ -24,8 +24,13 @@ typedef struct domi_request {
     domi_buffer_list bytes; /* its answer, which waits for its turn */
     uint64_t size;          /* bytes of that */
     bool answered;
+    bool over; /* with ids: its answer was queued before its turn, and it is not counted any more */
     bool alone; /* DOMUS_ALONE */
 } domi_request;
+
+/* Requests from the oldest that is not answered on, at most. With ids that may be more than
+ * channel.requestsMax, because answers do not wait for those before them. */
+#define DOMI_REQUESTS_MOST 65536u
 
 typedef struct domi_pipe {
     domus_channel *channel;
