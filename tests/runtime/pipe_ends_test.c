@@ -1,0 +1,320 @@
+/* io/pipelines/: requests that fail or expire, wrong bytes, and the ends of channels with requests
+ * under way: by the peer, the handler, the actor and the system. */
+#include "tests/runtime/pipes.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+/* Let time pass. */
+static void pass(domus_testkit *kit, uint64_t ns)
+{
+    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+static const domus_pipeline hasty = {
+    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, NULL}, {NULL, NULL}},
+    .request_timeout_ns = 20 * MS,
+};
+
+START_TEST(requests_expire_and_late_answers_do_no_harm)
+{
+    domus_behaviour behaviour = domt_pipe_framed;
+    behaviour.pipeline = &hasty;
+    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer,
+                    "sleep 100 a\nffar 100 b\nkeep 100 c\nfar 100 d\nnow 0 e\nkfwd 100 f\n"
+                    "!sleep 50 g\nsleep 5 h\nfar 5 i\nffar 5 j\nkeep 5 k\nkffar 40 l\n");
+    domt_pipes_expect(kit, peer,
+                      "error ETIMEDOUT\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                      "error ETIMEDOUT\ne\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                      "h\ni\nj\nk\nerror ETIMEDOUT\n");
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
+    domt_pipes_send(kit, peer, "now 0 z\nsleep 1 y\n");
+    domt_pipes_expect(kit, peer, "z\ny\n");
+    domus_peer_finish(peer);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+static const domt_pipe_options failless = {.no_fail = true};
+static const domus_pipeline without_fail = {
+    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &failless}, {NULL, NULL}},
+};
+
+START_TEST(without_a_text_for_failures_the_channel_is_reset)
+{
+    static const char *const asked[] = {"far 5 a\nerr 0 b\n", "now 0 a\n$x\n", "now 0 a\nodd 0 b\n",
+                                        "ferr 0 a\n",         "?now 0 a\n",    "late 5 b\n"};
+    domus_behaviour behaviour = domt_pipe_framed;
+    behaviour.pipeline = &without_fail;
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, asked[i]);
+        ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_uint_eq(domt_pipes_now.closed, 1);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(wrong_bytes_are_told_behind_earlier_answers)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "ffar 50 a\nnow 0 b\n$x\nnow 0 c\n$y\n");
+    domt_pipes_expect(kit, peer, "a\nb\nwrong EPROTO\n");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    ck_assert_uint_eq(domt_pipes_now.begun, 2);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(wrong_bytes_wait_for_what_is_alone)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "sleep 10 a\n!sleep 10 b\n$x\n");
+    domt_pipes_expect(kit, peer, "a\nb\nwrong EPROTO\n");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(a_part_of_a_message_at_the_end_is_wrong)
+{
+    static const char *const asked[] = {"ffar 5 a\nnow 0 b\nnow", "sleep 5 a\n!now 0 b\nn",
+                                        "now 0 a\n!keep 3 b\nnow"};
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, asked[i]);
+        domus_peer_finish(peer);
+        domt_pipes_expect(kit, peer, "a\nb\nwrong EPIPE\n");
+        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+static const domt_pipe_options polite = {.hello = "hello\n"};
+static const domus_pipeline greeting = {
+    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &polite}, {NULL, NULL}},
+};
+
+START_TEST(bytes_of_open_and_decode_go_out_at_once)
+{
+    domus_behaviour behaviour = domt_pipe_framed;
+    behaviour.pipeline = &greeting;
+    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_expect(kit, peer, "hello\n");
+    domt_pipes_send(kit, peer, "sleep 10 a\n&now 0 b\n");
+    domt_pipes_expect(kit, peer, "&\na\nb\n");
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- the handler ends the channel ---------------------------------------------------------------
+ */
+
+static const char *const behind[] = {"", "now 0 b\n", "now 0 b\nnow"};
+
+START_TEST(a_handler_resets_its_channel_and_still_sees_the_request)
+{
+    for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+        char asked[64];
+
+        snprintf(asked, sizeof asked, "reset 0 text\n%s", behind[i]);
+        domt_pipes_send(kit, peer, asked);
+        ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+        ck_assert_uint_eq(domt_pipes_now.begun, 1);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
+{
+    for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+        char asked[64];
+
+        snprintf(asked, sizeof asked, "now 0 a\nclose 0 text\n%s", behind[i]);
+        domt_pipes_send(kit, peer, asked);
+        domt_pipes_expect(kit, peer, "a\n"); /* after a close nothing is sent any more */
+        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+        ck_assert_uint_eq(domt_pipes_now.begun, 2);
+        domus_peer_close(peer);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(after_a_finish_requests_are_handled_and_not_answered)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "finish 0 text\n&now 0 b\n&sleep 1 c\nffar 1 d\n");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    pass(kit, SECOND);
+    ck_assert_uint_eq(domt_pipes_now.begun, 4);
+    domt_pipes_send(kit, peer, "!&now 0 b\n");
+    domus_peer_finish(peer);
+    pass(kit, SECOND);
+    ck_assert_uint_eq(domt_pipes_now.begun, 5);
+    ck_assert_uint_eq(domt_pipes_now.closed, 1);
+    ck_assert_int_eq(domt_pipes_now.close_error, 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- the peer goes ------------------------------------------------------------------------------
+ */
+
+static const domus_type nothing_type = {.name = "nothing"};
+
+static bool is_gone(domus_testkit *kit, domus_address address)
+{
+    return domus_outside_notice(domus_testkit_system(kit), address, &nothing_type, NULL) == -ESTALE;
+}
+
+START_TEST(a_peer_that_goes_cancels_the_conversations)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(
+        kit, peer,
+        "sleep 50 a\nffar 50 b\nfar 50 c\nkeep 50 d\nkfwd 50 e\nkffar 50 f\nsleep 60 g\n");
+    pass(kit, 5 * MS);
+    ck_assert_uint_eq(domt_pipes_now.begun, 7);
+    domus_peer_reset(peer);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(domt_pipes_now.closed, 1);
+    ck_assert_uint_eq(domt_pipes_now.cancelled, 2);
+    pass(kit, 5 * MS);
+    ck_assert(is_gone(kit, domt_pipes_now.channel));
+    pass(kit, SECOND);
+    ck_assert_uint_eq(domt_pipes_now.resumed, 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(what_outlives_the_connection_goes_on_to_its_end)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "+sleep 50 a\nsleep 50 b\n+far 60 c\n+keep 40 d\n+ffar 10 e\n");
+    pass(kit, 5 * MS);
+    domus_peer_reset(peer);
+    pass(kit, 5 * MS);
+    ck_assert_uint_eq(domt_pipes_now.closed, 1);
+    ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
+    ck_assert(!is_gone(kit, domt_pipes_now.channel));
+    pass(kit, 45 * MS);
+    ck_assert_uint_eq(domt_pipes_now.resumed, 1);
+    ck_assert(!is_gone(kit, domt_pipes_now.channel));
+    pass(kit, 45 * MS);
+    ck_assert(is_gone(kit, domt_pipes_now.channel));
+    ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(a_channel_that_is_stopped_ends_its_requests)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer,
+                    "sleep 50 a\n+sleep 50 b\nffar 50 c\nkeep 50 d\nfar 50 e\n!now 0 f\n");
+    pass(kit, 5 * MS);
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
+    pass(kit, SECOND);
+    ck_assert_int_ne(domus_peer_has_end(peer), 0);
+    ck_assert_uint_eq(domt_pipes_now.cancelled, 2);
+    domus_peer_close(peer);
+    pass(kit, SECOND);
+    ck_assert_uint_eq(domt_pipes_now.closed, 1);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- drains
+ * --------------------------------------------------------------------------------------- */
+
+/* Every request that was read is answered before the system ends. */
+static void hold_drain(const char *asked, const char *answers)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, seed);
+        domus_peer *peer = domt_pipes_peer(kit);
+        size_t size;
+
+        domt_pipes_send(kit, peer, asked);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_int_eq(domus_testkit_stop(kit), 0);
+        const char *got = domus_peer_got(peer, &size);
+        ck_assert_msg(size == strlen(answers) && memcmp(got, answers, size) == 0, "seed %u: %.*s",
+                      (unsigned)seed, (int)size, got);
+        domt_pipes_end(kit);
+    }
+}
+
+START_TEST(a_drain_waits_for_forwarded_requests)
+{
+    hold_drain("ffar 50 a\n", "a\n");
+    hold_drain("fnear 50 a\nffar 20 b\nkffar 5 c\n", "a\nb\nc\n");
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_what_is_read_and_not_begun)
+{
+    hold_drain("sleep 20 a\n!ffar 20 b\nnow 0 c\n", "a\nb\nc\n");
+    hold_drain("!ffar 20 a\n!ffar 20 b\nffar 0 c\n!now 0 d\n", "a\nb\nc\nd\n");
+}
+END_TEST
+
+START_TEST(a_drain_sees_conversations)
+{
+    hold_drain("sleep 20 a\nfar 30 b\nkeep 10 c\n", "a\nb\nc\n");
+    hold_drain("now 0 a\n", "a\n");
+}
+END_TEST
+
+DOMT_MAIN("pipe_ends", 120, requests_expire_and_late_answers_do_no_harm,
+          without_a_text_for_failures_the_channel_is_reset,
+          wrong_bytes_are_told_behind_earlier_answers, wrong_bytes_wait_for_what_is_alone,
+          a_part_of_a_message_at_the_end_is_wrong, bytes_of_open_and_decode_go_out_at_once,
+          a_handler_resets_its_channel_and_still_sees_the_request,
+          a_handler_closes_its_channel_and_still_sees_the_request,
+          after_a_finish_requests_are_handled_and_not_answered,
+          a_peer_that_goes_cancels_the_conversations,
+          what_outlives_the_connection_goes_on_to_its_end,
+          a_channel_that_is_stopped_ends_its_requests, a_drain_waits_for_forwarded_requests,
+          a_drain_waits_for_what_is_read_and_not_begun, a_drain_sees_conversations)

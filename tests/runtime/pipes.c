@@ -1,0 +1,563 @@
+/* The service of lines with a pipeline; see the header. */
+#include "tests/runtime/pipes.h"
+
+#include "runtime/network/ready.h"
+#include "runtime/testkit/kit.h"
+
+#include <check.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+domt_pipes domt_pipes_now;
+
+/* --- the stage -------------------------------------------------------------------------------- */
+
+static void release(void *payload)
+{
+    domus_slice_free(((domus_packet *)payload)->bytes);
+}
+
+#define PACKET_TYPE(text)                                                                          \
+    {                                                                                              \
+        .name = text, .size = sizeof(domus_packet), .release = release                             \
+    }
+static const domus_type rowless_type = PACKET_TYPE("rowless");
+static const domus_type odd_type = PACKET_TYPE("odd");
+const domus_type domt_note_type = PACKET_TYPE("note");
+
+static const domt_pipe_options no_options;
+
+static int open_pipe(domus_wire *wire, void *state, const void *options_)
+{
+    const domt_pipe_options *options = options_ != NULL ? options_ : &no_options;
+
+    *(const domt_pipe_options **)state = options;
+    return options->hello != NULL ? domus_wire_append(wire, options->hello, strlen(options->hello))
+                                  : 0;
+}
+
+static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    const domt_pipe_options *options = *(const domt_pipe_options **)state;
+    const char *end = memchr(bytes, '\n', size);
+    uint64_t id = DOMUS_NO_ID;
+    const char *from = bytes;
+    domus_packet *packet;
+
+    if (end == NULL)
+        return 0;
+    if (options->has_ids) {
+        id = strtoull(from, NULL, 10);
+        from = (const char *)memchr(from, ':', (size_t)(end - from)) + 1;
+    }
+    if (from == end)
+        return 1;                                 /* an empty line is no message */
+    const char *kind = from + strspn(from, "!+"); /* a line end stops it */
+    if (*from == '&' && domus_wire_append(wire, "&\n", 2) != 0)
+        return -ENOMEM;
+    if (*from == '%')
+        packet = domus_wire_notice(wire, &domt_note_type);
+    else
+        packet = domus_wire_request(wire, *kind == '?' ? &rowless_type : &domus_packet_type, id);
+    if (packet == NULL)
+        return -ENOMEM;
+    packet->bytes = domus_wire_slice(wire, from, (size_t)(end - from));
+    return *from == '$' ? -EPROTO : (int)(end - bytes) + 1;
+}
+
+static int append_id(domus_wire *wire, const void *state, uint64_t id)
+{
+    const domt_pipe_options *options = *(const domt_pipe_options *const *)state;
+
+    return options->has_ids && id != DOMUS_NO_ID ? domus_wire_append_text(wire, "%" PRIu64 ":", id)
+                                                 : 0;
+}
+
+static int encode_pipe(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                       const void *payload)
+{
+    const domus_packet *packet = payload;
+    int error = append_id(wire, state, id);
+
+    if (error != 0 || (type != &domus_packet_type && type != &domt_note_type))
+        return error != 0 ? error : -EOPNOTSUPP;
+    error = domus_wire_append_slice(wire, packet->bytes);
+    if (error == 0 && memchr(domus_slice_data(packet->bytes), '\n', packet->bytes.size) != NULL)
+        error = -EINVAL; /* what was appended is taken back */
+    return error != 0 ? error : domus_wire_append(wire, "\n", 1);
+}
+
+static int fail_pipe(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
+                     int error)
+{
+    int result = append_id(wire, state, id);
+
+    if ((*(const domt_pipe_options **)state)->no_fail)
+        return error;
+    if (result != 0)
+        return result;
+    return domus_wire_append_text(wire, "%s %s\n", request != NULL ? "error" : "wrong",
+                                  strerrorname_np(-error));
+}
+
+const domus_stage domt_pipe_stage = {
+    .name = "pipe",
+    .state_size = sizeof(const domt_pipe_options *),
+    .open = open_pipe,
+    .decode = decode_pipe,
+    .encode = encode_pipe,
+    .fail = fail_pipe,
+};
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+typedef struct pipe_request {
+    char how[8];
+    uint64_t wait_ns;
+    domus_slice text;
+} pipe_request;
+
+/* Divide the line of a request. */
+static pipe_request parse(domus_slice line)
+{
+    pipe_request made = {.text = line};
+    const char *data = domus_slice_data(line);
+    uint32_t at = 0, size = 0;
+
+    while (at < line.size && strchr("!+&?%$", data[at]) != NULL)
+        at++;
+    for (; at < line.size && data[at] != ' ' && size + 1 < sizeof made.how; at++)
+        made.how[size++] = data[at];
+    for (at++; at < line.size && data[at] != ' '; at++)
+        made.wait_ns = made.wait_ns * 10 + (uint64_t)(data[at] - '0') * DOMT_PIPE_MS;
+    at = at < line.size ? at + 1 : line.size;
+    made.text.offset += at;
+    made.text.size -= at;
+    return made;
+}
+
+static bool is(const pipe_request *asked, const char *how)
+{
+    return strcmp(asked->how, how) == 0;
+}
+
+static int reply_slice(domus_stack *stack, domus_slice text)
+{
+    domus_packet answer;
+    int error = domus_slice_copy(domus_slice_data(text), text.size, &answer.bytes);
+
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
+}
+
+/* --- the actors that answer ------------------------------------------------------------------- */
+
+/* The payload of an ask stays valid until it is answered. */
+typedef struct helper_frame {
+    domus_slice text;
+} helper_frame;
+
+static int help_later(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    if (answer->error != 0)
+        return answer->error;
+    return reply_slice(stack, ((helper_frame *)domus_frame(stack))->text);
+}
+
+static int help(domus_stack *stack, void *self, const void *payload)
+{
+    pipe_request asked = parse(((const domus_packet *)payload)->bytes);
+
+    (void)self;
+    if (is(&asked, "ferr"))
+        return -EBADMSG;
+    if (is(&asked, "fhang"))
+        return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, help_later);
+    *(helper_frame *)domus_frame(stack) = (helper_frame){asked.text};
+    if (asked.wait_ns != 0)
+        return domus_sleep(stack, asked.wait_ns, help_later);
+    return reply_slice(stack, asked.text);
+}
+
+static const domus_behaviour helper = {
+    .name = "helper",
+    .on = (const domus_on[]){{&domus_packet_type, help, sizeof(helper_frame)}, {NULL, NULL, 0}},
+};
+
+/* --- the channel ------------------------------------------------------------------------------ */
+
+/* A kept ask, for a timer. */
+typedef struct kept_ask {
+    domus_kept kept;
+    bool is_forwarded;
+    domus_slice text;
+} kept_ask;
+
+static void release_kept(void *payload)
+{
+    kept_ask *ask = *(kept_ask **)payload;
+
+    domus_slice_free(ask->text);
+    free(ask);
+}
+
+static const domus_type wake_type = {
+    .name = "wake", .size = sizeof(kept_ask *), .release = release_kept};
+
+static int wake(domus_stack *stack, void *self, const void *payload)
+{
+    const kept_ask *ask = *(kept_ask *const *)payload;
+    domus_packet answer;
+
+    (void)self;
+    if (ask->is_forwarded) {
+        (void)domus_kept_forward(stack, ask->kept, domt_pipes_now.far);
+        return 0;
+    }
+    int error = domus_slice_keep(ask->text, &answer.bytes);
+    if (error == 0)
+        error = domus_kept_reply(stack, ask->kept, &domus_packet_type, &answer);
+    if (error == -ENOENT)
+        domus_slice_free(answer.bytes);
+    return 0;
+}
+
+/* Answer a kept ask later. */
+static int keep_for_later(domus_stack *stack, const pipe_request *asked, domus_kept kept)
+{
+    kept_ask *ask = calloc(1, sizeof *ask);
+
+    ck_assert_ptr_nonnull(ask);
+    *ask = (kept_ask){.kept = kept, .is_forwarded = is(asked, "kffar")};
+    int error = domus_slice_keep(asked->text, &ask->text);
+    if (error == 0)
+        error = domus_after(stack, asked->wait_ns, &wake_type, &ask, NULL);
+    if (error != 0)
+        release_kept(&ask);
+    return error;
+}
+
+static int keep(domus_stack *stack, const pipe_request *asked)
+{
+    domus_kept kept;
+    int error = domus_keep(stack, &kept);
+
+    if (error != 0)
+        return error;
+    if (is(asked, "kfwd"))
+        error = domus_kept_forward(stack, kept, domt_pipes_now.near);
+    else
+        error = keep_for_later(stack, asked, kept);
+    if (error != 0)
+        (void)domus_kept_fail(stack, kept, error);
+    return 0;
+}
+
+/* What a framed conversation remembers of its request. */
+typedef struct pipe_frame {
+    pipe_request asked;
+} pipe_frame;
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    pipe_frame *frame = domus_frame(stack);
+
+    (void)self;
+    if (answer->error != 0) {
+        domt_pipes_now.cancelled++;
+        return answer->error;
+    }
+    domt_pipes_now.resumed++;
+    if (frame != NULL && is(&frame->asked, "late"))
+        return -EBADMSG;
+    if (frame != NULL)
+        return reply_slice(stack, frame->asked.text);
+    return domus_fail(stack, -EDOM); /* without a frame nothing is remembered */
+}
+
+static int take_help(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    if (answer->error != 0)
+        return answer->error;
+    return reply_slice(stack, ((const domus_packet *)answer->payload)->bytes);
+}
+
+static int ask_helper(domus_stack *stack, const domus_packet *packet, domus_address to)
+{
+    domus_packet passed;
+    int error = domus_slice_keep(packet->bytes, &passed.bytes);
+
+    if (error != 0)
+        return error;
+    int result = domus_ask(stack, to, &domus_packet_type, &passed, take_help);
+    if (result < 0)
+        domus_slice_free(passed.bytes);
+    return result;
+}
+
+static int reply_odd(domus_stack *stack, const pipe_request *asked)
+{
+    domus_packet answer;
+    bool is_line = is(asked, "line");
+    int error = is_line ? domus_slice_copy("two\nlines", 9, &answer.bytes)
+                        : domus_slice_keep(asked->text, &answer.bytes);
+
+    return error != 0 ? error
+                      : domus_reply(stack, is_line ? &domus_packet_type : &odd_type, &answer);
+}
+
+/* The request stays readable whatever happens to the channel. */
+static int end_channel(domus_stack *stack, const pipe_request *asked)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    domus_slice kept;
+
+    if (is(asked, "reset"))
+        (void)domus_channel_reset(stack, channel, -ECONNABORTED);
+    else if (is(asked, "close"))
+        (void)domus_channel_close(stack, channel);
+    else
+        (void)domus_channel_finish(stack, channel);
+    if (domus_slice_keep(asked->text, &kept) != 0)
+        return -ENOMEM;
+    ck_assert(domus_slice_equals(kept, "text", 4));
+    domus_slice_free(kept);
+    return reply_slice(stack, asked->text);
+}
+
+/* The ways that take no time of this actor. */
+static int answer_here(domus_stack *stack, const domus_packet *packet, const pipe_request *asked)
+{
+    domus_packet answer;
+
+    if (is(asked, "now"))
+        return reply_slice(stack, asked->text);
+    if (is(asked, "slice")) {
+        int error = domus_slice_keep(asked->text, &answer.bytes);
+        return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
+    }
+    if (is(asked, "twice")) {
+        int error = reply_slice(stack, asked->text);
+        if (error == 0)
+            ck_assert_int_eq(domus_fail(stack, -EDOM), -EALREADY);
+        return error;
+    }
+    if (is(asked, "take")) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        answer.bytes = asked->text;
+        return domus_reply(stack, &domus_packet_type, &answer);
+    }
+    if (is(asked, "both")) {
+        int error = domus_forward(stack, (domus_address){NULL, 0});
+        ck_assert_int_ne(error, 0);
+        return reply_slice(stack, asked->text);
+    }
+    if (is(asked, "stash")) {
+        ck_assert_int_eq(domus_stash(stack), -EOPNOTSUPP);
+        return reply_slice(stack, asked->text);
+    }
+    if (is(asked, "odd") || is(asked, "line"))
+        return reply_odd(stack, asked);
+    if (is(asked, "reset") || is(asked, "close") || is(asked, "finish"))
+        return end_channel(stack, asked);
+    if (is(asked, "err"))
+        return -EBADMSG;
+    if (is(asked, "fail"))
+        return domus_fail(stack, -EPERM);
+    (void)packet;
+    return 0; /* none */
+}
+
+static int on_request(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_packet *packet = payload;
+    pipe_request asked = parse(packet->bytes);
+    pipe_frame *frame = domus_frame(stack);
+
+    (void)self;
+    domt_pipes_now.begun++;
+    ck_assert(domus_sender(stack).house == domus_self(stack).house);
+    if (frame != NULL)
+        *frame = (pipe_frame){asked};
+    if (is(&asked, "sleep") || is(&asked, "late"))
+        return domus_sleep(stack, asked.wait_ns, go_on);
+    if (is(&asked, "hang"))
+        return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, go_on);
+    if (is(&asked, "near"))
+        return ask_helper(stack, packet, domt_pipes_now.near);
+    if (is(&asked, "far"))
+        return ask_helper(stack, packet, domt_pipes_now.far);
+    if (is(&asked, "fnear") || is(&asked, "ferr"))
+        return domus_forward(stack, domt_pipes_now.near);
+    if (is(&asked, "ffar") || is(&asked, "fhang"))
+        return domus_forward(stack, domt_pipes_now.far);
+    if (strncmp(asked.how, "k", 1) == 0)
+        return keep(stack, &asked);
+    return answer_here(stack, packet, &asked);
+}
+
+static int on_note(domus_stack *stack, void *self, const void *payload)
+{
+    domus_message *message;
+
+    (void)self;
+    domt_pipes_now.notices++;
+    if (domus_slice_equals(((const domus_packet *)payload)->bytes, "%fail", 5))
+        return -EBADMSG;
+    int error = domus_message_take(stack, &message);
+    if (error != 0)
+        return error;
+    domt_pipes_now.taken++;
+    /* it goes round by this actor, and then to the peer */
+    return domus_message_send(stack, domus_self(stack), message);
+}
+
+static uint32_t marks_of(const void *payload)
+{
+    domus_slice line = ((const domus_packet *)payload)->bytes;
+    uint32_t marks = 0;
+
+    for (uint32_t at = 0; at < line.size && strchr("!+&", domus_slice_data(line)[at]) != NULL; at++)
+        marks |= domus_slice_data(line)[at] == '!'   ? DOMUS_ALONE
+                 : domus_slice_data(line)[at] == '+' ? DOMUS_OUTLIVES
+                                                     : 0;
+    return marks;
+}
+
+static int on_open(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    domt_pipes_now.opened++;
+    domt_pipes_now.channel = domus_self(stack);
+    return 0;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    domt_pipes_now.closed++;
+    domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
+    return 0;
+}
+
+static const domus_type *const encodes[] = {&domus_packet_type, &domt_note_type, NULL};
+
+const domus_pipeline domt_pipe_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, NULL}, {NULL, NULL}},
+    .encodes = encodes,
+};
+
+#define ROWS(frame)                                                                                \
+    (const domus_on_peer[])                                                                        \
+    {                                                                                              \
+        {&domus_packet_type, on_request, frame, 0, marks_of},                                      \
+            {&domt_note_type, on_note, 0, 0, NULL}, {.type = NULL},                                \
+    }
+static const domus_on woken[] = {{&wake_type, wake, 0}, {NULL, NULL, 0}};
+
+const domus_behaviour domt_pipe_plain = {
+    .name = "plain",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &domt_pipe_pipeline,
+    .on = woken,
+    .on_peer = ROWS(0),
+    .on_open = {on_open, 0},
+    .on_close = {on_close, 0},
+};
+
+const domus_behaviour domt_pipe_framed = {
+    .name = "framed",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &domt_pipe_pipeline,
+    .on = woken,
+    .on_peer = ROWS(sizeof(pipe_frame)),
+    .on_open = {on_open, 0},
+    .on_close = {on_close, 0},
+};
+
+/* --- kits ------------------------------------------------------------------------------------- */
+
+void domt_pipes_configure(domus_config *ret_config)
+{
+    domus_config_init(ret_config);
+    ret_config->system.threads = 3;
+    ret_config->channel.idle_timeout_ns = 0;
+    ret_config->channel.send_timeout_ns = 0;
+    ret_config->connection.first_byte_timeout_ns = 0;
+    ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
+}
+
+domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
+                              uint64_t seed)
+{
+    domus_listener_config listener = {.name = "pipe", .address = DOMT_PIPE_AT, .backlog = 128};
+    domus_config copy;
+    domus_testkit *kit;
+    char error[256] = "";
+
+    if (config != NULL)
+        copy = *config;
+    else
+        domt_pipes_configure(&copy);
+    copy.listeners = &listener;
+    copy.listener_count = 1;
+    domt_pipes_now = (domt_pipes){.begun = 0};
+    ck_assert_msg(domus_testkit_new(&copy, seed, error, sizeof error, &kit) == 0, "%s", error);
+    domus_system *system = domus_testkit_system(kit);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &helper, NULL, &domt_pipes_now.near), 0);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 2, &helper, NULL, &domt_pipes_now.far), 0);
+    ck_assert_int_eq(domus_serve(system, "pipe", behaviour, NULL, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    return kit;
+}
+
+domus_peer *domt_pipes_peer(domus_testkit *kit)
+{
+    domus_peer *peer;
+
+    ck_assert_int_eq(domus_peer_connect(kit, DOMT_PIPE_AT, NULL, &peer), 0);
+    ck_assert_int_eq(domus_peer_expect_connected(peer, DOMT_PIPE_SECOND), 0);
+    return peer;
+}
+
+void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text)
+{
+    (void)kit;
+    ck_assert_int_eq(domus_peer_send(peer, text, strlen(text)), 0);
+}
+
+void domt_pipes_expect(domus_testkit *kit, domus_peer *peer, const char *text)
+{
+    int error = domus_peer_expect(peer, text, strlen(text), 60 * DOMT_PIPE_SECOND);
+    size_t size;
+    const char *got = domus_peer_got(peer, &size);
+
+    ck_assert_msg(error == 0, "%s, instead of: %s\ngot: %.*s", domus_testkit_error(kit), text,
+                  (int)(size < 2000 ? size : 2000), got);
+}
+
+void domt_pipes_end(domus_testkit *kit)
+{
+    const domus_system *system = domus_testkit_system(kit);
+    domus_profile profile;
+    uint64_t opened = 0, closed = 0;
+
+    (void)domus_testkit_stop(kit);
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_io *io = &system->threads[i].io;
+        ck_assert_int_eq(domus_system_profile(system, i, &profile), 0);
+        opened += profile.channels_opened;
+        closed += profile.channels_closed;
+        ck_assert_uint_eq(io->open, 0);
+        ck_assert_uint_eq(io->buffers_free, io->config->io.buffers.count);
+        ck_assert_uint_eq(domi_counter_read(&io->queued), 0);
+        ck_assert_uint_eq(io->copied, 0);
+    }
+    ck_assert_uint_eq(opened, closed);
+    ck_assert_uint_eq(domt_pipes_now.opened, domt_pipes_now.closed);
+    domus_testkit_free(kit);
+}

@@ -1,0 +1,82 @@
+/* A service with a pipeline in a test kit, whose requests say how they are answered.
+ *
+ * A request is a line "HOW MS TEXT". Its answer is TEXT, and comes
+ *
+ *   now     in the same turn
+ *   slice   in the same turn, in a slice of the request itself
+ *   sleep   when the conversation has slept MS
+ *   near    by an ask to an actor of the thread, far of another one, which sleeps MS
+ *   fnear   by a forward to it, ffar likewise
+ *   keep    by a kept ask, MS later
+ *   kfwd    by a kept ask that is forwarded in the same turn, kffar MS later
+ *   twice   by two replies, of which the second one has nothing to answer
+ *   take    by a reply after domus_take()
+ *   both    by a forward that is refused, and then by a reply
+ *
+ * or fails: `err` by the result -EBADMSG, `fail` by domus_fail(-EPERM), `none` because it ends
+ * without an answer, `late` by the result -EBADMSG when it has slept MS, `ferr` by the actor to
+ * which it is forwarded, `odd` because the answer has a type that the stage does not know, `line`
+ * because its answer has a line end in it. `hang` is never answered, `fhang` neither by an actor.
+ * `stash` holds that it cannot be stashed. `reset`, `close` and `finish` do that to the channel,
+ * and then look at the request. A line that begins with "!" is alone, with "+" it outlives the
+ * connection, with "?" it has a type without a row, with "%" it is a notice, with "$" the stage
+ * says that the bytes are wrong, and with "&" it appends "&\n" in `decode`. */
+#ifndef DOMT_PIPES_H
+#define DOMT_PIPES_H
+
+#include <domus/domus.h>
+#include <domus/testkit_net.h>
+
+#define DOMT_PIPE_MS     UINT64_C(1000000)
+#define DOMT_PIPE_SECOND (1000 * DOMT_PIPE_MS)
+#define DOMT_PIPE_AT     "127.0.0.1:80"
+
+/* What the conversations of a kit have done, since domt_pipes_kit(). */
+typedef struct domt_pipes {
+    domus_address near, far; /* the actors that answer */
+    uint32_t begun;          /* requests that a handler was shown */
+    uint32_t resumed;        /* conversations that slept, and had slept their time */
+    uint32_t cancelled;      /* those that were cancelled */
+    uint32_t notices;        /* notices that were handled */
+    uint32_t taken;          /* and came back as messages (domus_message_take()) */
+    uint32_t opened, closed; /* channels */
+    int close_error;         /* of the last one */
+    domus_address channel;   /* the last one that opened */
+} domt_pipes;
+
+extern domt_pipes domt_pipes_now;
+
+/* The stage, whose options are domt_pipe_options. */
+typedef struct domt_pipe_options {
+    bool has_ids;      /* a line begins with its id and ":", and its answer does, too */
+    bool no_fail;      /* it has no text for failures */
+    const char *hello; /* appended in `open` */
+} domt_pipe_options;
+
+extern const domus_stage domt_pipe_stage;
+extern const domus_pipeline domt_pipe_pipeline;
+
+extern const domus_type domt_note_type; /* a notice, whose payload is a domus_packet */
+
+/* Behaviours of channels with this stage; the rows of the second have frames. */
+extern const domus_behaviour domt_pipe_plain, domt_pipe_framed;
+
+/* Set up the configuration of such kits. */
+void domt_pipes_configure(domus_config *ret_config);
+
+/* Make a kit of three threads that serves `behaviour` at DOMT_PIPE_AT. NULL: the configuration is
+ * that of domt_pipes_configure(). */
+domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
+                              uint64_t seed);
+
+/* Connect a peer. */
+domus_peer *domt_pipes_peer(domus_testkit *kit);
+
+/* Send text; hold that this text comes back, and nothing else before it. */
+void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text);
+void domt_pipes_expect(domus_testkit *kit, domus_peer *peer, const char *text);
+
+/* Stop the system, hold that nothing is left, and free the kit. */
+void domt_pipes_end(domus_testkit *kit);
+
+#endif
