@@ -9,8 +9,6 @@
 void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
                             uint32_t number)
 {
-    ask->node.kind = DOMI_ASK;
-    ask->node.lease = domi_house_address(house).lease;
     domi_envelope_sign(ask, type, house);
     *domi_envelope_return(ask) = (domi_return){.serial = number};
 }

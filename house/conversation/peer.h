@@ -13,7 +13,8 @@
 
 #include "house/conversation/stack.h"
 
-/* Make `ask` a request of the peer of `house` with the number `number`. */
+/* Make `ask`, which is an ask already, a request of the peer of `house` with the number `number`.
+ */
 void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
                             uint32_t number);
 

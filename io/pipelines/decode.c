@@ -133,10 +133,8 @@ static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     domi_house *house = pipe->channel->house;
     const domus_on_peer *on = row_of(house->behaviour, message->type);
 
-    message->node.kind = DOMI_NOTICE;
-    message->node.lease = domi_house_address(house).lease;
     message->sender = house;
-    message->sender_lease = message->node.lease;
+    message->sender_lease = domi_house_address(house).lease;
     if (on == NULL) {
         domi_envelope_end(manager, message);
         return;

@@ -28,6 +28,11 @@ static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_t
     }
     if (envelope == NULL)
         return NULL;
+    /* it may have to be released before it is handled */
+    envelope->node.kind = kind == DOMUS_STAGE_REQUEST  ? DOMI_ASK
+                          : kind == DOMUS_STAGE_NOTICE ? DOMI_NOTICE
+                                                       : DOMI_REPLY;
+    envelope->node.lease = DOMI_LEASE_OWNED;
     envelope->type = type;
     pipe->made = envelope;
     void *payload = (char *)envelope + head;
