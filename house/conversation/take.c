@@ -68,11 +68,27 @@ static domi_envelope *shown_message(const domus_stack *stack)
     return stack->received != NULL ? stack->received : stack->message;
 }
 
+/* The owner may give what it takes to another thread. So a message of the peer of a channel, whose
+ * slices show the bytes where they were received, is copied out first. Returns 0; -ENOMEM. */
+static int copy_out(const domus_stack *stack, domi_envelope *message)
+{
+    domi_house *house = domi_stack_house(stack);
+
+    if (DOMI_LIKELY(!domi_house_is_channel(house)) || domi_node_is_embedded(&message->node) ||
+        message->node.slab == DOMI_SLAB_TIMER || message->sender != house)
+        return 0;
+    int error = stack->manager->io_hooks.release_message(stack->manager, house, message);
+    return error != -ENOTCONN ? error : 0; /* nothing is shown when the connection is gone */
+}
+
 int domus_take(domus_stack *stack)
 {
     domi_envelope *message = shown_message(stack);
 
-    return message != NULL ? domi_envelope_take(message) : take_all(stack->manager->shown.first);
+    if (message == NULL)
+        return take_all(stack->manager->shown.first);
+    int error = copy_out(stack, message);
+    return error != 0 ? error : domi_envelope_take(message);
 }
 
 /* Find the promise of `answer` among `promise` and the promises behind it, up to but not including
