@@ -24,9 +24,11 @@
  * and handles it at once; bytes that are not decoded yet wait as bytes. While channel.requestsMax
  * requests are not answered, or more than channel.sendHigh bytes wait for the peer (answers that
  * wait for their turn count, too), nothing more is decoded, and then nothing more is read.
+ * What was decoded is answered, also beyond channel.sendMax.
  *
  * **Mail to the peer.** A notice to the channel's address whose type is in `encodes`, and for which
- * `on` has no row, is encoded and sent to the peer. An ask is, too: its answer is what the peer
+ * `on` has no row, is encoded and sent to the peer. While more than channel.sendMax
+ * bytes wait it is a dead letter (-ENOBUFS). An ask is sent, too: its answer is what the peer
  * answers (a client). At most `inflight_max` asks are with the peer at a time, and while more than
  * channel.sendHigh bytes wait none is sent; up to `queue_max` further ones wait, and one more fails
  * with -ENOBUFS. An ask that was not sent when the connection ends fails with -ENOTCONN, and may be

@@ -160,15 +160,13 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
     return 0;
 }
 
-/* As check_may_queue(), for pipelines: they are shown no request while more than sendHigh bytes
- * wait, so one message has room, whatever its size. */
+/* As check_may_queue(), for pipelines. They are shown no request while more than sendHigh bytes
+ * wait, or requestsMax requests are under way. What they were shown they have to answer, so the
+ * answers have room beyond sendMax. */
 static int check_may_answer(const domus_channel *channel, uint64_t size)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EPIPE;
-    if (channel->queued_bytes > channel->settings->send_high_bytes &&
-        channel->queued_bytes + size > channel->settings->send_max_bytes)
-        return -ENOBUFS;
     return domi_channel_is_refused(channel, size) ? -ENOBUFS : 0;
 }
 

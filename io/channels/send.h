@@ -14,8 +14,8 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
 int domi_channel_append(domus_channel *channel, const void *data, size_t size);
 
 /* Queue an answer of a pipeline, from the begin of the list to its end, or a message for the peer.
- * While no more than sendHigh bytes wait any answer has room, however large it is. Takes the
- * buffers. Returns as domus_channel_write(), and nothing is queued then. */
+ * It has room whatever waits already, if there is memory. Takes the buffers. Returns as
+ * domus_channel_write(), and nothing is queued then. */
 int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes, uint64_t size);
 
 /* The same with a copy of `size` bytes. */

@@ -208,6 +208,18 @@ bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
     return true;
 }
 
+/* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when the peer does not take what
+ * waits for it. This is asked before the notice is encoded, because a stage may remember what it
+ * has encoded. */
+static int check_may_notify(const domus_channel *channel)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
+        return -EPIPE;
+    return channel->queued_bytes + channel->answer_bytes > channel->settings->send_max_bytes
+               ? -ENOBUFS
+               : 0;
+}
+
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
@@ -222,9 +234,10 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
             take_ask(manager, pipe, message);
         return true;
     }
-    int error = pipe == NULL ? -ENOTCONN
-                             : domi_wire_encode(pipe->wire, DOMUS_NO_ID, message->type,
-                                                domi_envelope_payload(message));
+    int error = pipe == NULL ? -ENOTCONN : check_may_notify(pipe->channel);
+    if (error == 0)
+        error = domi_wire_encode(pipe->wire, DOMUS_NO_ID, message->type,
+                                 domi_envelope_payload(message));
     if (error == 0)
         error = domi_pipe_flush_out(pipe);
     if (error < 0)
