@@ -1,0 +1,298 @@
+/* examples/lines.c over many seeds of a network that fails: every answer is accounted for, and in
+ * the order of the requests. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds.
+ *
+ * The lines of a client begin with its number, so nobody else asks for them, and the client knows
+ * each answer: how often it has sent this line. Some lines are too long for a shard, or for the
+ * stage. */
+#include "tests/runtime/net_sweep.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The example itself, without its main(). */
+int domt_lines_main(int argc, char **argv);
+#define main domt_lines_main
+#include "examples/lines.c"
+#undef main
+
+#define SEEDS      DOMT_SCALE(1000, 60)
+#define SEEDS_LONG 100000u
+#define DEEDS      40u /* of the clients of a seed */
+#define WORDS      7u  /* lines that a client sends again and again */
+#define ROOM       (1u << 18)
+#define AT         "127.0.0.1:80"
+
+typedef struct line_client {
+    domus_peer *peer;
+    uint64_t counts[WORDS];
+    char *expected; /* all answers, in their order */
+    size_t expected_size;
+    size_t checked; /* bytes of them that have come */
+    uint64_t lines; /* sent, and how many were answered */
+    uint64_t answers;
+    bool is_done;    /* it sends no more */
+    bool was_rude;   /* it has closed or reset */
+    bool is_wrong;   /* it has sent bytes that end the channel */
+    bool is_partial; /* the last line has no end */
+} line_client;
+
+static line_client clients[DOMT_SWEEP_CLIENTS];
+static uint32_t clients_count;
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+static void expect(line_client *client, const char *text)
+{
+    size_t size = strlen(text);
+
+    ck_assert_uint_le(client->expected_size + size, ROOM);
+    memcpy(client->expected + client->expected_size, text, size);
+    client->expected_size += size;
+}
+
+static void send_line(domt_sweep *sweep, line_client *client)
+{
+    uint32_t word = (uint32_t)domt_sweep_below(sweep, WORDS);
+    bool is_long = domt_sweep_below(sweep, 12) == 0;
+    const char *end = domt_sweep_below(sweep, 3) == 0 ? "\r\n" : "\n";
+    char line[128], answer[32];
+
+    int size = snprintf(line, sizeof line, "%u of %u %s%s", word, (unsigned)(client - clients),
+                        is_long ? "is a line that is too long for an entry of a shard" : "", end);
+    if (domus_peer_send(client->peer, line, (size_t)size) != 0)
+        return;
+    client->lines++;
+    if (is_long)
+        (void)snprintf(answer, sizeof answer, "error: EMSGSIZE\n");
+    else
+        (void)snprintf(answer, sizeof answer, "%llu\n", (unsigned long long)++client->counts[word]);
+    expect(client, answer);
+}
+
+/* A line that the stage refuses: nothing behind it is looked at. */
+static void send_wrong(line_client *client)
+{
+    static char bytes[9000];
+
+    memset(bytes, 'x', sizeof bytes);
+    if (domus_peer_send(client->peer, bytes, sizeof bytes) != 0)
+        return;
+    expect(client, "error: EMSGSIZE\n");
+    client->is_wrong = client->is_done = true;
+}
+
+static void finish(domt_sweep *sweep, line_client *client)
+{
+    if (!client->is_done && domt_sweep_below(sweep, 3) == 0 &&
+        domus_peer_send(client->peer, "part", 4) == 0) {
+        expect(client, "error: EPIPE\n");
+        client->is_partial = true;
+    }
+    domus_peer_finish(client->peer);
+    client->is_done = true;
+}
+
+static void act(domt_sweep *sweep, line_client *client)
+{
+    switch (domt_sweep_below(sweep, 32)) {
+    case 0:
+        finish(sweep, client);
+        break;
+    case 1:
+        domus_peer_pause(client->peer);
+        break;
+    case 2:
+    case 3:
+        if (!client->was_rude)
+            domus_peer_resume(client->peer);
+        break;
+    case 4:
+        if (domt_sweep_below(sweep, 2) == 0)
+            domus_peer_reset(client->peer);
+        else
+            domus_peer_close(client->peer);
+        client->is_done = client->was_rude = true;
+        break;
+    case 5:
+        domus_peer_hold(client->peer);
+        break;
+    case 6:
+    case 7:
+        domus_peer_release(client->peer);
+        break;
+    case 8:
+        if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
+            send_wrong(client);
+        break;
+    default:
+        for (uint64_t lines_left = domt_sweep_below(sweep, 30); lines_left != 0 && !client->is_done;
+             lines_left--)
+            send_line(sweep, client);
+        break;
+    }
+}
+
+/* What has come is the begin of what is expected. Where a fault ends the stream of the client, a
+ * part of a line is wrong, and the last answer says so. */
+static void check(domt_sweep *sweep, line_client *client)
+{
+    size_t size;
+    const char *got = domus_peer_got(client->peer, &size);
+    size_t left = client->expected_size - client->checked;
+    size_t same = 0;
+
+    while (same < size && same < left && got[same] == client->expected[client->checked + same])
+        client->answers += got[same++] == '\n';
+    client->checked += same;
+    if (same < size && sweep->faults.ends != 0) {
+        same = size;
+        client->is_wrong = true;
+    }
+    DOMT_SWEEP_HOLD(sweep, same == size);
+    domus_peer_take(client->peer, size);
+}
+
+static void check_all(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++)
+        check(sweep, &clients[i]);
+}
+
+static void play(domt_sweep *sweep)
+{
+    uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, DEEDS);
+
+    clients_count = 1 + (uint32_t)domt_sweep_below(sweep, DOMT_SWEEP_CLIENTS);
+    for (uint32_t i = 0; i < clients_count; i++) {
+        char *room = clients[i].expected != NULL ? clients[i].expected : malloc(ROOM);
+        ck_assert_ptr_nonnull(room);
+        clients[i] = (line_client){.expected = room};
+        ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &clients[i].peer), 0);
+    }
+    for (uint32_t i = 0; i < deeds; i++) {
+        act(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
+        for (uint64_t steps = domt_sweep_below(sweep, 20); steps != 0; steps--)
+            (void)domus_testkit_step(sweep->kit);
+        if (domt_sweep_below(sweep, 8) == 0)
+            (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, 3 * DOMT_SWEEP_MS));
+        check_all(sweep);
+    }
+}
+
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+static bool is_at_rest(void)
+{
+    for (uint32_t i = 0; i < clients_count; i++) {
+        if (!clients[i].was_rude && !domus_peer_has_end(clients[i].peer) &&
+            domus_peer_error(clients[i].peer) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Every client that nothing has reset has got all answers. */
+static void settle(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++) {
+        finish(sweep, &clients[i]);
+        domus_peer_release(clients[i].peer);
+        if (!clients[i].was_rude)
+            domus_peer_resume(clients[i].peer);
+    }
+    for (int tries = 0; tries < 200 && (tries == 0 || !is_at_rest()); tries++)
+        DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
+    check_all(sweep);
+    for (uint32_t i = 0; i < clients_count; i++) {
+        const line_client *client = &clients[i];
+        domus_peer_counts counts = domus_peer_count(client->peer);
+        int error = domus_peer_error(client->peer);
+
+        DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) || error != 0);
+        if (!client->was_rude && sweep->faults.ends == 0 && error == 0 && counts.missed == 0)
+            DOMT_SWEEP_HOLD(sweep, client->checked == client->expected_size);
+    }
+}
+
+static uint64_t discarded(const domt_sweep *sweep)
+{
+    domus_profile profile;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_system_profile(domus_testkit_system(sweep->kit), i, &profile), 0);
+        sum += profile.discarded_bytes;
+    }
+    return sum;
+}
+
+/* The system stops in the midst of it all: what it has read is answered. */
+static void stop_early(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++) {
+        domus_peer_release(clients[i].peer);
+        if (!clients[i].was_rude)
+            domus_peer_resume(clients[i].peer);
+    }
+    bool is_drained = domus_testkit_stop(sweep->kit) == 0;
+    check_all(sweep);
+    if (!is_drained || discarded(sweep) != 0 || sweep->faults.ends != 0)
+        return;
+    for (uint32_t i = 0; i < clients_count; i++) {
+        const line_client *client = &clients[i];
+        domus_peer_counts counts = domus_peer_count(client->peer);
+
+        if (client->was_rude || client->is_wrong || domus_peer_error(client->peer) != 0 ||
+            counts.missed != 0 || counts.lost != 0 || counts.sent != counts.delivered ||
+            counts.unsent != 0)
+            continue;
+        DOMT_SWEEP_HOLD(sweep, client->answers >= client->lines);
+    }
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    static const domus_routing by_line = {DOMUS_ROUTE_HASH, hash_of};
+    domus_listener_config listener = {.name = "lines", .address = AT, .backlog = 4};
+    /* bytes behind wrong ones are received, and then discarded, as a proxy does with some */
+    domt_sweep sweep = {.seed = seed, .is_relayed = true};
+    domus_config config;
+    char error[256] = "";
+
+    (void)context;
+    domi_random_init(&sweep.random, seed);
+    domt_sweep_configure(&sweep, &config);
+    config.channel.requests_max = (uint32_t)domt_sweep_below(&sweep, 3) * 5;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    ck_assert_msg(domus_testkit_new(&config, sweep.seed, error, sizeof error, &sweep.kit) == 0,
+                  "%s", error);
+    domus_system *system = domus_testkit_system(sweep.kit);
+    ck_assert_int_eq(
+        domus_outside_spawn_many(system, &shard, NULL, SHARDS, &by_line, NULL, &shards), 0);
+    ck_assert_int_eq(domus_serve(system, "lines", &lines, NULL, NULL), 0);
+    domt_sweep_draw_faults(&sweep);
+    ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
+    play(&sweep);
+    if (domt_sweep_below(&sweep, 4) != 0)
+        settle(&sweep);
+    else
+        stop_early(&sweep);
+    return domt_sweep_end(&sweep);
+}
+
+START_TEST(every_answer_is_accounted_for_and_in_order)
+{
+    uint64_t count = getenv("DOMT_LONG") != NULL ? SEEDS_LONG : SEEDS;
+    uint64_t seed = 0;
+
+    (void)start;
+    ck_assert_msg(domus_testkit_sweep(1, count, run_seed, NULL, &seed) == 0, "seed %lu",
+                  (unsigned long)seed);
+}
+END_TEST
+
+DOMT_MAIN("lines_sweep", 3000, every_answer_is_accounted_for_and_in_order)

@@ -1,0 +1,285 @@
+/* io/pipelines/: what bounds a channel: requestsMax, sendHigh with answers that wait for their
+ * turn, conversationsMax, slow readers, large messages, and memory that is not there. */
+#include "base/memory.h"
+#include "runtime/network/network.h"
+#include "runtime/testkit/kit.h"
+#include "tests/runtime/pipes.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+static void pass(domus_testkit *kit, uint64_t ns)
+{
+    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
+}
+
+START_TEST(one_that_hangs_lets_no_more_than_requests_max_begin)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.requests_max = 128;
+    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "sleep 1000 a\n");
+    for (int i = 0; i < 300; i++)
+        domt_pipes_send(kit, peer,
+                        i % 3 == 0   ? "ffar 0 b\n"
+                        : i % 3 == 1 ? "now 0 b\n"
+                                     : "none 0 b\n");
+    pass(kit, 500 * MS);
+    ck_assert_uint_eq(domt_pipes_now.begun, 128);
+    domt_pipes_expect(kit, peer, "a\n");
+    for (int i = 0; i < 100; i++)
+        domt_pipes_expect(kit, peer, "b\nb\nerror ENOMSG\n");
+    ck_assert_uint_eq(domt_pipes_now.begun, 301);
+    domus_peer_finish(peer);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(one_request_at_a_time)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.requests_max = 1;
+    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    for (int i = 0; i < 40; i++)
+        domt_pipes_send(kit, peer, "sleep 1 a\n!ffar 1 b\nnow 0 c\n!now 0 d\nkffar 2 e\n");
+    for (int i = 0; i < 40; i++)
+        domt_pipes_expect(kit, peer, "a\nb\nc\nd\ne\n");
+    domus_peer_finish(peer);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(conversations_max_holds_requests_up)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.scheduler.conversations_max = 2;
+    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    for (int i = 0; i < 20; i++)
+        domt_pipes_send(kit, peer,
+                        "sleep 10 a\nsleep 5 b\nnow 0 c\nfar 1 d\nkeep 1 e\nfnear 1 f\n");
+    pass(kit, 4 * MS);
+    ck_assert_uint_eq(domt_pipes_now.begun, 2);
+    for (int i = 0; i < 20; i++)
+        domt_pipes_expect(kit, peer, "a\nb\nc\nd\ne\nf\n");
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- bytes
+ * ---------------------------------------------------------------------------------------- */
+
+static char *line_of(const char *head, size_t size)
+{
+    char *line = malloc(size + 64);
+
+    ck_assert_ptr_nonnull(line);
+    size_t begin = (size_t)sprintf(line, "%s", head);
+    for (size_t i = 0; i < size; i++)
+        line[begin + i] = (char)('a' + i % 26);
+    strcpy(line + begin + size, "\n");
+    return line;
+}
+
+START_TEST(answers_that_wait_count_toward_send_high)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+    char *line = line_of("slice 0 ", 3000);
+
+    domt_pipes_send(kit, peer, "sleep 1000 a\n");
+    for (int i = 0; i < 30; i++)
+        domt_pipes_send(kit, peer, line);
+    pass(kit, 500 * MS);
+    ck_assert_uint_eq(domt_pipes_now.begun, 1 + 4); /* the fourth goes beyond */
+    domt_pipes_expect(kit, peer, "a\n");
+    for (int i = 0; i < 30; i++)
+        domt_pipes_expect(kit, peer, line + strlen("slice 0 "));
+    free(line);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* 128 requests are with actors when their answers come, and the peer reads nothing: what was read
+ * is answered all the same. */
+static void hold_flood(const char *how)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.requests_max = 128;
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    config.channel.send_max_bytes = 20000;
+    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+    char *line = line_of(how, 3000);
+
+    domus_peer_pause(peer);
+    for (int i = 0; i < 200; i++)
+        domt_pipes_send(kit, peer, line);
+    pass(kit, SECOND);
+    domus_peer_resume(peer);
+    for (int i = 0; i < 200; i++)
+        domt_pipes_expect(kit, peer, line + strlen(how));
+    free(line);
+    domus_peer_finish(peer);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+
+START_TEST(a_slow_reader_gets_the_answers_of_others)
+{
+    hold_flood("ffar 5 ");
+    hold_flood("sleep 5 ");
+    hold_flood("far 5 ");
+    hold_flood("keep 5 ");
+}
+END_TEST
+
+START_TEST(a_slow_reader_gets_the_answers_behind_the_first)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    config.channel.send_max_bytes = 20000;
+    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+    char *line = line_of("ffar 0 ", 3000);
+
+    domt_pipes_send(kit, peer, "sleep 100 a\n");
+    for (int i = 0; i < 60; i++)
+        domt_pipes_send(kit, peer, line);
+    domus_peer_pause(peer);
+    pass(kit, SECOND);
+    domus_peer_resume(peer);
+    domt_pipes_expect(kit, peer, "a\n");
+    for (int i = 0; i < 60; i++)
+        domt_pipes_expect(kit, peer, line + strlen("ffar 0 "));
+    free(line);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(large_messages_of_each_way)
+{
+    static const char *const hows[] = {"now 0 ",  "slice 0 ", "sleep 3 ", "far 1 ",  "ffar 1 ",
+                                       "keep 2 ", "kffar 2 ", "take 0 ",  "!kfwd 1 "};
+    static const size_t sizes[] = {190, 255, 256, 257, 2047, 2048, 4096, 30000, 65500};
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++) {
+        for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
+            char *line = line_of(hows[i], sizes[size]);
+            domt_pipes_send(kit, peer, line);
+            free(line);
+        }
+        for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
+            char *line = line_of("", sizes[size]);
+            domt_pipes_expect(kit, peer, line);
+            free(line);
+        }
+    }
+    char *line = line_of("now 0 ", 65536);
+    domt_pipes_send(kit, peer, line);
+    free(line);
+    domt_pipes_expect(kit, peer, "wrong EMSGSIZE\n");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- memory
+ * ------------------------------------------------------------------------------------------ */
+
+static const char some_of_all[] =
+    "now 0 a\nslice 0 b\nsleep 1 c\nffar 1 d\nfar 1 e\nkeep 1 f\nkffar 1 g\n!now 0 h\n%note\n"
+    "odd 0 i\nline 0 j\nnone 0 k\nkfwd 0 l\ntake 0 m\n&fnear 0 n\n!far 0 o\nnow 0 p\n$x\n";
+
+/* Whatever allocation fails, the channel answers in order or is reset, and nothing is left. The
+ * requests come at once, or byte by byte, or more than one connection has them. */
+static void hold_memory(uint32_t pieces, bool is_long)
+{
+    char *line = line_of("far 0 ", 5000);
+    uint32_t failed = 0;
+
+    for (int64_t count = 0;; count++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+        size_t size;
+
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        for (uint32_t i = 0; i < pieces; i++) {
+            size_t all = sizeof some_of_all - 1;
+            size_t from = all * i / pieces, to = all * (i + 1) / pieces;
+            if (is_long && i == 0)
+                domt_pipes_send(kit, peer, line);
+            (void)domus_peer_send(peer, some_of_all + from, to - from); /* it may be reset */
+            if (i == 0)
+                domi_memory_fail_after(count, 0);
+            ck_assert_int_eq(domus_testkit_run(kit), 0);
+        }
+        pass(kit, 10 * MS);
+        domi_memory_fail_after(-1, 0);
+        pass(kit, 10 * SECOND);
+        const char *got = domus_peer_got(peer, &size);
+        bool is_whole = size > 14 && memcmp(got + size - 13, "wrong EPROTO\n", 13) == 0;
+        bool has_failed = memmem(got, size, "ENOMEM", 6) != NULL || domt_pipes_now.close_error != 0;
+        bool has_lost = kit->net->is_out_of_memory; /* the network of the kit has lost something */
+        ck_assert_msg(has_lost || is_whole || has_failed || domus_peer_error(peer) != 0,
+                      "allocation %d: %.*s", (int)count, (int)size, got);
+        ck_assert_msg(has_lost || domus_peer_has_end(peer) || domus_peer_error(peer) != 0,
+                      "allocation %d: %.*s", (int)count, (int)size, got);
+        failed += !has_lost && (!is_whole || has_failed);
+        domt_pipes_end(kit);
+        if (is_whole && !has_failed && !has_lost && count > 150)
+            break;
+    }
+    free(line);
+    ck_assert_uint_gt(failed, 5);
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    hold_memory(1, false);
+    hold_memory(1, true);
+}
+END_TEST
+
+START_TEST(every_allocation_may_fail_while_bytes_drip)
+{
+    hold_memory(DOMT_SCALE(70, 20), false);
+}
+END_TEST
+
+DOMT_MAIN("pipe_pressure", 120, one_that_hangs_lets_no_more_than_requests_max_begin,
+          one_request_at_a_time, conversations_max_holds_requests_up,
+          answers_that_wait_count_toward_send_high, a_slow_reader_gets_the_answers_of_others,
+          a_slow_reader_gets_the_answers_behind_the_first, large_messages_of_each_way,
+          every_allocation_may_fail, every_allocation_may_fail_while_bytes_drip)
