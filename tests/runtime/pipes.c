@@ -441,7 +441,8 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     domt_pipes_now.opened++;
-    domt_pipes_now.channel = domus_self(stack);
+    if (domt_pipes_now.is_kit)
+        domt_pipes_now.channel = domus_self(stack);
     return 0;
 }
 
@@ -449,7 +450,8 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self;
     domt_pipes_now.closed++;
-    domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
+    if (domt_pipes_now.is_kit)
+        domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     return 0;
 }
 
@@ -500,6 +502,13 @@ void domt_pipes_configure(domus_config *ret_config)
     ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
 }
 
+void domt_pipes_helpers(domus_system *system, uint32_t near, uint32_t far)
+{
+    memset(&domt_pipes_now, 0, sizeof domt_pipes_now);
+    ck_assert_int_eq(domus_outside_spawn_on(system, near, &helper, NULL, &domt_pipes_now.near), 0);
+    ck_assert_int_eq(domus_outside_spawn_on(system, far, &helper, NULL, &domt_pipes_now.far), 0);
+}
+
 domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
                               uint64_t seed)
 {
@@ -514,11 +523,10 @@ domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour 
         domt_pipes_configure(&copy);
     copy.listeners = &listener;
     copy.listener_count = 1;
-    domt_pipes_now = (domt_pipes){.begun = 0};
     ck_assert_msg(domus_testkit_new(&copy, seed, error, sizeof error, &kit) == 0, "%s", error);
     domus_system *system = domus_testkit_system(kit);
-    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &helper, NULL, &domt_pipes_now.near), 0);
-    ck_assert_int_eq(domus_outside_spawn_on(system, 2, &helper, NULL, &domt_pipes_now.far), 0);
+    domt_pipes_helpers(system, 0, 2);
+    domt_pipes_now.is_kit = true;
     ck_assert_int_eq(domus_serve(system, "pipe", behaviour, NULL, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     return kit;

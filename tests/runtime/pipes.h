@@ -33,15 +33,16 @@
 
 /* What the conversations of a kit have done, since domt_pipes_kit(). */
 typedef struct domt_pipes {
-    domus_address near, far; /* the actors that answer */
-    uint32_t begun;          /* requests that a handler was shown */
-    uint32_t resumed;        /* conversations that slept, and had slept their time */
-    uint32_t cancelled;      /* those that were cancelled */
-    uint32_t notices;        /* notices that were handled */
-    uint32_t taken;          /* and came back as messages (domus_message_take()) */
-    uint32_t opened, closed; /* channels */
-    int close_error;         /* of the last one */
-    domus_address channel;   /* the last one that opened */
+    domus_address near, far;         /* the actors that answer */
+    _Atomic uint32_t begun;          /* requests that a handler was shown */
+    _Atomic uint32_t resumed;        /* conversations that slept, and had slept their time */
+    _Atomic uint32_t cancelled;      /* those that were cancelled */
+    _Atomic uint32_t notices;        /* notices that were handled */
+    _Atomic uint32_t taken;          /* and came back as messages (domus_message_take()) */
+    _Atomic uint32_t opened, closed; /* channels */
+    bool is_kit;
+    int close_error;       /* of the last one */
+    domus_address channel; /* the last one that opened */
 } domt_pipes;
 
 extern domt_pipes domt_pipes_now;
@@ -68,6 +69,10 @@ void domt_pipes_configure(domus_config *ret_config);
  * that of domt_pipes_configure(). */
 domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
                               uint64_t seed);
+
+/* Make the actors that answer, on these threads of any system, for a behaviour that is served in no
+ * kit. Then `close_error` and `channel` are not kept. */
+void domt_pipes_helpers(domus_system *system, uint32_t near, uint32_t far);
 
 /* Connect a peer. */
 domus_peer *domt_pipes_peer(domus_testkit *kit);
