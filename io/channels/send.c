@@ -161,8 +161,8 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
 }
 
 /* As check_may_queue(), for pipelines. They are shown no request while more than sendHigh bytes
- * wait, or requestsMax requests are under way. What they were shown they have to answer, so the
- * answers have room beyond sendMax. */
+ * wait, or requestsMax requests are under way. They have to answer those that they were
+ * shown, so answers have room beyond sendMax. */
 static int check_may_answer(const domus_channel *channel, uint64_t size)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)

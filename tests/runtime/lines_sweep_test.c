@@ -134,8 +134,8 @@ static void act(domt_sweep *sweep, line_client *client)
     }
 }
 
-/* What has come is the begin of what is expected. Where a fault ends the stream of the client, a
- * part of a line is wrong, and the last answer says so. */
+/* The bytes that have come are the begin of those that are expected. Where a fault ends the stream
+ * of the client, a part of a line is wrong, and the last answer says so. */
 static void check(domt_sweep *sweep, line_client *client)
 {
     size_t size;

@@ -92,10 +92,10 @@ static char *line_of(const char *head, size_t size)
     char *line = malloc(size + 64);
 
     ck_assert_ptr_nonnull(line);
-    size_t begin = (size_t)sprintf(line, "%s", head);
+    size_t begin = (size_t)snprintf(line, size + 64, "%s", head);
     for (size_t i = 0; i < size; i++)
         line[begin + i] = (char)('a' + i % 26);
-    strcpy(line + begin + size, "\n");
+    memcpy(line + begin + size, "\n", 2);
     return line;
 }
 

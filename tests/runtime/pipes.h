@@ -31,7 +31,7 @@
 #define DOMT_PIPE_SECOND (1000 * DOMT_PIPE_MS)
 #define DOMT_PIPE_AT     "127.0.0.1:80"
 
-/* What the conversations of a kit have done, since domt_pipes_kit(). */
+/* The deeds of the conversations of a kit, since domt_pipes_kit(). */
 typedef struct domt_pipes {
     domus_address near, far;         /* the actors that answer */
     _Atomic uint32_t begun;          /* requests that a handler was shown */

@@ -1,0 +1,104 @@
+/* The stage of the service in pipes.h: a line is a message, and its first bytes say of which kind.
+ */
+#include "tests/runtime/pipes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void release(void *payload)
+{
+    domus_slice_free(((domus_packet *)payload)->bytes);
+}
+
+#define PACKET_TYPE(text)                                                                          \
+    {                                                                                              \
+        .name = text, .size = sizeof(domus_packet), .release = release                             \
+    }
+static const domus_type rowless_type = PACKET_TYPE("rowless");
+const domus_type domt_note_type = PACKET_TYPE("note");
+
+static const domt_pipe_options no_options;
+
+static int open_pipe(domus_wire *wire, void *state, const void *options_)
+{
+    const domt_pipe_options *options = options_ != NULL ? options_ : &no_options;
+
+    *(const domt_pipe_options **)state = options;
+    return options->hello != NULL ? domus_wire_append(wire, options->hello, strlen(options->hello))
+                                  : 0;
+}
+
+static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    const domt_pipe_options *options = *(const domt_pipe_options **)state;
+    const char *end = memchr(bytes, '\n', size);
+    uint64_t id = DOMUS_NO_ID;
+    const char *from = bytes;
+    domus_packet *packet;
+
+    if (end == NULL)
+        return 0;
+    if (options->has_ids) {
+        id = strtoull(from, NULL, 10);
+        from = (const char *)memchr(from, ':', (size_t)(end - from)) + 1;
+    }
+    if (from == end)
+        return 1;                                 /* an empty line is no message */
+    const char *kind = from + strspn(from, "!+"); /* a line end stops it */
+    if (*from == '&' && domus_wire_append(wire, "&\n", 2) != 0)
+        return -ENOMEM;
+    if (*from == '%')
+        packet = domus_wire_notice(wire, &domt_note_type);
+    else
+        packet = domus_wire_request(wire, *kind == '?' ? &rowless_type : &domus_packet_type, id);
+    if (packet == NULL)
+        return -ENOMEM;
+    packet->bytes = domus_wire_slice(wire, from, (size_t)(end - from));
+    return *from == '$' ? -EPROTO : (int)(end - bytes) + 1;
+}
+
+static int append_id(domus_wire *wire, const void *state, uint64_t id)
+{
+    const domt_pipe_options *options = *(const domt_pipe_options *const *)state;
+
+    return options->has_ids && id != DOMUS_NO_ID ? domus_wire_append_text(wire, "%" PRIu64 ":", id)
+                                                 : 0;
+}
+
+static int encode_pipe(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                       const void *payload)
+{
+    const domus_packet *packet = payload;
+    int error = append_id(wire, state, id);
+
+    if (error != 0 || (type != &domus_packet_type && type != &domt_note_type))
+        return error != 0 ? error : -EOPNOTSUPP;
+    error = domus_wire_append_slice(wire, packet->bytes);
+    if (error == 0 && memchr(domus_slice_data(packet->bytes), '\n', packet->bytes.size) != NULL)
+        error = -EINVAL; /* what was appended is taken back */
+    return error != 0 ? error : domus_wire_append(wire, "\n", 1);
+}
+
+static int fail_pipe(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
+                     int error)
+{
+    int result = append_id(wire, state, id);
+
+    if ((*(const domt_pipe_options **)state)->no_fail)
+        return error;
+    if (result != 0)
+        return result;
+    return domus_wire_append_text(wire, "%s %s\n", request != NULL ? "error" : "wrong",
+                                  strerrorname_np(-error));
+}
+
+const domus_stage domt_pipe_stage = {
+    .name = "pipe",
+    .state_size = sizeof(const domt_pipe_options *),
+    .open = open_pipe,
+    .decode = decode_pipe,
+    .encode = encode_pipe,
+    .fail = fail_pipe,
+};
