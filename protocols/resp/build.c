@@ -94,7 +94,8 @@ int domus_resp_add_bulk(domus_resp_builder *builder, const void *data, size_t si
     memcpy(to, head, head_size);
     if (size != 0)
         memcpy(to + head_size, data, size);
-    memcpy(to + head_size + size, "\r\n", 2);
+    to[head_size + size] = '\r';
+    to[head_size + size + 1] = '\n';
     domus_append_written(&builder->bytes, head_size + size + 2);
     return 0;
 }
@@ -133,7 +134,8 @@ int domus_resp_add_double(domus_resp_builder *builder, double value)
     }
     if (is_for_2(builder))
         return domus_resp_add_bulk(builder, line + 1, (size_t)size);
-    memcpy(line + 1 + size, "\r\n", 2);
+    line[1 + size] = '\r';
+    line[2 + size] = '\n';
     return add_only_3(builder, line, (size_t)size + 3);
 }
 

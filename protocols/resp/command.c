@@ -54,9 +54,14 @@ static int decode_quickly(domus_wire *wire, domi_resp_state *state, const char *
         state->in.spans[i][0] = (uint16_t)(argument - bytes);
         state->in.spans[i][1] = (uint16_t)length;
     }
-    state->have = count;
-    int error = domi_resp_make_command(wire, state, bytes, (size_t)(at - bytes));
-    return error != 0 ? error : (int)(at - bytes);
+    domus_resp_command *command = domus_wire_request(wire, &domus_resp_command_type, DOMUS_NO_ID);
+    if (command == NULL)
+        return -ENOMEM;
+    command->bytes = domus_wire_slice(wire, bytes, (size_t)(at - bytes));
+    memcpy(command->spans, state->in.spans, sizeof command->spans);
+    command->count = count;
+    command->version = state->version;
+    return (int)(at - bytes);
 }
 
 /* --- heads ------------------------------------------------------------------------------------ */
@@ -114,7 +119,7 @@ static int take_body(domi_resp_state *state, const char *bytes, size_t size)
 
 static int take_head(domi_resp_state *state, const char *bytes, size_t size)
 {
-    uint32_t length;
+    uint32_t length = 0;
     int used = read_length(state, bytes, size, state->bytes.size, &length);
 
     if (used <= 0)

@@ -25,6 +25,7 @@ static int read_line(const char *bytes, size_t size, size_t looked)
 /* Whether the text may be a double, as strtod(3) reads it. */
 static bool is_double(const char *text, size_t size)
 {
+    static const char marks[] = {'.', 'e', 'E', '+', '-'};
     size_t sign = size != 0 && (text[0] == '-' || text[0] == '+');
     bool digit = false;
 
@@ -32,9 +33,10 @@ static bool is_double(const char *text, size_t size)
         (memcmp(text + sign, "inf", 3) == 0 || memcmp(text + sign, "nan", 3) == 0))
         return true;
     for (size_t i = 0; i < size; i++) {
-        digit |= text[i] >= '0' && text[i] <= '9';
-        if (memchr("0123456789.eE+-", text[i], 15) == NULL)
+        bool is_digit = text[i] >= '0' && text[i] <= '9';
+        if (!is_digit && memchr(marks, text[i], sizeof marks) == NULL)
             return false;
+        digit |= is_digit;
     }
     return digit && size <= 63;
 }
