@@ -24,6 +24,7 @@
 #include <domus/message.h>
 #include <domus/name.h>
 #include <domus/pipeline.h>
+#include <domus/pool.h>
 #include <domus/process.h>
 #include <domus/profile.h>
 #include <domus/receive.h>

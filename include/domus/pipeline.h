@@ -28,7 +28,8 @@
  * **Mail to the peer.** A notice to the channel's address whose type is in `encodes`, and for which
  * `on` has no row, is encoded and sent to the peer. An ask is, too: its answer is what the peer
  * answers (a client). At most `inflight_max` asks are with the peer at a time, and while more than
- * channel.sendHigh bytes wait none is sent; up to `queue_max` further ones wait, and one more fails
+ * channel.sendHigh bytes wait none is sent (and further ones get -ENOBUFS at once, as all mail to a
+ * channel then does); up to `queue_max` further ones wait, and one more fails
  * with -ENOBUFS. An ask that was not sent when the connection ends fails with -ENOTCONN, and may be
  * made again; one that was sent, but not answered, fails with -EPIPE: the peer may have done it.
  * That is so as well when this side closes the channel, and when the peer has finished sending.

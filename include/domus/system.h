@@ -16,6 +16,7 @@
 #include <domus/config.h>
 #include <domus/group.h>
 #include <domus/hooks.h>
+#include <domus/pool.h>
 #include <domus/profile.h>
 #include <domus/router.h>
 #include <domus/spawn.h>
@@ -147,6 +148,13 @@ DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
                                        domus_group *ret_group);
 DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
                                     const void *payload);
+
+/* Do what domus_pool_open() does: the pool is on the next thread, round robin, and the root is its
+ * parent. Thread-safety: any thread, also before the start. Returns as domus_pool_open() and
+ * domus_outside_spawn(). */
+DOMUS_API int domus_outside_pool_open(domus_system *system, const char *to,
+                                      const domus_pool_options *options,
+                                      domus_address *ret_address);
 
 /* Do for foreign threads what domus_spawn_with() does; DOMUS_NEAR means DOMUS_SPREAD here. */
 DOMUS_API int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behaviour,

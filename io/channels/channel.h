@@ -93,6 +93,7 @@ struct domus_channel {
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
     uint32_t held;      /* received pieces that are not freed yet */
     uint32_t conversations; /* conversations that on_read began and that have not ended */
+    domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
     uint32_t asks;          /* asks that its peer has to answer (io/pipelines/) */
     uint64_t ask_due_ns; /* when the answer to the oldest of them is too late; 0: no bound holds */
     domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */

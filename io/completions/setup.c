@@ -9,6 +9,7 @@
 #include "io/completions/ring.h"
 #include "io/completions/run.h"
 #include "io/connectors/connect.h"
+#include "io/connectors/pool.h"
 #include "io/datagrams/datagrams.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/decode.h"
@@ -29,7 +30,7 @@ const domi_io_hooks domi_hooks_of_io = {
     .answer_peer = domi_pipe_answer_peer,
     .release_message = domi_pipe_release_message,
     .send_mail = domi_pipe_send_mail,
-    .unsent_asks = domi_pipe_unsent_asks,
+    .unsent_asks = domi_pool_unsent_asks,
     .channel_failed = domi_channel_fail_actor,
     .take_event = domi_channels_handle_event,
     .descriptor_handled = domi_descriptor_end_event,

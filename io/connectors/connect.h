@@ -22,6 +22,9 @@
 
 typedef struct domi_connect domi_connect;
 
+/* Check a text as domus_connect() does before it connects. Any thread. */
+int domi_connect_check_place(const char *text);
+
 /* One attempt: a socket on its way to one address. */
 typedef struct domi_attempt {
     domi_connect *of;

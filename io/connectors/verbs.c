@@ -32,6 +32,13 @@ static int read_place(const char *text, place *ret_place)
     return result == -EINVAL ? domi_name_parse(text, ret_place->name, &ret_place->port) : result;
 }
 
+int domi_connect_check_place(const char *text)
+{
+    place at;
+
+    return read_place(text, &at);
+}
+
 /* Make the record of a connect. `io` is that of the home: only what is constant in it is read.
  * Returns 0; -EINVAL for wrong settings; -ENOMEM. */
 static int connect_new(domi_io *io, const place *to, const domus_connect_options *options,

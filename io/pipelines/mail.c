@@ -208,6 +208,43 @@ bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
     return true;
 }
 
+/* The open channel at an address of this thread; NULL if it is closed or closing. */
+static domus_channel *channel_at(domus_address address)
+{
+    const domi_house *house = address.house;
+    uint64_t life = domi_house_life(house);
+
+    if (DOMI_LIFE_LEASE(life) != address.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)
+        return NULL;
+    domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
+    return channel != NULL && channel->state == DOMI_CHANNEL_OPEN ? channel : NULL;
+}
+
+uint32_t domi_pipe_load(domus_address address)
+{
+    const domus_channel *channel = channel_at(address);
+
+    if (channel == NULL || channel->pipe == NULL || !is_answering(channel->pipe))
+        return DOMI_PIPE_CLOSED;
+    return (channel->asks + channel->pipe->queue_count + address.house->mail) |
+           (channel->drain || channel->high ? DOMI_PIPE_LAST : 0);
+}
+
+uint64_t domi_pipe_room(domus_address address)
+{
+    const domus_channel *channel = channel_at(address);
+
+    return channel != NULL && channel->pipe != NULL ? inflight_max(channel->pipe) : UINT64_MAX;
+}
+
+void domi_pipe_return_asks_to(domus_address address, domus_address pool)
+{
+    domus_channel *channel = channel_at(address);
+
+    if (channel != NULL)
+        channel->pool = pool;
+}
+
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
@@ -327,10 +364,10 @@ static void end_unanswered(domi_manager *manager, const domi_pipe *pipe, domi_en
         domi_ask_expire(manager, ask);
         return;
     }
-    if (pipe->pool.house != NULL) {
+    if (pipe->channel->pool.house != NULL) {
         uint32_t *note = &domi_envelope_return(ask)->note;
         *note = (*note & ~TIME_MASK) | (was_sent ? DOMI_ASK_MAYBE_DONE : DOMI_ASK_UNSENT);
-        if (domi_mailbox_put_passed(manager, pipe->pool, &ask->node, DOMI_ASK) == 0)
+        if (domi_mailbox_put_passed(manager, pipe->channel->pool, &ask->node, DOMI_ASK) == 0)
             return;
     }
     domi_ask_fail(manager, ask, was_sent ? -EPIPE : -ENOTCONN);

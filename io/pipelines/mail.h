@@ -19,6 +19,20 @@ bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
 /* Send asks that have waited, as many as may be with the peer. */
 void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe);
 
+#define DOMI_PIPE_CLOSED UINT32_MAX
+#define DOMI_PIPE_LAST   (1u << 30)
+
+/* Returns how many asks the channel at this address of this thread has, in its mailbox, waiting and
+ * with its peer, or'ed with DOMI_PIPE_LAST if others are better: it has more than sendHigh to send,
+ * or will close when it has none; DOMI_PIPE_CLOSED if it takes none. */
+uint32_t domi_pipe_load(domus_address address);
+
+/* Returns how many asks it may have with its peer. */
+uint64_t domi_pipe_room(domus_address address);
+
+/* Asks that the channel at this address cannot have answered go back to `pool`. */
+void domi_pipe_return_asks_to(domus_address address, domus_address pool);
+
 /* The peer has answered: give the oldest ask, or the one with this id, its answer. Takes `made`. */
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
                            int error);

@@ -50,7 +50,6 @@ typedef struct domi_pipe {
     domi_node *queue; /* asks that wait */
     uint32_t queue_count;
     uint64_t looked_ns; /* when `queue` was last looked through for asks that have expired */
-    domus_address pool; /* asks that are not answered go back there; nobody: they fail */
     uint32_t next_ask;  /* the number that the next ask gets, for protocols with ids */
 
     bool running; /* messages are being handled, and the run goes on with what is left */

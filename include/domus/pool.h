@@ -1,0 +1,111 @@
+/* Pools: one address for several connections to a service.
+ *
+ *     static const domus_pool_options options = {.behaviour = &line_channel, .connections_min = 4};
+ *
+ *     domus_pool_open(stack, "10.0.0.1:6379, 10.0.0.2:6379", &options, &service);
+ *     ...
+ *     return domus_ask(stack, service, &domus_packet_type, &line, answered);
+ *
+ * A pool is an actor that connects, and connects again. Asks to its address go on to that one of
+ * its connections which has the fewest asks under way, as a forward, without a copy; its channel
+ * encodes them, and the answer goes straight to the asker (domus/pipeline.h, "Mail to the peer").
+ * So does a notice; one that finds no room is thrown away, and counted.
+ *
+ * While nothing is connected, up to `queue_max` messages wait, but none longer than `wait_ns` from
+ * the loss of the last connection: then those that wait fail with -ENOTCONN, and so does every
+ * further one until there is a connection again. One ask more than may wait fails with -ENOBUFS.
+ *
+ * When a connection ends, its asks come back to the pool. Unsent ones go to another
+ * connection. One that was sent may have been done; if its type is `repeatable`, it is sent again,
+ * up to `tries_max` times in all, and otherwise it fails with -EPIPE. An ask is never sent after
+ * its deadline.
+ *
+ * **Addresses.** Each connection is to one of the addresses; those with fewer connections come
+ * first. An address that fails (no connection, or one that has ended within `backoff_max_ns`) is
+ * left out for a time, which doubles with each failure in a row, from `backoff_min_ns` to
+ * `backoff_max_ns`. Each time is drawn between a half and the whole of that, so that many clients
+ * do not come back at the same moment. A connection that lives for longer than `backoff_max_ns`
+ * ends the row.
+ *
+ * **Size.** The pool keeps `connections_min` connections. It opens further ones, one at a time and
+ * up to `connections_max`, while each connection has as many asks as may be with its peer. Idle
+ * ones are closed by channel.idleTimeout.
+ *
+ * A pool is stopped as any actor is (domus_stop()): its connections close, and what is under way
+ * fails as if it had not come from a pool. To let that end first, send it a notice of
+ * domus_pool_drain_type: it takes no further asks (-ESHUTDOWN), and stops when nothing is under
+ * way. Its connections are its children. */
+#ifndef DOMUS_POOL_H
+#define DOMUS_POOL_H
+
+#include <domus/channel_options.h>
+#include <domus/spawn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DOMUS_POOL_CONNECTIONS_MAX 64u  /* connections of one pool */
+#define DOMUS_POOL_ADDRESSES_MAX   16u  /* addresses of one pool */
+#define DOMUS_POOL_ADDRESS_SIZE    300u /* bytes of one address, with a zero at its end */
+
+/* Defaults: the meaning of 0 in a field of the options. */
+#define DOMUS_POOL_QUEUE_MAX   1024u
+#define DOMUS_POOL_WAIT_NS     UINT64_C(1000000000)
+#define DOMUS_POOL_BACKOFF_MIN UINT64_C(100000000)
+#define DOMUS_POOL_BACKOFF_MAX UINT64_C(10000000000)
+#define DOMUS_POOL_TRIES_MAX   2u
+
+/* All fields but `behaviour` may be 0. */
+typedef struct domus_pool_options {
+    /* The behaviour of the connections, with a pipeline whose peer answers. Its shares_state must
+     * be false. */
+    const struct domus_behaviour *behaviour;
+    uint32_t connections_min;    /* 1..64; 0: 1 */
+    uint32_t connections_max;    /* connections_min..64; 0: connections_min */
+    uint32_t queue_max;          /* messages that wait while nothing is connected; 0: 1,024 */
+    uint64_t wait_ns;            /* how long they wait; 0: 1 s */
+    uint64_t connect_timeout_ns; /* of one connect; 0: as connect.timeout says */
+    uint64_t backoff_min_ns;     /* 1 ms..1 h; 0: 100 ms */
+    uint64_t backoff_max_ns; /* backoff_min_ns..1 h; 0: 10 s, or backoff_min_ns if that is more */
+    /* Types of asks that may be done twice, up to a NULL; it stays valid. NULL: none. */
+    const domus_type *const *repeatable;
+    uint32_t tries_max; /* how often such an ask is sent in all, 1..255; 0: 2 */
+    /* Make a pool on each thread, and one address for all of them: an ask goes to the pool on its
+     * own thread (domus/router.h). */
+    bool per_thread;
+    const domus_channel_options *channel; /* of the connections; copied; NULL: nothing */
+} domus_pool_options;
+
+/* Make a pool, an actor on the thread of the running one and its child. `to` has one address or
+ * several, with "," between them, as domus_connect() takes them. `options` is copied.
+ *
+ * Thread-safety: only from within a handler, with its stack.
+ * Returns 0; -EINVAL for a wrong text or option; -E2BIG for too many or too long addresses; and as
+ * domus_spawn(), with `per_thread` as domus_spawn_many(). */
+DOMUS_API int domus_pool_open(domus_stack *stack, const char *to, const domus_pool_options *options,
+                              domus_address *ret_address);
+
+/* The state of a pool, which it answers to an ask of domus_pool_look_type. */
+typedef struct domus_pool_status {
+    uint32_t connected;  /* connections that are there */
+    uint32_t connecting; /* those that are being made, or wait for the end of a back-off */
+    uint32_t addresses;  /* addresses in all */
+    uint32_t left_out;   /* addresses that are left out now */
+    uint64_t under_way;  /* asks that the connections have, sent or not */
+    uint64_t waiting;    /* messages that wait for a connection */
+    uint64_t connects;   /* connections that were made so far */
+    uint64_t failures;   /* connects that have failed, and connections that have ended too soon */
+    uint64_t repeated;   /* asks that were sent again, though they may have been done */
+    uint64_t refused; /* messages that have failed or were thrown away, for want of a connection */
+} domus_pool_status;
+
+DOMUS_API extern const domus_type domus_pool_look_type;   /* an ask without a payload */
+DOMUS_API extern const domus_type domus_pool_status_type; /* its answer, a domus_pool_status */
+DOMUS_API extern const domus_type domus_pool_drain_type;  /* a notice without a payload */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,423 @@
+/* The actor of a pool: it keeps connections, and passes messages on to them; see the header. */
+#include "io/connectors/pool.h"
+
+#include "house/conversation/stack.h"
+#include "house/message/family.h"
+#include "io/channels/channel.h"
+#include "io/pipelines/mail.h"
+
+#include <domus/connect.h>
+#include <domus/receive.h>
+#include <domus/supervise.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define DRAIN_LOOK_NS UINT64_C(10000000) /* time between two looks of a pool that drains */
+#define TRIES_SHIFT   24u                /* in the note of an ask (io/pipelines/mail.c) */
+#define NOTE_MASK     ((1u << TRIES_SHIFT) - 1)
+
+const domus_type domus_pool_look_type = {.name = "pool look"};
+const domus_type domus_pool_status_type = {.name = "pool status",
+                                           .size = sizeof(domus_pool_status)};
+const domus_type domus_pool_drain_type = {.name = "pool drain"};
+
+static const domus_type connect_type = {.name = "pool connect", .size = sizeof(uint32_t)};
+static const domus_type give_up_type = {.name = "pool gives up"};
+static const domus_type drained_type = {.name = "pool looks at its drain"};
+
+/* --- connections --------------------------------------------------------------------------------
+ */
+
+/* Let a place get a connection after this time. */
+static void arm_place(domus_stack *stack, domi_connection_pool *pool, uint32_t index,
+                      uint64_t delay_ns)
+{
+    domi_place *place = &pool->places[index];
+
+    /* without a timer the place stays free, and the next message tries again */
+    place->state = domus_after(stack, delay_ns, &connect_type, &index, NULL) == 0 ? DOMI_PLACE_WAITS
+                                                                                  : DOMI_PLACE_FREE;
+}
+
+/* Returns a number that spreads the returns of many clients, and is no secret (splitmix64). */
+static uint64_t draw(domi_connection_pool *pool)
+{
+    uint64_t bits = pool->random += UINT64_C(0x9e3779b97f4a7c15);
+
+    bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return bits ^ (bits >> 31);
+}
+
+/* An address has failed: leave it out for a time. */
+static void leave_out(domi_connection_pool *pool, domi_target *target, uint64_t now_ns)
+{
+    uint64_t time_ns = pool->options.backoff_min_ns;
+
+    for (uint32_t i = 0; i < target->failures && time_ns < pool->options.backoff_max_ns; i++)
+        time_ns *= 2;
+    if (time_ns > pool->options.backoff_max_ns)
+        time_ns = pool->options.backoff_max_ns;
+    target->failures++;
+    target->out_until_ns = now_ns + time_ns / 2 + draw(pool) % (time_ns / 2 + 1);
+    pool->counted.failures++;
+}
+
+/* Choose an address, the one with the fewest connections of those that are not left out. Returns
+ * NULL if all of them are, and until when. */
+static domi_target *choose_target(domi_connection_pool *pool, uint64_t now_ns, uint64_t *ret_until)
+{
+    domi_target *best = NULL;
+    uint64_t until_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; i < pool->targets_count; i++) {
+        domi_target *target = &pool->targets[i];
+        if (target->out_until_ns > now_ns) {
+            if (target->out_until_ns < until_ns)
+                until_ns = target->out_until_ns;
+        } else if (best == NULL || target->connections < best->connections) {
+            best = target;
+        }
+    }
+    *ret_until = until_ns;
+    return best;
+}
+
+/* A place has lost its connection, or did not get one. */
+static void clear_place(domus_stack *stack, domi_connection_pool *pool, domi_place *place)
+{
+    uint32_t index = (uint32_t)(place - pool->places);
+
+    pool->targets[place->target].connections--;
+    place->state = DOMI_PLACE_FREE;
+    if (index < pool->options.connections_min && !pool->draining)
+        arm_place(stack, pool, index, 0);
+}
+
+static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_connection_pool *pool = self;
+    const uint32_t *index = domus_frame(stack);
+    domi_place *place = &pool->places[*index];
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (answer->error == -ECANCELED) /* the pool stops */
+        return 0;
+    if (answer->error != 0) {
+        leave_out(pool, &pool->targets[place->target], now_ns);
+        clear_place(stack, pool, place);
+        return 0;
+    }
+    const domus_connected *connected = answer->payload;
+    place->state = DOMI_PLACE_OPEN;
+    place->channel = connected->channel;
+    place->opened_ns = now_ns;
+    pool->open++;
+    pool->counted.connects++;
+    domi_pipe_return_asks_to(place->channel, domus_self(stack));
+    if (domus_watch_actor(stack, place->channel, NULL) != 0) { /* nobody would tell of its end */
+        (void)domus_stop(stack, place->channel);
+        pool->open--;
+        clear_place(stack, pool, place);
+        return 0;
+    }
+    domus_unstash(stack);
+    return 0;
+}
+
+/* The event of a place: get it a connection. */
+static int on_connect(domus_stack *stack, void *self, const void *payload)
+{
+    domi_connection_pool *pool = self;
+    uint32_t *index = domus_frame(stack);
+    uint64_t now_ns = domus_now_ns(stack), until_ns;
+    const domus_connect_options options = {.behaviour = pool->options.behaviour,
+                                           .timeout_ns = pool->options.connect_timeout_ns,
+                                           .channel = &pool->channel};
+
+    memcpy(index, payload, sizeof *index);
+    domi_place *place = &pool->places[*index];
+    domi_target *target = choose_target(pool, now_ns, &until_ns);
+    if (target == NULL) {
+        arm_place(stack, pool, *index, until_ns - now_ns);
+        return 0;
+    }
+    place->state = DOMI_PLACE_CONNECTS;
+    place->target = (uint32_t)(target - pool->targets);
+    target->connections++;
+    int result = domus_connect(stack, target->text, &options, on_connected);
+    if (result < 0) {
+        leave_out(pool, target, now_ns);
+        clear_place(stack, pool, place);
+        return 0;
+    }
+    return result;
+}
+
+/* A connection has ended. */
+static int on_down(domus_stack *stack, void *self, const void *payload)
+{
+    domi_connection_pool *pool = self;
+    const domus_down *down = payload;
+    uint64_t now_ns = domus_now_ns(stack);
+
+    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
+        domi_place *place = &pool->places[i];
+        if (place->state != DOMI_PLACE_OPEN || place->channel.house != down->who.house ||
+            place->channel.lease != down->who.lease)
+            continue;
+        domi_target *target = &pool->targets[place->target];
+        if (now_ns - place->opened_ns < pool->options.backoff_max_ns)
+            leave_out(pool, target, now_ns);
+        else
+            target->failures = 0;
+        pool->open--;
+        clear_place(stack, pool, place);
+        if (pool->open == 0) {
+            pool->lost_ns = now_ns;
+            (void)domus_after(stack, pool->options.wait_ns, &give_up_type, NULL, NULL);
+        }
+    }
+    return 0;
+}
+
+/* --- messages -----------------------------------------------------------------------------------
+ */
+
+/* Returns the connection that has the fewest asks, and how many; NULL if there is none. */
+static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
+{
+    domi_place *best = NULL;
+    uint32_t count = pool->options.connections_max;
+
+    for (uint32_t i = 0; i < count; i++) {
+        domi_place *place = &pool->places[(pool->next + i) % count];
+        uint32_t load =
+            place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
+        if (load != DOMI_PIPE_CLOSED && (best == NULL || load < *ret_load)) {
+            best = place;
+            *ret_load = load;
+        }
+    }
+    if (best != NULL)
+        pool->next = (uint32_t)(best - pool->places) + 1;
+    return best;
+}
+
+/* Each connection has as much as it may send: open one more, unless one is being made. */
+static void grow(domus_stack *stack, domi_connection_pool *pool)
+{
+    uint32_t vacant = UINT32_MAX;
+
+    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
+        if (pool->places[i].state == DOMI_PLACE_WAITS ||
+            pool->places[i].state == DOMI_PLACE_CONNECTS)
+            return;
+        if (pool->places[i].state == DOMI_PLACE_FREE && vacant == UINT32_MAX)
+            vacant = i;
+    }
+    if (vacant != UINT32_MAX && !pool->draining)
+        arm_place(stack, pool, vacant, 0);
+}
+
+/* Returns the number of messages that wait. */
+static uint32_t waiting(domus_stack *stack)
+{
+    const domi_house *house = domi_stack_house(stack);
+
+    return house->family != NULL ? house->family->stashed : 0;
+}
+
+/* Nothing is connected: let the message wait. Returns 0, or why it may not. */
+static int wait_for_connection(domus_stack *stack, domi_connection_pool *pool)
+{
+    if (pool->open == 0)
+        grow(stack, pool);
+    if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
+        return -ENOTCONN;
+    if (waiting(stack) >= pool->options.queue_max)
+        return -ENOBUFS;
+    return domus_stash(stack);
+}
+
+static bool is_repeatable(const domi_connection_pool *pool, const domus_type *type)
+{
+    const domus_type *const *at = pool->options.repeatable;
+
+    for (; at != NULL && *at != NULL; at++) {
+        if (*at == type)
+            return true;
+    }
+    return false;
+}
+
+/* An ask that a connection has not answered has come back. Returns 0 if it may be sent again. */
+static int take_back(domi_connection_pool *pool, domi_envelope *ask)
+{
+    uint32_t *note = &domi_envelope_return(ask)->note;
+    uint32_t how = *note & NOTE_MASK;
+    uint32_t tries = *note >> TRIES_SHIFT;
+
+    if (how == DOMI_ASK_MAYBE_DONE) {
+        tries++;
+        if (!is_repeatable(pool, ask->type) || tries >= pool->options.tries_max)
+            return -EPIPE;
+        pool->counted.repeated++;
+    }
+    *note = tries << TRIES_SHIFT;
+    return 0;
+}
+
+static int pass_on(domus_stack *stack, domi_connection_pool *pool)
+{
+    uint32_t load = 0;
+    const domi_place *place = find_least(pool, &load);
+
+    if (DOMI_UNLIKELY(place == NULL))
+        return wait_for_connection(stack, pool);
+    if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel)))
+        grow(stack, pool);
+    int result = domus_forward(stack, place->channel);
+    return result == -ESTALE ? wait_for_connection(stack, pool) : result;
+}
+
+/* A message for the peers. */
+static int on_message(domus_stack *stack, void *self, const void *payload)
+{
+    domi_connection_pool *pool = self;
+    domi_envelope *ask = stack->ask;
+    int result = 0;
+
+    (void)payload;
+    if (DOMI_UNLIKELY(ask != NULL && domi_envelope_return(ask)->note != 0))
+        result = take_back(pool, ask);
+    else if (DOMI_UNLIKELY(pool->draining))
+        result = -ESHUTDOWN;
+    if (DOMI_LIKELY(result == 0))
+        result = pass_on(stack, pool);
+    if (DOMI_LIKELY(result == 0))
+        return 0;
+    pool->counted.refused++;
+    return ask != NULL ? result : 0; /* a notice that fails is no failure of the pool */
+}
+
+/* Nothing was connected for too long: the messages that wait are handled once more, and fail. */
+static int on_give_up(domus_stack *stack, void *self, const void *payload)
+{
+    const domi_connection_pool *pool = self;
+
+    (void)payload;
+    if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
+        domus_unstash(stack);
+    return 0;
+}
+
+/* --- looking, draining --------------------------------------------------------------------------
+ */
+
+static uint64_t under_way(const domi_connection_pool *pool)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
+        const domi_place *place = &pool->places[i];
+        uint32_t load =
+            place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
+        sum += load != DOMI_PIPE_CLOSED ? load & ~DOMI_PIPE_LAST : 0;
+    }
+    return sum;
+}
+
+static int on_look(domus_stack *stack, void *self, const void *payload)
+{
+    const domi_connection_pool *pool = self;
+    domus_pool_status status = pool->counted;
+    uint64_t now_ns = domus_now_ns(stack);
+
+    (void)payload;
+    status.connected = pool->open;
+    for (uint32_t i = 0; i < pool->options.connections_max; i++)
+        status.connecting += pool->places[i].state == DOMI_PLACE_WAITS ||
+                             pool->places[i].state == DOMI_PLACE_CONNECTS;
+    status.addresses = pool->targets_count;
+    for (uint32_t i = 0; i < pool->targets_count; i++)
+        status.left_out += pool->targets[i].out_until_ns > now_ns;
+    status.under_way = under_way(pool);
+    status.waiting = waiting(stack);
+    return stack->ask != NULL ? domus_reply(stack, &domus_pool_status_type, &status) : 0;
+}
+
+static int on_drained(domus_stack *stack, void *self, const void *payload)
+{
+    const domi_connection_pool *pool = self;
+
+    (void)payload;
+    if ((under_way(pool) == 0 && waiting(stack) == 0) ||
+        domus_after(stack, DRAIN_LOOK_NS, &drained_type, NULL, NULL) != 0)
+        return domus_stop(stack, domus_self(stack));
+    return 0;
+}
+
+static int on_drain(domus_stack *stack, void *self, const void *payload)
+{
+    domi_connection_pool *pool = self;
+
+    if (pool->draining)
+        return 0;
+    pool->draining = true;
+    return on_drained(stack, self, payload);
+}
+
+/* --- life ---------------------------------------------------------------------------------------
+ */
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domi_connection_pool *pool = self;
+    int error = domus_channel_options_check(stack, &pool->channel, NULL, 0);
+
+    if (error != 0 || pool->targets_count == 0) /* a restart without the state at the spawn */
+        return error != 0 ? error : -EINVAL;
+    pool->lost_ns = domus_now_ns(stack);
+    pool->random = pool->lost_ns + domus_self(stack).lease;
+    for (uint32_t i = 0; i < pool->options.connections_min; i++)
+        arm_place(stack, pool, i, 0);
+    (void)domus_after(stack, pool->options.wait_ns, &give_up_type, NULL, NULL);
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {&connect_type, on_connect, sizeof(uint32_t)},
+    {&domus_down_type, on_down, 0},
+    {&give_up_type, on_give_up, 0},
+    {&drained_type, on_drained, 0},
+    {&domus_pool_look_type, on_look, 0},
+    {&domus_pool_drain_type, on_drain, 0},
+    {NULL, on_message, 0},
+};
+
+const domus_behaviour domi_pool_behaviour = {
+    .name = "pool",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domi_connection_pool),
+    .on = rows,
+    .on_mount = on_mount,
+};
+
+bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                           uint32_t **ret_count)
+{
+    if (house->behaviour != &domi_pool_behaviour)
+        return domi_pipe_unsent_asks(house, index, ret_list, ret_count);
+    const domi_connection_pool *pool = house->self;
+    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
+        const domi_place *place = &pool->places[i];
+        bool is_open =
+            place->state == DOMI_PLACE_OPEN && domi_pipe_load(place->channel) != DOMI_PIPE_CLOSED;
+        if (is_open && index-- == 0)
+            return domi_pipe_unsent_asks(place->channel.house, 0, ret_list, ret_count);
+    }
+    return false;
+}

@@ -1,0 +1,63 @@
+/* A pool of connections (domus/pool.h): the state of its actor.
+ *
+ * A pool is a channels actor, so it and its connections live on one thread: it reads in its
+ * channels how much they have, and an ask that a connection has not answered comes back to it in
+ * its own envelope. Each connection has a place. A place is made anew by the event of a timer,
+ * which connects at once, or, if every address is left out, waits until the first one is not. Owner
+ * thread, but for domi_pool_prepare(). */
+#ifndef DOMI_IO_CONNECTORS_POOL_H
+#define DOMI_IO_CONNECTORS_POOL_H
+
+#include "house/message/house.h"
+
+#include <domus/pool.h>
+
+typedef enum domi_place_state {
+    DOMI_PLACE_FREE,  /* there is no connection, and none is wanted */
+    DOMI_PLACE_WAITS, /* its timer is armed */
+    DOMI_PLACE_CONNECTS,
+    DOMI_PLACE_OPEN,
+} domi_place_state;
+
+/* A connection of the pool. */
+typedef struct domi_place {
+    domi_place_state state;
+    uint32_t target; /* index of its address; valid in CONNECTS and OPEN */
+    domus_address channel;
+    uint64_t opened_ns; /* when it came */
+} domi_place;
+
+/* An address to connect to. */
+typedef struct domi_target {
+    char text[DOMUS_POOL_ADDRESS_SIZE];
+    uint32_t connections;  /* that are there, or being made */
+    uint32_t failures;     /* in a row */
+    uint64_t out_until_ns; /* it is left out until then */
+} domi_target;
+
+typedef struct domi_connection_pool {
+    domus_pool_options options; /* with every value resolved; `channel` is not used */
+    domus_channel_options channel;
+    uint64_t random;
+    uint64_t lost_ns; /* when the last connection was lost, or the pool began */
+    uint32_t open;    /* places in OPEN */
+    uint32_t next;    /* the place at which the next look for the least one begins */
+    uint32_t targets_count;
+    bool draining;
+    domus_pool_status counted; /* its counters */
+    domi_place places[DOMUS_POOL_CONNECTIONS_MAX];
+    domi_target targets[DOMUS_POOL_ADDRESSES_MAX];
+} domi_connection_pool;
+
+extern const domus_behaviour domi_pool_behaviour;
+
+/* Fill the state of a pool that is to be spawned. Any thread. Returns as domus_pool_open(). */
+int domi_pool_prepare(const char *to, const domus_pool_options *options,
+                      domi_connection_pool *ret_pool);
+
+/* This is domi_io_hooks.unsent_asks, for channels and for pools: a cancel of an ask that a pool was
+ * asked finds it in the channel that the pool has given it to. */
+bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                           uint32_t **ret_count);
+
+#endif

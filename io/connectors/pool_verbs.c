@@ -1,0 +1,105 @@
+/* The verb of domus/pool.h, and how the options and addresses of a pool are read. */
+#include "io/connectors/pool.h"
+
+#include "io/connectors/connect.h"
+
+#include <domus/pipeline.h>
+#include <domus/router.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define HOUR_NS UINT64_C(3600000000000)
+#define MS      UINT64_C(1000000)
+
+/* Read one address, the `size` bytes at `text`. */
+static int read_target(const char *text, size_t size, domi_target *ret_target)
+{
+    while (size != 0 && *text == ' ') {
+        text++;
+        size--;
+    }
+    while (size != 0 && text[size - 1] == ' ')
+        size--;
+    if (size >= sizeof ret_target->text)
+        return -E2BIG;
+    memcpy(ret_target->text, text, size);
+    ret_target->text[size] = '\0';
+    return domi_connect_check_place(ret_target->text);
+}
+
+static int read_targets(const char *to, domi_connection_pool *pool)
+{
+    for (bool more = true; more;) {
+        size_t size = strcspn(to, ",");
+        if (pool->targets_count == DOMUS_POOL_ADDRESSES_MAX)
+            return -E2BIG;
+        int error = read_target(to, size, &pool->targets[pool->targets_count]);
+        if (error != 0)
+            return error;
+        pool->targets_count++;
+        more = to[size] == ',';
+        to += size + 1;
+    }
+    return 0;
+}
+
+/* Put the defaults where the options have 0. */
+static void resolve(domus_pool_options *options)
+{
+    if (options->connections_min == 0)
+        options->connections_min = 1;
+    if (options->connections_max == 0)
+        options->connections_max = options->connections_min;
+    if (options->queue_max == 0)
+        options->queue_max = DOMUS_POOL_QUEUE_MAX;
+    if (options->wait_ns == 0)
+        options->wait_ns = DOMUS_POOL_WAIT_NS;
+    if (options->backoff_min_ns == 0)
+        options->backoff_min_ns = DOMUS_POOL_BACKOFF_MIN;
+    if (options->backoff_max_ns == 0)
+        options->backoff_max_ns = options->backoff_min_ns > DOMUS_POOL_BACKOFF_MAX
+                                      ? options->backoff_min_ns
+                                      : DOMUS_POOL_BACKOFF_MAX;
+    if (options->tries_max == 0)
+        options->tries_max = DOMUS_POOL_TRIES_MAX;
+}
+
+static bool are_right(const domus_pool_options *options)
+{
+    const domus_behaviour *behaviour = options->behaviour;
+
+    return behaviour != NULL && behaviour->kind == DOMUS_CHANNELS && behaviour->pipeline != NULL &&
+           !behaviour->shares_state && options->connections_min <= options->connections_max &&
+           options->connections_max <= DOMUS_POOL_CONNECTIONS_MAX &&
+           options->backoff_min_ns >= MS && options->backoff_min_ns <= options->backoff_max_ns &&
+           options->backoff_max_ns <= HOUR_NS && options->tries_max <= UINT8_MAX;
+}
+
+int domi_pool_prepare(const char *to, const domus_pool_options *options,
+                      domi_connection_pool *ret_pool)
+{
+    memset(ret_pool, 0, sizeof *ret_pool);
+    if (to == NULL || options == NULL)
+        return -EINVAL;
+    ret_pool->options = *options;
+    if (options->channel != NULL)
+        ret_pool->channel = *options->channel;
+    ret_pool->options.channel = NULL;
+    resolve(&ret_pool->options);
+    return are_right(&ret_pool->options) ? read_targets(to, ret_pool) : -EINVAL;
+}
+
+int domus_pool_open(domus_stack *stack, const char *to, const domus_pool_options *options,
+                    domus_address *ret_address)
+{
+    domi_connection_pool pool;
+    int error = domi_pool_prepare(to, options, &pool);
+
+    if (error != 0)
+        return error;
+    if (options->per_thread)
+        return domus_spawn_many(stack, &domi_pool_behaviour, &pool, DOMUS_PER_THREAD, NULL, NULL,
+                                ret_address);
+    return domus_spawn(stack, &domi_pool_behaviour, &pool, ret_address);
+}

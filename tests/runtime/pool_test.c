@@ -1,0 +1,374 @@
+/* Pools in a test kit, whose services are scripts of the test: where asks go, what becomes of them
+ * when connections end, back-offs, addresses that are left out, and the ends of a pool. */
+#include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
+
+#include <domus/pool.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS (DOMT_NET_SECOND / 1000)
+
+static domus_testkit *kit;
+static domus_probe *probe;
+static domus_address pool;
+
+static const domus_pipeline one_under_way = {
+    .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 1};
+static const domus_behaviour line = {
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &domt_line_pipeline};
+static const domus_behaviour narrow_line = {
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &one_under_way};
+
+static domus_peer_listener *listen_at(const char *at)
+{
+    domus_peer_listener *listener;
+
+    domt_net_ok(kit, domus_peer_listen(kit, at, 0, &listener));
+    return listener;
+}
+
+static domus_peer *take_peer(domus_peer_listener *listener)
+{
+    domus_peer *peer;
+
+    domt_net_ok(kit, domus_peer_accept(listener, 20 * DOMT_NET_SECOND, &peer));
+    domt_net_ok(kit, domus_testkit_run(kit));
+    return peer;
+}
+
+static void begin(void)
+{
+    kit = domt_net_kit("10.0.0.3:80", 7);
+    probe = domt_new_probe(kit);
+}
+
+static void open_pool(const char *to, const domus_pool_options *options)
+{
+    ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(kit), to, options, &pool), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void end(void)
+{
+    domt_net_ok(kit, domus_probe_expect_nothing(probe, DOMT_NET_SECOND));
+    domus_testkit_free(kit);
+}
+
+static void ask(const char *text)
+{
+    domt_ask_line(probe, pool, text);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void expect_sent(domus_peer *peer, const char *text)
+{
+    domt_net_ok(kit, domus_peer_expect(peer, text, strlen(text), DOMT_NET_SECOND));
+}
+
+static void answer(domus_peer *peer, const char *text)
+{
+    domt_net_ok(kit, domus_peer_send(peer, text, strlen(text)));
+}
+
+static void expect_error(int error)
+{
+    domt_net_ok(kit, domus_probe_expect_error(probe, error, 5 * DOMT_NET_SECOND));
+}
+
+static domus_pool_status look(void)
+{
+    domus_pool_status status;
+    domus_probe *other = domt_new_probe(kit);
+
+    ck_assert_int_eq(domus_probe_ask(other, pool, &domus_pool_look_type, NULL), 0);
+    domt_net_ok(kit, domus_probe_expect(other, &domus_pool_status_type, DOMT_NET_SECOND, &status));
+    return status;
+}
+
+START_TEST(asks_go_where_the_fewest_are_under_way)
+{
+    static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *one = take_peer(listener), *two = take_peer(listener);
+    for (uint32_t i = 0; i < 4; i++) /* in one run of the pool */
+        domt_ask_line(probe, pool, "a");
+    expect_sent(one, "a\na\n");
+    expect_sent(two, "a\na\n");
+    answer(two, "1\n2\n");
+    domt_expect_line(kit, probe, "1");
+    domt_expect_line(kit, probe, "2");
+    ask("b");
+    ask("c");
+    expect_sent(two, "b\nc\n");
+    ck_assert_uint_eq(look().under_way, 4);
+    answer(one, "3\n4\n");
+    domt_expect_line(kit, probe, "3");
+    domt_expect_line(kit, probe, "4");
+    answer(two, "5\n6\n");
+    domt_expect_line(kit, probe, "5");
+    domt_expect_line(kit, probe, "6");
+    end();
+}
+END_TEST
+
+START_TEST(asks_wait_for_the_first_connection_within_bounds)
+{
+    static const domus_pool_options options = {
+        .behaviour = &line, .queue_max = 2, .wait_ns = 300 * MS, .backoff_min_ns = 50 * MS};
+
+    begin();
+    open_pool("10.0.0.9:1", &options); /* nobody listens */
+    ask("a");
+    ask("b");
+    ask("c");
+    expect_error(-ENOBUFS);
+    ck_assert_uint_eq(look().waiting, 2);
+    domt_net_ok(kit, domus_probe_expect_nothing(probe, 250 * MS));
+    expect_error(-ENOTCONN);
+    expect_error(-ENOTCONN);
+    ask("d");
+    expect_error(-ENOTCONN); /* at once, from now on */
+    ck_assert_uint_eq(look().refused, 4);
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    domus_peer *peer = take_peer(listener);
+    ask("e");
+    expect_sent(peer, "e\n");
+    answer(peer, "5\n");
+    domt_expect_line(kit, probe, "5");
+    end();
+}
+END_TEST
+
+START_TEST(a_back_off_doubles_up_to_its_bound)
+{
+    static const domus_pool_options options = {
+        .behaviour = &line, .backoff_min_ns = 100 * MS, .backoff_max_ns = 800 * MS};
+    static const uint64_t most_ms[] = {100, 200, 400, 800, 800};
+
+    begin();
+    open_pool("10.0.0.9:1", &options);
+    ck_assert_uint_eq(look().failures, 1);
+    for (uint32_t i = 0; i < 5; i++) {
+        domt_net_ok(kit, domus_testkit_advance(kit, most_ms[i] / 2 * MS - 2 * MS));
+        ck_assert_uint_eq(look().failures, 1 + i);
+        while (look().failures == 1 + i)
+            domt_net_ok(kit, domus_testkit_advance(kit, MS));
+    }
+    end();
+}
+END_TEST
+
+START_TEST(an_ask_that_was_perhaps_done_fails)
+{
+    static const domus_pool_options options = {.behaviour = &line};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *peer = take_peer(listener);
+    ask("a");
+    expect_sent(peer, "a\n");
+    domus_peer_reset(peer);
+    expect_error(-EPIPE);
+    ask("b"); /* waits for the next connection */
+    peer = take_peer(listener);
+    expect_sent(peer, "b\n");
+    answer(peer, "2\n");
+    domt_expect_line(kit, probe, "2");
+    end();
+}
+END_TEST
+
+START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
+{
+    static const domus_pool_options options = {.behaviour = &narrow_line};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *peer = take_peer(listener);
+    ask("a");
+    ask("b");
+    expect_sent(peer, "a\n");
+    domus_peer_reset(peer);
+    expect_error(-EPIPE);
+    peer = take_peer(listener);
+    expect_sent(peer, "b\n");
+    answer(peer, "2\n");
+    domt_expect_line(kit, probe, "2");
+    end();
+}
+END_TEST
+
+START_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
+{
+    static const domus_pool_options options = {
+        .behaviour = &line, .repeatable = domt_packets, .tries_max = 3};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    ask("a");
+    for (uint32_t i = 0; i < 3; i++) {
+        domus_peer *peer = take_peer(listener);
+        expect_sent(peer, "a\n");
+        domus_peer_reset(peer);
+    }
+    expect_error(-EPIPE);
+    ck_assert_uint_eq(look().repeated, 2);
+    end();
+}
+END_TEST
+
+START_TEST(an_address_that_fails_is_left_out)
+{
+    static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
+
+    begin();
+    domus_peer_listener *good = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.8:1, 10.0.0.9:1", &options); /* nobody listens at the first one */
+    (void)take_peer(good);
+    (void)take_peer(good);
+    domus_pool_status status = look();
+    ck_assert_uint_eq(status.addresses, 2);
+    ck_assert_uint_eq(status.left_out, 1);
+    ck_assert_uint_eq(status.connected, 2);
+    end();
+}
+END_TEST
+
+START_TEST(a_pool_grows_while_all_connections_are_busy)
+{
+    static const domus_pool_options options = {.behaviour = &narrow_line, .connections_max = 2};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *one = take_peer(listener);
+    ask("a");
+    expect_sent(one, "a\n");
+    ask("b"); /* waits behind the first one, and asks for a second connection */
+    domus_peer *two = take_peer(listener);
+    ask("c");
+    expect_sent(two, "c\n");
+    ask("d");
+    ask("e");
+    ck_assert_uint_eq(look().connected, 2);
+    ck_assert_uint_eq(look().connecting, 0);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(a_cancel_finds_the_ask_in_the_channel)
+{
+    static const domus_pool_options options = {.behaviour = &narrow_line};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *peer = take_peer(listener);
+    domus_probe *other = domt_new_probe(kit);
+    ask("a");
+    domt_ask_line(other, pool, "b");
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ask("c");
+    ck_assert_uint_eq(look().under_way, 3);
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domus_probe_address(other)), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ck_assert_uint_eq(look().under_way, 2);
+    answer(peer, "1\n");
+    domt_expect_line(kit, probe, "1");
+    expect_sent(peer, "a\nc\n");
+    answer(peer, "3\n");
+    domt_expect_line(kit, probe, "3");
+    end();
+}
+END_TEST
+
+START_TEST(a_stop_of_the_pool_ends_what_is_under_way)
+{
+    static const domus_pool_options options = {.behaviour = &narrow_line};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *peer = take_peer(listener);
+    ask("a");
+    ask("b");
+    expect_sent(peer, "a\n");
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), pool), 0);
+    expect_error(-EPIPE);
+    expect_error(-ENOTCONN);
+    domt_net_ok(kit, domus_peer_expect_end(peer, 5 * DOMT_NET_SECOND));
+    end();
+}
+END_TEST
+
+START_TEST(a_drain_of_the_pool_lets_asks_end)
+{
+    static const domus_pool_options options = {.behaviour = &line};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *peer = take_peer(listener);
+    ask("a");
+    expect_sent(peer, "a\n");
+    ck_assert_int_eq(
+        domus_outside_notice(domus_testkit_system(kit), pool, &domus_pool_drain_type, NULL), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ask("b");
+    expect_error(-ESHUTDOWN);
+    domt_net_ok(kit, domus_probe_expect_nothing(probe, DOMT_NET_SECOND));
+    answer(peer, "1\n");
+    domt_expect_line(kit, probe, "1");
+    domt_net_ok(kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
+    domt_expect_gone(kit, pool);
+    end();
+}
+END_TEST
+
+START_TEST(wrong_options_and_addresses_are_refused)
+{
+    static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
+    static const domus_pool_options wrong[] = {
+        {.behaviour = NULL},
+        {.behaviour = &bytes},
+        {.behaviour = &line, .connections_min = 3, .connections_max = 2},
+        {.behaviour = &line, .connections_min = DOMUS_POOL_CONNECTIONS_MAX + 1},
+        {.behaviour = &line, .backoff_min_ns = 1},
+        {.behaviour = &line, .backoff_min_ns = 2 * MS, .backoff_max_ns = MS},
+        {.behaviour = &line, .tries_max = 256},
+    };
+    static const domus_pool_options right = {.behaviour = &line};
+
+    begin();
+    domus_system *system = domus_testkit_system(kit);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1", &wrong[i], &pool), -EINVAL);
+    ck_assert_int_eq(domus_outside_pool_open(system, "", &right, &pool), -EINVAL);
+    ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1,", &right, &pool), -EINVAL);
+    ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9", &right, &pool), -EINVAL);
+    char many[512] = "10.0.0.9:1";
+    for (uint32_t i = 0; i < DOMUS_POOL_ADDRESSES_MAX; i++) {
+        size_t size = strlen(many);
+        (void)snprintf(many + size, sizeof many - size, ",10.0.0.9:1");
+    }
+    ck_assert_int_eq(domus_outside_pool_open(system, many, &right, &pool), -E2BIG);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("pool", 60, asks_go_where_the_fewest_are_under_way,
+          asks_wait_for_the_first_connection_within_bounds, a_back_off_doubles_up_to_its_bound,
+          an_ask_that_was_perhaps_done_fails, an_ask_that_was_not_sent_goes_to_the_next_connection,
+          a_repeatable_ask_is_sent_up_to_tries_max_times, an_address_that_fails_is_left_out,
+          a_pool_grows_while_all_connections_are_busy, a_cancel_finds_the_ask_in_the_channel,
+          a_stop_of_the_pool_ends_what_is_under_way, a_drain_of_the_pool_lets_asks_end,
+          wrong_options_and_addresses_are_refused)
