@@ -312,13 +312,22 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
         domi_channel_make_ready(channel);
 }
 
+/* Throw an answer away that was never put to anybody: its node does not say yet what it is. */
+static void drop_made(domi_manager *manager, domi_envelope *made)
+{
+    if (made == NULL)
+        return;
+    made->node.kind = DOMI_REPLY;
+    made->node.lease = DOMI_LEASE_OWNED;
+    domi_envelope_end(manager, made);
+}
+
 /* The peer has answered what nobody has asked. If answers have ids, it is thrown away. Otherwise
  * the peer is out of step, and its next answers would go to the wrong askers. */
 static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id)
 {
     domi_counter_add(&manager->counters.late_replies, 1);
-    if (made != NULL)
-        domi_envelope_end(manager, made);
+    drop_made(manager, made);
     if (id == DOMUS_NO_ID)
         domi_channel_refuse(pipe->channel, -EPROTO);
 }
@@ -336,8 +345,7 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
     if (made != NULL && error == 0 && domi_wire_own(pipe->wire) != 0)
         error = -ENOMEM;
     if (made == NULL || error != 0) {
-        if (made != NULL)
-            domi_envelope_end(manager, made);
+        drop_made(manager, made);
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);
     } else {
         domus_address asker = {ask->sender, ask->sender_lease};
