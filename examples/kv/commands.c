@@ -1,10 +1,11 @@
 /* The table of commands, and how a command finds its row: by a hash of its name. */
 #include "kv.h"
 
+#include <assert.h>
 #include <string.h>
 
-#define INDEX_SIZE 1024u /* a power of two, many times the number of commands */
-#define NAME_MAX_  16u
+#define INDEX_SIZE     1024u /* a power of two, many times the number of commands */
+#define NAME_BYTES_MAX 16u
 
 static const struct kv_command commands[] = {
     /* name, arity, flags, where, first, last, step, run, serve */
@@ -64,48 +65,73 @@ static const struct kv_command commands[] = {
     {"info", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_info},
 };
 
-static const struct kv_command *by_name[INDEX_SIZE];
+/* A name as two words. It is in small letters: names have nothing but letters, and of the bytes
+ * that are a letter with the bit CASE only the letter itself and its capital are. */
+struct name {
+    uint64_t begin, end;
+};
 
-static uint32_t place_of(const char *name, uint32_t size)
+#define CASE UINT64_C(0x2020202020202020)
+
+static struct {
+    struct name name;
+    uint32_t size; /* 0: the place is free */
+    const struct kv_command *row;
+} by_name[INDEX_SIZE];
+
+/* Read 1..NAME_BYTES_MAX bytes. The two words may overlap. */
+static inline struct name read_name(const char *bytes, uint32_t size)
 {
-    uint32_t hash = size;
+    struct name name = {0, 0};
+    uint32_t half[2];
 
-    for (uint32_t i = 0; i < size; i++)
-        hash = hash * 33 + ((unsigned char)name[i] | 0x20u);
-    return (hash ^ hash >> 10) % INDEX_SIZE;
+    if (size >= sizeof name.begin) {
+        memcpy(&name.begin, bytes, sizeof name.begin);
+        memcpy(&name.end, bytes + size - sizeof name.end, sizeof name.end);
+    } else if (size >= sizeof half[0]) {
+        memcpy(&half[0], bytes, sizeof half[0]);
+        memcpy(&half[1], bytes + size - sizeof half[1], sizeof half[1]);
+        name.begin = half[0] | (uint64_t)half[1] << 32;
+    } else {
+        const unsigned char *byte = (const unsigned char *)bytes;
+        name.begin = byte[0] | (uint64_t)byte[size / 2] << 8 | (uint64_t)byte[size - 1] << 16;
+    }
+    name.begin |= CASE;
+    name.end |= CASE;
+    return name;
+}
+
+static inline uint32_t place_of(struct name name, uint32_t size)
+{
+    return (uint32_t)(((name.begin ^ name.end * 3) + size) * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
 
 void kv_commands_begin(void)
 {
+    static_assert(INDEX_SIZE == 1u << (64 - 54), "the shift of place_of()");
+
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        uint32_t at = place_of(commands[i].name, (uint32_t)strlen(commands[i].name));
-        while (by_name[at] != NULL)
+        uint32_t size = (uint32_t)strlen(commands[i].name);
+        struct name name = read_name(commands[i].name, size);
+        uint32_t at = place_of(name, size);
+        while (by_name[at].size != 0)
             at = (at + 1) % INDEX_SIZE;
-        by_name[at] = &commands[i];
+        by_name[at].name = name;
+        by_name[at].size = size;
+        by_name[at].row = &commands[i];
     }
 }
 
-static bool is_name(const char *name, const char *bytes, uint32_t size)
+const struct kv_command *kv_command_find(domus_slice bytes)
 {
-    for (uint32_t i = 0; i < size; i++) {
-        char c = bytes[i];
-        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != name[i])
-            return false; /* also where the name ends */
-    }
-    return name[size] == '\0';
-}
-
-const struct kv_command *kv_command_find(domus_slice name)
-{
-    const char *bytes = domus_slice_data(name);
-    const struct kv_command *row;
-
-    if (name.size > NAME_MAX_ || memchr(bytes, '\0', name.size) != NULL)
+    if (bytes.size - 1 >= NAME_BYTES_MAX)
         return NULL;
-    for (uint32_t at = place_of(bytes, name.size); (row = by_name[at]) != NULL;
+    struct name name = read_name(domus_slice_data(bytes), bytes.size);
+    for (uint32_t at = place_of(name, bytes.size); by_name[at].size != 0;
          at = (at + 1) % INDEX_SIZE) {
-        if (is_name(row->name, bytes, name.size))
-            return row;
+        if (by_name[at].name.begin == name.begin && by_name[at].name.end == name.end &&
+            by_name[at].size == bytes.size)
+            return by_name[at].row;
     }
     return NULL;
 }

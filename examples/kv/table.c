@@ -52,13 +52,17 @@ uint64_t kv_hash(const char *bytes, uint32_t size)
     uint64_t hash = seed ^ size;
     uint64_t word = 0;
 
-    for (; size >= sizeof word; bytes += sizeof word, size -= (uint32_t)sizeof word) {
+    if (size < sizeof word) {
+        for (uint32_t i = 0; i < size; i++)
+            word |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
+        return mix(hash ^ word, 0xe7037ed1a0b428dbu ^ seed);
+    }
+    const char *last = bytes + size - sizeof word; /* may overlap the word before */
+    for (; bytes < last; bytes += sizeof word) {
         memcpy(&word, bytes, sizeof word);
         hash = mix(hash ^ word, 0xa0761d6478bd642fu);
     }
-    word = 0;
-    for (uint32_t i = 0; i < size; i++)
-        word |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
+    memcpy(&word, last, sizeof word);
     return mix(hash ^ word, 0xe7037ed1a0b428dbu ^ seed);
 }
 
