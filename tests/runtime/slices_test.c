@@ -103,6 +103,7 @@ static char byte_at(uint32_t place)
 static void read_all(int fd, uint32_t times)
 {
     static char bytes[65536];
+    uint32_t wrong = 0;
 
     for (uint32_t at = 0; at < times * BYTES;) {
         ssize_t got = recv(fd, bytes, sizeof bytes, 0);
@@ -110,8 +111,9 @@ static void read_all(int fd, uint32_t times)
             continue;
         ck_assert_int_gt(got, 0);
         for (ssize_t i = 0; i < got; i++, at++)
-            ck_assert_int_eq(bytes[i], byte_at(at % BYTES));
+            wrong += bytes[i] != byte_at(at % BYTES);
     }
+    ck_assert_uint_eq(wrong, 0);
 }
 
 START_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
@@ -128,7 +130,7 @@ START_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
     DOMT_WAIT_FOR(10, atomic_load(&joined) == PEERS);
     for (uint32_t i = 0; i < BYTES; i++) {
         char byte = byte_at(i);
-        ck_assert_int_eq(domus_append(&appender, &byte, 1), 0);
+        (void)domus_append(&appender, &byte, 1); /* an error is told at the end */
     }
     ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
     ck_assert_int_eq(domus_outside_publish(system, news, &domus_slice_type, &slice), 0);
