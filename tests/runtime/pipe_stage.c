@@ -41,12 +41,15 @@ static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t 
     if (end == NULL)
         return 0;
     if (options->has_ids) {
-        id = strtoull(from, NULL, 10);
-        from = (const char *)memchr(from, ':', (size_t)(end - from)) + 1;
+        for (id = 0; *from != ':'; from++) /* the bytes are no string, so strtoull() is not used */
+            id = id * 10 + (uint64_t)(*from - '0');
+        from++;
     }
     if (from == end)
-        return 1;                                 /* an empty line is no message */
-    const char *kind = from + strspn(from, "!+"); /* a line end stops it */
+        return 1; /* an empty line is no message */
+    const char *kind = from;
+    while (*kind == '!' || *kind == '+') /* a line end stops it */
+        kind++;
     if (*from == '&' && domus_wire_append(wire, "&\n", 2) != 0)
         return -ENOMEM;
     if (*from == '%')
