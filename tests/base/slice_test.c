@@ -117,10 +117,10 @@ START_TEST(split_parts_at_every_place)
         ck_assert_uint_eq(slice.size, at);
         ck_assert_uint_eq(rest.size, 5 - at);
         ck_assert_mem_eq(domus_slice_data(slice), "abcde", at);
-        ck_assert_mem_eq(domus_slice_data(rest), "abcde" + at, 5 - at);
+        ck_assert_mem_eq(domus_slice_data(rest), &"abcde"[at], 5 - at);
         ck_assert((slice.page == NULL) == (at == 0) && (rest.page == NULL) == (at == 5));
         domus_slice_free(slice);
-        assert_text(rest, "abcde" + at);
+        assert_text(rest, &"abcde"[at]);
         domus_slice_free(rest);
     }
 }
