@@ -181,7 +181,8 @@ domi_net_socket *domi_net_find_receiver(const domi_net *net, const domus_endpoin
     if (count == 0)
         return NULL;
     uint64_t left = domus_endpoint_hash(from, key, true) % count;
-    for (domi_net_socket *one = net->bound;; one = one->next_bound)
-        if (fit_datagram(one, from, to) == best && left-- == 0)
-            return one;
+    domi_net_socket *one = net->bound;
+    while (one != NULL && (fit_datagram(one, from, to) != best || left-- != 0))
+        one = one->next_bound;
+    return one;
 }
