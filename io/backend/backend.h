@@ -116,9 +116,6 @@ typedef struct domi_backend {
      * may be lost (with -EBADR their completions are), and this and every later call returns the
      * same errno. */
     int (*enter)(void *ring, uint32_t min_complete, uint64_t timeout_ns);
-    /* Submit the queued operations, of which many complete at once, and do not wait. Unlike an
-     * enter this need not ask the kernel for anything else. Returns as enter() does. */
-    int (*submit)(void *ring);
 
     /* Take up to `max` completions. Returns how many it took. */
     uint32_t (*reap)(void *ring, domi_completion *completions, uint32_t max);

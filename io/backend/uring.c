@@ -208,16 +208,6 @@ static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     return judge_error(ring, enter(ring, flush(&ring->uring), min_complete, timeout_ns));
 }
 
-/* Completions of other operations that are there by now come along: they cost nothing more. */
-static int uring_submit(void *ring_)
-{
-    struct ring *ring = ring_;
-
-    if (ring->failed != 0)
-        return ring->failed;
-    return judge_error(ring, enter(ring, flush(&ring->uring), 0, 0));
-}
-
 static uint32_t uring_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
     struct ring *ring = ring_;
@@ -434,7 +424,6 @@ const domi_backend domi_backend_uring = {
     .start = uring_start,
     .close = uring_close,
     .enter = uring_enter,
-    .submit = uring_submit,
     .reap = uring_reap,
     .ready = uring_ready,
     .pending = uring_pending,
