@@ -97,11 +97,6 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 }
 
 /* Completions that mean nothing to anybody: their kind and slot say "the end of a wake poll". */
-static int ring_submit(void *ring)
-{
-    return ring_enter(ring, 0, 0);
-}
-
 static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
     domt_ring *ring = ring_;
@@ -202,7 +197,6 @@ const domi_backend domt_stepped_ring = {
     .start = ring_start,
     .close = ring_close,
     .enter = ring_enter,
-    .submit = ring_submit,
     .reap = ring_reap,
     .ready = ring_ready,
     .pending = ring_pending,
