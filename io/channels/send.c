@@ -38,15 +38,24 @@ static domus_buffer *take_outbound_head(domus_channel *channel)
     return buffer;
 }
 
-/* Returns 0 if `size` more bytes may be queued, or the error of domus_channel_write(). */
-DOMI_INLINE int check_may_queue(const domus_channel *channel, size_t size)
+/* Returns 0 if the channel takes `size` bytes that have room whatever waits already; -EPIPE;
+ * -ENOBUFS. Pipelines are shown no request while more than sendHigh bytes wait, or requestsMax
+ * requests are under way. They have to answer those that they were shown, so answers have room
+ * beyond sendMax. */
+DOMI_INLINE int check_may_answer(const domus_channel *channel, uint64_t size)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EPIPE;
-    if (channel->queued_bytes + size > channel->settings->send_max_bytes ||
-        domi_channel_is_refused(channel, size))
-        return -ENOBUFS;
-    return 0;
+    return domi_channel_is_refused(channel, size) ? -ENOBUFS : 0;
+}
+
+/* Returns 0 if `size` more bytes may be queued, or the error of domus_channel_write(). */
+DOMI_INLINE int check_may_queue(const domus_channel *channel, size_t size)
+{
+    int error = check_may_answer(channel, size);
+
+    return error == 0 && channel->queued_bytes + size > channel->settings->send_max_bytes ? -ENOBUFS
+                                                                                          : error;
 }
 
 /* Put `bytes` behind what is queued. A small buffer may be joined by the next small write. */
@@ -134,6 +143,19 @@ static domus_buffer *copy_of(domus_channel *channel, const void *data, size_t si
     return bytes;
 }
 
+/* Queue a copy of `size` bytes (1..DOMI_BUFFER_MAX) that the channel takes. Returns 0; -ENOMEM. */
+DOMI_INLINE int put_copy(domus_channel *channel, const void *data, size_t size)
+{
+    if (channel->tail_room == 0 || size >= SMALL_BYTES || !join(channel, data, (uint32_t)size)) {
+        domus_buffer *bytes = copy_of(channel, data, size);
+        if (bytes == NULL)
+            return -ENOMEM;
+        put_outbound(channel, bytes);
+    }
+    note_written(channel);
+    return 0;
+}
+
 static int append_datagram(domus_channel *channel, const void *data, size_t size)
 {
     domus_buffer *bytes = copy_of(channel, data, size);
@@ -148,26 +170,7 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
     if (DOMI_UNLIKELY(channel->datagrams != NULL))
         return append_datagram(channel, data, size);
     int error = check_may_queue(channel, size);
-    if (error != 0 || size == 0)
-        return error;
-    if (channel->tail_room == 0 || size >= SMALL_BYTES || !join(channel, data, (uint32_t)size)) {
-        domus_buffer *bytes = copy_of(channel, data, size);
-        if (bytes == NULL)
-            return -ENOMEM;
-        put_outbound(channel, bytes);
-    }
-    note_written(channel);
-    return 0;
-}
-
-/* As check_may_queue(), for pipelines. They are shown no request while more than sendHigh bytes
- * wait, or requestsMax requests are under way. They have to answer those that they were
- * shown, so answers have room beyond sendMax. */
-static int check_may_answer(const domus_channel *channel, uint64_t size)
-{
-    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
-        return -EPIPE;
-    return domi_channel_is_refused(channel, size) ? -ENOBUFS : 0;
+    return error != 0 || size == 0 ? error : put_copy(channel, data, size);
 }
 
 int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes, uint64_t size)
@@ -190,16 +193,7 @@ int domi_channel_write_copy(domus_channel *channel, const void *data, size_t siz
 {
     int error = check_may_answer(channel, size);
 
-    if (error != 0 || size == 0)
-        return error;
-    if (channel->tail_room == 0 || size >= SMALL_BYTES || !join(channel, data, (uint32_t)size)) {
-        domus_buffer *bytes = copy_of(channel, data, size);
-        if (bytes == NULL)
-            return -ENOMEM;
-        put_outbound(channel, bytes);
-    }
-    note_written(channel);
-    return 0;
+    return error != 0 || size == 0 ? error : put_copy(channel, data, size);
 }
 
 /* Let `pieces` point to the queued buffers. Returns how many pieces there are. */

@@ -2,7 +2,6 @@
 #include "io/pipelines/answers.h"
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/message/owned.h"
 #include "io/channels/close.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
@@ -276,13 +275,6 @@ static void answer(domi_pipe *pipe, uint32_t number, const domus_type *type, con
         deliver(pipe, number);
 }
 
-static domi_pipe *pipe_of(const domi_house *house)
-{
-    const domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
-
-    return channel != NULL ? channel->pipe : NULL;
-}
-
 /* The request is answered, so its envelope is free: keep it for the next message. */
 static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
@@ -311,7 +303,7 @@ static uint32_t take_number(domi_manager *manager, domi_envelope *ask)
 void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
                               const domus_type *type, const void *payload)
 {
-    domi_pipe *pipe = pipe_of(house);
+    domi_pipe *pipe = domi_pipe_of(house);
     uint32_t number = take_number(manager, ask);
 
     if (DOMI_LIKELY(pipe != NULL))
@@ -323,7 +315,7 @@ void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_env
 
 void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask, int error)
 {
-    domi_pipe *pipe = pipe_of(house);
+    domi_pipe *pipe = domi_pipe_of(house);
     uint32_t number = take_number(manager, ask);
 
     if (pipe != NULL)
@@ -334,7 +326,7 @@ void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envel
 void domi_pipe_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
                            domi_envelope *message)
 {
-    domi_pipe *pipe = pipe_of(house);
+    domi_pipe *pipe = domi_pipe_of(house);
 
     if (message != NULL && message->node.kind == DOMI_EXCEPTION)
         error = message->error;

@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
-#include "house/message/owned.h"
 #include "io/channels/close.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
@@ -32,41 +31,29 @@ static const domus_on_peer *row_of(const domus_behaviour *behaviour, const domus
     return on->handle != NULL ? on : NULL;
 }
 
-/* Let the message at hand outlive its turn. Returns 0; -ENOMEM. */
-static int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)
+/* Let a message outlive its turn: it gets bytes of its own, if it still shows received ones, and a
+ * request that leaves the house, or that has a time-out, gets a promise. Returns 0; -ENOMEM. */
+static int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *message, bool leaves)
 {
-    const domus_pipeline *pipeline = pipe->wire->pipeline;
-    uint64_t timeout_ns = pipeline->request_timeout_ns;
+    domi_house *house = pipe->channel->house;
+    uint64_t timeout_ns = pipe->wire->pipeline->request_timeout_ns;
+    bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
+    int error = message == pipe->current || pipe->undone ? domi_wire_own(pipe->wire) : 0;
 
-    if (message->node.kind == DOMI_ASK && timeout_ns != 0) {
-        int error = domi_ask_promise_of_peer(manager, pipe->channel->house, message,
-                                             manager->now_ns + timeout_ns, &pipe->holder);
-        if (error != 0)
-            return error;
-    }
-    return domi_wire_own(pipe->wire);
+    if (error != 0 || !is_request || (!leaves && timeout_ns == 0))
+        return error;
+    return domi_ask_promise_of_peer(
+        manager, house, message, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0, &pipe->holder);
 }
 
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
-    domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
-    domi_pipe *pipe = channel != NULL ? channel->pipe : NULL;
-    int error = 0;
+    domi_pipe *pipe = domi_pipe_of(house);
 
     if (pipe == NULL)
         return message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house) ? -ENOTCONN
                                                                                      : 0;
-    if (message == pipe->current || pipe->undone) {
-        error = domi_wire_own(pipe->wire);
-        if (error != 0)
-            return error;
-    }
-    if (message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house)) {
-        uint64_t timeout_ns = pipe->wire->pipeline->request_timeout_ns;
-        error = domi_ask_promise_of_peer(manager, house, message,
-                                         timeout_ns != 0 ? manager->now_ns + timeout_ns : 0,
-                                         &pipe->holder);
-    }
+    int error = let_live(manager, pipe, message, true);
     if (error == 0 && message == pipe->current)
         pipe->current = NULL;
     return error;
@@ -89,7 +76,7 @@ static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
     /* a request that waits: its bytes are copied out, or stay where they are until it has ended */
     if (house->channels.owned == NULL)
         return;
-    if (let_live(manager, pipe, pipe->current) == 0)
+    if (let_live(manager, pipe, pipe->current, false) == 0)
         pipe->current = NULL;
     else
         pipe->undone = true;
@@ -213,7 +200,7 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
 static bool end_message(domi_pipe *pipe)
 {
     if (pipe->undone && pipe->current != NULL) {
-        if (let_live(pipe->channel->io->manager, pipe, pipe->current) != 0)
+        if (let_live(pipe->channel->io->manager, pipe, pipe->current, false) != 0)
             return false;
         pipe->current = NULL;
     }
@@ -222,10 +209,7 @@ static bool end_message(domi_pipe *pipe)
         return false;
     }
     pipe->undone = false;
-    if (pipe->used != NULL) {
-        domus_buffer_free(pipe->used);
-        pipe->used = NULL;
-    }
+    domi_pipe_free_used(pipe);
     return true;
 }
 
@@ -233,8 +217,7 @@ static bool end_message(domi_pipe *pipe)
  * the channel was reset by bytes that it has appended. Returns 0. */
 static int drop_made(domi_pipe *pipe)
 {
-    if (pipe->made != NULL)
-        domi_envelope_end(pipe->channel->io->manager, pipe->made);
+    domi_pipe_drop_message(pipe->channel->io->manager, pipe->made);
     pipe->made = NULL;
     return 0;
 }
@@ -275,10 +258,8 @@ static int decode(domi_pipe *pipe)
             buffer->data += buffer->size - size;
             buffer->size = (uint32_t)size;
         }
-        if (result == 0 && pipe->used != NULL) {
-            domus_buffer_free(pipe->used);
-            pipe->used = NULL;
-        }
+        if (result == 0)
+            domi_pipe_free_used(pipe);
         if (!domi_out_is_empty(pipe->wire->out))
             (void)domi_pipe_flush_out(pipe); /* the channel may be reset now, or finished */
         if (result == 0 && buffer == NULL)

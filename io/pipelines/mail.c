@@ -10,7 +10,6 @@
 #include "house/conversation/dead.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
-#include "house/message/owned.h"
 #include "house/message/sign.h"
 #include "io/channels/close.h"
 #include "io/channels/ready.h"
@@ -199,12 +198,12 @@ void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
 bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count)
 {
-    const domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
+    domi_pipe *pipe = domi_pipe_of(house);
 
-    if (channel == NULL || channel->pipe == NULL || index != 0)
+    if (pipe == NULL || index != 0)
         return false;
-    *ret_list = &channel->pipe->queue;
-    *ret_count = &channel->pipe->queue_count;
+    *ret_list = &pipe->queue;
+    *ret_count = &pipe->queue_count;
     return true;
 }
 
@@ -228,7 +227,7 @@ static domus_channel *channel_at(domus_address address)
 
     if (DOMI_LIFE_LEASE(life) != address.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)
         return NULL;
-    domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
+    domus_channel *channel = domi_pipe_channel_of(house);
     return channel != NULL && channel->state == DOMI_CHANNEL_OPEN ? channel : NULL;
 }
 
@@ -259,8 +258,7 @@ void domi_pipe_return_asks_to(domus_address address, domus_address pool)
 
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
-    domus_channel *channel = domi_house_is_channel(house) ? house->channels.owned : NULL;
-    domi_pipe *pipe = channel != NULL ? channel->pipe : NULL;
+    domi_pipe *pipe = domi_pipe_of(house);
 
     if (!is_encodable(house->behaviour->pipeline, message->type))
         return false;
@@ -325,22 +323,12 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
         domi_channel_make_ready(channel);
 }
 
-/* Throw an answer away that was never put to anybody: its node does not say yet what it is. */
-static void drop_made(domi_manager *manager, domi_envelope *made)
-{
-    if (made == NULL)
-        return;
-    made->node.kind = DOMI_REPLY;
-    made->node.lease = DOMI_LEASE_OWNED;
-    domi_envelope_end(manager, made);
-}
-
 /* The peer has answered what nobody has asked. If answers have ids, it is thrown away. Otherwise
  * the peer is out of step, and its next answers would go to the wrong askers. */
 static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id)
 {
     domi_counter_add(&manager->counters.late_replies, 1);
-    drop_made(manager, made);
+    domi_pipe_drop_message(manager, made);
     if (id == DOMUS_NO_ID)
         domi_channel_refuse(pipe->channel, -EPROTO);
 }
@@ -358,7 +346,7 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
     if (made != NULL && error == 0 && domi_wire_own(pipe->wire) != 0)
         error = -ENOMEM;
     if (made == NULL || error != 0) {
-        drop_made(manager, made);
+        domi_pipe_drop_message(manager, made);
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);
     } else {
         domus_address asker = {ask->sender, ask->sender_lease};

@@ -4,7 +4,6 @@
 #include "io/pipelines/mail.h"
 
 #include "base/memory.h"
-#include "house/message/owned.h"
 
 #include <errno.h>
 #include <string.h>
@@ -70,12 +69,6 @@ int domi_pipe_open(domus_channel *channel)
     return error != 0 ? error : domi_pipe_flush_out(pipe);
 }
 
-static void drop_message(domi_manager *manager, domi_envelope *message)
-{
-    if (message != NULL)
-        domi_envelope_end(manager, message);
-}
-
 void domi_pipe_end(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
@@ -86,15 +79,14 @@ void domi_pipe_end(domus_channel *channel)
     channel->pipe = NULL;
     domi_pipe_drop_asks(manager, pipe);
     domi_pipe_drop_requests(pipe);
-    drop_message(manager, pipe->held);
+    domi_pipe_drop_message(manager, pipe->held);
     if (pipe->spare != NULL)
         domi_pool_free(manager, &pipe->spare->node);
     domi_stack_end_of_peer(manager, pipe->holder);
     if (pipe->undone)
         (void)domi_wire_own(pipe->wire); /* without memory a conversation would show freed bytes */
     domi_wire_free(pipe->wire);
-    if (pipe->used != NULL)
-        domus_buffer_free(pipe->used);
+    domi_pipe_free_used(pipe);
     domus_buffer_free(channel->shown);
     channel->shown = NULL;
     domi_memory_free(pipe->places);

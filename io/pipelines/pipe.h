@@ -14,6 +14,7 @@
 #define DOMI_IO_PIPELINES_PIPE_H
 
 #include "house/conversation/peer.h"
+#include "house/message/owned.h"
 #include "io/channels/channel.h"
 #include "io/wire/wire.h"
 
@@ -68,6 +69,35 @@ typedef struct domi_pipe {
 static inline uint32_t domi_pipe_requests(const domi_pipe *pipe)
 {
     return pipe->next - pipe->first;
+}
+
+/* The channel of a house; NULL: it is not that of a channel, or the channel is gone. */
+static inline domus_channel *domi_pipe_channel_of(const domi_house *house)
+{
+    return domi_house_is_channel(house) ? house->channels.owned : NULL;
+}
+
+/* The pipeline of the channel of a house; NULL: there is none, or none any more. */
+static inline domi_pipe *domi_pipe_of(const domi_house *house)
+{
+    const domus_channel *channel = domi_pipe_channel_of(house);
+
+    return channel != NULL ? channel->pipe : NULL;
+}
+
+/* Throw away a message of the peer that was not handled. NULL is allowed. */
+static inline void domi_pipe_drop_message(domi_manager *manager, domi_envelope *message)
+{
+    if (message != NULL)
+        domi_envelope_end(manager, message);
+}
+
+/* No message shows the piece any more whose last byte was used. */
+static inline void domi_pipe_free_used(domi_pipe *pipe)
+{
+    if (pipe->used != NULL) /* mostly there is none: this spares a call */
+        domus_buffer_free(pipe->used);
+    pipe->used = NULL;
 }
 
 static inline domi_request *domi_pipe_request(domi_pipe *pipe, uint32_t number)
