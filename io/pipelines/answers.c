@@ -67,6 +67,18 @@ static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, si
     return 0;
 }
 
+/* Hand the slice of a piece over to the list. Returns 0; -ENOMEM. */
+static int store_slice(domi_io *io, domi_buffer_list *list, domi_out_piece *piece)
+{
+    domus_buffer *buffer = domi_buffer_of_slice(io, piece->slice);
+
+    if (buffer == NULL)
+        return -ENOMEM;
+    domi_buffer_list_put(list, buffer);
+    piece->slice = (domus_slice){NULL, 0, 0};
+    return 0;
+}
+
 static void drop_list(domi_buffer_list *list)
 {
     for (domus_buffer *buffer = domi_buffer_list_take(list); buffer != NULL;
@@ -78,23 +90,15 @@ static void drop_list(domi_buffer_list *list)
  * Returns 0, with their bytes; -ENOMEM. */
 static int store_out(domi_io *io, domi_out *out, domi_buffer_list *list, uint64_t *ret_size)
 {
-    uint64_t size = out->size;
-    uint32_t done = 0;
+    domi_out_cursor cursor = {0};
+    domi_out_part part;
+    uint64_t size = 0;
     int error = 0;
 
-    for (uint32_t i = 0; i <= out->pieces_count && error == 0; i++) {
-        uint32_t to = i < out->pieces_count ? out->pieces[i].at : out->size;
-        error = store_copy(io, list, out->bytes + done, to - done);
-        done = to;
-        if (error != 0 || i == out->pieces_count)
-            break;
-        domus_buffer *buffer = domi_buffer_of_slice(io, out->pieces[i].slice);
-        error = buffer == NULL ? -ENOMEM : 0;
-        if (error != 0)
-            break;
-        size += buffer->size;
-        domi_buffer_list_put(list, buffer);
-        out->pieces[i].slice = (domus_slice){NULL, 0, 0};
+    while (error == 0 && domi_out_next(out, &cursor, &part)) {
+        size += part.size;
+        error = part.of != NULL ? store_slice(io, list, part.of)
+                                : store_copy(io, list, part.bytes, part.size);
     }
     domi_out_clear(out, false);
     if (error != 0)

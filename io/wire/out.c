@@ -104,3 +104,21 @@ void domi_out_clear(domi_out *out, bool all)
         out->pieces_room = 0;
     }
 }
+
+bool domi_out_next(const domi_out *out, domi_out_cursor *cursor, domi_out_part *ret_part)
+{
+    domi_out_piece *piece =
+        cursor->pieces < out->pieces_count ? &out->pieces[cursor->pieces] : NULL;
+    uint32_t to = piece != NULL ? piece->at : out->size;
+
+    if (cursor->done != to) {
+        *ret_part = (domi_out_part){out->bytes + cursor->done, to - cursor->done, NULL};
+        cursor->done = to;
+        return true;
+    }
+    if (piece == NULL)
+        return false;
+    *ret_part = (domi_out_part){domus_slice_data(piece->slice), piece->slice.size, piece};
+    cursor->pieces++;
+    return true;
+}

@@ -35,4 +35,22 @@ static inline bool domi_out_is_empty(const domi_out *out)
 /* Empty it, and free its memory if it is large or if `all`. */
 void domi_out_clear(domi_out *out, bool all);
 
+/* --- what is there, in the order in which it goes to the peer --------------------------------- */
+
+/* A place in it. {0} is its begin. */
+typedef struct domi_out_cursor {
+    uint32_t done;   /* bytes of the block before it */
+    uint32_t pieces; /* slices before it */
+} domi_out_cursor;
+
+/* Bytes that lie behind each other. */
+typedef struct domi_out_part {
+    const char *bytes;
+    size_t size;        /* 1 and more */
+    domi_out_piece *of; /* the slice whose bytes these are; NULL: they are part of the block */
+} domi_out_part;
+
+/* Get the part at the cursor, and move the cursor behind it. Returns false at the end. */
+bool domi_out_next(const domi_out *out, domi_out_cursor *cursor, domi_out_part *ret_part);
+
 #endif

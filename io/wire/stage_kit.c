@@ -127,28 +127,22 @@ int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *re
 
 const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
 {
-    const domi_out *out = &kit->out;
-    size_t size = out->size;
-    uint32_t done = 0;
+    domi_out_cursor cursor = {0};
+    domi_out_part part;
+    size_t size = 0;
 
-    for (uint32_t i = 0; i < out->pieces_count; i++)
-        size += out->pieces[i].slice.size;
+    while (domi_out_next(&kit->out, &cursor, &part))
+        size += part.size;
     domi_memory_free(kit->joined);
     kit->joined = domi_memory_new(size + 1);
     *ret_size = kit->joined != NULL ? size : 0;
     if (kit->joined == NULL)
         return "";
     char *end = kit->joined;
-    for (uint32_t i = 0; i <= out->pieces_count; i++) {
-        uint32_t to = i < out->pieces_count ? out->pieces[i].at : out->size;
-        if (to > done)
-            memcpy(end, out->bytes + done, to - done);
-        end += to - done;
-        done = to;
-        if (i < out->pieces_count) {
-            memcpy(end, domus_slice_data(out->pieces[i].slice), out->pieces[i].slice.size);
-            end += out->pieces[i].slice.size;
-        }
+    cursor = (domi_out_cursor){0};
+    while (domi_out_next(&kit->out, &cursor, &part)) {
+        memcpy(end, part.bytes, part.size);
+        end += part.size;
     }
     return kit->joined;
 }

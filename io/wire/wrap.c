@@ -25,21 +25,14 @@ static int wrap_bytes(domus_wire *wire, uint32_t index, const char *bytes, size_
 /* Let the stage `index` wrap all bytes and slices of `from`, in their order, into `to`. */
 static int wrap_all(domus_wire *wire, uint32_t index, const domi_out *from, domi_out *to)
 {
-    uint32_t done = 0;
+    domi_out_cursor cursor = {0};
+    domi_out_part part;
     int error = 0;
 
     wire->current = index;
     wire->out = to;
-    for (uint32_t i = 0; error == 0 && i < from->pieces_count; i++) {
-        const domi_out_piece *piece = &from->pieces[i];
-        if (piece->at != done)
-            error = wrap_bytes(wire, index, from->bytes + done, piece->at - done);
-        done = piece->at;
-        if (error == 0)
-            error = wrap_bytes(wire, index, domus_slice_data(piece->slice), piece->slice.size);
-    }
-    if (error == 0 && from->size != done)
-        error = wrap_bytes(wire, index, from->bytes + done, from->size - done);
+    while (error == 0 && domi_out_next(from, &cursor, &part))
+        error = wrap_bytes(wire, index, part.bytes, part.size);
     return error;
 }
 
