@@ -290,6 +290,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     let_ask_go(stack, ask);
     kept->ask = ask;
     kept->begun_by = ask->type;
+    kept->outlives = stack->pooled != NULL && stack->pooled->outlives;
     domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
     domi_stack_park_or_end(kept, DOMUS_PARKED);
     *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};

@@ -7,14 +7,14 @@
 #include <errno.h>
 
 void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
-                            uint32_t number)
+                            uint32_t number, uint64_t deadline_ns)
 {
     domi_envelope_sign(ask, type, house);
-    *domi_envelope_return(ask) = (domi_return){.serial = number};
+    *domi_envelope_return(ask) = (domi_return){.serial = number, .deadline_ns = deadline_ns};
 }
 
 int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                             uint64_t deadline_ns, domus_stack **holder)
+                             domus_stack **holder)
 {
     domi_return *back = domi_envelope_return(ask);
 
@@ -33,13 +33,10 @@ int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_enve
     promise->answer.tag = back->serial;
     promise->wait.asked = ask->type;
     promise->target = (domus_address){NULL, 0};
-    *back = (domi_return){
-        .promise = promise,
-        .serial = domi_promise_serial(promise),
-        .deadline_ns = deadline_ns,
-    };
-    if (deadline_ns != 0)
-        domi_promise_arm(manager, promise, deadline_ns);
+    back->promise = promise;
+    back->serial = domi_promise_serial(promise);
+    if (back->deadline_ns != 0)
+        domi_promise_arm(manager, promise, back->deadline_ns);
     return 0;
 }
 

@@ -14,15 +14,15 @@
 #include "house/conversation/stack.h"
 
 /* Make `ask`, which is an ask already, a request of the peer of `house` with the number `number`.
- */
+ * Asks that are made for it inherit `deadline_ns` from the first turn on; 0: there is none. */
 void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
-                            uint32_t number);
+                            uint32_t number, uint64_t deadline_ns);
 
 /* Give the request a promise, unless it has one: `*holder` is the stack that the channel has for
- * these, made here if it is NULL. The promise carries the number of the request as its tag. Returns
- * 0; -ENOMEM. */
+ * these, made here if it is NULL. The promise carries the number of the request as its tag, and
+ * fails at the deadline of the request. Returns 0; -ENOMEM. */
 int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                             uint64_t deadline_ns, domus_stack **holder);
+                             domus_stack **holder);
 
 /* The connection is gone: cancel the conversations of `house`, but for those that outlive it.
  * Returns whether there are such. */

@@ -69,8 +69,9 @@ typedef struct domus_on_peer {
 /* The request begins when all requests before it are answered, and the messages behind it are
  * decoded when it is answered. */
 #define DOMUS_ALONE 1u
-/* The conversations of the request go on to their end when the connection is gone; others are
- * cancelled then. */
+/* The conversations of the request, and the request if it is kept, go on to their end when the
+ * connection is gone; others are cancelled then. The actor lives until the last of them has ended.
+ * Its answer is thrown away, and to forward it fails with -ENOTCONN. */
 #define DOMUS_OUTLIVES 2u
 
 /* A row of `on_peer` whose messages begin the sequence `name` (domus/await.h). */
@@ -96,7 +97,8 @@ typedef struct domus_pipeline {
     /* The protocol has ids: answers leave as they come. */
     bool by_id;
     /* Time for the answer to a request, in ns, rounded up to ticks of 1 ms: then the request fails
-     * with -ETIMEDOUT. 0: none but those of the asks that its handler makes. */
+     * with -ETIMEDOUT. Asks that are made for it inherit the deadline, as they do from any ask
+     * (domus_ask_within()). 0: none but those of the asks that its handler makes. */
     uint64_t request_timeout_ns;
     /* Asks that are with the peer at a time (0: channel.inflightMax), and that wait (0:
      * channel.askQueueMax). */

@@ -36,14 +36,12 @@ static const domus_on_peer *row_of(const domus_behaviour *behaviour, const domus
 static int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *message, bool leaves)
 {
     domi_house *house = pipe->channel->house;
-    uint64_t timeout_ns = pipe->wire->pipeline->request_timeout_ns;
     bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
     int error = message == pipe->current || pipe->undone ? domi_wire_own(pipe->wire) : 0;
 
-    if (error != 0 || !is_request || (!leaves && timeout_ns == 0))
+    if (error != 0 || !is_request || (!leaves && domi_envelope_return(message)->deadline_ns == 0))
         return error;
-    return domi_ask_promise_of_peer(
-        manager, house, message, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0, &pipe->holder);
+    return domi_ask_promise_of_peer(manager, house, message, &pipe->holder);
 }
 
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message)
@@ -82,7 +80,8 @@ static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
         pipe->undone = true;
 }
 
-/* Call the row of a message that is pipe->current. */
+/* Call the row of a message that is pipe->current. One that outlives the connection has its stack
+ * from the pool, so that asks which it keeps know that they do. */
 static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer *on,
                      domi_envelope *message, uint32_t kind, bool outlives)
 {
@@ -91,7 +90,7 @@ static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer
     domus_stack local;
     domus_stack *stack = &local;
 
-    if (DOMI_UNLIKELY(on->frame_size != 0)) {
+    if (DOMI_UNLIKELY(on->frame_size != 0 || outlives)) {
         stack = domi_stack_new(manager, house, on->frame_size);
         if (stack == NULL) {
             pipe->current = NULL;
@@ -101,17 +100,15 @@ static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer
                 domi_envelope_end(manager, message);
             return;
         }
+        stack->outlives = outlives;
+        stack->begun_by = message->type;
     } else {
         domi_stack_prepare(stack, manager, house);
     }
     stack->message = message;
     stack->ask = kind == DOMI_ASK ? message : NULL;
-    if (on->frame_size != 0)
-        stack->begun_by = message->type;
     domi_turn_begin(stack, message->type);
     int result = on->handle(stack, house->self, payload);
-    if (outlives && stack->pooled != NULL)
-        stack->pooled->outlives = true;
     end_turn(manager, pipe, stack, result, kind);
 }
 
@@ -139,6 +136,7 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
 {
     domus_channel *channel = pipe->channel;
     domi_house *house = channel->house;
+    uint64_t timeout_ns = pipe->wire->pipeline->request_timeout_ns;
     uint32_t number;
 
     if (domi_pipe_begin(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) != 0) {
@@ -146,7 +144,8 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
         domi_channel_refuse(channel, -ENOMEM); /* without a place its answer has no order */
         return;
     }
-    domi_ask_begin_of_peer(message, message->type, house, number);
+    domi_ask_begin_of_peer(message, message->type, house, number,
+                           timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
     if (on == NULL) {
         domi_pipe_fail_request(manager, house, message, -EOPNOTSUPP);
         return;

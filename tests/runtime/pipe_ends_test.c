@@ -46,6 +46,29 @@ START_TEST(requests_expire_and_late_answers_do_no_harm)
 }
 END_TEST
 
+START_TEST(asks_inherit_the_time_of_their_request)
+{
+    static const char *const hows[] = {"far", "near", "ffar", "kffar"};
+    domus_behaviour behaviour = domt_pipe_framed;
+    behaviour.pipeline = &hasty;
+    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+    char asked[64];
+
+    for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
+        uint64_t from_ns = domus_testkit_now_ns(kit);
+        domt_pipes_now.deadline_ns = 0;
+        snprintf(asked, sizeof asked, "%s 5 text\n", hows[i]);
+        domt_pipes_send(kit, peer, asked);
+        domt_pipes_expect(kit, peer, "text\n");
+        ck_assert_uint_ge(domt_pipes_now.deadline_ns, from_ns + 20 * MS);
+        ck_assert_uint_le(domt_pipes_now.deadline_ns, from_ns + 25 * MS);
+    }
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
 static const domt_pipe_options failless = {.no_fail = true};
 static const domus_pipeline without_fail = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &failless}, {NULL, NULL}},
@@ -246,6 +269,34 @@ START_TEST(what_outlives_the_connection_goes_on_to_its_end)
 }
 END_TEST
 
+/* The kept ones are answered, though nobody gets the answer; one that is forwarded then fails. The
+ * rows of the first behaviour have frames, those of the second have none. */
+START_TEST(kept_requests_that_outlive_the_connection_are_still_known)
+{
+    static const domus_behaviour *const behaviours[] = {&domt_pipe_framed, &domt_pipe_plain};
+
+    for (size_t i = 0; i < 2; i++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, behaviours[i], 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+
+        domt_pipes_send(kit, peer, "keep 10 a\n+keep 40 b\n+kffar 30 c\n+keep 20 d\n");
+        pass(kit, 5 * MS);
+        domus_peer_reset(peer);
+        pass(kit, 10 * MS);
+        ck_assert_uint_eq(domt_pipes_now.closed, 1);
+        ck_assert_uint_eq(domt_pipes_now.kept_replies, 0);
+        ck_assert(!is_gone(kit, domt_pipes_now.channel));
+        pass(kit, 20 * MS);
+        ck_assert_uint_eq(domt_pipes_now.kept_replies, 1);
+        ck_assert(!is_gone(kit, domt_pipes_now.channel));
+        pass(kit, 20 * MS);
+        ck_assert_uint_eq(domt_pipes_now.kept_replies, 2);
+        ck_assert(is_gone(kit, domt_pipes_now.channel));
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
 START_TEST(a_channel_that_is_stopped_ends_its_requests)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
@@ -308,7 +359,7 @@ START_TEST(a_drain_sees_conversations)
 END_TEST
 
 DOMT_MAIN("pipe_ends", 120, requests_expire_and_late_answers_do_no_harm,
-          without_a_text_for_failures_the_channel_is_reset,
+          asks_inherit_the_time_of_their_request, without_a_text_for_failures_the_channel_is_reset,
           wrong_bytes_are_told_behind_earlier_answers, wrong_bytes_wait_for_what_is_alone,
           a_part_of_a_message_at_the_end_is_wrong, bytes_of_open_and_decode_go_out_at_once,
           a_handler_resets_its_channel_and_still_sees_the_request,
@@ -316,5 +367,6 @@ DOMT_MAIN("pipe_ends", 120, requests_expire_and_late_answers_do_no_harm,
           after_a_finish_requests_are_handled_and_not_answered,
           a_peer_that_goes_cancels_the_conversations,
           what_outlives_the_connection_goes_on_to_its_end,
+          kept_requests_that_outlive_the_connection_are_still_known,
           a_channel_that_is_stopped_ends_its_requests, a_drain_waits_for_forwarded_requests,
           a_drain_waits_for_what_is_read_and_not_begun, a_drain_sees_conversations)

@@ -81,6 +81,7 @@ static int help(domus_stack *stack, void *self, const void *payload)
     pipe_request asked = parse(((const domus_packet *)payload)->bytes);
 
     (void)self;
+    domt_pipes_now.deadline_ns = domus_deadline_ns(stack);
     if (is(&asked, "ferr"))
         return -EBADMSG;
     if (is(&asked, "fhang"))
@@ -131,6 +132,7 @@ static int wake(domus_stack *stack, void *self, const void *payload)
             error = domus_kept_reply(stack, ask->kept, &domus_packet_type, &answer);
             if (error != 0)
                 domus_slice_free(answer.bytes);
+            domt_pipes_now.kept_replies += error == 0;
         }
     }
     if (error != 0)

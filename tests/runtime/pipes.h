@@ -39,6 +39,8 @@ typedef struct domt_pipes {
     _Atomic uint32_t cancelled;      /* those that were cancelled */
     _Atomic uint32_t notices;        /* notices that were handled */
     _Atomic uint32_t taken;          /* and came back as messages (domus_message_take()) */
+    _Atomic uint32_t kept_replies;   /* kept asks that were answered and still known then */
+    _Atomic uint64_t deadline_ns;    /* of the last ask that an actor was asked; 0: none */
     _Atomic uint32_t opened, closed; /* channels */
     bool is_kit;
     int close_error;       /* of the last one */
