@@ -9,7 +9,12 @@ int kv_error(domus_stack *stack, const char *text)
     domus_resp_error error = {{0}};
     size_t size = strlen(text);
 
-    memcpy(error.text, text, size < sizeof error.text ? size : sizeof error.text);
+    if (size > sizeof error.text) {
+        domus_resp_builder builder = {0};
+        (void)domus_resp_add_error(&builder, "%s", text);
+        return kv_reply(stack, &builder);
+    }
+    memcpy(error.text, text, size);
     return domus_reply(stack, &domus_resp_error_type, &error);
 }
 
@@ -71,6 +76,11 @@ int kv_reply(domus_stack *stack, domus_resp_builder *builder)
             domus_slice_free(reply.bytes);
     }
     return error;
+}
+
+uint32_t kv_answer_max(void)
+{
+    return (uint32_t)kv_settings.answer_max_bytes;
 }
 
 bool kv_to_integer(const char *bytes, size_t size, int64_t *ret_value)

@@ -6,7 +6,7 @@
 
 #define PAST 1 /* a time that has passed */
 
-static int64_t wall_ms(void)
+int64_t kv_wall_ms(void)
 {
     struct timespec now;
 
@@ -28,7 +28,7 @@ enum kv_time kv_time_named(domus_slice word)
 const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, const char *invalid,
                          uint64_t *ret_ms)
 {
-    int64_t now = (int64_t)call->store->now_ms;
+    int64_t now = (int64_t)call->store->now_ms, wall = call->store->wall_ms;
     bool is_date = time == KV_SECONDS_AT || time == KV_MS_AT;
     int64_t value;
 
@@ -39,34 +39,75 @@ const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, co
             return invalid;
         value *= 1000;
     }
-    if (is_date)
-        value -= value < INT64_MIN / 2 ? 0 : wall_ms();
-    if (value > INT64_MAX - now || (is_date ? 0 : value < INT64_MIN + now))
+    if (!is_date && value > INT64_MAX - now - wall)
         return invalid;
-    *ret_ms = value <= 0 ? PAST : (uint64_t)(now + value);
+    value = is_date ? value < 0 ? PAST : value - wall : now + value;
+    *ret_ms = value <= now ? PAST : (uint64_t)value;
     return NULL;
+}
+
+/* Conditions of an EXPIRE. */
+struct conditions {
+    bool if_none, if_any, if_later, if_sooner;
+};
+
+/* Read NX, XX, GT and LT. Returns false when the command was answered with an error. */
+static bool read_conditions(struct kv_call *call, struct conditions *conditions, int *ret_result)
+{
+    domus_resp_error error;
+
+    for (uint32_t i = 3; i < call->command->count; i++) {
+        domus_slice word = domus_resp_argument(call->command, i);
+        if (domus_resp_is(word, "NX"))
+            conditions->if_none = true;
+        else if (domus_resp_is(word, "XX"))
+            conditions->if_any = true;
+        else if (domus_resp_is(word, "GT"))
+            conditions->if_later = true;
+        else if (domus_resp_is(word, "LT"))
+            conditions->if_sooner = true;
+        else {
+            error = domus_resp_error_text("ERR Unsupported option %.*s",
+                                          (int)(word.size < 80 ? word.size : 80),
+                                          domus_slice_data(word));
+            *ret_result = kv_error(call->stack, error.text);
+            return false;
+        }
+    }
+    const char *wrong = NULL;
+    if (conditions->if_none &&
+        (conditions->if_any || conditions->if_later || conditions->if_sooner))
+        wrong = "ERR NX and XX, GT or LT options at the same time are not compatible";
+    else if (conditions->if_later && conditions->if_sooner)
+        wrong = "ERR GT and LT options at the same time are not compatible";
+    if (wrong != NULL)
+        *ret_result = kv_error(call->stack, wrong);
+    return wrong == NULL;
+}
+
+static bool conditions_hold(struct conditions conditions, uint64_t before, uint64_t after)
+{
+    if ((conditions.if_none && before != 0) || (conditions.if_any && before == 0))
+        return false;
+    if (conditions.if_later && (before == 0 || after <= before))
+        return false;
+    return !conditions.if_sooner || before == 0 || after < before;
 }
 
 static int expire(struct kv_call *call, enum kv_time time, const char *invalid)
 {
+    struct conditions conditions = {0};
     uint64_t expires_ms = 0;
-    const char *wrong = kv_read_time(call, 2, time, invalid, &expires_ms);
-    struct kv_item **link = wrong == NULL ? kv_find(call) : NULL;
+    int result = 0;
 
+    if (!read_conditions(call, &conditions, &result))
+        return result;
+    const char *wrong = kv_read_time(call, 2, time, invalid, &expires_ms);
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
-    if (link == NULL)
+    struct kv_item **link = kv_find(call);
+    if (link == NULL || !conditions_hold(conditions, (*link)->expires_ms, expires_ms))
         return kv_integer(call->stack, 0);
-    if (call->command->count > 3) { /* NX, XX, GT, LT */
-        domus_slice word = domus_resp_argument(call->command, 3);
-        uint64_t before = (*link)->expires_ms != 0 ? (*link)->expires_ms : UINT64_MAX;
-        bool holds = domus_resp_is(word, "NX")   ? before == UINT64_MAX
-                     : domus_resp_is(word, "XX") ? before != UINT64_MAX
-                     : domus_resp_is(word, "GT") ? expires_ms > before
-                                                 : expires_ms < before;
-        if (!holds)
-            return kv_integer(call->stack, 0);
-    }
     if (expires_ms == PAST)
         kv_store_remove(call->store, link);
     else
@@ -83,6 +124,18 @@ int kv_run_pexpire(struct kv_call *call)
 {
     return expire(call, KV_MS, "ERR invalid expire time in 'pexpire' command");
 }
+
+int kv_run_expireat(struct kv_call *call)
+{
+    return expire(call, KV_SECONDS_AT, "ERR invalid expire time in 'expireat' command");
+}
+
+int kv_run_pexpireat(struct kv_call *call)
+{
+    return expire(call, KV_MS_AT, "ERR invalid expire time in 'pexpireat' command");
+}
+
+/* --- the time that is left -------------------------------------------------------------------- */
 
 static int ttl(struct kv_call *call, uint64_t unit_ms)
 {
@@ -104,6 +157,26 @@ int kv_run_pttl(struct kv_call *call)
     return ttl(call, 1);
 }
 
+static int expiry_date(struct kv_call *call, int64_t unit_ms)
+{
+    struct kv_item **link = kv_find(call);
+
+    if (link == NULL || (*link)->expires_ms == 0)
+        return kv_integer(call->stack, link == NULL ? -2 : -1);
+    int64_t date_ms = (int64_t)(*link)->expires_ms + call->store->wall_ms;
+    return kv_integer(call->stack, (date_ms + unit_ms / 2) / unit_ms);
+}
+
+int kv_run_expiretime(struct kv_call *call)
+{
+    return expiry_date(call, 1000);
+}
+
+int kv_run_pexpiretime(struct kv_call *call)
+{
+    return expiry_date(call, 1);
+}
+
 int kv_run_persist(struct kv_call *call)
 {
     struct kv_item **link = kv_find(call);
@@ -112,4 +185,47 @@ int kv_run_persist(struct kv_call *call)
         return kv_integer(call->stack, 0);
     kv_store_set_expiry(call->store, *link, 0);
     return kv_integer(call->stack, 1);
+}
+
+static bool has_getex_syntax(const struct kv_call *call, bool persists)
+{
+    uint32_t count = call->command->count;
+
+    if (count == 2 || persists)
+        return count <= 3;
+    return count == 4 && kv_time_named(domus_resp_argument(call->command, 2)) != KV_NO_TIME;
+}
+
+static const char *read_getex_time(struct kv_call *call, uint64_t *ret_ms)
+{
+    static const char invalid[] = "ERR invalid expire time in 'getex' command";
+    enum kv_time time = kv_time_named(domus_resp_argument(call->command, 2));
+    int64_t value = 1;
+
+    if (kv_argument_integer(call, 3, &value) && value <= 0)
+        return invalid;
+    return kv_read_time(call, 3, time, invalid, ret_ms);
+}
+
+int kv_run_getex(struct kv_call *call)
+{
+    bool persists = domus_resp_is(domus_resp_argument(call->command, 2), "PERSIST");
+    const char *wrong = NULL;
+    uint64_t expires_ms = 0;
+
+    if (!has_getex_syntax(call, persists))
+        return kv_error(call->stack, KV_SYNTAX);
+    struct kv_item **link = kv_find(call);
+    if (link == NULL)
+        return kv_null(call->stack);
+    if (!kv_is_string(*link))
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (call->command->count == 4 && (wrong = read_getex_time(call, &expires_ms)) != NULL)
+        return kv_error(call->stack, wrong);
+    int error = kv_string(call->stack, *link);
+    if (error == 0 && expires_ms == PAST)
+        kv_store_remove(call->store, link);
+    else if (error == 0 && (persists || expires_ms != 0))
+        kv_store_set_expiry(call->store, *link, expires_ms);
+    return error;
 }

@@ -1,9 +1,9 @@
 /* Commands of hashes: a hash is a table of items, whose keys are the fields. */
-#include "kv.h"
+#include "hash.h"
 
 #include <errno.h>
 
-static int find_fields(struct kv_call *call, struct kv_item ***ret_link)
+int kv_hash_find(struct kv_call *call, struct kv_item ***ret_link)
 {
     *ret_link = kv_find(call);
     if (*ret_link == NULL)
@@ -11,7 +11,7 @@ static int find_fields(struct kv_call *call, struct kv_item ***ret_link)
     return (**ret_link)->kind == KV_HASH ? 1 : -EINVAL;
 }
 
-static struct kv_item **find_field(struct kv_item *item, domus_slice field)
+struct kv_item **kv_hash_field(struct kv_item *item, domus_slice field)
 {
     return kv_table_find(item->fields, kv_hash(domus_slice_data(field), field.size), field);
 }
@@ -37,7 +37,7 @@ static int set_field(struct kv_call *call, struct kv_item *item, domus_slice fie
 {
     struct kv_memory *memory = &call->store->memory;
     uint32_t room = value.size <= DOMUS_RESP_SHORT_MAX ? value.size : 0;
-    struct kv_item **link = find_field(item, field);
+    struct kv_item **link = kv_hash_field(item, field);
     bool is_new = link == NULL;
 
     if (is_new) {
@@ -52,10 +52,22 @@ static int set_field(struct kv_call *call, struct kv_item *item, domus_slice fie
     return error != 0 ? error : is_new;
 }
 
+int kv_hash_set(struct kv_call *call, domus_slice field, domus_slice value)
+{
+    struct kv_item **link;
+
+    if (kv_hash_find(call, &link) == 0 && (link = add_fields(call)) == NULL)
+        return -ENOMEM;
+    int result = set_field(call, *link, field, value);
+    if ((*link)->fields->count == 0)
+        kv_store_remove(call->store, link); /* a hash without fields is none */
+    return result;
+}
+
 static int set_fields(struct kv_call *call, int64_t *ret_added)
 {
     struct kv_item **link;
-    int there = find_fields(call, &link);
+    int there = kv_hash_find(call, &link);
     int result = 0;
 
     if (there < 0)
@@ -101,30 +113,30 @@ int kv_run_hmset(struct kv_call *call)
 int kv_run_hget(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = find_fields(call, &link);
+    int there = kv_hash_find(call, &link);
 
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     struct kv_item **field =
-        there != 0 ? find_field(*link, domus_resp_argument(call->command, 2)) : NULL;
+        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
     return field != NULL ? kv_string(call->stack, *field) : kv_null(call->stack);
 }
 
 int kv_run_hexists(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = find_fields(call, &link);
+    int there = kv_hash_find(call, &link);
 
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     return kv_integer(call->stack,
-                      there != 0 && find_field(*link, domus_resp_argument(call->command, 2)));
+                      there != 0 && kv_hash_field(*link, domus_resp_argument(call->command, 2)));
 }
 
 int kv_run_hlen(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = find_fields(call, &link);
+    int there = kv_hash_find(call, &link);
 
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
@@ -134,13 +146,13 @@ int kv_run_hlen(struct kv_call *call)
 int kv_run_hdel(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = find_fields(call, &link);
+    int there = kv_hash_find(call, &link);
     int64_t count = 0;
 
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     for (uint32_t i = 2; there != 0 && i < call->command->count; i++) {
-        struct kv_item **field = find_field(*link, domus_resp_argument(call->command, i));
+        struct kv_item **field = kv_hash_field(*link, domus_resp_argument(call->command, i));
         if (field == NULL)
             continue;
         kv_table_remove((*link)->fields, &call->store->memory, field);
@@ -151,38 +163,64 @@ int kv_run_hdel(struct kv_call *call)
     return kv_integer(call->stack, count);
 }
 
-int kv_run_hgetall(struct kv_call *call)
+enum parts { FIELDS = 1, VALUES = 2 };
+
+static void add_parts(domus_resp_builder *builder, const struct kv_item *item, unsigned parts)
+{
+    domus_resp_bytes value = kv_item_string(item);
+
+    if ((parts & FIELDS) != 0)
+        (void)domus_resp_add_bulk(builder, item->bytes, item->key_size);
+    if ((parts & VALUES) != 0)
+        (void)domus_resp_add_bulk(builder, value.data, value.size);
+}
+
+static int get_all(struct kv_call *call, unsigned parts)
 {
     domus_resp_builder builder = {.version = call->command->version};
     struct kv_item **link;
-    int there = find_fields(call, &link);
+    int there = kv_hash_find(call, &link);
 
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     const struct kv_table *fields = there != 0 ? (*link)->fields : NULL;
-    (void)domus_resp_add_map(&builder, fields != NULL ? (uint32_t)fields->count : 0);
+    uint32_t count = fields != NULL ? (uint32_t)fields->count : 0;
+    (void)(parts == (FIELDS | VALUES) ? domus_resp_add_map(&builder, count)
+                                      : domus_resp_add_array(&builder, count));
     for (uint64_t at = 0; fields != NULL && at < kv_table_buckets(fields); at++) {
-        for (struct kv_item *item = kv_table_bucket(fields, at); item != NULL; item = item->next) {
-            domus_resp_bytes value = kv_item_string(item);
-            (void)domus_resp_add_bulk(&builder, item->bytes, item->key_size);
-            (void)domus_resp_add_bulk(&builder, value.data, value.size);
-        }
+        for (struct kv_item *item = kv_table_bucket(fields, at); item != NULL; item = item->next)
+            add_parts(&builder, item, parts);
     }
     return kv_reply(call->stack, &builder);
+}
+
+int kv_run_hgetall(struct kv_call *call)
+{
+    return get_all(call, FIELDS | VALUES);
+}
+
+int kv_run_hkeys(struct kv_call *call)
+{
+    return get_all(call, FIELDS);
+}
+
+int kv_run_hvals(struct kv_call *call)
+{
+    return get_all(call, VALUES);
 }
 
 int kv_run_hmget(struct kv_call *call)
 {
     domus_resp_builder builder = {.version = call->command->version};
     struct kv_item **link;
-    int there = find_fields(call, &link);
+    int there = kv_hash_find(call, &link);
 
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     (void)domus_resp_add_array(&builder, call->command->count - 2);
     for (uint32_t i = 2; i < call->command->count; i++) {
         struct kv_item **field =
-            there != 0 ? find_field(*link, domus_resp_argument(call->command, i)) : NULL;
+            there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, i)) : NULL;
         domus_resp_bytes value = field != NULL ? kv_item_string(*field) : (domus_resp_bytes){0};
         (void)(field != NULL ? domus_resp_add_bulk(&builder, value.data, value.size)
                              : domus_resp_add_null(&builder));

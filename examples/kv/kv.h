@@ -14,6 +14,7 @@
 
 struct kv_settings {
     uint64_t memory_max_bytes; /* of all shards; 0: no limit */
+    uint64_t answer_max_bytes; /* of one answer that is put together */
     uint32_t shards;           /* 0: one for each thread */
     char password[128];        /* "": none is asked for */
 };
@@ -94,6 +95,9 @@ int kv_bytes(domus_stack *stack, domus_resp_bytes bytes);
 /* The reply that was built. */
 int kv_reply(domus_stack *stack, domus_resp_builder *builder);
 
+/* Bytes of one answer at most. */
+uint32_t kv_answer_max(void);
+
 #define KV_WRONG_TYPE    "WRONGTYPE Operation against a key holding the wrong kind of value"
 #define KV_SYNTAX        "ERR syntax error"
 #define KV_NO_INTEGER    "ERR value is not an integer or out of range"
@@ -104,6 +108,10 @@ int kv_reply(domus_stack *stack, domus_resp_builder *builder);
 /* Read an integer as Redis does: no spaces, no plus, no leading zeros. */
 bool kv_to_integer(const char *bytes, size_t size, int64_t *ret_value);
 uint32_t kv_print_integer(char text[21], int64_t value); /* returns the bytes; no zero follows */
+#define KV_FIELDS_MOST 65536 /* fields that HRANDFIELD may choose, when one may be there twice */
+#define KV_FLOAT_MAX   5120  /* bytes of a fraction as text */
+bool kv_to_float(domus_resp_bytes bytes, long double *ret_value);
+uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value); /* as kv_print_integer() */
 bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_value);
 
 /* --- keys -------------------------------------------------------------------- */
@@ -116,6 +124,11 @@ struct kv_item **kv_find(struct kv_call *call);
 /* Find it, or make one without value. NULL: no memory. */
 struct kv_item **kv_find_or_add(struct kv_call *call, uint32_t room);
 bool kv_is_string(const struct kv_item *item);
+/* Returns whether the store may take `size` bytes more. */
+bool kv_has_room(const struct kv_store *store, uint64_t size);
+/* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
+ * kind of value. */
+int kv_find_list(struct kv_call *call, struct kv_item ***ret_link);
 
 /* Give the key of the call this string. Returns 0; -ENOMEM, and the key is as it was. */
 int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry);
@@ -130,6 +143,9 @@ enum kv_time kv_time_named(domus_slice word);
 const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, const char *invalid,
                          uint64_t *ret_ms);
 
+/* The wall clock, in ms. */
+int64_t kv_wall_ms(void);
+
 kv_run kv_run_get, kv_run_set, kv_run_del, kv_run_mget, kv_run_mset, kv_run_exists, kv_run_dbsize,
     kv_run_flush, kv_run_type, kv_run_expire, kv_run_pexpire, kv_run_ttl, kv_run_pttl,
     kv_run_persist;
@@ -137,6 +153,12 @@ kv_run kv_run_getset, kv_run_setnx, kv_run_setex, kv_run_psetex, kv_run_getdel, 
     kv_run_decr, kv_run_incrby, kv_run_decrby, kv_run_append, kv_run_strlen;
 kv_run kv_run_lpush, kv_run_rpush, kv_run_lpushx, kv_run_rpushx, kv_run_lpop, kv_run_rpop,
     kv_run_llen, kv_run_lrange;
+kv_run kv_run_expireat, kv_run_pexpireat, kv_run_expiretime, kv_run_pexpiretime, kv_run_getex,
+    kv_run_getrange, kv_run_setrange, kv_run_incrbyfloat, kv_run_msetnx;
+kv_run kv_run_lindex, kv_run_lset, kv_run_linsert, kv_run_lrem, kv_run_ltrim, kv_run_lpos;
+kv_run kv_run_hsetnx, kv_run_hstrlen, kv_run_hincrby, kv_run_hincrbyfloat, kv_run_hrandfield,
+    kv_run_hkeys, kv_run_hvals;
+kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object;
 kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
     kv_run_hdel, kv_run_hgetall;
 domus_handler kv_serve_ping, kv_serve_echo, kv_serve_quit, kv_serve_select, kv_serve_config,

@@ -4,20 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define NODE_BYTES  4000u
-#define NODE_FIRST  120u                               /* bytes of the only node of a small list */
-#define AROUND      ((uint32_t)(2 * sizeof(uint32_t))) /* bytes around an element */
+#define NODE_FIRST  120u /* bytes of the only node of a small list */
 #define ELEMENT_MAX DOMUS_SLICE_MAX
 
-struct kv_node {
-    struct kv_node *next[2]; /* the one before, the one behind; NULL: none */
-    uint32_t room;
-    uint32_t begin, end; /* where the elements lie in `bytes` */
-    uint32_t count;
-    char bytes[];
-};
-
-static uint32_t read_size(const char *from)
+uint32_t kv_list_read_size(const char *from)
 {
     uint32_t size;
 
@@ -45,7 +35,7 @@ void kv_list_free(struct kv_memory *memory, struct kv_list *list)
 
 static int add_node(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint32_t least)
 {
-    uint32_t room = list->count == 0 ? NODE_FIRST : NODE_BYTES;
+    uint32_t room = list->count == 0 ? NODE_FIRST : KV_NODE_BYTES;
     struct kv_node *old = list->ends[end];
 
     if (room < least)
@@ -69,7 +59,7 @@ int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end
                  uint32_t size)
 {
     struct kv_node *node = list->ends[end];
-    uint32_t whole = size + AROUND;
+    uint32_t whole = size + KV_AROUND;
 
     if (size > ELEMENT_MAX)
         return -EMSGSIZE;
@@ -100,18 +90,18 @@ domus_resp_bytes kv_list_end(const struct kv_list *list, enum kv_end end)
 
     if (end == KV_HEAD) {
         at = node->bytes + node->begin;
-        size = read_size(at);
+        size = kv_list_read_size(at);
         return (domus_resp_bytes){at + sizeof size, size};
     }
     at = node->bytes + node->end - sizeof size;
-    size = read_size(at);
+    size = kv_list_read_size(at);
     return (domus_resp_bytes){at - size, size};
 }
 
 void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end)
 {
     struct kv_node *node = list->ends[end];
-    uint32_t whole = (uint32_t)kv_list_end(list, end).size + AROUND;
+    uint32_t whole = (uint32_t)kv_list_end(list, end).size + KV_AROUND;
 
     if (end == KV_HEAD)
         node->begin += whole;
@@ -152,12 +142,12 @@ domus_resp_bytes kv_list_at(struct kv_place place)
 {
     const char *at = place.node->bytes + place.at;
 
-    return (domus_resp_bytes){at + sizeof(uint32_t), read_size(at)};
+    return (domus_resp_bytes){at + sizeof(uint32_t), kv_list_read_size(at)};
 }
 
 struct kv_place kv_list_next(struct kv_place place)
 {
-    place.at += read_size(place.node->bytes + place.at) + AROUND;
+    place.at += kv_list_read_size(place.node->bytes + place.at) + KV_AROUND;
     if (place.at == place.node->end) {
         place.node = place.node->next[KV_TAIL];
         place.at = place.node != NULL ? place.node->begin : 0;

@@ -6,7 +6,20 @@
 
 #include "store.h"
 
-struct kv_node;
+/* A node, for the files of lists alone. */
+#define KV_NODE_BYTES 4000u
+#define KV_AROUND     ((uint32_t)(2 * sizeof(uint32_t))) /* bytes around an element */
+
+struct kv_node {
+    struct kv_node *next[2]; /* the one before, the one behind; NULL: none */
+    uint32_t room;
+    uint32_t begin, end; /* where the elements lie in `bytes` */
+    uint32_t count;
+    char bytes[];
+};
+
+/* The size of an element that stands at its begin and at its end. */
+uint32_t kv_list_read_size(const char *from);
 
 struct kv_list {
     struct kv_node *ends[2]; /* the first node and the last one */
@@ -38,5 +51,21 @@ void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end
 struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index);
 domus_resp_bytes kv_list_at(struct kv_place place);
 struct kv_place kv_list_next(struct kv_place place);
+struct kv_place kv_list_previous(struct kv_place place); /* `node` is NULL before the first one */
+
+/* The place of the last element of a list that is not empty. */
+struct kv_place kv_list_last(const struct kv_list *list);
+
+/* Put an element before that at `*place`, which is the place of the new one then. Returns 0;
+ * -ENOMEM, and the list is as it was. */
+int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_place *place,
+                   const char *bytes, uint32_t size);
+
+/* Remove the element at a place. Returns the place of the one behind it. */
+struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
+                               struct kv_place place);
+
+/* Remove `count` elements from an end, at most all. */
+void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint64_t count);
 
 #endif

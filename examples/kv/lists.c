@@ -5,9 +5,7 @@
 
 #include <errno.h>
 
-/* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
- * kind of value. */
-static int find_list(struct kv_call *call, struct kv_item ***ret_link)
+int kv_find_list(struct kv_call *call, struct kv_item ***ret_link)
 {
     *ret_link = kv_find(call);
     if (*ret_link == NULL)
@@ -32,7 +30,7 @@ static struct kv_item **add_list(struct kv_call *call)
 static int push(struct kv_call *call, enum kv_end end, bool makes)
 {
     struct kv_item **link;
-    int there = find_list(call, &link);
+    int there = kv_find_list(call, &link);
     int error = 0;
 
     if (there < 0)
@@ -100,7 +98,7 @@ static int pop(struct kv_call *call, enum kv_end end)
 
     if (many && (!kv_argument_integer(call, 2, &count) || count < 0))
         return kv_error(call->stack, "ERR value is out of range, must be positive");
-    int there = find_list(call, &link);
+    int there = kv_find_list(call, &link);
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (there == 0 && many)
@@ -132,7 +130,7 @@ int kv_run_rpop(struct kv_call *call)
 int kv_run_llen(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = find_list(call, &link);
+    int there = kv_find_list(call, &link);
 
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
@@ -147,7 +145,7 @@ int kv_run_lrange(struct kv_call *call)
 
     if (!kv_argument_integer(call, 2, &first) || !kv_argument_integer(call, 3, &last))
         return kv_error(call->stack, KV_NO_INTEGER);
-    int there = find_list(call, &link);
+    int there = kv_find_list(call, &link);
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     int64_t size = there == 0 ? 0 : (int64_t)(*link)->list->count;

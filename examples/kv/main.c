@@ -35,6 +35,8 @@ static int start(domus_system *system, void *argument)
 static const domus_config_key keys[] = {
     {DOMUS_KEY("maxMemory", SIZE, struct kv_settings, memory_max_bytes, 1048576, UINT64_MAX / 2, 0),
      .or_zero = true},
+    {DOMUS_KEY("answerMax", SIZE, struct kv_settings, answer_max_bytes, 65536, DOMUS_SLICE_MAX,
+               256 * 1048576)},
     {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
     {DOMUS_KEY_TEXT("password", TEXT, struct kv_settings, password, 0, "")},
     {0}};

@@ -1,14 +1,9 @@
-/* Strings that are numbers, and strings that grow: INCR, APPEND and their like. */
+/* Strings that are numbers: INCR and its like. */
 #include "kv.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define DIGITS_MAX 20u
-#define STRING_MAX (UINT32_C(512) * 1024 * 1024)
 
 static int add(struct kv_call *call, int64_t by)
 {
@@ -66,40 +61,6 @@ int kv_run_strlen(struct kv_call *call)
         return kv_integer(call->stack, 0);
     return kv_is_string(*link) ? kv_integer(call->stack, (int64_t)kv_item_string(*link).size)
                                : kv_error(call->stack, KV_WRONG_TYPE);
-}
-
-/* Give a string more bytes at its end. They are put together in memory of their own, because the
- * item may be a slice that is shared. */
-static int append(struct kv_call *call, struct kv_item **link, domus_slice more)
-{
-    domus_resp_bytes old = kv_item_string(*link);
-    size_t size = old.size + more.size;
-    char *whole = malloc(size + 1);
-
-    if (whole == NULL)
-        return -ENOMEM;
-    memcpy(whole, old.data, old.size);
-    memcpy(whole + old.size, domus_slice_data(more), more.size);
-    int error = kv_item_set(&call->store->memory, link, whole, (uint32_t)size);
-    free(whole);
-    return error != 0 ? error : kv_integer(call->stack, (int64_t)size);
-}
-
-int kv_run_append(struct kv_call *call)
-{
-    struct kv_item **link = kv_find(call);
-    domus_slice more = domus_resp_argument(call->command, 2);
-
-    if (link == NULL) {
-        int error = kv_set(call, more, false);
-        return error != 0 ? error : kv_integer(call->stack, more.size);
-    }
-    if (!kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    if (kv_item_string(*link).size + more.size > STRING_MAX)
-        return kv_error(call->stack,
-                        "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-    return append(call, link, more);
 }
 
 int kv_run_getdel(struct kv_call *call)

@@ -55,6 +55,11 @@ bool kv_is_string(const struct kv_item *item)
     return item->kind == KV_SHORT || item->kind == KV_LONG;
 }
 
+bool kv_has_room(const struct kv_store *store, uint64_t size)
+{
+    return store->memory.used_bytes + size <= store->memory.bytes_max;
+}
+
 static int run_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
@@ -84,7 +89,9 @@ static int expire(domus_stack *stack, void *self, const void *payload)
 
 static int mount(domus_stack *stack, void *self)
 {
-    (void)self;
+    struct kv_store *store = self;
+
+    store->wall_ms = kv_wall_ms() - (int64_t)(domus_now_ns(stack) / MS_NS);
     return domus_repeat(stack, EXPIRE_NS, &expire_type, NULL, NULL);
 }
 

@@ -38,19 +38,35 @@ static int make_room(struct kv_memory *memory, struct kv_item **link, uint32_t r
     return 0;
 }
 
+static void set_long(struct kv_memory *memory, struct kv_item *item, domus_slice slice)
+{
+    memory->used_bytes += slice.size;
+    kv_item_clear(memory, item);
+    item->slice = slice;
+    item->kind = KV_LONG;
+}
+
+int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_slice value)
+{
+    if (value.size > DOMUS_RESP_SHORT_MAX) {
+        set_long(memory, *link, value);
+        return 0;
+    }
+    int error = kv_item_set(memory, link, domus_slice_data(value), value.size);
+    if (error == 0)
+        domus_slice_free(value);
+    return error;
+}
+
 int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *bytes, uint32_t size)
 {
     domus_slice slice = {NULL, 0, 0};
 
     if (size > DOMUS_RESP_SHORT_MAX) {
         int error = domus_slice_copy(bytes, size, &slice); /* of exactly these bytes */
-        if (error != 0)
-            return error;
-        memory->used_bytes += size;
-        kv_item_clear(memory, *link);
-        (*link)->slice = slice;
-        (*link)->kind = KV_LONG;
-        return 0;
+        if (error == 0)
+            set_long(memory, *link, slice);
+        return error;
     }
     if ((*link)->kind != KV_SHORT)
         kv_item_clear(memory, *link);

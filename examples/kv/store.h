@@ -51,7 +51,8 @@ struct kv_memory {
 struct kv_store {
     struct kv_table table;
     struct kv_memory memory;
-    uint64_t now_ms;   /* of the command that runs */
+    uint64_t now_ms;   /* of the command that runs, on the clock of domus_now_ns() */
+    int64_t wall_ms;   /* the wall clock less that clock, when the shard began */
     uint64_t expiring; /* items that have a time at which they expire */
     uint64_t expired;  /* items that have expired, since the start */
     uint64_t at;       /* the bucket at which kv_store_expire() goes on */
@@ -79,6 +80,12 @@ void kv_table_clear(struct kv_table *table, struct kv_memory *memory);
 uint64_t kv_table_buckets(const struct kv_table *table);
 struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at);
 
+/* An item by chance; NULL: there is none. */
+struct kv_item *kv_table_any(const struct kv_table *table);
+
+/* A number by chance, which is no secret. */
+uint64_t kv_chance(void);
+
 /* The key of an item, and the short string that it holds. */
 static inline const char *kv_item_text(const struct kv_item *item)
 {
@@ -97,6 +104,9 @@ int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice);
 /* Give the item behind `link` this string, instead of what it has. `value` is an argument of a
  * command, which the item must not keep alive as a whole. Returns 0; -ENOMEM. */
 int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *bytes, uint32_t size);
+
+/* The same with a slice, which the item owns then. With an error it is still the caller's. */
+int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_slice value);
 
 /* Find the item of a key that has not expired. */
 struct kv_item **kv_store_find(struct kv_store *store, uint64_t hash, domus_slice key);

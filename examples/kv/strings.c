@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#define LARGE 65536u /* bytes of a string that is kept as it came */
+
 int kv_run_get(struct kv_call *call)
 {
     struct kv_item **link = kv_find(call);
@@ -11,6 +13,20 @@ int kv_run_get(struct kv_call *call)
         return kv_null(call->stack);
     return kv_is_string(*link) ? kv_string(call->stack, *link)
                                : kv_error(call->stack, KV_WRONG_TYPE);
+}
+
+/* Give an item a large string without a copy, if hardly anything but it would be kept alive.
+ * Returns 1; 0: it has to be copied; -ENOMEM. */
+static int set_large(struct kv_call *call, struct kv_item **link, domus_slice value)
+{
+    domus_slice kept;
+
+    if (value.size < call->command->bytes.size / 8 * 7)
+        return 0;
+    int error = domus_slice_keep(value, &kept);
+    if (error == 0)
+        error = kv_item_set_slice(&call->store->memory, link, kept);
+    return error == 0 ? 1 : error;
 }
 
 int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
@@ -22,7 +38,11 @@ int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
 
     if (link == NULL)
         return -ENOMEM;
-    int error = kv_item_set(&store->memory, link, domus_slice_data(value), value.size);
+    int error = value.size >= LARGE ? set_large(call, link, value) : 0;
+    if (error == 0)
+        error = kv_item_set(&store->memory, link, domus_slice_data(value), value.size);
+    else if (error == 1)
+        error = 0;
     if (error != 0 && store->table.count > count)
         kv_store_remove(store, link); /* a key without its value is none */
     else if (error == 0 && !keeps_expiry)
@@ -173,4 +193,20 @@ int kv_run_mset(struct kv_call *call)
             return error;
     }
     return kv_ok(call->stack);
+}
+
+int kv_run_msetnx(struct kv_call *call)
+{
+    for (uint32_t i = 1; i + 1 < call->command->count; i += 2) {
+        kv_turn_to(call, i);
+        if (kv_find(call) != NULL)
+            return kv_integer(call->stack, 0);
+    }
+    for (uint32_t i = 1; i + 1 < call->command->count; i += 2) {
+        kv_turn_to(call, i);
+        int error = kv_set(call, domus_resp_argument(call->command, i + 1), false);
+        if (error != 0)
+            return error;
+    }
+    return kv_integer(call->stack, 1);
 }

@@ -34,6 +34,7 @@ void kv_free(struct kv_memory *memory, void *bytes)
 /* --- hashes ----------------------------------------------------------------------------------- */
 
 static uint64_t seed;
+static _Thread_local uint64_t chance;
 
 void kv_hash_seed(void)
 {
@@ -215,4 +216,32 @@ uint64_t kv_table_buckets(const struct kv_table *table)
 struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at)
 {
     return at <= table->mask ? table->buckets[at] : table->old[at - table->mask - 1];
+}
+
+uint64_t kv_chance(void)
+{
+    chance += UINT64_C(0x9e3779b97f4a7c15);
+    return mix(chance, seed ^ UINT64_C(0xe7037ed1a0b428db));
+}
+
+struct kv_item *kv_table_any(const struct kv_table *table)
+{
+    uint64_t buckets = kv_table_buckets(table);
+    const struct kv_item *item = NULL;
+
+    if (table->count == 0)
+        return NULL;
+    /* A table has at least one item for SHRINK_SHARE buckets, but for a while after many were
+     * removed: then the next one behind the bucket will do. */
+    uint64_t at = kv_chance() % buckets;
+    for (uint32_t tries = 0; tries < 8 * SHRINK_SHARE && item == NULL; tries++)
+        item = kv_table_bucket(table, at = kv_chance() % buckets);
+    for (; item == NULL; item = kv_table_bucket(table, at))
+        at = (at + 1) % buckets;
+    uint32_t length = 0;
+    for (const struct kv_item *each = item; each != NULL; each = each->next)
+        length++;
+    for (uint64_t steps = kv_chance() % length; steps > 0; steps--)
+        item = item->next;
+    return (struct kv_item *)(uintptr_t)item;
 }

@@ -118,7 +118,6 @@ static const char *const commands[] = {"PING",
 
 static void compare(const char *shards)
 {
-    char ours[DOMT_REPLY_MAX], theirs[DOMT_REPLY_MAX];
     uint16_t port;
     pid_t pid;
 
@@ -128,12 +127,7 @@ static void compare(const char *shards)
     }
     int redis = domt_connect(port);
     int fd = start(shards, "kv.maxMemory=0");
-    for (const char *const *command = commands; *command != NULL; command++) {
-        size_t size = domt_resp_ask(fd, *command, ours);
-        size_t wanted = domt_resp_ask(redis, *command, theirs);
-        ck_assert_msg(size == wanted && memcmp(ours, theirs, size) == 0,
-                      "%s\n kv:    %s\n redis: %s", *command, ours, theirs);
-    }
+    domt_resp_compare(fd, redis, commands);
     close(fd);
     close(redis);
     domt_redis_stop(pid);

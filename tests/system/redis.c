@@ -107,6 +107,18 @@ static void send_all(int fd, const char *bytes, size_t size)
     }
 }
 
+static void send_letters(int fd, size_t size)
+{
+    char letters[26 * 256];
+
+    for (size_t i = 0; i < sizeof letters; i++)
+        letters[i] = (char)('a' + i % 26);
+    for (size_t part; size > 0; size -= part) {
+        part = size < sizeof letters ? size : sizeof letters;
+        send_all(fd, letters, part);
+    }
+}
+
 void domt_resp_send(int fd, const char *words)
 {
     struct word split_words[WORDS_MAX];
@@ -119,8 +131,8 @@ void domt_resp_send(int fd, const char *words)
         send_all(fd, head, (size_t)snprintf(head, sizeof head, "$%zu\r\n", word->size));
         if (word->bytes != NULL)
             send_all(fd, word->bytes, word->size);
-        for (size_t j = 0; word->bytes == NULL && j < word->size; j++)
-            send_all(fd, &"abcdefghijklmnopqrstuvwxyz"[j % 26], 1);
+        else
+            send_letters(fd, word->size);
         send_all(fd, "\r\n", 2);
     }
 }
@@ -149,4 +161,16 @@ void domt_resp_holds(int fd, const char *words, const char *reply)
 
     ck_assert_uint_eq(domt_resp_ask(fd, words, got), strlen(reply));
     ck_assert_str_eq(got, reply);
+}
+
+void domt_resp_compare(int fd, int redis, const char *const commands[])
+{
+    char ours[DOMT_REPLY_MAX], theirs[DOMT_REPLY_MAX];
+
+    for (const char *const *command = commands; *command != NULL; command++) {
+        size_t size = domt_resp_ask(fd, *command, ours);
+        size_t wanted = domt_resp_ask(redis, *command, theirs);
+        ck_assert_msg(size == wanted && memcmp(ours, theirs, size) == 0,
+                      "%s\n kv:    %s\n redis: %s", *command, ours, theirs);
+    }
 }

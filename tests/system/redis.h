@@ -25,4 +25,7 @@ size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX]);
 /* Hold that a command gets exactly this reply. */
 void domt_resp_holds(int fd, const char *words, const char *reply);
 
+/* Hold that each of these commands, up to a NULL, gets the same reply from both servers. */
+void domt_resp_compare(int fd, int redis, const char *const commands[]);
+
 #endif

@@ -1,0 +1,18 @@
+/* Hashes: items whose value is a table of fields. */
+#ifndef KV_HASH_H
+#define KV_HASH_H
+
+#include "kv.h"
+
+/* Find the hash of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
+ * kind of value. */
+int kv_hash_find(struct kv_call *call, struct kv_item ***ret_link);
+
+/* The link of a field; NULL: there is none. */
+struct kv_item **kv_hash_field(struct kv_item *item, domus_slice field);
+
+/* Set a field of the hash of a call, which is made if it is not there. Returns 1 if the field is
+ * new; 0; -ENOMEM, and nothing has changed. */
+int kv_hash_set(struct kv_call *call, domus_slice field, domus_slice value);
+
+#endif

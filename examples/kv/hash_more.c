@@ -1,0 +1,169 @@
+/* More commands of hashes: counting in fields, and fields by chance. */
+#include "hash.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+int kv_run_hsetnx(struct kv_call *call)
+{
+    domus_slice field = domus_resp_argument(call->command, 2);
+    struct kv_item **link;
+    int there = kv_hash_find(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (there != 0 && kv_hash_field(*link, field) != NULL)
+        return kv_integer(call->stack, 0);
+    int error = kv_hash_set(call, field, domus_resp_argument(call->command, 3));
+    return error < 0 ? error : kv_integer(call->stack, 1);
+}
+
+int kv_run_hstrlen(struct kv_call *call)
+{
+    struct kv_item **link;
+    int there = kv_hash_find(call, &link);
+
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    struct kv_item **field =
+        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
+    return kv_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
+}
+
+/* Give a field these bytes, which are no argument of the command. */
+static int set_text(struct kv_call *call, char *text, uint32_t size)
+{
+    domus_page page = {text};
+    int error =
+        kv_hash_set(call, domus_resp_argument(call->command, 2), (domus_slice){&page, 0, size});
+
+    return error < 0 ? error : 0;
+}
+
+int kv_run_hincrby(struct kv_call *call)
+{
+    struct kv_item **link;
+    int64_t value = 0, by;
+    char text[21];
+
+    if (!kv_argument_integer(call, 3, &by))
+        return kv_error(call->stack, KV_NO_INTEGER);
+    int there = kv_hash_find(call, &link);
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    struct kv_item **field =
+        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
+    if (field != NULL) {
+        domus_resp_bytes bytes = kv_item_string(*field);
+        if (!kv_to_integer(bytes.data, bytes.size, &value))
+            return kv_error(call->stack, "ERR hash value is not an integer");
+    }
+    if (__builtin_add_overflow(value, by, &value))
+        return kv_error(call->stack, "ERR increment or decrement would overflow");
+    int error = set_text(call, text, kv_print_integer(text, value));
+    return error != 0 ? error : kv_integer(call->stack, value);
+}
+
+int kv_run_hincrbyfloat(struct kv_call *call)
+{
+    domus_slice argument = domus_resp_argument(call->command, 3);
+    struct kv_item **link;
+    char text[KV_FLOAT_MAX];
+    long double value = 0, by;
+
+    if (!kv_to_float((domus_resp_bytes){domus_slice_data(argument), argument.size}, &by))
+        return kv_error(call->stack, "ERR value is not a valid float");
+    if (isnan(by) || isinf(by))
+        return kv_error(call->stack, "ERR value is NaN or Infinity");
+    int there = kv_hash_find(call, &link);
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    struct kv_item **field =
+        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
+    if (field != NULL && !kv_to_float(kv_item_string(*field), &value))
+        return kv_error(call->stack, "ERR hash value is not a float");
+    value += by;
+    if (isnan(value) || isinf(value))
+        return kv_error(call->stack, "ERR increment would produce NaN or Infinity");
+    uint32_t size = kv_print_float(text, value);
+    int error = set_text(call, text, size);
+    return error != 0 ? error : kv_bytes(call->stack, (domus_resp_bytes){text, size});
+}
+
+/* --- fields by chance ------------------------------------------------------------------------- */
+
+static void add_field(domus_resp_builder *builder, const struct kv_item *item, bool with_value)
+{
+    domus_resp_bytes value = kv_item_string(item);
+
+    if (with_value && builder->version == 3)
+        (void)domus_resp_add_array(builder, 2);
+    (void)domus_resp_add_bulk(builder, item->bytes, item->key_size);
+    if (with_value)
+        (void)domus_resp_add_bulk(builder, value.data, value.size);
+}
+
+/* `count` fields, each of them by chance. */
+static void add_any(domus_resp_builder *builder, const struct kv_table *fields, uint32_t count,
+                    bool with_values)
+{
+    (void)domus_resp_add_array(builder, with_values && builder->version != 3 ? 2 * count : count);
+    while (count-- > 0 && builder->bytes.error == 0)
+        add_field(builder, kv_table_any(fields), with_values);
+}
+
+/* Up to `count` fields, all different: the whole hash, but for so many as are too many, which are
+ * left out evenly. */
+static void add_different(domus_resp_builder *builder, const struct kv_table *fields,
+                          uint64_t count, bool with_values)
+{
+    uint64_t left = fields->count;
+
+    if (count > left)
+        count = left;
+    (void)domus_resp_add_array(
+        builder, (uint32_t)(with_values && builder->version != 3 ? 2 * count : count));
+    for (uint64_t at = 0; count != 0 && at < kv_table_buckets(fields); at++) {
+        for (struct kv_item *item = kv_table_bucket(fields, at); item != NULL && count != 0;
+             item = item->next, left--) {
+            if (kv_chance() % left >= count)
+                continue;
+            add_field(builder, item, with_values);
+            count--;
+        }
+    }
+}
+
+int kv_run_hrandfield(struct kv_call *call)
+{
+    domus_resp_builder builder = {.version = call->command->version};
+    uint32_t arguments = call->command->count;
+    bool with_values = arguments == 4;
+    struct kv_item **link;
+    int64_t count = 0;
+
+    builder.bytes.size_max = kv_answer_max();
+    if (arguments > 2 && !kv_argument_integer(call, 2, &count))
+        return kv_error(call->stack, KV_NO_INTEGER);
+    if (arguments > 4 ||
+        (with_values && !domus_resp_is(domus_resp_argument(call->command, 3), "WITHVALUES")))
+        return kv_error(call->stack, KV_SYNTAX);
+    if (count < -KV_FIELDS_MOST || count > INT64_MAX / 2)
+        return kv_error(call->stack, "ERR value is out of range");
+    int there = kv_hash_find(call, &link);
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (arguments == 2) {
+        const struct kv_item *item = there != 0 ? kv_table_any((*link)->fields) : NULL;
+        return item != NULL ? kv_bytes(call->stack, (domus_resp_bytes){item->bytes, item->key_size})
+                            : kv_null(call->stack);
+    }
+    if (there == 0)
+        (void)domus_resp_add_array(&builder, 0);
+    else if (count < 0)
+        add_any(&builder, (*link)->fields, (uint32_t)-count, with_values);
+    else
+        add_different(&builder, (*link)->fields, (uint64_t)count, with_values);
+    return kv_reply(call->stack, &builder);
+}

@@ -1,0 +1,174 @@
+/* Changes within lists. A node that has no room for one more element is split at its place. */
+#include "list.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static struct kv_place end_of(struct kv_node *node)
+{
+    uint32_t size = kv_list_read_size(node->bytes + node->end - sizeof size);
+
+    return (struct kv_place){node, node->end - size - KV_AROUND};
+}
+
+struct kv_place kv_list_last(const struct kv_list *list)
+{
+    return end_of(list->ends[KV_TAIL]);
+}
+
+struct kv_place kv_list_previous(struct kv_place place)
+{
+    if (place.at == place.node->begin) {
+        struct kv_node *before = place.node->next[KV_HEAD];
+        return before != NULL ? end_of(before) : (struct kv_place){NULL, 0};
+    }
+    uint32_t size = kv_list_read_size(place.node->bytes + place.at - sizeof size);
+    return (struct kv_place){place.node, place.at - size - KV_AROUND};
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static void unlink_node(struct kv_memory *memory, struct kv_list *list, struct kv_node *node)
+{
+    for (int end = KV_HEAD; end <= KV_TAIL; end++) {
+        struct kv_node *beside = node->next[end];
+        if (beside != NULL)
+            beside->next[1 - end] = node->next[1 - end];
+        else
+            list->ends[end] = node->next[1 - end];
+    }
+    kv_free(memory, node);
+}
+
+/* Make an empty node behind another one. */
+static struct kv_node *add_behind(struct kv_memory *memory, struct kv_list *list,
+                                  struct kv_node *node, uint32_t least)
+{
+    uint32_t room = least > KV_NODE_BYTES ? least : KV_NODE_BYTES;
+    struct kv_node *behind = node->next[KV_TAIL];
+    struct kv_node *fresh = kv_allocate(memory, sizeof *fresh + room);
+
+    if (fresh == NULL)
+        return NULL;
+    *fresh = (struct kv_node){.room = room, .next = {node, behind}};
+    node->next[KV_TAIL] = fresh;
+    if (behind != NULL)
+        behind->next[KV_HEAD] = fresh;
+    else
+        list->ends[KV_TAIL] = fresh;
+    return fresh;
+}
+
+/* Move the elements from `at` on to a node of their own. */
+static struct kv_node *split(struct kv_memory *memory, struct kv_list *list, struct kv_node *node,
+                             uint32_t at)
+{
+    uint32_t bytes = node->end - at;
+    struct kv_node *behind = add_behind(memory, list, node, bytes);
+
+    if (behind == NULL)
+        return NULL;
+    memcpy(behind->bytes, node->bytes + at, bytes);
+    behind->end = bytes;
+    for (uint32_t i = 0; i < bytes; i += kv_list_read_size(behind->bytes + i) + KV_AROUND)
+        behind->count++;
+    node->end = at;
+    node->count -= behind->count;
+    return behind;
+}
+
+/* --- elements --------------------------------------------------------------------------------- */
+
+/* Write an element into the gap of its size at `at`. */
+static struct kv_place write_element(struct kv_node *node, uint32_t at, const char *bytes,
+                                     uint32_t size)
+{
+    char *to = node->bytes + at;
+
+    memcpy(to, &size, sizeof size);
+    memcpy(to + sizeof size, bytes, size);
+    memcpy(to + sizeof size + size, &size, sizeof size);
+    node->count++;
+    return (struct kv_place){node, at};
+}
+
+/* Make a gap before `at` in a node. Returns false if it has no room. */
+static bool make_gap(struct kv_node *node, uint32_t *at, uint32_t whole)
+{
+    if (node->room - node->end >= whole) {
+        memmove(node->bytes + *at + whole, node->bytes + *at, node->end - *at);
+        node->end += whole;
+        return true;
+    }
+    if (node->begin < whole)
+        return false;
+    memmove(node->bytes + node->begin - whole, node->bytes + node->begin, *at - node->begin);
+    node->begin -= whole;
+    *at -= whole;
+    return true;
+}
+
+int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_place *place,
+                   const char *bytes, uint32_t size)
+{
+    uint32_t whole = size + KV_AROUND;
+    struct kv_node *node = place->node;
+    uint32_t at = place->at;
+
+    if (!make_gap(node, &at, whole)) {
+        struct kv_node *before = node->next[KV_HEAD];
+        if (at == node->begin && before == NULL) {
+            int error = kv_list_push(memory, list, KV_HEAD, bytes, size);
+            if (error == 0)
+                *place = (struct kv_place){list->ends[KV_HEAD], list->ends[KV_HEAD]->begin};
+            return error;
+        }
+        if (at == node->begin)
+            node = before;
+        else if (split(memory, list, node, at) == NULL)
+            return -ENOMEM;
+        if (node->room - node->end < whole &&
+            (node = add_behind(memory, list, node, whole)) == NULL)
+            return -ENOMEM;
+        at = node->end;
+        node->end += whole;
+    }
+    *place = write_element(node, at, bytes, size);
+    list->count++;
+    return 0;
+}
+
+struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
+                               struct kv_place place)
+{
+    struct kv_node *node = place.node, *behind = node->next[KV_TAIL];
+    uint32_t whole = kv_list_read_size(node->bytes + place.at) + KV_AROUND;
+
+    list->count--;
+    node->end -= whole;
+    if (--node->count == 0) {
+        unlink_node(memory, list, node);
+    } else {
+        memmove(node->bytes + place.at, node->bytes + place.at + whole, node->end - place.at);
+        if (place.at != node->end)
+            return place;
+    }
+    return (struct kv_place){behind, behind != NULL ? behind->begin : 0};
+}
+
+void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint64_t count)
+{
+    while (count != 0 && list->count != 0) {
+        struct kv_node *node = list->ends[end];
+        if (node->count > count) {
+            kv_list_pop(memory, list, end);
+            count--;
+            continue;
+        }
+        count -= node->count;
+        list->count -= node->count;
+        unlink_node(memory, list, node);
+    }
+}
