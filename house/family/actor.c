@@ -160,8 +160,13 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     if (family->born_as == NULL)
         family->born_as = house->behaviour;
     const domus_behaviour *next = behaviour != NULL ? behaviour : family->born_as;
-    if (!domi_behaviour_is_whole(next) || next->kind != family->born_as->kind ||
-        next->state_size > family->born_as->state_size)
+    int error = domi_behaviour_check(next);
+    if (error != 0)
+        return error;
+    if (next->kind != family->born_as->kind || next->state_size > family->born_as->state_size)
+        return -EINVAL;
+    if (domi_house_is_channel(house) &&
+        (next->pipeline == NULL) != (house->behaviour->pipeline == NULL))
         return -EINVAL;
     domi_house_set_behaviour(house, next);
     return 0;

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/pipeline.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
 #include "house/message/doors.h"
@@ -72,8 +73,7 @@ static bool has_sound_calls(const domus_behaviour *behaviour)
            behaviour->on_close.frame_size <= DOMUS_FRAME_MAX;
 }
 
-/* True if the behaviour has no pipeline, or rows for it and no on_read. The stages are io's to
- * check. */
+/* True if the behaviour has no pipeline, or rows for it and no on_read. */
 static bool has_sound_pipeline(const domus_behaviour *behaviour)
 {
     const domus_on_peer *on = behaviour->on_peer;
@@ -89,7 +89,7 @@ static bool has_sound_pipeline(const domus_behaviour *behaviour)
     return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
 }
 
-/* True if the behaviour is valid; its `channel` is not looked at. */
+/* True if the behaviour is valid, but for its pipeline and its `channel`. */
 static bool is_whole_alone(const domus_behaviour *behaviour)
 {
     if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
@@ -104,19 +104,23 @@ static bool is_whole_alone(const domus_behaviour *behaviour)
     return (on == NULL || on->frame_size <= DOMUS_FRAME_MAX) && has_sound_pipeline(behaviour);
 }
 
-/* True if the behaviour and that of its channels are valid. */
-static bool is_whole(const domus_behaviour *behaviour)
+static int check_alone(const domus_behaviour *behaviour)
 {
     if (!is_whole_alone(behaviour))
-        return false;
-    const domus_behaviour *channel = behaviour->channel;
-    return channel == NULL || (behaviour->kind == DOMUS_CHANNELS && is_whole_alone(channel) &&
-                               channel->kind == DOMUS_CHANNELS);
+        return -EINVAL;
+    return behaviour->pipeline != NULL ? domi_pipeline_check(behaviour->pipeline) : 0;
 }
 
-bool domi_behaviour_is_whole(const domus_behaviour *behaviour)
+int domi_behaviour_check(const domus_behaviour *behaviour)
 {
-    return is_whole(behaviour);
+    int error = check_alone(behaviour);
+
+    if (error != 0 || behaviour->channel == NULL)
+        return error;
+    if (behaviour->kind != DOMUS_CHANNELS)
+        return -EINVAL;
+    error = check_alone(behaviour->channel);
+    return error == 0 && behaviour->channel->kind != DOMUS_CHANNELS ? -EINVAL : error;
 }
 
 /* --- the house -------------------------------------------------------------------------------- */
@@ -236,8 +240,11 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
                  domus_address *ret_address)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
-    if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
+    if (options != NULL && options->mailbox_max > UINT16_MAX)
         return -EINVAL;
+    int error = domi_behaviour_check(behaviour);
+    if (error != 0)
+        return error;
     if (!domi_house_may_spawn(manager, parent))
         return -ESHUTDOWN;
 
@@ -245,7 +252,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
         domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
-    int error = house_init(manager, house, parent, behaviour, state, options, load);
+    error = house_init(manager, house, parent, behaviour, state, options, load);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;
@@ -341,11 +348,16 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
 /* --- the house of a connection that is being made ----------------------------------------------
  */
 
-/* True if `owner` may have a channel with this behaviour. */
-static bool may_own(const domi_house *owner, const domus_behaviour *channel, bool shares)
+/* Returns 0 if `owner` may have a channel with this behaviour. */
+static int check_may_own(const domi_house *owner, const domus_behaviour *channel, bool shares)
 {
-    return is_whole(channel) && channel->kind == DOMUS_CHANNELS &&
-           (!shares || owner->behaviour->kind == DOMUS_CHANNELS);
+    int error = domi_behaviour_check(channel);
+
+    if (error != 0)
+        return error;
+    return channel->kind == DOMUS_CHANNELS && (!shares || owner->behaviour->kind == DOMUS_CHANNELS)
+               ? 0
+               : -EINVAL;
 }
 
 int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
@@ -355,8 +367,9 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     uint32_t bytes = shares ? 0 : channel->state_size;
 
     DOMI_CHECK(domi_manager_is_mine(manager) && now->state_size == 0);
-    if (!may_own(owner, channel, shares))
-        return -EINVAL;
+    int error = check_may_own(owner, channel, shares);
+    if (error != 0)
+        return error;
     if (!domi_house_may_spawn(manager, owner) || ends_or_restarts(owner))
         return -ESHUTDOWN;
     domi_house *house = domi_slots_take(manager, owner->home, bytes + state_offset(channel));
@@ -365,7 +378,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     house->reason = 0;
     house->parent = NULL;
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
-    int error = channel_state_init(house, owner, channel, shares);
+    error = channel_state_init(house, owner, channel, shares);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;

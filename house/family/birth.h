@@ -60,8 +60,9 @@ void domi_house_become_channel(domi_house *house, const domus_behaviour *channel
  * home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);
 
-/* True if the behaviour is complete and within all limits. */
-bool domi_behaviour_is_whole(const domus_behaviour *behaviour);
+/* Check that the behaviour is complete and within all limits, and its pipeline and that of its
+ * channels are right. Returns 0; -EINVAL; what `check` of a stage returned. */
+int domi_behaviour_check(const domus_behaviour *behaviour);
 
 /* Set the state of a house as at its spawn: to a copy of `state`, or to zeros if that is NULL. */
 void domi_house_state_set(domi_house *house, const void *state);

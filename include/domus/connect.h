@@ -83,9 +83,10 @@ DOMUS_API extern const domus_type domus_connected_type;
  * If the conversation is cancelled or the actor stops, the sockets under way are closed. If nobody
  * waits for the answer any more when the connection is there, it is closed, too.
  *
- * Returns DOMUS_PARKED; -EINVAL for a wrong text, behaviour or option; -ENAMETOOLONG for too long a
- * name of a Unix socket; -ESHUTDOWN when the actor or the system stops; -EOPNOTSUPP on a detached
- * actor; -ENOMEM, -ENOBUFS, -EBUSY and -ECANCELED as domus_ask(). */
+ * Returns DOMUS_PARKED; -EINVAL for a wrong text, behaviour or option; what `check` of a stage of
+ * its pipeline returned; -ENAMETOOLONG for too long a name of a Unix socket; -ESHUTDOWN when the
+ * actor or the system stops; -EOPNOTSUPP on a detached actor; -ENOMEM, -ENOBUFS, -EBUSY and
+ * -ECANCELED as domus_ask(). */
 DOMUS_API int domus_connect(domus_stack *stack, const char *to,
                             const domus_connect_options *options, domus_resumed *then);
 

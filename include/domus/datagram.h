@@ -67,9 +67,11 @@ typedef struct domus_datagram_options {
  * has) may be NULL.
  *
  * Returns 0; -EINVAL if the running actor or the behaviour is of another kind, or `at` names
- * nothing; -EAFNOSUPPORT if `connected` is of another family; -ESHUTDOWN when the actor or the
- * system stops; -EMFILE, -ENFILE, -ENOMEM; -EINVAL for wrong options of the channel; the error of
- * bind(2) or connect(2); the error with which the ring of the thread has failed. */
+ * nothing; -EOPNOTSUPP if the behaviour has a pipeline, because datagrams have no stream of bytes
+ * in which messages follow each other; -EAFNOSUPPORT if `connected` is of another family;
+ * -ESHUTDOWN when the actor or the system stops; -EMFILE, -ENFILE, -ENOMEM; -EINVAL for wrong
+ * options of the channel; the error of bind(2) or connect(2); the error with which the ring of the
+ * thread has failed. */
 DOMUS_API int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
                                   const domus_datagram_options *options, domus_address *ret_address,
                                   domus_endpoint *ret_at);

@@ -53,7 +53,8 @@ typedef struct domus_listen_options {
  *
  * Returns 0; -EINVAL if the actor is no channels actor, if the `channel` of its behaviour is none
  * for channels, if `at` names nothing, if `proxy_from` is no list of networks, or if an option is
- * wrong (domus_channel_options_check() tells which); -EMFILE when the thread has 64 listeners;
+ * wrong (domus_channel_options_check() tells which); what `check` of a stage of the pipeline
+ * returned; -EMFILE when the thread has 64 listeners;
  * -ESHUTDOWN when the actor or the system stops; -ENOMEM; the error of socket(2), bind(2) or
  * listen(2). Thread-safety: from a handler, with its stack. */
 DOMUS_API int domus_listen(domus_stack *stack, const domus_endpoint *at,

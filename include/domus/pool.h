@@ -81,8 +81,9 @@ typedef struct domus_pool_options {
  * several, with "," between them, as domus_connect() takes them. `options` is copied.
  *
  * Thread-safety: only from within a handler, with its stack.
- * Returns 0; -EINVAL for a wrong text or option; -E2BIG for too many or too long addresses; and as
- * domus_spawn(), with `per_thread` as domus_spawn_many(). */
+ * Returns 0; -EINVAL for a wrong text or option; what `check` of a stage returned; -E2BIG
+ * for too many or too long addresses; and as domus_spawn(), with `per_thread` as
+ * domus_spawn_many(). */
 DOMUS_API int domus_pool_open(domus_stack *stack, const char *to, const domus_pool_options *options,
                               domus_address *ret_address);
 

@@ -61,9 +61,11 @@ DOMUS_API int domus_receive_add(domus_stack *stack, const domus_pattern *pattern
 
 /* Change this actor's behaviour, its rows and callbacks, to `behaviour` from the next message on.
  * NULL goes back to the behaviour with which the actor was spawned. The new behaviour must have the
- * same kind as that one, and no larger state_size.
+ * same kind as that one, and no larger state_size; that of a channel has a pipeline if the one
+ * before has one. The pipeline of a channel that is open does not change by this.
  *
- * Returns 0; -EINVAL for a behaviour that does not fit; -ENOMEM. */
+ * Returns 0; -EINVAL for a behaviour that does not fit; what `check` of a stage returned; -ENOMEM.
+ */
 DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour);
 
 /* Put the ask or notice that is handled aside, until domus_unstash(). When the actor stops,

@@ -39,7 +39,8 @@ typedef struct domus_spawn_options {
  * when that is NULL. It lives on the thread of the actor that makes it; on_mount runs there before
  * its first message, which may be sent at once.
  *
- * Returns 0; -EINVAL for a wrong behaviour; -ENOMEM; -ESHUTDOWN when the system or this actor
+ * Returns 0; -EINVAL for a wrong behaviour; for one with a pipeline (its own, or that of its
+ * channels) what `check` of a stage returned; -ENOMEM; -ESHUTDOWN when the system or this actor
  * stops, or this actor is about to restart. */
 DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                           domus_address *ret_address);

@@ -79,18 +79,21 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
     domus_address listener;
     domus_endpoint actual;
 
-    /* The behaviour of a channel was checked without that of its own channels. */
-    if (house->behaviour->kind != DOMUS_CHANNELS || !domi_behaviour_is_whole(house->behaviour) ||
+    if (house->behaviour->kind != DOMUS_CHANNELS ||
         (options != NULL && options->backlog > INT32_MAX))
         return -EINVAL;
+    /* The behaviour of a channel was checked without that of its own channels. */
+    int result = domi_behaviour_check(house->behaviour);
+    if (result != 0)
+        return result;
     if (manager->io == NULL)
         return -EOPNOTSUPP;
     if (!domi_house_may_spawn(manager, house))
         return -ESHUTDOWN; /* before the path of a Unix socket is made */
     if (!has_place(manager->io))
         return -EMFILE;
-    int result = open_listener(manager, house, at, options != NULL ? options : &defaults, &listener,
-                               &actual);
+    result = open_listener(manager, house, at, options != NULL ? options : &defaults, &listener,
+                           &actual);
     if (result != 0)
         return result;
     if (ret_listener != NULL)

@@ -1,6 +1,7 @@
 /* The verb of domus/pool.h, and how the options and addresses of a pool are read. */
 #include "io/connectors/pool.h"
 
+#include "house/family/birth.h"
 #include "io/connectors/connect.h"
 
 #include <domus/pipeline.h>
@@ -87,7 +88,10 @@ int domi_pool_prepare(const char *to, const domus_pool_options *options,
         ret_pool->channel = *options->channel;
     ret_pool->options.channel = NULL;
     resolve(&ret_pool->options);
-    return are_right(&ret_pool->options) ? read_targets(to, ret_pool) : -EINVAL;
+    if (!are_right(&ret_pool->options))
+        return -EINVAL;
+    int error = domi_behaviour_check(options->behaviour);
+    return error != 0 ? error : read_targets(to, ret_pool);
 }
 
 int domus_pool_open(domus_stack *stack, const char *to, const domus_pool_options *options,

@@ -131,9 +131,17 @@ static int check_actor(const domus_stack *stack, const domus_datagram_options *o
 
     if (house->behaviour->kind != DOMUS_CHANNELS)
         return -EINVAL;
-    if (options->behaviour != NULL && (options->behaviour->kind != DOMUS_CHANNELS ||
-                                       !domi_behaviour_is_whole(options->behaviour)))
+    if (options->behaviour != NULL && options->behaviour->kind != DOMUS_CHANNELS)
         return -EINVAL;
+    int error = options->behaviour != NULL ? domi_behaviour_check(options->behaviour) : 0;
+    if (error != 0)
+        return error;
+    const domus_behaviour *usual =
+        house->behaviour->channel != NULL ? house->behaviour->channel : house->behaviour;
+    const domus_behaviour *behaviour = options->behaviour != NULL ? options->behaviour : usual;
+    /* datagrams have no stream of bytes in which messages follow each other */
+    if (behaviour->pipeline != NULL)
+        return -EOPNOTSUPP;
     if (io == NULL || io->backend->receive_datagrams == NULL)
         return -EOPNOTSUPP;
     if (io->failed != 0)

@@ -3,6 +3,7 @@
 #include "io/pipelines/answers.h"
 #include "io/pipelines/mail.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -43,11 +44,7 @@ int domi_pipe_open(domus_channel *channel)
 {
     const domus_pipeline *pipeline = channel->house->behaviour->pipeline;
     domi_pipe *pipe;
-    /* datagrams have no stream of bytes in which messages follow each other */
-    int error = channel->datagrams != NULL ? -EOPNOTSUPP : domi_pipeline_check(pipeline);
-
-    if (error != 0)
-        return error;
+    DOMI_CHECK(channel->datagrams == NULL);
     pipe = domi_memory_new(sizeof *pipe);
     if (pipe == NULL)
         return -ENOMEM;
@@ -63,7 +60,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->make = make_payload;
     pipe->wire->owner = pipe;
     channel->pipe = pipe;
-    error = domi_wire_open(pipe->wire);
+    int error = domi_wire_open(pipe->wire);
     if (error != 0)
         domi_out_clear(pipe->wire->out, false); /* other channels use it, too */
     return error != 0 ? error : domi_pipe_flush_out(pipe);

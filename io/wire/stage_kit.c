@@ -1,6 +1,7 @@
 /* The kit of domus/stage_kit.h: a wire whose bytes come from memory of exactly their size. */
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/pipeline.h"
 #include "io/wire/wire.h"
 
 #include <errno.h>

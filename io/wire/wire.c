@@ -2,51 +2,14 @@
 #include "io/wire/wire.h"
 
 #include "base/memory.h"
+#include "base/pipeline.h"
 #include "io/wire/wrap.h"
 
 #include <errno.h>
 
-#define ANSWER_TIMEOUT_MOST UINT64_C(3600000000000) /* 1 h */
-#define STATE_MAX           65536u                  /* bytes of the state of a stage */
-
-static int check_stage(const domus_pipeline_stage *entry, bool is_last)
-{
-    const domus_stage *stage = entry->stage;
-    bool is_right = is_last ? stage->encode != NULL && stage->wrap == NULL
-                            : stage->wrap != NULL && stage->encode == NULL;
-
-    if (stage->name == NULL || stage->decode == NULL || !is_right || stage->state_size > STATE_MAX)
-        return -EINVAL;
-    return stage->check != NULL ? stage->check(entry->options) : 0;
-}
-
-static uint32_t count_stages(const domus_pipeline *pipeline)
-{
-    uint32_t count = 0;
-
-    while (count <= DOMUS_STAGES_MAX && pipeline->stages[count].stage != NULL)
-        count++;
-    return count;
-}
-
-int domi_pipeline_check(const domus_pipeline *pipeline)
-{
-    if (pipeline->stages == NULL || pipeline->answer_timeout_ns > ANSWER_TIMEOUT_MOST)
-        return -EINVAL;
-    uint32_t count = count_stages(pipeline);
-    if (count == 0 || count > DOMUS_STAGES_MAX)
-        return -EINVAL;
-    for (uint32_t i = 0; i < count; i++) {
-        int error = check_stage(&pipeline->stages[i], i + 1 == count);
-        if (error != 0)
-            return error;
-    }
-    return 0;
-}
-
 domus_wire *domi_wire_new(const domus_pipeline *pipeline)
 {
-    uint32_t count = count_stages(pipeline);
+    uint32_t count = domi_pipeline_count(pipeline);
     size_t states = 0;
 
     for (uint32_t i = 0; i < count; i++)

@@ -14,9 +14,6 @@
 
 #include "io/wire/state.h"
 
-/* Check a pipeline before it is used. Returns 0; -EINVAL; what `check` of a stage returned. */
-int domi_pipeline_check(const domus_pipeline *pipeline);
-
 /* Make the wire of a checked pipeline. It has no `out` yet. NULL: no memory. */
 domus_wire *domi_wire_new(const domus_pipeline *pipeline);
 
