@@ -1,4 +1,6 @@
-/* Receives, accepts and sends on descriptors that are ready (epoll_ready.h). */
+/* Receives, accepts and sends on descriptors that are ready (epoll_ready.h). Receives and sends of
+ * streams call the kernel directly: those of the C library are points of cancellation, and in a
+ * process with several threads each pays two locked instructions for that. */
 #include "io/backend/epoll_ready.h"
 
 #include "base/memory.h"
@@ -49,58 +51,59 @@ static bool has_buffer(domi_epoll *ring, domi_interest *interest)
     return true;
 }
 
-/* Take up to PIECES_MAX - 1 further pieces in one call. This comes after a buffer that was filled,
- * so mostly there is more, and a call for each piece would cost more than the copying. */
-static void receive_further(domi_epoll *ring, domi_interest *interest)
+/* Receive once, into `count` free buffers at most: what came is completed, one piece for a buffer.
+ * Returns whether the last buffer was filled, so that there may be more. */
+static bool receive_some(domi_epoll *ring, domi_interest *interest, uint32_t count)
 {
-    struct iovec vector[PIECES_MAX - 1];
+    struct iovec vector[PIECES_MAX];
     struct msghdr message = {.msg_iov = vector};
+    size_t room = 0;
 
-    while (message.msg_iovlen < PIECES_MAX - 1 && message.msg_iovlen < ring->free_count) {
+    for (; message.msg_iovlen < count && message.msg_iovlen < ring->free_count;
+         message.msg_iovlen++) {
         uint16_t index = ring->free[ring->free_count - 1 - message.msg_iovlen];
-        vector[message.msg_iovlen++] = (struct iovec){
-            .iov_base = ring->buffers[index].data,
-            .iov_len = ring->buffers[index].size,
-        };
+        const domi_epoll_buffer *buffer = &ring->buffers[index];
+        vector[message.msg_iovlen] = (struct iovec){buffer->data, buffer->size};
+        room += buffer->size;
     }
-    ssize_t size = recvmsg(interest->fd, &message, MSG_DONTWAIT);
+    ssize_t size = message.msg_iovlen == 1
+                       ? syscall(SYS_recvfrom, interest->fd, vector[0].iov_base, room, MSG_DONTWAIT,
+                                 NULL, NULL)
+                       : syscall(SYS_recvmsg, interest->fd, &message, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+        return false;
     if (size <= 0) {
         domi_epoll_end_input(ring, interest, size < 0 ? -errno : 0);
-        return;
+        return false;
     }
-    while (size > 0) {
-        uint16_t index = ring->free[--ring->free_count];
-        uint32_t room = ring->buffers[index].size;
-        int part = size < (ssize_t)room ? (int)size : (int)room;
-        domi_epoll_complete(ring, interest->input_data, part, DOMI_BUFFERED | DOMI_MORE, index);
+    bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
+    bool filled = (size_t)size == room;
+    interest->fills_buffers = (size_t)size >= vector[0].iov_len;
+    for (const struct iovec *piece = vector; size > 0; piece++) {
+        int part = size < (ssize_t)piece->iov_len ? (int)size : (int)piece->iov_len;
+        domi_epoll_complete(ring, interest->input_data, part,
+                            once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE,
+                            ring->free[--ring->free_count]);
         size -= part;
     }
+    if (once)
+        interest->input_data = 0;
+    return filled && !once;
 }
 
+/* A buffer that was filled mostly means that there is more, and a call for each piece would cost
+ * more than the copying: what follows comes in one further call. A connection that fills buffers
+ * again and again, as one whose messages have just their size does, gets several buffers in its
+ * first call, which saves a second one that finds nothing. */
 static void receive_pieces(domi_epoll *ring, domi_interest *interest)
 {
-    bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
+    bool several = interest->fills_buffers && interest->input != DOMI_INPUT_RECEIVE_ONCE;
 
     if (!has_buffer(ring, interest))
         return;
-    uint16_t index = ring->free[ring->free_count - 1];
-    const domi_epoll_buffer *buffer = &ring->buffers[index];
-    ssize_t size = recv(interest->fd, buffer->data, buffer->size, MSG_DONTWAIT);
-    if (size < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (size <= 0) {
-        domi_epoll_end_input(ring, interest, size < 0 ? -errno : 0);
-        return;
-    }
-    ring->free_count--;
-    domi_epoll_complete(ring, interest->input_data, (int)size,
-                        once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE, index);
-    if (once)
-        interest->input_data = 0;
-    else if ((size_t)size == buffer->size && has_buffer(ring, interest))
-        receive_further(ring, interest);
+    if (receive_some(ring, interest, several ? PIECES_MAX : 1) && !several &&
+        has_buffer(ring, interest))
+        (void)receive_some(ring, interest, PIECES_MAX - 1);
 }
 
 /* Receive a datagram, and write its head in front of it. Returns its bytes and those of the head; a
@@ -163,7 +166,7 @@ static void accept_connections(domi_epoll *ring, domi_interest *interest)
 
 static void take_input(domi_epoll *ring, domi_interest *interest, uint32_t events)
 {
-    switch (interest->input) {
+    switch ((domi_input)interest->input) {
     case DOMI_INPUT_ACCEPT:
         accept_connections(ring, interest);
         break;
@@ -183,8 +186,9 @@ static void take_input(domi_epoll *ring, domi_interest *interest, uint32_t event
 int domi_epoll_try_send(int fd, const domi_output *output)
 {
     ssize_t size = output->message != NULL
-                       ? sendmsg(fd, output->message, MSG_NOSIGNAL | MSG_DONTWAIT)
-                       : send(fd, output->data, output->size, MSG_NOSIGNAL | MSG_DONTWAIT);
+                       ? syscall(SYS_sendmsg, fd, output->message, MSG_NOSIGNAL | MSG_DONTWAIT)
+                       : syscall(SYS_sendto, fd, output->data, (size_t)output->size,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
 
     return size >= 0 ? (int)size : -errno;
 }

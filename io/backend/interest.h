@@ -50,7 +50,8 @@ typedef struct domi_interest {
     int fd;               /* the descriptor */
     uint32_t told;        /* what the kernel reports, as epoll_ctl(2) was told; 0: nothing */
     uint32_t generation;  /* comes back with each report, so that old reports are known */
-    domi_input input;     /* which operation waits for input */
+    uint8_t input;        /* a domi_input: which operation waits for input */
+    bool fills_buffers;   /* its last receive has filled a buffer */
 } domi_interest;
 
 typedef struct domi_interests {
