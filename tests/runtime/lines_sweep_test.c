@@ -238,6 +238,8 @@ static void stop_early(domt_sweep *sweep)
             domus_peer_resume(clients[i].peer);
     }
     bool is_drained = domus_testkit_stop(sweep->kit) == 0;
+    /* what the system has sent is on its way for a while */
+    DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
     check_all(sweep);
     if (!is_drained || discarded(sweep) != 0 || sweep->faults.ends != 0)
         return;

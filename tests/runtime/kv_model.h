@@ -1,0 +1,72 @@
+/* A client of a store and what it must hear: it sends commands about keys that nobody else has, and
+ * a model of these keys writes down the bytes of each answer before the store has seen the command.
+ *
+ * The answers are those of redis-server. Keys 0 to 3 are strings, of which two lie on one shard; 4
+ * is a number, 5 a list, and 6 a hash. One counter belongs to all clients together; nobody knows
+ * the answer to its INCR, but each number comes once. */
+#ifndef DOMT_KV_MODEL_H
+#define DOMT_KV_MODEL_H
+
+#include "tests/runtime/net_sweep.h"
+
+#define DOMT_KV_KEYS     7u
+#define DOMT_KV_FIELDS   4u
+#define DOMT_KV_ELEMENTS 64u
+#define DOMT_KV_COUNTED  4096u /* INCRs of the common counter in a seed, at most */
+
+typedef struct domt_kv_text {
+    char *bytes; /* NULL: there is none */
+    size_t size;
+} domt_kv_text;
+
+typedef struct domt_kv_client {
+    uint32_t number;
+    domus_peer *peer;
+    domt_kv_text strings[4];
+    bool has_count;
+    int64_t count;
+    domt_kv_text elements[DOMT_KV_ELEMENTS];
+    uint32_t elements_count;
+    domt_kv_text fields[DOMT_KV_FIELDS];
+    bool speaks_3; /* RESP 3, from the answer to HELLO on */
+    bool is_done;  /* it sends no more */
+    bool was_rude; /* it has closed or reset */
+    bool is_last;  /* behind what it has sent last, nothing is looked at */
+    uint64_t sent; /* commands */
+    char *command; /* which is being written */
+    size_t command_size;
+    size_t command_room;
+    char *expected; /* all answers, in their order */
+    size_t expected_size;
+    size_t expected_room;
+    size_t checked; /* bytes of `expected` that have come */
+    uint64_t number_read;
+    size_t skipped; /* bytes of an answer that is not compared */
+} domt_kv_client;
+
+/* The numbers that the common counter has given. */
+typedef struct domt_kv_counter {
+    bool given[DOMT_KV_COUNTED + 1];
+    uint32_t sent;
+} domt_kv_counter;
+
+/* Begin and end with a client, whose peer is the caller's. */
+void domt_kv_begin(domt_kv_client *client, uint32_t number, domus_peer *peer);
+void domt_kv_end(domt_kv_client *client);
+
+/* Send a command, by chance. */
+void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
+
+/* Send bytes that are no RESP, or QUIT, behind which the store looks at nothing. */
+void domt_kv_send_last(domt_sweep *sweep, domt_kv_client *client);
+
+/* Send the begin of a command. */
+void domt_kv_send_part(domt_kv_client *client);
+
+/* Hold what has come against the model, and take it. */
+void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
+
+/* Whether all answers have come. */
+bool domt_kv_has_all(const domt_kv_client *client);
+
+#endif

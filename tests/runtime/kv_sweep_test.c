@@ -1,0 +1,260 @@
+/* examples/kv over many seeds of a network that fails: every answer is accounted for, is right, and
+ * comes in the order of the commands. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds.
+ *
+ * The store is the example itself: all its files but main.c. Its clients send commands one behind
+ * the other without waiting, and each knows all its answers (tests/runtime/kv_model.h). */
+#include "tests/runtime/kv_model.h"
+#include "tests/runtime/net_sweep.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include "examples/kv/kv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEDS      DOMT_SCALE(1000, 40)
+#define DEEDS      40u /* of the clients of a seed */
+#define SHARDS_MAX 8u
+#define AT         "127.0.0.1:80"
+
+/* The globals that main.c would define. */
+struct kv_settings kv_settings;
+domus_address kv_shards[KV_SHARDS_MAX];
+uint32_t kv_shard_count;
+
+static domt_kv_client clients[DOMT_SWEEP_CLIENTS];
+static uint32_t clients_count;
+static domt_kv_counter counter;
+
+/* Counts over all seeds: a sweep that meets nothing holds nothing. */
+static struct {
+    uint64_t commands; /* sent */
+    uint64_t whole;    /* clients that had to get all answers, and got them */
+    uint64_t stopped;  /* the same of systems that stopped in the midst */
+} met;
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+static void finish(domt_sweep *sweep, domt_kv_client *client)
+{
+    if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
+        domt_kv_send_part(client); /* nobody answers that */
+    domus_peer_finish(client->peer);
+    client->is_done = true;
+}
+
+static void act(domt_sweep *sweep, domt_kv_client *client)
+{
+    switch (domt_sweep_below(sweep, 32)) {
+    case 0:
+        finish(sweep, client);
+        break;
+    case 1:
+        domus_peer_pause(client->peer);
+        break;
+    case 2:
+    case 3:
+        if (!client->was_rude)
+            domus_peer_resume(client->peer);
+        break;
+    case 4:
+        if (domt_sweep_below(sweep, 2) == 0)
+            domus_peer_reset(client->peer);
+        else
+            domus_peer_close(client->peer);
+        client->is_done = client->was_rude = true;
+        break;
+    case 5:
+        domus_peer_hold(client->peer);
+        break;
+    case 6:
+    case 7:
+        domus_peer_release(client->peer);
+        break;
+    case 8:
+        if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
+            domt_kv_send_last(sweep, client);
+        break;
+    default:
+        for (uint64_t left = domt_sweep_below(sweep, 25); left != 0 && !client->is_done; left--)
+            domt_kv_send(sweep, client, &counter);
+        break;
+    }
+}
+
+static void check_all(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++)
+        domt_kv_check(sweep, &clients[i], &counter);
+}
+
+static void connect_all(domt_sweep *sweep)
+{
+    domus_peer *peer;
+
+    memset(&counter, 0, sizeof counter);
+    clients_count = 1 + (uint32_t)domt_sweep_below(sweep, DOMT_SWEEP_CLIENTS);
+    for (uint32_t i = 0; i < clients_count; i++) {
+        ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &peer), 0);
+        domt_kv_begin(&clients[i], i, peer);
+    }
+}
+
+static void play(domt_sweep *sweep)
+{
+    for (uint64_t deeds = 1 + domt_sweep_below(sweep, DEEDS); deeds != 0; deeds--) {
+        act(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
+        for (uint64_t steps = domt_sweep_below(sweep, 20); steps != 0; steps--)
+            (void)domus_testkit_step(sweep->kit);
+        if (domt_sweep_below(sweep, 8) == 0)
+            (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, 3 * DOMT_SWEEP_MS));
+        check_all(sweep);
+    }
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* True if nothing but the store could have kept an answer back. */
+static bool is_whole(const domt_sweep *sweep, const domt_kv_client *client)
+{
+    return !client->was_rude && sweep->faults.ends == 0 && domus_peer_error(client->peer) == 0 &&
+           domus_peer_count(client->peer).missed == 0;
+}
+
+static bool is_at_rest(void)
+{
+    for (uint32_t i = 0; i < clients_count; i++) {
+        if (!clients[i].was_rude && !domus_peer_has_end(clients[i].peer) &&
+            domus_peer_error(clients[i].peer) == 0)
+            return false;
+    }
+    return true;
+}
+
+static void release(domt_kv_client *client)
+{
+    domus_peer_release(client->peer);
+    if (!client->was_rude)
+        domus_peer_resume(client->peer);
+}
+
+/* Every client that nothing has reset gets all answers, and then the end. */
+static void settle(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++) {
+        finish(sweep, &clients[i]);
+        release(&clients[i]);
+    }
+    for (int tries = 0; tries < 200 && (tries == 0 || !is_at_rest()); tries++)
+        DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
+    check_all(sweep);
+    for (uint32_t i = 0; i < clients_count; i++) {
+        const domt_kv_client *client = &clients[i];
+        int error = domus_peer_error(client->peer);
+
+        DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) || error != 0);
+        if (is_whole(sweep, client)) {
+            DOMT_SWEEP_HOLD(sweep, domt_kv_has_all(client));
+            met.whole++;
+        }
+    }
+}
+
+static uint64_t discarded(const domt_sweep *sweep)
+{
+    domus_profile profile;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_system_profile(domus_testkit_system(sweep->kit), i, &profile), 0);
+        sum += profile.discarded_bytes;
+    }
+    return sum;
+}
+
+/* The system stops in the midst of it all: what it has read is answered. */
+static void stop_early(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++)
+        release(&clients[i]);
+    bool is_drained = domus_testkit_stop(sweep->kit) == 0;
+    /* what the system has sent is on its way for a while */
+    DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
+    check_all(sweep);
+    if (!is_drained || discarded(sweep) != 0)
+        return;
+    for (uint32_t i = 0; i < clients_count; i++) {
+        const domt_kv_client *client = &clients[i];
+        domus_peer_counts counts = domus_peer_count(client->peer);
+
+        if (is_whole(sweep, client) && !client->is_last && counts.lost == 0 && counts.unsent == 0 &&
+            counts.sent == counts.delivered && client->sent != 0) {
+            DOMT_SWEEP_HOLD(sweep, domt_kv_has_all(client));
+            met.stopped++;
+        }
+    }
+}
+
+/* The same as start() of main.c; but the hashes of keys are the same in each run. */
+static void start_store(domt_sweep *sweep, domus_system *system)
+{
+    static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
+    struct kv_store empty = {.memory.bytes_max = UINT64_MAX};
+
+    kv_shard_count = 1 + (uint32_t)domt_sweep_below(sweep, SHARDS_MAX);
+    for (uint32_t i = 0; i < kv_shard_count; i++)
+        ck_assert_int_eq(
+            domus_outside_spawn_with(system, &kv_shard, &empty, &options, &kv_shards[i]), 0);
+    ck_assert_int_eq(domus_serve(system, "kv", &kv_sessions, NULL, NULL), 0);
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    domus_listener_config listener = {.name = "kv", .address = AT, .backlog = 4};
+    /* bytes behind a QUIT and behind wrong ones are received, and then discarded */
+    domt_sweep sweep = {.seed = seed, .is_relayed = true};
+    domus_config config;
+    char error[256] = "";
+
+    (void)context;
+    domi_random_init(&sweep.random, seed);
+    domt_sweep_configure(&sweep, &config);
+    config.channel.requests_max = (uint32_t)domt_sweep_below(&sweep, 3) * 5;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    ck_assert_msg(domus_testkit_new(&config, sweep.seed, error, sizeof error, &sweep.kit) == 0,
+                  "%s", error);
+    start_store(&sweep, domus_testkit_system(sweep.kit));
+    domt_sweep_draw_faults(&sweep);
+    ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
+    connect_all(&sweep);
+    play(&sweep);
+    if (domt_sweep_below(&sweep, 4) != 0)
+        settle(&sweep);
+    else
+        stop_early(&sweep);
+    for (uint32_t i = 0; i < clients_count; i++) {
+        met.commands += clients[i].sent;
+        domt_kv_end(&clients[i]);
+    }
+    return domt_sweep_end(&sweep);
+}
+
+START_TEST(every_answer_is_right_and_in_order)
+{
+    kv_commands_begin();
+    domt_sweep_seeds(SEEDS, run_seed);
+    if (getenv("DOMUS_SEED") != NULL)
+        return;
+    printf("kv sweep: %llu commands; all answers of %llu clients, and of %llu at a stop\n",
+           (unsigned long long)met.commands, (unsigned long long)met.whole,
+           (unsigned long long)met.stopped);
+    ck_assert_uint_gt(met.commands, 20 * SEEDS);
+    ck_assert_uint_gt(met.whole, SEEDS / 10);
+    ck_assert_uint_gt(met.stopped, 0);
+}
+END_TEST
+
+DOMT_MAIN("kv_sweep", 3600, every_answer_is_right_and_in_order)

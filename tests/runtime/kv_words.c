@@ -1,0 +1,208 @@
+/* The bytes of commands and answers, and how what comes is held against what was expected; see the
+ * header. */
+#include "tests/runtime/kv_words.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+static void put(char **bytes, size_t *size, size_t *room, const void *more, size_t more_size)
+{
+    if (*room - *size < more_size) {
+        *room = 2 * (*size + more_size) + 1024;
+        *bytes = realloc(*bytes, *room);
+        ck_assert_ptr_nonnull(*bytes);
+    }
+    if (more_size != 0)
+        memcpy(*bytes + *size, more, more_size);
+    *size += more_size;
+}
+
+void domt_kv_expect_bytes(domt_kv_client *client, const void *bytes, size_t size)
+{
+    put(&client->expected, &client->expected_size, &client->expected_room, bytes, size);
+}
+
+void domt_kv_expect(domt_kv_client *client, const char *format, ...)
+{
+    char text[256];
+    va_list list;
+
+    va_start(list, format);
+    int size = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    domt_kv_expect_bytes(client, text, (size_t)size);
+}
+
+void domt_kv_expect_null(domt_kv_client *client)
+{
+    domt_kv_expect(client, client->speaks_3 ? "_\r\n" : "$-1\r\n");
+}
+
+void domt_kv_expect_text(domt_kv_client *client, const domt_kv_text *text)
+{
+    if (text->bytes == NULL) {
+        domt_kv_expect_null(client);
+        return;
+    }
+    domt_kv_expect(client, "$%zu\r\n", text->size);
+    domt_kv_expect_bytes(client, text->bytes, text->size);
+    domt_kv_expect(client, "\r\n");
+}
+
+void domt_kv_write_bytes(domt_kv_client *client, const void *bytes, size_t size)
+{
+    put(&client->command, &client->command_size, &client->command_room, bytes, size);
+}
+
+void domt_kv_write_argument(domt_kv_client *client, const void *bytes, size_t size)
+{
+    char head[32];
+
+    domt_kv_write_bytes(client, head, (size_t)snprintf(head, sizeof head, "$%zu\r\n", size));
+    domt_kv_write_bytes(client, bytes, size);
+    domt_kv_write_bytes(client, "\r\n", 2);
+}
+
+void domt_kv_write_text(domt_kv_client *client, const domt_kv_text *text)
+{
+    domt_kv_write_argument(client, text->bytes, text->size);
+}
+
+/* Begin a command of `count` arguments with the one word of its name. */
+void domt_kv_begin_command(domt_kv_client *client, uint32_t count, const char *name)
+{
+    char head[32];
+
+    client->command_size = 0;
+    domt_kv_write_bytes(client, head,
+                        (size_t)snprintf(head, sizeof head, "*%" PRIu32 "\r\n", count));
+    domt_kv_write_argument(client, name, strlen(name));
+}
+
+/* Two of the strings have a tag, so they lie on one shard. */
+void domt_kv_write_key(domt_kv_client *client, uint32_t key)
+{
+    char name[48];
+    int size = snprintf(name, sizeof name,
+                        key < 2 ? "{c%" PRIu32 "}:%" PRIu32 : "c%" PRIu32 ":key%" PRIu32,
+                        client->number, key);
+
+    domt_kv_write_argument(client, name, (size_t)size);
+}
+
+void domt_kv_text_clear(domt_kv_text *text)
+{
+    free(text->bytes);
+    *text = (domt_kv_text){NULL, 0};
+}
+
+void domt_kv_text_set(domt_kv_text *text, domt_kv_text value)
+{
+    domt_kv_text_clear(text);
+    *text = value;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+uint32_t domt_kv_below(domt_sweep *sweep, uint32_t n)
+{
+    return (uint32_t)domt_sweep_below(sweep, n);
+}
+
+/* With tiny buffers every byte is an event, so values are short then. */
+static uint32_t value_max(domt_sweep *sweep)
+{
+    uint32_t send = sweep->faults.send_buffer_bytes, receive = sweep->faults.receive_buffer_bytes;
+    bool is_tiny = (send != 0 && send < 200) || (receive != 0 && receive < 200);
+
+    switch (domt_kv_below(sweep, 16)) {
+    case 0:
+        return is_tiny ? 100 : 70000;
+    case 1:
+    case 2:
+        return is_tiny ? 70 : 3000;
+    default:
+        return 40;
+    }
+}
+
+domt_kv_text domt_kv_make_value(domt_sweep *sweep)
+{
+    size_t size = domt_kv_below(sweep, value_max(sweep));
+    uint64_t key = domi_random_next(&sweep->random);
+    domt_kv_text text = {malloc(size + 1), size};
+
+    ck_assert_ptr_nonnull(text.bytes);
+    for (size_t i = 0; i < size; i++) {
+        char byte = (char)((key + i) * UINT64_C(0x9E3779B97F4A7C15) >> 56);
+        text.bytes[i] = byte == DOMT_KV_A_NUMBER || byte == DOMT_KV_A_HELLO ? 'x' : byte;
+    }
+    return text;
+}
+
+/* --- what comes ------------------------------------------------------------------------------- */
+
+/* One byte of an answer that the model does not know. */
+static void take_unknown(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter,
+                         char byte)
+{
+    static const char end[] = "*0\r\n";
+    bool is_number = client->expected[client->checked] == DOMT_KV_A_NUMBER;
+
+    if (!is_number) {
+        client->skipped = byte == end[client->skipped] ? client->skipped + 1 : byte == '*';
+        client->checked += client->skipped == sizeof end - 1;
+    } else if (byte == '\n') {
+        uint64_t number = client->number_read;
+        bool is_right = number >= 1 && number <= counter->sent && !counter->given[number];
+        DOMT_SWEEP_HOLD(sweep, is_right);
+        if (is_right)
+            counter->given[number] = true;
+        client->checked++;
+        client->number_read = 0;
+    } else if (byte != ':' && byte != '\r') {
+        DOMT_SWEEP_HOLD(sweep, byte >= '0' && byte <= '9' && client->number_read < 100000);
+        client->number_read = client->number_read * 10 + (uint64_t)(byte - '0');
+    }
+    if (client->skipped == sizeof end - 1)
+        client->skipped = 0;
+}
+
+void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+{
+    size_t size;
+    const char *got = domus_peer_got(client->peer, &size);
+    size_t at = 0;
+
+    while (at < size && client->checked < client->expected_size && !sweep->has_failed) {
+        char wanted = client->expected[client->checked];
+        if (wanted == DOMT_KV_A_NUMBER || wanted == DOMT_KV_A_HELLO) {
+            take_unknown(sweep, client, counter, got[at++]);
+        } else if (got[at] == wanted) {
+            at++;
+            client->checked++;
+        } else {
+            break;
+        }
+    }
+    if (at < size && getenv("DOMUS_SEED") != NULL)
+        printf("client %u, byte %zu: got %.*s\nwanted %.*s\n", client->number, client->checked,
+               (int)(size - at < 200 ? size - at : 200), got + at,
+               (int)(client->expected_size - client->checked < 200
+                         ? client->expected_size - client->checked
+                         : 200),
+               client->expected + client->checked);
+    DOMT_SWEEP_HOLD(sweep, at == size || sweep->has_failed);
+    domus_peer_take(client->peer, size);
+}
+
+bool domt_kv_has_all(const domt_kv_client *client)
+{
+    return client->checked == client->expected_size;
+}
