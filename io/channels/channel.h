@@ -71,6 +71,7 @@ struct domus_channel {
     bool crowded : 1;    /* more is queued than the channel's part (crowd.h); it is in that list */
     bool busy : 1;       /* as many requests are under way as may be (requestsMax) */
     bool halted : 1;     /* the actor does not want to be shown more for now */
+    bool sated : 1;      /* a drain, and the requests that had come are read: no more are read */
     bool finished : 1;   /* the actor has finished sending: FIN follows what is queued */
     bool receiving : 1;  /* a receive is in flight */
     bool cancelling : 1; /* a cancel of that receive is in flight */

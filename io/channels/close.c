@@ -3,6 +3,7 @@
 
 #include "io/channels/owed.h"
 #include "io/channels/rate.h"
+#include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"
 
@@ -69,6 +70,19 @@ void domi_channel_count_drained(const domus_channel *channel)
         domi_counter_add(&counters->drained_answered, 1);
 }
 
+/* Read nothing more if the bytes that had come when the drain began are read, but not yet answered.
+ * Otherwise a peer that goes on sending would have requests under way at any time, until the time
+ * of the drain is over and its channel is cut. A behaviour without a pipeline may need more bytes
+ * before it answers, so it goes on reading. */
+static void stop_reading(domus_channel *channel)
+{
+    if (!channel->io->draining || channel->pipe == NULL || channel->drain_bytes != 0 ||
+        channel->sated)
+        return;
+    channel->sated = true;
+    domi_channel_decide_hindered(channel);
+}
+
 void domi_channel_drain_step(domus_channel *channel)
 {
     if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN ||
@@ -77,6 +91,7 @@ void domi_channel_drain_step(domus_channel *channel)
     if (channel->inbound.head != NULL || channel->behind ||
         (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel)) {
         channel->served = true;
+        stop_reading(channel);
         return;
     }
     channel->idle = channel->io->draining && is_idle(channel);

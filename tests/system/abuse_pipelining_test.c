@@ -1,0 +1,207 @@
+/* Clients of examples/kv and examples/lines that send one request behind the other: they never
+ * read, or are in the midst of it when the service ends. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/talks.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MIB         (UINT64_C(1) << 20)
+#define CLIENTS_MAX 100
+
+static domt_service service;
+
+/* --- clients that never read ------------------------------------------------------------------ */
+
+/* A client that sends the same request again and again. */
+typedef struct pipeliner {
+    int fd;
+    uint64_t bytes; /* sent */
+    uint64_t heard; /* line ends */
+    bool has_ended; /* the service has closed the connection */
+} pipeliner;
+
+static pipeliner clients[CLIENTS_MAX];
+
+/* Send what the kernel takes, at most 100 requests. Returns the bytes. */
+static size_t send_some(pipeliner *client, const domt_protocol *with)
+{
+    char bytes[100 * 64];
+    size_t size = strlen(with->request);
+    size_t at = client->bytes % size;
+
+    for (size_t i = 0; i < 100; i++)
+        memcpy(bytes + i * size, with->request, size);
+    ssize_t sent = send(client->fd, bytes + at, 100 * size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent <= 0)
+        return 0;
+    client->bytes += (uint64_t)sent;
+    return (size_t)sent;
+}
+
+/* Read what is there. */
+static void listen_some(pipeliner *client, int flags)
+{
+    static char bytes[65536];
+    ssize_t got = recv(client->fd, bytes, sizeof bytes, flags);
+
+    for (ssize_t i = 0; i < got; i++)
+        client->heard += bytes[i] == '\n';
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        client->has_ended = true;
+}
+
+/* Send until the service has taken nothing for 300 ms, or for 30 s. */
+static void flood(const domt_protocol *with, int count)
+{
+    uint64_t now_ns = domt_monotonic_ns();
+    uint64_t end_ns = now_ns + UINT64_C(30000000000);
+    uint64_t last_ns = now_ns;
+
+    for (; now_ns < end_ns && now_ns - last_ns < 300000000u; now_ns = domt_monotonic_ns()) {
+        size_t sent = 0;
+        for (int i = 0; i < count; i++)
+            sent += send_some(&clients[i], with);
+        if (sent != 0)
+            last_ns = now_ns;
+        else
+            domt_sleep_ms(1);
+    }
+    ck_assert_msg(now_ns < end_ns, "the service still reads");
+}
+
+/* Send the rest of the last request, then FIN. Returns whether that is done. */
+static bool finish(pipeliner *client, const domt_protocol *with)
+{
+    size_t size = strlen(with->request);
+    size_t at = client->bytes % size;
+    ssize_t sent = 0;
+
+    if (at != 0) {
+        sent = send(client->fd, with->request + at, size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        client->bytes += sent > 0 ? (uint64_t)sent : 0;
+    }
+    if (client->bytes % size != 0)
+        return false;
+    ck_assert_msg(shutdown(client->fd, SHUT_WR) == 0, "reset: %s", strerror(errno));
+    return true;
+}
+
+/* Let all clients finish, and read all that comes: each request was answered. */
+static void read_after_all(const domt_protocol *with, int count)
+{
+    bool finished[CLIENTS_MAX] = {false};
+
+    for (int left = count; left != 0;) {
+        left = 0;
+        for (int i = 0; i < count; i++) {
+            if (clients[i].has_ended)
+                continue;
+            listen_some(&clients[i], MSG_DONTWAIT);
+            if (!finished[i])
+                finished[i] = finish(&clients[i], with);
+            left++;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        ck_assert_uint_eq(clients[i].heard, clients[i].bytes / strlen(with->request) * with->lines);
+        close(clients[i].fd);
+    }
+}
+
+static void never_read(const domt_protocol *with)
+{
+    int count = DOMT_SCALE(40, 10);
+    int good = domt_protocol_start(&service, with);
+    uint64_t before = domt_service_rss_bytes(&service);
+
+    for (int i = 0; i < count; i++)
+        clients[i] = (pipeliner){.fd = domt_connect_small(&service)};
+    flood(with, count);
+    uint64_t grown = domt_service_rss_bytes(&service) - before;
+    double worst_ms = domt_worst_trip_ms(good, with, 200);
+    int late = domt_connect(service.port);
+    ck_assert(domt_is_answered(late, with));
+    fprintf(stderr, "%s: %d that never read: %llu KiB more, worst round trip %.1f ms\n", with->name,
+            count, (unsigned long long)grown / 1024, worst_ms);
+    if (!DOMT_SANITIZED)
+        ck_assert_uint_lt(grown, (uint64_t)count * MIB * 3 / 4);
+    ck_assert_msg(worst_ms < 500, "a round trip took %.0f ms", worst_ms);
+    read_after_all(with, count);
+    close(good);
+    close(late);
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+}
+
+START_TEST(pipelining_clients_that_never_read_hurt_nobody)
+{
+    never_read(&domt_kv);
+    never_read(&domt_lines);
+}
+END_TEST
+
+/* --- the end under load ----------------------------------------------------------------------- */
+
+/* Clients go on sending until they see that the service ends. It answers all that it has read: the
+ * bytes that it counts are those of the answered requests, and of a part of one of each client. Its
+ * end does not take the whole time of a drain. */
+static void stop_under_load(const domt_protocol *with)
+{
+    int count = DOMT_SCALE(16, 8);
+    size_t size = strlen(with->request);
+    uint64_t before = domt_protocol_start_bytes(with);
+    int good = domt_protocol_start(&service, with);
+    close(good);
+    for (int i = 0; i < count; i++)
+        clients[i] = (pipeliner){.fd = domt_connect_small(&service)};
+    uint64_t end_ns = domt_monotonic_ns() + UINT64_C(200000000);
+    while (domt_monotonic_ns() < end_ns) {
+        for (int i = 0; i < count; i++) {
+            (void)send_some(&clients[i], with);
+            listen_some(&clients[i], MSG_DONTWAIT);
+        }
+    }
+    domt_service_signal(&service, SIGTERM);
+    for (int left = count; left != 0;) {
+        left = 0;
+        for (int i = 0; i < count; i++) {
+            if (clients[i].has_ended)
+                continue;
+            (void)send_some(&clients[i], with); /* it goes on, and has not seen the end */
+            listen_some(&clients[i], MSG_DONTWAIT);
+            if (clients[i].has_ended)
+                close(clients[i].fd);
+            left++;
+        }
+    }
+    ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
+    uint64_t answered = 0;
+    for (int i = 0; i < count; i++) {
+        ck_assert_uint_eq(clients[i].heard % with->lines, 0);
+        ck_assert_uint_le(clients[i].heard / with->lines, clients[i].bytes / size);
+        answered += clients[i].heard / with->lines;
+    }
+    uint64_t read = domt_service_count(&service, "received bytes") - before;
+    fprintf(stderr, "%s: %llu answers, %llu bytes read, and %llu thrown away behind them\n",
+            with->name, (unsigned long long)answered, (unsigned long long)read,
+            (unsigned long long)domt_service_count(&service, "discarded bytes"));
+    ck_assert_uint_ge(read, answered * size);
+    ck_assert_uint_lt(read, (answered + (uint64_t)count) * size); /* a part of one of each */
+    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
+}
+
+START_TEST(at_its_end_the_service_answers_all_that_it_has_read)
+{
+    stop_under_load(&domt_kv);
+    stop_under_load(&domt_lines);
+}
+END_TEST
+
+DOMT_MAIN("abuse pipelining", 120, pipelining_clients_that_never_read_hurt_nobody,
+          at_its_end_the_service_answers_all_that_it_has_read)

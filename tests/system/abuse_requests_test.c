@@ -1,0 +1,214 @@
+/* Strangers who say nonsense to examples/kv and examples/lines, announce what never comes, and end
+ * or are reset at any byte. A good client beside them must not notice. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/talks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static domt_service service;
+
+/* --- nonsense --------------------------------------------------------------------------------- */
+
+/* Send this, as a whole or byte by byte, and FIN: the service says that, and closes. */
+static void says(const domt_protocol *with, const char *bytes, size_t size, const char *answer,
+                 bool drips)
+{
+    char said[1024];
+    size_t have = 0;
+    ssize_t got = 0;
+    int fd = domt_connect_small(&service);
+
+    for (size_t i = 0; drips && i < size; i++)
+        domt_send_all(fd, bytes + i, 1);
+    if (!drips)
+        (void)!send(fd, bytes, size, MSG_NOSIGNAL); /* it may be refused in the midst */
+    (void)shutdown(fd, SHUT_WR);
+    while ((got = recv(fd, said + have, sizeof said - 1 - have, 0)) > 0)
+        have += (size_t)got;
+    said[have] = '\0';
+    ck_assert_msg(strcmp(said, answer) == 0, "%s: %.40s\n got:    %s\n wanted: %s", with->name,
+                  bytes, said, answer);
+    ck_assert_msg(got == 0, "%s: reset at %.40s", with->name, bytes);
+    close(fd);
+}
+
+static void answers(const domt_protocol *with, const char *bytes, size_t size, const char *answer)
+{
+    says(with, bytes, size, answer, false);
+    says(with, bytes, size, answer, true);
+}
+
+#define GETS(with, bytes, answer) answers(with, bytes, sizeof(bytes) - 1, answer)
+#define REFUSED(text)             "-ERR Protocol error: " text "\r\n"
+
+START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
+{
+    static char long_line[70000];
+    int good = domt_protocol_start(&service, &domt_kv);
+    uint64_t before = domt_service_rss_bytes(&service);
+
+    memset(long_line, 'x', sizeof long_line);
+    GETS(&domt_kv, "*1000000000\r\n", REFUSED("invalid multibulk length"));
+    GETS(&domt_kv, "*2147483648\r\n", REFUSED("invalid multibulk length"));
+    GETS(&domt_kv, "*99999999999999999999999\r\n", REFUSED("invalid multibulk length"));
+    GETS(&domt_kv, "*-1\r\n*0\r\n*-1000000\r\nPING\r\n", "+PONG\r\n");
+    GETS(&domt_kv, "*+1\r\n$4\r\nPING\r\n", REFUSED("invalid multibulk length"));
+    GETS(&domt_kv, "*1\n$4\nPING\n", REFUSED("invalid multibulk length"));
+    GETS(&domt_kv, "*1\r\n$-5\r\n", REFUSED("invalid bulk length"));
+    GETS(&domt_kv, "*1\r\n$4294967296\r\n", REFUSED("invalid bulk length"));
+    GETS(&domt_kv, "*1\r\n$99999999999999999999\r\n", REFUSED("invalid bulk length"));
+    GETS(&domt_kv, "*1\r\n$4\rPING\r\n", REFUSED("invalid bulk length"));
+    GETS(&domt_kv, "*1\r\n$4\r\nPINGPING", REFUSED("invalid bulk length"));
+    GETS(&domt_kv, "*1\r\n*1\r\n*1\r\n*1\r\n", REFUSED("expected '$', got '*'"));
+    GETS(&domt_kv, "PING\r\n*1\r\n:4\r\nPING\r\n", "+PONG\r\n" REFUSED("expected '$', got ':'"));
+    GETS(&domt_kv, "\"PING\r\nPING\r\n", REFUSED("unbalanced quotes in request"));
+    GETS(&domt_kv, "\r\r\r\n\r\nPING\r\n", "+PONG\r\n");
+    GETS(&domt_kv, "\r", "");
+    GETS(&domt_kv, "\0\0\n", "-ERR unknown command '  ', with args beginning with: \r\n");
+    GETS(&domt_kv, "*1\r\n$0\r\n\r\n", "-ERR unknown command '', with args beginning with: \r\n");
+    says(&domt_kv, long_line, sizeof long_line, REFUSED("too big inline request"), false);
+    ck_assert(domt_is_answered(good, &domt_kv));
+
+    /* announced, and never sent */
+    enum { COUNT = 100 };
+    static const char heads[] = "*1000000\r\n$3\r\nDEL\r\n$500000000\r\nx";
+    static int fds[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = domt_connect_small(&service);
+        domt_send_all(fds[i], heads, sizeof heads - 1);
+    }
+    ck_assert(domt_is_answered(good, &domt_kv));
+    uint64_t grown = domt_service_rss_bytes(&service) - before;
+    if (!DOMT_SANITIZED)
+        ck_assert_msg(grown < 4 * MIB, "%llu KiB more", (unsigned long long)grown / 1024);
+    for (int i = 0; i < COUNT; i++)
+        close(fds[i]);
+    close(good);
+    domt_service_stop(&service);
+}
+END_TEST
+
+/* Lines whose answers count them are sent once. */
+#define SAYS(bytes, answer) says(&domt_lines, bytes, sizeof(bytes) - 1, answer, false)
+
+START_TEST(lines_without_end_are_refused)
+{
+    static char long_line[70000];
+    int good = domt_protocol_start(&service, &domt_lines);
+
+    memset(long_line, 'x', sizeof long_line);
+    says(&domt_lines, long_line, sizeof long_line, "error: EMSGSIZE\n", false);
+    GETS(&domt_lines, "\r", "error: EPIPE\n");
+    SAYS("\0\0\0\n\0\0\0\r\n\0", "1\n2\nerror: EPIPE\n");
+    SAYS("a\rb\n", "1\n");
+    SAYS("\n\r\n\n", "1\n2\n3\n");
+    ck_assert(domt_is_answered(good, &domt_lines));
+    close(good);
+    domt_service_stop(&service);
+}
+END_TEST
+
+/* --- ends at each byte ------------------------------------------------------------------------ */
+
+/* A dialogue, and how much of the answer is said when the peer ends behind each byte. */
+typedef struct dialogue {
+    const domt_protocol *with;
+    const char *said[8]; /* requests */
+    const char *heard[8];
+    const char *broken; /* what the peer gets for a part of a request */
+} dialogue;
+
+static const dialogue dialogues[] = {
+    {&domt_kv,
+     {"*3\r\n$3\r\nSET\r\n$2\r\nab\r\n$5\r\nhello\r\n", "*2\r\n$3\r\nGET\r\n$2\r\nab\r\n",
+      "PING \"a b\"\r\n", "*3\r\n$4\r\nMGET\r\n$2\r\nab\r\n$4\r\ngood\r\n",
+      "*2\r\n$5\r\nHELLO\r\n$1\r\n4\r\n"},
+     {"+OK\r\n", "$5\r\nhello\r\n", "$3\r\na b\r\n", "*2\r\n$5\r\nhello\r\n$3\r\nyes\r\n",
+      "-NOPROTO unsupported protocol version\r\n"},
+     ""},
+    {&domt_lines,
+     {DOMT_LONG_LINE "\n", DOMT_LONG_LINE "\r\n", DOMT_LONG_LINE DOMT_LONG_LINE "\n"},
+     {"error: EMSGSIZE\n", "error: EMSGSIZE\n", "error: EMSGSIZE\n"},
+     "error: EPIPE\n"},
+};
+
+/* Write the requests, and what is heard when the peer ends behind byte `at`. */
+static size_t expect(const dialogue *of, size_t at, char said[1024], char heard[1024],
+                     bool *ret_is_broken)
+{
+    bool is_broken = false;
+    size_t size = 0;
+    size_t heard_size = 0;
+
+    said[0] = heard[0] = '\0';
+    for (int i = 0; of->said[i] != NULL; i++) {
+        size_t begin = size;
+        size += (size_t)snprintf(said + size, 1024 - size, "%s", of->said[i]);
+        is_broken |= begin < at && at < size;
+        if (size <= at)
+            heard_size +=
+                (size_t)snprintf(heard + heard_size, 1024 - heard_size, "%s", of->heard[i]);
+    }
+    if (is_broken)
+        (void)snprintf(heard + heard_size, 1024 - heard_size, "%s", of->broken);
+    *ret_is_broken = is_broken;
+    return size;
+}
+
+static void end_at_each_byte(const dialogue *of)
+{
+    char said[1024], heard[1024], bytes[1024];
+    int good = domt_protocol_start(&service, of->with);
+    bool is_broken;
+    size_t size = expect(of, 0, said, heard, &is_broken);
+    uint64_t made = 1;
+
+    for (size_t at = 0; at <= size; at++) {
+        domt_client client = {.fd = domt_connect(service.port)};
+        (void)expect(of, at, said, heard, &is_broken);
+        domt_send_all(client.fd, said, at);
+        ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
+        size_t have = 0;
+        for (ssize_t got; (got = recv(client.fd, bytes + have, sizeof bytes - 1 - have, 0)) > 0;)
+            have += (size_t)got;
+        bytes[have] = '\0';
+        ck_assert_msg(strcmp(bytes, heard) == 0, "FIN behind byte %zu:\n%s\nnot:\n%s", at, bytes,
+                      heard);
+        domt_client_close(&client, false);
+
+        /* a reset at once, and one when the answers may have come */
+        for (int waits = 0; waits < 2; waits++, made++) {
+            client = (domt_client){.fd = domt_connect(service.port)};
+            domt_send_all(client.fd, said, at);
+            if (waits != 0 && heard[0] != '\0' && !is_broken)
+                (void)!recv(client.fd, bytes, 1, 0);
+            domt_client_close(&client, true);
+        }
+        made++;
+        if (at % 16 == 0)
+            ck_assert(domt_is_answered(good, of->with));
+    }
+    ck_assert(domt_is_answered(good, of->with));
+    close(good);
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels closed"),
+                      domt_service_count(&service, "channels opened"));
+    ck_assert_uint_le(domt_service_count(&service, "channels opened"), made);
+}
+
+START_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
+{
+    end_at_each_byte(&dialogues[0]);
+    end_at_each_byte(&dialogues[1]);
+}
+END_TEST
+
+DOMT_MAIN("abuse requests", 120, nonsense_is_refused_in_words_and_takes_no_memory,
+          lines_without_end_are_refused, an_end_or_a_reset_at_any_byte_hurts_nobody)

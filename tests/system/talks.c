@@ -1,0 +1,131 @@
+/* The talks of attackers and of the good client beside them; see the header. */
+#include "tests/system/talks.h"
+
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+/* Few bytes wait in the kernel, so a flood is over soon. */
+#define SMALL                                                                                      \
+    "--set", "channel.socket.receiveBuffer=16KiB", "--set", "channel.socket.sendBuffer=16KiB",     \
+        "--set", "channel.sendHigh=64KiB", "--set", "channel.sendLow=16KiB", "--set",              \
+        "channel.linger=10s"
+
+const domt_protocol domt_kv = {
+    "kv",
+    (const char *const[]){DOMT_BIN_DIR "/kv", "--config", DOMT_SOURCE_DIR "/examples/kv/kv.yaml",
+                          "--set", "listeners.kv.address=127.0.0.1:0", "--set", "system.threads=2",
+                          "--set", "kv.shards=3", SMALL, NULL},
+    "*2\r\n$3\r\nGET\r\n$4\r\ngood\r\n",
+    "$3\r\nyes\r\n",
+    "*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n",
+    2,
+};
+
+const domt_protocol domt_lines = {
+    "lines",
+    (const char *const[]){DOMT_BIN_DIR "/lines", "--config", DOMT_SOURCE_DIR "/examples/lines.yaml",
+                          "--set", "listeners.lines.address=127.0.0.1:0", "--set",
+                          "system.threads=2", SMALL, NULL},
+    DOMT_LONG_LINE "\n",
+    "error: EMSGSIZE\n",
+    "count me\n",
+    1,
+};
+
+/* --- dialogues -------------------------------------------------------------------------------- */
+
+void domt_send_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
+        ck_assert_msg(sent > 0, "send: %s", strerror(errno));
+        bytes += sent;
+        size -= (size_t)sent;
+    }
+}
+
+/* Read exactly these bytes. */
+bool domt_hears(int fd, const char *answer)
+{
+    char bytes[512];
+    size_t have = 0;
+    size_t size = strlen(answer);
+
+    while (have < size) {
+        ssize_t got = recv(fd, bytes + have, size - have, 0);
+        if (got <= 0)
+            return false;
+        have += (size_t)got;
+    }
+    return memcmp(bytes, answer, size) == 0;
+}
+
+bool domt_is_answered(int fd, const domt_protocol *with)
+{
+    domt_send_all(fd, with->ask, strlen(with->ask));
+    return domt_hears(fd, with->answer);
+}
+
+/* Start the service, and return the connection of the good client. */
+int domt_protocol_start(domt_service *service, const domt_protocol *with)
+{
+    domt_service_start(service, with->arguments);
+    int fd = domt_connect(service->port);
+    if (with == &domt_kv) {
+        static char big[DOMT_BIG_BYTES];
+        memset(big, 'b', sizeof big);
+        domt_send_all(fd, "SET good yes\r\n", 14);
+        ck_assert(domt_hears(fd, "+OK\r\n"));
+        domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$4000\r\n", 29);
+        domt_send_all(fd, big, sizeof big);
+        domt_send_all(fd, "\r\n", 2);
+        ck_assert(domt_hears(fd, "+OK\r\n"));
+    }
+    ck_assert(domt_is_answered(fd, with));
+    return fd;
+}
+
+/* The longest of `count` round trips of the good client. */
+double domt_worst_trip_ms(int fd, const domt_protocol *with, int count)
+{
+    uint64_t worst_ns = 0;
+
+    for (int i = 0; i < count; i++) {
+        uint64_t start_ns = domt_monotonic_ns();
+        ck_assert(domt_is_answered(fd, with));
+        uint64_t took_ns = domt_monotonic_ns() - start_ns;
+        if (took_ns > worst_ns)
+            worst_ns = took_ns;
+    }
+    return (double)worst_ns / 1e6;
+}
+
+/* A connection whose own buffers are small, so that what waits, waits in the service. */
+int domt_connect_small(const domt_service *service)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service->port)};
+    struct timeval patience = {.tv_sec = 30};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int bytes = 8192, on = 1;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+uint64_t domt_protocol_start_bytes(const domt_protocol *with)
+{
+    return strlen(with->ask) + (with == &domt_kv ? 14 + 29 + DOMT_BIG_BYTES + 2 : 0);
+}
