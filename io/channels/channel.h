@@ -11,6 +11,10 @@
 #include "io/resources/proxy_header.h"
 #include "io/resources/settings.h"
 
+#include <assert.h>
+#include <stdalign.h>
+#include <stddef.h>
+
 typedef enum domi_channel_state {
     DOMI_CHANNEL_OPEN,
     DOMI_CHANNEL_FLUSHING,  /* the actor has closed the channel: the queued bytes are being sent */
@@ -48,22 +52,21 @@ typedef struct domi_rate_span {
     uint64_t answered;
 } domi_rate_span;
 
+/* The first four cache lines are what a message touches on its way in and out. A thread with many
+ * connections finds none of this in its near caches, so what is rarely needed stands behind. */
 struct domus_channel {
-    domi_io *io;       /* the io of the channel's thread; constant */
-    domi_house *house; /* the channel's own house, a child of the actor that it belongs to */
+    /* Line 0: what it is, and what it does now. */
+    alignas(64) domi_io *io; /* the io of the channel's thread; constant */
+    domi_house *house;       /* the channel's own house, a child of the actor that it belongs to */
     domi_channel_settings *settings; /* its limits and time-outs; the channel is one of its users */
-    void *data;                      /* the pointer that the user's functions are called with */
-    domi_peer *peer;           /* the address on which the connection is counted; NULL: none */
-    domi_datagrams *datagrams; /* of a channel of datagrams (io/datagrams/); NULL: a stream */
-    struct domi_pipe *pipe;    /* its pipeline (io/pipelines/); NULL: it handles bytes */
-    domi_proxy_header *proxy;  /* the header of a proxy that is awaited; NULL: none is (proxy.h) */
-    domus_endpoint *client;    /* the client that a proxy has named; NULL: none */
-    int fd;                    /* the connected socket; -1: it is closed */
-    uint32_t slot;             /* the channel's index in io->slots */
-    uint32_t slot_generation;  /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */
-    int error;                 /* the error for on_close; 0: none */
-    uint8_t state;             /* a domi_channel_state; only domi_channel_move() changes it */
-    uint8_t cancels;           /* number of cancel operations in flight */
+    struct domi_pipe *pipe;          /* its pipeline (io/pipelines/); NULL: it handles bytes */
+    domi_proxy_header *proxy; /* the header of a proxy that is awaited; NULL: none is (proxy.h) */
+    int fd;                   /* the connected socket; -1: it is closed */
+    uint32_t slot;            /* the channel's index in io->slots */
+    uint32_t slot_generation; /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */
+    uint32_t held;            /* received pieces that are not freed yet */
+    uint8_t state;            /* a domi_channel_state; only domi_channel_move() changes it */
+    uint8_t cancels;          /* number of cancel operations in flight */
     /* Each of these hinders the channel; domi_channel_is_unhindered() asks them together. */
     bool paused : 1;     /* back-pressure: the channel does not receive */
     bool blocked : 1;    /* on_read is not called either */
@@ -93,41 +96,57 @@ struct domus_channel {
     bool is_outbound : 1;   /* this side has opened the connection */
     bool behind : 1;    /* its pipeline has bytes that were not looked at, or a request not begun */
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
-    uint32_t held;      /* received pieces that are not freed yet */
-    uint32_t conversations; /* conversations that on_read began and that have not ended */
-    domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
-    uint32_t asks;          /* asks that its peer has to answer (io/pipelines/) */
-    uint64_t ask_due_ns; /* when the answer to the oldest of them is too late; 0: no bound holds */
+
+    /* Line 1: what came. */
+    domi_datagrams *datagrams; /* of a channel of datagrams (io/datagrams/); NULL: a stream */
     domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */
-    domus_buffer *shown;       /* the piece that a message showed when `inbound` was dropped */
-    domi_buffer_list outbound; /* written pieces that are not wholly sent */
-    uint64_t queued_bytes;     /* bytes in outbound that are not sent */
-    uint64_t answer_bytes;     /* bytes of answers that wait for their turn (io/pipelines/) */
-    uint64_t unsent_bytes;     /* bytes that were dropped unsent; on_close may ask for them */
-    uint64_t cost;             /* memory of outbound in bytes (domi_buffer_cost) */
     uint64_t copied;           /* memory of heap buffers in inbound in bytes */
     uint64_t received_bytes;   /* bytes that came while the channel was OPEN */
     uint64_t answered_bytes;   /* of received_bytes, those of messages that are over (rate.h) */
-    uint64_t opened_ns;        /* when the channel was made */
+    uint64_t active_ns;        /* begin of the idle time: when bytes came or went, or this
+                           side began to read again */
+    uint64_t silent_ns;        /* begin of the wait for the peer's first byte; 0: it has come */
+
+    /* Line 2: what goes. */
+    domi_buffer_list outbound; /* written pieces that are not wholly sent */
+    uint64_t queued_bytes;     /* bytes in outbound that are not sent */
+    uint64_t answer_bytes;     /* bytes of answers that wait for their turn (io/pipelines/) */
+    uint64_t cost;             /* memory of outbound in bytes (domi_buffer_cost) */
     uint64_t sent_bytes;       /* bytes that the kernel has taken since the channel opened */
-    uint64_t peer_took;        /* bytes that the peer had acknowledged at peer_seen_ns */
-    uint64_t peer_seen_ns;     /* when the peer was last seen to acknowledge enough (shed.c) */
     uint32_t head_offset;      /* bytes of the first buffer of outbound that are sent */
     /* 0: nothing may be copied behind the last buffer of outbound; else 1 + the bytes free in it */
     uint32_t tail_room;
-    uint64_t drain_bytes;        /* bytes in the socket when the drain began, not yet read */
-    uint64_t active_ns;          /* begin of the idle time: when bytes came or went, or this
-                           side began to read again */
-    uint64_t silent_ns;          /* begin of the wait for the peer's first byte; 0: it has come */
-    uint64_t send_ns;            /* when the send in flight began */
-    domi_rate_span rate;         /* how fast the peer sends */
-    domi_io_timer timer;         /* fires at the earliest time-out of the channel, or before */
-    domus_channel *next_dirty;   /* links in io->dirty */
-    domus_channel *next_starved; /* links in io->starved */
-    domus_channel *next_crowded; /* links in the list that io->crowd_head begins */
+    domus_channel *next_dirty; /* links in io->dirty */
+
+    /* Line 3: what most messages look at once. */
+    uint64_t send_ns;             /* when the send in flight began */
+    uint64_t drain_bytes;         /* bytes in the socket when the drain began, not yet read */
+    struct domi_promise *flushes; /* waits for bytes to leave (flush.h); NULL: none */
+    void *data;                   /* the pointer that the user's functions are called with */
+    uint32_t conversations;       /* conversations that on_read began and that have not ended */
+    uint32_t asks;                /* asks that its peer has to answer (io/pipelines/) */
+    uint64_t ask_due_ns; /* when the answer to the oldest of them is too late; 0: no bound holds */
+    domus_buffer *shown; /* the piece that a message showed when `inbound` was dropped */
+    int error;           /* the error for on_close; 0: none */
+
+    /* The rest. */
+    domi_peer *peer;        /* the address on which the connection is counted; NULL: none */
+    domus_endpoint *client; /* the client that a proxy has named; NULL: none */
+    domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
+    uint64_t unsent_bytes;  /* bytes that were dropped unsent; on_close may ask for them */
+    uint64_t opened_ns;     /* when the channel was made */
+    uint64_t peer_took;     /* bytes that the peer had acknowledged at peer_seen_ns */
+    uint64_t peer_seen_ns;  /* when the peer was last seen to acknowledge enough (shed.c) */
+    domi_rate_span rate;    /* how fast the peer sends */
+    domi_io_timer timer;    /* fires at the earliest time-out of the channel, or before */
+    domus_channel *next_starved;     /* links in io->starved */
+    domus_channel *next_crowded;     /* links in the list that io->crowd_head begins */
     domus_channel *previous_crowded; /* links the same list backwards */
-    struct domi_promise *flushes;    /* waits for bytes to leave (flush.h); NULL: none */
 };
+
+static_assert(offsetof(domus_channel, datagrams) == 64, "line 1");
+static_assert(offsetof(domus_channel, outbound) == 128, "line 2");
+static_assert(offsetof(domus_channel, send_ns) == 192, "line 3");
 
 /* The part of a channel that only channels of datagrams have; io/datagrams/datagrams.h has the
  * whole structure, which begins with this field. */
