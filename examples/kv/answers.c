@@ -65,17 +65,21 @@ int kv_string(domus_stack *stack, const struct kv_item *item)
     return error != 0 ? error : reply_slice(stack, slice);
 }
 
+int kv_reply_with(domus_stack *stack, domus_resp_reply reply)
+{
+    int error = domus_reply(stack, &domus_resp_reply_type, &reply);
+
+    if (error != 0)
+        domus_slice_free(reply.bytes);
+    return error;
+}
+
 int kv_reply(domus_stack *stack, domus_resp_builder *builder)
 {
     domus_resp_reply reply;
     int error = domus_resp_end(builder, &reply);
 
-    if (error == 0) {
-        error = domus_reply(stack, &domus_resp_reply_type, &reply);
-        if (error != 0)
-            domus_slice_free(reply.bytes);
-    }
-    return error;
+    return error != 0 ? error : kv_reply_with(stack, reply);
 }
 
 uint32_t kv_answer_max(void)

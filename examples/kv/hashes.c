@@ -163,52 +163,6 @@ int kv_run_hdel(struct kv_call *call)
     return kv_integer(call->stack, count);
 }
 
-enum parts { FIELDS = 1, VALUES = 2 };
-
-static void add_parts(domus_resp_builder *builder, const struct kv_item *item, unsigned parts)
-{
-    domus_resp_bytes value = kv_item_string(item);
-
-    if ((parts & FIELDS) != 0)
-        (void)domus_resp_add_bulk(builder, item->bytes, item->key_size);
-    if ((parts & VALUES) != 0)
-        (void)domus_resp_add_bulk(builder, value.data, value.size);
-}
-
-static int get_all(struct kv_call *call, unsigned parts)
-{
-    domus_resp_builder builder = {.version = call->command->version};
-    struct kv_item **link;
-    int there = kv_hash_find(call, &link);
-
-    if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    const struct kv_table *fields = there != 0 ? (*link)->fields : NULL;
-    uint32_t count = fields != NULL ? (uint32_t)fields->count : 0;
-    (void)(parts == (FIELDS | VALUES) ? domus_resp_add_map(&builder, count)
-                                      : domus_resp_add_array(&builder, count));
-    for (uint64_t at = 0; fields != NULL && at < kv_table_buckets(fields); at++) {
-        for (struct kv_item *item = kv_table_bucket(fields, at); item != NULL; item = item->next)
-            add_parts(&builder, item, parts);
-    }
-    return kv_reply(call->stack, &builder);
-}
-
-int kv_run_hgetall(struct kv_call *call)
-{
-    return get_all(call, FIELDS | VALUES);
-}
-
-int kv_run_hkeys(struct kv_call *call)
-{
-    return get_all(call, FIELDS);
-}
-
-int kv_run_hvals(struct kv_call *call)
-{
-    return get_all(call, VALUES);
-}
-
 int kv_run_hmget(struct kv_call *call)
 {
     domus_resp_builder builder = {.version = call->command->version};

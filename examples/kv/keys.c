@@ -47,6 +47,11 @@ int kv_run_mget(struct kv_call *call)
     return kv_reply(call->stack, &builder);
 }
 
+const char *kv_type_word(const struct kv_item *item)
+{
+    return item->kind == KV_LIST ? "LIST" : item->kind == KV_HASH ? "HASH" : "STRING";
+}
+
 int kv_run_type(struct kv_call *call)
 {
     static const char *const names[] = {
@@ -64,7 +69,11 @@ int kv_run_dbsize(struct kv_call *call)
 
 int kv_run_flush(struct kv_call *call)
 {
-    kv_table_clear(&call->store->table, &call->store->memory);
-    call->store->expiring = 0;
+    domus_slice word = domus_resp_argument(call->command, 1);
+
+    if (call->command->count > 2 || (call->command->count == 2 && !domus_resp_is(word, "ASYNC") &&
+                                     !domus_resp_is(word, "SYNC")))
+        return kv_error(call->stack, KV_SYNTAX);
+    kv_store_clear(call->store);
     return kv_ok(call->stack);
 }

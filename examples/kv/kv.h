@@ -15,6 +15,7 @@
 struct kv_settings {
     uint64_t memory_max_bytes; /* of all shards; 0: no limit */
     uint64_t answer_max_bytes; /* of one answer that is put together */
+    uint32_t scan_max;         /* elements that one SCAN returns, about */
     uint32_t shards;           /* 0: one for each thread */
     char password[128];        /* "": none is asked for */
 };
@@ -48,6 +49,8 @@ enum kv_where {
     KV_GATHER,     /* an array with an element for each key */
     KV_SUM,        /* the sum of integers */
     KV_EVERYWHERE, /* it has no key: all shards, and the sum of integers, or OK */
+    KV_JOIN,       /* the same, and an array of all elements */
+    KV_ANY,        /* the same, and one of the answers that are not null */
 };
 
 enum { KV_GROWS = 1 }; /* the command is refused when the memory is full */
@@ -94,10 +97,14 @@ int kv_string(domus_stack *stack, const struct kv_item *item);
 int kv_bytes(domus_stack *stack, domus_resp_bytes bytes);
 /* The reply that was built. */
 int kv_reply(domus_stack *stack, domus_resp_builder *builder);
+/* This reply, which is consumed in every case. */
+int kv_reply_with(domus_stack *stack, domus_resp_reply reply);
 
 /* Bytes of one answer at most. */
 uint32_t kv_answer_max(void);
 
+#define KV_TOO_LONG      "ERR the answer is longer than kv.answerMax"
+#define KV_LONG_PATTERN  "ERR the pattern is too long"
 #define KV_WRONG_TYPE    "WRONGTYPE Operation against a key holding the wrong kind of value"
 #define KV_SYNTAX        "ERR syntax error"
 #define KV_NO_INTEGER    "ERR value is not an integer or out of range"
@@ -124,8 +131,10 @@ struct kv_item **kv_find(struct kv_call *call);
 /* Find it, or make one without value. NULL: no memory. */
 struct kv_item **kv_find_or_add(struct kv_call *call, uint32_t room);
 bool kv_is_string(const struct kv_item *item);
-/* Returns whether the store may take `size` bytes more. */
-bool kv_has_room(const struct kv_store *store, uint64_t size);
+/* The type of a value, in capitals. */
+const char *kv_type_word(const struct kv_item *item);
+/* Returns whether the store may take `size` bytes more; if not, some trash is freed first. */
+bool kv_has_room(struct kv_store *store, uint64_t size);
 /* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
  * kind of value. */
 int kv_find_list(struct kv_call *call, struct kv_item ***ret_link);
@@ -158,6 +167,8 @@ kv_run kv_run_expireat, kv_run_pexpireat, kv_run_expiretime, kv_run_pexpiretime,
 kv_run kv_run_lindex, kv_run_lset, kv_run_linsert, kv_run_lrem, kv_run_ltrim, kv_run_lpos;
 kv_run kv_run_hsetnx, kv_run_hstrlen, kv_run_hincrby, kv_run_hincrbyfloat, kv_run_hrandfield,
     kv_run_hkeys, kv_run_hvals;
+kv_run kv_run_scan, kv_run_hscan, kv_run_keys, kv_run_randomkey;
+domus_handler kv_serve_scan;
 kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object;
 kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
     kv_run_hdel, kv_run_hgetall;

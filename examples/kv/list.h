@@ -65,6 +65,9 @@ int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_pla
 struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
                                struct kv_place place);
 
+/* Remove the first node of a list that is not empty. */
+void kv_list_drop_node(struct kv_memory *memory, struct kv_list *list);
+
 /* Remove `count` elements from an end, at most all. */
 void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint64_t count);
 

@@ -172,3 +172,9 @@ void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end en
         unlink_node(memory, list, node);
     }
 }
+
+void kv_list_drop_node(struct kv_memory *memory, struct kv_list *list)
+{
+    list->count -= list->ends[KV_HEAD]->count;
+    unlink_node(memory, list, list->ends[KV_HEAD]);
+}

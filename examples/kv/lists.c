@@ -136,29 +136,3 @@ int kv_run_llen(struct kv_call *call)
         return kv_error(call->stack, KV_WRONG_TYPE);
     return kv_integer(call->stack, there == 0 ? 0 : (int64_t)(*link)->list->count);
 }
-
-int kv_run_lrange(struct kv_call *call)
-{
-    domus_resp_builder builder = {.version = call->command->version};
-    struct kv_item **link;
-    int64_t first, last;
-
-    if (!kv_argument_integer(call, 2, &first) || !kv_argument_integer(call, 3, &last))
-        return kv_error(call->stack, KV_NO_INTEGER);
-    int there = kv_find_list(call, &link);
-    if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    int64_t size = there == 0 ? 0 : (int64_t)(*link)->list->count;
-    first = first >= 0 ? first : first + size < 0 ? 0 : first + size;
-    last = last < 0 ? last + size : last < size ? last : size - 1;
-    int64_t count = first < size && first <= last ? last - first + 1 : 0;
-    (void)domus_resp_add_array(&builder, (uint32_t)count);
-    if (count > 0) {
-        struct kv_place place = kv_list_seek((*link)->list, (uint64_t)first);
-        for (int64_t i = 0; i < count; i++, place = kv_list_next(place)) {
-            domus_resp_bytes element = kv_list_at(place);
-            (void)domus_resp_add_bulk(&builder, element.data, element.size);
-        }
-    }
-    return kv_reply(call->stack, &builder);
-}

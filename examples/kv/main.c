@@ -37,6 +37,7 @@ static const domus_config_key keys[] = {
      .or_zero = true},
     {DOMUS_KEY("answerMax", SIZE, struct kv_settings, answer_max_bytes, 65536, DOMUS_SLICE_MAX,
                256 * 1048576)},
+    {DOMUS_KEY("scanMax", COUNT, struct kv_settings, scan_max, 1, 1048576, 4096)},
     {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
     {DOMUS_KEY_TEXT("password", TEXT, struct kv_settings, password, 0, "")},
     {0}};

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ARGUMENTS_MAX 4u /* of a command for all shards; it takes fewer, or is wrong */
+
 /* --- the answers ------------------------------------------------------------------------------ */
 
 /* Returns the integer of an answer; 0 of another. */
@@ -41,6 +43,41 @@ static int gather(domus_stack *stack, const domus_resp_command *command, const d
     return kv_reply(stack, &builder);
 }
 
+/* One array of the elements of all answers. */
+static int join(domus_stack *stack, const domus_resp_command *command, const domus_answer *answers)
+{
+    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    uint32_t count = 0;
+
+    for (const domus_answer *each = answers; each != NULL; each = each->next) {
+        if (each->type == &domus_resp_reply_type)
+            count += ((const domus_resp_reply *)each->payload)->values;
+        else if (each->type != &domus_resp_null_type) /* an error */
+            return domus_reply(stack, each->type, each->payload);
+    }
+    (void)domus_resp_add_array(&builder, count);
+    for (const domus_answer *each = answers; each != NULL; each = each->next) {
+        if (each->type == &domus_resp_reply_type)
+            (void)domus_resp_add_reply(&builder, each->payload);
+    }
+    return kv_reply(stack, &builder);
+}
+
+/* One of the answers that are not null. */
+static int choose(domus_stack *stack, const domus_answer *answers)
+{
+    const domus_answer *chosen = answers;
+    uint64_t count = 0;
+
+    for (const domus_answer *each = answers; each != NULL; each = each->next) {
+        if (each->type != &domus_resp_null_type && kv_chance() % ++count == 0)
+            chosen = each;
+    }
+    if (chosen->type->release != NULL && domus_take_answer(stack, chosen) != 0)
+        return -ENOMEM;
+    return domus_reply(stack, chosen->type, chosen->payload);
+}
+
 static int take_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct kv_scatter *scatter = domus_frame(stack);
@@ -56,6 +93,10 @@ static int take_answers(domus_stack *stack, void *self, const domus_answer *answ
     }
     if (scatter->row->where == KV_GATHER)
         return gather(stack, scatter->command, answer);
+    if (scatter->row->where == KV_JOIN)
+        return join(stack, scatter->command, answer);
+    if (scatter->row->where == KV_ANY)
+        return choose(stack, answer);
     return is_integer ? kv_integer(stack, sum)
                       : domus_reply(stack, answer->type, answer->payload); /* OK */
 }
@@ -116,14 +157,17 @@ static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
 int kv_scatter(domus_stack *stack, const domus_resp_command *command, const struct kv_command *row)
 {
     struct kv_scatter *scatter = domus_frame(stack);
-    domus_resp_bytes name = bytes_of(domus_resp_argument(command, 0));
+    domus_resp_bytes arguments[ARGUMENTS_MAX];
+    uint32_t count = command->count < ARGUMENTS_MAX ? command->count : ARGUMENTS_MAX;
     int error = 0;
 
     scatter->row = row;
     scatter->command = command;
-    if (row->where != KV_EVERYWHERE)
+    for (uint32_t i = 0; i < count; i++)
+        arguments[i] = bytes_of(domus_resp_argument(command, i));
+    if (row->where < KV_EVERYWHERE)
         error = ask_for_keys(stack, command);
-    for (uint32_t i = 0; row->where == KV_EVERYWHERE && i < kv_shard_count && error == 0; i++)
-        error = ask(stack, i, &name, 1);
+    for (uint32_t i = 0; row->where >= KV_EVERYWHERE && i < kv_shard_count && error == 0; i++)
+        error = ask(stack, i, arguments, count);
     return error != 0 ? error : domus_wait_all(stack, take_answers);
 }

@@ -67,7 +67,7 @@ static bool find_shard(const domus_resp_command *command, const struct kv_comman
         *ret_shard = 0;
         return true;
     }
-    if (row->where == KV_EVERYWHERE)
+    if (row->where >= KV_EVERYWHERE)
         return false;
     *ret_shard = kv_shard_of(domus_resp_argument(command, (uint32_t)row->first));
     for (uint32_t i = (uint32_t)(row->first + row->step); i <= last; i += (uint32_t)row->step) {
@@ -91,7 +91,7 @@ static int take_command(domus_stack *stack, void *self, const void *payload)
     if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
         row->serve != kv_serve_quit)
         return kv_error(stack, "NOAUTH Authentication required.");
-    if (row->run == NULL)
+    if (row->serve != NULL)
         return row->serve(stack, self, payload);
     if (find_shard(command, row, &shard))
         return domus_forward(stack, kv_shards[shard]);

@@ -1,12 +1,16 @@
 /* A shard: the actor that owns the keys of its part, and runs one command after the other. */
 #include "kv.h"
+#include "trash.h"
 
 #include <string.h>
 
 #define MS_NS     UINT64_C(1000000)
 #define EXPIRE_NS (50 * MS_NS)
 
+#define TRASH_NS (1 * MS_NS)
+
 static const domus_type expire_type = {.name = "expire"};
+static const domus_type trash_type = {.name = "trash"};
 
 uint32_t kv_shard_of(domus_slice key)
 {
@@ -55,8 +59,10 @@ bool kv_is_string(const struct kv_item *item)
     return item->kind == KV_SHORT || item->kind == KV_LONG;
 }
 
-bool kv_has_room(const struct kv_store *store, uint64_t size)
+bool kv_has_room(struct kv_store *store, uint64_t size)
 {
+    if (store->memory.used_bytes + size > store->memory.bytes_max)
+        (void)kv_trash_step(&store->memory);
     return store->memory.used_bytes + size <= store->memory.bytes_max;
 }
 
@@ -69,7 +75,8 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
 
     /* The channel has checked the rest. */
     if ((row->flags & KV_GROWS) != 0 &&
-        store->memory.used_bytes + command->bytes.size > store->memory.bytes_max)
+        store->memory.used_bytes + command->bytes.size > store->memory.bytes_max &&
+        !kv_has_room(store, command->bytes.size))
         return kv_error(stack, KV_OUT_OF_MEMORY);
     store->now_ms = domus_now_ns(stack) / MS_NS;
     if (row->first != 0)
@@ -82,8 +89,22 @@ static int expire(domus_stack *stack, void *self, const void *payload)
     struct kv_store *store = self;
 
     (void)payload;
+    if (store->walk != NULL)
+        return 0; /* nothing changes meanwhile */
     store->now_ms = domus_now_ns(stack) / MS_NS;
     kv_store_expire(store);
+    if (store->memory.trash != NULL && !store->frees)
+        store->frees = domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
+    return 0;
+}
+
+static int free_trash(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_store *store = self;
+
+    (void)payload;
+    store->frees =
+        kv_trash_step(&store->memory) && domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
     return 0;
 }
 
@@ -101,6 +122,8 @@ static void stop(domus_stack *stack, void *self)
 
     (void)stack;
     kv_table_clear(&store->table, &store->memory);
+    while (kv_trash_step(&store->memory))
+        ;
 }
 
 const domus_behaviour kv_shard = {
@@ -108,6 +131,7 @@ const domus_behaviour kv_shard = {
     .state_size = sizeof(struct kv_store),
     .on = (const domus_on[]){{&domus_resp_command_type, run_command, 0},
                              {&expire_type, expire, 0},
+                             {&trash_type, free_trash, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount,
     .on_stop = stop,

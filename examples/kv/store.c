@@ -1,5 +1,5 @@
 /* Strings in items, and items that expire. */
-#include "store.h"
+#include "trash.h"
 
 #include <errno.h>
 #include <string.h>
@@ -84,6 +84,22 @@ void kv_store_set_expiry(struct kv_store *store, struct kv_item *item, uint64_t 
 {
     store->expiring += (uint64_t)(expires_ms != 0) - (uint64_t)(item->expires_ms != 0);
     item->expires_ms = expires_ms;
+}
+
+void kv_store_clear(struct kv_store *store)
+{
+    struct kv_table *table = kv_allocate(&store->memory, sizeof *table);
+
+    if (table != NULL)
+        *table = store->table;
+    if (table != NULL && kv_trash_table(&store->memory, table)) {
+        store->table = (struct kv_table){0};
+    } else {
+        kv_free(&store->memory, table);
+        kv_table_clear(&store->table, &store->memory);
+    }
+    store->expiring = 0;
+    store->at = 0;
 }
 
 void kv_store_remove(struct kv_store *store, struct kv_item **link)

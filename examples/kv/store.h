@@ -46,16 +46,19 @@ struct kv_table {
 struct kv_memory {
     uint64_t used_bytes;
     uint64_t bytes_max;
+    struct kv_trash *trash; /* what is freed in pieces (trash.h) */
 };
 
 struct kv_store {
     struct kv_table table;
     struct kv_memory memory;
-    uint64_t now_ms;   /* of the command that runs, on the clock of domus_now_ns() */
-    int64_t wall_ms;   /* the wall clock less that clock, when the shard began */
-    uint64_t expiring; /* items that have a time at which they expire */
-    uint64_t expired;  /* items that have expired, since the start */
-    uint64_t at;       /* the bucket at which kv_store_expire() goes on */
+    uint64_t now_ms;      /* of the command that runs, on the clock of domus_now_ns() */
+    int64_t wall_ms;      /* the wall clock less that clock, when the shard began */
+    uint64_t expiring;    /* items that have a time at which they expire */
+    uint64_t expired;     /* items that have expired, since the start */
+    bool frees;           /* a timer is armed that frees trash */
+    struct kv_walk *walk; /* a command that is done in pieces (walk.h); NULL: none */
+    uint64_t at;          /* the bucket at which kv_store_expire() goes on */
 };
 
 /* A hash of bytes that strangers cannot foresee, once kv_hash_seed() was called. */
@@ -76,7 +79,11 @@ void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv
 /* Free all items. */
 void kv_table_clear(struct kv_table *table, struct kv_memory *memory);
 
-/* Call `visit` for all items of the bucket `at`, 0..kv_table_buckets() less one. */
+/* Take the first item out of the bucket `at`, which has one, and free it. The table does not
+ * shrink. */
+void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at);
+
+/* The items of the bucket `at`, 0..kv_table_buckets() less one. */
 uint64_t kv_table_buckets(const struct kv_table *table);
 struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at);
 
@@ -111,6 +118,8 @@ int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_sli
 /* Find the item of a key that has not expired. */
 struct kv_item **kv_store_find(struct kv_store *store, uint64_t hash, domus_slice key);
 void kv_store_remove(struct kv_store *store, struct kv_item **link);
+/* Remove all items: they become trash. */
+void kv_store_clear(struct kv_store *store);
 void kv_store_set_expiry(struct kv_store *store, struct kv_item *item, uint64_t expires_ms);
 
 /* Remove items that have expired, in a bounded number of buckets. */

@@ -1,6 +1,5 @@
 /* Hash tables whose growth is spread over the commands that cause it. */
-#include "list.h"
-#include "store.h"
+#include "trash.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -173,8 +172,9 @@ void kv_item_clear(struct kv_memory *memory, struct kv_item *item)
         memory->used_bytes -= item->slice.size;
         domus_slice_free(item->slice);
     } else if (item->kind == KV_LIST) {
-        kv_list_free(memory, item->list);
-    } else if (item->kind == KV_HASH) {
+        if (!kv_trash_list(memory, item->list))
+            kv_list_free(memory, item->list);
+    } else if (item->kind == KV_HASH && !kv_trash_table(memory, item->fields)) {
         kv_table_clear(item->fields, memory);
         kv_free(memory, item->fields);
     }
@@ -191,6 +191,18 @@ void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv
     kv_free(memory, item);
     table->count--;
     fit(table, memory);
+}
+
+void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at)
+{
+    bool is_old = at > table->mask;
+    struct kv_item **bucket = is_old ? &table->old[at - table->mask - 1] : &table->buckets[at];
+    struct kv_item *item = *bucket;
+
+    *bucket = item->next;
+    kv_item_clear(memory, item);
+    kv_free(memory, item);
+    table->count--;
 }
 
 void kv_table_clear(struct kv_table *table, struct kv_memory *memory)

@@ -1,0 +1,84 @@
+/* Patterns of keys, as KEYS and SCAN know them: *, ?, [a-z], [^a] and a backslash before a byte.
+ *
+ * A star that did not fit is tried again further on, but only the last one: so the time is bounded
+ * by the product of both lengths. */
+#include "glob.h"
+
+/* One byte of a string, and the part of a pattern that it has to fit. */
+struct class
+{
+    const char *at, *end;
+    bool fits;
+};
+
+/* Read the class behind its '['; a class that has no end reaches to the end of the pattern. */
+static void read_class(struct class *class, char byte)
+{
+    const char *at = class->at, *end = class->end;
+    bool is_not = at < end && *at == '^';
+
+    at += is_not;
+    class->fits = false;
+    for (; at < end && *at != ']'; at++) {
+        char low = *at, high = low;
+        if (low == '\\' && end - at >= 2) {
+            low = high = *++at;
+        } else if (end - at >= 3 && at[1] == '-') {
+            high = at[2];
+            at += 2;
+        }
+        if (low > high) {
+            char swapped = low;
+            low = high;
+            high = swapped;
+        }
+        class->fits = class->fits || (byte >= low && byte <= high);
+    }
+    class->at = at < end ? at + 1 : end;
+    class->fits = class->fits != is_not;
+}
+
+/* Returns where the pattern goes on if its next part fits the byte; NULL if it does not. */
+static const char *fit(const char *at, const char *end, char byte)
+{
+    if (*at == '?')
+        return at + 1;
+    if (*at == '[') {
+        struct class class = {at + 1, end, false};
+        read_class(&class, byte);
+        return class.fits ? class.at : NULL;
+    }
+    if (*at == '\\' && end - at >= 2)
+        at++;
+    return *at == byte ? at + 1 : NULL;
+}
+
+bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t size)
+{
+    const char *at = pattern, *end = pattern + pattern_size;
+    const char *star = NULL; /* what follows the last star */
+    size_t from = 0;         /* where the text that is behind this star begins */
+
+    for (size_t i = 0; i < size;) {
+        const char *next = NULL;
+        if (at < end && *at == '*') {
+            star = ++at;
+            from = i;
+            continue;
+        }
+        if (at < end)
+            next = fit(at, end, text[i]);
+        if (next != NULL) {
+            at = next;
+            i++;
+        } else if (star != NULL) {
+            at = star;
+            i = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (at < end && *at == '*')
+        at++;
+    return at == end;
+}

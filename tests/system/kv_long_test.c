@@ -1,0 +1,324 @@
+/* Long work of the example `kv` is done in pieces: while keys, lists and hashes of a million
+ * elements are listed, deleted or expire, another client on the same thread waits for some
+ * milliseconds at most. And a scan returns all that is there the whole time, while the table grows
+ * and shrinks. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/redis.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ELEMENTS (DOMT_SANITIZED ? 100000u : 1000000u)
+#define AT_ONCE  1000u
+
+/* CPU time that the service may use before it answers another client. In one piece each of these
+ * commands takes 100 ms and more. (The time by the clock would be that of the machine, which has
+ * other things to do.) */
+#define CPU_MOST_NS (UINT64_C(1000000) * (DOMT_SANITIZED ? 200 : 25))
+
+static domt_service kv;
+
+static int start(void)
+{
+    domt_service_start(&kv,
+                       (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                             DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                             "listeners.kv.address=127.0.0.1:0", "--set",
+                                             "system.threads=1", "--set", "kv.maxMemory=0", NULL});
+    return domt_connect(kv.port);
+}
+
+/* --- a client beside it ----------------------------------------------------------------------- */
+
+static _Atomic bool is_over;
+static _Atomic uint64_t longest_ns;
+
+static uint64_t service_ns(clockid_t clock)
+{
+    struct timespec time;
+
+    ck_assert_int_eq(clock_gettime(clock, &time), 0);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void *ping(void *argument)
+{
+    int fd = domt_connect(kv.port);
+    clockid_t clock;
+    char reply[16];
+
+    ck_assert_int_eq(clock_getcpuclockid(kv.pid, &clock), 0);
+
+    while (!atomic_load(&is_over)) {
+        uint64_t begin = service_ns(clock);
+        ck_assert_int_eq(send(fd, "PING\r\n", 6, MSG_NOSIGNAL), 6);
+        ck_assert_int_eq(recv(fd, reply, 7, MSG_WAITALL), 7);
+        uint64_t took = service_ns(clock) - begin;
+        if (took > atomic_load(&longest_ns))
+            atomic_store(&longest_ns, took);
+        usleep(200);
+    }
+    close(fd);
+    return argument;
+}
+
+/* --- many elements ---------------------------------------------------------------------------- */
+
+/* Send commands that begin with `names` words, and have `words` more for each element. */
+static void fill(int fd, const char *head, uint32_t names, uint32_t words, const char *format)
+{
+    char *bytes = malloc(AT_ONCE * 64 + 256), reply[32];
+
+    ck_assert_ptr_nonnull(bytes);
+    for (uint32_t i = 0; i < ELEMENTS; i += AT_ONCE) {
+        size_t size = (size_t)sprintf(bytes, "*%u\r\n%s", AT_ONCE * words + names, head);
+        for (uint32_t j = i; j < i + AT_ONCE; j++)
+            size += (size_t)sprintf(bytes + size, format, j, j);
+        for (size_t sent = 0; sent < size;) {
+            ssize_t some = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL);
+            ck_assert_int_gt(some, 0);
+            sent += (size_t)some;
+        }
+        ssize_t got = recv(fd, reply, sizeof reply, 0);
+        ck_assert_int_gt(got, 3);
+        ck_assert_msg(reply[0] != '-', "%.*s", (int)got, reply);
+    }
+    free(bytes);
+}
+
+static void fill_keys(int fd)
+{
+    fill(fd, "$4\r\nMSET\r\n", 1, 2, "$10\r\nk%09u\r\n$10\r\nv%09u\r\n");
+}
+
+static void fill_list(int fd)
+{
+    fill(fd, "$5\r\nRPUSH\r\n$1\r\nl\r\n", 2, 1, "$10\r\nv%09u\r\n");
+}
+
+static void fill_hash(int fd)
+{
+    fill(fd, "$4\r\nHSET\r\n$1\r\nh\r\n", 2, 2, "$10\r\nf%09u\r\n$10\r\nv%09u\r\n");
+}
+
+/* Send a command, and pass over its reply, which has `bytes` bytes behind its first line. */
+static void run(int fd, const char *command, const char *first_line, uint64_t bytes)
+{
+    static char reply[1 << 20];
+    size_t line = strlen(first_line);
+
+    domt_resp_send(fd, command);
+    ck_assert_int_eq(recv(fd, reply, line, MSG_WAITALL), (ssize_t)line);
+    ck_assert_msg(memcmp(reply, first_line, line) == 0, "%s: %.*s", command, (int)line, reply);
+    while (bytes > 0) {
+        ssize_t got = recv(fd, reply, bytes < sizeof reply ? bytes : sizeof reply, 0);
+        ck_assert_int_gt(got, 0);
+        bytes -= (uint64_t)got;
+    }
+}
+
+static void expect_no_key(int fd)
+{
+    char reply[DOMT_REPLY_MAX] = "";
+
+    for (int i = 0; i < 10000 && strcmp(reply, ":0\r\n") != 0; i++) {
+        domt_sleep_ms(1);
+        (void)domt_resp_ask(fd, "DBSIZE", reply);
+    }
+    ck_assert_str_eq(reply, ":0\r\n");
+}
+
+/* Fill, then hold that `work` lets nobody wait. */
+static void measure(const char *name, void (*filled)(int fd), void (*work)(int fd))
+{
+    pthread_t thread;
+    int fd = start();
+
+    filled(fd);
+    atomic_store(&is_over, false);
+    atomic_store(&longest_ns, 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, ping, NULL), 0);
+    domt_sleep_ms(20);
+    work(fd);
+    domt_sleep_ms(600); /* and what is freed behind it */
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+    printf("%s: another client waits for %.1f ms of CPU time at most\n", name,
+           (double)longest_ns / 1e6);
+    ck_assert_msg(longest_ns < CPU_MOST_NS, "%s: %.1f ms", name, (double)longest_ns / 1e6);
+    close(fd);
+    domt_service_stop(&kv);
+}
+
+static char head[32];
+
+static const char *head_of(char mark)
+{
+    snprintf(head, sizeof head, "%c%u\r\n", mark, ELEMENTS);
+    return head;
+}
+
+static void list_keys(int fd)
+{
+    run(fd, "KEYS k*", head_of('*'), ELEMENTS * UINT64_C(17));
+}
+
+static void flush(int fd)
+{
+    run(fd, "FLUSHALL", "+OK\r\n", 0);
+    domt_resp_holds(fd, "DBSIZE", ":0\r\n");
+}
+
+static void list_elements(int fd)
+{
+    run(fd, "LRANGE l 0 -1", head_of('*'), ELEMENTS * UINT64_C(17));
+}
+
+static void delete_list(int fd)
+{
+    run(fd, "DEL l", ":1\r\n", 0);
+}
+
+static void overwrite_list(int fd)
+{
+    run(fd, "SET l 1", "+OK\r\n", 0);
+}
+
+static void get_all(int fd)
+{
+    snprintf(head, sizeof head, "*%u\r\n", 2 * ELEMENTS);
+    run(fd, "HGETALL h", head, 2 * ELEMENTS * UINT64_C(17));
+}
+
+static void expire_hash(int fd)
+{
+    run(fd, "PEXPIRE h 1", ":1\r\n", 0);
+    expect_no_key(fd);
+}
+
+START_TEST(to_list_a_million_keys_lets_nobody_wait)
+{
+    measure("KEYS", fill_keys, list_keys);
+}
+END_TEST
+
+START_TEST(to_flush_a_million_keys_lets_nobody_wait)
+{
+    measure("FLUSHALL", fill_keys, flush);
+}
+END_TEST
+
+START_TEST(to_list_a_million_elements_lets_nobody_wait)
+{
+    measure("LRANGE", fill_list, list_elements);
+    measure("HGETALL", fill_hash, get_all);
+}
+END_TEST
+
+START_TEST(to_free_a_large_value_lets_nobody_wait)
+{
+    measure("DEL of a list", fill_list, delete_list);
+    measure("SET over a list", fill_list, overwrite_list);
+    measure("expiry of a hash", fill_hash, expire_hash);
+}
+END_TEST
+
+/* --- scans ------------------------------------------------------------------------------------ */
+
+#define STAYING 2000u
+
+/* Note the keys s0 to s1999 of a reply of SCAN. Returns its cursor. */
+static uint64_t note_keys(const char *reply, bool seen[STAYING])
+{
+    const char *at = strstr(reply, "\r\n$") + 2;
+
+    uint64_t cursor = strtoull(strchr(at, '\n') + 1, NULL, 10);
+    for (at = strstr(at, "\r\n*"); (at = strstr(at, "\r\ns")) != NULL; at++)
+        seen[strtoul(at + 3, NULL, 10)] = true;
+    return cursor;
+}
+
+/* While the scan goes on, other keys come and go in such numbers that the table is resized. */
+static void disturb(int fd, uint32_t round)
+{
+    char command[64];
+
+    for (uint32_t i = 0; i < 50; i++) {
+        uint32_t number = (round * 50 + i) % 40000;
+        snprintf(command, sizeof command, number < 20000 ? "SET x%u 1" : "DEL x%u", number % 20000);
+        domt_resp_send(fd, command);
+    }
+    char reply[DOMT_REPLY_MAX];
+    (void)domt_resp_ask(fd, "ECHO end", reply);
+}
+
+START_TEST(a_scan_returns_what_is_there_the_whole_time)
+{
+    char command[64], reply[DOMT_REPLY_MAX];
+    uint32_t round = 0;
+
+    domt_service_start(&kv,
+                       (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                             DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                             "listeners.kv.address=127.0.0.1:0", "--set",
+                                             "system.threads=2", "--set", "kv.shards=3", NULL});
+    int fd = domt_connect(kv.port);
+    for (uint32_t i = 0; i < STAYING; i++) {
+        snprintf(command, sizeof command, "SET s%u 1", i);
+        domt_resp_holds(fd, command, "+OK\r\n");
+    }
+    for (int scans = 0; scans < 4; scans++) {
+        bool seen[STAYING] = {false};
+        uint64_t cursor = 0;
+        do {
+            snprintf(command, sizeof command, "SCAN %llu COUNT 20", (unsigned long long)cursor);
+            (void)domt_resp_ask(fd, command, reply);
+            cursor = note_keys(reply, seen);
+            disturb(fd, round++);
+        } while (cursor != 0);
+        for (uint32_t i = 0; i < STAYING; i++)
+            ck_assert_msg(seen[i], "scan %d has not returned s%u", scans, i);
+    }
+    ck_assert_uint_gt(round, 500);
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* One call returns some elements at most, whatever COUNT is. */
+START_TEST(a_scan_is_bounded_at_each_call)
+{
+    char command[64], reply[DOMT_REPLY_MAX];
+    int fd;
+
+    domt_service_start(&kv,
+                       (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                             DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                             "listeners.kv.address=127.0.0.1:0", "--set",
+                                             "system.threads=1", "--set", "kv.scanMax=50", NULL});
+    fd = domt_connect(kv.port);
+    for (uint32_t i = 0; i < 1000; i++) {
+        snprintf(command, sizeof command, "HSET h f%u 1", i);
+        domt_resp_holds(fd, command, ":1\r\n");
+        snprintf(command, sizeof command, "SET s%u 1", i);
+        domt_resp_holds(fd, command, "+OK\r\n");
+    }
+    ck_assert_uint_lt(domt_resp_ask(fd, "SCAN 0 COUNT 1000000", reply), 70 * 10);
+    ck_assert_uint_lt(domt_resp_ask(fd, "HSCAN h 0 COUNT 1000000", reply), 70 * 2 * 10);
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+DOMT_MAIN("kv_long", 120, to_list_a_million_keys_lets_nobody_wait,
+          to_flush_a_million_keys_lets_nobody_wait, to_list_a_million_elements_lets_nobody_wait,
+          to_free_a_large_value_lets_nobody_wait, a_scan_returns_what_is_there_the_whole_time,
+          a_scan_is_bounded_at_each_call)
