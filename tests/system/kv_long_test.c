@@ -26,13 +26,13 @@
 
 static domt_service kv;
 
-static int start(void)
+static int start(const char *setting)
 {
-    domt_service_start(&kv,
-                       (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                             DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                             "listeners.kv.address=127.0.0.1:0", "--set",
-                                             "system.threads=1", "--set", "kv.maxMemory=0", NULL});
+    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                                  "listeners.kv.address=127.0.0.1:0", "--set",
+                                                  "system.threads=1", "--set", "kv.maxMemory=0",
+                                                  "--set", setting, NULL});
     return domt_connect(kv.port);
 }
 
@@ -75,13 +75,14 @@ static void *ping(void *argument)
 /* Send commands that begin with `names` words, and have `words` more for each element. */
 static void fill(int fd, const char *head, uint32_t names, uint32_t words, const char *format)
 {
-    char *bytes = malloc(AT_ONCE * 64 + 256), reply[32];
+    size_t room = AT_ONCE * 64 + 256;
+    char *bytes = malloc(room), reply[32];
 
     ck_assert_ptr_nonnull(bytes);
     for (uint32_t i = 0; i < ELEMENTS; i += AT_ONCE) {
-        size_t size = (size_t)sprintf(bytes, "*%u\r\n%s", AT_ONCE * words + names, head);
+        size_t size = (size_t)snprintf(bytes, room, "*%u\r\n%s", AT_ONCE * words + names, head);
         for (uint32_t j = i; j < i + AT_ONCE; j++)
-            size += (size_t)sprintf(bytes + size, format, j, j);
+            size += (size_t)snprintf(bytes + size, room - size, format, j, j);
         for (size_t sent = 0; sent < size;) {
             ssize_t some = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL);
             ck_assert_int_gt(some, 0);
@@ -140,7 +141,7 @@ static void expect_no_key(int fd)
 static void measure(const char *name, void (*filled)(int fd), void (*work)(int fd))
 {
     pthread_t thread;
-    int fd = start();
+    int fd = start("kv.shards=1");
 
     filled(fd);
     atomic_store(&is_over, false);
@@ -246,6 +247,81 @@ static uint64_t note_keys(const char *reply, bool seen[STAYING])
     return cursor;
 }
 
+static const char *const listings[] = {"KEYS *",
+                                       "RANDOMKEY",
+                                       "SCAN x",
+                                       "SCAN 0 MATCH",
+                                       "SCAN 0 COUNT 0",
+                                       "SCAN 0 COUNT x",
+                                       "SCAN 0 WHAT 1",
+                                       "SET hello 1",
+                                       "KEYS *",
+                                       "KEYS h*o",
+                                       "KEYS h?llo",
+                                       "KEYS h[a-f]llo",
+                                       "KEYS h[^e]llo",
+                                       "KEYS h[^a]llo",
+                                       "KEYS hell",
+                                       "KEYS hello*",
+                                       "KEYS **",
+                                       "KEYS h\\ello",
+                                       "KEYS h[e",
+                                       "KEYS h[",
+                                       "KEYS h[^",
+                                       "KEYS *l*l*",
+                                       "KEYS *x*",
+                                       "KEYS h[\\e]llo",
+                                       "KEYS h[z-a]llo",
+                                       "KEYS h[-e]llo",
+                                       "KEYS h[e-]llo",
+                                       "KEYS [",
+                                       "KEYS ?",
+                                       "KEYS \"\"",
+                                       "KEYS *\\",
+                                       "KEYS hello\\",
+                                       "RANDOMKEY",
+                                       "KEYS a b",
+                                       "HSET h a 1",
+                                       "HSCAN h 0",
+                                       "HSCAN h 0 MATCH b*",
+                                       "HSCAN h 0 MATCH a* COUNT 100",
+                                       "HSCAN h x",
+                                       "HSCAN noh 0",
+                                       "HSCAN noh 0 WHAT",
+                                       "HSCAN hello 0",
+                                       "HSCAN h 0 COUNT 0",
+                                       "HSCAN h 0 TYPE hash",
+                                       "FLUSHALL WHAT",
+                                       "FLUSHALL ASYNC",
+                                       "FLUSHDB SYNC",
+                                       "FLUSHALL SYNC ASYNC",
+                                       "DBSIZE",
+                                       NULL};
+
+static void compare(const char *shards)
+{
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port)) {
+        printf("redis-server is not installed: nothing compared\n");
+        return;
+    }
+    int redis = domt_connect(port), fd = start(shards);
+    domt_resp_compare(fd, redis, listings);
+    close(fd);
+    close(redis);
+    domt_redis_stop(pid);
+    domt_service_stop(&kv);
+}
+
+START_TEST(listings_are_those_of_redis)
+{
+    compare("kv.shards=1");
+    compare("kv.shards=3");
+}
+END_TEST
+
 /* While the scan goes on, other keys come and go in such numbers that the table is resized. */
 static void disturb(int fd, uint32_t round)
 {
@@ -321,4 +397,4 @@ END_TEST
 DOMT_MAIN("kv_long", 120, to_list_a_million_keys_lets_nobody_wait,
           to_flush_a_million_keys_lets_nobody_wait, to_list_a_million_elements_lets_nobody_wait,
           to_free_a_large_value_lets_nobody_wait, a_scan_returns_what_is_there_the_whole_time,
-          a_scan_is_bounded_at_each_call)
+          a_scan_is_bounded_at_each_call, listings_are_those_of_redis)
