@@ -48,8 +48,9 @@ typedef struct domus_stage {
 
     /* Look at the bytes that have come and were not used yet: `size` (1..DOMUS_WINDOW_MAX) bytes at
      * `bytes`, which are gone after this call. A byte stage passes on what it makes of them
-     * (domus_wire_pass()). A message stage makes at most one message of them
-     * (domus_wire_request(), _notice(), _answer()).
+     * (domus_wire_pass()); if that is more than there is room for, it passes on the rest in another
+     * call (domus_wire_again()), in which `size` may be 0. A message stage makes at most one
+     * message of them (domus_wire_request(), _notice(), _answer()).
      *
      * Returns how many bytes it used (1..size), also if there is no message yet; 0 when it needs
      * more: then it is called again when more have come, with these bytes first (and see
@@ -60,8 +61,9 @@ typedef struct domus_stage {
     int (*decode)(domus_wire *wire, void *state, const char *bytes, size_t size);
 
     /* The peer has finished sending. `left` bytes were not used and never will be. It may make a
-     * message, as `decode` does. Returns 0, or a negative errno as `decode` when something is
-     * missing. NULL: 0 if `left` is 0, else -EPIPE. */
+     * message, as `decode` does. A byte stage that has more to pass on than there is room for says
+     * domus_wire_again(), and is called again with a `left` of 0. Returns 0, or a negative errno as
+     * `decode` when something is missing. NULL: 0 if `left` is 0, else -EPIPE. */
     int (*end)(domus_wire *wire, void *state, size_t left);
 
     /* Append the bytes of a message (domus_wire_append() and its like): the answer to the request
@@ -128,6 +130,12 @@ DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
  * says: that is DOMUS_WINDOW_MAX at least when `decode` or `end` begins. */
 DOMUS_API int domus_wire_pass(domus_wire *wire, const void *data, size_t size);
 DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
+
+/* Say that this stage has more to pass on than there was room for: it is called again when the
+ * stages behind it have used what they got, before new bytes are waited for, with the bytes that it
+ * has left over, which may be none. If it neither used nor passed on a byte in this call, this is
+ * ignored. */
+DOMUS_API void domus_wire_again(domus_wire *wire);
 
 /* --- bytes for the peer, in all functions but `check` and `close` ------------------------------
  */

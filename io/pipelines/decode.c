@@ -237,10 +237,14 @@ static void fail_bytes(domi_pipe *pipe, int error)
     domi_pipe_fail(pipe, number, error);
 }
 
-/* Decode on. Returns 1 if a message was made; 0 if there is none yet; or an error. */
+#define PIECES_MOST 8u /* received pieces that are looked through for one message at a time */
+
+/* Decode on. Returns 1 if a message was made; 0 if there is none yet; DOMI_WIRE_BUSY if that may
+ * change without new bytes; or an error. */
 static int decode(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
+    uint32_t pieces = PIECES_MOST;
     int result;
 
     do {
@@ -263,7 +267,9 @@ static int decode(domi_pipe *pipe)
             (void)domi_pipe_flush_out(pipe); /* the channel may be reset now, or finished */
         if (result == 0 && buffer == NULL)
             pipe->dry = true;
-    } while (result == 0 && !pipe->dry && channel->state == DOMI_CHANNEL_OPEN);
+    } while (result == 0 && !pipe->dry && --pieces != 0 && channel->state == DOMI_CHANNEL_OPEN);
+    if (DOMI_UNLIKELY(pieces == 0) && result == 0)
+        result = DOMI_WIRE_BUSY;
     return DOMI_LIKELY(channel->state == DOMI_CHANNEL_OPEN) ? result : drop_made(pipe);
 }
 
@@ -301,7 +307,7 @@ bool domi_pipe_has_ended(const domus_channel *channel)
     return pipe->failed || (pipe->wire->finished && pipe->dry && pipe->held == NULL);
 }
 
-/* Handle one message. Returns false if there is none. */
+/* Handle one message, or look for one. Returns false if there is none. */
 static bool run_once(domi_manager *manager, domi_pipe *pipe)
 {
     if (DOMI_UNLIKELY(pipe->undone) && !end_message(pipe))
@@ -318,10 +324,9 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
         fail_bytes(pipe, result);
         return true;
     }
-    if (result == 0)
-        return false;
-    handle_made(manager, pipe);
-    return true;
+    if (result == 1)
+        handle_made(manager, pipe);
+    return result != 0;
 }
 
 /* True if the peer will answer nothing more: its last byte was looked at, or the channel closes. */

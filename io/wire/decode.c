@@ -14,6 +14,12 @@
 
 #define KEEP_LEAST 256u /* bytes that are copied behind those of a message that is not whole */
 
+/* After so many calls of stages, or bytes that they have passed on, without a message, the caller
+ * gets a word in between: a peer that sends many records of nothing, or a record that becomes a
+ * thousand times as long, holds nobody up. */
+#define CALLS_MOST  64u
+#define PASSED_MOST (2 * DOMUS_WINDOW_MAX)
+
 /* New bytes, which lie in the memory of the caller. */
 typedef struct input {
     const char *start; /* of those that this call has got */
@@ -62,17 +68,22 @@ static int leave_page(domus_wire *wire)
 
 /* --- one stage -------------------------------------------------------------------------------- */
 
-/* Let the stage `index` decode. Returns how many bytes it used; 0: it needs more; or an error. */
+/* Let the stage `index` decode. Returns how many bytes it used; 0: it needs more, unless it is to
+ * be called `again`; or an error. */
 static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     domi_wire_stage *at = &wire->stages[index];
     domi_mark begun = domi_wire_begin_out(wire, index);
-    int used = at->stage->decode(wire, at->state, bytes, size);
 
+    at->again = at->passed = false;
+    int used = at->stage->decode(wire, at->state, bytes, size);
     /* a message of no bytes would come again and again */
     if (used > 0 ? (size_t)used > size : used == 0 && wire->made.any)
         used = -EPROTO;
-    if (used == 0 && (size == DOMUS_WINDOW_MAX || at->window.need > DOMUS_WINDOW_MAX))
+    /* and so would a call that moved nothing */
+    if (DOMI_UNLIKELY(at->again) && (used < 0 || (used == 0 && !at->passed)))
+        at->again = false;
+    if (used == 0 && !at->again && (size == DOMUS_WINDOW_MAX || at->window.need > DOMUS_WINDOW_MAX))
         used = -EMSGSIZE;
     return domi_wire_end_out(wire, index, begun, used);
 }
@@ -121,7 +132,7 @@ static uint32_t more_for(const domi_window *window)
 }
 
 /* Let a stage with an empty window use new bytes. Bytes of a message that is not whole go into the
- * window. */
+ * window. Returns as advance(). */
 static int use_fresh(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_window *window = &wire->stages[index].window;
@@ -135,6 +146,8 @@ static int use_fresh(domus_wire *wire, uint32_t index, input *fresh)
         }
         if (used != 0)
             return used;
+        if (DOMI_UNLIKELY(wire->stages[index].again))
+            return 1;
     }
     int error = keep(window, fresh, fresh->size);
     window->stuck = error == 0;
@@ -161,12 +174,32 @@ static void use_window(domus_wire *wire, domi_window *window, uint32_t used, inp
     }
 }
 
-/* Let the stage `index` use some of its bytes. Returns how many it used; 0: it needs more; or an
- * error. */
+/* Call a stage that has more to pass on, with the bytes that it has left over, if any. Returns as
+ * advance(). */
+static int go_again(domus_wire *wire, uint32_t index, input *fresh)
+{
+    domi_wire_stage *at = &wire->stages[index];
+    domi_window *window = &at->window;
+    int used = show(wire, index, window->size != 0 ? domi_window_bytes(window) : "", window->size);
+
+    if (used > 0)
+        use_window(wire, window, (uint32_t)used, fresh);
+    if (used == 0)
+        window->stuck = window->size != 0;
+    return used == 0 && at->passed ? 1 : used;
+}
+
+/* Let the stage `index` use some of its bytes. Returns 1 or more if it did something; 0: it needs
+ * more; or an error. */
 static int advance(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_window *window = &wire->stages[index].window;
 
+    if (DOMI_UNLIKELY(wire->stages[index].again)) {
+        int used = go_again(wire, index, fresh);
+        if (used != 0)
+            return used;
+    }
     if (window->need > DOMUS_WINDOW_MAX)
         return -EMSGSIZE;
     if (window->size == 0)
@@ -179,6 +212,8 @@ static int advance(domus_wire *wire, uint32_t index, input *fresh)
             if (used != 0)
                 return used;
             window->stuck = true;
+            if (DOMI_UNLIKELY(wire->stages[index].again))
+                return 1;
         }
         if (fresh->size == 0)
             return 0;
@@ -190,18 +225,21 @@ static int advance(domus_wire *wire, uint32_t index, input *fresh)
 
 /* --- all stages ------------------------------------------------------------------------------- */
 
-/* Call `end` of a stage whose peer has finished, once. Returns 0, or its error. */
+/* Call `end` of a stage whose peer has finished, once, or until it has passed on all it had.
+ * Returns 0, or its error. */
 static int end_stage(domus_wire *wire, uint32_t index)
 {
     domi_wire_stage *at = &wire->stages[index];
     uint32_t left = at->window.size;
     int error = left != 0 ? -EPIPE : 0;
 
-    at->ended = true;
+    at->again = at->passed = false;
     if (at->stage->end != NULL) {
         domi_mark begun = domi_wire_begin_out(wire, index);
         error = domi_wire_end_out(wire, index, begun, at->stage->end(wire, at->state, left));
     }
+    at->ended = !at->again || !at->passed;
+    at->again = false;
     domi_window_take(&at->window, left);
     return error;
 }
@@ -228,14 +266,18 @@ static int step(domus_wire *wire, input *fresh)
 int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
 {
     input fresh = {*bytes, *bytes, *size};
+    uint32_t calls = CALLS_MOST;
     int result = wire->failed;
 
     DOMI_CHECK(!wire->made.any);
     if (result != 0)
         return result;
+    wire->passed = 0;
     do
         result = step(wire, &fresh);
-    while (result > 0 && !wire->made.any);
+    while (result > 0 && !wire->made.any && --calls != 0 && wire->passed < PASSED_MOST);
+    if (DOMI_UNLIKELY(result > 0 && !wire->made.any))
+        result = DOMI_WIRE_BUSY;
     *bytes = fresh.bytes;
     *size = fresh.size;
     for (uint32_t i = 0; result == 0 && i < wire->count; i++)
@@ -272,7 +314,7 @@ int domi_wire_done(domus_wire *wire)
 bool domi_wire_is_empty(const domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
-        if (wire->stages[i].window.size != 0)
+        if (wire->stages[i].window.size != 0 || wire->stages[i].again)
             return false;
     }
     return true;

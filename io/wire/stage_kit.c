@@ -105,8 +105,12 @@ void domus_stage_kit_finish(domus_stage_kit *kit)
 
 int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
 {
+    int result;
+
     end_message(kit);
-    int result = domi_wire_decode(kit->wire, &kit->left, &kit->left_size);
+    do
+        result = domi_wire_decode(kit->wire, &kit->left, &kit->left_size);
+    while (result == DOMI_WIRE_BUSY);
     if (result == 1) {
         const domi_made *made = &kit->wire->made;
         *ret_message =

@@ -14,7 +14,9 @@ typedef struct domi_wire_stage {
     void *state; /* NULL: it has none */
     domi_window window;
     bool opened;
-    bool ended; /* its `end` was called, or the stage has none */
+    bool ended;  /* its `end` was called for the last time, or the stage has none */
+    bool again;  /* a byte stage that has more to pass on: it is called without new bytes, too */
+    bool passed; /* it has passed bytes on in this call */
 } domi_wire_stage;
 
 /* A message that `decode` has made. */
@@ -40,6 +42,7 @@ struct domus_wire {
     uint32_t shown_size; /* how many they are */
     uint32_t sliced;     /* how many of them lie before the end of some slice */
     uint32_t taken;      /* bytes of the last window that the message has used */
+    uint32_t passed;     /* bytes that stages have passed on in this call of domi_wire_decode() */
     domi_out *out;       /* where appended bytes go; the owner's, who sets it before he opens */
     domi_out *aside;     /* the same for bytes that are to be wrapped; the owner's, may be NULL if
                             there is one stage */

@@ -62,7 +62,16 @@ int domus_wire_pass(domus_wire *wire, const void *data, size_t size)
 {
     if (size > domus_wire_pass_room(wire))
         return -EMSGSIZE;
-    return size != 0 ? domi_window_put(&wire->stages[wire->current + 1].window, data, size) : 0;
+    if (size == 0)
+        return 0;
+    wire->passed += (uint32_t)size;
+    wire->stages[wire->current].passed = true;
+    return domi_window_put(&wire->stages[wire->current + 1].window, data, size);
+}
+
+void domus_wire_again(domus_wire *wire)
+{
+    wire->stages[wire->current].again = wire->current + 1 != wire->count;
 }
 
 size_t domus_wire_pass_room(const domus_wire *wire)

@@ -47,6 +47,13 @@ static int move(domi_window *window, uint32_t size)
     return 0;
 }
 
+/* True if the end of the memory is reached before as many bytes were taken as are to be moved. Then
+ * it gets more room, so that a stage that takes byte by byte costs no move for each. */
+static bool is_worth_room(const domi_window *window)
+{
+    return window->begin < window->size && window->room < DOMI_WINDOW_ROOM;
+}
+
 int domi_window_put(domi_window *window, const char *bytes, size_t size)
 {
     uint32_t all = window->size + (uint32_t)size;
@@ -54,8 +61,8 @@ int domi_window_put(domi_window *window, const char *bytes, size_t size)
     DOMI_CHECK(size <= DOMI_WINDOW_ROOM && all <= DOMI_WINDOW_ROOM);
     if (size == 0)
         return 0;
-    if (all > window->room) {
-        int error = move(window, all);
+    if (all > window->room || (window->begin + all > window->room && is_worth_room(window))) {
+        int error = move(window, all > window->room ? all : 2 * window->room);
         if (error != 0)
             return error;
     }

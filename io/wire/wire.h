@@ -23,11 +23,15 @@ int domi_wire_open(domus_wire *wire);
 /* Close its stages and free it. NULL is allowed. */
 void domi_wire_free(domus_wire *wire);
 
+/* The stages have done much without making a message: domi_wire_decode() is to be called again,
+ * with the bytes that it has not taken. */
+#define DOMI_WIRE_BUSY 2
+
 /* Decode on, with the bytes that were kept and then with `*size` new ones at `*bytes`, which are
  * moved on behind those that were taken. Returns 1 when there is a message (`made`); 0 when all
- * were taken and more are needed, or after domi_wire_finish() nothing is left; or a negative errno,
- * which is returned from then on. If an error comes after a message was begun, `made.any` is true,
- * and the caller releases its payload. */
+ * were taken and more are needed, or after domi_wire_finish() nothing is left; DOMI_WIRE_BUSY; or a
+ * negative errno, which is returned from then on. If an error comes after a message was begun,
+ * `made.any` is true, and the caller releases its payload. */
 int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size);
 
 /* The peer has finished sending: domi_wire_decode() ends with `end` of the stages. */
@@ -41,7 +45,7 @@ int domi_wire_done(domus_wire *wire);
 /* The message lives on, so copy the bytes of its slices out, if it has any. Returns 0; -ENOMEM. */
 int domi_wire_own(domus_wire *wire);
 
-/* True if no byte waits to be decoded. */
+/* True if no byte waits to be decoded, or in a stage to be passed on. */
 bool domi_wire_is_empty(const domus_wire *wire);
 
 /* Encode a message, or a failure, into `out`. Returns 0; or a negative errno, and `out` is as it

@@ -1,5 +1,6 @@
 /* Fuzzes pipelines of several stages, whose byte stages change sizes and hold a state. The first
- * byte chooses up to three byte stages, the second the message stage and its limit. */
+ * byte chooses up to three byte stages, one of which may have output left over, the second the
+ * message stage and its limit. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/support/stages.h"
 
@@ -21,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const domus_fixed_options fixed = {.role = DOMUS_ROLE_SERVER, .size = (data[1] >> 2) + 1u};
     for (int i = 0; i < 3; i++) {
         const domus_stage *stage = byte_stages[data[0] >> (2 * i) & 3];
+        if (i == 2 - (data[0] >> 7) && (data[0] & 0x40) != 0)
+            stage = &domt_swell_stage;
         if (stage != NULL)
             stages[count++] = (domus_pipeline_stage){stage, NULL};
     }

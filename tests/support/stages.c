@@ -126,6 +126,81 @@ static int wrap_as_it_is(domus_wire *wire, void *state, const char *bytes, size_
 const domus_stage domt_sip_stage = {
     .name = "sip", .state_size = sizeof(uint32_t), .decode = sip, .wrap = wrap_as_it_is};
 
+/* --- swelling --------------------------------------------------------------------------------- */
+
+typedef struct swell_state {
+    domt_swell_options options;
+    uint32_t left; /* bytes that are still to be passed on */
+    char byte;
+} swell_state;
+
+static int open_swell(domus_wire *wire, void *state_, const void *options)
+{
+    swell_state *state = state_;
+
+    (void)wire;
+    if (options != NULL)
+        state->options = *(const domt_swell_options *)options;
+    if (state->options.per_call == 0)
+        state->options.per_call = 48;
+    return 0;
+}
+
+static uint32_t copies(const swell_state *state, char count)
+{
+    uint32_t n = (unsigned char)count;
+
+    return state->options.factor != 0 ? n * state->options.factor + 1 : n % 16 + 1;
+}
+
+static int swell(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    swell_state *state = state_;
+    size_t room = state->options.per_call;
+    size_t used = 0;
+    char out[512];
+
+    while (room != 0) {
+        if (state->left == 0 && size - used < 2)
+            break;
+        if (state->left == 0) {
+            state->left = copies(state, bytes[used]);
+            state->byte = bytes[used + 1];
+            used += 2;
+        }
+        size_t part = state->left < room ? state->left : room;
+        if (part > sizeof out)
+            part = sizeof out;
+        memset(out, state->byte, part);
+        int error = domus_wire_pass(wire, out, part);
+        if (error != 0)
+            return error;
+        state->left -= (uint32_t)part;
+        room -= part;
+    }
+    if (state->left != 0)
+        domus_wire_again(wire);
+    return (int)used;
+}
+
+static int wrap_twice(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    for (size_t i = 0; i < size; i++) {
+        const char pair[2] = {0, bytes[i]};
+        int error = domus_wire_append(wire, pair, 2);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+const domus_stage domt_swell_stage = {.name = "swell",
+                                      .state_size = sizeof(swell_state),
+                                      .open = open_swell,
+                                      .decode = swell,
+                                      .wrap = wrap_twice};
+
 /* --- runs ------------------------------------------------------------------------------------- */
 
 static void note(domt_decoded *decoded, const void *bytes, size_t size)

@@ -16,6 +16,15 @@ extern const domus_stage domt_xor_stage;
 /* It takes 1, 2 or 3 bytes a call, in turn, and passes them on as they are. */
 extern const domus_stage domt_sip_stage;
 
+/* Each two bytes are a count and a byte, which comes so many times. It passes on a few bytes in a
+ * call, so most of its output is left over. Options: domt_swell_options, or NULL. */
+typedef struct domt_swell_options {
+    uint32_t factor;   /* a count of n is n * factor + 1 bytes; 0: n % 16 + 1 */
+    uint32_t per_call; /* bytes passed on in a call, 0: 48 */
+} domt_swell_options;
+
+extern const domus_stage domt_swell_stage;
+
 /* The outcome of a run. */
 typedef struct domt_decoded {
     uint32_t count; /* messages */

@@ -1,0 +1,378 @@
+/* io/wire: stages whose output is left over, and the bounds of one call of domi_wire_decode(). */
+#include "io/wire/wire.h"
+
+#include "tests/support/stages.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- a message stage that only counts --------------------------------------------------------- */
+
+static uint64_t seen;       /* bytes that it has used */
+static uint32_t calls;      /* of `decode` of any stage here */
+static uint32_t window_max; /* the longest window that was shown */
+static uint32_t per_call;   /* bytes that it uses in a call; 0: all */
+static bool says_again;
+
+static int count_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state, (void)bytes;
+    calls++;
+    if (says_again)
+        domus_wire_again(wire);
+    if (size > window_max)
+        window_max = (uint32_t)size;
+    size_t used = per_call != 0 && per_call < size ? per_call : size;
+    seen += used;
+    return (int)used;
+}
+
+static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                          const void *payload)
+{
+    (void)wire, (void)state, (void)id, (void)type, (void)payload;
+    return 0;
+}
+
+static const domus_stage counter_stage = {
+    .name = "counter", .decode = count_bytes, .encode = encode_nothing};
+
+/* A wire of its own, because the kit goes on by itself. */
+typedef struct bare {
+    domus_wire *wire;
+    domi_out out, aside;
+} bare;
+
+static bare open_bare(const domus_pipeline *pipeline)
+{
+    bare made = {.wire = domi_wire_new(pipeline)};
+
+    ck_assert_ptr_nonnull(made.wire);
+    seen = calls = window_max = per_call = 0;
+    says_again = false;
+    return made;
+}
+
+static void start_bare(bare *made)
+{
+    made->wire->out = &made->out;
+    made->wire->aside = &made->aside;
+    ck_assert_int_eq(domi_wire_open(made->wire), 0);
+}
+
+static void free_bare(bare *made)
+{
+    domi_wire_free(made->wire);
+    domi_out_clear(&made->out, true);
+    domi_out_clear(&made->aside, true);
+}
+
+/* --- output that is left over ----------------------------------------------------------------- */
+
+static const domus_length_options two_bytes = {.role = DOMUS_ROLE_PEER, .width = 2};
+static const domt_swell_options tenfold = {.factor = 10, .per_call = 7};
+static const domus_pipeline swelling = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domt_swell_stage, &tenfold}, {&domus_length_stage, &two_bytes}, {NULL, NULL}}};
+static const domus_pipeline swelling_twice = {
+    .stages = (const domus_pipeline_stage[]){{&domt_swell_stage, NULL},
+                                             {&domt_xor_stage, NULL},
+                                             {&domt_swell_stage, &tenfold},
+                                             {&domus_length_stage, &two_bytes},
+                                             {NULL, NULL}}};
+
+START_TEST(what_is_left_over_comes_without_new_bytes)
+{
+    /* a length of 2 * 256 + 2 as bytes, and then 11, 2501 and 2 times as many */
+    static const char bytes[] = {0, 9, 0, (char)196, 1, 'a', (char)249, 'b', 0, 0, 0, 1, 0, 'c'};
+
+    for (size_t step = 1; step <= sizeof bytes; step++) {
+        domt_decoded decoded;
+        domt_decode(&swelling, bytes, sizeof bytes, domt_cut_same, &step, &decoded, NULL);
+        ck_assert_int_eq(decoded.error, -EPIPE);
+        ck_assert_uint_eq(decoded.count, 1);
+        ck_assert_uint_eq(decoded.size, 7 + 9 * 256 + 196);
+        ck_assert_mem_eq(decoded.text, "1 2500:aaaaaaaaaaab", 19);
+        domt_decoded_clear(&decoded);
+    }
+}
+END_TEST
+
+static char *random_bytes(size_t size)
+{
+    char *bytes = malloc(size);
+    uint32_t value = 12345;
+
+    for (size_t i = 0; i < size; i++) {
+        value = value * 1664525u + 1013904223u;
+        bytes[i] = (char)(value >> 24);
+    }
+    return bytes;
+}
+
+START_TEST(pieces_of_any_size_give_the_same)
+{
+    const size_t size = 20000;
+    char *bytes = random_bytes(size);
+    domt_decoded whole, pieces;
+    uint64_t seed = 7;
+    size_t step = 1;
+
+    domt_decode(&swelling_twice, bytes, size, NULL, NULL, &whole, NULL);
+    ck_assert_uint_ge(whole.count, 10);
+    domt_decode(&swelling_twice, bytes, size, domt_cut_same, &step, &pieces, NULL);
+    ck_assert(domt_decoded_equals(&whole, &pieces));
+    domt_decoded_clear(&pieces);
+    domt_decode(&swelling_twice, bytes, size, domt_cut_random, &seed, &pieces, NULL);
+    ck_assert(domt_decoded_equals(&whole, &pieces));
+    domt_decoded_clear(&pieces);
+    domt_decoded_clear(&whole);
+    free(bytes);
+}
+END_TEST
+
+static int append_as_it_is(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    return domus_wire_append(wire, bytes, size);
+}
+
+/* --- output before any byte is used ------------------------------------------------------------
+ */
+
+/* It wants to see two bytes, and passes on a length before it uses one of them. */
+static int put_length(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    uint32_t *sent = state_;
+    static const char length[2] = {0, 4};
+
+    if (*sent == 0 && size < 2)
+        return 0;
+    if (*sent == 0) {
+        *sent = 1;
+        domus_wire_again(wire);
+        return domus_wire_pass(wire, length, 2);
+    }
+    int error = domus_wire_pass(wire, bytes, size);
+    return error != 0 ? error : (int)size;
+}
+
+static const domus_stage prefix_stage = {.name = "prefix",
+                                         .state_size = sizeof(uint32_t),
+                                         .decode = put_length,
+                                         .wrap = append_as_it_is};
+static const domus_pipeline prefixing = {
+    .stages = (const domus_pipeline_stage[]){
+        {&prefix_stage, NULL}, {&domus_length_stage, &two_bytes}, {NULL, NULL}}};
+
+START_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
+{
+    for (size_t step = 1; step <= 4; step++) {
+        domt_decoded decoded;
+        domt_decode(&prefixing, "abcd", 4, domt_cut_same, &step, &decoded, NULL);
+        ck_assert_int_eq(decoded.error, 0);
+        ck_assert_uint_eq(decoded.count, 1);
+        ck_assert_mem_eq(decoded.text, "1 4:abcd", 8);
+        domt_decoded_clear(&decoded);
+    }
+}
+END_TEST
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* It keeps all bytes until the peer has finished, and passes them on in threes then. */
+typedef struct late_state {
+    char bytes[64];
+    uint32_t size, done;
+} late_state;
+
+static uint32_t ends;
+
+static int keep_bytes(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    late_state *state = state_;
+
+    (void)wire;
+    memcpy(state->bytes + state->size, bytes, size);
+    state->size += (uint32_t)size;
+    return (int)size;
+}
+
+static int pass_late(domus_wire *wire, void *state_, size_t left)
+{
+    late_state *state = state_;
+    uint32_t part = state->size - state->done < 3 ? state->size - state->done : 3;
+
+    ck_assert_uint_eq(left, 0);
+    ends++;
+    int error = domus_wire_pass(wire, state->bytes + state->done, part);
+    state->done += part;
+    if (state->done != state->size || part == 0)
+        domus_wire_again(wire); /* for nothing, if there was nothing to pass on */
+    return error;
+}
+
+static const domus_stage late_stage = {.name = "late",
+                                       .state_size = sizeof(late_state),
+                                       .decode = keep_bytes,
+                                       .end = pass_late,
+                                       .wrap = append_as_it_is};
+static const domus_pipeline late = {
+    .stages = (const domus_pipeline_stage[]){
+        {&late_stage, NULL}, {&domus_length_stage, &two_bytes}, {NULL, NULL}}};
+
+START_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
+{
+    domt_decoded decoded;
+
+    ends = 0;
+    domt_decode(&late, "\0\3abc\0\4defg", 11, NULL, NULL, &decoded, NULL);
+    ck_assert_int_eq(decoded.error, 0);
+    ck_assert_uint_eq(decoded.count, 2);
+    ck_assert_uint_eq(decoded.size, 15);
+    ck_assert_mem_eq(decoded.text, "1 3:abc1 4:defg", 15);
+    ck_assert_uint_eq(ends, 4);
+    domt_decoded_clear(&decoded);
+    ends = 0;
+    domt_decode(&late, "", 0, NULL, NULL, &decoded, NULL);
+    ck_assert_int_eq(decoded.error, 0);
+    ck_assert_uint_eq(ends, 1);
+    domt_decoded_clear(&decoded);
+}
+END_TEST
+
+/* --- calls for nothing ------------------------------------------------------------------------ */
+
+static uint32_t idle_calls;
+
+static int idle(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state, (void)bytes;
+    idle_calls++;
+    domus_wire_again(wire);
+    return size > 3 ? 1 : 0;
+}
+
+static const domus_stage idle_stage = {.name = "idle", .decode = idle, .wrap = append_as_it_is};
+
+START_TEST(a_call_that_moves_nothing_is_not_repeated)
+{
+    static const domus_pipeline_stage stages[] = {
+        {&idle_stage, NULL}, {&counter_stage, NULL}, {NULL, NULL}};
+    static const domus_pipeline pipeline = {.stages = stages};
+    bare made = open_bare(&pipeline);
+    const char *at = "abcdef";
+    size_t size = 6;
+
+    start_bare(&made);
+    idle_calls = 0;
+    ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+    ck_assert_uint_eq(size, 0);
+    ck_assert_uint_ge(idle_calls, 4);
+    ck_assert_uint_le(idle_calls, 8);
+    free_bare(&made);
+}
+END_TEST
+
+START_TEST(a_message_stage_is_not_called_without_bytes)
+{
+    static const domus_pipeline_stage stages[] = {{&counter_stage, NULL}, {NULL, NULL}};
+    static const domus_pipeline pipeline = {.stages = stages};
+    bare made = open_bare(&pipeline);
+    const char *at = "abcdef";
+    size_t size = 6;
+
+    start_bare(&made);
+    says_again = true;
+    ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+    ck_assert_uint_eq(calls, 1);
+    free_bare(&made);
+}
+END_TEST
+
+/* --- bounds ----------------------------------------------------------------------------------- */
+
+/* A few bytes that become 250 MB, of which no message is made. */
+START_TEST(a_bomb_is_unpacked_in_small_parts)
+{
+    static const domt_swell_options bomb = {.factor = 500000, .per_call = DOMUS_WINDOW_MAX};
+    static const domus_pipeline_stage stages[] = {
+        {&domt_swell_stage, &bomb}, {&counter_stage, NULL}, {NULL, NULL}};
+    static const domus_pipeline pipeline = {.stages = stages};
+    bare made = open_bare(&pipeline);
+    char bytes[8];
+    const char *at = bytes;
+    size_t size = sizeof bytes;
+    uint64_t before = 0, rounds = 0;
+    int result;
+
+    start_bare(&made);
+    memset(bytes, 125, sizeof bytes);
+    do {
+        result = domi_wire_decode(made.wire, &at, &size);
+        ck_assert_uint_le(seen - before, 4 * DOMUS_WINDOW_MAX);
+        before = seen;
+        rounds++;
+    } while (result == DOMI_WIRE_BUSY);
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(seen, 4 * (UINT64_C(125) * 500000 + 1));
+    ck_assert_uint_ge(rounds, 1000);
+    ck_assert_uint_le(window_max, DOMUS_WINDOW_MAX);
+    free_bare(&made);
+}
+END_TEST
+
+START_TEST(stages_are_called_a_bounded_number_of_times)
+{
+    static const domus_pipeline_stage stages[] = {{&counter_stage, NULL}, {NULL, NULL}};
+    static const domus_pipeline pipeline = {.stages = stages};
+    bare made = open_bare(&pipeline);
+    char *bytes = random_bytes(16384);
+    const char *at = bytes;
+    size_t size = 16384;
+    int result;
+
+    start_bare(&made);
+    per_call = 1;
+    do {
+        uint32_t before = calls;
+        result = domi_wire_decode(made.wire, &at, &size);
+        ck_assert_uint_le(calls - before, 64);
+    } while (result == DOMI_WIRE_BUSY);
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(calls, 16384);
+    free_bare(&made);
+    free(bytes);
+}
+END_TEST
+
+/* A stage that sees many bytes and uses one at a time: the window is moved now and then, not for
+ * each byte. */
+START_TEST(bytes_are_not_moved_for_each_byte_used)
+{
+    domi_window window = {0};
+    char *bytes = random_bytes(65536);
+    uint32_t moves = 0;
+
+    ck_assert_int_eq(domi_window_put(&window, bytes, 65536), 0);
+    for (uint32_t i = 0; i < 200000; i++) {
+        uint32_t before = window.begin;
+        domi_window_take(&window, 1);
+        ck_assert_int_eq(domi_window_put(&window, bytes + i % 65536, 1), 0);
+        moves += window.begin < before + 1;
+        ck_assert_int_eq(domi_window_bytes(&window)[65535], bytes[i % 65536]);
+    }
+    ck_assert_uint_le(moves, 4);
+    ck_assert_uint_le(window.room, DOMI_WINDOW_ROOM);
+    domi_window_clear(&window);
+    free(bytes);
+}
+END_TEST
+
+DOMT_MAIN("wire_again", 60, what_is_left_over_comes_without_new_bytes,
+          pieces_of_any_size_give_the_same, the_end_of_a_stage_passes_on_all_that_is_left,
+          a_stage_may_pass_on_before_it_uses_a_byte, a_call_that_moves_nothing_is_not_repeated,
+          a_message_stage_is_not_called_without_bytes, a_bomb_is_unpacked_in_small_parts,
+          stages_are_called_a_bounded_number_of_times, bytes_are_not_moved_for_each_byte_used)
