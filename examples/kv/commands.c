@@ -94,10 +94,12 @@ static const struct kv_command commands[] = {
     {"auth", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_auth},
     {"client", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_client},
     {"info", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_info},
+    {"post", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
+    {"host:", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
 };
 
-/* A name as two words. It is in small letters: names have nothing but letters, and of the bytes
- * that are a letter with the bit CASE only the letter itself and its capital are. */
+/* A name as two words. It is in small letters: names have nothing but letters (and a colon), and of
+ * the bytes that are a letter with the bit CASE only the letter itself and its capital are. */
 struct name {
     uint64_t begin, end;
 };

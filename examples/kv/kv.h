@@ -173,6 +173,6 @@ kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object;
 kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
     kv_run_hdel, kv_run_hgetall;
 domus_handler kv_serve_ping, kv_serve_echo, kv_serve_quit, kv_serve_select, kv_serve_config,
-    kv_serve_command, kv_serve_hello, kv_serve_auth, kv_serve_client, kv_serve_info;
+    kv_serve_command, kv_serve_hello, kv_serve_auth, kv_serve_client, kv_serve_info, kv_serve_http;
 
 #endif

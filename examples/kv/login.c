@@ -17,6 +17,13 @@ static bool is_password(domus_slice bytes)
     return wrong == 0;
 }
 
+/* Whether this user may enter with this password: without one, with any. */
+static bool may_enter(domus_slice user, domus_slice password)
+{
+    return domus_slice_equals(user, "default", 7) &&
+           (kv_settings.password[0] == '\0' || is_password(password));
+}
+
 int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
@@ -29,8 +36,7 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
     if (kv_settings.password[0] == '\0' && command->count == 2)
         return kv_error(stack, "ERR AUTH <password> called without any password configured for the "
                                "default user. Are you sure your configuration is correct?");
-    if ((command->count == 3 && !domus_slice_equals(user, "default", 7)) ||
-        (kv_settings.password[0] != '\0' && !is_password(last)))
+    if (command->count == 3 ? !may_enter(user, last) : !is_password(last))
         return kv_error(stack, WRONG_PASSWORD);
     session->admitted = true;
     return kv_ok(stack);
@@ -75,7 +81,8 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
     for (uint32_t i = 2; i < command->count; i++) {
         domus_slice word = domus_resp_argument(command, i);
         if (domus_resp_is(word, "AUTH") && i + 2 < command->count) {
-            if (!is_password(domus_resp_argument(command, i + 2)))
+            if (!may_enter(domus_resp_argument(command, i + 1),
+                           domus_resp_argument(command, i + 2)))
                 return kv_error(stack, WRONG_PASSWORD);
             session->admitted = true;
             i += 2;

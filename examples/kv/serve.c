@@ -45,6 +45,14 @@ int kv_serve_select(domus_stack *stack, void *self, const void *payload)
     return index == 0 ? kv_ok(stack) : kv_error(stack, "ERR DB index is out of range");
 }
 
+/* HTTP: a page of a stranger can make a browser of this machine send any bytes behind such a head,
+ * and they would be commands. */
+int kv_serve_http(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_channel_close(stack, domus_channel_running(stack));
+}
+
 /* CONFIG GET, as far as programs need it that measure or connect. */
 int kv_serve_config(domus_stack *stack, void *self, const void *payload)
 {

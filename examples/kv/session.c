@@ -89,7 +89,7 @@ static int take_command(domus_stack *stack, void *self, const void *payload)
     if (!kv_arity_holds(row, command->count) || (row->step == 2 && command->count % 2 == 0))
         return refuse_count(stack, row);
     if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
-        row->serve != kv_serve_quit)
+        row->serve != kv_serve_quit && row->serve != kv_serve_http)
         return kv_error(stack, "NOAUTH Authentication required.");
     if (row->serve != NULL)
         return row->serve(stack, self, payload);

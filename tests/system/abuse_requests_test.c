@@ -74,6 +74,9 @@ START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     GETS(&domt_kv, "\0\0\n", "-ERR unknown command '  ', with args beginning with: \r\n");
     GETS(&domt_kv, "*1\r\n$0\r\n\r\n", "-ERR unknown command '', with args beginning with: \r\n");
     says(&domt_kv, long_line, sizeof long_line, REFUSED("too big inline request"), false);
+    GETS(&domt_kv, "POST / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n", "");
+    GETS(&domt_kv, "GET / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n",
+         "-ERR wrong number of arguments for 'get' command\r\n");
     ck_assert(domt_is_answered(good, &domt_kv));
 
     /* announced, and never sent */
@@ -91,6 +94,36 @@ START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     for (int i = 0; i < COUNT; i++)
         close(fds[i]);
     close(good);
+    domt_service_stop(&service);
+}
+END_TEST
+
+#define NOAUTH    "-NOAUTH Authentication required.\r\n"
+#define WRONGPASS "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+
+START_TEST(nobody_gets_in_without_the_password)
+{
+    domt_service_start(&service, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                       DOMT_SOURCE_DIR "/examples/kv/kv.yaml",
+                                                       "--set", "listeners.kv.address=127.0.0.1:0",
+                                                       "--set", "system.threads=2", "--set",
+                                                       "kv.password=secret", NULL});
+    GETS(&domt_kv, "GET a\r\nMGET a b c\r\nFLUSHALL\r\nPING\r\nCONFIG GET save\r\nDBSIZE\r\n",
+         NOAUTH NOAUTH NOAUTH NOAUTH NOAUTH NOAUTH);
+    GETS(&domt_kv, "AUTH wrong!\r\nAUTH secre\r\nAUTH secrets\r\nAUTH \"\"\r\nGET a\r\n",
+         WRONGPASS WRONGPASS WRONGPASS WRONGPASS NOAUTH);
+    GETS(&domt_kv, "*2\r\n$4\r\nAUTH\r\n$7\r\nsecret\0\r\nGET a\r\n", WRONGPASS NOAUTH);
+    GETS(&domt_kv, "AUTH nobody secret\r\nAUTH default nothing\r\nGET a\r\n",
+         WRONGPASS WRONGPASS NOAUTH);
+    GETS(&domt_kv, "HELLO 3 AUTH nobody secret\r\nHELLO 3 AUTH default no\r\nGET a\r\n",
+         WRONGPASS WRONGPASS NOAUTH);
+    GETS(&domt_kv, "HELLO 9 AUTH default secret\r\nGET a\r\n",
+         "-NOPROTO unsupported protocol version\r\n" NOAUTH);
+    GETS(&domt_kv, "HELLO 3\r\nGET a\r\n",
+         "-NOAUTH HELLO must be called with the client already authenticated\r\n" NOAUTH);
+    GETS(&domt_kv, "AUTH secret\r\nGET a\r\nAUTH wrong\r\nGET a\r\n",
+         "+OK\r\n$-1\r\n" WRONGPASS "$-1\r\n");
+    GETS(&domt_kv, "QUIT\r\nAUTH secret\r\nGET a\r\n", "+OK\r\n");
     domt_service_stop(&service);
 }
 END_TEST
@@ -211,4 +244,5 @@ START_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
 END_TEST
 
 DOMT_MAIN("abuse requests", 120, nonsense_is_refused_in_words_and_takes_no_memory,
-          lines_without_end_are_refused, an_end_or_a_reset_at_any_byte_hurts_nobody)
+          nobody_gets_in_without_the_password, lines_without_end_are_refused,
+          an_end_or_a_reset_at_any_byte_hurts_nobody)
