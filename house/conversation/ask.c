@@ -1,6 +1,8 @@
 /* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier, cancel. */
 #include "base/check.h"
 #include "house/conversation/answer.h"
+#include "house/conversation/owed.h"
+#include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"
@@ -30,10 +32,11 @@ static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
     return own_ns;
 }
 
-/* Make an ask and put it. Inlined into the three verbs, so that an ask without a time-out or a tag
- * pays for neither, and the promise comes back in a register. */
+/* Make an ask and put it; one that is `owed` is put whatever waits at the actor. Inlined into the
+ * verbs, so that an ask without a time-out or a tag pays for neither, and the promise comes back in
+ * a register. */
 DOMI_INLINE int begin_ask(domus_stack *stack, domus_address to, const domus_type *type,
-                          const void *payload, uint64_t timeout_ns, uint64_t tag,
+                          const void *payload, uint64_t timeout_ns, uint64_t tag, bool owed,
                           domi_promise **ret_promise)
 {
     domi_manager *manager = stack->manager;
@@ -65,7 +68,8 @@ DOMI_INLINE int begin_ask(domus_stack *stack, domus_address to, const domus_type
     if (deadline_ns != 0)
         domi_promise_arm(manager, promise, deadline_ns);
 
-    error = domi_mailbox_put(manager, to, &envelope->node, DOMI_ASK);
+    error = owed ? domi_mailbox_put_owed(manager, to, &envelope->node)
+                 : domi_mailbox_put(manager, to, &envelope->node, DOMI_ASK);
     if (DOMI_UNLIKELY(error != 0)) {
         if (type->release != NULL)
             type->release((char *)envelope + DOMI_ASK_HEAD);
@@ -81,7 +85,7 @@ DOMI_INLINE int ask_and_wait(domus_stack *stack, domus_address to, const domus_t
                              const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
     domi_promise *promise = NULL;
-    int error = begin_ask(stack, to, type, payload, timeout_ns, 0, &promise);
+    int error = begin_ask(stack, to, type, payload, timeout_ns, 0, false, &promise);
 
     if (DOMI_UNLIKELY(error != 0))
         return error;
@@ -106,7 +110,27 @@ int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, 
 {
     domi_promise *promise;
 
-    return begin_ask(stack, to, type, payload, timeout_ns, tag, &promise);
+    return begin_ask(stack, to, type, payload, timeout_ns, tag, false, &promise);
+}
+
+int domi_ask_owed_add(domus_stack *stack, domus_address to, const domus_type *type,
+                      const void *payload, uint64_t tag)
+{
+    domi_promise *promise;
+
+    return begin_ask(stack, to, type, payload, 0, tag, true, &promise);
+}
+
+int domi_ask_owed(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+                  domus_resumed *then)
+{
+    domi_promise *promise = NULL;
+    int error = begin_ask(stack, to, type, payload, 0, 0, true, &promise);
+
+    if (error != 0)
+        return error;
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
 }
 
 static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
@@ -273,6 +297,14 @@ int domus_forward(domus_stack *stack, domus_address to)
     return 0;
 }
 
+int domi_stack_look_of_peer(const domus_stack *stack, domus_address *ret_channel,
+                            uint32_t *ret_number)
+{
+    domi_envelope *ask = ask_at_hand(stack);
+
+    return ask != NULL ? domi_ask_look_of_peer(ask, ret_channel, ret_number) : none_at_hand(stack);
+}
+
 /* --- keep ----------------------------------------------------------------------------------- */
 
 int domus_keep(domus_stack *stack, domus_kept *ret_kept)
@@ -321,6 +353,14 @@ int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type
     domi_stack_end_kept(stack->manager, held);
     domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
     return 0;
+}
+
+int domi_kept_look_of_peer(const domus_stack *stack, domus_kept kept, domus_address *ret_channel,
+                           uint32_t *ret_number)
+{
+    const domus_stack *held = holder_of(stack, kept);
+
+    return held != NULL ? domi_ask_look_of_peer(held->ask, ret_channel, ret_number) : -ENOENT;
 }
 
 int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)

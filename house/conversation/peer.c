@@ -33,10 +33,23 @@ int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_enve
     promise->answer.tag = back->serial;
     promise->wait.asked = ask->type;
     promise->target = (domus_address){NULL, 0};
+    ask->error = (int32_t)back->serial;
     back->promise = promise;
     back->serial = domi_promise_serial(promise);
+    back->note = DOMI_NOTE_OF_PEER;
     if (back->deadline_ns != 0)
         domi_promise_arm(manager, promise, back->deadline_ns);
+    return 0;
+}
+
+int domi_ask_look_of_peer(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number)
+{
+    const domi_return *back = domi_envelope_return(ask);
+
+    if (back->promise != NULL && back->note != DOMI_NOTE_OF_PEER)
+        return -EINVAL;
+    *ret_channel = (domus_address){ask->sender, ask->sender_lease};
+    *ret_number = back->promise != NULL ? (uint32_t)ask->error : back->serial;
     return 0;
 }
 

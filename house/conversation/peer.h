@@ -24,6 +24,10 @@ void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const do
 int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
                              domus_stack **holder);
 
+/* Tell from which channel a request of a peer came, and its number there. Returns 0; -EINVAL for
+ * any other ask. Whoever has the ask. */
+int domi_ask_look_of_peer(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number);
+
 /* The connection is gone: cancel the conversations of `house`, but for those that outlive it.
  * Returns whether there are such. */
 bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house);

@@ -83,10 +83,14 @@ typedef struct domi_return {
     struct domi_promise *promise;
     uint32_t serial; /* the promise's serial at the ask; if it has changed, the answer is late */
     /* 0 in a new ask. Whoever sends asks to a peer writes here what it has to remember of each
-     * (io/pipelines/). */
+     * (io/pipelines/). DOMI_NOTE_OF_PEER in a request of a peer that has a promise. */
     uint32_t note;
     uint64_t deadline_ns; /* nobody waits for the answer after this time; 0: no deadline */
 } domi_return;
+
+/* The note of a request of a peer that has a promise: the `error` of its envelope is its number.
+ */
+#define DOMI_NOTE_OF_PEER UINT32_C(0x00ffffff)
 
 /* bytes of a notice before its payload */
 #define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)

@@ -112,6 +112,25 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     return 0;
 }
 
+int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node)
+{
+    domi_house *house = address.house;
+
+    node->lease = address.lease;
+    node->kind = DOMI_ASK;
+    if (house == NULL || house->home == NULL) /* a router has no streams */
+        return -ESTALE;
+    uint64_t life = domi_house_life(house);
+    if (DOMI_LIFE_LEASE(life) != node->lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)
+        return -ESTALE;
+    if (house->home == manager && !domi_house_is_exposed(house) &&
+        atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
+        domi_mailbox_append(manager, house, node, DOMI_ASK);
+        return 0;
+    }
+    return put_inbox(manager, house, node, UINT64_MAX);
+}
+
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind)
 {

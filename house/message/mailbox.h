@@ -128,6 +128,11 @@ DOMI_INLINE void domi_mailbox_append(domi_manager *manager, domi_house *house, d
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind);
 
+/* Put an ask that belongs to something that the actor of `address` does already, such as the next
+ * piece of a stream: it is put whatever waits there, and also while memory is critical. Returns 0;
+ * -ESTALE. */
+int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node);
+
 /* Put `node`, of kind `kind`, into the house of `address`. Called by the owner of `manager`.
  *
  * Returns 0, and the house owns the node. Returns -ESTALE if the actor's life is over, and for an
