@@ -37,6 +37,9 @@ int domi_pipeline_check(const domus_pipeline *pipeline)
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {
         int error = check_stage(&pipeline->stages[i], i + 1 == count);
+        /* bodies come one after the other, in the order of the requests */
+        if (error == 0 && pipeline->by_id && pipeline->stages[i].stage->has_bodies)
+            error = -EINVAL;
         if (error != 0)
             return error;
     }

@@ -12,7 +12,7 @@
 #ifndef DOMUS_STAGE_H
 #define DOMUS_STAGE_H
 
-#include <domus/slice.h>
+#include <domus/stream.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,6 +85,22 @@ typedef struct domus_stage {
 
     /* End: give back what the state owns. */
     void (*close)(domus_wire *wire, void *state);
+
+    /* --- bodies and streams (domus/stream.h) --- */
+
+    /* The stage makes bodies or streams. Then answers leave in order: domus_pipeline.by_id is
+     * false, or the actor is refused with -EINVAL. */
+    bool has_bodies;
+
+    /* Somebody reads the body that is open for the first time: append what lets the peer send it
+     * (100 Continue). It leaves behind the answers before. Returns 0, or a negative errno, with
+     * which the read fails and the body ends. NULL: nothing is appended. */
+    int (*wanted)(domus_wire *wire, void *state);
+
+    /* The answer `id` has begun, and ends with `error` before its end: append what tells the peer.
+     * Returns 0, and the connection goes on; or a negative errno: then the channel is reset once
+     * the bytes before have left. NULL: the same as a negative errno. */
+    int (*cut)(domus_wire *wire, void *state, uint64_t id, int error);
 } domus_stage;
 
 #define DOMUS_NO_ID UINT64_MAX
@@ -114,6 +130,22 @@ DOMUS_API void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint
  * false where the others return NULL. */
 DOMUS_API bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error);
 
+/* A body follows the request or the answer that this call has made. Returns the value for the
+ * payload, by which it is read. From now on `decode` is called when somebody reads (or the rest is
+ * skipped), and makes pieces instead of messages, until one of these ends the body. Number 0 if
+ * there is no such message, or if the stage does not say `has_bodies`. */
+DOMUS_API domus_body domus_wire_body(domus_wire *wire);
+
+/* Make the message of this call a piece of the body: `size` bytes at `from`, of those that `decode`
+ * was shown; at least one, unless it is the last. Returns false without memory, and when no body is
+ * open or there is a message already; then `decode` returns -ENOMEM. A peer that finishes within a
+ * body lets it fail with -EPIPE, unless `end` makes its last piece. */
+DOMUS_API bool domus_wire_piece(domus_wire *wire, const char *from, size_t size, bool is_last);
+
+/* Make the message of this call the end of the body, with what the reader gets then (trailers).
+ * Returns as domus_wire_answer(). */
+DOMUS_API void *domus_wire_trailer(domus_wire *wire, const domus_type *type);
+
 /* A slice of the bytes that `decode` was shown, for the payload of the message: `size` bytes at
  * `from`. The message owns it (so its type needs a `release`). */
 DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size);
@@ -122,6 +154,16 @@ DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_
  * from the first byte that it was shown. More than DOMUS_WINDOW_MAX ends the channel with
  * -EMSGSIZE. */
 DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
+
+/* --- streams, in `encode` and `cut` of a message stage -------------------------------------------
+ */
+
+/* The stream to which the message belongs: a word that the stage may use as it likes, 0 at first,
+ * kept until the stream ends. NULL: the message is whole. `encode` is called for the head, which
+ * begins the stream; for each piece, with a domus_piece that is not the last; and for its end, with
+ * an empty domus_piece that is the last, or with a message of another type behind the last piece.
+ * The streams of later answers may be encoded before an earlier one has ended; they wait. */
+DOMUS_API uint64_t *domus_wire_stream(domus_wire *wire);
 
 /* --- bytes for the next stage, in `decode` and `end` of a byte stage ---------------------------
  */

@@ -25,6 +25,7 @@ typedef enum domus_stage_kind {
     DOMUS_STAGE_REQUEST,
     DOMUS_STAGE_NOTICE,
     DOMUS_STAGE_ANSWER,
+    DOMUS_STAGE_PIECE, /* a piece of a body, or the message at its end */
 } domus_stage_kind;
 
 /* A message that a stage has decoded. */
@@ -33,7 +34,9 @@ typedef struct domus_stage_message {
     const domus_type *type; /* NULL: an answer that is an error */
     void *payload;          /* valid until the next call of domus_stage_kit_next() */
     uint64_t id;
-    int error; /* of an answer that is an error; else 0 */
+    int error;     /* of an answer that is an error; else 0 */
+    bool has_body; /* a body follows this request or answer */
+    bool last;     /* of a piece: the body ends with it */
 } domus_stage_message;
 
 /* Make the stages of a pipeline, and open them. Returns 0; -EINVAL for a wrong pipeline; what
@@ -53,6 +56,15 @@ DOMUS_API void domus_stage_kit_finish(domus_stage_kit *kit);
  * -EMSGSIZE when a message does not fit into the window. After an error it returns the same error
  * again. */
 DOMUS_API int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message);
+
+/* The messages that are encoded now belong to the stream with this word, which the caller keeps
+ * (domus_wire_stream()); NULL: to none. */
+DOMUS_API void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream);
+
+/* Let the stage append what lets the peer send the body that is open, or what tells it that an
+ * answer is cut. Returns what the stage returned; without such a function 0, and `error`. */
+DOMUS_API int domus_stage_kit_wanted(domus_stage_kit *kit);
+DOMUS_API int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error);
 
 /* Encode a message, or the failure of a request. Returns what the stage returned. */
 DOMUS_API int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *type,

@@ -240,6 +240,8 @@ static int end_stage(domus_wire *wire, uint32_t index)
     }
     at->ended = !at->again || !at->passed;
     at->again = false;
+    if (error >= 0 && at->ended && wire->in_body && index + 1 == wire->count)
+        error = -EPIPE;
     domi_window_take(&at->window, left);
     return error;
 }

@@ -113,8 +113,8 @@ int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
     while (result == DOMI_WIRE_BUSY);
     if (result == 1) {
         const domi_made *made = &kit->wire->made;
-        *ret_message =
-            (domus_stage_message){made->kind, made->type, made->payload, made->id, made->error};
+        *ret_message = (domus_stage_message){made->kind,  made->type,     made->payload, made->id,
+                                             made->error, made->has_body, made->last};
     }
     return result;
 }
@@ -128,6 +128,21 @@ int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *
 int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request, int error)
 {
     return domi_wire_fail(kit->wire, id, request, error);
+}
+
+void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)
+{
+    kit->wire->stream = stream;
+}
+
+int domus_stage_kit_wanted(domus_stage_kit *kit)
+{
+    return domi_wire_wanted(kit->wire);
+}
+
+int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error)
+{
+    return domi_wire_cut(kit->wire, id, error);
 }
 
 const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)

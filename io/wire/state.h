@@ -22,7 +22,9 @@ typedef struct domi_wire_stage {
 /* A message that `decode` has made. */
 typedef struct domi_made {
     domus_stage_kind kind;
-    bool any; /* there is one */
+    bool any;      /* there is one */
+    bool has_body; /* a body follows */
+    bool last;     /* of a piece: the body ends with it */
     int error;
     const domus_type *type;
     void *payload;
@@ -38,6 +40,10 @@ struct domus_wire {
     bool finished;    /* the peer has finished sending */
     domi_page *page;  /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
+    bool in_body;        /* what the message stage makes are pieces of a body */
+    uint32_t bodies;     /* number of the last body */
+    domus_address self;  /* of the channel, for bodies; the owner's, who sets it */
+    uint64_t *stream;    /* the word of the stream that is encoded; NULL: a whole message */
     const char *shown;   /* the bytes that the message stage is shown; NULL: it is not decoding */
     uint32_t shown_size; /* how many they are */
     uint32_t sliced;     /* how many of them lie before the end of some slice */

@@ -13,7 +13,8 @@
 static bool make_message(domus_wire *wire, domus_stage_kind kind, const domus_type *type,
                          uint64_t id, int error)
 {
-    if (wire->made.any || wire->current + 1 != wire->count)
+    if (wire->made.any || wire->current + 1 != wire->count ||
+        wire->in_body != (kind == DOMUS_STAGE_PIECE))
         return false;
     void *payload = type != NULL ? wire->make(wire, kind, type) : NULL;
     if (type != NULL && payload == NULL)
@@ -41,6 +42,56 @@ void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint64_t id)
 bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error)
 {
     return make_message(wire, DOMUS_STAGE_ANSWER, NULL, id, error < 0 ? error : -EINVAL);
+}
+
+/* --- bodies and streams ----------------------------------------------------------------------- */
+
+static void release_piece(void *payload)
+{
+    domus_slice_free(((domus_piece *)payload)->bytes);
+}
+
+const domus_type domus_piece_type = {
+    .name = "piece", .size = sizeof(domus_piece), .release = release_piece};
+
+domus_body domus_wire_body(domus_wire *wire)
+{
+    const domi_made *made = &wire->made;
+    bool may = made->any && made->type != NULL && !wire->in_body &&
+               (made->kind == DOMUS_STAGE_REQUEST || made->kind == DOMUS_STAGE_ANSWER) &&
+               wire->stages[wire->count - 1].stage->has_bodies;
+
+    if (!may)
+        return (domus_body){{NULL, 0}, 0};
+    if (++wire->bodies == 0) /* 0 is no body */
+        wire->bodies = 1;
+    wire->made.has_body = wire->in_body = true;
+    return (domus_body){wire->self, wire->bodies};
+}
+
+bool domus_wire_piece(domus_wire *wire, const char *from, size_t size, bool is_last)
+{
+    if (!make_message(wire, DOMUS_STAGE_PIECE, &domus_piece_type, DOMUS_NO_ID, 0))
+        return false;
+    domus_piece *piece = wire->made.payload;
+    *piece = (domus_piece){domus_wire_slice(wire, from, size), is_last};
+    wire->made.last = is_last;
+    wire->in_body = !is_last;
+    return true;
+}
+
+void *domus_wire_trailer(domus_wire *wire, const domus_type *type)
+{
+    if (!make_message(wire, DOMUS_STAGE_PIECE, type, DOMUS_NO_ID, 0))
+        return NULL;
+    wire->made.last = true;
+    wire->in_body = false;
+    return wire->made.payload;
+}
+
+uint64_t *domus_wire_stream(domus_wire *wire)
+{
+    return wire->stream;
 }
 
 domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size)

@@ -93,3 +93,29 @@ int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int
     result = domi_wire_end_out(wire, last, begun, result);
     return result < 0 ? result : 0;
 }
+
+int domi_wire_wanted(domus_wire *wire)
+{
+    uint32_t last = wire->count - 1;
+    domi_wire_stage *at = &wire->stages[last];
+
+    if (wire->broken != 0 || at->stage->wanted == NULL)
+        return wire->broken;
+    domi_mark begun = domi_wire_begin_out(wire, last);
+    int result = domi_wire_end_out(wire, last, begun, at->stage->wanted(wire, at->state));
+    return result < 0 ? result : 0;
+}
+
+int domi_wire_cut(domus_wire *wire, uint64_t id, int error)
+{
+    uint32_t last = wire->count - 1;
+    domi_wire_stage *at = &wire->stages[last];
+
+    if (wire->broken != 0)
+        return wire->broken;
+    if (at->stage->cut == NULL)
+        return error < 0 ? error : -EINVAL;
+    domi_mark begun = domi_wire_begin_out(wire, last);
+    int result = domi_wire_end_out(wire, last, begun, at->stage->cut(wire, at->state, id, error));
+    return result < 0 ? result : 0;
+}

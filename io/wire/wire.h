@@ -53,4 +53,9 @@ bool domi_wire_is_empty(const domus_wire *wire);
 int domi_wire_encode(domus_wire *wire, uint64_t id, const domus_type *type, const void *payload);
 int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int error);
 
+/* Encode what lets the peer send the body that is open, or what tells it that an answer is cut
+ * (`stream` is set). Return as domi_wire_encode(); without such a function 0, and `error`. */
+int domi_wire_wanted(domus_wire *wire);
+int domi_wire_cut(domus_wire *wire, uint64_t id, int error);
+
 #endif

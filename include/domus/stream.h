@@ -1,0 +1,135 @@
+/* Streams: requests and answers whose bodies come, and leave, in pieces.
+ *
+ * **A body** belongs to a request or an answer of a peer. The stage says that one follows, and puts
+ * a domus_body into the payload. It is a small value that may be handed to any actor, on any
+ * thread; its bytes stay in the channel, and with the peer, until somebody reads them:
+ *
+ *     DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
+ *     if (answer->error == 0 && answer->type == &domus_piece_type)
+ *         ... ((const domus_piece *)answer->payload)->bytes ...
+ *
+ * The channel takes the next piece out of its bytes only when somebody reads. So a body of any size
+ * costs no more than the bytes that a channel holds anyway, and a slow reader slows the peer down.
+ * Nothing that follows a body is decoded before its end.
+ *
+ * A body lives as long as its request is not answered, or, on the side that has asked, until its
+ * end. The rest that nobody has read by then is skipped, up to channel.skipMax bytes; if more is
+ * left, the channel is closed behind the answer.
+ *
+ * **A stream** is an answer that leaves in pieces:
+ *
+ *     DOMUS_AWAIT(domus_reply_begin(stack, &head_type, &head, then));
+ *     while (answer->error == 0 && there is more)
+ *         DOMUS_AWAIT(domus_reply_write(stack, slice, then));
+ *     return domus_reply_end(stack, NULL, NULL);
+ *
+ * The request is under way until domus_reply_end(), for all bounds, for its time-out and for a
+ * drain. Each write parks its conversation while more than channel.sendHigh bytes wait for the
+ * peer, and until the answers before it have left. If the request fails after its answer has begun
+ * (its conversation ends, its actor stops, its time is over), the stream is cut: the stage tells
+ * the peer (`cut`), or else the channel is reset once the bytes before it have left.
+ *
+ * Bodies and streams need a stage that knows them (domus/stage.h) and a pipeline whose answers
+ * leave in order.
+ *
+ * Thread-safety of all functions here: only from within a handler, with the stack that the handler
+ * was given. The actor may live on any thread. */
+#ifndef DOMUS_STREAM_H
+#define DOMUS_STREAM_H
+
+#include <domus/conversation.h>
+#include <domus/slice.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A body that comes in pieces. It owns nothing, and is copied as one likes. */
+typedef struct domus_body {
+    domus_address channel; /* that brings it */
+    uint32_t number;       /* of the body in its channel; 0: there is none */
+} domus_body;
+
+/* A piece of a body. */
+typedef struct domus_piece {
+    domus_slice bytes; /* up to 64 KiB; empty only in the last one */
+    bool last;         /* the body ends with it */
+} domus_piece;
+
+/* Its `release` frees the slice; domus_take_answer() or domus_take() keeps it. */
+DOMUS_API extern const domus_type domus_piece_type;
+
+/* Ask for the next piece of a body, and suspend. `then` is resumed with a domus_piece; or with a
+ * message of another type, if the protocol has some for the end of a body (trailers): then this is
+ * the end, too. Or it is resumed with an error:
+ *
+ *   -EBUSY      somebody else reads this body
+ *   -ENODATA    it was read to its end
+ *   -ESTALE     it is over: its request is answered, or its channel is gone
+ *   -EPIPE      the connection ended within it
+ *   -EDEADLK    the channel's own actor reads it behind a barrier
+ *   any other   what the stage returned for wrong bytes; the error of the connection; and as
+ *               domus/conversation.h says
+ *
+ * The read has no time-out of its own, but the deadline of the request that the conversation
+ * answers. After an error nothing more can be read.
+ *
+ * Returns as domus_ask(); -EINVAL for a body of number 0. */
+DOMUS_API int domus_body_read(domus_stack *stack, domus_body body, domus_resumed *then);
+
+/* Begin a read as one of several things to wait for, as domus_ask_add() does. */
+DOMUS_API int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag);
+
+/* --- answers that leave in pieces --------------------------------------------------------------
+ */
+
+/* Begin the answer to the request that is handled, with its head, and suspend until the head is
+ * encoded. The payload is copied.
+ *
+ * Ownership: the head owns what the payload owns, unless this returns a negative errno.
+ * `then` is resumed with -EOPNOTSUPP when the stage does not know the type, or no streams; what its
+ * `encode` returned; -EALREADY when the answer has begun; -EPIPE when the request is over. After
+ * such an error the request may be answered in another way.
+ * Returns as domus_ask(); -EINVAL when the message is no request of a peer; -EALREADY when it was
+ * answered, forwarded or kept. */
+DOMUS_API int domus_reply_begin(domus_stack *stack, const domus_type *type, const void *payload,
+                                domus_resumed *then);
+
+/* Send a piece, and suspend until the next one may be sent. An empty slice sends nothing.
+ *
+ * Ownership: the stream owns the slice, unless this returns a negative errno.
+ * `then` is resumed with -EPIPE when the request is over or the channel has closed (-ESTALE when
+ * the channel is gone); -EINVAL when
+ * the answer has not begun; -EBUSY when another write to this answer waits; -ENOBUFS when the
+ * thread may queue no more bytes; what `encode` returned.
+ * Returns as domus_reply_begin(). */
+DOMUS_API int domus_reply_write(domus_stack *stack, domus_slice bytes, domus_resumed *then);
+
+/* End the answer, with a message of `type` behind its last piece (trailers); NULL: without one.
+ * This is domus_reply(), and has its rules and results. */
+DOMUS_API int domus_reply_end(domus_stack *stack, const domus_type *type, const void *payload);
+
+/* The stream of an answer, for other actors that write it. It owns nothing. The actor that has the
+ * request ends the answer. */
+typedef struct domus_stream {
+    domus_address channel;
+    uint32_t number;
+} domus_stream;
+
+/* Set `ret_stream` to the stream of the request that is handled, or of one that was kept. Returns
+ * 0; -EINVAL, -EALREADY as domus_reply_begin(); domus_kept_stream() -ENOENT as domus_kept_reply().
+ */
+DOMUS_API int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream);
+DOMUS_API int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_stream);
+
+/* Do what domus_reply_begin() and domus_reply_write() do, from any actor. */
+DOMUS_API int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type *type,
+                                 const void *payload, domus_resumed *then);
+DOMUS_API int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice bytes,
+                                 domus_resumed *then);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
