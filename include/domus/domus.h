@@ -33,6 +33,7 @@
 #include <domus/spawn.h>
 #include <domus/stage.h>
 #include <domus/stall.h>
+#include <domus/stream.h>
 #include <domus/supervise.h>
 #include <domus/system.h>
 #include <domus/text.h>

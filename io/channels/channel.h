@@ -95,6 +95,8 @@ struct domus_channel {
     bool cut : 1;           /* the library has ended it while something was owed */
     bool is_outbound : 1;   /* this side has opened the connection */
     bool behind : 1;    /* its pipeline has bytes that were not looked at, or a request not begun */
+    bool reading : 1;   /* a piece of a body is wanted, so the channel receives though it is busy */
+    bool broken : 1;    /* it is reset when the queued bytes are sent (domi_channel_break) */
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
 
     /* Line 1: what came. */

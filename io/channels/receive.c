@@ -84,12 +84,14 @@ static uint32_t held_max(const domus_channel *channel)
     return channel->paused ? channel->io->share / 2 : channel->io->share - 1;
 }
 
-/* True if so much waits for the peer that it is shown nothing more. While the peer has asks to
- * answer, its answers are still taken: it may take no bytes before it has got rid of them, and then
- * both sides would wait for each other. They make nothing that waits for the peer. */
+/* True if so much waits for the peer that it is shown nothing more. While a piece of a body is
+ * wanted, it is taken: whoever reads it may not be the one who has to wait for the peer. While the
+ * peer has asks to answer, its answers are still taken: it may take no bytes before it has got rid
+ * of them, and then both sides would wait for each other. They make nothing that waits for the
+ * peer. */
 static bool is_full(const domus_channel *channel)
 {
-    return (channel->high || channel->crowded) && channel->asks == 0;
+    return (channel->high || channel->crowded) && channel->asks == 0 && !channel->reading;
 }
 
 /* True if a blocked channel does not receive. One that is only busy receives until a piece comes
@@ -111,7 +113,7 @@ void domi_channel_decide_hindered(domus_channel *channel)
 
     note_high(channel);
     domi_channel_note_crowded(channel);
-    channel->blocked = is_full(channel) || channel->halted || channel->busy;
+    channel->blocked = is_full(channel) || channel->halted || (channel->busy && !channel->reading);
     if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded)
         domi_channel_make_ready(channel); /* asks may wait for that */
     if (was_blocked && !channel->blocked &&

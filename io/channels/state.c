@@ -93,6 +93,10 @@ static void settle_flushing(domus_channel *channel)
 {
     if (!has_sent_all(channel))
         return;
+    if (channel->broken) {
+        begin_closing(channel, channel->error, true);
+        return;
+    }
     /* The peer has finished sending, so nothing has to be waited for, except in a drain: then the
      * channel stays open until the peer has acknowledged everything. Datagrams have no end. */
     if (channel->datagrams != NULL || (channel->ended && !channel->io->draining)) {
@@ -164,6 +168,15 @@ void domi_channel_take_steps(domus_channel *channel)
         settle_closing(channel);
     else if (!channel->receiving)
         domi_channel_arm_receive(channel);
+}
+
+int domi_channel_break(domus_channel *channel, int error)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return -EALREADY;
+    channel->broken = true;
+    channel->error = error;
+    return domi_channel_close(channel);
 }
 
 int domi_channel_finish(domus_channel *channel)

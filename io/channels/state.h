@@ -22,6 +22,9 @@ static inline void domi_channel_settle(domus_channel *channel)
  * -EALREADY if the channel is being closed. */
 int domi_channel_close(domus_channel *channel);
 
+/* As domi_channel_close(), but then the channel is reset, with `error` for on_close. */
+int domi_channel_break(domus_channel *channel, int error);
+
 /* Send FIN when the queued bytes are sent, and go on reading, as domus_channel_finish() says.
  * Returns 0; -EALREADY if that was done, or if the channel is being closed. */
 int domi_channel_finish(domus_channel *channel);

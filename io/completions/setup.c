@@ -13,7 +13,7 @@
 #include "io/datagrams/datagrams.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/decode.h"
-#include "io/pipelines/mail.h"
+#include "io/pipelines/verbs.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ const domi_io_hooks domi_hooks_of_io = {
     .fail_request = domi_pipe_fail_request,
     .answer_peer = domi_pipe_answer_peer,
     .release_message = domi_pipe_release_message,
-    .send_mail = domi_pipe_send_mail,
+    .send_mail = domi_pipe_take_mail,
     .unsent_asks = domi_pool_unsent_asks,
     .channel_failed = domi_channel_fail_actor,
     .take_event = domi_channels_handle_event,

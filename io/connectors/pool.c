@@ -291,7 +291,8 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     int result = 0;
 
     (void)payload;
-    if (DOMI_UNLIKELY(ask != NULL && domi_envelope_return(ask)->note != 0))
+    if (DOMI_UNLIKELY(ask != NULL && domi_envelope_return(ask)->note != 0 &&
+                      domi_envelope_return(ask)->note != DOMI_NOTE_OF_PEER))
         result = take_back(pool, ask);
     else if (DOMI_UNLIKELY(pool->draining))
         result = -ESHUTDOWN;

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+const domus_type domi_end_type = {.name = "stream end"};
+
 #define PLACES_LEAST 4u
 #define COPY_MAX     (256u * 1024) /* bytes of a piece of an answer that waits */
 
@@ -169,8 +171,7 @@ static void pop(domi_pipe *pipe)
         uncount(pipe->channel);
 }
 
-/* Requests are over: go on with what waited for that. */
-static void note_popped(domi_pipe *pipe)
+void domi_pipe_note_over(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
@@ -182,29 +183,65 @@ static void note_popped(domi_pipe *pipe)
     }
     if (channel->conversations == 0 && channel->asks == 0 && channel->close_due)
         (void)domi_channel_close(channel);
-    else if (!pipe->running && (channel->drain || !pipe->dry || pipe->held != NULL))
+    else if (!pipe->running &&
+             (channel->drain || !pipe->dry || pipe->held != NULL || pipe->writers != NULL))
         domi_channel_make_ready(channel);
 }
 
-/* Send the answers at the front that are there. */
+/* Send what waits in the place of the request at the front. */
+static void send_stored(domus_channel *channel, domi_request *request)
+{
+    uint64_t size = request->size;
+    int error = domi_channel_write_all(channel, &request->bytes, size);
+
+    request->size = 0;
+    set_answer_bytes(channel, channel->answer_bytes - size);
+    if (error != 0)
+        refuse(channel, error);
+}
+
+/* Send the answers at the front that are there, and the begin of one that streams. */
 static void pop_answered(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
     while (domi_pipe_requests(pipe) != 0) {
         domi_request *request = domi_pipe_request(pipe, pipe->first);
+        if (request->bytes.head != NULL)
+            send_stored(channel, request);
         if (!request->answered)
             break;
-        if (request->bytes.head != NULL) {
-            uint64_t size = request->size;
-            int error = domi_channel_write_all(channel, &request->bytes, size);
-            set_answer_bytes(channel, channel->answer_bytes - size);
-            if (error != 0)
-                refuse(channel, error);
+        if (DOMI_UNLIKELY(request->cut != 0)) {
+            (void)domi_channel_break(channel, request->cut);
+            break;
         }
         pop(pipe);
     }
-    note_popped(pipe);
+    domi_pipe_note_over(pipe);
+}
+
+/* Let the bytes in the scratch wait in the place of their request. Returns 0; -ENOMEM. */
+static int store_part(domi_pipe *pipe, domi_request *request)
+{
+    domus_channel *channel = pipe->channel;
+    uint64_t size;
+    int error = store_out(channel->io, pipe->wire->out, &request->bytes, &size);
+
+    if (error == 0) {
+        request->size += size;
+        set_answer_bytes(channel, channel->answer_bytes + size);
+    }
+    return error;
+}
+
+int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number)
+{
+    int error = number == pipe->first ? write_out(pipe->channel, pipe->wire->out)
+                                      : store_part(pipe, domi_pipe_request(pipe, number));
+
+    if (error != 0)
+        refuse(pipe->channel, error);
+    return error;
 }
 
 /* The bytes in the scratch are the answer to a request: send them when it is its turn. */
@@ -215,13 +252,15 @@ static void deliver(domi_pipe *pipe, uint32_t number)
     int error;
 
     request->answered = true;
+    if (DOMI_UNLIKELY(pipe->body.open) && pipe->body.request == number && !pipe->body.of_answer)
+        domi_pipe_end_body(pipe);
     if (DOMI_LIKELY(number == pipe->first)) {
         error = write_out(channel, pipe->wire->out);
         if (DOMI_UNLIKELY(error != 0))
             refuse(channel, error);
         pop(pipe);
         if (DOMI_LIKELY(domi_pipe_requests(pipe) == 0))
-            note_popped(pipe);
+            domi_pipe_note_over(pipe);
         else
             pop_answered(pipe);
         return;
@@ -231,9 +270,7 @@ static void deliver(domi_pipe *pipe, uint32_t number)
         request->over = true;
         uncount(channel);
     } else {
-        error = store_out(channel->io, pipe->wire->out, &request->bytes, &request->size);
-        if (error == 0)
-            set_answer_bytes(channel, channel->answer_bytes + request->size);
+        error = store_part(pipe, request);
     }
     if (error != 0)
         refuse(channel, error);
@@ -242,8 +279,7 @@ static void deliver(domi_pipe *pipe, uint32_t number)
 /* --- answers ------------------------------------------------------------------------------------
  */
 
-/* Returns the request; NULL if it is over. */
-static domi_request *find(domi_pipe *pipe, uint32_t number)
+domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number)
 {
     if (number - pipe->first >= domi_pipe_requests(pipe))
         return NULL;
@@ -251,12 +287,32 @@ static domi_request *find(domi_pipe *pipe, uint32_t number)
     return request->answered ? NULL : request;
 }
 
+/* The answer to a request has begun, and ends with `error` before its end. */
+static void cut(domi_pipe *pipe, uint32_t number, domi_request *request, int error)
+{
+    pipe->wire->stream = &request->note;
+    int result = domi_wire_cut(pipe->wire, request->id, error);
+    pipe->wire->stream = NULL;
+    if (result < 0) {
+        request->cut = result;
+        request->answered = true;
+        if (number == pipe->first)
+            pop_answered(pipe);
+    } else {
+        deliver(pipe, number);
+    }
+}
+
 void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
 {
-    const domi_request *request = find(pipe, number);
+    domi_request *request = domi_pipe_find(pipe, number);
 
     if (request == NULL)
         return;
+    if (DOMI_UNLIKELY(request->streaming)) {
+        cut(pipe, number, request, error);
+        return;
+    }
     int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_request(pipe, number)->answered = true;
@@ -266,13 +322,31 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
     deliver(pipe, number);
 }
 
+/* Encode the end of a stream: that of the library, or a message of the protocol. */
+static int encode_end(domi_pipe *pipe, domi_request *request, const domus_type *type,
+                      const void *payload)
+{
+    static const domus_piece end = {{NULL, 0, 0}, true};
+
+    if (type == &domi_end_type) {
+        type = &domus_piece_type;
+        payload = &end;
+    }
+    pipe->wire->stream = &request->note;
+    int error = domi_wire_encode(pipe->wire, request->id, type, payload);
+    pipe->wire->stream = NULL;
+    return error;
+}
+
 static void answer(domi_pipe *pipe, uint32_t number, const domus_type *type, const void *payload)
 {
-    const domi_request *request = find(pipe, number);
+    domi_request *request = domi_pipe_find(pipe, number);
 
     if (request == NULL)
         return;
-    int error = domi_wire_encode(pipe->wire, request->id, type, payload);
+    int error = DOMI_UNLIKELY(request->streaming)
+                    ? encode_end(pipe, request, type, payload)
+                    : domi_wire_encode(pipe->wire, request->id, type, payload);
     if (DOMI_UNLIKELY(error < 0))
         domi_pipe_fail(pipe, number, error);
     else

@@ -12,6 +12,19 @@ int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool a
  * the channel was reset. */
 int domi_pipe_flush_out(domi_pipe *pipe);
 
+/* The type with which a stream ends that has nothing behind its last piece. */
+extern const domus_type domi_end_type;
+
+/* The request with this number; NULL: it is answered. */
+domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number);
+
+/* The bytes in the scratch are a part of the answer to a request that is not over: send them when
+ * it is its turn. Returns 0, or an error, and then the channel was reset. */
+int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number);
+
+/* Requests are over, or nothing more is decoded: go on with what waited for that. */
+void domi_pipe_note_over(domi_pipe *pipe);
+
 /* The request `number` gets what the stage makes of `error`. */
 void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error);
 

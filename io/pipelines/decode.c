@@ -5,7 +5,9 @@
  * the message has not left this turn, its bytes are free again; otherwise they are copied out. */
 #include "io/pipelines/decode.h"
 #include "io/pipelines/answers.h"
+#include "io/pipelines/body.h"
 #include "io/pipelines/mail.h"
+#include "io/pipelines/stream.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
@@ -178,6 +180,8 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
     domi_envelope *message = pipe->made;
 
     pipe->made = NULL;
+    if (DOMI_UNLIKELY(made.has_body))
+        domi_body_begin(pipe);
     switch (made.kind) {
     case DOMUS_STAGE_REQUEST:
         handle_request(manager, pipe, message, made.id);
@@ -187,6 +191,9 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
         break;
     case DOMUS_STAGE_ANSWER:
         domi_pipe_take_answer(manager, pipe, message, made.id, made.error);
+        break;
+    case DOMUS_STAGE_PIECE:
+        domi_body_take(manager, pipe, message, made.last);
         break;
     }
 }
@@ -229,6 +236,11 @@ static void fail_bytes(domi_pipe *pipe, int error)
 
     pipe->failed = true;
     (void)drop_made(pipe);
+    if (DOMI_UNLIKELY(pipe->body.open)) { /* it is part of a request, which is answered */
+        domi_counter_add(&channel->io->counters.channels_refused, 1);
+        domi_body_fail(channel->io->manager, pipe, error);
+        return;
+    }
     if (domi_pipe_begin(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
         domi_channel_refuse(channel, -ENOMEM);
         return;
@@ -254,7 +266,11 @@ static int decode(domi_pipe *pipe)
 
         if (buffer == NULL && channel->ended)
             domi_wire_finish(pipe->wire);
+        size_t before = size;
         result = domi_wire_decode(pipe->wire, &bytes, &size);
+        if (DOMI_UNLIKELY(pipe->body.skipping) && result >= 0 &&
+            domi_body_count_skipped(pipe, before - size) != 0)
+            result = -EMSGSIZE;
         if (buffer != NULL && size == 0)
             pipe->used = domi_channel_take_inbound(channel);
         else if (buffer != NULL) {
@@ -278,6 +294,10 @@ static bool may_decode(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
+    /* a piece of a body is for the request that is under way, and waits for no other one */
+    if (DOMI_UNLIKELY(pipe->body.open) && pipe->held == NULL)
+        return channel->state == DOMI_CHANNEL_OPEN && !channel->halted &&
+               (pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over));
     return channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && !pipe->alone &&
            !pipe->failed && (pipe->held == NULL || domi_pipe_requests(pipe) == 0) &&
            domi_pipe_requests(pipe) < DOMI_REQUESTS_MOST;
@@ -319,6 +339,8 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
                       pipe->held_id, pipe->held_marks);
         return true;
     }
+    if (DOMI_UNLIKELY(pipe->body.open) && !domi_body_is_wanted(manager, pipe))
+        return false;
     int result = decode(pipe);
     if (result < 0) {
         fail_bytes(pipe, result);
@@ -333,6 +355,19 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
 static bool cannot_be_answered(const domus_channel *channel)
 {
     return channel->state != DOMI_CHANNEL_OPEN || domi_pipe_has_ended(channel);
+}
+
+/* The run is over: go on with what bodies and streams wait for. */
+static void look_at_streams(domi_manager *manager, domi_pipe *pipe)
+{
+    if (pipe->channel->state == DOMI_CHANNEL_OPEN) {
+        domi_body_look(manager, pipe);
+        domi_stream_go_on(manager, pipe);
+    }
+    if (pipe->channel->state != DOMI_CHANNEL_OPEN) { /* a body that is too long has closed it */
+        domi_body_end(manager, pipe);
+        domi_stream_end(manager, pipe);
+    }
 }
 
 uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *channel,
@@ -360,6 +395,8 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
             break;
     }
     pipe->running = false;
+    if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL))
+        look_at_streams(manager, pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))
         domi_pipe_drop_asks(manager, pipe);
     return used;

@@ -200,10 +200,12 @@ bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
 {
     domi_pipe *pipe = domi_pipe_of(house);
 
-    if (pipe == NULL || index != 0)
+    if (pipe == NULL || index > 2)
         return false;
-    *ret_list = &pipe->queue;
-    *ret_count = &pipe->queue_count;
+    *ret_list = index == 0 ? &pipe->queue : index == 1 ? &pipe->body.reader : &pipe->writers;
+    *ret_count = index == 0   ? &pipe->queue_count
+                 : index == 1 ? &pipe->body.readers
+                              : &pipe->writer_count;
     return true;
 }
 
@@ -305,8 +307,7 @@ static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
     return ask;
 }
 
-/* One ask of this side is over. */
-static void note_answered(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_note_answered(domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
@@ -333,6 +334,28 @@ static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope
         domi_channel_refuse(pipe->channel, -EPROTO);
 }
 
+int domi_pipe_give_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask,
+                          domi_envelope *made)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+
+    /* the answer goes to another actor, so it takes its bytes along */
+    if (domi_wire_own(pipe->wire) != 0) {
+        domi_pipe_drop_message(manager, made);
+        domi_ask_fail(manager, ask, -ENOMEM);
+        return -ENOMEM;
+    }
+    *domi_envelope_return(made) = *domi_envelope_return(ask);
+    domi_envelope_sign(made, made->type, pipe->channel->house);
+    domi_envelope_end(manager, ask);
+    int error = domi_mailbox_put(manager, asker, &made->node, DOMI_REPLY);
+    if (DOMI_UNLIKELY(error != 0)) {
+        domi_letters_tell_dead(manager, asker, made, -ESTALE);
+        domi_answer_release(manager, made);
+    }
+    return error;
+}
+
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
                            int error)
 {
@@ -342,23 +365,16 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
         refuse_unasked(manager, pipe, made, id);
         return;
     }
-    /* the answer goes to another actor, so it takes its bytes along */
-    if (made != NULL && error == 0 && domi_wire_own(pipe->wire) != 0)
-        error = -ENOMEM;
     if (made == NULL || error != 0) {
         domi_pipe_drop_message(manager, made);
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);
     } else {
-        domus_address asker = {ask->sender, ask->sender_lease};
-        *domi_envelope_return(made) = *domi_envelope_return(ask);
-        domi_envelope_sign(made, made->type, pipe->channel->house);
-        domi_envelope_end(manager, ask);
-        if (domi_mailbox_put(manager, asker, &made->node, DOMI_REPLY) != 0) {
-            domi_letters_tell_dead(manager, asker, made, -ESTALE);
-            domi_answer_release(manager, made);
-        }
+        error = domi_pipe_give_answer(manager, pipe, ask, made);
     }
-    note_answered(manager, pipe);
+    if (DOMI_LIKELY(!pipe->body.open))
+        domi_pipe_note_answered(manager, pipe);
+    else if (error != 0) /* nobody has heard of its body */
+        domi_pipe_end_body(pipe);
 }
 
 /* --- the end ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@
 #define DOMI_ASK_UNSENT     1u /* its peer has not got it */
 #define DOMI_ASK_MAYBE_DONE 2u /* its peer may have done it */
 
-/* This is domi_io_hooks.send_mail. */
+/* Take mail for the peer of the channel of `house`. Returns false if it is none. */
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
 
 /* This is domi_io_hooks.unsent_asks for the house of a channel. */
@@ -36,6 +36,14 @@ void domi_pipe_return_asks_to(domus_address address, domus_address pool);
 /* The peer has answered: give the oldest ask, or the one with this id, its answer. Takes `made`. */
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
                            int error);
+
+/* Give an ask its answer, which the peer has sent; both are taken. Returns 0; -ENOMEM, and the ask
+ * has failed; -ESTALE when its asker is gone. */
+int domi_pipe_give_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask,
+                          domi_envelope *made);
+
+/* One ask of this side is over. */
+void domi_pipe_note_answered(domi_manager *manager, domi_pipe *pipe);
 
 /* The connection is gone, or the peer answers nothing more: no ask is left. */
 void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe);

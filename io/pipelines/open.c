@@ -1,7 +1,9 @@
 /* Makes the pipeline of a channel, and ends it with the connection. */
 #include "io/pipelines/open.h"
 #include "io/pipelines/answers.h"
+#include "io/pipelines/body.h"
 #include "io/pipelines/mail.h"
+#include "io/pipelines/stream.h"
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -59,6 +61,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->aside = &channel->io->aside;
     pipe->wire->make = make_payload;
     pipe->wire->owner = pipe;
+    pipe->wire->self = domi_house_address(channel->house);
     channel->pipe = pipe;
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
@@ -74,6 +77,8 @@ void domi_pipe_end(domus_channel *channel)
     if (pipe == NULL)
         return;
     channel->pipe = NULL;
+    domi_body_end(manager, pipe);
+    domi_stream_end(manager, pipe);
     domi_pipe_drop_asks(manager, pipe);
     domi_pipe_drop_requests(pipe);
     domi_pipe_drop_message(manager, pipe->held);

@@ -3,7 +3,8 @@
  *
  * Its parts: open.c makes and ends it; decode.c takes messages out of the bytes and handles them,
  * within the run of the channel's actor; answers.c brings answers back in the order of the
- * requests; mail.c sends what actors have for the peer, and gives them its answers.
+ * requests; mail.c sends what actors have for the peer, and gives them its answers; body.c gives
+ * bodies to their readers, and stream.c sends answers in pieces.
  *
  * Requests are numbered in the order in which they came. A window of numbers, from the oldest that
  * is not answered to the newest, has a place each in `places`. The request at the front may write
@@ -15,7 +16,7 @@
 
 #include "house/conversation/peer.h"
 #include "house/message/owned.h"
-#include "io/channels/channel.h"
+#include "io/channels/ready.h"
 #include "io/wire/wire.h"
 
 /* A request, from its decoding until its answer is queued. */
@@ -26,8 +27,26 @@ typedef struct domi_request {
     uint64_t size;          /* bytes of that */
     bool answered;
     bool over; /* with ids: its answer was queued before its turn, and it is not counted any more */
-    bool alone; /* DOMUS_ALONE */
+    bool alone;     /* DOMUS_ALONE */
+    bool streaming; /* its answer has begun, and leaves in pieces */
+    int cut;        /* the error with which that stream has ended before its end; 0: it has not */
+    uint64_t note;  /* of the stage, for that stream */
 } domi_request;
+
+/* The body that the peer sends now, or has sent last (body.h). */
+typedef struct domi_body {
+    uint32_t number;    /* in the wire; 0: there was none */
+    uint32_t request;   /* the number of its request */
+    bool open;          /* its end has not come */
+    bool of_answer;     /* it belongs to an answer, which is under way until its end */
+    bool wanted;        /* it was read once, so the stage knows that somebody wants it */
+    bool over;          /* nobody may read it any more */
+    bool skipping;      /* nobody reads the rest, which is thrown away */
+    int error;          /* with which it has ended before its end; 0: it has not */
+    uint32_t readers;   /* asks in `reader`: 0 or 1 */
+    domi_node *reader;  /* the ask for the next piece; NULL: nobody reads */
+    uint64_t skip_left; /* bytes that may still be skipped */
+} domi_body;
 
 /* Requests from the oldest that is not answered on, at most. With ids that may be more than
  * channel.requestsMax, because answers do not wait for those before them. */
@@ -57,6 +76,10 @@ typedef struct domi_pipe {
     uint32_t queue_count;
     uint64_t looked_ns; /* when `queue` was last looked through for asks that have expired */
     uint32_t next_ask;  /* the number that the next ask gets, for protocols with ids */
+
+    domi_body body;
+    domi_node *writers; /* writes to streams (stream.h) that wait until the next piece may come */
+    uint32_t writer_count;
 
     bool running; /* messages are being handled, and the run goes on with what is left */
     bool alone;   /* a request that is alone is not answered yet */
@@ -98,6 +121,14 @@ static inline void domi_pipe_free_used(domi_pipe *pipe)
     if (pipe->used != NULL) /* mostly there is none: this spares a call */
         domus_buffer_free(pipe->used);
     pipe->used = NULL;
+}
+
+/* Nobody may read the open body any more: what is left of it is for the next run (body.h). */
+static inline void domi_pipe_end_body(domi_pipe *pipe)
+{
+    pipe->body.over = true;
+    if (!pipe->running)
+        domi_channel_make_ready(pipe->channel);
 }
 
 static inline domi_request *domi_pipe_request(domi_pipe *pipe, uint32_t number)

@@ -1,0 +1,195 @@
+/* Gives the bodies that the peer sends to their readers, piece by piece, and skips what nobody
+ * reads. */
+#include "io/pipelines/body.h"
+
+#include "base/check.h"
+#include "house/conversation/answer.h"
+#include "io/channels/close.h"
+#include "io/channels/ready.h"
+#include "io/channels/receive.h"
+#include "io/channels/state.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/mail.h"
+
+#include <errno.h>
+
+const domus_type domi_read_type = {.name = "body read", .size = sizeof(domus_body)};
+
+/* A piece is wanted, or none: see whether the channel receives. */
+static void set_reading(domi_pipe *pipe, bool reading)
+{
+    domus_channel *channel = pipe->channel;
+
+    if (channel->reading == reading)
+        return;
+    channel->reading = reading;
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return;
+    domi_channel_decide_receive(channel);
+    domi_channel_settle(channel);
+}
+
+static domi_envelope *take_reader(domi_body *body)
+{
+    if (body->reader == NULL)
+        return NULL;
+    body->readers = 0;
+    return (domi_envelope *)(void *)domi_list_take(&body->reader);
+}
+
+static void fail_reader(domi_manager *manager, domi_body *body, int error)
+{
+    domi_envelope *ask = take_reader(body);
+
+    if (ask != NULL)
+        domi_ask_fail(manager, ask, error);
+}
+
+/* The body is not open any more. */
+static void close_body(domi_manager *manager, domi_pipe *pipe, int error)
+{
+    domi_body *body = &pipe->body;
+
+    body->open = body->skipping = false;
+    body->error = error;
+    fail_reader(manager, body, error);
+    set_reading(pipe, false);
+}
+
+void domi_body_begin(domi_pipe *pipe)
+{
+    pipe->body = (domi_body){
+        .number = pipe->wire->bodies,
+        .request = pipe->next,
+        .open = true,
+        .of_answer = pipe->wire->made.kind == DOMUS_STAGE_ANSWER,
+    };
+}
+
+/* Let the stage tell the peer that its body is read. Returns 0; a negative errno. */
+static int tell_wanted(domi_pipe *pipe)
+{
+    if (pipe->body.wanted)
+        return 0;
+    pipe->body.wanted = true;
+    int error = domi_wire_wanted(pipe->wire);
+    if (error == 0 && !domi_out_is_empty(pipe->wire->out))
+        error = pipe->body.of_answer ? domi_pipe_flush_out(pipe)
+                                     : domi_pipe_deliver_part(pipe, pipe->body.request);
+    return error;
+}
+
+/* Returns why the body with this number cannot be read; 0: it can. */
+static int check_may_read(domi_manager *manager, domi_body *body, uint32_t number)
+{
+    if (body->number != number || body->over)
+        return -ESTALE;
+    if (!body->open)
+        return body->error != 0 ? body->error : -ENODATA;
+    if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
+        domi_ask_expire(manager, take_reader(body));
+    return body->reader != NULL ? -EBUSY : 0;
+}
+
+void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+{
+    const domus_body *which = domi_envelope_payload(ask);
+    domi_body *body = &pipe->body;
+    int error = check_may_read(manager, body, which->number);
+
+    if (error == 0) {
+        error = tell_wanted(pipe);
+        if (error != 0)
+            domi_body_fail(manager, pipe, error);
+    }
+    if (error != 0) {
+        domi_ask_fail(manager, ask, error);
+        return;
+    }
+    domi_list_push(&body->reader, &ask->node);
+    body->readers = 1;
+    set_reading(pipe, true);
+    if (!pipe->running)
+        domi_channel_make_ready(pipe->channel);
+}
+
+bool domi_body_is_wanted(domi_manager *manager, domi_pipe *pipe)
+{
+    domi_body *body = &pipe->body;
+
+    if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
+        domi_ask_expire(manager, take_reader(body));
+    if (body->reader == NULL && !body->skipping)
+        set_reading(pipe, false);
+    return body->skipping || body->reader != NULL;
+}
+
+void domi_body_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last)
+{
+    domi_body *body = &pipe->body;
+    domi_envelope *ask = take_reader(body);
+    int error = 0;
+
+    DOMI_CHECK(body->open && (ask != NULL || body->skipping));
+    if (ask == NULL)
+        domi_pipe_drop_message(manager, made);
+    else
+        error = domi_pipe_give_answer(manager, pipe, ask, made);
+    if (error == -ENOMEM) {
+        domi_body_fail(manager, pipe, error); /* a piece is lost, so the body cannot be whole */
+        return;
+    }
+    if (!last) {
+        if (!body->skipping)
+            set_reading(pipe, false);
+        return;
+    }
+    close_body(manager, pipe, 0);
+    if (body->of_answer)
+        domi_pipe_note_answered(manager, pipe);
+}
+
+int domi_body_count_skipped(domi_pipe *pipe, uint64_t size)
+{
+    domi_body *body = &pipe->body;
+
+    if (size > body->skip_left)
+        return -EMSGSIZE;
+    body->skip_left -= size;
+    return 0;
+}
+
+void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error)
+{
+    close_body(manager, pipe, error);
+    pipe->failed = true;
+    if (pipe->body.of_answer)
+        domi_channel_refuse(pipe->channel, error);
+    else
+        domi_pipe_note_over(pipe);
+}
+
+void domi_body_look(domi_manager *manager, domi_pipe *pipe)
+{
+    domi_body *body = &pipe->body;
+
+    if (!body->open || !body->over || body->skipping)
+        return;
+    fail_reader(manager, body, -ESTALE);
+    body->skipping = true;
+    body->skip_left = pipe->channel->settings->skip_max_bytes;
+    if (body->skip_left == 0) {
+        domi_body_fail(manager, pipe, -EMSGSIZE);
+        return;
+    }
+    set_reading(pipe, true);
+    domi_channel_make_ready(pipe->channel);
+}
+
+void domi_body_end(domi_manager *manager, domi_pipe *pipe)
+{
+    int error = pipe->channel->error;
+
+    if (pipe->body.open)
+        close_body(manager, pipe, error < 0 ? error : -EPIPE);
+}

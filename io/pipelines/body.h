@@ -1,0 +1,41 @@
+/* Bodies: the requests and answers of the peer that come in pieces (domus/stream.h).
+ *
+ * A body is open from the message to which it belongs until its end, and one at a time. A read is
+ * an ask of the library to the channel's actor; it waits in the body, and the next piece that is
+ * decoded is its answer. Without a read nothing is decoded: the bytes wait as bytes. When the
+ * request is answered, the rest is decoded and thrown away, up to a bound. Owner thread. */
+#ifndef DOMI_IO_PIPELINES_BODY_H
+#define DOMI_IO_PIPELINES_BODY_H
+
+#include "io/pipelines/pipe.h"
+
+/* The type of reads; the payload is a domus_body. */
+extern const domus_type domi_read_type;
+
+/* The message at hand has a body. */
+void domi_body_begin(domi_pipe *pipe);
+
+/* Take a read. The channel is open. */
+void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+
+/* True if the next piece of the open body is for somebody, or is skipped. A read that has expired
+ * is dropped here, before a piece is made for it. */
+bool domi_body_is_wanted(domi_manager *manager, domi_pipe *pipe);
+
+/* Give a piece that was made to the reader, or throw it away. */
+void domi_body_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last);
+
+/* While a body is skipped, `size` bytes were used. Returns 0; -EMSGSIZE beyond the bound. */
+int domi_body_count_skipped(domi_pipe *pipe, uint64_t size);
+
+/* The open body fails: its bytes are wrong, or have ended. Nothing more is decoded, and the channel
+ * closes when the requests are answered; one that has asked is reset. */
+void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error);
+
+/* At the end of a run: if nobody may read the open body any more, begin to skip the rest. */
+void domi_body_look(domi_manager *manager, domi_pipe *pipe);
+
+/* The channel ends: so does the body. */
+void domi_body_end(domi_manager *manager, domi_pipe *pipe);
+
+#endif

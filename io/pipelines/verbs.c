@@ -1,0 +1,121 @@
+/* The functions of domus/stream.h, and where their asks come to. Each is an ask to the actor of the
+ * channel, so it works from any actor on any thread. */
+#include "io/pipelines/verbs.h"
+
+#include "base/memory.h"
+#include "house/conversation/answer.h"
+#include "house/conversation/owed.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/body.h"
+#include "io/pipelines/mail.h"
+#include "io/pipelines/stream.h"
+
+#include <domus/stream.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+int domus_body_read(domus_stack *stack, domus_body body, domus_resumed *then)
+{
+    return body.number != 0 ? domi_ask_owed(stack, body.channel, &domi_read_type, &body, then)
+                            : -EINVAL;
+}
+
+int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag)
+{
+    return body.number != 0 ? domi_ask_owed_add(stack, body.channel, &domi_read_type, &body, tag)
+                            : -EINVAL;
+}
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream)
+{
+    domus_stream stream = {{NULL, 0}, 0};
+    int error = domi_stack_look_of_peer(stack, &stream.channel, &stream.number);
+
+    if (error == 0)
+        *ret_stream = stream;
+    return error;
+}
+
+int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_stream)
+{
+    domus_stream stream = {{NULL, 0}, 0};
+    int error = domi_kept_look_of_peer(stack, kept, &stream.channel, &stream.number);
+
+    if (error == 0)
+        *ret_stream = stream;
+    return error;
+}
+
+int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type *type,
+                       const void *payload, domus_resumed *then)
+{
+    domi_part part = {.number = stream.number, .type = type};
+
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    part.head = domi_memory_new(type->size != 0 ? type->size : 1);
+    if (part.head == NULL)
+        return -ENOMEM;
+    if (type->size != 0)
+        memcpy(part.head, payload, type->size);
+    int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+    if (result < 0)
+        domi_memory_free(part.head); /* what the head owns is still the caller's */
+    return result;
+}
+
+int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice bytes,
+                       domus_resumed *then)
+{
+    const domi_part part = {.number = stream.number, .bytes = bytes};
+
+    return domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+}
+
+int domus_reply_begin(domus_stack *stack, const domus_type *type, const void *payload,
+                      domus_resumed *then)
+{
+    domus_stream stream;
+    int error = domus_reply_stream(stack, &stream);
+
+    return error != 0 ? error : domus_stream_begin(stack, stream, type, payload, then);
+}
+
+int domus_reply_write(domus_stack *stack, domus_slice bytes, domus_resumed *then)
+{
+    domus_stream stream;
+    int error = domus_reply_stream(stack, &stream);
+
+    return error != 0 ? error : domus_stream_write(stack, stream, bytes, then);
+}
+
+int domus_reply_end(domus_stack *stack, const domus_type *type, const void *payload)
+{
+    return type != NULL ? domus_reply(stack, type, payload)
+                        : domus_reply(stack, &domi_end_type, NULL);
+}
+
+/* --- their asks ------------------------------------------------------------------------------- */
+
+bool domi_pipe_take_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    bool is_read = message->type == &domi_read_type;
+
+    if (domi_pipe_send_mail(manager, house, message))
+        return true;
+    if (message->node.kind != DOMI_ASK || (!is_read && message->type != &domi_part_type))
+        return false;
+    domi_pipe *pipe = domi_pipe_of(house);
+    if (pipe == NULL || pipe->channel->state != DOMI_CHANNEL_OPEN)
+        domi_ask_fail(manager, message, -EPIPE);
+    else if (is_read)
+        domi_body_read(manager, pipe, message);
+    else
+        domi_stream_take(manager, pipe, message);
+    return true;
+}

@@ -1,0 +1,264 @@
+/* io/pipelines/body.c: bodies that handlers read piece by piece, what is skipped and bounded, and
+ * their ends. */
+#include "tests/runtime/streams.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+static void pass(domus_testkit *kit, uint64_t ns)
+{
+    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
+}
+
+/* --- bodies ------------------------------------------------------------------------------------
+ */
+
+START_TEST(bodies_are_read_to_their_end)
+{
+    domt_streams_hold("Q drop\nL5 count\nhelloC count\n5:hello6: world0:Q drop\n", false,
+                      "dropped\n5 162322\n11 958916\ndropped\n");
+    domt_streams_hold("C count\n0:L1 count 3\naC fcount\n1:a0:Q drop\n", false,
+                      "0 0\n1 97\n1 97\ndropped\n");
+    domt_streams_hold("C count\n1:aT-x\nC fcount\n1:aT-y\n", false, "1 97-x\n1 97-y\n");
+    domt_streams_hold("C count\nT-x\nE count 2\nhello", true, "0 0-x\n5 162322\n");
+    domt_streams_hold("C over\n1:a0:Q drop\n", false, "read ENODATA\ndropped\n");
+    domt_streams_hold("L1 over\nbQ drop\n", false, "read ENODATA\ndropped\n");
+}
+END_TEST
+
+START_TEST(a_body_of_a_request_that_is_alone_is_read)
+{
+    domt_streams_hold("Q drop\nAC count 2\n1:a1:b0:Q drop\nAL1 fcount\naAQ drop\n", false,
+                      "dropped\n2 3105\ndropped\n1 97\ndropped\n");
+}
+END_TEST
+
+START_TEST(a_body_is_read_though_its_request_is_the_last_that_may_begin)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.requests_max = 1;
+    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_streams_send(kit, peer, "C count\n1:a1:b0:C fcount 1\n1:a1:b0:C drop\n1:a1:b0:Q drop\n",
+                      1);
+    domt_pipes_expect(kit, peer, "2 3105\n2 3105\ndropped\ndropped\n");
+    domt_pipes_send(kit, peer, "C count\n1:a1:b0:C fcount 1\n1:a1:b0:C drop\n1:a1:b0:Q drop\n");
+    domt_pipes_expect(kit, peer, "2 3105\n2 3105\ndropped\ndropped\n");
+    domus_peer_finish(peer);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(one_reader_at_a_time)
+{
+    domt_streams_hold("L1 twice\nxQ drop\n", false, "1 120\ndropped\n");
+}
+END_TEST
+
+START_TEST(a_peer_hears_that_its_body_is_wanted)
+{
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "X count 20\n");
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 10 * MS), 0);
+    domt_pipes_expect(kit, peer, "go\n");
+    domt_pipes_send(kit, peer, "1:a");
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 100 * MS), 0);
+    domt_pipes_send(kit, peer, "1:b0:");
+    domt_pipes_expect(kit, peer, "2 3105\n");
+    /* one that waits for its turn, and one that nobody wants */
+    domt_pipes_send(kit, peer, "C count 50\n1:a0:");
+    pass(kit, 10 * MS);
+    domt_pipes_send(kit, peer, "X fcount\n");
+    domt_pipes_expect(kit, peer, "1 97\ngo\n");
+    domt_pipes_send(kit, peer, "0:X drop\n0:Q drop\n");
+    domt_pipes_expect(kit, peer, "0 0\ndropped\ndropped\n");
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- what nobody reads -------------------------------------------------------------------------
+ */
+
+START_TEST(a_body_that_nobody_reads_is_skipped)
+{
+    domt_streams_hold("L5 drop\nhelloC drop\n5:hello6: world0:C one\n1:a1:bT-x\nQ drop\n", false,
+                      "dropped\ndropped\none\ndropped\n");
+    domt_streams_hold("E drop\nhello", true, "dropped\n");
+}
+END_TEST
+
+/* A body of `size` bytes behind its request, which is answered at once; returns whether the next
+ * request is answered, too. */
+static bool is_skipped(uint64_t skip_max, size_t size, const char *how)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.skip_max_bytes = skip_max;
+    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+    char head[64];
+    char *body = calloc(1, size + 1);
+
+    ck_assert_ptr_nonnull(body);
+    snprintf(head, sizeof head, "L%zu %s\n", size, how);
+    domt_pipes_send(kit, peer, head);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_peer_send(peer, body, size), 0);
+    free(body);
+    domt_pipes_send(kit, peer, "Q drop\n");
+    domt_pipes_expect(kit, peer, "dropped\n");
+    bool skipped = domus_peer_expect(peer, "dropped\n", 8, 100 * MS) == 0;
+    if (!skipped)
+        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+    return skipped;
+}
+
+START_TEST(more_than_skip_max_ends_the_channel_behind_the_answer)
+{
+    ck_assert(is_skipped(10000, 10000, "drop"));
+    ck_assert(!is_skipped(10000, 10001, "drop"));
+    ck_assert(!is_skipped(0, 1, "drop"));
+    ck_assert(is_skipped(1, 1, "fdrop"));
+    ck_assert(!is_skipped(100000, 1000000, "fdrop"));
+}
+END_TEST
+
+START_TEST(an_unread_body_holds_the_peer_up)
+{
+    enum { BYTES = 8 << 20 };
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+    char *body = calloc(1, BYTES);
+    domus_profile profile;
+
+    ck_assert_ptr_nonnull(body);
+    domt_pipes_send(kit, peer, "L8388608 count 500\n");
+    ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0);
+    free(body);
+    pass(kit, 400 * MS);
+    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
+    uint64_t received = profile.received_bytes;
+    ck_assert_uint_lt(received, 2 << 20);
+    pass(kit, 200 * MS); /* one piece is read */
+    ck_assert_uint_eq(domt_streams_now.reads, 1);
+    domus_peer_reset(peer);
+    pass(kit, 1000 * SECOND); /* the channel hears of it when it receives again */
+    ck_assert_uint_eq(domt_pipes_now.closed, 1);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- ends --------------------------------------------------------------------------------------
+ */
+
+START_TEST(a_body_that_ends_too_soon_fails_its_reader)
+{
+    static const char *const sent[] = {"C count\n5:hel", "L9 count\nhello", "C fcount\n5:hello",
+                                       "C count\n",      "C count\n12",     "C count\nTtra"};
+
+    for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
+        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, sent[i]);
+        domus_peer_finish(peer);
+        domt_pipes_expect(kit, peer, "read EPIPE\n");
+        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(wrong_bytes_in_a_body_fail_its_reader)
+{
+    static const char *const sent[] = {"Q drop\nC count\nx:Q drop\n",
+                                       "Q drop\nC fcount\n5:hello123456789:Q drop\n"};
+
+    for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
+        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, sent[i]);
+        domt_pipes_expect(kit, peer, "dropped\nread EPROTO\n");
+        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+        domus_peer_close(peer);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(wrong_bytes_in_a_body_that_is_skipped_end_the_channel)
+{
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "C drop\nx:Q drop\n");
+    domt_pipes_expect(kit, peer, "dropped\n");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(a_connection_that_is_gone_ends_its_readers)
+{
+    static const char *const sent[] = {"C count\n5:hello", "C fcount\n5:hello"};
+
+    for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
+        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, sent[i]);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_uint_eq(domt_streams_now.reads, 1);
+        domus_peer_reset(peer);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_uint_eq(domt_streams_now.ended, 1);
+        ck_assert(domt_streams_now.error == -ECONNRESET || domt_streams_now.error == -ESTALE);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+static const domus_pipeline hasty = {
+    .stages = NULL,
+    .request_timeout_ns = 20 * MS,
+};
+
+START_TEST(a_request_that_expires_leaves_its_body)
+{
+    domus_pipeline pipeline = hasty;
+    domus_behaviour behaviour = domt_stream_service;
+    pipeline.stages = domt_stream_server.stages;
+    behaviour.pipeline = &pipeline;
+    domus_testkit *kit = domt_streams_kit(NULL, &behaviour);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "C count\n5:hel");
+    domt_pipes_expect(kit, peer, "error ETIMEDOUT\n");
+    domt_pipes_send(kit, peer, "lo0:C fcount\n");
+    domt_pipes_expect(kit, peer, "error ETIMEDOUT\n");
+    domt_pipes_send(kit, peer, "0:Q drop\n");
+    domt_pipes_expect(kit, peer, "dropped\n");
+    domt_pipes_end(kit);
+}
+END_TEST
+
+DOMT_MAIN("bodies", 120, bodies_are_read_to_their_end, a_body_of_a_request_that_is_alone_is_read,
+          a_body_is_read_though_its_request_is_the_last_that_may_begin, one_reader_at_a_time,
+          a_peer_hears_that_its_body_is_wanted, a_body_that_nobody_reads_is_skipped,
+          more_than_skip_max_ends_the_channel_behind_the_answer, an_unread_body_holds_the_peer_up,
+          a_body_that_ends_too_soon_fails_its_reader, wrong_bytes_in_a_body_fail_its_reader,
+          wrong_bytes_in_a_body_that_is_skipped_end_the_channel,
+          a_connection_that_is_gone_ends_its_readers, a_request_that_expires_leaves_its_body)

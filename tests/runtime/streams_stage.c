@@ -1,0 +1,196 @@
+/* The stage of the protocol in streams.h. */
+#include "tests/runtime/streams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const domus_type domt_line_type = {.name = "line of a stream", .size = sizeof(domt_line)};
+const domus_type domt_trailer_type = {.name = "trailer", .size = sizeof(domt_line)};
+
+/* How the body that comes is divided. */
+typedef struct stream_state {
+    const domt_stream_options *options;
+    char kind;     /* of the body that is open; 0: none is */
+    uint64_t left; /* bytes of this chunk, or of the body */
+} stream_state;
+
+static int open_stream(domus_wire *wire, void *state_, const void *options)
+{
+    stream_state *state = state_;
+
+    (void)wire;
+    state->options = options;
+    return 0;
+}
+
+/* Copy the text of a line. */
+static bool set_text(domt_line *line, const char *from, size_t size)
+{
+    if (size >= sizeof line->text)
+        return false;
+    memcpy(line->text, from, size);
+    line->text[size] = '\0';
+    return true;
+}
+
+static bool is_client(const stream_state *state)
+{
+    return state->options->role == DOMUS_ROLE_CLIENT;
+}
+
+static int decode_line(domus_wire *wire, stream_state *state, const char *bytes, size_t size)
+{
+    const char *end = memchr(bytes, '\n', size);
+    size_t length = end != NULL ? (size_t)(end - bytes) : size;
+
+    if (end == NULL)
+        return 0;
+    domt_line *line = is_client(state) ? domus_wire_answer(wire, &domt_line_type, DOMUS_NO_ID)
+                                       : domus_wire_request(wire, &domt_line_type, DOMUS_NO_ID);
+    if (line == NULL)
+        return -ENOMEM;
+    if (length == 0 || !set_text(line, bytes, length))
+        return -EPROTO;
+    const char *kind = line->text[0] == 'A' ? line->text + 1 : line->text;
+    bool has_body = is_client(state) ? bytes[length - 1] == '+' : strchr("LCXE", *kind) != NULL;
+    if (has_body) {
+        state->kind = is_client(state) ? 'C' : *kind;
+        state->left = *kind == 'L' ? strtoull(kind + 1, NULL, 10) : 0;
+        line->body = domus_wire_body(wire);
+    }
+    return (int)length + 1;
+}
+
+/* Make a piece of up to `left` bytes; `last` if the body ends with them. */
+static int make_piece(domus_wire *wire, stream_state *state, const char *bytes, size_t size,
+                      bool last)
+{
+    size_t part = size < state->left ? size : (size_t)state->left;
+
+    state->left -= part;
+    last = last && state->left == 0;
+    if (last)
+        state->kind = 0;
+    return domus_wire_piece(wire, bytes, part, last) ? (int)part : -ENOMEM;
+}
+
+static int decode_chunk(domus_wire *wire, stream_state *state, const char *bytes, size_t size)
+{
+    size_t at = 0;
+
+    if (state->left != 0)
+        return make_piece(wire, state, bytes, size, false);
+    if (*bytes == 'T') {
+        const char *end = memchr(bytes, '\n', size);
+        if (end == NULL)
+            return 0;
+        domt_line *line = domus_wire_trailer(wire, &domt_trailer_type);
+        if (line == NULL)
+            return -ENOMEM;
+        state->kind = 0;
+        return set_text(line, bytes + 1, (size_t)(end - bytes) - 1) ? (int)(end - bytes) + 1
+                                                                    : -EPROTO;
+    }
+    for (; at < size && at < 9 && bytes[at] != ':'; at++) {
+        if (bytes[at] < '0' || bytes[at] > '9')
+            return -EPROTO;
+    }
+    if (at == size || at == 9)
+        return at == 9 ? -EPROTO : 0;
+    state->left = strtoull(bytes, NULL, 10);
+    if (state->left == 0) {
+        state->kind = 0;
+        return domus_wire_piece(wire, bytes, 0, true) ? (int)at + 1 : -ENOMEM;
+    }
+    return (int)at + 1; /* no message yet */
+}
+
+static int decode_stream(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    stream_state *state = state_;
+
+    switch (state->kind) {
+    case 0:
+        return decode_line(wire, state, bytes, size);
+    case 'L':
+        return make_piece(wire, state, bytes, size, true);
+    case 'E':
+        state->left = size;
+        return make_piece(wire, state, bytes, size, false);
+    default:
+        return decode_chunk(wire, state, bytes, size);
+    }
+}
+
+static int end_stream(domus_wire *wire, void *state_, size_t left)
+{
+    stream_state *state = state_;
+
+    if (state->kind == 'E') {
+        state->kind = 0;
+        return domus_wire_piece(wire, NULL, 0, true) ? 0 : -ENOMEM;
+    }
+    return left != 0 ? -EPIPE : 0;
+}
+
+#define BEGUN UINT64_C(0x5eed) /* the word of a stream whose head was encoded */
+
+static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                         const void *payload)
+{
+    uint64_t *stream = domus_wire_stream(wire);
+    const domus_piece *piece = payload;
+    const domt_line *line = payload;
+
+    (void)state, (void)id;
+    if (type == &domus_piece_type) {
+        if (stream == NULL || *stream != BEGUN)
+            return -EPROTO;
+        if (piece->last)
+            return domus_wire_append(wire, "0:", 2);
+        if (piece->bytes.size > 1 && *domus_slice_data(piece->bytes) == '?')
+            return -EINVAL;
+        int error = domus_wire_append_text(wire, "%u:", piece->bytes.size);
+        return error != 0 ? error : domus_wire_append_slice(wire, piece->bytes);
+    }
+    if (type == &domt_trailer_type && stream != NULL)
+        return domus_wire_append_text(wire, "T%s\n", line->text);
+    if (type != &domt_line_type || (stream != NULL && *stream != 0))
+        return -EOPNOTSUPP;
+    if (stream != NULL)
+        *stream = BEGUN;
+    return domus_wire_append_text(wire, stream != NULL ? "%s+\n" : "%s\n", line->text);
+}
+
+static int fail_stream(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
+                       int error)
+{
+    (void)state, (void)id;
+    return domus_wire_append_text(wire, "%s %s\n", request != NULL ? "error" : "wrong",
+                                  strerrorname_np(-error));
+}
+
+static int want(domus_wire *wire, void *state_)
+{
+    const stream_state *state = state_;
+
+    return state->kind == 'X' ? domus_wire_append(wire, "go\n", 3) : 0;
+}
+
+static int cut_stream(domus_wire *wire, void *state, uint64_t id, int error)
+{
+    (void)state, (void)id;
+    return *domus_wire_stream(wire) == BEGUN
+               ? domus_wire_append_text(wire, "!%s\n", strerrorname_np(-error))
+               : -EPROTO;
+}
+
+#define STAGE(of_cut)                                                                              \
+    {                                                                                              \
+        .name = "stream", .state_size = sizeof(stream_state), .open = open_stream,                 \
+        .decode = decode_stream, .end = end_stream, .encode = encode_stream, .fail = fail_stream,  \
+        .has_bodies = true, .wanted = want, .cut = of_cut                                          \
+    }
+const domus_stage domt_stream_stage = STAGE(cut_stream);
+const domus_stage domt_cutless_stage = STAGE(NULL);

@@ -1,0 +1,256 @@
+/* io/pipelines/stream.c: answers that leave in pieces, their order, and what cuts and bounds them;
+ * drains; and stages with bodies in a kit. */
+#include "tests/runtime/streams.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <domus/stage_kit.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+static void pass(domus_testkit *kit, uint64_t ns)
+{
+    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
+}
+
+static const domus_pipeline hasty = {
+    .stages = NULL,
+    .request_timeout_ns = 20 * MS,
+};
+
+/* --- streams -----------------------------------------------------------------------------------
+ */
+
+START_TEST(answers_leave_in_pieces)
+{
+    domt_streams_hold("Q give 3\nQ drop\nQ fgive 3\n", false,
+                      "give+\n3:abc0:dropped\ngive+\n3:abc0:");
+    domt_streams_hold("Q give 0\nC echo\n0:C fecho\nT-x\nQ drop\n", false,
+                      "give+\n0:echo+\n0:echo+\nT-x\ndropped\n");
+    domt_streams_hold("Q lend\nQ drop\n", false, "lent+\n5:hello0:dropped\n");
+    domt_streams_hold("Q wrong\nQ drop\n", false, "head+\n2:ok0:dropped\n");
+}
+END_TEST
+
+START_TEST(a_body_is_echoed_while_it_comes)
+{
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    for (int i = 0; i < 2; i++) {
+        domt_pipes_send(kit, peer, i == 0 ? "C echo\n5:hello" : "C fecho\n5:hello");
+        domt_pipes_expect(kit, peer, "echo+\n5:hello");
+        domt_pipes_send(kit, peer, "3:you");
+        domt_pipes_expect(kit, peer, "3:you");
+        domt_pipes_send(kit, peer, "T-z\n");
+        domt_pipes_expect(kit, peer, "T-z\n");
+    }
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(streams_leave_in_the_order_of_the_requests)
+{
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "C count 10\n0:Q give 2500\nQ drop\nQ fgive 2\nQ drop\n");
+    pass(kit, 5 * MS);
+    ck_assert_uint_eq(domt_streams_now.given, 0); /* both wait with their first pieces */
+    domt_pipes_expect(kit, peer, "0 0\ngive+\n1000:abc");
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    size_t size;
+    const char *got = domus_peer_got(peer, &size);
+    static const char rest[] = "0:dropped\ngive+\n2:ab0:dropped\n";
+    ck_assert_uint_ge(size, sizeof rest);
+    ck_assert_mem_eq(got + size - (sizeof rest - 1), rest, sizeof rest - 1);
+    ck_assert_uint_eq(domt_streams_now.given, 2502);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(a_write_waits_for_a_peer_that_does_not_read)
+{
+    static const char *const asked[] = {"Q give 50000000\n", "Q fgive 50000000\n"};
+    domus_config config;
+
+    domt_pipes_configure(&config);
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    for (int i = 0; i < 2; i++) {
+        domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer_pause(peer);
+        domt_pipes_send(kit, peer, asked[i]);
+        pass(kit, 100 * MS);
+        uint64_t given = domt_streams_now.given;
+        ck_assert_uint_lt(given, 5000000);
+        pass(kit, 100 * MS);
+        ck_assert_uint_eq(domt_streams_now.given, given);
+        domus_peer_resume(peer);
+        pass(kit, 5 * MS);
+        ck_assert_uint_gt(domt_streams_now.given, given);
+        domus_peer_reset(peer);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_uint_eq(domt_streams_now.ended, 1);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(a_stream_that_fails_is_cut)
+{
+    domt_streams_hold("Q part 3\nQ drop\nQ fpart 2\n", false,
+                      "part+\n3:abc!EBADMSG\ndropped\npart+\n2:ab!EBADMSG\n");
+    /* it is cut when it is its turn */
+    domt_streams_hold("C count 5\n0:Q part 3\nQ drop\n", false,
+                      "0 0\npart+\n3:abc!EBADMSG\ndropped\n");
+}
+END_TEST
+
+static const domt_stream_options cutless_options = {.role = DOMUS_ROLE_SERVER};
+static const domus_pipeline cutless = {
+    .stages = (const domus_pipeline_stage[]){{&domt_cutless_stage, &cutless_options}, {NULL, NULL}},
+};
+
+START_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
+{
+    static const char *const sent[] = {"Q drop\nQ part 3\nQ drop\n",
+                                       "C count 5\n0:Q fpart 3\nQ drop\n"};
+    static const char *const got[] = {"dropped\npart+\n3:abc", "0 0\npart+\n3:abc"};
+    domus_behaviour behaviour = domt_stream_service;
+
+    behaviour.pipeline = &cutless;
+    for (size_t i = 0; i < 2; i++) {
+        domus_testkit *kit = domt_streams_kit(NULL, &behaviour);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, sent[i]);
+        domt_pipes_expect(kit, peer, got[i]);
+        ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_int_eq(domt_pipes_now.close_error, -EBADMSG);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(a_stream_that_expires_is_cut)
+{
+    domus_pipeline pipeline = hasty;
+    domus_behaviour behaviour = domt_stream_service;
+    pipeline.stages = domt_stream_server.stages;
+    behaviour.pipeline = &pipeline;
+    domus_testkit *kit = domt_streams_kit(NULL, &behaviour);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "C echo\n5:hello");
+    domt_pipes_expect(kit, peer, "echo+\n5:hello!ETIMEDOUT\n");
+    domt_pipes_send(kit, peer, "0:Q drop\n");
+    domt_pipes_expect(kit, peer, "dropped\n");
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- drains ------------------------------------------------------------------------------------
+ */
+
+START_TEST(a_drain_waits_for_bodies_and_streams)
+{
+    static const char *const asked[] = {"C count 20\n5:hello6: world0:", "L5 fcount 20\nhello",
+                                        "C count 5\n0:Q fgive 3\nQ give 2\n",
+                                        "L5 one 20\nhelloC fecho\n2:hi0:"};
+    static const char *const answered[] = {
+        "11 958916\n", "5 162322\n", "0 0\ngive+\n3:abc0:give+\n2:ab0:", "one\necho+\n2:hi0:"};
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, asked[i]);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_int_eq(domus_testkit_stop(kit), 0);
+        domt_pipes_expect(kit, peer, answered[i]);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(a_drain_ends_in_time_though_a_body_never_ends)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.shutdown.drain_timeout_ns = SECOND;
+    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "C echo\n5:hello");
+    domt_pipes_expect(kit, peer, "echo+\n5:hello");
+    ck_assert_int_eq(domus_testkit_stop(kit), 1);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+/* --- by ids ------------------------------------------------------------------------------------
+ */
+
+START_TEST(a_pipeline_with_ids_has_no_bodies)
+{
+    domus_pipeline pipeline = domt_stream_server;
+    domus_stage_kit *kit;
+
+    pipeline.by_id = true;
+    ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
+}
+END_TEST
+
+START_TEST(stages_with_bodies_run_in_a_kit)
+{
+    domus_stage_kit *kit;
+    domus_stage_message message;
+    static const char text[] = "C count\n2:hi0:X count\nTbye\n";
+    uint64_t stream = 0;
+    size_t size;
+
+    ck_assert_int_eq(domus_stage_kit_new(&domt_stream_server, &kit), 0);
+    for (size_t i = 0; i + 1 < sizeof text - 1; i++) /* byte by byte, but for the last one */
+        ck_assert_int_eq(domus_stage_kit_feed(kit, text + i, 1), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert(message.kind == DOMUS_STAGE_REQUEST && message.has_body && !message.last);
+    ck_assert_uint_eq(((const domt_line *)message.payload)->body.number, 1);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert(message.kind == DOMUS_STAGE_PIECE && !message.last);
+    ck_assert(domus_slice_equals(((const domus_piece *)message.payload)->bytes, "hi", 2));
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert(message.kind == DOMUS_STAGE_PIECE && message.last);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert(message.kind == DOMUS_STAGE_REQUEST && message.has_body);
+    ck_assert_int_eq(domus_stage_kit_wanted(kit), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, "\n", 1), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert(message.last && message.type == &domt_trailer_type);
+    domt_line head = {.text = "head"};
+    domus_stage_kit_stream(kit, &stream);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 0, &domt_line_type, &head), 0);
+    ck_assert_int_eq(domus_stage_kit_cut(kit, 0, -EIO), 0);
+    ck_assert_mem_eq(domus_stage_kit_output(kit, &size), "go\nhead+\n!EIO\n", 14);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, "C count\n9:", 10), 0);
+    domus_stage_kit_finish(kit);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EPIPE);
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("streams", 120, answers_leave_in_pieces, a_body_is_echoed_while_it_comes,
+          streams_leave_in_the_order_of_the_requests, a_write_waits_for_a_peer_that_does_not_read,
+          a_stream_that_fails_is_cut,
+          without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before,
+          a_stream_that_expires_is_cut, a_drain_waits_for_bodies_and_streams,
+          a_drain_ends_in_time_though_a_body_never_ends, a_pipeline_with_ids_has_no_bodies,
+          stages_with_bodies_run_in_a_kit)
