@@ -160,6 +160,10 @@ typedef struct domus_config {
          * asks that are with its peer fail with -EPIPE; 0 (the default): no bound but the asks'
          * own deadlines. */
         uint64_t answer_timeout_ns;
+        /* 10 ms..1 h: time for which nobody reads the body of an answer that a peer sends
+         * (domus/stream.h); then its connection is reset (-ETIMEDOUT), because no further answer
+         * could come; 0: no bound; 60 s. */
+        uint64_t body_timeout_ns;
         /* 0..1 GiB: bytes of a body (domus/stream.h) that are received and thrown away when its
          * request is answered and nobody has read them; 256 KiB. If more is left, the channel is
          * closed behind the answer. */

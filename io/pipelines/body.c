@@ -108,6 +108,8 @@ void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     }
     domi_list_push(&body->reader, &ask->node);
     body->readers = 1;
+    if (body->of_answer)
+        domi_pipe_set_due_of_body(manager, pipe);
     set_reading(pipe, true);
     if (!pipe->running)
         domi_channel_make_ready(pipe->channel);
@@ -142,11 +144,13 @@ void domi_body_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
     if (!last) {
         if (!body->skipping)
             set_reading(pipe, false);
+        if (body->of_answer)
+            domi_pipe_set_due_of_body(manager, pipe);
         return;
     }
     close_body(manager, pipe, 0);
     if (body->of_answer)
-        domi_pipe_note_answered(manager, pipe);
+        domi_pipe_note_body_over(manager, pipe);
 }
 
 int domi_body_count_skipped(domi_pipe *pipe, uint64_t size)
@@ -173,6 +177,8 @@ void domi_body_look(domi_manager *manager, domi_pipe *pipe)
 {
     domi_body *body = &pipe->body;
 
+    if (body->open && body->of_answer && body->reader == NULL && pipe->channel->ask_due_ns == 0)
+        domi_pipe_set_due_of_body(manager, pipe); /* its reader was cancelled */
     if (!body->open || !body->over || body->skipping)
         return;
     fail_reader(manager, body, -ESTALE);

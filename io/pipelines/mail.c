@@ -71,24 +71,41 @@ static void note_sent(const domi_manager *manager, domi_envelope *ask)
     *note = (*note & ~TIME_MASK) | ((uint32_t)(manager->now_ns / MS) & TIME_MASK);
 }
 
+/* Let the channel be reset at `due_ns`; 0: never. */
+static void arm_due(domus_channel *channel, uint64_t due_ns)
+{
+    channel->ask_due_ns = due_ns;
+    if (due_ns != 0 &&
+        (!domi_wheel_is_armed(&channel->timer.node) || channel->timer.node.expires_ns > due_ns))
+        domi_channel_arm_timeouts(channel);
+}
+
 /* The oldest ask has changed: set when its answer is too late. */
 static void set_due(const domi_manager *manager, domi_pipe *pipe)
 {
     uint64_t timeout_ns = answer_timeout_ns(pipe);
     domus_channel *channel = pipe->channel;
 
-    if (DOMI_LIKELY(timeout_ns == 0))
+    if (DOMI_LIKELY(timeout_ns == 0 && channel->ask_due_ns == 0))
         return;
-    if (pipe->asks == NULL) {
+    if (pipe->body.open && pipe->body.of_answer)
+        return; /* the body that comes has its own */
+    if (timeout_ns == 0 || pipe->asks == NULL) {
         channel->ask_due_ns = 0;
         return;
     }
     uint32_t sent = domi_envelope_return((domi_envelope *)(void *)pipe->asks->next)->note;
     uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & TIME_MASK;
-    channel->ask_due_ns = manager->now_ns - age_ms * MS + timeout_ns;
-    if (!domi_wheel_is_armed(&channel->timer.node) ||
-        channel->timer.node.expires_ns > channel->ask_due_ns)
-        domi_channel_arm_timeouts(channel);
+    arm_due(channel, manager->now_ns - age_ms * MS + timeout_ns);
+}
+
+void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
+{
+    uint64_t timeout_ns = pipe->body.reader != NULL || pipe->body.over
+                              ? answer_timeout_ns(pipe)
+                              : pipe->channel->settings->body_timeout_ns;
+
+    arm_due(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
 }
 
 /* --- asks for the peer --------------------------------------------------------------------------
@@ -307,7 +324,8 @@ static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
     return ask;
 }
 
-void domi_pipe_note_answered(domi_manager *manager, domi_pipe *pipe)
+/* One ask of this side is over. */
+static void note_answered(domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
@@ -356,6 +374,13 @@ int domi_pipe_give_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     return error;
 }
 
+void domi_pipe_note_body_over(domi_manager *manager, domi_pipe *pipe)
+{
+    if (pipe->asks != NULL) /* its answer could not come before */
+        note_sent(manager, (domi_envelope *)(void *)pipe->asks->next);
+    note_answered(manager, pipe);
+}
+
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
                            int error)
 {
@@ -369,12 +394,18 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
         domi_pipe_drop_message(manager, made);
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);
     } else {
+        bool is_late = domi_ask_is_expired(manager, ask);
         error = domi_pipe_give_answer(manager, pipe, ask, made);
+        if (is_late)
+            error = -ETIMEDOUT;
     }
-    if (DOMI_LIKELY(!pipe->body.open))
-        domi_pipe_note_answered(manager, pipe);
-    else if (error != 0) /* nobody has heard of its body */
+    if (DOMI_LIKELY(!pipe->body.open)) {
+        note_answered(manager, pipe);
+        return;
+    }
+    if (error != 0) /* nobody has heard of its body */
         domi_pipe_end_body(pipe);
+    domi_pipe_set_due_of_body(manager, pipe);
 }
 
 /* --- the end ------------------------------------------------------------------------------------

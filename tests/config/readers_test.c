@@ -67,6 +67,7 @@ static const struct field fields[] = {
     FIELD(channel, inflight_max),
     FIELD(channel, ask_queue_max),
     FIELD(channel, answer_timeout_ns),
+    FIELD(channel, body_timeout_ns),
     FIELD(channel, skip_max_bytes),
     FIELD(shutdown, drain_timeout_ns),
     FIELD(shutdown, actor_timeout_ns),

@@ -1,0 +1,291 @@
+/* Answers with bodies, which actors of this side read piece by piece (io/pipelines/body.c): their
+ * order, what is skipped, and what ends their connection. */
+#include "tests/runtime/clients.h"
+#include "tests/runtime/streams.h"
+#include "tests/support/suite.h"
+
+#include <domus/await.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+static domt_line_client client;
+static domus_address fetcher;
+
+static const domt_stream_options as_client = {.role = DOMUS_ROLE_CLIENT};
+static const domus_type *const encodes[] = {&domt_line_type, NULL};
+static const domus_pipeline_stage stages[] = {{&domt_stream_stage, &as_client}, {NULL, NULL}};
+static const domus_pipeline pipeline = {.stages = stages, .encodes = encodes};
+static const domus_pipeline one_by_one = {
+    .stages = stages, .encodes = encodes, .inflight_max = 1, .answer_timeout_ns = 2 * SECOND};
+
+/* --- an actor that asks, and reads what it gets -------------------------------------------------
+ */
+
+typedef struct fetch_frame {
+    uint64_t wait_ns; /* before each read */
+    bool leaves;      /* it reads nothing */
+    domus_body body;
+    uint64_t bytes;
+    domt_line trailer;
+    bool ended;
+} fetch_frame;
+
+static int reply_text(domus_stack *stack, const char *text)
+{
+    domt_line line = {.body = {{NULL, 0}, 0}};
+
+    snprintf(line.text, sizeof line.text, "%s", text);
+    return domus_reply(stack, &domt_line_type, &line);
+}
+
+static int reply_end(domus_stack *stack, const fetch_frame *frame)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%llu%.16s", (unsigned long long)frame->bytes, frame->trailer.text);
+    return reply_text(stack, text);
+}
+
+/* The message is what it asks the peer; the first letter says how it reads: "w" waits for 100 ms
+ * before each piece, "l" leaves the body. */
+DOMUS_SEQUENCE(fetch, fetch_frame)
+{
+    DOMUS_BEGIN;
+    frame->wait_ns = ((const domt_line *)message)->text[0] == 'w' ? 100 * MS : 0;
+    frame->leaves = ((const domt_line *)message)->text[0] == 'l';
+    DOMUS_ASK(client.channel, &domt_line_type, message);
+    if (answer->error != 0)
+        return answer->error;
+    frame->body = ((const domt_line *)answer->payload)->body;
+    if (frame->leaves || frame->body.number == 0)
+        return reply_text(stack, ((const domt_line *)answer->payload)->text);
+    while (!frame->ended) {
+        if (frame->wait_ns != 0)
+            DOMUS_SLEEP(frame->wait_ns);
+        DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
+        if (answer->error != 0)
+            return answer->error;
+        if (answer->type == &domt_trailer_type) {
+            frame->trailer = *(const domt_line *)answer->payload;
+            break;
+        }
+        frame->bytes += ((const domus_piece *)answer->payload)->bytes.size;
+        frame->ended = ((const domus_piece *)answer->payload)->last;
+    }
+    return reply_end(stack, frame);
+    DOMUS_END;
+}
+
+static const domus_behaviour fetching = {
+    .name = "fetching",
+    .on = (const domus_on[]){DOMUS_ON(&domt_line_type, fetch), {NULL, NULL, 0}},
+};
+
+/* The actor lives on another thread than the channel. */
+static void begin(const domus_pipeline *of, const domus_channel_options *options)
+{
+    domt_line_client_begin(&client, of, options);
+    ck_assert_int_eq(
+        domus_outside_spawn_on(domus_testkit_system(client.kit), 1, &fetching, NULL, &fetcher), 0);
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+}
+
+static void ask(const char *text)
+{
+    domt_line line = {.body = {{NULL, 0}, 0}};
+
+    snprintf(line.text, sizeof line.text, "%s", text);
+    ck_assert_int_eq(domus_probe_ask(client.probe, fetcher, &domt_line_type, &line), 0);
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+}
+
+static void answer_by(const char *text)
+{
+    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+}
+
+static void expect_sent(const char *text)
+{
+    domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
+}
+
+static void expect(const char *text)
+{
+    domt_line line;
+
+    domt_net_ok(client.kit, domus_probe_expect(client.probe, &domt_line_type, SECOND, &line));
+    ck_assert_str_eq(line.text, text);
+}
+
+static void expect_error(int error, uint64_t within_ns)
+{
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, error, within_ns));
+}
+
+/* --- bodies ------------------------------------------------------------------------------------
+ */
+
+START_TEST(answers_with_bodies_are_read)
+{
+    begin(&pipeline, NULL);
+    ask("a");
+    ask("wb");
+    ask("c");
+    expect_sent("a\nwb\nc\n");
+    answer_by("one+\n5:hello");
+    ck_assert_int_eq(domus_probe_expect_nothing(client.probe, 10 * MS), 0);
+    answer_by("6: world0:two+\n2:hiT-x\nthree\n");
+    expect("11");
+    expect("2-x");
+    expect("three");
+    domt_line_client_end(&client);
+}
+END_TEST
+
+START_TEST(a_connection_is_busy_until_its_body_has_ended)
+{
+    begin(&one_by_one, NULL);
+    ask("wa");
+    ask("b");
+    expect_sent("wa\n");
+    answer_by("one+\n1:x");
+    ck_assert_int_eq(domus_peer_expect_nothing(client.peer, SECOND), 0);
+    answer_by("1:y");
+    ck_assert_int_eq(domus_peer_expect_nothing(client.peer, SECOND), 0);
+    answer_by("0:");
+    expect("2");
+    expect_sent("b\n");
+    answer_by("two\n");
+    expect("two");
+    domt_line_client_end(&client);
+}
+END_TEST
+
+START_TEST(a_body_that_does_not_go_on_ends_its_connection)
+{
+    begin(&one_by_one, NULL);
+    ask("a");
+    expect_sent("a\n");
+    answer_by("one+\n1:x");
+    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
+    answer_by("1:x");
+    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
+    ck_assert_int_eq(domus_probe_expect_nothing(client.probe, 10 * MS), 0);
+    expect_error(-ETIMEDOUT, SECOND);
+    ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
+    domt_expect_gone(client.kit, client.channel);
+    domt_line_client_end(&client);
+}
+END_TEST
+
+START_TEST(a_body_that_nobody_reads_ends_its_connection)
+{
+    static const domus_channel_options options = {.body_timeout_ns = 3 * SECOND};
+
+    begin(&pipeline, &options);
+    ask("l");
+    ask("b");
+    expect_sent("l\nb\n");
+    answer_by("left+\n1:x");
+    expect("left+");
+    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 2900 * MS));
+    ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
+    expect_error(-EPIPE, SECOND);
+    ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
+    domt_line_client_end(&client);
+}
+END_TEST
+
+START_TEST(a_body_whose_asker_waits_no_more_is_skipped)
+{
+    static const domus_channel_options options = {.skip_max_bytes = 1000};
+    domt_line line = {.text = "a"};
+
+    for (int i = 0; i < 2; i++) { /* within the bound, and beyond it */
+        begin(&pipeline, &options);
+        ck_assert_int_eq(
+            domus_probe_ask_within(client.probe, client.channel, &domt_line_type, &line, 10 * MS),
+            0);
+        expect_error(-ETIMEDOUT, SECOND);
+        ask("b");
+        expect_sent("a\nb\n");
+        answer_by(i == 0 ? "late+\n5:hello0:" : "late+\n2000:hello");
+        if (i == 0) {
+            answer_by("two\n");
+            expect("two");
+        } else {
+            char more[1500] = "";
+            memset(more, 'x', sizeof more - 1);
+            answer_by(more);
+            expect_error(-EPIPE, SECOND);
+            ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
+        }
+        domt_line_client_end(&client);
+    }
+}
+END_TEST
+
+START_TEST(an_end_within_a_body_fails_its_reader_and_the_asks_behind)
+{
+    static const char *const bytes[] = {"one+\n5:hel", "one+\n", "one+\n5:hello", "one+\nx:"};
+
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+        begin(&pipeline, NULL);
+        ask("a");
+        ask("b");
+        expect_sent("a\nb\n");
+        answer_by(bytes[i]);
+        if (i < 3)
+            domus_peer_finish(client.peer);
+        expect_error(i < 3 ? -EPIPE : -EPROTO, SECOND);
+        expect_error(-EPIPE, SECOND);
+        domt_line_client_end(&client);
+    }
+}
+END_TEST
+
+START_TEST(a_reset_within_a_body_fails_its_reader)
+{
+    begin(&pipeline, NULL);
+    ask("a");
+    ask("b");
+    expect_sent("a\nb\n");
+    answer_by("one+\n5:hel");
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domus_peer_reset(client.peer);
+    expect_error(-ECONNRESET, SECOND);
+    expect_error(-EPIPE, SECOND);
+    domt_line_client_end(&client);
+}
+END_TEST
+
+START_TEST(a_stop_of_the_reader_lets_the_connection_end)
+{
+    static const domus_channel_options options = {.body_timeout_ns = SECOND};
+
+    begin(&pipeline, &options);
+    ask("a");
+    expect_sent("a\n");
+    answer_by("one+\n1:x");
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), fetcher), 0);
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    answer_by("1:x"); /* now the channel finds that nobody reads */
+    ck_assert_int_eq(domus_peer_expect_reset(client.peer, 2 * SECOND), 0);
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, SECOND));
+    domt_line_client_end(&client);
+}
+END_TEST
+
+DOMT_MAIN("client_bodies", 120, answers_with_bodies_are_read,
+          a_connection_is_busy_until_its_body_has_ended,
+          a_body_that_does_not_go_on_ends_its_connection,
+          a_body_that_nobody_reads_ends_its_connection, a_body_whose_asker_waits_no_more_is_skipped,
+          an_end_within_a_body_fails_its_reader_and_the_asks_behind,
+          a_reset_within_a_body_fails_its_reader, a_stop_of_the_reader_lets_the_connection_end)
