@@ -180,6 +180,25 @@ START_TEST(a_drain_waits_for_bodies_and_streams)
 }
 END_TEST
 
+START_TEST(a_drain_reads_a_body_to_its_end)
+{
+    enum { BYTES = 1000000 };
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+    char *body = calloc(1, BYTES);
+
+    ck_assert_ptr_nonnull(body);
+    domt_pipes_send(kit, peer, "L1000000 count 1\n");
+    ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0); /* most of it waits in the peer */
+    free(body);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_lt(domt_streams_now.bytes, BYTES / 2);
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    domt_pipes_expect(kit, peer, "1000000 0\n");
+    domt_pipes_end(kit);
+}
+END_TEST
+
 START_TEST(a_drain_ends_in_time_though_a_body_never_ends)
 {
     domus_config config;
@@ -252,5 +271,5 @@ DOMT_MAIN("streams", 120, answers_leave_in_pieces, a_body_is_echoed_while_it_com
           a_stream_that_fails_is_cut,
           without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before,
           a_stream_that_expires_is_cut, a_drain_waits_for_bodies_and_streams,
-          a_drain_ends_in_time_though_a_body_never_ends, a_pipeline_with_ids_has_no_bodies,
-          stages_with_bodies_run_in_a_kit)
+          a_drain_reads_a_body_to_its_end, a_drain_ends_in_time_though_a_body_never_ends,
+          a_pipeline_with_ids_has_no_bodies, stages_with_bodies_run_in_a_kit)
