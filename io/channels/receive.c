@@ -123,8 +123,7 @@ void domi_channel_decide_hindered(domus_channel *channel)
     /* Pieces that are held go on to the actor unless the channel is blocked, because otherwise
      * their buffers would never come back. */
     channel->paused = (channel->sated && channel->asks == 0 && !channel->reading) ||
-                      is_held_up(channel) ||
-                      channel->held > held_max(channel) ||
+                      is_held_up(channel) || channel->held > held_max(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
     if (was_paused && !channel->paused) {
