@@ -59,6 +59,32 @@ START_TEST(a_body_is_read_though_its_request_is_the_last_that_may_begin)
 }
 END_TEST
 
+START_TEST(a_body_is_read_though_much_waits_for_its_peer)
+{
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domus_peer_pause(peer);
+    domt_pipes_send(kit, peer, "Q fgive 5000000\nL6 fcount 20\nabc");
+    pass(kit, 10 * MS);
+    ck_assert_uint_gt(domt_streams_now.given, 10000);
+    ck_assert_uint_eq(domt_streams_now.reads, 0);
+    pass(kit, 20 * MS);
+    ck_assert_uint_eq(domt_streams_now.reads, 1);
+    pass(kit, 20 * MS);
+    domt_pipes_send(kit, peer, "def"); /* it comes while the channel reads nothing else */
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(domt_streams_now.bytes, 6);
+    domus_peer_reset(peer);
+    pass(kit, SECOND);
+    domt_pipes_end(kit);
+}
+END_TEST
+
 START_TEST(one_reader_at_a_time)
 {
     domt_streams_hold("L1 twice\nxQ drop\n", false, "1 120\ndropped\n");
@@ -256,7 +282,8 @@ START_TEST(a_request_that_expires_leaves_its_body)
 END_TEST
 
 DOMT_MAIN("bodies", 120, bodies_are_read_to_their_end, a_body_of_a_request_that_is_alone_is_read,
-          a_body_is_read_though_its_request_is_the_last_that_may_begin, one_reader_at_a_time,
+          a_body_is_read_though_its_request_is_the_last_that_may_begin,
+          a_body_is_read_though_much_waits_for_its_peer, one_reader_at_a_time,
           a_peer_hears_that_its_body_is_wanted, a_body_that_nobody_reads_is_skipped,
           more_than_skip_max_ends_the_channel_behind_the_answer, an_unread_body_holds_the_peer_up,
           a_body_that_ends_too_soon_fails_its_reader, wrong_bytes_in_a_body_fail_its_reader,
