@@ -59,15 +59,16 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
     return error;
 }
 
-/* End the turn that a message has begun on `stack`. */
-static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack, int result,
-                     uint32_t kind)
+/* End the turn that `message` has begun on `stack`. A notice that was taken, or whose forward was
+ * refused, is pipe->current no longer, and ends with its turn all the same. */
+static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
+                     domi_envelope *message, int result, uint32_t kind)
 {
     domus_channel *channel = pipe->channel;
     domi_house *house = channel->house;
 
     if (kind == DOMI_NOTICE && stack->message != NULL)
-        domi_envelope_end(manager, pipe->current);
+        domi_envelope_end(manager, message);
     if (kind == DOMI_NOTICE)
         pipe->current = NULL;
     (void)domi_turn_end_begun(stack, result, kind);
@@ -111,7 +112,7 @@ static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer
     stack->ask = kind == DOMI_ASK ? message : NULL;
     domi_turn_begin(stack, message->type);
     int result = on->handle(stack, house->self, payload);
-    end_turn(manager, pipe, stack, result, kind);
+    end_turn(manager, pipe, stack, message, result, kind);
 }
 
 static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope *message)

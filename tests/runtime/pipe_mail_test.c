@@ -116,6 +116,19 @@ START_TEST(notices_of_the_peer_are_handled_and_may_be_taken)
 }
 END_TEST
 
+START_TEST(notices_that_are_taken_or_not_forwarded_end_with_their_turn)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "%own\nnow 0 a\n%forward\n%own\nsleep 5 b\n%forward\nnow 0 c\n");
+    domt_pipes_expect(kit, peer, "a\nb\nc\n");
+    ck_assert_uint_eq(domt_pipes_now.notices, 4);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
 /* --- a broadcast
  * ------------------------------------------------------------------------------------ */
 
@@ -371,9 +384,10 @@ END_TEST
 
 DOMT_MAIN("pipe_mail", 120, notices_to_a_channel_go_to_its_peer,
           notices_to_a_channel_that_closes_are_dead_letters,
-          notices_of_the_peer_are_handled_and_may_be_taken, a_broadcast_goes_to_a_thousand_peers,
-          asks_are_answered_by_the_peer_in_their_order, asks_that_are_too_many_or_wrong_fail,
-          the_answer_to_an_ask_that_expired_is_thrown_away, asks_fail_when_the_peer_resets,
-          asks_fail_when_the_peer_finishes, asks_fail_when_the_peer_closes,
-          asks_fail_when_the_peer_finishes_within_an_answer,
+          notices_of_the_peer_are_handled_and_may_be_taken,
+          notices_that_are_taken_or_not_forwarded_end_with_their_turn,
+          a_broadcast_goes_to_a_thousand_peers, asks_are_answered_by_the_peer_in_their_order,
+          asks_that_are_too_many_or_wrong_fail, the_answer_to_an_ask_that_expired_is_thrown_away,
+          asks_fail_when_the_peer_resets, asks_fail_when_the_peer_finishes,
+          asks_fail_when_the_peer_closes, asks_fail_when_the_peer_finishes_within_an_answer,
           asks_that_wait_when_the_system_stops_are_drained_or_fail)

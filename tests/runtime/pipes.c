@@ -321,12 +321,20 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
 
 static int on_note(domus_stack *stack, void *self, const void *payload)
 {
+    domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_message *message;
 
     (void)self;
     domt_pipes_now.notices++;
-    if (domus_slice_equals(((const domus_packet *)payload)->bytes, "%fail", 5))
+    if (domus_slice_equals(line, "%fail", 5))
         return -EBADMSG;
+    if (domus_slice_equals(line, "%forward", 8)) /* it is refused, so the note ends here */
+        return domus_forward(stack, (domus_address){NULL, 0}) != 0 ? 0 : -EBADMSG;
+    if (domus_slice_equals(line, "%own", 4)) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        domus_slice_free(line);
+        return 0;
+    }
     int error = domus_message_take(stack, &message);
     if (error != 0)
         return error;
