@@ -136,6 +136,19 @@ static void note_one_less(domus_channel *channel)
         domi_channel_decide_receive(channel);
 }
 
+/* Encode a message for the peer, and queue its bytes. Returns 0; or an error: byte stages that have
+ * lost their place can encode nothing more, and then the channel was reset. */
+static int send_encoded(domi_pipe *pipe, uint64_t id, domi_envelope *message)
+{
+    int error = domi_wire_encode(pipe->wire, id, message->type, domi_envelope_payload(message));
+
+    if (error == 0)
+        return domi_pipe_flush_out(pipe);
+    if (DOMI_UNLIKELY(pipe->wire->broken != 0))
+        domi_channel_refuse(pipe->channel, error);
+    return error;
+}
+
 /* Send an ask to the peer. It counts before its bytes are queued, so that the channel goes on to
  * receive whatever their number. */
 static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
@@ -143,9 +156,7 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     uint32_t number = pipe->next_ask++;
 
     pipe->channel->asks++;
-    int error = domi_wire_encode(pipe->wire, number, ask->type, domi_envelope_payload(ask));
-    if (error == 0)
-        error = domi_pipe_flush_out(pipe);
+    int error = send_encoded(pipe, number, ask);
     if (error < 0) {
         note_one_less(pipe->channel);
         domi_ask_fail(manager, ask, error == -EPIPE ? -ENOTCONN : error);
@@ -290,10 +301,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
     }
     int error = pipe == NULL ? -ENOTCONN : check_may_notify(pipe->channel);
     if (error == 0)
-        error = domi_wire_encode(pipe->wire, DOMUS_NO_ID, message->type,
-                                 domi_envelope_payload(message));
-    if (error == 0)
-        error = domi_pipe_flush_out(pipe);
+        error = send_encoded(pipe, DOMUS_NO_ID, message);
     if (error < 0)
         domi_mailbox_drop(manager, house, &message->node, error);
     else

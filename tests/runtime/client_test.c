@@ -235,6 +235,51 @@ END_TEST
 
 /* --- time ------------------------------------------------------------------------------------- */
 
+/* A byte stage that passes everything on, but loses its place at a '#' that is to be sent. */
+static int pass_through(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    int error = domus_wire_pass(wire, bytes, size);
+
+    (void)state;
+    return error != 0 ? error : (int)size;
+}
+
+static int stumble(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    return memchr(bytes, '#', size) != NULL ? -EIO : domus_wire_append(wire, bytes, size);
+}
+
+static const domus_stage stumbling = {.name = "stumbling", .decode = pass_through, .wrap = stumble};
+static const domus_pipeline_stage *const line_stage = &domt_line_stages[0];
+
+START_TEST(a_byte_stage_that_fails_resets_the_connection)
+{
+    const domus_pipeline_stage stages[] = {{&stumbling, NULL}, *line_stage, {NULL, NULL}};
+    const domus_pipeline pipeline = {.stages = stages, .encodes = domt_packets};
+
+    for (int is_notice = 0; is_notice < 2; is_notice++) {
+        begin(&pipeline, NULL);
+        domt_ask_line(client.probe, client.channel, "a");
+        expect_sent("a\n");
+        if (is_notice != 0) {
+            domus_packet packet;
+            ck_assert_int_eq(domus_slice_copy("#", 1, &packet.bytes), 0);
+            ck_assert_int_eq(domus_outside_notice(domus_testkit_system(client.kit), client.channel,
+                                                  &domus_packet_type, &packet),
+                             0);
+        } else {
+            domt_ask_line(client.probe, client.channel, "#");
+            domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EIO, DOMT_NET_SECOND));
+        }
+        domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+        domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
+        domt_expect_gone(client.kit, client.channel);
+        end();
+    }
+}
+END_TEST
+
 START_TEST(a_peer_that_does_not_answer_in_time_is_reset)
 {
     static const domus_pipeline impatient = {
@@ -302,5 +347,6 @@ DOMT_MAIN("client", 60, answers_come_in_the_order_of_the_asks,
           a_reset_tells_what_was_sent_from_what_was_not, a_peer_that_finishes_answers_nothing_more,
           a_close_by_this_side_ends_the_asks, an_ask_to_a_channel_that_is_gone_is_stale,
           an_answer_to_nothing_resets_the_connection, a_line_that_cannot_be_encoded_fails_alone,
+          a_byte_stage_that_fails_resets_the_connection,
           a_peer_that_does_not_answer_in_time_is_reset, a_full_channel_still_takes_answers,
           a_stop_of_the_system_waits_for_answers)

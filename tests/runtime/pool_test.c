@@ -206,6 +206,92 @@ START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
 }
 END_TEST
 
+/* An actor beside the pool, which lets the first connection close when an ask lies in its mailbox.
+ */
+static const domus_type turn_type = {.name = "turn"}, go_type = {.name = "go"};
+static domus_address beside;
+static domus_kept held;
+static uint32_t connections;
+static int outcome;
+
+static int close_now(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    return domus_channel_close(stack, domus_channel_running(stack));
+}
+
+static int await_turn(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return connections++ == 0 ? domus_ask(stack, beside, &turn_type, NULL, close_now) : 0;
+}
+
+static const domus_behaviour closing_line = {.name = "line",
+                                             .kind = DOMUS_CHANNELS,
+                                             .pipeline = &domt_line_pipeline,
+                                             .on_open = {await_turn, 0}};
+
+static int hold_turn(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_keep(stack, &held);
+}
+
+static int note_outcome(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    outcome = answer->error;
+    return 0;
+}
+
+static int go(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet packet;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
+    int result = domus_ask(stack, pool, &domus_packet_type, &packet, note_outcome);
+    ck_assert_int_eq(domus_kept_reply(stack, held, &turn_type, NULL), 0);
+    return result;
+}
+
+static int open_beside(domus_stack *stack, void *self)
+{
+    static const domus_pool_options options = {.behaviour = &closing_line, .connections_min = 2};
+
+    (void)self;
+    beside = domus_self(stack);
+    return domus_pool_open(stack, "10.0.0.9:1", &options, &pool);
+}
+
+static const domus_behaviour neighbour = {
+    .name = "neighbour",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = open_beside,
+    .on = (const domus_on[]){{&turn_type, hold_turn, 0}, {&go_type, go, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
+{
+    begin();
+    connections = 0;
+    outcome = 1;
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    domus_system *system = domus_testkit_system(kit);
+    domus_address address;
+    ck_assert_int_eq(domus_outside_spawn(system, &neighbour, NULL, &address), 0);
+    domus_peer *one = take_peer(listener), *two = take_peer(listener);
+    ck_assert_uint_eq(connections, 2);
+    ck_assert_int_eq(domus_outside_notice(system, address, &go_type, NULL), 0);
+    expect_sent(two, "a\n");
+    answer(two, "1\n");
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ck_assert_int_eq(outcome, 0);
+    domt_net_ok(kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
+    end();
+}
+END_TEST
+
 START_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
 {
     static const domus_pool_options options = {
@@ -368,6 +454,7 @@ END_TEST
 DOMT_MAIN("pool", 60, asks_go_where_the_fewest_are_under_way,
           asks_wait_for_the_first_connection_within_bounds, a_back_off_doubles_up_to_its_bound,
           an_ask_that_was_perhaps_done_fails, an_ask_that_was_not_sent_goes_to_the_next_connection,
+          an_ask_that_meets_a_close_goes_to_the_next_connection,
           a_repeatable_ask_is_sent_up_to_tries_max_times, an_address_that_fails_is_left_out,
           a_pool_grows_while_all_connections_are_busy, a_cancel_finds_the_ask_in_the_channel,
           a_stop_of_the_pool_ends_what_is_under_way, a_drain_of_the_pool_lets_asks_end,
