@@ -170,6 +170,24 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         set_due(manager, pipe);
 }
 
+/* The connection will not answer an ask: give it back to the pool that has sent it here, or let it
+ * fail. */
+static void end_unanswered(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
+                           bool was_sent)
+{
+    if (domi_ask_is_expired(manager, ask)) {
+        domi_ask_expire(manager, ask);
+        return;
+    }
+    if (pipe->channel->pool.house != NULL) {
+        uint32_t *note = &domi_envelope_return(ask)->note;
+        *note = (*note & ~TIME_MASK) | (was_sent ? DOMI_ASK_MAYBE_DONE : DOMI_ASK_UNSENT);
+        if (domi_mailbox_put_passed(manager, pipe->channel->pool, &ask->node, DOMI_ASK) == 0)
+            return;
+    }
+    domi_ask_fail(manager, ask, was_sent ? -EPIPE : -ENOTCONN);
+}
+
 /* Drop asks that have expired from the queue, at most once in a tick. */
 static void drop_expired(domi_manager *manager, domi_pipe *pipe)
 {
@@ -193,8 +211,8 @@ static void drop_expired(domi_manager *manager, domi_pipe *pipe)
 
 static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    if (DOMI_UNLIKELY(!is_answering(pipe))) {
-        domi_ask_fail(manager, ask, -ENOTCONN);
+    if (DOMI_UNLIKELY(!is_answering(pipe))) { /* it has ended since a pool chose it */
+        end_unanswered(manager, pipe, ask, false);
         return;
     }
     if (DOMI_LIKELY(pipe->queue == NULL && may_send(pipe))) {
@@ -418,24 +436,6 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
 
 /* --- the end ------------------------------------------------------------------------------------
  */
-
-/* The connection has not answered an ask: give it back to the pool that has sent it here, or let it
- * fail. */
-static void end_unanswered(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
-                           bool was_sent)
-{
-    if (domi_ask_is_expired(manager, ask)) {
-        domi_ask_expire(manager, ask);
-        return;
-    }
-    if (pipe->channel->pool.house != NULL) {
-        uint32_t *note = &domi_envelope_return(ask)->note;
-        *note = (*note & ~TIME_MASK) | (was_sent ? DOMI_ASK_MAYBE_DONE : DOMI_ASK_UNSENT);
-        if (domi_mailbox_put_passed(manager, pipe->channel->pool, &ask->node, DOMI_ASK) == 0)
-            return;
-    }
-    domi_ask_fail(manager, ask, was_sent ? -EPIPE : -ENOTCONN);
-}
 
 void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 {
