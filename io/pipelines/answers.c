@@ -316,7 +316,7 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
     int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_request(pipe, number)->answered = true;
-        domi_channel_refuse(pipe->channel, result);
+        refuse(pipe->channel, result);
         return;
     }
     deliver(pipe, number);

@@ -371,6 +371,16 @@ static void look_at_streams(domi_manager *manager, domi_pipe *pipe)
     }
 }
 
+/* The channel was closed, so its received bytes were dropped. Give the piece back in which the
+ * message at hand may have lain: the peer decides how long the channel lives from now on. */
+static void free_shown(domi_pipe *pipe)
+{
+    if (pipe->undone || pipe->current != NULL)
+        return;
+    domus_buffer_free(pipe->channel->shown);
+    pipe->channel->shown = NULL;
+}
+
 uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *channel,
                        uint32_t budget)
 {
@@ -398,6 +408,8 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
     pipe->running = false;
     if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL))
         look_at_streams(manager, pipe);
+    if (DOMI_UNLIKELY(channel->shown != NULL))
+        free_shown(pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))
         domi_pipe_drop_asks(manager, pipe);
     return used;

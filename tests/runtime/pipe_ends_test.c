@@ -1,5 +1,7 @@
 /* io/pipelines/: requests that fail or expire, wrong bytes, and the ends of channels with requests
  * under way: by the peer, the handler, the actor and the system. */
+#include "runtime/network/ready.h"
+#include "runtime/testkit/kit.h"
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
 
@@ -196,6 +198,59 @@ START_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
 }
 END_TEST
 
+/* Provided buffers that the threads of a kit hold. */
+static uint32_t held_buffers(domus_testkit *kit)
+{
+    const domus_system *system = domus_testkit_system(kit);
+    uint32_t held = 0;
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_io *io = &system->threads[i].io;
+        held += io->config->io.buffers.count - io->buffers_free;
+    }
+    return held;
+}
+
+START_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
+{
+    static const char *const asked[] = {"$x\nmore\n", "close 0 text\nmore\n", "now 0 a\n$x\nmore"};
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+
+        domt_pipes_send(kit, peer, asked[i]);
+        pass(kit, 5 * MS);
+        ck_assert_int_ne(domus_peer_has_end(peer), 0);
+        ck_assert_uint_eq(domt_pipes_now.closed, 0);
+        ck_assert_uint_eq(held_buffers(kit), 0);
+        domus_peer_close(peer);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(a_request_that_fails_after_a_close_does_not_reset_the_channel)
+{
+    domus_behaviour behaviour = domt_pipe_framed;
+    behaviour.pipeline = &without_fail;
+    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "now 0 a\nlate 5 b\nclose 0 text\n");
+    domt_pipes_expect(kit, peer, "a\n");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    pass(kit, 50 * MS);
+    ck_assert_uint_eq(domt_pipes_now.resumed, 1);
+    ck_assert_uint_eq(domt_pipes_now.closed, 0);
+    domus_peer_close(peer);
+    pass(kit, 50 * MS);
+    ck_assert_uint_eq(domt_pipes_now.closed, 1);
+    ck_assert_int_eq(domt_pipes_now.close_error, 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
 START_TEST(after_a_finish_requests_are_handled_and_not_answered)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
@@ -364,6 +419,8 @@ DOMT_MAIN("pipe_ends", 120, requests_expire_and_late_answers_do_no_harm,
           a_part_of_a_message_at_the_end_is_wrong, bytes_of_open_and_decode_go_out_at_once,
           a_handler_resets_its_channel_and_still_sees_the_request,
           a_handler_closes_its_channel_and_still_sees_the_request,
+          a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes,
+          a_request_that_fails_after_a_close_does_not_reset_the_channel,
           after_a_finish_requests_are_handled_and_not_answered,
           a_peer_that_goes_cancels_the_conversations,
           what_outlives_the_connection_goes_on_to_its_end,
