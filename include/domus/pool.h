@@ -17,8 +17,8 @@
  *
  * When a connection ends, its asks come back to the pool. Unsent ones go to another
  * connection. One that was sent may have been done; if its type is `repeatable`, it is sent again,
- * up to `tries_max` times in all, and otherwise it fails with -EPIPE. An ask is never sent after
- * its deadline.
+ * up to `tries_max` times in all, and otherwise it fails with -EPIPE, also if it found no further
+ * connection. An ask is never sent after its deadline.
  *
  * **Addresses.** Each connection is to one of the addresses; those with fewer connections come
  * first. An address that fails (no connection, or one that has ended within `backoff_max_ns`) is

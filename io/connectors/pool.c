@@ -301,7 +301,10 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     if (DOMI_LIKELY(result == 0))
         return 0;
     pool->counted.refused++;
-    return ask != NULL ? result : 0; /* a notice that fails is no failure of the pool */
+    if (ask == NULL)
+        return 0; /* a notice that fails is no failure of the pool */
+    /* one that was sent before, and then found no other connection, may have been done */
+    return domi_envelope_return(ask)->note >> TRIES_SHIFT != 0 ? -EPIPE : result;
 }
 
 /* Nothing was connected for too long: the messages that wait are handled once more, and fail. */

@@ -312,6 +312,29 @@ START_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
 }
 END_TEST
 
+START_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
+{
+    static const domus_pool_options options = {.behaviour = &line,
+                                               .repeatable = domt_packets,
+                                               .tries_max = 3,
+                                               .wait_ns = 300 * MS,
+                                               .backoff_min_ns = 1000 * MS};
+
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", &options);
+    domus_peer *peer = take_peer(listener);
+    ask("a");
+    expect_sent(peer, "a\n");
+    domus_peer_reset(peer);
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ask("b");
+    expect_error(-EPIPE);
+    expect_error(-ENOTCONN); /* it was never sent */
+    end();
+}
+END_TEST
+
 START_TEST(an_address_that_fails_is_left_out)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
@@ -455,7 +478,8 @@ DOMT_MAIN("pool", 60, asks_go_where_the_fewest_are_under_way,
           asks_wait_for_the_first_connection_within_bounds, a_back_off_doubles_up_to_its_bound,
           an_ask_that_was_perhaps_done_fails, an_ask_that_was_not_sent_goes_to_the_next_connection,
           an_ask_that_meets_a_close_goes_to_the_next_connection,
-          a_repeatable_ask_is_sent_up_to_tries_max_times, an_address_that_fails_is_left_out,
-          a_pool_grows_while_all_connections_are_busy, a_cancel_finds_the_ask_in_the_channel,
-          a_stop_of_the_pool_ends_what_is_under_way, a_drain_of_the_pool_lets_asks_end,
-          wrong_options_and_addresses_are_refused)
+          a_repeatable_ask_is_sent_up_to_tries_max_times,
+          an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection,
+          an_address_that_fails_is_left_out, a_pool_grows_while_all_connections_are_busy,
+          a_cancel_finds_the_ask_in_the_channel, a_stop_of_the_pool_ends_what_is_under_way,
+          a_drain_of_the_pool_lets_asks_end, wrong_options_and_addresses_are_refused)
