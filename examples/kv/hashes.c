@@ -165,7 +165,8 @@ int kv_run_hdel(struct kv_call *call)
 
 int kv_run_hmget(struct kv_call *call)
 {
-    domus_resp_builder builder = {.version = call->command->version};
+    domus_resp_builder builder = {.version = call->command->version,
+                                  .bytes.size_max = kv_answer_max()};
     struct kv_item **link;
     int there = kv_hash_find(call, &link);
 

@@ -32,7 +32,8 @@ int kv_run_exists(struct kv_call *call)
 
 int kv_run_mget(struct kv_call *call)
 {
-    domus_resp_builder builder = {.version = call->command->version};
+    domus_resp_builder builder = {.version = call->command->version,
+                                  .bytes.size_max = kv_answer_max()};
 
     (void)domus_resp_add_array(&builder, call->command->count - 1);
     for (uint32_t i = 1; i < call->command->count; i++) {

@@ -71,20 +71,25 @@ int kv_run_rpushx(struct kv_call *call)
     return push(call, KV_TAIL, false);
 }
 
-/* Remove up to `count` elements, and answer with an array of them. */
+/* Remove up to `count` elements, and answer with an array of them. They are removed when the answer
+ * holds all of them: one that is too long is an error, and removes nothing. */
 static int pop_many(struct kv_call *call, enum kv_end end, struct kv_item **link, uint64_t count)
 {
-    domus_resp_builder builder = {.version = call->command->version};
+    domus_resp_builder builder = {.version = call->command->version,
+                                  .bytes.size_max = kv_answer_max()};
     struct kv_list *list = (*link)->list;
 
     if (count > list->count)
         count = list->count;
     (void)domus_resp_add_array(&builder, (uint32_t)count);
-    for (uint64_t i = 0; i < count; i++) {
-        domus_resp_bytes element = kv_list_end(list, end);
+    struct kv_place place = end == KV_HEAD ? kv_list_seek(list, 0) : kv_list_last(list);
+    for (uint64_t i = 0; i < count && builder.bytes.error == 0; i++) {
+        domus_resp_bytes element = kv_list_at(place);
         (void)domus_resp_add_bulk(&builder, element.data, element.size);
-        kv_list_pop(&call->store->memory, list, end);
+        place = end == KV_HEAD ? kv_list_next(place) : kv_list_previous(place);
     }
+    if (builder.bytes.error == 0)
+        kv_list_drop(&call->store->memory, list, end, count);
     if (list->count == 0)
         kv_store_remove(call->store, link);
     return kv_reply(call->stack, &builder);

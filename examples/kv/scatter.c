@@ -21,7 +21,7 @@ static int64_t integer_of(const domus_answer *answer)
 /* The elements for the keys, each from the shard of its key, in the order of the keys. */
 static int gather(domus_stack *stack, const domus_resp_command *command, const domus_answer *answer)
 {
-    domus_resp_builder builder = {.version = command->version};
+    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
     domus_resp_reader readers[KV_SHARDS_MAX];
     domus_resp_value value;
 

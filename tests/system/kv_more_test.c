@@ -451,6 +451,37 @@ START_TEST(lists_change_inside_as_those_of_redis)
 }
 END_TEST
 
+START_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
+{
+    static const char too_long[] = "-ERR internal error (EMSGSIZE)\r\n";
+
+    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                                  "listeners.kv.address=127.0.0.1:0", "--set",
+                                                  "system.threads=2", "--set", "kv.shards=8",
+                                                  "--set", "kv.answerMax=64KiB", NULL});
+    int fd = domt_connect(kv.port);
+    for (char key = 'a'; key <= 'h'; key++) {
+        char set[32];
+        snprintf(set, sizeof set, "SET %c %%20000", key);
+        domt_resp_holds(fd, set, "+OK\r\n");
+    }
+    domt_resp_holds(fd, "MGET a a a a", too_long);           /* one shard */
+    domt_resp_holds(fd, "MGET a b c d e f g h x", too_long); /* several */
+    domt_resp_holds(fd, "HSET hash f %40000 g %40000", ":2\r\n");
+    domt_resp_holds(fd, "HMGET hash f g", too_long);
+    domt_resp_holds(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
+    domt_resp_holds(fd, "LPOP list 2", too_long);
+    domt_resp_holds(fd, "RPOP list 3", too_long);
+    domt_resp_holds(fd, "LLEN list", ":3\r\n");
+    domt_resp_holds(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
+    domt_resp_holds(fd, "LLEN list", ":2\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
 DOMT_MAIN("kv_more", 120, more_replies_are_those_of_redis_on_one_shard,
           more_replies_are_those_of_redis_over_several_shards,
-          lists_change_inside_as_those_of_redis)
+          lists_change_inside_as_those_of_redis,
+          answers_that_are_too_long_are_errors_and_remove_nothing)
