@@ -14,7 +14,9 @@
  *     1/16 of its thread's receive buffers, does not read. Then the kernel keeps what fits into the
  *     socket's receive buffer and throws the rest away (`lost` below).
  *   - A close sends what is queued and then closes at once. A drain does so when every datagram
- * that was read is handled; datagrams that nobody has read by then are lost.
+ *     that was read is handled; datagrams that nobody has read by then are lost. Connected channels
+ *     drain as connections do that actors have opened: when no accepted connection and no channel
+ *     without a peer of its own is left.
  *
  * Sizes: the longest datagram that can be received is io.buffers.size less 128 bytes (3,968 B of
  * 4 KiB); a longer one is thrown away and counted. For every UDP datagram (65,507 B over IPv4)
@@ -60,8 +62,10 @@ typedef struct domus_datagram_options {
  * kernel chooses an abstract one). `at` may be NULL if `options->connected` is set: then the kernel
  * chooses address and port, and a Unix channel has no name, so that its peer cannot answer.
  *
- * The channel belongs to the running actor, a channels actor, and counts as one of its thread's
- * connections. A path of a Unix socket is made by this call and stays in the file system when the
+ * The channel belongs to the running actor, a channels actor. If it is connected, it counts as a
+ * connection that the actors of its thread have opened (connect.maxConnections); otherwise it takes
+ * the place of an accepted one (channel.maxConnections), but that limit does not keep it from being
+ * opened. A path of a Unix socket is made by this call and stays in the file system when the
  * channel ends; whoever opens one there again removes it before that. `options` (NULL: all 0),
  * `ret_address` (the address of the channel's actor) and `ret_at` (the endpoint that the channel
  * has) may be NULL.
@@ -69,9 +73,9 @@ typedef struct domus_datagram_options {
  * Returns 0; -EINVAL if the running actor or the behaviour is of another kind, or `at` names
  * nothing; -EOPNOTSUPP if the behaviour has a pipeline, because datagrams have no stream of bytes
  * in which messages follow each other; -EAFNOSUPPORT if `connected` is of another family;
- * -ESHUTDOWN when the actor or the system stops; -EMFILE, -ENFILE, -ENOMEM; -EINVAL for wrong
- * options of the channel; the error of bind(2) or connect(2); the error with which the ring of the
- * thread has failed. */
+ * -ESHUTDOWN when the actor or the system stops; -ENOBUFS at connect.maxConnections; -EMFILE,
+ * -ENFILE, -ENOMEM; -EINVAL for wrong options of the channel; the error of bind(2) or connect(2);
+ * the error with which the ring of the thread has failed. */
 DOMUS_API int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
                                   const domus_datagram_options *options, domus_address *ret_address,
                                   domus_endpoint *ret_at);

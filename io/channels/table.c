@@ -72,9 +72,10 @@ static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_sl
 /* Fill a channel whose actor is `house`, and let it begin. A peer that this side has connected to
  * may wait for the first byte of this side, so only settings of its own can bound that wait. */
 static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house, uint32_t slot,
-                          const domi_connection *connection, bool outbound,
-                          domi_proxy_header *proxy)
+                          const domi_connection *connection, domi_proxy_header *proxy)
 {
+    bool is_outbound = connection->is_outbound;
+
     *channel = (domus_channel){
         .io = io,
         .house = house,
@@ -87,8 +88,8 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         .slot_generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
         .opened_ns = io->manager->now_ns,
         .active_ns = io->manager->now_ns,
-        .silent_ns = outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,
-        .is_outbound = outbound,
+        .silent_ns = is_outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,
+        .is_outbound = is_outbound,
         .rate = {.begun_ns = io->manager->now_ns, .answered = UINT64_MAX},
     };
     io->slots[slot].channel = channel;
@@ -96,7 +97,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
     house->channels.owned = channel;
     domi_counter_add(&io->counters.channels_opened, 1);
     domi_channel_arm_timeouts(channel);
-    if (outbound ? io->draining_upstream : io->draining)
+    if (is_outbound ? io->draining_upstream : io->draining)
         domi_channel_drain(channel);
     if (proxy == NULL)
         domi_channel_make_ready(channel);
@@ -144,7 +145,7 @@ int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *beh
     error = domi_house_spawn_channel(io->manager, owner, behaviour, &house);
     if (error != 0)
         goto fail_house;
-    begin_channel(channel, io, house, slot, connection, false, proxy);
+    begin_channel(channel, io, house, slot, connection, proxy);
     *ret_channel = channel;
     return 0;
 
@@ -171,8 +172,16 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
     /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);
-    begin_channel(channel, io, house, slot, connection, true, NULL);
+    begin_channel(channel, io, house, slot, connection, NULL);
     return 0;
+}
+
+bool domi_io_has_opened_all(const domi_io *io)
+{
+    uint32_t open = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound,
+                                         memory_order_relaxed); /* this thread writes it */
+
+    return io->connecting + open >= io->config->connect.connections_max;
 }
 
 /* Let the actor of a channel that is gone stop after this run. If its behaviour says so, it lives

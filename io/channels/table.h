@@ -19,6 +19,10 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *co
 int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
                            const domi_connection *connection);
 
+/* True if the actors of this thread have opened as many connections as they may, with the connects
+ * that are under way. */
+bool domi_io_has_opened_all(const domi_io *io);
+
 /* As domi_channel_adopt(), with a behaviour of its own (NULL: as its owner says). */
 int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
                       const domi_connection *connection, domus_channel **ret_channel);

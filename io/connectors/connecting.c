@@ -48,12 +48,9 @@ int domi_connect_admit(const domi_io *io)
         return io->failed;
     if (io->pressure.pauses)
         return -EBUSY;
-    uint32_t open = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound,
-                                         memory_order_relaxed); /* this thread writes it */
-    if (io->connecting >= io->config->connect.under_way_max ||
-        io->connecting + open >= io->config->connect.connections_max)
-        return -ENOBUFS;
-    return 0;
+    return io->connecting >= io->config->connect.under_way_max || domi_io_has_opened_all(io)
+               ? -ENOBUFS
+               : 0;
 }
 
 /* True if the asker still waits for the answer. Any thread may read the serial of a promise. */
@@ -80,7 +77,8 @@ static int judge(const domus_stack *stack, const domi_connect *connect, int erro
 /* Make the house that of a channel, and call on_mount. Returns 0; the error. */
 static int become_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
-    const domi_connection connection = {.fd = connect->fd, .settings = connect->settings};
+    const domi_connection connection = {
+        .fd = connect->fd, .settings = connect->settings, .is_outbound = true};
     int result = domi_channel_connected(house->home->io, house, connect->behaviour, &connection);
 
     if (result != 0)

@@ -191,7 +191,8 @@ static bool is_of_channel(const domi_io *io, int fd)
 static int adopt_here(domus_stack *stack, domi_house *house)
 {
     domi_connect *connect = house->channels.owned;
-    const domi_connection connection = {.fd = connect->fd, .settings = connect->settings};
+    const domi_connection connection = {
+        .fd = connect->fd, .settings = connect->settings, .is_outbound = true};
     int result = domi_channel_connected(stack->manager->io, house, connect->behaviour, &connection);
 
     connect->fd = -1;

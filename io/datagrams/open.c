@@ -93,7 +93,8 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
                         domi_channel_settings *settings, domus_channel **ret_channel)
 {
     domi_io *io = owner->home->io;
-    domi_connection connection = {.fd = fd, .settings = settings};
+    bool is_connected = options->connected.family != 0;
+    domi_connection connection = {.fd = fd, .settings = settings, .is_outbound = is_connected};
     domi_datagrams *datagrams = domi_memory_new(sizeof *datagrams);
     domus_endpoint here;
     int result = -ENOMEM;
@@ -101,15 +102,16 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
     if (datagrams == NULL)
         return result;
     datagrams->ways = &ways;
-    datagrams->is_connected = options->connected.family != 0;
+    datagrams->is_connected = is_connected;
     datagrams->ends_on_error = datagrams->is_connected && options->ends_on_error;
     datagrams->looked_ns = io->manager->now_ns;
     result = domi_endpoint_of(io, fd, false, &here);
     datagrams->family = here.family;
     if (result != 0)
         goto fail_name;
-    /* Relaxed: the number only serves to choose a thread. */
+    /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&io->outbound, is_connected, memory_order_relaxed);
     result = domi_channel_make(io, owner, options->behaviour, &connection, ret_channel);
     if (result != 0)
         goto fail_channel;
@@ -117,6 +119,7 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
     return 0;
 
 fail_channel:
+    atomic_fetch_sub_explicit(&io->outbound, is_connected, memory_order_relaxed);
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
 fail_name:
     domi_memory_free(datagrams);
@@ -147,7 +150,11 @@ static int check_actor(const domus_stack *stack, const domus_datagram_options *o
     if (io->failed != 0)
         return io->failed;
     /* before the path of a Unix socket is made */
-    return io->draining || !domi_house_may_spawn(stack->manager, house) ? -ESHUTDOWN : 0;
+    bool is_connected = options->connected.family != 0;
+    if ((is_connected ? io->draining_upstream : io->draining) ||
+        !domi_house_may_spawn(stack->manager, house))
+        return -ESHUTDOWN;
+    return is_connected && domi_io_has_opened_all(io) ? -ENOBUFS : 0;
 }
 
 int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,

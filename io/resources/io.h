@@ -129,6 +129,7 @@ typedef struct domi_connection {
     domi_peer *peer;                 /* the address that it is counted on; NULL: none */
     domi_channel_settings *settings; /* for its channel; NULL: those of the thread */
     bool is_proxied;                 /* a proxy sends a header before the client's bytes */
+    bool is_outbound;                /* this side has opened it */
 } domi_connection;
 
 /* The place of a channel. Its generation outlives the channel and grows with each. */

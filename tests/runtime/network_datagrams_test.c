@@ -488,8 +488,110 @@ START_TEST(send_buffer_fills_where_there_is_a_bandwidth)
 }
 END_TEST
 
-DOMT_MAIN("network_datagrams", 60, each_peer_gets_its_own_answers,
-          connected_channel_hears_its_peer_alone, refusals_are_counted_or_end_a_connected_channel,
+/* --- connected channels are upstream ------------------------------------------------------------
+ */
+
+static domus_address upstream; /* a connected channel */
+
+static int tell_upstream(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    static const char *const text = "late";
+
+    (void)self, (void)answer;
+    return domus_notice(stack, upstream, &write_type, &text);
+}
+
+static int serve_late(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    domus_buffer_free(event->bytes);
+    return domus_sleep(stack, 20 * MS, tell_upstream);
+}
+
+static const domus_behaviour late_behaviour = {
+    .name = "late", .kind = DOMUS_CHANNELS, .on_read = {serve_late, 0}};
+
+static int open_late(domus_stack *stack, void *self)
+{
+    const service *is = self;
+    const domus_datagram_options options = {.behaviour = &late_behaviour};
+
+    return domus_datagram_open(stack, &is->at, &options, NULL, NULL);
+}
+
+static const domus_behaviour late_opener = {.name = "late opener",
+                                            .kind = DOMUS_CHANNELS,
+                                            .state_size = sizeof(service),
+                                            .on_mount = open_late};
+
+/* A drain begins while a service works on a datagram, for which it needs the channel. */
+START_TEST(connected_channel_drains_behind_those_that_use_it)
+{
+    const service late = {.at = parsed("127.0.0.1:54")};
+    domus_testkit *kit = serve(NULL, "10.0.0.1:53");
+    domus_datagram_peer *server = peer_of(kit, "10.0.0.1:53", NULL);
+    domus_datagram_peer *client = peer_of(kit, "10.0.0.2:0", NULL);
+    domus_address address;
+    size_t size;
+
+    upstream = channel;
+    ck_assert_int_eq(
+        domus_outside_spawn_on(domus_testkit_system(kit), 1, &late_opener, &late, &address), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+    post(kit, client, "127.0.0.1:54", "begin");
+    domt_net_ok(kit, domus_datagram_peer_expect_nothing(server, MS));
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    const char *got = domus_datagram_peer_got(server, &size, NULL);
+    ck_assert_ptr_nonnull(got);
+    ck_assert_uint_eq(size, 4);
+    ck_assert_int_eq(close_error, 0);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(connected_channels_have_the_limit_of_connects)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    config.connect.connections_max = 2;
+    domus_testkit *kit = kit_of(7, &config);
+    for (int i = 0; i < 3; i++) {
+        add(kit, NULL, "10.0.0.1:53", false);
+        ck_assert_int_eq(open_result, i < 2 ? 0 : -ENOBUFS);
+    }
+    add(kit, "127.0.0.1:53", NULL, false);
+    ck_assert_int_eq(open_result, 0); /* it is no connection of this side */
+    (void)finish(kit);
+}
+END_TEST
+
+/* A channel that ends, and one that could not be made, leave their places. */
+START_TEST(connected_channels_leave_their_places)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    config.connect.connections_max = 1;
+    domus_testkit *kit = kit_of(7, &config);
+    add(kit, "unix:@a", "unix:@nobody", false);
+    ck_assert_int_eq(open_result, -ECONNREFUSED);
+    for (int i = 0; i < 3; i++) {
+        add(kit, NULL, "10.0.0.1:53", true);
+        ck_assert_int_eq(open_result, 0);
+        tell(kit, &write_type, "x"); /* it is refused, which ends the channel */
+        ck_assert_uint_eq(closed, (uint32_t)i + 1);
+    }
+    (void)finish(kit);
+}
+END_TEST
+
+DOMT_MAIN("network_datagrams", 60, connected_channel_drains_behind_those_that_use_it,
+          connected_channels_have_the_limit_of_connects, connected_channels_leave_their_places,
+          each_peer_gets_its_own_answers, connected_channel_hears_its_peer_alone,
+          refusals_are_counted_or_end_a_connected_channel,
           unix_datagrams_wait_for_room_and_keep_their_order,
           unix_stranger_without_room_loses_its_answers,
           receive_buffer_that_is_full_overflows_and_that_is_counted,
