@@ -190,11 +190,17 @@ static void undo_house(domi_manager *manager, domi_house *house)
     domi_slots_untake(manager, house);
 }
 
-void domi_house_queue_mount(domi_manager *manager, domi_house *house)
+/* Let the house be MOUNTING, without a place in the queue. */
+static void begin_mount(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_MOUNTING);
-    domi_fifo_put(&manager->schedule.mounting, house);
     domi_counter_add(&manager->births.houses, 1);
+}
+
+void domi_house_queue_mount(domi_manager *manager, domi_house *house)
+{
+    begin_mount(manager, house);
+    domi_fifo_put(&manager->schedule.mounting, house);
 }
 
 /* Set the life word of a complete house: from here on other threads may know its address. */
@@ -311,7 +317,7 @@ static int channel_state_init(domi_house *house, const domi_house *owner,
 }
 
 int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
-                             const domus_behaviour *behaviour, domi_house **ret_house)
+                             const domus_behaviour *behaviour, bool waits, domi_house **ret_house)
 {
     const domus_behaviour *of_owner = owner->behaviour;
     bool is_owners = behaviour == NULL && of_owner->channel == NULL;
@@ -341,7 +347,15 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
         return error;
     }
     *ret_house = house;
-    publish_life(manager, house, domi_house_address(house));
+    house->channels.waits = waits;
+    if (!waits) {
+        publish_life(manager, house, domi_house_address(house));
+        return 0;
+    }
+    begin_mount(manager, house);
+    /* release: as in publish_life(). What the inbox may hold is of an earlier life. */
+    atomic_store_explicit(&house->life, (uint64_t)domi_house_address(house).lease << 32,
+                          memory_order_release);
     return 0;
 }
 

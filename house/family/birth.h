@@ -35,9 +35,11 @@ static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
 /* Make the house of a channel: a child of `owner`, which this thread runs, on the same home. It has
  * `behaviour`; if that is NULL, it has the behaviour and the state that the behaviour of `owner`
  * says (domus/channel.h). A drain does not refuse it, because connections that had come before are
- * served. Returns 0; -ESHUTDOWN if the owner ends, restarts or is not mounted; -ENOMEM. */
+ * served. If it `waits`, it is mounted, and gets its mail, only after domi_house_end_wait(), or
+ * when it has to stop. Returns 0; -ESHUTDOWN if the owner ends, restarts or is not mounted;
+ * -ENOMEM. */
 int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
-                             const domus_behaviour *behaviour, domi_house **ret_house);
+                             const domus_behaviour *behaviour, bool waits, domi_house **ret_house);
 
 /* False if nothing is spawned any more by this thread, or by `parent` (NULL: the root), because one
  * of them ends or restarts. */

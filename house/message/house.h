@@ -135,7 +135,8 @@ struct domi_house {
             bool shares_state;   /* `self` is the state of the parent; constant in a life */
             bool backlogged;     /* the channel has more to send than it may: the mailbox is FULL */
             bool later;          /* the actor has asked for a run at the end of phase 2 */
-            uint8_t reserved[4]; /* unused */
+            bool waits;          /* MOUNTING, but in no queue: its channel has not begun yet */
+            uint8_t reserved[3]; /* unused */
         } channels;
     };
 };

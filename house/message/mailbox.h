@@ -90,14 +90,30 @@ static inline void domi_house_make_ready(domi_manager *manager, domi_house *hous
     domi_queue_put(&manager->schedule.ready[house->behaviour->kind], house);
 }
 
+/* Let an actor be mounted that has waited for its channel to begin (domi_house_spawn_channel()), if
+ * it still waits. Home only. */
+static inline void domi_house_end_wait(domi_manager *manager, domi_house *house)
+{
+    if (house->state != DOMI_MOUNTING || house->behaviour->kind != DOMUS_CHANNELS ||
+        !house->channels.waits)
+        return;
+    house->channels.waits = false;
+    domi_fifo_put(&manager->schedule.mounting, house);
+}
+
 /* Make sure that the house looks at a change that is no mail: a stop, a directive, the end of a
  * child. If the house is WAITING, it becomes READY, and looks at the end of its run. In the other
- * states nothing has to be done: a CREATED or MOUNTING house looks when it is mounted, a READY,
- * SCHEDULED or RUNNING one at the end of its next run, and an exposed one when it is back. */
+ * states nothing has to be done: a CREATED or MOUNTING house looks when it is mounted (one that
+ * waits for its channel is mounted now, if it has to stop), a READY, SCHEDULED or RUNNING one at
+ * the end of its next run, and an exposed one when it is back. */
 static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
 {
-    if (!domi_house_is_exposed(house) && house->state == DOMI_WAITING)
+    if (domi_house_is_exposed(house))
+        return;
+    if (house->state == DOMI_WAITING)
         domi_house_make_ready(manager, house);
+    else if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0)
+        domi_house_end_wait(manager, house);
 }
 
 /* Append `node` to its mailbox, and make the house READY if it is WAITING and the node may run. A

@@ -3,6 +3,7 @@
 #include "io/channels/proxy.h"
 
 #include "base/memory.h"
+#include "house/message/mailbox.h"
 #include "io/channels/ready.h"
 #include "io/channels/state.h"
 #include "io/resources/endpoint.h"
@@ -58,6 +59,7 @@ static int end_header(domus_channel *channel)
     channel->proxy = NULL;
     channel->silent_ns = channel->io->manager->now_ns;
     domi_channel_make_ready(channel);
+    domi_house_end_wait(channel->io->manager, channel->house);
     return 0;
 }
 

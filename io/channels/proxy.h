@@ -1,7 +1,8 @@
 /* Channels that come by a proxy: the header that it sends first (PROXY protocol) is taken before
  * the actor hears of the channel.
  *
- * Until the header is done the channel is OPEN and receives, but on_open is not called. Then the
+ * Until the header is done the channel is OPEN and receives, but its actor is not mounted: messages
+ * to it wait, and if no valid header comes, no function of its behaviour is ever called. Then the
  * connection is counted on the address of the client, or on its own one if the header names none,
  * and is reset if that address has all that it may have. A header has to be done within
  * channel.firstByteTimeout (10 s if that is 0). Owner thread. */

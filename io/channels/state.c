@@ -35,6 +35,7 @@
 #include "io/channels/state.h"
 
 #include "base/check.h"
+#include "house/message/stop.h"
 #include "io/channels/crowd.h"
 #include "io/channels/flush.h"
 #include "io/channels/owed.h"
@@ -152,6 +153,8 @@ static void settle_closing(domus_channel *channel)
     channel->fd = -1;
     move_channel(channel, DOMI_CHANNEL_CLOSED);
     channel->house->marks |= DOMI_MARK_GONE; /* its on_close waits for no conversation */
+    if (channel->proxy != NULL) /* its actor was never mounted, and no function of it is called */
+        (void)domi_house_stop(channel->io->manager, domi_house_address(channel->house));
     domi_channel_make_ready(channel);
 }
 

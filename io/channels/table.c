@@ -142,7 +142,7 @@ int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *beh
     error = take_place(io, &channel, &slot);
     if (error != 0)
         goto fail_place;
-    error = domi_house_spawn_channel(io->manager, owner, behaviour, &house);
+    error = domi_house_spawn_channel(io->manager, owner, behaviour, proxy != NULL, &house);
     if (error != 0)
         goto fail_house;
     begin_channel(channel, io, house, slot, connection, proxy);

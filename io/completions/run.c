@@ -93,8 +93,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
 {
     uint32_t used = 0;
 
-    if (channel->proxy != NULL && channel->state == DOMI_CHANNEL_OPEN)
-        return used; /* the actor hears of it when the header is done */
+    DOMI_CHECK(channel->proxy == NULL); /* the actor is mounted when the header is done */
     if (!channel->opened && channel->state == DOMI_CHANNEL_OPEN) {
         open_channel(manager, house, channel);
         used++;
@@ -155,7 +154,7 @@ void domi_channels_open(domi_manager *manager, domi_house *house)
     domus_channel *channel = channel_of(house);
 
     /* A channel that on_mount has ended is not opened, and its next run frees it. */
-    if (channel->proxy == NULL && channel->state == DOMI_CHANNEL_OPEN)
+    if (channel->state == DOMI_CHANNEL_OPEN)
         open_channel(manager, house, channel);
 }
 
