@@ -63,7 +63,7 @@ struct domus_channel {
     domi_proxy_header *proxy; /* the header of a proxy that is awaited; NULL: none is (proxy.h) */
     int fd;                   /* the connected socket; -1: it is closed */
     uint32_t slot;            /* the channel's index in io->slots */
-    uint32_t slot_generation; /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */
+    uint32_t slot_generation; /* of `slot` when the channel was made */
     uint32_t held;            /* received pieces that are not freed yet */
     uint8_t state;            /* a domi_channel_state; only domi_channel_move() changes it */
     uint8_t cancels;          /* number of cancel operations in flight */

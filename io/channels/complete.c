@@ -158,14 +158,8 @@ static void handle_send(domus_channel *channel, const domi_completion *completio
 
 void domi_channel_complete(domi_io *io, enum domi_op op, const domi_completion *completion)
 {
-    uint32_t slot = (uint32_t)completion->user_data;
-    uint32_t generation = (uint32_t)(completion->user_data >> 32) & DOMI_OP_GENERATION_MASK;
+    domus_channel *channel = domi_channel_of(io, completion);
 
-    /* A slot is freed only when nothing is in flight for it, so another generation here is a bug.
-     */
-    DOMI_CHECK(slot < io->slot_count && io->slots[slot].channel != NULL &&
-               io->slots[slot].channel->slot_generation == generation);
-    domus_channel *channel = io->slots[slot].channel;
     if (op == DOMI_OP_RECEIVE) {
         handle_receive(channel, completion);
     } else if (op == DOMI_OP_SEND) {

@@ -85,7 +85,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         .proxy = proxy,
         .fd = connection->fd,
         .slot = slot,
-        .slot_generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
+        .slot_generation = io->slots[slot].generation,
         .opened_ns = io->manager->now_ns,
         .active_ns = io->manager->now_ns,
         .silent_ns = is_outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,

@@ -1,6 +1,7 @@
 /* Datagrams that are sent. Each waits in `outbound` until its send has come back. */
 #include "io/channels/send.h"
 #include "base/check.h"
+#include "io/channels/complete.h"
 #include "io/channels/crowd.h"
 #include "io/channels/flush.h"
 #include "io/channels/receive.h"
@@ -239,12 +240,8 @@ void domi_datagram_complete(domi_datagram *datagram, int result)
 
 void domi_datagrams_find_room(domi_io *io, const domi_completion *completion)
 {
-    uint32_t slot = (uint32_t)completion->user_data;
-    uint32_t generation = (uint32_t)(completion->user_data >> 32) & DOMI_OP_GENERATION_MASK;
+    domus_channel *channel = domi_channel_of(io, completion);
 
-    DOMI_CHECK(slot < io->slot_count && io->slots[slot].channel != NULL &&
-               io->slots[slot].channel->slot_generation == generation);
-    domus_channel *channel = io->slots[slot].channel;
     DOMI_CHECK(channel->datagrams != NULL && channel->sending);
     channel->datagrams->is_full = false;
     end_batch(channel);

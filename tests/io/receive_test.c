@@ -388,9 +388,38 @@ START_TEST(few_completions_per_poll_keep_the_order)
 }
 END_TEST
 
-DOMT_MAIN("receive", 20, whether_more_comes_decides_the_re_arm_never_the_result,
-          the_peers_end_is_not_armed_again, the_starved_are_fed_in_order_when_buffers_return,
-          running_out_of_buffers_loses_nothing, a_channel_that_holds_its_share_stops_reading,
+/* After 2^24 channels in the slot, its generation ends with the same bits. */
+START_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
+{
+    int next_peer;
+
+    domt_bed_init(&bed);
+    begin(DOMT_BED_KEEP);
+    feed_turns(2, 1);
+    ck_assert_uint_eq(bed.kept_count, 2);
+    uint32_t slot = bed.channels[0]->slot;
+    uint32_t generation = bed.channels[0]->slot_generation;
+    domi_channel_end(bed.channels[0], -EPROTO, true);
+    domt_bed_settle(&bed);
+    bed.io.slots[slot].generation = generation + DOMI_OP_GENERATION_MASK + 1;
+    int next = domt_bed_connect(&bed, &next_peer);
+    ck_assert_uint_eq(bed.channels[1]->slot, slot);
+    domt_bed_feed(&bed, next, 'x', 1);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.channels[1]->held, 1);
+    domt_bed_release(&bed, 2); /* those of the channel that is gone */
+    ck_assert_uint_eq(bed.channels[1]->held, 1);
+    domt_bed_release(&bed, 1);
+    ck_assert_uint_eq(bed.channels[1]->held, 0);
+    end();
+    close(next_peer);
+}
+END_TEST
+
+DOMT_MAIN("receive", 20, buffer_of_a_channel_that_is_gone_is_no_other_channels,
+          whether_more_comes_decides_the_re_arm_never_the_result, the_peers_end_is_not_armed_again,
+          the_starved_are_fed_in_order_when_buffers_return, running_out_of_buffers_loses_nothing,
+          a_channel_that_holds_its_share_stops_reading,
           what_a_crowded_channel_holds_reaches_the_actor,
           a_crowd_that_holds_its_shares_starves_nobody,
           a_full_send_queue_stops_reading_until_it_is_low,
