@@ -70,15 +70,15 @@ DOMUS_API extern const domus_type domus_connected_type;
  * or with an error. `options` may be NULL, and is copied.
  *
  * Errors of the answer: those of connect(2), such as -ECONNREFUSED, -ENETUNREACH and -ENOENT (no
- * such Unix socket), that of the first address if there are several; -ENODATA when there is no such
- * name or it has no address; -EAGAIN when name servers do not answer, or no thread can be made for
- * the look-up; -EIO when the look-up has failed otherwise; -ECONNREFUSED also if the kernel has
- * connected a socket to itself, which may happen with a port of this machine on which nobody
- * listens; -ETIMEDOUT when the time is over; -ENOBUFS when the thread has as many connects under
- * way, or connections, as it may, or when connect.resolve.queueMax names wait to be looked up;
- * -EBUSY while memory is short; -EMFILE and -ENFILE without descriptors; the error of bind(2) for
- * `options->local`; -ESTALE when the channel's actor was stopped; -ECANCELED when the conversation
- * was cancelled; -ENOMEM; the error with which the ring of the thread has failed.
+ * such Unix socket), that of the first address if all of several have failed; -ENODATA when there
+ * is no such name or it has no address; -EAGAIN when name servers do not answer, or no thread can
+ * be made for the look-up; -EIO when the look-up has failed otherwise; -ECONNREFUSED also if the
+ * kernel has connected a socket to itself, which may happen with a port of this machine on which
+ * nobody listens; -ETIMEDOUT when the time is over; -ENOBUFS when the thread has as many connects
+ * under way, or connections, as it may, or when connect.resolve.queueMax names wait to be looked
+ * up; -EBUSY while memory is short; -EMFILE and -ENFILE without descriptors; the error of bind(2)
+ * for `options->local`; -ESTALE when the channel's actor was stopped; -ECANCELED when the
+ * conversation was cancelled; -ENOMEM; the error with which the ring of the thread has failed.
  *
  * If the conversation is cancelled or the actor stops, the sockets under way are closed. If nobody
  * waits for the answer any more when the connection is there, it is closed, too.

@@ -50,7 +50,8 @@ struct domi_connect {
     uint64_t pause_ns;                /* the wait before the next try at a Unix listener */
     bool has_ended;                   /* the race is over: `fd` or `error` tells how */
     int fd;                           /* the connected socket; -1: none */
-    int error;                        /* of the first attempt that has failed; 0: none has */
+    int error;                        /* of the first address, or else of the first attempt that
+                                         has failed; 0: none has */
     domus_endpoint peer;              /* the endpoints of `fd` */
     domus_endpoint local;
     uint32_t polls;         /* polls in flight */

@@ -64,7 +64,9 @@ static bool take_outcome(domi_connect *connect, domi_attempt *attempt, int resul
     default:
         break;
     }
-    if (connect->error == 0)
+    /* The first address is the one that the name stands for most of all, so its error tells most.
+     */
+    if (connect->error == 0 || attempt == &connect->attempts[0])
         connect->error = result;
     return true;
 }

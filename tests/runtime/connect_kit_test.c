@@ -17,6 +17,7 @@ static const domus_type order_type = {.name = "order", .size = 64};
 static int result;
 static uint32_t done, opened, closed_, look_ups;
 static domus_connected found;
+static domus_endpoint own;     /* the own endpoint of connects */
 static domus_endpoint reached; /* the peer of the channel that was opened last */
 
 /* "far" has three addresses, of which parts of the test can be cut off. */
@@ -25,12 +26,15 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
     ck_assert_uint_ge(max, 3);
     ck_assert_ptr_eq(context, &look_ups);
     look_ups++;
-    if (strcmp(name, "far") != 0)
+    if (strcmp(name, "far") != 0 && strcmp(name, "mixed") != 0)
         return -ENODATA;
     for (uint32_t i = 0; i < 3; i++)
         ret_found[i] = (domus_endpoint){
             .family = AF_INET, .size = 4, .bytes = {10, 0, 0, (unsigned char)(i + 1)}};
-    return 3;
+    if (strcmp(name, "far") == 0)
+        return 3;
+    ret_found[1] = (domus_endpoint){.family = AF_INET6, .size = 16, .bytes[15] = 2};
+    return 2;
 }
 
 static int line_open(domus_stack *stack, void *self, const void *payload)
@@ -68,7 +72,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
 static int on_order(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_options channel = {.idle_timeout_ns = 77 * MS};
-    const domus_connect_options options = {.behaviour = &line, .channel = &channel};
+    const domus_connect_options options = {.behaviour = &line, .local = own, .channel = &channel};
 
     (void)self;
     return domus_connect(stack, payload, &options, on_connected);
@@ -150,7 +154,26 @@ START_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
 }
 END_TEST
 
-/* Whatever allocation fails, the actor is told or fails, and nothing is left. */
+/* The first address refuses late, and the second one cannot be tried: no endpoint of this side is
+ * of its family. */
+START_TEST(error_is_that_of_the_first_address)
+{
+    domus_address actor;
+    domus_testkit *kit = begin(&actor);
+
+    own = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {10, 0, 0, 9}};
+    part(kit, "10.0.0.1:0", true);
+    order_to(kit, actor, "mixed:80");
+    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS)); /* the second attempt has failed */
+    ck_assert_uint_eq(done, 0);
+    part(kit, "10.0.0.1:0", false);
+    domt_net_ok(kit, domus_testkit_advance(kit, MS));
+    ck_assert_uint_eq(done, 1);
+    ck_assert_int_eq(result, -ECONNREFUSED);
+    domus_testkit_free(kit);
+}
+END_TEST
+
 /* Two attempts connect at the same moment: the answer tells the endpoints of the one that is taken,
  * and the other one is closed. */
 START_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
@@ -181,6 +204,7 @@ START_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
 }
 END_TEST
 
+/* Whatever allocation fails, the actor is told or fails, and nothing is left. */
 START_TEST(connect_without_memory_leaves_nothing)
 {
     uint32_t failed = 0;
@@ -208,6 +232,7 @@ START_TEST(connect_without_memory_leaves_nothing)
 }
 END_TEST
 
-DOMT_MAIN("connect_kit", 60, attempts_are_staggered_and_the_first_connection_is_taken,
+DOMT_MAIN("connect_kit", 60, error_is_that_of_the_first_address,
+          attempts_are_staggered_and_the_first_connection_is_taken,
           attempt_that_connects_after_another_has_won_changes_nothing,
           connect_without_memory_leaves_nothing)
