@@ -11,8 +11,8 @@
  *
  * Models: house/family/family.c domi_family_handle_failure, tell_parent, handle_child_failure,
  * domi_family_send_directive, take_node, direct_all, domi_family_handle_event, domi_family_remove_ended;
- * house/family/birth.c publish_life; house/family/life.c domi_house_mount, domi_house_stop_end, house_free, domi_house_free_returned;
- * house/message/stop.c domi_house_stop; house/family/restart.c domi_house_restart_begin, domi_house_restart_end,
+ * house/family/birth.c publish_life; house/family/life.c domi_house_mount, is_node_used, domi_house_stop_end, house_free, domi_house_free_returned;
+ * house/message/stop.c stop_with; house/family/restart.c domi_house_restart_begin, domi_house_restart_end,
  * obey, domi_house_handle_arrival; house/dispatch/deliver.c sort_one; house/message/mailbox.c domi_mailbox_give_back. life.pml has the mail and the
  * lives.
  * Holds: the node says one thing at a time, and to the life that is meant; a child that is suspended
@@ -28,6 +28,7 @@
  * @mutant short safety TAKEN_BLIND -DLIVES=1 : a decision for all is sent by a node that is in use
  * @mutant short safety TAKEN_AFTER_STOP -DFAILS=1 : a decision for all is sent to a child that was asked to stop
  * @mutant short safety STOP_TAKES_NODE -DLIVES=1 : a stop is sent by a node that is in use
+ * @mutant short safety HASTE_LEFT -DLIVES=1 : a stop may still be hastened when the child ends
  * @mutant long safety NODE_NOT_AWAITED -DFAILS=1 : a slot is freed while its node is with its parent
  * @mutant long safety NODE_KEPT -DLIVES=1 : a directive has come, and the node stays in use
  * @mutant long safety DIRECTED_BLIND -DLIVES=1 : a directive has come, and nobody looks at a stop
@@ -53,7 +54,7 @@ mtype = { CREATED, MOUNTING, WAITING, RUNNING };
 
 /* The life word: one atomic. */
 byte lease = 1;
-bit closed = 1, stop, node;
+bit closed = 1, stop, node, haste;
 
 /* The node: its message, the lease that it is for, and the inbox in which it lies. */
 mtype says, directive;
@@ -77,15 +78,16 @@ byte ended, released;                   /* ghosts: only the checks use them */
 byte listed_life;
 byte known, known_lease;
 
-/* domi_house_stop, called by another thread */
-inline ask_to_stop(its_lease)
+/* domi_house_stop, or domi_house_stop_hastily, called by another thread */
+inline ask_to_stop(its_lease, hasty)
 {
     atomic {
         mine = 0;
         if
-        :: lease == its_lease && !closed && !stop ->
+        :: lease == its_lease && !closed && (!stop || (hasty && !haste)) ->
             mine = !node;
             stop = 1;
+            haste = haste || hasty;
             node = 1
 #ifdef STOP_TAKES_NODE
             ;
@@ -257,9 +259,21 @@ inline settle()
     :: else
     fi;
     if
-    :: stopping && !NODE_HOLDS && !in_child ->
+    :: stopping && !in_child ->
+        /* is_node_used: from here on nobody hastens the end */
         atomic {
-            assert(!in_parent);
+            was = NODE_HOLDS;
+#ifndef HASTE_LEFT
+            haste = 1
+#endif
+        }
+    :: else -> was = 1
+    fi;
+    if
+    :: !was ->
+        atomic {
+            assert(!in_parent && !in_child);
+            haste = 0;
             closed = 1;
             ended++;
             stopping = 0;
@@ -279,7 +293,7 @@ inline settle()
 #ifdef FREED_AT_ONCE
         is_free = 1
 #endif
-    :: else -> state = WAITING
+    :: else -> was = 0; state = WAITING
     fi
 }
 
@@ -396,7 +410,7 @@ end:
         parent_stopping = 1;
 #ifndef PARENT_KEEPS_CHILD
         if
-        :: listed -> ask_to_stop(lease)
+        :: listed -> ask_to_stop(lease, 1) /* as a restart does */
         :: else
         fi
 #endif
@@ -416,7 +430,7 @@ proctype stranger()
     bit mine;
 
     if
-    :: known > 0 -> its_lease = known_lease; ask_to_stop(its_lease)
+    :: known > 0 -> its_lease = known_lease; ask_to_stop(its_lease, 0)
     :: skip
     fi
 }

@@ -43,15 +43,27 @@ void domi_family_remove_child(domi_house *child)
     child->parent = NULL;
 }
 
-uint32_t domi_family_stop_children(domi_manager *manager, domi_house *house)
+void domi_family_stop_children(domi_manager *manager, domi_house *house)
 {
     uint32_t count = domi_house_count_children(house);
+    bool is_hasty =
+        (house->marks & DOMI_MARK_RESTART) != 0 || (domi_house_life(house) & DOMI_LIFE_HASTE) != 0;
 
+    if (count == 0)
+        return;
+    house->family->is_hasty = is_hasty;
     for (uint32_t i = 0; i < count; i++) {
-        const domi_house *child = domi_children_get(house->family->children, i);
-        (void)domi_house_stop(manager, domi_house_address(child));
+        domus_address child = domi_house_address(domi_children_get(house->family->children, i));
+        (void)(is_hasty ? domi_house_stop_hastily(manager, child)
+                        : domi_house_stop(manager, child));
     }
-    return count;
+}
+
+void domi_family_hasten_children(domi_manager *manager, domi_house *house)
+{
+    if ((domi_house_life(house) & DOMI_LIFE_HASTE) != 0 && domi_house_count_children(house) != 0 &&
+        !house->family->is_hasty)
+        domi_family_stop_children(manager, house);
 }
 
 /* True if this thread runs the house: it lives here and is not exposed. */

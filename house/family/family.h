@@ -27,8 +27,11 @@ void domi_family_free(domi_house *house);
  * parent. */
 int domi_family_add_child(domi_house *parent, domi_house *child);
 
-/* Ask all children to stop. Returns how many are left. */
-uint32_t domi_family_stop_children(domi_manager *manager, domi_house *house);
+/* Ask all children to stop; if the actor restarts or stops hastily, they stop hastily, too. */
+void domi_family_stop_children(domi_manager *manager, domi_house *house);
+
+/* A stop of the actor that is under way has become a hasty one: so it is for its children. */
+void domi_family_hasten_children(domi_manager *manager, domi_house *house);
 
 /* A child has ended, so strike it from its parent's list. Returns true if that was done; then the
  * caller frees the slot. Returns false if the parent lives on another thread or is lent; then the

@@ -152,7 +152,7 @@ void domi_house_stop_begin(domi_manager *manager, domi_house *house)
     domi_stack_cancel_all(manager, house);
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
-    (void)domi_family_stop_children(manager, house);
+    domi_family_stop_children(manager, house);
     if (house->behaviour->kind == DOMUS_CHANNELS)
         (void)manager->io_hooks.stop_channels(manager, house);
 }
@@ -173,6 +173,18 @@ DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house
     domi_run_end(manager);
 }
 
+/* True if the house's own node is under way. If it is not, it will not be: only a hasty stop could
+ * still take it, and that does nothing once HASTE is set. */
+static bool is_node_used(domi_house *house)
+{
+    uint64_t life = domi_house_life(house);
+
+    if (house->parent != NULL && (life & DOMI_LIFE_HASTE) == 0)
+        /* Relaxed: one word has both bits, and who sees HASTE does nothing. */
+        life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_HASTE, memory_order_relaxed);
+    return (life & DOMI_LIFE_NODE) != 0;
+}
+
 bool domi_house_stop_end(domi_manager *manager, domi_house *house)
 {
     bool channels = house->behaviour->kind == DOMUS_CHANNELS &&
@@ -180,8 +192,8 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
 
     bool children = domi_house_count_children(house) != 0;
 
-    if (channels || children || house->stacks != NULL ||
-        (domi_house_life(house) & DOMI_LIFE_NODE) != 0)
+    domi_family_hasten_children(manager, house);
+    if (channels || children || house->stacks != NULL || is_node_used(house))
         return false;
     /* A slot is freed only if its inbox was just emptied. If there is more in it, that is sorted
      * first, and the house comes back here. */

@@ -16,20 +16,6 @@
 /* on_restart has no message. This type stands for it when a thread says what it handles. */
 static const domus_type restart_type = {.name = "on_restart"};
 
-/* Let each channel of an actor that restarts run. A channel that was stopped before may wait for
- * its peer, and learns only in a run that its owner restarts: then it is reset
- * (io/completions/run.c). */
-static void rouse_channels(domi_manager *manager, const domi_house *house)
-{
-    uint32_t count = domi_house_count_children(house);
-
-    for (uint32_t i = 0; i < count; i++) {
-        domi_house *child = domi_children_get(house->family->children, i);
-        if (child->home == manager && domi_house_is_channel(child))
-            domi_house_rouse(manager, child);
-    }
-}
-
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_STOPPING) != 0 || house->state == DOMI_MOUNTING)
@@ -39,9 +25,7 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     domi_doors.stop_routers(manager, house); /* the routees are among the actor's children */
-    (void)domi_family_stop_children(manager, house);
-    if (house->behaviour->kind == DOMUS_CHANNELS)
-        rouse_channels(manager, house);
+    domi_family_stop_children(manager, house);
 }
 
 /* Call on_restart. Returns what it returned. */

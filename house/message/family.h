@@ -41,6 +41,7 @@ typedef struct domi_family {
     uint64_t last_ns;     /* when the actor last handled a message */
     bool idle_paused;     /* the actor has paused its idle time, so it is not stopped */
     bool idle_looked;     /* the last run handled the event of the idle timer */
+    bool is_hasty;        /* the children were told to stop hastily */
 } domi_family;
 
 #define DOMI_NAMELESS UINT32_MAX /* the `name_slot` of an actor without a name */

@@ -65,6 +65,9 @@ enum domi_mark {
 #define DOMI_LIFE_FULL    UINT64_C(4)
 #define DOMI_LIFE_NODE    UINT64_C(8)  /* the embedded node (`node`) is in use */
 #define DOMI_LIFE_BOUNDED UINT64_C(16) /* the house has a bound of its own, `mail_max` */
+/* A restart above waits for the end of the actor, so its channels wait for no peer. Also set when
+ * the actor is about to end, because nothing can hasten it any more. */
+#define DOMI_LIFE_HASTE UINT64_C(32)
 /* the lease is the upper half of the word */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 

@@ -7,7 +7,8 @@
 
 #include <errno.h>
 
-int domi_house_stop(domi_manager *manager, domus_address address)
+/* Set STOP and the other `bits` in the life word, and let home know if they are new. */
+static int stop_with(domi_manager *manager, domus_address address, uint64_t bits)
 {
     domi_house *house = address.house;
 
@@ -22,9 +23,9 @@ int domi_house_stop(domi_manager *manager, domus_address address)
     do {
         if (DOMI_LIFE_LEASE(life) != address.lease || (life & DOMI_LIFE_CLOSED) != 0)
             return -ESTALE;
-        if ((life & DOMI_LIFE_STOP) != 0)
+        if ((life & bits) == bits)
             return 0;
-        next = life | DOMI_LIFE_STOP;
+        next = life | bits;
         if (house->home != manager)
             next |= DOMI_LIFE_NODE;
         /* One word holds the lease and the bits, so a stale stop cannot hit the slot's next actor
@@ -43,4 +44,14 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         return error;
     } /* otherwise the node is under way already, and home looks at STOP when the node has come */
     return 0;
+}
+
+int domi_house_stop(domi_manager *manager, domus_address address)
+{
+    return stop_with(manager, address, DOMI_LIFE_STOP);
+}
+
+int domi_house_stop_hastily(domi_manager *manager, domus_address address)
+{
+    return stop_with(manager, address, DOMI_LIFE_STOP | DOMI_LIFE_HASTE);
 }

@@ -158,13 +158,11 @@ void domi_channels_open(domi_manager *manager, domi_house *house)
         open_channel(manager, house, channel);
 }
 
-/* Begin to close a channel, because its actor stops. If its owner restarts, the restart waits for
- * this, so the peer is not waited for. (A state actor that restarts waits for its channels to close
- * as they do when it stops: its marks are not this thread's to read.) */
+/* Begin to close a channel, because its actor stops. If a restart waits for that, the peer is not
+ * waited for. */
 static uint32_t stop_channel(domi_house *house, domus_channel *channel)
 {
-    if (house->parent != NULL && owner_runs_here(house) &&
-        (house->parent->marks & DOMI_MARK_RESTART) != 0)
+    if ((domi_house_life(house) & DOMI_LIFE_HASTE) != 0)
         domi_channel_end(channel, -ECANCELED, true);
     else
         (void)domi_channel_close(channel);
