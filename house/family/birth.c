@@ -353,7 +353,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
         return 0;
     }
     begin_mount(manager, house);
-    /* release: as in publish_life(). What the inbox may hold is of an earlier life. */
+    /* release: as in publish_life(). The inbox may hold mail of an earlier life. */
     atomic_store_explicit(&house->life, (uint64_t)domi_house_address(house).lease << 32,
                           memory_order_release);
     return 0;

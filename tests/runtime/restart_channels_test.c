@@ -11,7 +11,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* Who is below the actor that restarts, and where. */
+/* The actors below the one that restarts, and what is done with them. */
 typedef struct plan {
     bool connects;    /* it connects itself; otherwise an owner below it listens */
     bool is_deep;     /* another actor stands between it and the owner */
