@@ -16,10 +16,10 @@
 #include <poll.h>
 #include <string.h>
 
-#define COST           256u              /* bytes that each datagram counts besides its own */
-#define UNIX_QUEUE_MAX 10u               /* datagrams that wait at a Unix socket */
-#define UDP_BYTES_MAX  65507u            /* most bytes of a datagram over IPv4, */
-#define UDP6_BYTES_MAX 65527u            /* and over IPv6 */
+#define COST           256u   /* bytes that each received datagram counts besides its own */
+#define UNIX_QUEUE_MAX 10u    /* datagrams that wait at a Unix socket */
+#define UDP_BYTES_MAX  65507u /* most bytes of a datagram over IPv4, */
+#define UDP6_BYTES_MAX 65527u /* and over IPv6 */
 #define REORDER_NS     UINT64_C(1000000) /* a datagram is held up for at most this long */
 #define SECOND_NS      UINT64_C(1000000000)
 
@@ -102,7 +102,7 @@ static uint64_t leave_ns(domi_net_socket *socket, uint32_t size)
         return net->now_ns;
     if (mail->clear_ns < net->now_ns)
         mail->clear_ns = net->now_ns;
-    mail->clear_ns += (size + (uint64_t)COST) * SECOND_NS / bandwidth;
+    mail->clear_ns += size * SECOND_NS / bandwidth;
     if (!has_room(socket))
         (void)domi_net_add_event(net, &(domi_net_event){.due_ns = mail->clear_ns,
                                                         .kind = DOMI_NET_ROOM,
