@@ -4,7 +4,10 @@
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
@@ -15,6 +18,7 @@
 
 static domt_service service;
 static domt_crowd crowd;
+static int stranger;
 static uint64_t until_ns;
 
 static bool is_over(const domt_crowd *unused)
@@ -30,6 +34,22 @@ static void flood(uint32_t ms)
     (void)domt_crowd_run(&crowd, is_over, ms + 10000);
 }
 
+/* Returns whether a socket with this own end and this peer is the service's end of one of the
+ * clients. Other sockets of the machine may have the same port, at another address. */
+static bool is_of_service(unsigned address, unsigned port, unsigned peer_port)
+{
+    if (address != htonl(INADDR_LOOPBACK) || port != service.port)
+        return false;
+    for (uint32_t i = 0; i < DEAF; i++) {
+        struct sockaddr_in own;
+        socklen_t size = sizeof own;
+        if (getsockname(crowd.clients[i].fd, (struct sockaddr *)&own, &size) == 0 &&
+            ntohs(own.sin_port) == peer_port)
+            return true;
+    }
+    return false;
+}
+
 /* The most that the kernel holds for one of the service's connections: sent and not acknowledged,
  * or not sent yet. It is what SIOCOUTQ tells of a socket, which only its own process can ask. */
 static uint64_t most_in_kernel(uint32_t *ret_count)
@@ -41,16 +61,30 @@ static uint64_t most_in_kernel(uint32_t *ret_count)
     ck_assert_ptr_nonnull(file);
     *ret_count = 0;
     while (fgets(line, sizeof line, file) != NULL) {
-        unsigned port, state;
+        unsigned address, port, peer_port, state;
         unsigned long long bytes;
-        if (sscanf(line, " %*d: %*8x:%4x %*8x:%*4x %2x %llx:", &port, &state, &bytes) != 3 ||
-            port != service.port || state != 1) /* TCP_ESTABLISHED */
+        if (sscanf(line, " %*d: %8x:%4x %*8x:%4x %2x %llx:", &address, &port, &peer_port, &state,
+                   &bytes) != 5 ||
+            state != 1 || !is_of_service(address, port, peer_port)) /* 1: TCP_ESTABLISHED */
             continue;
         ++*ret_count;
         most = bytes > most ? bytes : most;
     }
     fclose(file);
     return most;
+}
+
+/* Make another connection whose own end has the port of the service, at another address. */
+static void add_stranger(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(service.port)};
+
+    stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(stranger, 0);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    ck_assert_int_eq(bind(stranger, (struct sockaddr *)&at, sizeof at), 0);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(connect(stranger, (struct sockaddr *)&at, sizeof at), 0);
 }
 
 static void begin(const char *const arguments[])
@@ -60,6 +94,7 @@ static void begin(const char *const arguments[])
     for (uint32_t i = 0; i < DEAF; i++)
         crowd.clients[i].bytes = UINT64_MAX;
     domt_crowd_connect(&crowd, 0, DEAF);
+    add_stranger();
 }
 
 /* Let the clients read for a while, so that the kernel tunes their sockets to much traffic, and
@@ -86,6 +121,7 @@ static void end(void)
     }
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
     domt_crowd_holds(&crowd);
+    (void)close(stranger);
     domt_crowd_fini(&crowd);
     domt_service_stop(&service);
     ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
