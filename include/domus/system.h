@@ -29,6 +29,10 @@ typedef struct domus_system domus_system;
 
 /* Make a system; nothing runs yet. `config` is copied with its strings.
  *
+ * This looks by an io_uring of its own what the kernel allows. When that ring is gone, a little
+ * later, the kernel may interrupt one call of the calling thread: a call that is not begun again,
+ * as a receive with SO_RCVTIMEO, then fails with EINTR, although there was no signal.
+ *
  * Ownership: the caller's, until domus_system_free().
  * Returns 0; -EINVAL (`error` has one line, as of domus_config_check()); -ENOMEM.
  * Thread-safety: any thread. */
