@@ -2,34 +2,17 @@
  * fails. */
 #include "io/backend/choose.h"
 
+#include "tests/support/deny.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_register, SYS_io_uring_enter};
-
-static void deny(long call, int error)
-{
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof steps / sizeof steps[0], .filter = steps};
-
-    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
 
 /* Returns what a process to which `call` is denied gets for `wanted`: 'e' for epoll with a reason,
  * 'u' for io_uring without one, 'f' for a failure with that error and a text; '?' for anything
@@ -48,7 +31,7 @@ static char choice(domus_io_backend wanted, long call, int error)
 
         domus_config_init(&config);
         config.io.backend = wanted;
-        deny(call, error);
+        ck_assert_int_eq(domt_deny_call(call, error), 0);
         int result = domi_backend_choose(&config, reason, sizeof reason, &backend);
         bool has_reason = reason[0] != '\0' && strchr(reason, '\n') == NULL;
         if (result == 0 && backend == &domi_backend_epoll &&

@@ -2,17 +2,14 @@
  * that never answers is a listener on loopback whose backlog is full. */
 #include "runtime/outside/resolver.h"
 #include "tests/runtime/running.h"
+#include "tests/support/deny.h"
 
 #include <domus/connect.h>
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -96,17 +93,8 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
 /* Let every io_uring_enter() of this thread fail from now on. */
 static int on_refuse(domus_stack *stack, void *self, const void *payload)
 {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EBADR),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
-
     (void)stack, (void)self, (void)payload;
-    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, EBADR), 0);
     atomic_store(&refused, 1);
     return 0;
 }

@@ -6,14 +6,11 @@
 #include "tests/runtime/program.h"
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
+#include "tests/support/deny.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,25 +24,10 @@ static atomic_int failures;
 static atomic_int failed_with;
 static atomic_int closed_with;
 
-/* Let every io_uring_enter() of the calling thread fail, for ever. */
-static void refuse_enters(int error)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
-
-    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
-
 static int refuse(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self;
-    refuse_enters(*(const int *)payload);
+    ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, *(const int *)payload), 0);
     atomic_store(&refused, 1);
     return 0;
 }

@@ -2,6 +2,7 @@
  * and starts that fail leave nothing. */
 #include "base/memory.h"
 #include "tests/runtime/running.h"
+#include "tests/support/deny.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -147,28 +148,14 @@ START_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 }
 END_TEST
 
-/* A filter that does not know of a system call says that there is none. */
-static void refuse_random_numbers(void)
-{
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
-
-    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
-
 START_TEST(a_system_that_cannot_be_made_says_why)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
     char error[256] = "left over";
 
-    refuse_random_numbers();
+    /* a filter that does not know of a system call says that there is none */
+    ck_assert_int_eq(domt_deny_call(SYS_getrandom, ENOSYS), 0);
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -ENOSYS);
     is_one_line(error);
     ck_assert_ptr_nonnull(strstr(error, "no random numbers: getrandom: "));

@@ -1,21 +1,17 @@
 /* A program that cannot run says why in one line and ends with the right status: when the kernel
  * refuses a ring, for real; when the configuration is wrong; when a port is taken. */
 #include "io/acceptors/listen.h"
+#include "tests/support/deny.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,16 +47,7 @@ static long denied_call = SYS_io_uring_setup;
 
 static void deny_a_call(void)
 {
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)denied_call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)denied_with),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {.len = sizeof steps / sizeof steps[0], .filter = steps};
-
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    if (domt_deny_call(denied_call, denied_with) != 0)
         _exit(126);
 }
 
