@@ -199,8 +199,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
     case DOMI_OWNS_ACCEPTOR:
         return stop_acceptor(manager, house, house->channels.owned);
     case DOMI_OWNS_CONNECT:
-        domi_connecting_stop(house);
-        return 0;
+        return domi_connecting_stop(house);
     case DOMI_OWNS_NOTHING:
         break;
     }

@@ -39,6 +39,7 @@ struct domi_connect {
     const domi_io *home;   /* the io of the home; other threads read only what is constant there */
     domi_io *io;           /* the same; NULL: home has not begun the race */
     domi_house *house;     /* the connecting actor; NULL: nobody wants the connection any more */
+    domi_house *stopping;  /* the same, while it stops and waits for polls in flight; else NULL */
     domi_promise *promise; /* what its conversation waits for */
     domi_connect *next;    /* links in io->connects */
     domi_connect **place;  /* the pointer to this one in that list */
@@ -85,8 +86,8 @@ void domi_attempt_drop(domi_attempt *attempt);
 void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise);
 
 /* Nobody wants the connection any more, or the channel has taken it: close what is under way, and
- * free the record as soon as no poll of it is in flight. */
-void domi_connect_give_up(domi_connect *connect);
+ * free the record as soon as no poll of it is in flight. Returns whether that is still to come. */
+bool domi_connect_give_up(domi_connect *connect);
 
 /* The look-up of the name has ended. */
 void domi_connect_resolved(domi_connect *connect);
@@ -113,7 +114,8 @@ extern const domus_type domi_connect_type;
 /* Returns 0 if the thread of `io` may have one more connection that it opens; otherwise why not. */
 int domi_connect_admit(const domi_io *io);
 
-/* The connecting actor in `house` stops: take its connect back. */
-void domi_connecting_stop(domi_house *house);
+/* The connecting actor in `house` stops: take its connect back. Returns 0 when no poll of it is in
+ * flight any more; otherwise the house runs again when the last one has come back. */
+uint32_t domi_connecting_stop(domi_house *house);
 
 #endif

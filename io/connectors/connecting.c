@@ -22,13 +22,19 @@ static domi_connect *connect_of(const domi_house *house)
     return house->channels.owns == DOMI_OWNS_CONNECT ? house->channels.owned : NULL;
 }
 
-void domi_connecting_stop(domi_house *house)
+uint32_t domi_connecting_stop(domi_house *house)
 {
     domi_connect *connect = connect_of(house);
+    bool is_left = connect != NULL;
 
-    house->channels.owned = NULL;
-    if (connect != NULL)
-        domi_connect_give_up(connect);
+    if (connect != NULL && connect->stopping == NULL)
+        is_left = domi_connect_give_up(connect);
+    /* when the thread has ended, closing the ring ends what is in flight */
+    bool waits = is_left && !house->home->ending.has_stopped;
+    if (is_left)
+        connect->stopping = waits ? house : NULL;
+    house->channels.owned = waits ? connect : NULL;
+    return waits ? 1 : 0;
 }
 
 /* The connect has failed: take it back, and let the actor stop. Returns `error`, the answer. */
@@ -37,7 +43,7 @@ static int fail(domi_house *house, int error)
     domi_io *io = house->home->io;
 
     domi_counter_add(&io->counters.connects_failed, 1);
-    domi_connecting_stop(house);
+    (void)domi_connecting_stop(house);
     domi_house_stop_after_run(house);
     return error;
 }
@@ -84,7 +90,7 @@ static int become_channel(domi_manager *manager, domi_house *house, domi_connect
     if (result != 0)
         return fail(house, result);
     connect->fd = -1;
-    domi_connect_give_up(connect);
+    (void)domi_connect_give_up(connect);
     /* from here on the code of another behaviour runs */
     domi_run_end(manager);
     domi_run_begin(manager, house);
@@ -114,7 +120,7 @@ static int conclude(domus_stack *stack, void *self, const domus_answer *answer)
     domi_connect *connect = connect_of(house);
 
     (void)self;
-    if (connect == NULL) /* the actor was stopped */
+    if (connect == NULL || connect->stopping != NULL) /* the actor was stopped */
         return -ECANCELED;
     int error = judge(stack, connect, answer->error);
     if (error != 0)
@@ -183,7 +189,7 @@ static int on_resolved(domus_stack *stack, void *self, const void *payload)
     domi_connect *connect = connect_of(domi_stack_house(stack));
 
     (void)self, (void)payload;
-    if (connect != NULL)
+    if (connect != NULL && connect->stopping == NULL)
         domi_connect_resolved(connect);
     return 0;
 }

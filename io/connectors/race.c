@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/message/mailbox.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
@@ -163,6 +164,12 @@ void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promis
 
 static void free_connect(domi_connect *connect)
 {
+    domi_house *stopping = connect->stopping;
+
+    if (stopping != NULL) {
+        stopping->channels.owned = NULL;
+        domi_house_rouse(stopping->home, stopping);
+    }
     if (connect->place != NULL) {
         *connect->place = connect->next;
         if (connect->next != NULL)
@@ -175,7 +182,7 @@ static void free_connect(domi_connect *connect)
     domi_memory_free(connect);
 }
 
-void domi_connect_give_up(domi_connect *connect)
+bool domi_connect_give_up(domi_connect *connect)
 {
     domi_io *io = connect->io;
 
@@ -184,7 +191,7 @@ void domi_connect_give_up(domi_connect *connect)
         if (connect->fd >= 0)
             domi_socket_close(connect->home, connect->fd);
         free_connect(connect);
-        return;
+        return false;
     }
     io->connecting--;
     if (connect->name[0] != '\0' && io->manager->hooks.unresolve != NULL)
@@ -194,8 +201,10 @@ void domi_connect_give_up(domi_connect *connect)
     if (connect->fd >= 0)
         domi_socket_close_used(io, connect->fd);
     connect->fd = -1;
-    if (connect->polls == 0)
-        free_connect(connect);
+    if (connect->polls != 0)
+        return true;
+    free_connect(connect);
+    return false;
 }
 
 /* --- what comes ------------------------------------------------------------------------------- */

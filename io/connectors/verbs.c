@@ -95,7 +95,7 @@ static int spawn_connecting(domus_stack *stack, const place *to, int fd,
                                          behaviour, shares, connect, ret_address);
     if (result != 0) {
         connect->fd = -1;
-        domi_connect_give_up(connect);
+        (void)domi_connect_give_up(connect);
     }
     return result;
 }
@@ -197,7 +197,7 @@ static int adopt_here(domus_stack *stack, domi_house *house)
 
     connect->fd = -1;
     if (result == 0)
-        domi_connect_give_up(connect);
+        (void)domi_connect_give_up(connect);
     else
         (void)domi_house_stop(stack->manager, domi_house_address(house));
     return result;

@@ -1,0 +1,447 @@
+/* Storms of connects, over many seeds of a network that fails: many actors connect to servers that
+ * refuse, are slow, have no room, go or come, and they cancel, stop, and close what they have got.
+ * Each connect ends once, with an address or an error, and nothing is left of any of them.
+ * DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds. */
+#include "tests/runtime/net_sweep.h"
+#include "tests/runtime/network.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include "runtime/testkit/kit.h"
+
+#include <domus/connect.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEDS    DOMT_SCALE(1000, 60)
+#define ACTORS   8u
+#define DEEDS    60u
+#define CONNECTS 256u
+#define KEPT     8u /* channels of an actor that it still knows */
+
+/* --- servers ---------------------------------------------------------------------------------- */
+
+/* "several" is a name of the first three, "nothing" one without an address. Others are dark while
+ * their link is broken (10.0.0.3), have no room (unix:@full), or are not there. */
+static const char *const places[] = {
+    "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80",    "several:80", "nothing:80",
+    "127.0.0.1:7", "unix:@full",  "unix:/run/gone", "[::1]:80",
+};
+
+static domus_peer_listener *listeners[3]; /* at the first, the third and the full one */
+
+static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+{
+    static const unsigned char hosts[] = {3, 2, 1};
+
+    (void)context;
+    ck_assert_uint_ge(max, 3);
+    if (strcmp(name, "several") != 0)
+        return -ENODATA;
+    for (uint32_t i = 0; i < 3; i++)
+        ret_found[i] =
+            (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {10, 0, 0, hosts[i]}};
+    return 3;
+}
+
+static void listen_at(domt_sweep *sweep, uint32_t which)
+{
+    static const char *const at[] = {"10.0.0.1:80", "10.0.0.3:80", "unix:@full"};
+
+    if (listeners[which] == NULL)
+        DOMT_SWEEP_HOLD(sweep, domus_peer_listen(sweep->kit, at[which], which == 2 ? 1 : 4,
+                                                 &listeners[which]) == 0);
+}
+
+/* A server goes, and resets what nobody has accepted, or comes back, or accepts and does something
+ * with the connection. */
+static void serve(domt_sweep *sweep)
+{
+    uint32_t which = (uint32_t)domt_sweep_below(sweep, 3);
+    domus_endpoint dark;
+    domus_peer *peer;
+
+    switch (domt_sweep_below(sweep, 8)) {
+    case 0:
+        if (listeners[which] != NULL)
+            domus_peer_listener_close(listeners[which]);
+        listeners[which] = NULL;
+        break;
+    case 1:
+        listen_at(sweep, which);
+        break;
+    case 2:
+        ck_assert_int_eq(domus_endpoint_parse("10.0.0.3:0", &dark), 0);
+        (void)domus_testkit_net_part(sweep->kit, NULL, &dark, domt_sweep_below(sweep, 2) == 0);
+        break;
+    default:
+        if (listeners[which] == NULL || domus_peer_accept(listeners[which], 0, &peer) != 0)
+            break;
+        if (domt_sweep_below(sweep, 3) == 0)
+            domus_peer_reset(peer);
+        else if (domt_sweep_below(sweep, 2) == 0)
+            domus_peer_close(peer);
+        break;
+    }
+}
+
+/* --- actors that connect ---------------------------------------------------------------------- */
+
+/* The end of a connect, as its actor was told of it. */
+typedef struct outcome {
+    uint32_t ends; /* how often its actor was told of its end */
+    bool failed;   /* the call itself has failed */
+} outcome;
+
+typedef struct order {
+    uint64_t timeout_ns;
+    uint32_t place; /* of `places` */
+    uint32_t count; /* connects that one conversation waits for; 0: cancel; UINT32_MAX: close */
+    uint32_t first; /* their numbers begin here */
+    uint32_t chance;
+} order;
+
+typedef struct connector {
+    domus_conversation last; /* the conversation that was begun last */
+    domus_address kept[KEPT];
+    uint32_t kept_count;
+} connector;
+
+static outcome outcomes[CONNECTS];
+static uint32_t begun, opened, closed, mounted, stopped;
+static uint32_t refusal; /* how channels take their mount and their opening */
+static struct {
+    uint64_t connected, refused, timed_out, cancelled, limited, others;
+} met;
+
+static const domus_type order_type = {.name = "order", .size = sizeof(order)};
+static const domus_type close_type = {.name = "close"};
+
+static int line_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    mounted++;
+    switch (refusal++ % 16) {
+    case 3:
+        return -EPERM;
+    case 7:
+        return domus_channel_close(stack, domus_channel_running(stack));
+    case 11:
+        return domus_stop(stack, domus_self(stack));
+    default:
+        return 0;
+    }
+}
+
+static void line_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    stopped++;
+}
+
+static int line_open(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    opened++;
+    switch (refusal % 8) {
+    case 1:
+        return -EACCES;
+    case 2:
+        return domus_channel_reset(stack, event->channel, -EPROTO);
+    case 5:
+        return domus_channel_append(stack, event->channel, "hello", 5);
+    default:
+        return 0;
+    }
+}
+
+static int line_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    closed++;
+    return 0;
+}
+
+static int on_close_it(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    (void)domus_channel_close(stack, domus_channel_running(stack));
+    return 0;
+}
+
+static const domus_behaviour line = {
+    .name = "line",
+    .kind = DOMUS_CHANNELS,
+    .state_size = 8,
+    .on = (const domus_on[]){{&close_type, on_close_it, 0}, {0}},
+    .on_mount = line_mount,
+    .on_stop = line_stop,
+    .on_open = {line_open, 0},
+    .on_close = {line_close, 0},
+};
+
+static void count_error(int error)
+{
+    switch (error) {
+    case 0:
+        met.connected++;
+        break;
+    case -ECONNREFUSED:
+    case -ENOENT:
+        met.refused++;
+        break;
+    case -ETIMEDOUT:
+        met.timed_out++;
+        break;
+    case -ECANCELED:
+        met.cancelled++;
+        break;
+    case -ENOBUFS:
+        met.limited++;
+        break;
+    default:
+        met.others++;
+    }
+}
+
+static void note_end(domus_stack *stack, connector *mine, const domus_answer *answer)
+{
+    ck_assert_uint_lt(answer->tag, CONNECTS);
+    outcomes[answer->tag].ends++;
+    count_error(answer->error);
+    if (answer->error != 0)
+        return;
+    const domus_connected *connected = answer->payload;
+    if (mine->kept_count < KEPT)
+        mine->kept[mine->kept_count++] = connected->channel;
+    else
+        (void)domus_notice(stack, connected->channel, &close_type, NULL);
+}
+
+static int on_all(domus_stack *stack, void *self, const domus_answer *answers)
+{
+    for (const domus_answer *answer = answers; answer != NULL; answer = answer->next)
+        note_end(stack, self, answer);
+    return 0;
+}
+
+static int begin_connects(domus_stack *stack, connector *mine, const order *now)
+{
+    const domus_connect_options options = {.behaviour = &line, .timeout_ns = now->timeout_ns};
+    uint32_t added = 0;
+
+    (void)domus_conversation_of(stack, &mine->last);
+    for (uint32_t i = 0; i < now->count; i++) {
+        uint32_t place = (now->place + i) % (sizeof places / sizeof places[0]);
+        int error = domus_connect_add(stack, places[place], &options, now->first + i);
+        if (error != 0)
+            outcomes[now->first + i].failed = true;
+        else
+            added++;
+    }
+    return added != 0 ? domus_wait_all(stack, on_all) : 0;
+}
+
+static int on_order(domus_stack *stack, void *self, const void *payload)
+{
+    connector *mine = self;
+    order now;
+
+    memcpy(&now, payload, sizeof now);
+    if (now.count == 0) {
+        (void)domus_cancel(stack, mine->last);
+        return 0;
+    }
+    if (now.count != UINT32_MAX)
+        return begin_connects(stack, mine, &now);
+    if (mine->kept_count == 0)
+        return 0;
+    uint32_t which = now.chance % mine->kept_count;
+    if (now.chance % 2 == 0)
+        (void)domus_notice(stack, mine->kept[which], &close_type, NULL);
+    else
+        (void)domus_stop(stack, mine->kept[which]);
+    mine->kept[which] = mine->kept[--mine->kept_count];
+    return 0;
+}
+
+static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
+static const domus_behaviour business = {
+    .name = "business", .state_size = sizeof(connector), .on = rows};
+static const domus_behaviour relaying = {
+    .name = "relaying", .kind = DOMUS_CHANNELS, .state_size = sizeof(connector), .on = rows};
+
+static domus_address actors[ACTORS];
+
+/* --- the storm -------------------------------------------------------------------------------- */
+
+static void make_kit(domt_sweep *sweep)
+{
+    domus_config config;
+    char error[256] = "";
+
+    domt_sweep_configure(sweep, &config);
+    config.connect.attempt_delay_ns = (1 + domt_sweep_below(sweep, 20)) * 10 * DOMT_SWEEP_MS;
+    config.connect.timeout_ns = DOMT_SWEEP_SECOND;
+    config.channel.linger_ns = 50 * DOMT_SWEEP_MS;
+    if (domt_sweep_below(sweep, 3) == 0)
+        config.connect.connections_max = 1 + (uint32_t)domt_sweep_below(sweep, 8);
+    if (domt_sweep_below(sweep, 3) == 0)
+        config.connect.under_way_max = 1 + (uint32_t)domt_sweep_below(sweep, 4);
+    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
+                  "%s", error);
+    domus_testkit_resolve_with(sweep->kit, look_up, NULL);
+}
+
+static void spawn(domt_sweep *sweep, uint32_t which)
+{
+    ck_assert_int_eq(domus_outside_spawn_on(
+                         domus_testkit_system(sweep->kit), (uint32_t)domt_sweep_below(sweep, 3),
+                         which % 2 == 0 ? &business : &relaying, NULL, &actors[which]),
+                     0);
+}
+
+static void begin(domt_sweep *sweep)
+{
+    domus_endpoint at;
+    domus_address address;
+
+    memset(outcomes, 0, sizeof outcomes);
+    memset(listeners, 0, sizeof listeners);
+    begun = opened = closed = mounted = stopped = 0;
+    refusal = (uint32_t)domt_sweep_below(sweep, 16);
+    make_kit(sweep);
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:7", &at), 0);
+    ck_assert_int_eq(
+        domus_outside_spawn_on(domus_testkit_system(sweep->kit), 1, &domt_net_echo, &at, &address),
+        0);
+    for (uint32_t i = 0; i < ACTORS; i++)
+        spawn(sweep, i);
+    for (uint32_t i = 0; i < 3; i++)
+        listen_at(sweep, i);
+    (void)domus_testkit_run(sweep->kit);
+    domt_sweep_draw_faults(sweep);
+    ck_assert_int_eq(domus_testkit_net_set(sweep->kit, &sweep->faults), 0);
+}
+
+/* Give an actor an order; -ESTALE if it was stopped. */
+static void tell(domt_sweep *sweep, order now)
+{
+    domus_address to = actors[domt_sweep_below(sweep, ACTORS)];
+
+    now.first = begun;
+    now.chance = (uint32_t)domt_sweep_below(sweep, 1000);
+    int error = domus_outside_notice(domus_testkit_system(sweep->kit), to, &order_type, &now);
+    DOMT_SWEEP_HOLD(sweep, error == 0);
+    if (now.count != UINT32_MAX)
+        begun += now.count;
+}
+
+static void act(domt_sweep *sweep)
+{
+    uint32_t which = (uint32_t)domt_sweep_below(sweep, ACTORS);
+    order now = {.count = 1 + (uint32_t)domt_sweep_below(sweep, 4)};
+
+    switch (domt_sweep_below(sweep, 16)) {
+    case 0: /* it stops in the midst of what it does, and another one takes its place */
+        DOMT_SWEEP_HOLD(sweep,
+                        domus_outside_stop(domus_testkit_system(sweep->kit), actors[which]) == 0);
+        spawn(sweep, which);
+        break;
+    case 1:
+    case 2:
+        tell(sweep, (order){.count = 0});
+        break;
+    case 3:
+    case 4:
+    case 5:
+        tell(sweep, (order){.count = UINT32_MAX});
+        break;
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+        serve(sweep);
+        break;
+    default:
+        now.place = (uint32_t)domt_sweep_below(sweep, sizeof places / sizeof places[0]);
+        if (domt_sweep_below(sweep, 2) == 0)
+            now.timeout_ns = (1 + domt_sweep_below(sweep, 100)) * DOMT_SWEEP_MS;
+        if (begun + now.count <= CONNECTS)
+            tell(sweep, now);
+    }
+}
+
+/* Hold that each connect has ended once, though some of the orders were not handled, because their
+ * actor had been stopped. */
+static void hold_outcomes(domt_sweep *sweep, uint64_t dead)
+{
+    uint64_t unknown = 0;
+
+    for (uint32_t i = 0; i < begun; i++) {
+        DOMT_SWEEP_HOLD(sweep, outcomes[i].ends <= 1 && !(outcomes[i].failed && outcomes[i].ends));
+        unknown += !outcomes[i].failed && outcomes[i].ends == 0;
+    }
+    DOMT_SWEEP_HOLD(sweep, unknown <= 4 * dead);
+    DOMT_SWEEP_HOLD(sweep, opened == closed);
+    DOMT_SWEEP_HOLD(sweep, mounted >= stopped && mounted - stopped <= mounted / 2 + 1);
+}
+
+/* Hold that no connect and no connection of this side is left on any thread. */
+static void hold_none_left(domt_sweep *sweep, uint64_t *ret_dead)
+{
+    for (uint32_t i = 0; i < sweep->kit->system->count; i++) {
+        const domi_io *io = &sweep->kit->system->threads[i].io;
+        domus_profile profile;
+
+        ck_assert_int_eq(domus_system_profile(sweep->kit->system, i, &profile), 0);
+        *ret_dead += profile.dead_letters;
+        DOMT_SWEEP_HOLD(sweep, io->connecting == 0 && io->connects == NULL);
+        DOMT_SWEEP_HOLD(sweep, atomic_load(&io->outbound) == 0);
+    }
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    domt_sweep sweep = {.seed = seed, .is_relayed = true};
+    uint64_t dead = 0;
+
+    (void)context;
+    domi_random_init(&sweep.random, seed);
+    begin(&sweep);
+    for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
+        act(&sweep);
+        for (uint64_t steps = domt_sweep_below(&sweep, 30); steps != 0; steps--)
+            (void)domus_testkit_step(sweep.kit);
+        if (domt_sweep_below(&sweep, 8) == 0)
+            (void)domus_testkit_advance(sweep.kit, domt_sweep_below(&sweep, 60 * DOMT_SWEEP_MS));
+    }
+    if (domt_sweep_below(&sweep, 4) != 0) /* otherwise the stop ends what is under way */
+        DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 3 * DOMT_SWEEP_SECOND) == 0);
+    (void)domus_testkit_stop(sweep.kit);
+    hold_none_left(&sweep, &dead);
+    hold_outcomes(&sweep, dead);
+    return domt_sweep_end(&sweep);
+}
+
+START_TEST(each_connect_ends_once)
+{
+    domt_sweep_seeds(SEEDS, run_seed);
+    if (getenv("DOMUS_SEED") != NULL)
+        return;
+    printf("%llu connected, %llu refused, %llu timed out, %llu cancelled, %llu at a limit, %llu "
+           "others\n",
+           (unsigned long long)met.connected, (unsigned long long)met.refused,
+           (unsigned long long)met.timed_out, (unsigned long long)met.cancelled,
+           (unsigned long long)met.limited, (unsigned long long)met.others);
+    ck_assert(met.connected != 0 && met.refused != 0 && met.timed_out != 0 && met.others != 0);
+    ck_assert(met.cancelled != 0 && met.limited != 0);
+}
+END_TEST
+
+DOMT_MAIN("connect_sweep", 3000, each_connect_ends_once)
