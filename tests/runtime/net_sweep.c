@@ -1,5 +1,6 @@
 /* The clients and the books of a sweep; see the header. */
 #include "tests/runtime/net_sweep.h"
+#include "tests/runtime/network.h"
 
 #include "runtime/network/ready.h"
 #include "runtime/testkit/peer.h"
@@ -29,12 +30,7 @@ uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n)
 
 void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config)
 {
-    domus_config_init(ret_config);
-    ret_config->system.threads = 3;
-    ret_config->channel.idle_timeout_ns = 0;
-    ret_config->channel.send_timeout_ns = 0;
-    ret_config->connection.first_byte_timeout_ns = 0;
-    ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
+    domt_net_configure(ret_config);
     if (domt_sweep_below(sweep, 2) == 0) {
         ret_config->channel.send_high_bytes = 1 + domt_sweep_below(sweep, 2000);
         ret_config->channel.send_low_bytes =

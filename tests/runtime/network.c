@@ -26,6 +26,16 @@ const domus_behaviour domt_net_echo = {
     .on_read = {echo_read, 0},
 };
 
+void domt_net_configure(domus_config *ret_config)
+{
+    domus_config_init(ret_config);
+    ret_config->system.threads = 3;
+    ret_config->channel.idle_timeout_ns = 0;
+    ret_config->channel.send_timeout_ns = 0;
+    ret_config->connection.first_byte_timeout_ns = 0;
+    ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
+}
+
 domus_testkit *domt_net_kit(const char *at, uint64_t seed)
 {
     domus_testkit *kit = NULL;

@@ -10,6 +10,9 @@
 /* The echo: every byte goes back. */
 extern const domus_behaviour domt_net_echo;
 
+/* Fill a configuration of three threads, without time-outs and bounds for addresses. */
+void domt_net_configure(domus_config *ret_config);
+
 /* Make a kit of three threads whose system listens at `at` on one of them, and echoes. */
 domus_testkit *domt_net_kit(const char *at, uint64_t seed);
 

@@ -1,5 +1,6 @@
 /* The service of lines with a pipeline; see the header. */
 #include "tests/runtime/pipes.h"
+#include "tests/runtime/network.h"
 
 #include "base/page.h"
 #include "runtime/network/ready.h"
@@ -412,12 +413,7 @@ const domus_behaviour domt_pipe_framed = {
 
 void domt_pipes_configure(domus_config *ret_config)
 {
-    domus_config_init(ret_config);
-    ret_config->system.threads = 3;
-    ret_config->channel.idle_timeout_ns = 0;
-    ret_config->channel.send_timeout_ns = 0;
-    ret_config->connection.first_byte_timeout_ns = 0;
-    ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
+    domt_net_configure(ret_config);
 }
 
 void domt_pipes_helpers(domus_system *system, uint32_t near, uint32_t far)

@@ -51,6 +51,15 @@ static void open_pool(const char *to, const domus_pool_options *options)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
+/* Begin with a service at 10.0.0.9:1 and a pool of it. Returns what listens there. */
+static domus_peer_listener *begin_with_pool(const domus_pool_options *options)
+{
+    begin();
+    domus_peer_listener *listener = listen_at("10.0.0.9:1");
+    open_pool("10.0.0.9:1", options);
+    return listener;
+}
+
 static void end(void)
 {
     domt_net_ok(kit, domus_probe_expect_nothing(probe, DOMT_NET_SECOND));
@@ -92,9 +101,7 @@ START_TEST(asks_go_where_the_fewest_are_under_way)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
+    domus_peer_listener *listener = begin_with_pool(&options);
     domus_peer *one = take_peer(listener), *two = take_peer(listener);
     for (uint32_t i = 0; i < 4; i++) /* in one run of the pool */
         domt_ask_line(probe, pool, "a");
@@ -168,9 +175,7 @@ START_TEST(an_ask_that_was_perhaps_done_fails)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
+    domus_peer_listener *listener = begin_with_pool(&options);
     domus_peer *peer = take_peer(listener);
     ask("a");
     expect_sent(peer, "a\n");
@@ -189,9 +194,7 @@ START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
+    domus_peer_listener *listener = begin_with_pool(&options);
     domus_peer *peer = take_peer(listener);
     ask("a");
     ask("b");
@@ -297,9 +300,7 @@ START_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
     static const domus_pool_options options = {
         .behaviour = &line, .repeatable = domt_packets, .tries_max = 3};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
+    domus_peer_listener *listener = begin_with_pool(&options);
     ask("a");
     for (uint32_t i = 0; i < 3; i++) {
         domus_peer *peer = take_peer(listener);
@@ -356,9 +357,7 @@ START_TEST(a_pool_grows_while_all_connections_are_busy)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line, .connections_max = 2};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
+    domus_peer_listener *listener = begin_with_pool(&options);
     domus_peer *one = take_peer(listener);
     ask("a");
     expect_sent(one, "a\n");
@@ -378,10 +377,7 @@ START_TEST(a_cancel_finds_the_ask_in_the_channel)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
-    domus_peer *peer = take_peer(listener);
+    domus_peer *peer = take_peer(begin_with_pool(&options));
     domus_probe *other = domt_new_probe(kit);
     ask("a");
     domt_ask_line(other, pool, "b");
@@ -404,10 +400,7 @@ START_TEST(a_stop_of_the_pool_ends_what_is_under_way)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
-    domus_peer *peer = take_peer(listener);
+    domus_peer *peer = take_peer(begin_with_pool(&options));
     ask("a");
     ask("b");
     expect_sent(peer, "a\n");
@@ -423,10 +416,7 @@ START_TEST(a_drain_of_the_pool_lets_asks_end)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
-    domus_peer *peer = take_peer(listener);
+    domus_peer *peer = take_peer(begin_with_pool(&options));
     ask("a");
     expect_sent(peer, "a\n");
     ck_assert_int_eq(
