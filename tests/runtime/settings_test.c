@@ -1,19 +1,17 @@
-/* Settings of a listener: what its options say holds for its channels, and for no others. */
+/* Settings of listeners: options that are wrong, what a channel tells of its listener, and Unix
+ * sockets by name. settings_kit_test.c has what the options do. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
 #include <domus/listen.h>
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#define MS UINT64_C(1000000)
 
 /* An order to an actor to listen with options. */
 typedef struct order {
@@ -22,11 +20,9 @@ typedef struct order {
 } order;
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
-static const domus_type stop_type = {.name = "stop"};
 
 static _Atomic int result;
 static _Atomic uint32_t done;
-static _Atomic uint32_t closed;
 static char complaint[160];
 static domus_address listener; /* of the last listen; read after `done` */
 static domus_endpoint found;
@@ -54,14 +50,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_stop_order(domus_stack *stack, void *self, const void *payload)
-{
-    (void)self, (void)payload;
-    atomic_store(&result, domus_stop(stack, listener));
-    atomic_fetch_add(&done, 1);
-    return 0;
-}
-
 static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -75,35 +63,15 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     (void)snprintf(its_listener_name, sizeof its_listener_name, "%s", name);
     its_thread = domus_channel_thread(event->channel);
     pthread_mutex_unlock(&told);
-    if (*(const char *)domus_buffer_data(event->bytes) == 'x')
-        return domus_channel_write(stack, event->channel, event->bytes);
-    /* any other byte than that of hold_echo() asks for settings of its own */
-    const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = 1000 * MS};
-    ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &wrong), -EINVAL);
-    ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
-    name = "";
-    ck_assert_int_eq(domus_channel_listener(event->channel, &of, &name), 0);
-    pthread_mutex_lock(&told);
-    ck_assert_str_eq(name, its_listener_name);
-    pthread_mutex_unlock(&told);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
-{
-    (void)stack, (void)self, (void)payload;
-    atomic_fetch_add(&closed, 1);
-    return 0;
-}
-
-static const domus_on rows[] = {
-    {&order_type, on_order, 0}, {&stop_type, on_stop_order, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
 static const domus_behaviour echoing = {
     .name = "echoing",
     .kind = DOMUS_CHANNELS,
     .on = rows,
     .on_read = {echo, 0},
-    .on_close = {on_close, 0},
 };
 
 static domus_system *system_;
@@ -127,42 +95,6 @@ static void hold_echo(int fd)
     ck_assert_int_eq(byte, 'x');
 }
 
-/* True if the peer has closed the connection within so many milliseconds. */
-static bool ends_within(int fd, int ms)
-{
-    struct pollfd one = {.fd = fd, .events = POLLIN};
-    char byte;
-
-    return poll(&one, 1, ms) == 1 && recv(fd, &byte, 1, 0) <= 0;
-}
-
-/* The listener is stopped while its channels live, so the channels are the last users. */
-START_TEST(options_of_a_listener_hold_for_its_channels_alone)
-{
-    domus_config config = domt_config(2);
-
-    config.listener_count = 0;
-    system_ = domt_start(&config);
-    domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
-    tell(actor, &order_type, &(order){.has_options = false});
-    int usual = domt_connect(found.port);
-    hold_echo(usual);
-    tell(actor, &order_type,
-         &(order){.has_options = true, .options = {.idle_timeout_ns = 1000 * MS}});
-    ck_assert_int_eq(atomic_load(&result), 0);
-    int first = domt_connect(found.port), second = domt_connect(found.port);
-    hold_echo(first);
-    hold_echo(second);
-    tell(actor, &stop_type, NULL);
-    ck_assert(ends_within(first, 10000));
-    ck_assert(ends_within(second, 10000));
-    DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
-    hold_echo(usual);
-    close(first), close(second), close(usual);
-    domt_end(system_);
-}
-END_TEST
-
 START_TEST(a_wrong_option_is_refused_and_named)
 {
     domus_config config = domt_config(1);
@@ -180,41 +112,6 @@ START_TEST(a_wrong_option_is_refused_and_named)
     tell(actor, &order_type, &(order){.has_options = true, .options = {.linger_ns = DOMUS_NONE}});
     ck_assert_int_eq(atomic_load(&result), -EINVAL);
     ck_assert_str_eq(complaint, "channel.linger: must be 1ms..1h, is 0");
-    domt_end(system_);
-}
-END_TEST
-
-/* Two listeners of the configuration, on two threads: one has options. */
-START_TEST(options_in_the_configuration_hold_on_all_threads)
-{
-    const domus_listener_config listeners[] = {
-        {.name = "usual", .address = "127.0.0.1:0", .backlog = 16},
-        {.name = "brief",
-         .address = "127.0.0.1:0",
-         .backlog = 16,
-         .channel = {.idle_timeout_ns = 1000 * MS}},
-    };
-    domus_config config = domt_config(2);
-    uint16_t usual_port = 0, brief_port = 0;
-    int brief[4];
-
-    config.listeners = listeners;
-    config.listener_count = 2;
-    system_ = domt_start(&config);
-    ck_assert_int_eq(domus_serve(system_, "usual", &echoing, NULL, &usual_port), 0);
-    ck_assert_int_eq(domus_serve(system_, "brief", &echoing, NULL, &brief_port), 0);
-    int usual = domt_connect(usual_port);
-    hold_echo(usual);
-    for (int i = 0; i < 4; i++) {
-        brief[i] = domt_connect(brief_port);
-        hold_echo(brief[i]);
-    }
-    for (int i = 0; i < 4; i++) {
-        ck_assert(ends_within(brief[i], 10000));
-        close(brief[i]);
-    }
-    hold_echo(usual);
-    close(usual);
     domt_end(system_);
 }
 END_TEST
@@ -297,28 +194,5 @@ START_TEST(configuration_names_unix_sockets)
 }
 END_TEST
 
-START_TEST(a_channel_gets_settings_of_its_own)
-{
-    domus_config config = domt_config(1);
-
-    config.listener_count = 0;
-    system_ = domt_start(&config);
-    domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
-    tell(actor, &order_type, &(order){.has_options = false});
-    int usual = domt_connect(found.port), own = domt_connect(found.port);
-    char byte = 'o';
-    hold_echo(usual);
-    hold_echo(own);
-    ck_assert_int_eq(send(own, &byte, 1, 0), 1);
-    ck_assert_int_eq(recv(own, &byte, 1, 0), 1); /* it is echoed as well */
-    ck_assert(ends_within(own, 10000));
-    hold_echo(usual);
-    close(own), close(usual);
-    domt_end(system_);
-}
-END_TEST
-
-DOMT_MAIN("settings", 60, a_channel_gets_settings_of_its_own,
-          a_channel_tells_its_listener_and_its_thread, configuration_names_unix_sockets,
-          options_of_a_listener_hold_for_its_channels_alone, a_wrong_option_is_refused_and_named,
-          options_in_the_configuration_hold_on_all_threads)
+DOMT_MAIN("settings", 60, a_channel_tells_its_listener_and_its_thread,
+          configuration_names_unix_sockets, a_wrong_option_is_refused_and_named)
