@@ -90,11 +90,12 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
         return;
     if (pipe->body.open && pipe->body.of_answer)
         return; /* the body that comes has its own */
-    if (timeout_ns == 0 || pipe->asks == NULL) {
+    domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
+    if (timeout_ns == 0 || oldest == NULL) {
         channel->ask_due_ns = 0;
         return;
     }
-    uint32_t sent = domi_envelope_return((domi_envelope *)(void *)pipe->asks->next)->note;
+    uint32_t sent = domi_envelope_return(oldest)->note;
     uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & TIME_MASK;
     arm_due(channel, manager->now_ns - age_ms * MS + timeout_ns);
 }
@@ -156,17 +157,17 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     uint32_t number = pipe->next_ask++;
 
     pipe->channel->asks++;
-    int error = send_encoded(pipe, number, ask);
+    int error = domi_asked_make_room(&pipe->asked);
+    if (error == 0)
+        error = send_encoded(pipe, number, ask);
     if (error < 0) {
         note_one_less(pipe->channel);
         domi_ask_fail(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
-    ask->error = (int32_t)number;
     note_sent(manager, ask);
-    bool is_first = pipe->asks == NULL;
-    domi_list_push(&pipe->asks, &ask->node);
-    if (is_first)
+    domi_asked_put(&pipe->asked, ask, number);
+    if (pipe->asked.count == 1)
         set_due(manager, pipe);
 }
 
@@ -330,24 +331,12 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
 /* --- the peer's answers -------------------------------------------------------------------------
  */
 
-/* Take the ask with this id, or the oldest, off the list. NULL: there is none. */
+/* Take the ask with this id, or the oldest. NULL: there is none. */
 static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
 {
-    domi_node *before = pipe->asks;
-
-    if (before == NULL || (id != DOMUS_NO_ID && id > UINT32_MAX))
-        return NULL;
-    if (id != DOMUS_NO_ID) {
-        const domi_node *last = before;
-        while ((uint32_t)((domi_envelope *)(void *)before->next)->error != (uint32_t)id) {
-            before = before->next;
-            if (before == last)
-                return NULL;
-        }
-    }
-    domi_envelope *ask = (domi_envelope *)(void *)before->next;
-    domi_list_take_behind(&pipe->asks, before);
-    return ask;
+    if (DOMI_LIKELY(id == DOMUS_NO_ID))
+        return domi_asked_take_oldest(&pipe->asked);
+    return id <= UINT32_MAX ? domi_asked_take(&pipe->asked, (uint32_t)id) : NULL;
 }
 
 /* One ask of this side is over. */
@@ -402,8 +391,10 @@ int domi_pipe_give_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope 
 
 void domi_pipe_note_body_over(domi_manager *manager, domi_pipe *pipe)
 {
-    if (pipe->asks != NULL) /* its answer could not come before */
-        note_sent(manager, (domi_envelope *)(void *)pipe->asks->next);
+    domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
+
+    if (oldest != NULL) /* its answer could not come before */
+        note_sent(manager, oldest);
     note_answered(manager, pipe);
 }
 
@@ -439,8 +430,10 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
 
 void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 {
-    while (pipe->asks != NULL)
-        end_unanswered(manager, pipe, (domi_envelope *)(void *)domi_list_take(&pipe->asks), true);
+    domi_envelope *ask;
+
+    while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
+        end_unanswered(manager, pipe, ask, true);
     while (pipe->queue != NULL)
         end_unanswered(manager, pipe, (domi_envelope *)(void *)domi_list_take(&pipe->queue), false);
     pipe->queue_count = 0;

@@ -88,6 +88,7 @@ void domi_pipe_end(domus_channel *channel)
     if (pipe->undone)
         (void)domi_wire_own(pipe->wire); /* without memory a conversation would show freed bytes */
     domi_wire_free(pipe->wire);
+    domi_asked_free(&pipe->asked);
     domi_pipe_free_used(pipe);
     domus_buffer_free(channel->shown);
     channel->shown = NULL;

@@ -17,6 +17,7 @@
 #include "house/conversation/peer.h"
 #include "house/message/owned.h"
 #include "io/channels/ready.h"
+#include "io/pipelines/asked.h"
 #include "io/wire/wire.h"
 
 /* A request, from its decoding until its answer is queued. */
@@ -70,8 +71,7 @@ typedef struct domi_pipe {
     uint64_t held_id;
     domus_buffer *used; /* the piece whose last byte the message at hand has used */
 
-    /* asks with the peer, the oldest first (a circular list); channel->asks is their number */
-    domi_node *asks;
+    domi_asked asked; /* asks with the peer; channel->asks is their number */
     domi_node *queue; /* asks that wait */
     uint32_t queue_count;
     uint64_t looked_ns; /* when `queue` was last looked through for asks that have expired */

@@ -1,0 +1,119 @@
+/* The asks that the peer of a channel has to answer; see the header. The number of an ask is in its
+ * `error`, which has no other use before the ask is answered. */
+#include "io/pipelines/asked.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+
+#include <errno.h>
+
+#define LISTS_LEAST 16u
+
+static uint32_t number_of(const domi_node *node)
+{
+    return (uint32_t)((const domi_envelope *)(const void *)node)->error;
+}
+
+static domi_node **list_of(const domi_asked *asked, uint32_t number)
+{
+    return &asked->lists[number & (asked->lists_count - 1)];
+}
+
+int domi_asked_make_room(domi_asked *asked)
+{
+    domi_asked grown = *asked;
+
+    if (DOMI_LIKELY(asked->count < asked->lists_count))
+        return 0;
+    grown.lists_count = asked->lists_count == 0 ? LISTS_LEAST : 2 * asked->lists_count;
+    grown.lists = domi_memory_new(grown.lists_count * sizeof *grown.lists);
+    if (grown.lists == NULL)
+        return asked->lists_count == 0 ? -ENOMEM : 0; /* longer lists will do, too */
+    for (uint32_t i = 0; i < asked->lists_count; i++) {
+        while (asked->lists[i] != NULL) {
+            domi_node *node = domi_list_take(&asked->lists[i]);
+            domi_list_push(list_of(&grown, number_of(node)), node);
+        }
+    }
+    domi_memory_free(asked->lists);
+    *asked = grown;
+    return 0;
+}
+
+void domi_asked_put(domi_asked *asked, domi_envelope *ask, uint32_t number)
+{
+    ask->error = (int32_t)number;
+    domi_list_push(list_of(asked, number), &ask->node);
+    if (asked->count++ == 0)
+        asked->oldest = number;
+}
+
+/* Returns the node before the ask with this number, in the list of which it is; NULL: there is no
+ * such ask. */
+static domi_node *find_before(domi_node *tail, uint32_t number)
+{
+    domi_node *before = tail;
+
+    if (tail == NULL)
+        return NULL;
+    while (number_of(before->next) != number) {
+        before = before->next;
+        if (before == tail)
+            return NULL;
+    }
+    return before;
+}
+
+domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number)
+{
+    if (asked->count == 0)
+        return NULL;
+    domi_node **tail = list_of(asked, number);
+    domi_node *before = find_before(*tail, number);
+    if (before == NULL)
+        return NULL;
+    domi_node *node = before->next;
+    domi_list_take_behind(tail, before);
+    asked->count--;
+    return (domi_envelope *)(void *)node;
+}
+
+/* Returns the lowest number of an ask. The first of each list is the oldest of it. */
+static uint32_t find_lowest(const domi_asked *asked)
+{
+    uint32_t lowest = UINT32_MAX; /* behind asked->oldest, because numbers wrap */
+
+    for (uint32_t i = 0; i < asked->lists_count; i++) {
+        const domi_node *tail = asked->lists[i];
+        if (tail != NULL && number_of(tail->next) - asked->oldest < lowest)
+            lowest = number_of(tail->next) - asked->oldest;
+    }
+    return asked->oldest + lowest;
+}
+
+/* Each number is passed once, so this costs O(1) for each ask; and when very many younger ones were
+ * answered before the oldest, it costs no more than a look into each list. */
+domi_envelope *domi_asked_oldest(domi_asked *asked)
+{
+    domi_node *before = NULL;
+
+    if (asked->count == 0)
+        return NULL;
+    for (uint32_t i = 0; before == NULL; i++) {
+        before = find_before(*list_of(asked, asked->oldest), asked->oldest);
+        if (before == NULL)
+            asked->oldest = i < asked->lists_count ? asked->oldest + 1 : find_lowest(asked);
+    }
+    return (domi_envelope *)(void *)before->next;
+}
+
+domi_envelope *domi_asked_take_oldest(domi_asked *asked)
+{
+    return domi_asked_oldest(asked) != NULL ? domi_asked_take(asked, asked->oldest) : NULL;
+}
+
+void domi_asked_free(domi_asked *asked)
+{
+    DOMI_CHECK(asked->count == 0);
+    domi_memory_free(asked->lists);
+}

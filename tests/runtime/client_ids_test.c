@@ -1,0 +1,261 @@
+/* Asks to the address of a channel whose protocol has ids, so that its peer, a script of the test,
+ * answers in any order: the answer finds its ask, and nothing else does. */
+#include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND DOMT_NET_SECOND
+
+/* --- the protocol: "ID:TEXT\n" each way; the answer "ID!\n" is an error ------------------------
+ */
+
+static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    const char *end = memchr(bytes, '\n', size);
+    const char *at = bytes;
+    uint64_t id = 0;
+
+    (void)state;
+    if (end == NULL)
+        return 0;
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        id = id * 10 + (uint64_t)(*at - '0');
+    if (*at == '!')
+        return domus_wire_answer_error(wire, id, -EREMOTEIO) ? (int)(end - bytes) + 1 : -ENOMEM;
+    domus_packet *packet = domus_wire_answer(wire, &domus_packet_type, id);
+    if (packet == NULL)
+        return -ENOMEM;
+    packet->bytes = domus_wire_slice(wire, at + 1, (size_t)(end - at) - 1);
+    return (int)(end - bytes) + 1;
+}
+
+static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                  const void *payload)
+{
+    const domus_packet *packet = payload;
+
+    (void)state, (void)type;
+    if (domus_slice_equals(packet->bytes, "bad", 3))
+        return -EINVAL;
+    int error = domus_wire_append_text(wire, "%" PRIu64 ":", id);
+    if (error == 0)
+        error = domus_wire_append_slice(wire, packet->bytes);
+    return error != 0 ? error : domus_wire_append(wire, "\n", 1);
+}
+
+static const domus_stage stage = {.name = "numbered", .decode = decode, .encode = encode};
+static const domus_pipeline_stage stages[] = {{&stage, NULL}, {NULL, NULL}};
+static const domus_pipeline numbered = {.stages = stages,
+                                        .encodes = domt_packets,
+                                        .by_id = true,
+                                        .inflight_max = 8192,
+                                        .answer_timeout_ns = 10 * SECOND};
+
+static domt_line_client client;
+
+static void begin(void)
+{
+    domt_line_client_begin(&client, &numbered, NULL);
+}
+
+/* Ask with probes of their own, each of which can have but its own answer. */
+static domus_probe *ask(const char *text)
+{
+    domus_probe *probe = domt_new_probe(client.kit);
+
+    domt_ask_line(probe, client.channel, text);
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    return probe;
+}
+
+static void answer(const char *text)
+{
+    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+}
+
+static void expect_sent(const char *text)
+{
+    domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
+}
+
+static void expect_nothing(domus_probe *probe)
+{
+    domt_net_ok(client.kit, domus_probe_expect_nothing(probe, SECOND / 100));
+}
+
+START_TEST(an_answer_goes_to_the_ask_with_its_id)
+{
+    domus_probe *probes[3];
+
+    begin();
+    for (int i = 0; i < 3; i++)
+        probes[i] = ask((char[]){(char)('a' + i), '\0'});
+    expect_sent("0:a\n1:b\n2:c\n");
+    answer("1:two\n");
+    domt_expect_line(client.kit, probes[1], "two");
+    expect_nothing(probes[0]);
+    answer("2!\n0:one\n");
+    domt_expect_line(client.kit, probes[0], "one");
+    domt_net_ok(client.kit, domus_probe_expect_error(probes[2], -EREMOTEIO, SECOND));
+    domt_line_client_end(&client);
+}
+END_TEST
+
+START_TEST(answers_to_nothing_are_thrown_away)
+{
+    begin();
+    domus_probe *probe = ask("a");
+    domus_probe *failed = ask("bad"); /* has a number, and is not with the peer */
+    expect_sent("0:a\n");
+    domt_net_ok(client.kit, domus_probe_expect_error(failed, -EINVAL, SECOND));
+    answer("7:x\n1:x\n16:x\n4294967296:x\n4294967295:x\n");
+    expect_nothing(probe);
+    answer("0:first\n0:second\n");
+    domt_expect_line(client.kit, probe, "first");
+    ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 6);
+    domus_probe *other = ask("b");
+    expect_sent("2:b\n");
+    answer("2:still\n");
+    domt_expect_line(client.kit, other, "still");
+    domt_line_client_end(&client);
+}
+END_TEST
+
+START_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
+{
+    begin();
+    domt_ask_line_within(client.probe, client.channel, "a", SECOND / 10);
+    domus_probe *other = ask("b");
+    expect_sent("0:a\n1:b\n");
+    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, SECOND));
+    answer("0:late\n1:two\n");
+    domt_expect_line(client.kit, other, "two");
+    ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
+    domt_line_client_end(&client);
+}
+END_TEST
+
+/* The connection is reset when its oldest ask is 10 s old, whichever was answered before. */
+START_TEST(the_oldest_ask_that_is_left_has_the_time)
+{
+    for (int first = 0; first < 2; first++) {
+        begin();
+        domus_probe *probes[2];
+        probes[0] = ask("a");
+        domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
+        probes[1] = ask("b");
+        answer(first == 0 ? "0:x\n" : "1:x\n");
+        domt_expect_line(client.kit, probes[first], "x");
+        uint64_t left = first == 0 ? 10 : 6;
+        domt_net_ok(client.kit,
+                    domus_probe_expect_nothing(probes[1 - first], left * SECOND - SECOND / 10));
+        domt_net_ok(client.kit, domus_probe_expect_error(probes[1 - first], -EPIPE, SECOND / 5));
+        domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, SECOND));
+        domt_line_client_end(&client);
+    }
+}
+END_TEST
+
+/* --- many ------------------------------------------------------------------------------------- */
+
+#define MANY 5000u
+
+static void ask_many(domus_probe *probe)
+{
+    for (uint32_t i = 0; i < MANY; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", i);
+        domt_ask_line(probe, client.channel, text);
+        if (i % 100 == 99)
+            domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    }
+}
+
+/* Bring the numbers of the asks into an order of chance. */
+static void shuffle(uint32_t *numbers, uint64_t seed)
+{
+    for (uint32_t i = 0; i < MANY; i++)
+        numbers[i] = i;
+    for (uint32_t i = MANY - 1; i > 0; i--) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint32_t other = (uint32_t)((seed >> 33) % (i + 1));
+        uint32_t number = numbers[i];
+        numbers[i] = numbers[other];
+        numbers[other] = number;
+    }
+}
+
+static void answer_number(uint32_t number)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%u:%u\n", number, number);
+    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+}
+
+START_TEST(many_asks_are_answered_in_an_order_of_chance)
+{
+    static uint32_t numbers[MANY];
+    char text[16];
+
+    for (uint32_t round = 0; round < 3; round++) {
+        begin();
+        ask_many(client.probe);
+        shuffle(numbers, round);
+        for (uint32_t i = 0; i < MANY; i++) {
+            answer_number(round == 1 ? MANY - 1 - i : numbers[i]);
+            if (i % 100 == 99)
+                domt_net_ok(client.kit, domus_testkit_run(client.kit));
+        }
+        for (uint32_t i = 0; i < MANY; i++) {
+            snprintf(text, sizeof text, "%u", round == 1 ? MANY - 1 - i : numbers[i]);
+            domt_expect_line(client.kit, client.probe, text);
+        }
+        domt_line_client_end(&client);
+    }
+}
+END_TEST
+
+/* The oldest asks hang while thousands of younger ones are answered; then the connection ends. */
+START_TEST(asks_that_hang_are_found_behind_many_others)
+{
+    for (int round = 0; round < 2; round++) {
+        begin();
+        domus_probe *hung = ask("hung");
+        domus_probe *next = ask("next");
+        for (uint32_t i = 2; i < 2000; i++) {
+            domt_ask_line(client.probe, client.channel, "x");
+            domt_net_ok(client.kit, domus_testkit_run(client.kit));
+            if (i == 2)
+                continue; /* one more that hangs */
+            char text[32];
+            snprintf(text, sizeof text, "%u:y\n", i);
+            answer(text);
+            domt_expect_line(client.kit, client.probe, "y");
+        }
+        if (round == 0) {
+            answer("0:z\n");
+            domt_expect_line(client.kit, hung, "z");
+        }
+        domus_probe *last = ask("last");
+        domus_peer_reset(client.peer);
+        if (round != 0)
+            domt_net_ok(client.kit, domus_probe_expect_error(hung, -EPIPE, SECOND));
+        domt_net_ok(client.kit, domus_probe_expect_error(next, -EPIPE, SECOND));
+        domt_net_ok(client.kit, domus_probe_expect_error(last, -EPIPE, SECOND));
+        domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, SECOND));
+        domt_line_client_end(&client);
+    }
+}
+END_TEST
+
+DOMT_MAIN("client_ids", 120, an_answer_goes_to_the_ask_with_its_id,
+          answers_to_nothing_are_thrown_away, the_mark_of_an_expired_ask_takes_its_answer_alone,
+          the_oldest_ask_that_is_left_has_the_time, many_asks_are_answered_in_an_order_of_chance,
+          asks_that_hang_are_found_behind_many_others)
