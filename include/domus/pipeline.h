@@ -24,7 +24,8 @@
  * and handles it at once; bytes that are not decoded yet wait as bytes. While channel.requestsMax
  * requests are not answered, or more than channel.sendHigh bytes wait for the peer (answers that
  * wait for their turn count, too), nothing more is decoded, and then nothing more is read.
- * A request that was decoded is answered, also beyond channel.sendMax.
+ * A request that was decoded is answered, also beyond channel.sendMax; only when memory.queued is
+ * used up is the channel reset instead.
  *
  * **Mail to the peer.** A notice to the channel's address whose type is in `encodes`, and for which
  * `on` has no row, is encoded and sent to the peer. While more than channel.sendMax

@@ -113,7 +113,7 @@ struct domus_channel {
     domi_buffer_list outbound; /* written pieces that are not wholly sent */
     uint64_t queued_bytes;     /* bytes in outbound that are not sent */
     uint64_t answer_bytes;     /* bytes of answers that wait for their turn (io/pipelines/) */
-    uint64_t cost;             /* memory of outbound in bytes (domi_buffer_cost) */
+    uint64_t cost;             /* memory of outbound and of those answers (domi_buffer_cost) */
     uint64_t sent_bytes;       /* bytes that the kernel has taken since the channel opened */
     uint32_t head_offset;      /* bytes of the first buffer of outbound that are sent */
     /* 0: nothing may be copied behind the last buffer of outbound; else 1 + the bytes free in it */
@@ -135,6 +135,7 @@ struct domus_channel {
     domi_peer *peer;        /* the address on which the connection is counted; NULL: none */
     domus_endpoint *client; /* the client that a proxy has named; NULL: none */
     domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
+    uint64_t answer_cost;   /* of `cost`, that of answers that wait for their turn */
     uint64_t unsent_bytes;  /* bytes that were dropped unsent; on_close may ask for them */
     uint64_t opened_ns;     /* when the channel was made */
     uint64_t peer_took;     /* bytes that the peer had acknowledged at peer_seen_ns */

@@ -26,7 +26,7 @@ static void check_any(const domus_channel *channel)
 {
     DOMI_CHECK(implies(channel->cancelling, channel->receiving));
     DOMI_CHECK(implies(channel->outbound.head == NULL, channel->queued_bytes == 0));
-    DOMI_CHECK(implies(channel->outbound.head == NULL, channel->cost == 0));
+    DOMI_CHECK(implies(channel->outbound.head == NULL, channel->cost == channel->answer_cost));
     DOMI_CHECK(
         implies(channel->sending && channel->datagrams == NULL, channel->outbound.head != NULL));
     DOMI_CHECK(implies(channel->crowded, channel->state == DOMI_CHANNEL_OPEN));

@@ -66,7 +66,8 @@ static inline uint64_t domi_queue_mark(uint64_t queue_max)
 static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_t size)
 {
     const domi_io *io = channel->io;
-    bool is_small = channel->queued_bytes + size <= io->config->io.buffers.size_bytes;
+    bool is_small =
+        channel->queued_bytes + channel->answer_bytes + size <= io->config->io.buffers.size_bytes;
     uint64_t queue_max = io->pressure.queue_max;
 
     return domi_io_outbound(io) >= (is_small ? queue_max : domi_queue_mark(queue_max));

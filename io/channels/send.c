@@ -38,15 +38,21 @@ static domus_buffer *take_outbound_head(domus_channel *channel)
     return buffer;
 }
 
+/* Returns 0; -EPIPE if nothing may be written any more. */
+DOMI_INLINE int check_is_writable(const domus_channel *channel)
+{
+    return channel->state != DOMI_CHANNEL_OPEN || channel->finished ? -EPIPE : 0;
+}
+
 /* Returns 0 if the channel takes `size` bytes that have room whatever waits already; -EPIPE;
  * -ENOBUFS. Pipelines are shown no request while more than sendHigh bytes wait, or requestsMax
  * requests are under way. They have to answer those that they were shown, so answers have room
  * beyond sendMax. */
 DOMI_INLINE int check_may_answer(const domus_channel *channel, uint64_t size)
 {
-    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
-        return -EPIPE;
-    return domi_channel_is_refused(channel, size) ? -ENOBUFS : 0;
+    int error = check_is_writable(channel);
+
+    return error == 0 && domi_channel_is_refused(channel, size) ? -ENOBUFS : error;
 }
 
 /* Returns 0 if `size` more bytes may be queued, or the error of domus_channel_write(). */
@@ -173,9 +179,14 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
     return error != 0 || size == 0 ? error : put_copy(channel, data, size);
 }
 
-int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes, uint64_t size)
+int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size)
 {
-    int error = check_may_answer(channel, size);
+    return check_may_answer(channel, size);
+}
+
+int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes)
+{
+    int error = check_is_writable(channel);
 
     for (domus_buffer *buffer = domi_buffer_list_take(bytes); buffer != NULL;
          buffer = domi_buffer_list_take(bytes)) {

@@ -13,12 +13,16 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
 /* Queue a copy of `size` bytes to be sent, as domus_channel_append() says, for whoever calls. */
 int domi_channel_append(domus_channel *channel, const void *data, size_t size);
 
-/* Queue an answer of a pipeline, from the begin of the list to its end, or a message for the peer.
- * It has room whatever waits already, if there is memory. Takes the buffers. Returns as
- * domus_channel_write(), and nothing is queued then. */
-int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes, uint64_t size);
+/* Returns 0 if a pipeline may queue `size` bytes of an answer, or of a message for the peer;
+ * -EPIPE; -ENOBUFS by the bound of the thread (crowd.h) alone: there is room beyond sendMax. */
+int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size);
 
-/* The same with a copy of `size` bytes. */
+/* Queue all buffers of the list, for which there is room (domi_channel_check_may_answer()). Takes
+ * them. Returns 0; -EPIPE, and nothing is queued then. */
+int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes);
+
+/* Queue a copy of `size` bytes of an answer, or of a message for the peer. Returns as
+ * domi_channel_check_may_answer(); -ENOMEM. */
 int domi_channel_write_copy(domus_channel *channel, const void *data, size_t size);
 
 /* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "io/channels/close.h"
+#include "io/channels/crowd.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
@@ -89,13 +90,15 @@ static void drop_list(domi_buffer_list *list)
 }
 
 /* Turn the scratch into buffers: what it has in its block is copied, its slices are handed over.
- * Returns 0, with their bytes; -ENOMEM. */
-static int store_out(domi_io *io, domi_out *out, domi_buffer_list *list, uint64_t *ret_size)
+ * Returns 0, with their bytes; -EPIPE and -ENOBUFS when the channel does not take them; -ENOMEM. */
+static int store_out(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
+                     uint64_t *ret_size)
 {
+    domi_io *io = channel->io;
     domi_out_cursor cursor = {0};
     domi_out_part part;
     uint64_t size = 0;
-    int error = 0;
+    int error = domi_channel_check_may_answer(channel, domi_out_bytes(out));
 
     while (error == 0 && domi_out_next(out, &cursor, &part)) {
         size += part.size;
@@ -121,8 +124,8 @@ static int write_out(domus_channel *channel, domi_out *out)
         out->size = 0;
         return error;
     }
-    error = store_out(channel->io, out, &list, &size);
-    return error != 0 ? error : domi_channel_write_all(channel, &list, size);
+    error = store_out(channel, out, &list, &size);
+    return error != 0 ? error : domi_channel_write_all(channel, &list);
 }
 
 /* An answer cannot be queued. A channel that is being closed takes no bytes any more; on any other
@@ -145,10 +148,35 @@ int domi_pipe_flush_out(domi_pipe *pipe)
 /* --- order --------------------------------------------------------------------------------------
  */
 
-static void set_answer_bytes(domus_channel *channel, uint64_t bytes)
+/* Returns the memory of buffers. */
+static uint64_t cost_of(const domi_buffer_list *list)
 {
-    channel->answer_bytes = bytes;
-    domi_channel_decide_receive(channel);
+    uint64_t cost = 0;
+
+    for (const domus_buffer *buffer = list->head; buffer != NULL; buffer = buffer->next)
+        cost += domi_buffer_cost(buffer);
+    return cost;
+}
+
+/* Count a part of an answer that waits for its turn, until it is queued or thrown away. */
+static void charge_answer(domus_channel *channel, const domi_buffer_list *part, uint64_t size)
+{
+    uint64_t cost = cost_of(part);
+
+    channel->answer_bytes += size;
+    channel->answer_cost += cost;
+    domi_channel_charge(channel, &channel->cost, cost);
+}
+
+/* What waits in the place of a request waits no longer. */
+static void discharge_answer(domus_channel *channel, domi_request *request)
+{
+    uint64_t cost = cost_of(&request->bytes);
+
+    channel->answer_bytes -= request->size;
+    request->size = 0;
+    channel->answer_cost -= cost;
+    domi_channel_discharge(channel, &channel->cost, cost);
 }
 
 /* A request is over, and makes room for another one. */
@@ -191,11 +219,9 @@ void domi_pipe_note_over(domi_pipe *pipe)
 /* Send what waits in the place of the request at the front. */
 static void send_stored(domus_channel *channel, domi_request *request)
 {
-    uint64_t size = request->size;
-    int error = domi_channel_write_all(channel, &request->bytes, size);
-
-    request->size = 0;
-    set_answer_bytes(channel, channel->answer_bytes - size);
+    discharge_answer(channel, request);
+    int error = domi_channel_write_all(channel, &request->bytes);
+    domi_channel_decide_receive(channel);
     if (error != 0)
         refuse(channel, error);
 }
@@ -220,18 +246,25 @@ static void pop_answered(domi_pipe *pipe)
     domi_pipe_note_over(pipe);
 }
 
-/* Let the bytes in the scratch wait in the place of their request. Returns 0; -ENOMEM. */
+/* Let the bytes in the scratch wait in the place of their request. Returns 0; an error as
+ * store_out(). */
 static int store_part(domi_pipe *pipe, domi_request *request)
 {
     domus_channel *channel = pipe->channel;
+    domi_buffer_list part = {NULL, NULL};
     uint64_t size;
-    int error = store_out(channel->io, pipe->wire->out, &request->bytes, &size);
+    int error = store_out(channel, pipe->wire->out, &part, &size);
 
-    if (error == 0) {
-        request->size += size;
-        set_answer_bytes(channel, channel->answer_bytes + size);
-    }
-    return error;
+    if (error != 0)
+        return error;
+    request->size += size;
+    charge_answer(channel, &part, size);
+    for (domus_buffer *buffer = domi_buffer_list_take(&part); buffer != NULL;
+         buffer = domi_buffer_list_take(&part))
+        domi_buffer_list_put(&request->bytes, buffer);
+    domi_io_note_queued(channel->io);
+    domi_channel_decide_receive(channel);
+    return 0;
 }
 
 int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number)
@@ -420,8 +453,10 @@ void domi_pipe_drop_requests(domi_pipe *pipe)
 {
     for (; domi_pipe_requests(pipe) != 0; pipe->first++) {
         domi_request *request = domi_pipe_request(pipe, pipe->first);
-        drop_list(&request->bytes);
+        if (request->bytes.head != NULL) {
+            discharge_answer(pipe->channel, request);
+            drop_list(&request->bytes);
+        }
         pipe->channel->conversations -= !request->over;
     }
-    pipe->channel->answer_bytes = 0;
 }

@@ -90,6 +90,15 @@ void domi_out_cut(domi_out *out, uint32_t size, uint32_t pieces)
     out->size = size;
 }
 
+uint64_t domi_out_bytes(const domi_out *out)
+{
+    uint64_t bytes = out->size;
+
+    for (uint32_t i = 0; i < out->pieces_count; i++)
+        bytes += out->pieces[i].slice.size;
+    return bytes;
+}
+
 void domi_out_clear(domi_out *out, bool all)
 {
     domi_out_cut(out, 0, 0);

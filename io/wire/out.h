@@ -32,6 +32,9 @@ static inline bool domi_out_is_empty(const domi_out *out)
     return out->size == 0 && out->pieces_count == 0;
 }
 
+/* Returns the bytes of the block and of the slices. */
+uint64_t domi_out_bytes(const domi_out *out);
+
 /* Empty it, and free its memory if it is large or if `all`. */
 void domi_out_clear(domi_out *out, bool all);
 

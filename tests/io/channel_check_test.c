@@ -25,7 +25,7 @@ START_TEST(each_invariant_of_a_channel_is_checked)
         {{.fd = -1, .state = DOMI_CHANNEL_OPEN}, "channel->fd >= 0"},
         {{.fd = 3, .cancelling = true}, "channel->cancelling"},
         {{.fd = 3, .queued_bytes = 1}, "channel->queued_bytes == 0"},
-        {{.fd = 3, .cost = 1}, "channel->cost == 0"},
+        {{.fd = 3, .cost = 1}, "channel->cost == channel->answer_cost"},
         {{.fd = 3, .sending = true}, "channel->sending"},
         {{.fd = 3, .end_told = true}, "channel->end_told"},
         {{.fd = 3, .close_due = true}, "channel->close_due"},

@@ -1,6 +1,7 @@
 /* io/pipelines/: what bounds a channel: requestsMax, sendHigh with answers that wait for their
  * turn, conversationsMax, slow readers, large messages, and memory that is not there. */
 #include "base/memory.h"
+#include "io/channels/crowd.h"
 #include "runtime/network/network.h"
 #include "runtime/testkit/kit.h"
 #include "tests/runtime/pipes.h"
@@ -119,6 +120,98 @@ START_TEST(answers_that_wait_count_toward_send_high)
         domt_pipes_expect(kit, peer, line + strlen("slice 0 "));
     free(line);
     domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+static uint64_t queued(domus_testkit *kit)
+{
+    const domus_system *system = domus_testkit_system(kit);
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->count; i++)
+        sum += domi_counter_read(&system->threads[i].io.queued);
+    return sum;
+}
+
+/* Answers that wait are charged to the bound of the thread, and it gets them back whatever becomes
+ * of them; domt_pipes_end() holds that. */
+START_TEST(answers_that_wait_are_charged)
+{
+    static const char *const ends[] = {"answer", "reset", "stop", "close", "finish"};
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+        char *line = line_of(i % 2 == 0 ? "slice 0 " : "fnear 0 ", 3000);
+
+        domt_pipes_send(kit, peer, "sleep 1000 a\n");
+        for (int n = 0; n < 20; n++)
+            domt_pipes_send(kit, peer, line);
+        pass(kit, 500 * MS);
+        ck_assert_uint_ge(queued(kit), UINT64_C(20) * 3000);
+        ck_assert_uint_le(queued(kit), UINT64_C(20) * 3600);
+        if (i == 0) {
+            domt_pipes_expect(kit, peer, "a\n");
+            for (int n = 0; n < 20; n++)
+                domt_pipes_expect(kit, peer, line + strlen("slice 0 "));
+        } else if (i == 1) {
+            domus_peer_reset(peer);
+        } else if (i == 2) {
+            ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel),
+                             0);
+        } else {
+            char text[64];
+            snprintf(text, sizeof text, "%s 0 text\n", ends[i]);
+            domt_pipes_send(kit, peer, text);
+            /* what is answered from now on does not wait */
+            domt_pipes_send(kit, peer, line);
+        }
+        pass(kit, 5 * SECOND);
+        ck_assert_uint_eq(queued(kit), 0);
+        free(line);
+        domus_peer_close(peer);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+/* Many channels, of which each has a request that hangs and much that is answered behind it, stay
+ * within the bound of their threads, and all get their answers in the end. */
+START_TEST(answers_that_wait_stay_within_the_bound)
+{
+    enum { PEERS = 24, BOUND = 400000 };
+    domus_config config;
+    domt_pipes_configure(&config);
+    config.memory.enabled = false; /* nothing is measured, so the bound is the test's */
+    domus_testkit *kit = domt_pipes_kit(&config, &domt_pipe_framed, 1);
+    domus_system *system = domus_testkit_system(kit);
+    domus_peer *peers[PEERS];
+    char *line = line_of("slice 0 ", 3000);
+
+    atomic_store(&system->pressure.queue_max, BOUND);
+    for (uint32_t i = 0; i < system->count; i++) /* one that sleeps has not seen it */
+        domi_io_set_queue_max(&system->threads[i].io, BOUND);
+    for (int i = 0; i < PEERS; i++) {
+        peers[i] = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peers[i], "sleep 1000 a\n");
+        for (int n = 0; n < 40; n++)
+            domt_pipes_send(kit, peers[i], line);
+    }
+    for (int i = 0; i < 50; i++) {
+        pass(kit, 10 * MS);
+        for (uint32_t thread = 0; thread < system->count; thread++)
+            ck_assert_uint_le(domi_counter_read(&system->threads[thread].io.queued), BOUND);
+    }
+    ck_assert_uint_ge(queued(kit), BOUND / 4);
+    for (int i = 0; i < PEERS; i++) {
+        domt_pipes_expect(kit, peers[i], "a\n");
+        for (int n = 0; n < 40; n++)
+            domt_pipes_expect(kit, peers[i], line + strlen("slice 0 "));
+    }
+    free(line);
+    for (int i = 0; i < PEERS; i++)
+        domus_peer_close(peers[i]);
     domt_pipes_end(kit);
 }
 END_TEST
@@ -280,6 +373,7 @@ END_TEST
 
 DOMT_MAIN("pipe_pressure", 120, one_that_hangs_lets_no_more_than_requests_max_begin,
           one_request_at_a_time, conversations_max_holds_requests_up,
-          answers_that_wait_count_toward_send_high, a_slow_reader_gets_the_answers_of_others,
+          answers_that_wait_count_toward_send_high, answers_that_wait_are_charged,
+          answers_that_wait_stay_within_the_bound, a_slow_reader_gets_the_answers_of_others,
           a_slow_reader_gets_the_answers_behind_the_first, large_messages_of_each_way,
           every_allocation_may_fail, every_allocation_may_fail_while_bytes_drip)
