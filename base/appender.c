@@ -41,7 +41,7 @@ static int grow(domus_appender *appender, uint32_t size)
         room = size;
     if (room > most)
         room = most;
-    domi_page *page = domi_page_new(room + 1); /* and the zero behind text */
+    domi_page *page = domi_page_new(room);
     if (page == NULL)
         return fail(appender, -ENOMEM);
     if (appender->page != NULL) {
@@ -79,16 +79,44 @@ void domus_append_written(domus_appender *appender, size_t size)
         appender->size += (uint32_t)size;
 }
 
+/* Returns where in the page of the appender these bytes begin; UINT64_MAX: they are not there. */
+static uint64_t place_of(const domus_appender *appender, const void *data)
+{
+    uint64_t at = appender->page != NULL
+                      ? (uint64_t)((uintptr_t)data - (uintptr_t)appender->page->data)
+                      : UINT64_MAX;
+
+    return at < appender->room ? at : UINT64_MAX;
+}
+
 int domus_append(domus_appender *appender, const void *data, size_t size)
 {
     if (size == 0)
         return appender->error;
+    uint64_t own = place_of(appender, data);
     char *end = domus_append_room(appender, size);
     if (end == NULL)
         return appender->error;
-    memcpy(end, data, size);
+    if (own != UINT64_MAX) /* the page may be another one now */
+        memmove(end, appender->page->data + own, size);
+    else
+        memcpy(end, data, size);
     appender->size += (uint32_t)size;
     return 0;
+}
+
+/* Append a text of `size` bytes that is too long for the buffer of the caller. It is made elsewhere
+ * first, because the arguments may show bytes of the appender. */
+static int append_long(domus_appender *appender, int size, const char *format, va_list list)
+{
+    char *text = domi_memory_new((size_t)size + 1);
+
+    if (text == NULL)
+        return fail(appender, -ENOMEM);
+    vsnprintf(text, (size_t)size + 1, format, list);
+    int error = domus_append(appender, text, (size_t)size);
+    domi_memory_free(text);
+    return error;
 }
 
 int domus_append_text(domus_appender *appender, const char *format, ...)
@@ -105,14 +133,10 @@ int domus_append_text(domus_appender *appender, const char *format, ...)
         return fail(appender, -EINVAL);
     if ((size_t)size < sizeof text)
         return domus_append(appender, text, (size_t)size);
-    char *end = domus_append_room(appender, (size_t)size);
-    if (end == NULL)
-        return appender->error;
     va_start(list, format);
-    vsnprintf(end, (size_t)size + 1, format, list);
+    int error = append_long(appender, size, format, list);
     va_end(list);
-    appender->size += (uint32_t)size;
-    return 0;
+    return error;
 }
 
 int domus_append_end(domus_appender *appender, domus_slice *ret_slice)

@@ -94,12 +94,13 @@ typedef struct domus_appender {
     domus_page *page;  /* NULL: nothing is appended */
 } domus_appender;
 
-/* Append a copy of `size` bytes. Returns 0; -EMSGSIZE beyond `size_max`; -ENOMEM. After an error
- * nothing is appended any more. */
+/* Append a copy of `size` bytes, which may be some that the appender has already. Returns 0;
+ * -EMSGSIZE beyond `size_max`; -ENOMEM. After an error nothing is appended any more. */
 DOMUS_API int domus_append(domus_appender *appender, const void *data, size_t size);
 
-/* Append text as printf(3) makes it, without the zero at its end. Returns as domus_append();
- * -EINVAL when the format is wrong. */
+/* Append text as printf(3) makes it, without the zero at its end. Its arguments may be bytes of the
+ * appender, but these end with no zero, so print them by "%.*s". Returns as domus_append(); -EINVAL
+ * when the format is wrong. */
 DOMUS_API int domus_append_text(domus_appender *appender, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

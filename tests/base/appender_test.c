@@ -87,6 +87,52 @@ START_TEST(appender_takes_text_of_any_length)
 }
 END_TEST
 
+/* Bytes that the appender has may be appended again, whether or not it has to grow for them. */
+START_TEST(appender_appends_a_part_of_itself)
+{
+    for (uint32_t size = 1; size < 600; size += size < 20 ? 1 : 37) {
+        domus_appender appender = {0};
+        char expected[2400] = "";
+        domus_slice slice;
+
+        for (uint32_t i = 0; i < size; i++)
+            expected[i] = (char)('a' + i % 26);
+        ck_assert_int_eq(domus_append(&appender, expected, size), 0);
+        ck_assert_int_eq(domus_append(&appender, appender.page->data, size), 0);
+        memcpy(expected + size, expected, size);
+        ck_assert_int_eq(
+            domus_append_text(&appender, "%.*s", (int)(size + 1), appender.page->data + size - 1),
+            0);
+        memcpy(expected + 2 * (size_t)size, expected + size - 1, size + 1);
+        ck_assert_int_eq(domus_append(&appender, appender.page->data + 1, size - 1), 0);
+        memcpy(expected + 3 * (size_t)size + 1, expected + 1, size - 1);
+        ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+        ck_assert(domus_slice_equals(slice, expected, 4 * (size_t)size));
+        domus_slice_free(slice);
+    }
+}
+END_TEST
+
+/* What was written into the room may be appended from there, and where the bytes of somebody else
+ * end the page of the appender does not begin. */
+START_TEST(appender_appends_what_lies_in_its_room)
+{
+    domus_appender appender = {0};
+    domus_slice slice;
+
+    char *room = domus_append_room(&appender, 200);
+    ck_assert_ptr_nonnull(room);
+    memset(room, 'x', 200);
+    ck_assert_int_eq(domus_append(&appender, room, 200), 0);
+    ck_assert_int_eq(domus_append(&appender, room, 100), 0);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
+    ck_assert_uint_eq(slice.size, 300);
+    for (uint32_t i = 0; i < slice.size; i++)
+        ck_assert_int_eq(domus_slice_data(slice)[i], 'x');
+    domus_slice_free(slice);
+}
+END_TEST
+
 START_TEST(appender_holds_its_limit_exactly)
 {
     domus_appender appender = {.size_max = 300};
@@ -165,11 +211,12 @@ START_TEST(appender_without_memory_keeps_nothing)
         if (error == 0)
             domus_slice_free(slice);
     }
-    ck_assert_int_eq(n, 4); /* 256 bytes, 750, 1750, and then none fails */
+    ck_assert_int_eq(n, 5); /* 256 bytes, the long text, 750, 1750, and then none fails */
 }
 END_TEST
 
 DOMT_MAIN("appender", 30, appender_builds_one_slice, appender_without_bytes_makes_the_empty_slice,
           appender_grows_with_its_bytes, appender_takes_text_of_any_length,
+          appender_appends_a_part_of_itself, appender_appends_what_lies_in_its_room,
           appender_holds_its_limit_exactly, appender_refuses_a_wrong_count,
           appender_without_memory_keeps_nothing)
