@@ -1,13 +1,12 @@
 /* Builds replies. A builder for RESP 2 writes at once what such a connection gets; any other one
  * writes RESP 3, and remembers in `form` whether RESP 2 says it differently. */
+#include "protocols/resp/double.h"
 #include "protocols/resp/number.h"
 #include "protocols/resp/resp.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define LINE_MAX_BYTES 4096 /* of an error */
 
@@ -120,23 +119,14 @@ int domus_resp_add_boolean(domus_resp_builder *builder, bool value)
 
 int domus_resp_add_double(domus_resp_builder *builder, double value)
 {
-    char line[40] = ",";
-    int size = 0;
+    char line[1 + DOMI_RESP_DOUBLE_MAX + 2] = ",";
+    size_t size = domi_resp_write_double(line + 1, value);
 
-    if (isnan(value)) {
-        size = snprintf(line + 1, sizeof line - 1, "nan");
-    } else {
-        for (int digits = 15; digits <= 17; digits++) {
-            size = snprintf(line + 1, sizeof line - 1, "%.*g", digits, value);
-            if (strtod(line + 1, NULL) == value)
-                break;
-        }
-    }
     if (is_for_2(builder))
-        return domus_resp_add_bulk(builder, line + 1, (size_t)size);
+        return domus_resp_add_bulk(builder, line + 1, size);
     line[1 + size] = '\r';
     line[2 + size] = '\n';
-    return add_only_3(builder, line, (size_t)size + 3);
+    return add_only_3(builder, line, size + 3);
 }
 
 int domus_resp_add_big_number(domus_resp_builder *builder, const char *digits)

@@ -1,73 +1,17 @@
-/* Numbers in decimal digits, as RESP writes them: no plus sign, no leading zeros. */
-#ifndef DOMI_PROTOCOLS_RESP_NUMBER_H
-#define DOMI_PROTOCOLS_RESP_NUMBER_H
+/* Doubles as text. The protocol has a point in them, whatever the locale of the program has. */
+#ifndef DOMI_RESP_DOUBLE_H
+#define DOMI_RESP_DOUBLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#define DOMI_RESP_DIGITS_MAX 20 /* of a number, with its sign */
-#define DOMI_RESP_HEAD_MAX   23 /* bytes of a mark, a number and the end of the line */
+#define DOMI_RESP_DOUBLE_MAX 32u /* bytes that the text of a double takes, with a zero at its end  \
+                                  */
 
-/* The same as domi_resp_put_number(), for all numbers. */
-char *domi_resp_put_long_number(char *to, uint64_t number);
+/* Read a number that was seen to be one, of at most 63 bytes. */
+double domi_resp_read_double(const char *text, size_t size);
 
-/* Write a number, and return where it ends. */
-static inline char *domi_resp_put_number(char *to, uint64_t number)
-{
-    if (number < 10) {
-        *to++ = (char)('0' + number);
-        return to;
-    }
-    if (number < 100) {
-        *to++ = (char)('0' + number / 10);
-        *to++ = (char)('0' + number % 10);
-        return to;
-    }
-    return domi_resp_put_long_number(to, number);
-}
-
-static inline char *domi_resp_put_integer(char *to, int64_t number)
-{
-    if (number >= 0)
-        return domi_resp_put_number(to, (uint64_t)number);
-    *to++ = '-';
-    return domi_resp_put_number(to, 0 - (uint64_t)number);
-}
-
-/* Write a mark, a number and the end of the line: at most DOMI_RESP_HEAD_MAX bytes. */
-static inline char *domi_resp_put_head(char *to, char mark, uint64_t number)
-{
-    *to++ = mark;
-    to = domi_resp_put_number(to, number);
-    *to++ = '\r';
-    *to++ = '\n';
-    return to;
-}
-
-/* Read a number that `size` bytes at `text` are, all of them. Returns whether they are one. */
-bool domi_resp_is_number(const char *text, size_t size, int64_t *ret_number);
-
-/* The same as domi_resp_read_head(), for all numbers. */
-int domi_resp_read_long_head(const char *bytes, size_t size, int64_t *ret_number);
-
-/* Read the number behind the mark at `bytes`, and the end of its line. Returns the bytes of mark,
- * number and end; 0 when more are needed; -EPROTO when they are wrong. */
-static inline int domi_resp_read_head(const char *bytes, size_t size, int64_t *ret_number)
-{
-    if (size >= 5) {
-        unsigned first = (unsigned char)bytes[1] - (unsigned)'0';
-        unsigned second = (unsigned char)bytes[2] - (unsigned)'0';
-        if (first <= 9 && bytes[2] == '\r' && bytes[3] == '\n') {
-            *ret_number = first;
-            return 4;
-        }
-        if (first - 1 <= 8 && second <= 9 && bytes[3] == '\r' && bytes[4] == '\n') {
-            *ret_number = first * 10 + second;
-            return 5;
-        }
-    }
-    return domi_resp_read_long_head(bytes, size, ret_number);
-}
+/* Write the shortest of the texts with 15 to 17 digits from which the same number is read. Returns
+ * its bytes. */
+size_t domi_resp_write_double(char text[DOMI_RESP_DOUBLE_MAX], double value);
 
 #endif

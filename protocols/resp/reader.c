@@ -1,18 +1,8 @@
 /* Reads the values of a reply one by one. */
+#include "protocols/resp/double.h"
 #include "protocols/resp/scan.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-/* Read a number that was seen to be one, of at most 63 bytes. */
-static double read_double(const char *text, uint32_t size)
-{
-    char copy[64];
-
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    return strtod(copy, NULL);
-}
 
 static bool has_line(domus_resp_kind kind)
 {
@@ -44,8 +34,8 @@ int domus_resp_read(domus_resp_reader *reader, domus_resp_value *ret_value)
         value.text.offset += (uint32_t)head + format;
         value.text.size = item.body - 2 - format;
     }
-    value.number =
-        item.kind == DOMUS_RESP_DOUBLE ? read_double(bytes + 1, item.line) : (double)item.integer;
+    value.number = item.kind == DOMUS_RESP_DOUBLE ? domi_resp_read_double(bytes + 1, item.line)
+                                                  : (double)item.integer;
     reader->at += (uint32_t)head + item.body;
     *ret_value = value;
     return 1;
