@@ -2,6 +2,7 @@
  * that io brings to a manager. */
 #include "io/completions/setup.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "io/channels/crowd.h"
 #include "io/channels/flush.h"
@@ -122,9 +123,15 @@ int domi_io_start(domi_io *io)
     return 0;
 }
 
+void domi_io_end(domi_io *io)
+{
+    domi_connects_end(io);
+}
+
 void domi_io_fini(domi_io *io)
 {
-    domi_connects_fini(io);
+    domi_connects_end(io); /* of actors whose work was abandoned, and of a thread that has no loop */
+    DOMI_CHECK(io->connects == NULL);
     domi_socket_close_used(io, io->wake_fd);
     io->backend->close(io->ring);
     domi_memory_unmap(io->memory, io->memory_bytes);

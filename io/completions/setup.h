@@ -17,6 +17,11 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
  * negative errno. */
 int domi_io_start(domi_io *io);
 
+/* On the owning thread, which has left its loop and has ended its actors: close the sockets of
+ * connects that were given up and whose completion has not come. Otherwise these would stay open
+ * until the system is freed. */
+void domi_io_end(domi_io *io);
+
 /* Free everything, after the thread has ended. */
 void domi_io_fini(domi_io *io);
 

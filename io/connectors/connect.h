@@ -101,8 +101,8 @@ void domi_connect_handle_timer(domi_connect *connect);
 /* The ring has failed: nothing that is in flight comes back. */
 void domi_connects_fail(domi_io *io);
 
-/* Free what is left, because the io ends. */
-void domi_connects_fini(domi_io *io);
+/* The thread reaps nothing more: free the connects that were given up, and close their sockets. */
+void domi_connects_end(domi_io *io);
 
 /* --- the connecting actor (connecting.c) ------------------------------------------------------ */
 

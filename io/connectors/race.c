@@ -254,13 +254,14 @@ void domi_connects_fail(domi_io *io)
     }
 }
 
-void domi_connects_fini(domi_io *io)
+void domi_connects_end(domi_io *io)
 {
     domi_connect *next;
 
     for (domi_connect *connect = io->connects; connect != NULL; connect = next) {
         next = connect->next;
-        DOMI_CHECK(connect->house == NULL);
+        if (connect->house != NULL)
+            continue;
         for (uint32_t i = 0; i < connect->begun; i++) {
             if (connect->attempts[i].is_polled)
                 (void)domi_attempt_finish(&connect->attempts[i], -ECANCELED);

@@ -136,6 +136,7 @@ static void *run_thread(void *thread_)
     wait_for_all(thread->system);
     domi_system_note_left(thread->system, &thread->manager);
     domi_manager_end_actors(&thread->manager);
+    domi_io_end(&thread->io);
     domi_pages_free();
     (void)domi_memory_set_meter(NULL);
     return NULL;

@@ -17,6 +17,7 @@
 #include "house/dispatch/invariants.h"
 #include "house/dispatch/manage.h"
 #include "io/completions/ring.h"
+#include "io/completions/setup.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/state_phase.h"
@@ -177,6 +178,7 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
         DOMI_CHECK(state->next == DOMI_STEP_END);
         domi_system_note_left(kit->system, &thread->manager);
         domi_manager_end_actors(&thread->manager);
+        domi_io_end(&thread->io);
         kit->system->ended++;
         state->next = DOMI_STEP_NONE;
         return "end";
