@@ -130,7 +130,7 @@ void domi_io_end(domi_io *io)
 
 void domi_io_fini(domi_io *io)
 {
-    domi_connects_end(io); /* of actors whose work was abandoned, and of a thread that has no loop */
+    domi_connects_end(io); /* those of actors whose work was abandoned, or that had no thread */
     DOMI_CHECK(io->connects == NULL);
     domi_socket_close_used(io, io->wake_fd);
     io->backend->close(io->ring);

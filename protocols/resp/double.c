@@ -12,7 +12,8 @@
 #define DIGITS_LEAST 15
 #define DIGITS_MOST  17
 
-/* What was set before; `made` is (locale_t)0 if there is none to be had, and nothing was set. */
+/* The locale that was set before. If there is none to be had, `made` is (locale_t)0, and nothing
+ * was set. */
 typedef struct locale_before {
     locale_t made;
     locale_t before;

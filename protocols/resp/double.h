@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#define DOMI_RESP_DOUBLE_MAX 32u /* bytes that the text of a double takes, with a zero at its end  \
-                                  */
+/* Bytes that the text of a double takes, with a zero at its end. */
+#define DOMI_RESP_DOUBLE_MAX 32u
 
 /* Read a number that was seen to be one, of at most 63 bytes. */
 double domi_resp_read_double(const char *text, size_t size);

@@ -113,8 +113,7 @@ START_TEST(appender_appends_a_part_of_itself)
 }
 END_TEST
 
-/* What was written into the room may be appended from there, and where the bytes of somebody else
- * end the page of the appender does not begin. */
+/* Bytes that were written into the room, and were not counted, may be appended from there. */
 START_TEST(appender_appends_what_lies_in_its_room)
 {
     domus_appender appender = {0};

@@ -29,7 +29,7 @@ static char folder[64], path[128], locale_folder[128];
 
 static void write_locale(void)
 {
-    strcpy(folder, "/tmp/domus-locale-XXXXXX");
+    snprintf(folder, sizeof folder, "/tmp/domus-locale-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(locale_folder, sizeof locale_folder, "%s/comma", folder);
     snprintf(path, sizeof path, "%s/comma/LC_NUMERIC", folder);
