@@ -1,5 +1,6 @@
 /* The publish bench: a publication to a group of many connections over two threads, beside a loop
- * of send(2) over the same number of sockets on two threads.
+ * of send(2) over the same number of sockets on two threads. In the rows `pipes` the publication is
+ * a message that is encoded once, and the members have a pipeline that sends it to their peers.
  *
  * The servers run in turn, on the same two CPUs, each with all connections, and are told to publish
  * by one byte. The runner sleeps meanwhile, so that no reader is woken and the time that is
@@ -31,14 +32,14 @@
 #define LOOKS_MAX        500
 #define STALL_SECONDS    5
 
-enum { DOMUS, DOMUS_EPOLL, BARE, SERVERS };
+enum { DOMUS, DOMUS_EPOLL, PIPES, PIPES_EPOLL, BARE, SERVERS };
 
 static const struct {
     const char *name;
     const char *program;
 } servers[SERVERS] = {
-    [DOMUS] = {"domus", "publish_domus"},
-    [DOMUS_EPOLL] = {"domus_epoll", "publish_domus"},
+    [DOMUS] = {"domus", "publish_domus"}, [DOMUS_EPOLL] = {"domus_epoll", "publish_domus"},
+    [PIPES] = {"pipes", "publish_pipes"}, [PIPES_EPOLL] = {"pipes_epoll", "publish_pipes"},
     [BARE] = {"send", "publish_send"},
 };
 
@@ -66,7 +67,8 @@ static int start(int which, struct server *server)
     char *arguments[] = {
         path,
         (char[]){"--set"},
-        which == DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
+        which == DOMUS || which == PIPES ? (char[]){"io.backend=uring"}
+                                         : (char[]){"io.backend=epoll"},
         (char[]){"--set"},
         (char[]){"system.threads=2"},
         (char[]){"--set"},

@@ -75,6 +75,8 @@ START_TEST(bench_of_publications_reads_each_delivery)
     ck_assert(command_figure(&result, "publish.send.cpu") > 0);
     ck_assert(command_figure(&result, "publish.ratio.cpu.domus.send") > 0);
     ck_assert(command_figure(&result, "publish.ratio.cpu.domus_epoll.send") > 0);
+    ck_assert(command_figure(&result, "publish.ratio.cpu.pipes.send") > 0);
+    ck_assert(command_figure(&result, "publish.ratio.cpu.pipes_epoll.send") > 0);
 }
 END_TEST
 

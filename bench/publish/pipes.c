@@ -1,0 +1,102 @@
+/* The pipeline's side of `bench publish`: each connection joins one group and says so by one byte.
+ * A byte from a connection is a message of its peer, and becomes a publication to the group: a
+ * packet that is encoded once, in a slice. The pipeline of each member sends it to its peer. */
+#include "bench/publish/publish.h"
+
+#include <domus/domus.h>
+#include <domus/main.h>
+
+#include <errno.h>
+
+/* --- the protocol: each byte is a message, and packets go out as they are ------------------------
+ */
+
+static const domus_type order_type = {.name = "order", .size = sizeof(unsigned char)};
+
+static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    unsigned char *order = domus_wire_notice(wire, &order_type);
+
+    (void)state, (void)size;
+    if (order == NULL)
+        return -ENOMEM;
+    *order = (unsigned char)bytes[0];
+    return 1;
+}
+
+static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                  const void *payload)
+{
+    (void)state, (void)id;
+    if (type != &domus_packet_type)
+        return -EOPNOTSUPP;
+    return domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
+}
+
+static const domus_stage stage = {.name = "orders", .decode = decode, .encode = encode};
+
+/* --- the members --------------------------------------------------------------------------------
+ */
+
+static int join(domus_stack *stack, void *self, const void *payload)
+{
+    domus_group *group = self;
+    domus_packet packet;
+    int error = domus_group_open(stack, "everybody", group);
+
+    (void)payload;
+    if (error == 0)
+        error = domus_group_join(stack, *group);
+    if (error == 0)
+        error = domus_slice_copy(PUBLISH_JOINED, 1, &packet.bytes);
+    if (error != 0)
+        return error;
+    error = domus_notice(stack, domus_self(stack), &domus_packet_type, &packet);
+    if (error != 0)
+        domus_slice_free(packet.bytes);
+    return error;
+}
+
+static int publish(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_group *group = self;
+    char bytes[PUBLISH_BYTES];
+    domus_packet packet;
+
+    publish_fill(bytes, *(const unsigned char *)payload);
+    int error = domus_slice_copy(bytes, sizeof bytes, &packet.bytes);
+    if (error != 0)
+        return error;
+    error = domus_publish(stack, *group, &domus_packet_type, &packet);
+    if (error != 0)
+        domus_slice_free(packet.bytes);
+    return error;
+}
+
+static const domus_type *const encodes[] = {&domus_packet_type, NULL};
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&stage, NULL}, {NULL, NULL}},
+    .encodes = encodes,
+};
+static const domus_behaviour member = {
+    .name = "member",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domus_group),
+    .pipeline = &pipeline,
+    .on_peer = (const domus_on_peer[]){{.type = &order_type, .handle = publish}, {.type = NULL}},
+    .on_open = {.handle = join},
+};
+static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
+
+static int start(domus_system *system, void *argument)
+{
+    (void)argument;
+    return domus_main_serve(system, "echo", &owner, NULL); /* the listener of config/domus.yaml */
+}
+
+static const domus_program program = {.name = "publish", .start = start};
+
+int main(int argc, char **argv)
+{
+    return domus_main(argc, argv, &program);
+}
