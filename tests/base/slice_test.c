@@ -301,6 +301,48 @@ START_TEST(borrowing_page_ends_with_its_borrower)
 }
 END_TEST
 
+/* A thread that keeps pages makes small ones again without an allocation, up to 256; large ones are
+ * freed, and so are those that are too many. */
+START_TEST(small_pages_are_kept_by_their_thread)
+{
+    enum { KEPT = 256, MORE = 10 };
+    static domi_page *pages[KEPT + MORE];
+
+#ifdef __SANITIZE_ADDRESS__
+    return; /* no page is kept, because the sanitizer sees more then */
+#endif
+    domi_pages_keep();
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < KEPT + MORE; i++) {
+            pages[i] = i % 2 == 0 ? domi_page_new(DOMI_PAGE_ROOM) : domi_page_borrower();
+            ck_assert_ptr_nonnull(pages[i]);
+            ck_assert_ptr_null(pages[i]->memory);
+            ck_assert(pages[i]->borrowed == (i % 2 != 0));
+        }
+        domi_page *large = domi_page_new(DOMI_PAGE_ROOM + 1);
+        ck_assert_ptr_nonnull(large);
+        domi_page_drop(large);
+        domi_memory_fail_after(0, 0);
+        ck_assert_ptr_null(domi_page_new(1)); /* the large one was not kept */
+        domi_memory_fail_after(-1, 0);
+        for (int i = 0; i < KEPT + MORE; i++)
+            domi_page_drop(pages[i]);
+        domi_memory_fail_after(0, 0);
+        for (int i = 0; i < KEPT; i++) {
+            pages[i] = domi_page_borrower();
+            ck_assert_ptr_nonnull(pages[i]);
+        }
+        ck_assert_ptr_null(domi_page_borrower());
+        domi_memory_fail_after(-1, 0);
+        for (int i = 0; i < KEPT; i++)
+            domi_page_drop(pages[i]);
+    }
+    domi_pages_free();
+    domi_memory_fail_after(0, 0);
+    ck_assert_ptr_null(domi_page_new(1));
+}
+END_TEST
+
 /* --- threads ---------------------------------------------------------------------------------- */
 
 #define THREADS 4
@@ -357,6 +399,6 @@ DOMT_MAIN("slice", 30, slice_is_a_copy_of_bytes, slice_without_bytes_owns_nothin
           split_beyond_the_end_changes_nothing, join_copies_pieces_of_several_pages,
           join_of_neighbours_copies_nothing, join_keeps_the_order_of_the_pieces,
           join_of_nothing_is_empty, join_that_fails_consumes_nothing,
-          borrowed_bytes_are_copied_at_the_first_keep,
+          small_pages_are_kept_by_their_thread, borrowed_bytes_are_copied_at_the_first_keep,
           borrowed_bytes_stay_when_they_cannot_be_copied, borrowing_page_ends_with_its_borrower,
           slices_are_shared_by_threads)

@@ -82,23 +82,19 @@ static void hold(double value, const char *text)
 
 START_TEST(doubles_have_a_point_in_every_locale)
 {
+    bool has_comma = use_comma(); /* else this C library has no such locale */
     char text[8];
 
-    for (int round = 0; round < 2; round++) {
-        bool has_comma = round == 1 && use_comma();
-        if (round == 1 && !has_comma)
-            break; /* this C library has no such locale */
-        hold(3.5, ",3.5\r\n");
-        hold(-0.1, ",-0.1\r\n");
-        hold(1.0 / 3, ",0.3333333333333333\r\n");
-        hold(1.5e300, ",1.5e+300\r\n");
-        hold(7, ",7\r\n");
-        hold(NAN, ",nan\r\n");
-        hold(-INFINITY, ",-inf\r\n");
-        /* the locale of the program is as it was */
-        snprintf(text, sizeof text, "%.1f", 1.5);
-        ck_assert_str_eq(text, has_comma ? "1,5" : "1.5");
-    }
+    hold(3.5, ",3.5\r\n");
+    hold(-0.1, ",-0.1\r\n");
+    hold(1.0 / 3, ",0.3333333333333333\r\n");
+    hold(1.5e300, ",1.5e+300\r\n");
+    hold(7, ",7\r\n");
+    hold(NAN, ",nan\r\n");
+    hold(-INFINITY, ",-inf\r\n");
+    /* the locale of the program is as it was */
+    snprintf(text, sizeof text, "%.1f", 1.5);
+    ck_assert_str_eq(text, has_comma ? "1,5" : "1.5");
 }
 END_TEST
 

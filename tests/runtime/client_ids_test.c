@@ -255,7 +255,65 @@ START_TEST(asks_that_hang_are_found_behind_many_others)
 }
 END_TEST
 
+/* Asks that hang share their list with younger ones when there are more lists. */
+START_TEST(asks_that_hang_are_kept_when_there_are_more)
+{
+    domus_probe *probes[64] = {NULL};
+    char text[32];
+
+    begin();
+    for (uint32_t i = 0; i < 64; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        probes[i] = ask(text);
+        if (i % 16 != 0 && i < 32) {
+            snprintf(text, sizeof text, "%u:y\n", i);
+            answer(text);
+            domt_expect_line(client.kit, probes[i], "y");
+        }
+    }
+    for (uint32_t i = 0; i < 64; i++) {
+        if (i % 16 != 0 && i < 32)
+            continue;
+        snprintf(text, sizeof text, "%u:z%u\n", i, i);
+        answer(text);
+        snprintf(text, sizeof text, "z%u", i);
+        domt_expect_line(client.kit, probes[i], text);
+    }
+    domt_line_client_end(&client);
+}
+END_TEST
+
+/* Of asks far behind the one that hung, the oldest has the time: 32, and not 48 of the same list.
+ */
+START_TEST(the_oldest_is_found_far_behind)
+{
+    domus_probe *hung[3] = {NULL};
+    char text[32];
+
+    begin();
+    for (uint32_t i = 0; i <= 48; i++) {
+        if (i == 48)
+            domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
+        domus_probe *probe = ask("x");
+        if (i == 0 || i == 32 || i == 48) {
+            hung[i == 0 ? 0 : i / 16 - 1] = probe;
+            continue;
+        }
+        snprintf(text, sizeof text, "%u:y\n", i);
+        answer(text);
+        domt_expect_line(client.kit, probe, "y");
+    }
+    answer("0:z\n");
+    domt_expect_line(client.kit, hung[0], "z");
+    domt_net_ok(client.kit, domus_probe_expect_nothing(hung[1], 5 * SECOND));
+    domt_net_ok(client.kit, domus_probe_expect_error(hung[1], -EPIPE, 2 * SECOND));
+    domt_net_ok(client.kit, domus_probe_expect_error(hung[2], -EPIPE, SECOND));
+    domt_line_client_end(&client);
+}
+END_TEST
+
 DOMT_MAIN("client_ids", 120, an_answer_goes_to_the_ask_with_its_id,
           answers_to_nothing_are_thrown_away, the_mark_of_an_expired_ask_takes_its_answer_alone,
           the_oldest_ask_that_is_left_has_the_time, many_asks_are_answered_in_an_order_of_chance,
-          asks_that_hang_are_found_behind_many_others)
+          asks_that_hang_are_found_behind_many_others, asks_that_hang_are_kept_when_there_are_more,
+          the_oldest_is_found_far_behind)

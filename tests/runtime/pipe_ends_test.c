@@ -347,8 +347,44 @@ START_TEST(kept_requests_that_outlive_the_connection_are_still_known)
         pass(kit, 20 * MS);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 2);
         ck_assert(is_gone(kit, domt_pipes_now.channel));
+        ck_assert_uint_eq(domt_pipes_now.helped, 0);
         domt_pipes_end(kit);
     }
+}
+END_TEST
+
+START_TEST(the_time_of_requests_ends_with_their_connection)
+{
+    domus_behaviour behaviour = domt_pipe_framed;
+    behaviour.pipeline = &hasty;
+
+    for (int round = 0; round < 2; round++) {
+        domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, "ffar 50 a\nfhang 0 b\nkffar 15 c\nsleep 100 d\n");
+        pass(kit, 5 * MS);
+        domus_peer_reset(peer);
+        pass(kit, 5 * MS);
+        ck_assert(is_gone(kit, domt_pipes_now.channel));
+        if (round == 1) /* the house has another channel when the time is over */
+            (void)domt_pipes_peer(kit);
+        pass(kit, SECOND);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(the_last_requests_of_a_peer_that_has_finished_are_answered)
+{
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    domt_pipes_send(kit, peer, "sleep 5 a\nffar 15 b\nkeep 25 c\nnow 0 d\n!sleep 5 e\n");
+    domus_peer_finish(peer);
+    domt_pipes_expect(kit, peer, "a\nb\nc\nd\ne\n");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    ck_assert_int_eq(domt_pipes_now.close_error, 0);
+    domt_pipes_end(kit);
 }
 END_TEST
 
@@ -425,5 +461,7 @@ DOMT_MAIN("pipe_ends", 120, requests_expire_and_late_answers_do_no_harm,
           a_peer_that_goes_cancels_the_conversations,
           what_outlives_the_connection_goes_on_to_its_end,
           kept_requests_that_outlive_the_connection_are_still_known,
+          the_time_of_requests_ends_with_their_connection,
+          the_last_requests_of_a_peer_that_has_finished_are_answered,
           a_channel_that_is_stopped_ends_its_requests, a_drain_waits_for_forwarded_requests,
           a_drain_waits_for_what_is_read_and_not_begun, a_drain_sees_conversations)

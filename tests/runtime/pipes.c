@@ -82,6 +82,7 @@ static int help(domus_stack *stack, void *self, const void *payload)
     pipe_request asked = parse(((const domus_packet *)payload)->bytes);
 
     (void)self;
+    domt_pipes_now.helped++;
     domt_pipes_now.deadline_ns = domus_deadline_ns(stack);
     if (is(&asked, "ferr"))
         return -EBADMSG;
@@ -327,6 +328,7 @@ static int on_note(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     domt_pipes_now.notices++;
+    ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (domus_slice_equals(line, "%fail", 5))
         return -EBADMSG;
     if (domus_slice_equals(line, "%forward", 8)) /* it is refused, so the note ends here */

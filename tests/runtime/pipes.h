@@ -30,6 +30,7 @@
 #define DOMT_PIPE_MS     UINT64_C(1000000)
 #define DOMT_PIPE_SECOND (1000 * DOMT_PIPE_MS)
 #define DOMT_PIPE_AT     "127.0.0.1:80"
+#define DOMT_PIPE_HUGE   600000u /* bytes of the answer "huge": byte i is 'a' + i / 1000 % 26 */
 
 /* The deeds of the conversations of a kit, since domt_pipes_kit(). */
 typedef struct domt_pipes {
@@ -40,6 +41,7 @@ typedef struct domt_pipes {
     _Atomic uint32_t notices;        /* notices that were handled */
     _Atomic uint32_t taken;          /* and came back as messages (domus_message_take()) */
     _Atomic uint32_t kept_replies;   /* kept asks that were answered and still known then */
+    _Atomic uint32_t helped;         /* asks that an actor was asked */
     _Atomic uint64_t deadline_ns;    /* of the last ask that an actor was asked; 0: none */
     _Atomic uint32_t opened, closed; /* channels */
     bool is_kit;
