@@ -129,6 +129,10 @@ typedef struct domi_runtime_hooks {
     /* Tell how short memory is now. Returns the number of the latest change. Any thread may call
      * it, also under a spinlock. NULL: nobody measures, and the level is NORMAL. */
     uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
+
+    /* Read the clock within a phase, for work whose time is bounded. Owner. NULL: nothing is
+     * measured. */
+    uint64_t (*read_clock)(const domi_manager *manager);
 } domi_runtime_hooks;
 
 #endif

@@ -76,6 +76,9 @@ typedef struct domus_config {
         uint64_t min_budget_busy_ns;
         /* 1 us..1 s: the most time that phase 3 gets, however small io_ratio is; 10 ms. */
         uint64_t max_budget_ns;
+        /* 1 us..1 s: the time that pipelines get in one phase 2, in which they decode messages and
+         * handle them; what is left waits for the next iteration. 5 ms. */
+        uint64_t stage_time_ns;
         /* 1..65,536: houses that run in phase 3 before home looks again (the clock, arrivals);
          * 16. */
         uint32_t deadline_check_every;

@@ -110,6 +110,47 @@ typedef struct domus_pipeline {
     uint64_t answer_timeout_ns;
 } domus_pipeline;
 
+/* Change the pipeline of a channel at the boundary behind the message in hand: for an upgrade of
+ * the protocol (HTTP to WebSocket), or to put a byte stage before it (STARTTLS).
+ *
+ * The message in hand is the one whose row has called this function, in its first turn. In any
+ * later turn, and in a handler of something else, the boundary is behind the last message that was
+ * decoded; a conversation that waits before it changes the pipeline wants DOMUS_ALONE, so that this
+ * is its own request. Requests up to the boundary are answered by the stages that were there, that
+ * in hand, too. When all their answers are queued, those stages are closed, and the new ones are
+ * opened and get what the peer has sent behind the boundary. Until then nothing more is decoded,
+ * and asks for the peer wait. Mail for the peer leaves by the stages that are there when it is
+ * handled.
+ *
+ * Stages begin anew, also a message stage that both pipelines have: it knows nothing of what was
+ * said before. But byte stages with which both pipelines begin, with the same options, go on as
+ * they are: {TLS, HTTP} becomes {TLS, WebSocket} within the same TLS.
+ *
+ * With DOMUS_PIPELINE_CLEAN the peer must not have sent anything behind the boundary before the
+ * change takes place. If it has, the channel is reset with -EPROTO. That is for STARTTLS, where an
+ * attacker could put clear bytes behind the command, which would be taken for what came by TLS.
+ *
+ * A client makes the ask that the peer answers with "go ahead" from the channel itself, to its own
+ * address (domus_self()). The answer to such an ask is handled before anything behind it is
+ * decoded, so the change finds the boundary where it is.
+ *
+ * The rows of `on_peer` stay those of the behaviour, so its table has the types of all pipelines
+ * that a channel may get. domus_become() changes them. `next` and its options have to stay valid as
+ * long as the channel is there. If `open` of a new stage fails, the channel is reset with its
+ * error.
+ *
+ * Thread-safety: only from a handler of the channel's own behaviour, with its stack.
+ * Returns 0; -EPERM for another actor, and in a conversation of a request behind which more was
+ * decoded; -EINVAL for a wrong pipeline or flag, or when the channel has no pipeline; what `check`
+ * of a stage returned; -EBUSY when a change is waiting, when a request that is alone was decoded
+ * and has not begun, or while asks are with the peer; -EPIPE when the channel is being closed, has
+ * finished sending, or has got wrong bytes; -EPROTO when the peer has sent bytes too early, and the
+ * channel was reset because of that. */
+DOMUS_API int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
+                                         const domus_pipeline *next, uint32_t flags);
+
+#define DOMUS_PIPELINE_CLEAN 1u
+
 /* --- packets: stages that divide bytes, and do not look into them ------------------------------
  */
 

@@ -139,6 +139,9 @@ typedef struct domus_profile {
     uint64_t drained_idle;
     uint64_t drained_cut;
     uint64_t channels_busy; /* how often a channel had channel.requestsMax requests under way */
+    /* how often a channel waited for its turn to decode, because pipelines had taken
+     * scheduler.stageTime in that iteration; the time itself is in phase_ns of channels */
+    uint64_t channels_late;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

@@ -72,6 +72,16 @@ DOMUS_API int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const do
 DOMUS_API int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request,
                                    int error);
 
+/* Go on with another pipeline behind the last message, as domus_channel_set_pipeline() does when
+ * all requests are answered; the options of `next` have to stay valid. Returns 0; -EINVAL for a
+ * wrong pipeline or flag; what `check` of a stage returned; -EPROTO when bytes were fed behind the
+ * message and DOMUS_PIPELINE_CLEAN is set, or when a stage that goes has output left over;
+ * -EMSGSIZE when the bytes that the stages have not used do not fit into the window of one;
+ * -ENOMEM: then nothing is changed. Or what `open` of a stage returned: then the kit can only be
+ * freed. */
+DOMUS_API int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next,
+                                     uint32_t flags);
+
 /* The bytes that go to the peer, in one piece, valid until the next call with this kit; and throw
  * them away. */
 DOMUS_API const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size);

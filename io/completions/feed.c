@@ -7,6 +7,7 @@
 #include "io/channels/send.h"
 #include "io/channels/state.h"
 #include "io/completions/ring.h"
+#include "io/pipelines/time.h"
 
 #define CROWDED_VISITS 16u /* crowded channels that are looked at in one iteration */
 
@@ -44,6 +45,8 @@ uint32_t domi_io_queue_sends(domi_io *io)
     domi_io_publish(io);
     feed_starved(io);
     feed_crowded(io);
+    if (io->stages.begun_ns != 0)
+        domi_stages_end_phase(io);
     while (io->dirty != NULL) {
         domus_channel *channel = io->dirty;
 

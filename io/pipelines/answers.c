@@ -211,8 +211,8 @@ void domi_pipe_note_over(domi_pipe *pipe)
     }
     if (channel->conversations == 0 && channel->asks == 0 && channel->close_due)
         (void)domi_channel_close(channel);
-    else if (!pipe->running &&
-             (channel->drain || !pipe->dry || pipe->held != NULL || pipe->writers != NULL))
+    else if (!pipe->running && (channel->drain || !pipe->dry || pipe->held != NULL ||
+                                pipe->writers != NULL || pipe->change != NULL))
         domi_channel_make_ready(channel);
 }
 
@@ -401,13 +401,11 @@ static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 /* The number of a request that this house has; takes back its promise, if it has one. */
 static uint32_t take_number(domi_manager *manager, domi_envelope *ask)
 {
-    const domi_return *back = domi_envelope_return(ask);
-    domi_promise *promise = back->promise;
+    domi_promise *promise = domi_envelope_return(ask)->promise;
+    uint32_t number = domi_pipe_number_of(ask);
 
-    if (promise == NULL)
-        return back->serial;
-    uint32_t number = (uint32_t)promise->answer.tag;
-    domi_promise_abandon(manager, promise);
+    if (promise != NULL)
+        domi_promise_abandon(manager, promise);
     return number;
 }
 

@@ -8,6 +8,14 @@
 int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool alone,
                     uint32_t *ret_number);
 
+/* Returns the number of a request that this house has. */
+static inline uint32_t domi_pipe_number_of(domi_envelope *ask)
+{
+    const domi_return *back = domi_envelope_return(ask);
+
+    return back->promise != NULL ? (uint32_t)back->promise->answer.tag : back->serial;
+}
+
 /* Send what the stages have put into the scratch of the thread. Returns 0, or an error, and then
  * the channel was reset. */
 int domi_pipe_flush_out(domi_pipe *pipe);

@@ -6,8 +6,10 @@
 #include "io/pipelines/decode.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
+#include "io/pipelines/change.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
+#include "io/pipelines/time.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
@@ -300,7 +302,8 @@ static bool may_decode(const domi_pipe *pipe)
         return channel->state == DOMI_CHANNEL_OPEN && !channel->halted &&
                (pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over));
     return channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && !pipe->alone &&
-           !pipe->failed && (pipe->held == NULL || domi_pipe_requests(pipe) == 0) &&
+           !pipe->failed && !pipe->stopped &&
+           (pipe->held == NULL || domi_pipe_requests(pipe) == 0) &&
            domi_pipe_requests(pipe) < DOMI_REQUESTS_MOST;
 }
 
@@ -308,6 +311,8 @@ bool domi_pipe_has_work(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
+    if (DOMI_UNLIKELY(pipe->stopped) && !pipe->body.open)
+        return pipe->own_answer || domi_pipe_change_is_due(pipe);
     if (!may_decode(pipe))
         return false;
     return pipe->held != NULL || !pipe->dry || channel->inbound.head != NULL ||
@@ -352,6 +357,20 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
     return result != 0;
 }
 
+/* Decoding has stopped behind a message: go on if the reason is over. */
+static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
+{
+    const domi_house *house = pipe->channel->house;
+
+    if (pipe->own_answer) /* a run takes these mailboxes before its channel */
+        pipe->own_answer = house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL;
+    if (pipe->change != NULL && (!pipe->undone || end_message(pipe)))
+        domi_pipe_change(pipe);
+    pipe->stopped = pipe->own_answer || pipe->change != NULL;
+    if (!pipe->stopped && pipe->queue != NULL)
+        domi_pipe_send_waiting(manager, pipe);
+}
+
 /* True if the peer will answer nothing more: its last byte was looked at, or the channel closes. */
 static bool cannot_be_answered(const domus_channel *channel)
 {
@@ -385,6 +404,7 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
                        uint32_t budget)
 {
     domi_pipe *pipe = channel->pipe;
+    uint64_t spent_ns = 0;
     uint32_t used = 0;
 
     pipe->running = true;
@@ -392,6 +412,11 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         pipe->dry = false;
     if (DOMI_UNLIKELY(pipe->queue != NULL))
         domi_pipe_send_waiting(manager, pipe);
+    if (DOMI_UNLIKELY(pipe->stopped))
+        look_at_stop(manager, pipe);
+    if (DOMI_UNLIKELY(domi_stages_are_watched(pipe)) &&
+        !domi_stages_begin_slow(pipe, domi_pipe_has_work(channel)))
+        budget = 0;
     while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode(pipe) &&
            !(pipe->dry && pipe->held == NULL)) {
         if (DOMI_UNLIKELY(channel->io->careful)) {
@@ -403,6 +428,10 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
             break;
         used++;
         if (pipe->current != NULL || !end_message(pipe))
+            break;
+        if (DOMI_UNLIKELY(pipe->stopped))
+            look_at_stop(manager, pipe);
+        if (!domi_stages_step(pipe, &spent_ns))
             break;
     }
     pipe->running = false;

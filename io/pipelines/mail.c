@@ -17,6 +17,7 @@
 #include "io/channels/state.h"
 #include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
+#include "io/pipelines/change.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -126,6 +127,8 @@ static bool may_send(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
+    if (DOMI_UNLIKELY(pipe->change != NULL))
+        return false;
     return channel->asks < inflight_max(pipe) && !channel->high && !channel->crowded;
 }
 
@@ -257,12 +260,17 @@ bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
 }
 
 /* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when the peer does not take what
- * waits for it. This is asked before the notice is encoded, because a stage may remember what it
- * has encoded. */
-static int check_may_notify(const domus_channel *channel)
+ * waits for it; -ENOMEM when the stages have to change first, and a message in hand that cannot be
+ * copied out hinders that: nothing may leave by the old ones then. This is asked before the notice
+ * is encoded, because a stage may remember what it has encoded. */
+static int check_may_notify(const domi_pipe *pipe)
 {
+    const domus_channel *channel = pipe->channel;
+
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EPIPE;
+    if (DOMI_UNLIKELY(domi_pipe_change_is_due(pipe)))
+        return -ENOMEM;
     return channel->queued_bytes + channel->answer_bytes > channel->settings->send_max_bytes
                ? -ENOBUFS
                : 0;
@@ -309,7 +317,11 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
 {
     domi_pipe *pipe = domi_pipe_of(house);
 
-    if (!is_encodable(house->behaviour->pipeline, message->type))
+    if (pipe != NULL && DOMI_UNLIKELY(pipe->change != NULL))
+        domi_pipe_change(pipe);
+    const domus_pipeline *pipeline =
+        pipe != NULL ? pipe->wire->pipeline : house->behaviour->pipeline;
+    if (!is_encodable(pipeline, message->type))
         return false;
     if (message->node.kind == DOMI_ASK) {
         if (pipe == NULL)
@@ -318,7 +330,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
             take_ask(manager, pipe, message);
         return true;
     }
-    int error = pipe == NULL ? -ENOTCONN : check_may_notify(pipe->channel);
+    int error = pipe == NULL ? -ENOTCONN : check_may_notify(pipe);
     if (error == 0)
         error = send_encoded(pipe, DOMUS_NO_ID, message);
     if (error < 0)
@@ -407,6 +419,8 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
         refuse_unasked(manager, pipe, made, id);
         return;
     }
+    if (DOMI_UNLIKELY(ask->sender == pipe->channel->house))
+        pipe->own_answer = pipe->stopped = true;
     if (made == NULL || error != 0) {
         domi_pipe_drop_message(manager, made);
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);

@@ -4,6 +4,7 @@
 #include "io/pipelines/body.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
+#include "io/pipelines/time.h"
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -79,6 +80,7 @@ void domi_pipe_end(domus_channel *channel)
     channel->pipe = NULL;
     domi_body_end(manager, pipe);
     domi_stream_end(manager, pipe);
+    domi_stages_leave(pipe);
     domi_pipe_drop_asks(manager, pipe);
     domi_pipe_drop_requests(pipe);
     domi_pipe_drop_message(manager, pipe->held);

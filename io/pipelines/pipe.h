@@ -1,10 +1,10 @@
 /* The pipeline of one channel: its wire (io/wire/), the requests of its peer that are not answered
  * yet, and the asks that the peer has to answer. The inside of domus/pipeline.h.
  *
- * Its parts: open.c makes and ends it; decode.c takes messages out of the bytes and handles them,
- * within the run of the channel's actor; answers.c brings answers back in the order of the
- * requests; mail.c sends what actors have for the peer, and gives them its answers; body.c gives
- * bodies to their readers, and stream.c sends answers in pieces.
+ * Its parts: open.c makes and ends it; change.c changes its stages; decode.c takes messages out of
+ * the bytes and handles them, within the run of the channel's actor; answers.c brings answers back
+ * in the order of the requests; mail.c sends what actors have for the peer, and gives them its
+ * answers; body.c gives bodies to their readers, and stream.c sends answers in pieces.
  *
  * Requests are numbered in the order in which they came. A window of numbers, from the oldest that
  * is not answered to the newest, has a place each in `places`. The request at the front may write
@@ -80,6 +80,16 @@ typedef struct domi_pipe {
     domi_body body;
     domi_node *writers; /* writes to streams (stream.h) that wait until the next piece may come */
     uint32_t writer_count;
+
+    /* the pipeline that follows when the requests so far are answered (change.h); NULL: none */
+    const domus_pipeline *change;
+    bool change_clean; /* the peer must have sent nothing by then */
+    bool own_answer; /* an answer for this channel itself was decoded, and is to be handled first */
+
+    bool stopped; /* for one of these two nothing more is decoded */
+
+    uint32_t served_round; /* the last round in which it had its turn, and the last in which it */
+    uint32_t waits_round;  /* waited for it (time.h) */
 
     bool running; /* messages are being handled, and the run goes on with what is left */
     bool alone;   /* a request that is alone is not answered yet */

@@ -61,6 +61,7 @@ typedef struct domi_io_counters {
     domi_counter drained_idle;     /* channels that a drain has ended with nothing under way */
     domi_counter drained_cut;      /* channels that a drain has ended while something was owed */
     domi_counter channels_busy;    /* times at which a channel reached requestsMax */
+    domi_counter channels_late;    /* times at which a channel waited for its turn to decode */
     domi_counter reads;            /* pieces of bytes that on_read was given */
     domi_counter received_bytes;   /* bytes that the kernel has brought from peers */
     domi_counter sent_bytes;       /* bytes that the kernel has taken for peers */
@@ -175,6 +176,19 @@ typedef struct domi_sweep {
     bool is_clearing;     /* too much is queued: channels are shed until clearly less is queued */
 } domi_sweep;
 
+/* The time that the pipelines of a thread take in one phase 2 (io/pipelines/time.h). */
+typedef struct domi_stage_time {
+    uint32_t steps;    /* messages until the clock is read next */
+    uint32_t watched;  /* iterations for which each message is measured; 0: they are cheap */
+    uint64_t begun_ns; /* when the first pipeline of this phase ran; 0: none has */
+    uint64_t read_ns;  /* the clock, when it was last read in a run that is measured */
+    uint64_t spent_ns; /* measured time of this phase */
+    uint32_t round;    /* in which each channel that has something to decode gets one turn */
+    uint32_t waiting;  /* channels that have not had theirs */
+    bool served;       /* in this phase a channel has had its turn, */
+    bool put_off;      /* or has been put off */
+} domi_stage_time;
+
 DOMI_FIFO_TYPE(domi_starved, domus_channel);
 
 typedef struct domi_io {
@@ -238,6 +252,7 @@ typedef struct domi_io {
     domus_channel *crowd_tail; /* the last of them */
     uint32_t crowd_count;      /* how many channels are in that list */
     uint32_t crowd_left;       /* channels of this list that have still to be looked at again */
+    domi_stage_time stages;    /* how long pipelines have run in this phase */
     domi_sweep sweep;          /* the walk over all channels while memory is short (shed.c) */
     domi_io_shared *shared;    /* figures about memory, common to the system's threads */
     domi_io_counters counters; /* written by this thread, read by any */

@@ -316,7 +316,8 @@ int domi_wire_done(domus_wire *wire)
 bool domi_wire_is_empty(const domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
-        if (wire->stages[i].window.size != 0 || wire->stages[i].again)
+        uint32_t taken = i + 1 == wire->count ? wire->taken : 0;
+        if (wire->stages[i].window.size != taken || wire->stages[i].again)
             return false;
     }
     return true;

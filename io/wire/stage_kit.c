@@ -145,6 +145,21 @@ int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error)
     return domi_wire_cut(kit->wire, id, error);
 }
 
+int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uint32_t flags)
+{
+    bool clean = (flags & DOMUS_PIPELINE_CLEAN) != 0;
+
+    if ((flags & ~DOMUS_PIPELINE_CLEAN) != 0)
+        return -EINVAL;
+    int error = domi_pipeline_check(next);
+    if (error != 0 || kit->wire->failed != 0)
+        return error != 0 ? error : kit->wire->failed;
+    end_message(kit);
+    if (clean && (kit->left_size != 0 || !domi_wire_is_empty(kit->wire)))
+        return -EPROTO;
+    return domi_wire_change(kit->wire, next);
+}
+
 const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
 {
     domi_out_cursor cursor = {0};

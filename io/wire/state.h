@@ -17,6 +17,7 @@ typedef struct domi_wire_stage {
     bool ended;  /* its `end` was called for the last time, or the stage has none */
     bool again;  /* a byte stage that has more to pass on: it is called without new bytes, too */
     bool passed; /* it has passed bytes on in this call */
+    bool owns_state; /* `state` is a block of its own, because the pipeline was changed */
 } domi_wire_stage;
 
 /* A message that `decode` has made. */
@@ -55,7 +56,7 @@ struct domus_wire {
     /* Make the payload of a message, zeroed. NULL: no memory. */
     void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
     void *owner;
-    domi_wire_stage stages[];
+    domi_wire_stage stages[DOMUS_STAGES_MAX];
 };
 
 #endif

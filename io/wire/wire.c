@@ -14,7 +14,7 @@ domus_wire *domi_wire_new(const domus_pipeline *pipeline)
 
     for (uint32_t i = 0; i < count; i++)
         states += (pipeline->stages[i].stage->state_size + 15u) & ~(size_t)15;
-    size_t head = (sizeof(domus_wire) + count * sizeof(domi_wire_stage) + 15) & ~(size_t)15;
+    size_t head = (sizeof(domus_wire) + 15) & ~(size_t)15;
     domus_wire *wire = domi_memory_new(head + states);
     if (wire == NULL)
         return NULL;
@@ -29,16 +29,23 @@ domus_wire *domi_wire_new(const domus_pipeline *pipeline)
     return wire;
 }
 
+void domi_wire_close_stage(domus_wire *wire, uint32_t index)
+{
+    domi_wire_stage *at = &wire->stages[index];
+
+    if (at->opened && at->stage->close != NULL)
+        at->stage->close(wire, at->state);
+    domi_window_clear(&at->window);
+    if (at->owns_state)
+        domi_memory_free(at->state);
+}
+
 void domi_wire_free(domus_wire *wire)
 {
     if (wire == NULL)
         return;
-    for (uint32_t i = 0; i < wire->count; i++) {
-        domi_wire_stage *at = &wire->stages[i];
-        if (at->opened && at->stage->close != NULL)
-            at->stage->close(wire, at->state);
-        domi_window_clear(&at->window);
-    }
+    for (uint32_t i = 0; i < wire->count; i++)
+        domi_wire_close_stage(wire, i);
     if (wire->page != NULL)
         domi_page_drop(wire->page);
     domi_memory_free(wire);
@@ -58,7 +65,7 @@ static int open_stage(domus_wire *wire, uint32_t index)
 int domi_wire_open(domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
-        int error = open_stage(wire, i);
+        int error = wire->stages[i].opened ? 0 : open_stage(wire, i);
         if (error < 0)
             return error;
         wire->stages[i].opened = true;

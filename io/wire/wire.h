@@ -17,8 +17,18 @@
 /* Make the wire of a checked pipeline. It has no `out` yet. NULL: no memory. */
 domus_wire *domi_wire_new(const domus_pipeline *pipeline);
 
-/* Open its stages. Returns 0, or what one returned. */
+/* Open its stages, but for those that are open. Returns 0, or what one returned. */
 int domi_wire_open(domus_wire *wire);
+
+/* Go on with another pipeline, which was checked, behind the last message, which is done. Byte
+ * stages with which both begin (with the same options) go on as they are; the others are closed,
+ * and the new ones are opened and get the bytes that were not used. Returns 0; -ENOMEM; -EPROTO
+ * when a stage that goes has bytes inside that it has not passed on; -EMSGSIZE when the unused
+ * bytes do not fit into one window: then nothing is changed; or what `open` of a stage returned. */
+int domi_wire_change(domus_wire *wire, const domus_pipeline *next);
+
+/* Close a stage, if it is open, and free what it has. */
+void domi_wire_close_stage(domus_wire *wire, uint32_t index);
 
 /* Close its stages and free it. NULL is allowed. */
 void domi_wire_free(domus_wire *wire);
@@ -45,7 +55,8 @@ int domi_wire_done(domus_wire *wire);
 /* The message lives on, so copy the bytes of its slices out, if it has any. Returns 0; -ENOMEM. */
 int domi_wire_own(domus_wire *wire);
 
-/* True if no byte waits to be decoded, or in a stage to be passed on. */
+/* True if no byte waits to be decoded, or in a stage to be passed on. Bytes of a message that is
+ * not done do not count. */
 bool domi_wire_is_empty(const domus_wire *wire);
 
 /* Encode a message, or a failure, into `out`. Returns 0; or a negative errno, and `out` is as it

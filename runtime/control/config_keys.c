@@ -54,6 +54,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
     {KEY("scheduler.minBudgetBusy", DURATION, scheduler.min_budget_busy_ns, US, SECOND, 50 * US)},
     {KEY("scheduler.maxBudget", DURATION, scheduler.max_budget_ns, US, SECOND, 10 * MS)},
+    {KEY("scheduler.stageTime", DURATION, scheduler.stage_time_ns, US, SECOND, 5 * MS)},
     {KEY("scheduler.deadlineCheckEvery", COUNT, scheduler.deadline_check_every, 1, 65536, 16)},
     {KEY("scheduler.maxMessagesPerRun", COUNT, scheduler.messages_per_run_max, 1, 65536, 64)},
     {KEY("scheduler.normalEvery", COUNT, scheduler.normal_every, 2, 65536, 4)},

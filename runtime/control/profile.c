@@ -171,6 +171,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->drained_idle = domi_counter_read(&from->drained_idle);
     profile->drained_cut = domi_counter_read(&from->drained_cut);
     profile->channels_busy = domi_counter_read(&from->channels_busy);
+    profile->channels_late = domi_counter_read(&from->channels_late);
 }
 
 static void read_cut(const domi_io *io, domus_profile *profile)
@@ -327,6 +328,7 @@ static const struct {
     {"idle in drain", offsetof(domus_profile, drained_idle)},
     {"cut in drain", offsetof(domus_profile, drained_cut)},
     {"channels busy", offsetof(domus_profile, channels_busy)},
+    {"channels late", offsetof(domus_profile, channels_late)},
     {"receivers starved", offsetof(domus_profile, receivers_starved)},
     {"timers fired", offsetof(domus_profile, timers_fired)},
     {"asks expired", offsetof(domus_profile, asks_expired)},

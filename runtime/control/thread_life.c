@@ -36,6 +36,7 @@ const domi_runtime_hooks domi_hooks_of_threads = {
     .resolve = domi_resolver_resolve,
     .unresolve = domi_resolver_withdraw,
     .read_memory = domi_pressure_read,
+    .read_clock = domi_system_read_clock,
 };
 
 int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, int cpu,

@@ -20,3 +20,10 @@ domi_manager_options domi_system_manager_options(domus_system *system, uint32_t 
         .routers = &system->routers,
     };
 }
+
+uint64_t domi_system_read_clock(const domi_manager *manager)
+{
+    const domus_system *system = manager->system;
+
+    return domi_clock_now(&system->clock);
+}

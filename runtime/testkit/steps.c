@@ -30,6 +30,7 @@
 #include "runtime/outside/resolver.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
+#include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 #include "runtime/testkit/trace.h"
 
@@ -323,6 +324,7 @@ const domi_runtime_hooks domi_hooks_of_testkit = {
     .resolve = domi_resolver_resolve,
     .unresolve = domi_resolver_withdraw,
     .read_memory = domi_pressure_read,
+    .read_clock = domi_system_read_clock,
 };
 
 struct condition {

@@ -36,6 +36,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.scheduler.min_budget_ns, 500000);
     ck_assert_uint_eq(config.scheduler.min_budget_busy_ns, 50000);
     ck_assert_uint_eq(config.scheduler.max_budget_ns, 10000000);
+    ck_assert_uint_eq(config.scheduler.stage_time_ns, 5000000);
     ck_assert_uint_eq(config.scheduler.deadline_check_every, 16);
     ck_assert_uint_eq(config.scheduler.messages_per_run_max, 64);
     ck_assert_uint_eq(config.scheduler.normal_every, 4);

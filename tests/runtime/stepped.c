@@ -12,6 +12,7 @@
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/system/log.h"
+#include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 
 static domt_stepped *current;
@@ -226,6 +227,7 @@ const domi_runtime_hooks domt_hooks_of_stepped = {
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
     .read_memory = domi_pressure_read,
+    .read_clock = domi_system_read_clock,
 };
 
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config)

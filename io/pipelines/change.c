@@ -1,0 +1,91 @@
+/* Changes the pipeline of a channel at a message boundary.
+ *
+ * The verb only notes the change. It is carried out when the last request before it is answered and
+ * no message is in hand: in the run of the channel, or before mail is encoded, if that comes first.
+ * So what is sent before leaves by the old stages, and nothing behind the boundary was decoded by
+ * them. */
+#include "io/pipelines/change.h"
+
+#include "base/pipeline.h"
+#include "io/channels/close.h"
+#include "io/channels/ready.h"
+#include "io/pipelines/answers.h"
+
+#include <errno.h>
+
+/* True if the peer has sent bytes that were not decoded yet. */
+static bool has_bytes(const domi_pipe *pipe)
+{
+    return pipe->channel->inbound.head != NULL || !domi_wire_is_empty(pipe->wire);
+}
+
+/* True if messages behind the request of this conversation were decoded. */
+static bool is_behind(const domi_pipe *pipe, const domus_stack *stack)
+{
+    domi_envelope *ask = stack->ask;
+
+    if (ask == NULL || !domi_ask_is_of_peer(ask, pipe->channel->house))
+        return false;
+    return domi_pipe_number_of(ask) != pipe->next - 1;
+}
+
+static int may_change(const domus_stack *stack, const domus_channel *channel,
+                      const domus_pipeline *next, uint32_t flags)
+{
+    const domi_pipe *pipe = channel->pipe;
+
+    if (domi_stack_house(stack) != channel->house)
+        return -EPERM;
+    if (next == NULL || (flags & ~DOMUS_PIPELINE_CLEAN) != 0 ||
+        channel->house->behaviour->pipeline == NULL)
+        return -EINVAL;
+    if (pipe == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->finished || pipe->failed)
+        return -EPIPE;
+    if (pipe->change != NULL || pipe->held != NULL || channel->asks != 0)
+        return -EBUSY;
+    return is_behind(pipe, stack) ? -EPERM : domi_pipeline_check(next);
+}
+
+int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
+                               const domus_pipeline *next, uint32_t flags)
+{
+    domi_pipe *pipe = channel->pipe;
+    int error = may_change(stack, channel, next, flags);
+
+    if (error != 0)
+        return error;
+    bool clean = (flags & DOMUS_PIPELINE_CLEAN) != 0;
+    if (clean && !pipe->body.open && has_bytes(pipe)) {
+        domi_channel_refuse(channel, -EPROTO);
+        return -EPROTO;
+    }
+    pipe->change = next;
+    pipe->change_clean = clean;
+    pipe->stopped = true;
+    if (!pipe->running)
+        domi_channel_make_ready(channel);
+    return 0;
+}
+
+void domi_pipe_change(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+    const domus_pipeline *next = pipe->change;
+
+    if (!domi_pipe_change_is_due(pipe) || pipe->current != NULL || pipe->undone)
+        return;
+    pipe->change = NULL;
+    int error = pipe->change_clean && has_bytes(pipe) ? -EPROTO : 0;
+    if (error == 0)
+        error = domi_wire_change(pipe->wire, next);
+    if (error != 0) {
+        domi_out_clear(pipe->wire->out, false); /* other channels use it, too */
+        domi_channel_refuse(channel, error);
+        return;
+    }
+    pipe->dry = false;
+    if (!domi_out_is_empty(pipe->wire->out))
+        (void)domi_pipe_flush_out(pipe);
+    if (!pipe->running && channel->state == DOMI_CHANNEL_OPEN)
+        domi_channel_make_ready(channel);
+}

@@ -1,0 +1,130 @@
+/* Bounds the time of pipelines; see the header. */
+#include "io/pipelines/time.h"
+
+#define STEPS_UNMEASURED 16u /* messages between two looks at the clock while stages are cheap */
+#define WATCHED          64u /* iterations for which a thread measures after a phase that was long */
+#define PARTS            4u  /* a run of one channel gets this part of the time of all */
+
+static uint64_t read_clock(const domi_io *io)
+{
+    const domi_manager *manager = io->manager;
+
+    return manager->hooks.read_clock != NULL ? manager->hooks.read_clock(manager) : manager->now_ns;
+}
+
+static uint64_t limit_ns(const domi_io *io)
+{
+    return io->config->scheduler.stage_time_ns;
+}
+
+/* The time of this phase is over, or, for a channel that had its turn in this round, others wait
+ * for theirs. */
+static bool has_to_wait(const domi_pipe *pipe)
+{
+    const domi_io *io = pipe->channel->io;
+    const domi_stage_time *time = &io->stages;
+
+    if (time->spent_ns >= limit_ns(io))
+        return true;
+    return time->waiting != 0 && pipe->served_round == time->round &&
+           pipe->waits_round != time->round;
+}
+
+/* The channel does not wait in this round any more. */
+static void end_wait(domi_pipe *pipe)
+{
+    domi_stage_time *time = &pipe->channel->io->stages;
+
+    if (pipe->waits_round != time->round)
+        return;
+    pipe->waits_round = time->round - 1;
+    if (--time->waiting == 0)
+        time->round++;
+}
+
+static void put_off(domi_pipe *pipe)
+{
+    domi_io *io = pipe->channel->io;
+    domi_stage_time *time = &io->stages;
+
+    time->put_off = true;
+    if (pipe->served_round == time->round || pipe->waits_round == time->round)
+        return;
+    pipe->waits_round = time->round;
+    time->waiting++;
+    domi_counter_add(&io->counters.channels_late, 1);
+}
+
+bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work)
+{
+    domi_io *io = pipe->channel->io;
+    domi_stage_time *time = &io->stages;
+
+    if (time->begun_ns == 0) {
+        time->begun_ns = io->manager->now_ns;
+        time->round += time->round == 0; /* 0 is the round of pipelines that never had a turn */
+        time->steps = time->watched != 0 ? 1 : STEPS_UNMEASURED;
+    }
+    if (time->watched == 0)
+        return true;
+    if (!has_work) {
+        end_wait(pipe);
+        return true;
+    }
+    if (has_to_wait(pipe)) {
+        put_off(pipe);
+        return false;
+    }
+    time->served = true;
+    pipe->served_round = time->round;
+    end_wait(pipe);
+    time->read_ns = read_clock(io);
+    time->steps = 1;
+    return true;
+}
+
+bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns)
+{
+    domi_io *io = pipe->channel->io;
+    domi_stage_time *time = &io->stages;
+    uint64_t now_ns = read_clock(io);
+
+    if (time->watched == 0) {
+        time->steps = STEPS_UNMEASURED;
+        if (now_ns - time->begun_ns < limit_ns(io))
+            return true;
+        time->watched = WATCHED;
+        time->served = true;
+        pipe->served_round = time->round;
+        time->spent_ns = now_ns - time->begun_ns;
+        time->steps = 1;
+        return false;
+    }
+    time->steps = 1;
+    *spent_ns += now_ns - time->read_ns;
+    time->spent_ns += now_ns - time->read_ns;
+    time->read_ns = now_ns;
+    return time->spent_ns < limit_ns(io) && *spent_ns < limit_ns(io) / PARTS;
+}
+
+void domi_stages_leave(domi_pipe *pipe)
+{
+    end_wait(pipe);
+}
+
+void domi_stages_end_phase(domi_io *io)
+{
+    domi_stage_time *time = &io->stages;
+
+    if (time->spent_ns >= limit_ns(io) || io->manager->now_ns - time->begun_ns >= limit_ns(io))
+        time->watched = WATCHED;
+    else if (time->watched != 0)
+        time->watched--;
+    /* Those that wait cannot have their turn now (their actors are held): go on without them. */
+    if ((time->put_off && !time->served) || time->watched == 0) {
+        time->round++;
+        time->waiting = 0;
+    }
+    time->begun_ns = time->spent_ns = 0;
+    time->served = time->put_off = false;
+}

@@ -1,0 +1,42 @@
+/* The time that pipelines take in one phase 2 is bounded (scheduler.stageTime), so that expensive
+ * stages hold neither state actors nor timers, nor channels of bytes.
+ *
+ * As long as stages are cheap, the clock is read once for 16 messages. When a phase was too long,
+ * the thread measures each message for some iterations. Then a channel gets a quarter of the time
+ * in a run, and one message at least. Those that find no time left are put off: they are ready
+ * again in the next iteration. Turns go round: who had his in this round waits until all that were
+ * put off in it have had theirs. Owner thread. */
+#ifndef DOMI_IO_PIPELINES_TIME_H
+#define DOMI_IO_PIPELINES_TIME_H
+
+#include "io/pipelines/pipe.h"
+
+/* A run of a pipeline begins, which has something to do or not. Returns false if it has to wait for
+ * its turn. */
+bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work);
+
+/* True if domi_stages_begin_slow() has to be called before a run. */
+static inline bool domi_stages_are_watched(const domi_pipe *pipe)
+{
+    const domi_stage_time *time = &pipe->channel->io->stages;
+
+    return time->begun_ns == 0 || time->watched != 0;
+}
+
+/* The run has handled one message, or looked for one. Returns false if it has to end. `ret_spent`
+ * counts the time of this run. */
+bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns);
+
+static inline bool domi_stages_step(domi_pipe *pipe, uint64_t *spent_ns)
+{
+    return DOMI_LIKELY(--pipe->channel->io->stages.steps != 0) ||
+           domi_stages_step_slow(pipe, spent_ns);
+}
+
+/* The pipeline ends. */
+void domi_stages_leave(domi_pipe *pipe);
+
+/* The phase 2 in which pipelines have run is over. */
+void domi_stages_end_phase(domi_io *io);
+
+#endif

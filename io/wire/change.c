@@ -1,0 +1,100 @@
+/* Changes the pipeline of a wire between two messages.
+ *
+ * Whatever can fail is tried before anything is changed, except `open` of the new stages, which can
+ * only run when the old ones are closed. A stage's state never moves, because the stage may keep
+ * pointers into it. */
+#include "io/wire/wire.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/pipeline.h"
+
+#include <errno.h>
+
+/* Returns with how many byte stages both pipelines begin. */
+static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next)
+{
+    const domus_pipeline_stage *before = wire->pipeline->stages;
+    uint32_t count = domi_pipeline_count(next);
+    uint32_t most = (count < wire->count ? count : wire->count) - 1;
+    uint32_t kept = 0;
+
+    while (kept < most && before[kept].stage == next->stages[kept].stage &&
+           before[kept].options == next->stages[kept].options)
+        kept++;
+    return kept;
+}
+
+/* Gather what the stages from `from` on have not used, in the order of the wire: what lies nearest
+ * to the messages came first. */
+static int gather(const domus_wire *wire, uint32_t from, domi_window *to)
+{
+    uint64_t size = 0;
+
+    for (uint32_t i = from; i < wire->count; i++) {
+        if (wire->stages[i].again)
+            return -EPROTO;
+        size += wire->stages[i].window.size;
+    }
+    if (size > DOMI_WINDOW_ROOM)
+        return -EMSGSIZE;
+    for (uint32_t i = wire->count; i-- > from;) {
+        const domi_window *window = &wire->stages[i].window;
+        int error =
+            window->size != 0 ? domi_window_put(to, domi_window_bytes(window), window->size) : 0;
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static void free_states(domi_wire_stage *stages, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        domi_memory_free(stages[i].state);
+}
+
+/* Make the stages of a pipeline from `from` on, in the same places of `stages`. */
+static int make_stages(const domus_pipeline *next, uint32_t from, uint32_t count,
+                       domi_wire_stage *stages)
+{
+    for (uint32_t i = from; i < count; i++) {
+        const domus_stage *stage = next->stages[i].stage;
+        stages[i] = (domi_wire_stage){.stage = stage, .owns_state = stage->state_size != 0};
+        if (stage->state_size == 0)
+            continue;
+        stages[i].state = domi_memory_new(stage->state_size);
+        if (stages[i].state == NULL) {
+            free_states(stages + from, i - from);
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
+{
+    uint32_t kept = count_kept(wire, next);
+    uint32_t count = domi_pipeline_count(next);
+    domi_wire_stage made[DOMUS_STAGES_MAX];
+    domi_window left = {0};
+
+    DOMI_CHECK(!wire->made.any && wire->taken == 0 && wire->failed == 0);
+    if (wire->broken != 0)
+        return wire->broken;
+    int error = gather(wire, kept, &left);
+    if (error == 0)
+        error = make_stages(next, kept, count, made);
+    if (error != 0) {
+        domi_window_clear(&left);
+        return error;
+    }
+    for (uint32_t i = kept; i < wire->count; i++)
+        domi_wire_close_stage(wire, i);
+    for (uint32_t i = kept; i < count; i++)
+        wire->stages[i] = made[i];
+    wire->stages[kept].window = left;
+    wire->pipeline = next;
+    wire->count = count;
+    return domi_wire_open(wire);
+}

@@ -1,0 +1,294 @@
+/* io/pipelines/change.c: the pipeline of a channel changes at a message boundary, whenever its
+ * handler says so, and in whatever pieces the bytes come. */
+#include "tests/runtime/changes.h"
+#include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+/* --- every place of a cut --------------------------------------------------------------------- */
+
+static const char *const ways[] = {"up 0 ok",     "pre 0 ok",  "fwd 3 ok", "!up 0 ok",
+                                   "!later 2 ok", "!pre 0 ok", "!fwd 0 ok"};
+
+START_TEST(answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new)
+{
+    for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+        domt_bytes asked = {.size = 0}, expected = {.size = 0};
+        domt_add_line(&asked, "slow 3 a");
+        domt_add_line(&asked, "x 0 b");
+        domt_add_line(&asked, ways[way]);
+        domt_add_coded(&asked, "slow 2 c");
+        domt_add_coded(&asked, "x 0 dd~}");
+        domt_add_line(&expected, "a");
+        domt_add_line(&expected, "b");
+        domt_add_line(&expected, "ok");
+        domt_add_coded(&expected, "c");
+        domt_add_coded(&expected, "dd~}");
+        for (size_t cut = 0; cut <= asked.size; cut++) {
+            domus_peer *peer;
+            domus_testkit *kit = domt_change_begin(cut + 1, &peer);
+            domt_change_send(peer, &asked, 0, cut);
+            if (cut % 2 == 0)
+                ck_assert_int_eq(domus_testkit_advance(kit, cut % 3 * MS), 0);
+            domt_change_send(peer, &asked, cut, asked.size);
+            if (cut % 5 == 0)
+                domus_peer_finish(peer);
+            domt_change_expect(kit, peer, &expected);
+            ck_assert_int_eq(domt_changes_now.results[0], 0);
+            ck_assert_int_eq(domt_changes_now.opened, 1);
+            if (cut % 5 != 0)
+                domus_peer_close(peer);
+            domt_change_end(kit);
+        }
+    }
+}
+END_TEST
+
+/* --- bytes that came too early ---------------------------------------------------------------- */
+
+START_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
+{
+    static const char *const asked[] = {"clean 0 ok\nx 0 y\n", "clean 0 ok\nx",
+                                        "!lclean 5 ok\nx 0 y\n", "!lclean 5 ok\nx"};
+
+    for (size_t i = 0; i < 4; i++) {
+        domus_peer *peer;
+        domus_testkit *kit = domt_change_begin(1, &peer);
+        domt_pipes_send(kit, peer, asked[i]);
+        domt_change_expect_reset(kit, peer);
+        ck_assert_int_eq(domt_pipes_now.close_error, -EPROTO);
+        ck_assert_int_eq(domt_changes_now.results[0], -EPROTO);
+        ck_assert_int_eq(domt_changes_now.opened, 0);
+        domt_change_end(kit);
+    }
+}
+END_TEST
+
+/* They come after the change was asked for, and before it takes place. */
+START_TEST(a_clean_change_takes_no_bytes_while_it_waits)
+{
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin(1, &peer);
+
+    domt_pipes_send(kit, peer, "slow 5 a\nclean 0 ok\n");
+    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    ck_assert_int_eq(domt_changes_now.results[0], 0);
+    domt_pipes_send(kit, peer, "x");
+    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    domt_change_expect_reset(kit, peer);
+    ck_assert_int_eq(domt_pipes_now.close_error, -EPROTO);
+    ck_assert_int_eq(domt_changes_now.opened, 0);
+    domt_change_end(kit);
+}
+END_TEST
+
+START_TEST(a_clean_change_is_made_when_the_peer_waits_for_it)
+{
+    domt_bytes coded = {.size = 0}, answer = {.size = 0};
+
+    domt_add_coded(&coded, "x 0 y");
+    domt_add_coded(&answer, "y");
+    for (size_t cut = 0; cut <= coded.size; cut++) {
+        domus_peer *peer;
+        domus_testkit *kit = domt_change_begin(cut, &peer);
+        domt_pipes_send(kit, peer, "x 0 a\nclean 0 ok\n");
+        domt_pipes_expect(kit, peer, "a\nok\n");
+        domt_change_send(peer, &coded, 0, cut);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+        domt_change_send(peer, &coded, cut, coded.size);
+        domt_change_expect(kit, peer, &answer);
+        domus_peer_close(peer);
+        domt_change_end(kit);
+    }
+}
+END_TEST
+
+/* --- changes that are refused ----------------------------------------------------------------- */
+
+static int change_of_another(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    domt_changes_now.results[0] =
+        domus_channel_set_pipeline(stack, *(domus_channel *const *)payload, &domt_change_after, 0);
+    return 0;
+}
+
+static const domus_type channel_type = {.name = "channel", .size = sizeof(domus_channel *)};
+static const domus_behaviour another = {
+    .name = "another",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&channel_type, change_of_another, 0}, {NULL, NULL, 0}}};
+
+START_TEST(wrong_changes_are_refused_and_change_nothing)
+{
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin(1, &peer);
+
+    domt_pipes_send(kit, peer, "wrong 0 a\n");
+    domt_pipes_expect(kit, peer, "a\n");
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domt_changes_now.results[i], -EINVAL);
+    domt_pipes_send(kit, peer, "behind 2 b\nx 0 c\n"); /* "c" was decoded by then */
+    domt_pipes_expect(kit, peer, "b\nc\n");
+    ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
+    domt_pipes_send(kit, peer, "twice 0 d\n");
+    domt_pipes_expect(kit, peer, "d\n");
+    ck_assert_int_eq(domt_changes_now.results[0], 0);
+    ck_assert_int_eq(domt_changes_now.results[1], -EBUSY);
+    domus_peer_close(peer);
+    domt_change_end(kit);
+}
+END_TEST
+
+START_TEST(only_the_channels_own_actor_may_change_its_pipeline)
+{
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_address address;
+
+    domt_pipes_send(kit, peer, "x 0 a\n");
+    domt_pipes_expect(kit, peer, "a\n");
+    domus_channel *channel = domt_changes_now.last;
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit),
+                                            domus_channel_thread(channel), &another, NULL,
+                                            &address),
+                     0);
+    ck_assert_int_eq(
+        domus_outside_notice(domus_testkit_system(kit), address, &channel_type, &channel), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
+    domus_peer_close(peer);
+    domt_change_end(kit);
+}
+END_TEST
+
+START_TEST(a_stage_that_does_not_open_resets_the_channel)
+{
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin(1, &peer);
+
+    domt_changes_now.open_error = -EKEYREJECTED;
+    domt_pipes_send(kit, peer, "up 0 a\n");
+    domt_change_expect_reset(kit, peer);
+    ck_assert_int_eq(domt_pipes_now.close_error, -EKEYREJECTED);
+    domt_change_end(kit);
+}
+END_TEST
+
+START_TEST(a_change_that_waits_is_forgotten_with_the_channel)
+{
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin(1, &peer);
+
+    domt_pipes_send(kit, peer, "slow 50 a\nup 0 b\n");
+    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    ck_assert_int_eq(domt_changes_now.results[0], 0);
+    domus_peer_reset(peer);
+    ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+    ck_assert_int_eq(domt_changes_now.opened, 0);
+    domt_change_end(kit);
+}
+END_TEST
+
+START_TEST(a_drain_waits_for_a_change_and_what_is_behind_it)
+{
+    domt_bytes asked = {.size = 0}, expected = {.size = 0};
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin(1, &peer);
+
+    domt_add_line(&asked, "slow 20 a");
+    domt_add_line(&asked, "up 0 b");
+    domt_add_coded(&asked, "slow 20 c");
+    domt_add_line(&expected, "a");
+    domt_add_line(&expected, "b");
+    domt_add_coded(&expected, "c");
+    domt_change_send(peer, &asked, 0, asked.size);
+    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    (void)domus_testkit_stop(kit);
+    domt_change_expect(kit, peer, &expected);
+    domt_change_end(kit);
+}
+END_TEST
+
+/* --- real sockets ----------------------------------------------------------------------------- */
+
+static void send_all(int fd, const char *bytes, size_t size)
+{
+    while (size != 0) {
+        ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
+        ck_assert_int_gt(sent, 0);
+        bytes += sent;
+        size -= (size_t)sent;
+    }
+}
+
+static void receive_all(int fd, const domt_bytes *expected)
+{
+    char got[4096];
+
+    for (size_t at = 0; at < expected->size;) {
+        ssize_t part = recv(fd, got + at, expected->size - at, 0);
+        if (part < 0 && errno == EINTR)
+            continue;
+        ck_assert_msg(part > 0, "%zd after %zu bytes", part, at);
+        ck_assert_mem_eq(got + at, expected->bytes + at, (size_t)part);
+        at += (size_t)part;
+    }
+}
+
+START_TEST(it_is_the_same_on_real_sockets)
+{
+    static const domus_listener_config listener = {
+        .name = "pipe", .address = "127.0.0.1:0", .backlog = 64};
+    domus_config config = domt_config(1);
+    domt_bytes asked = {.size = 0}, expected = {.size = 0};
+    uint16_t port;
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domt_add_line(&asked, "slow 1 a");
+    domt_add_line(&asked, "fwd 1 ok");
+    domt_add_coded(&asked, "slow 1 c");
+    domt_add_coded(&asked, "x 0 dd~}");
+    domt_add_line(&expected, "a");
+    domt_add_line(&expected, "ok");
+    domt_add_coded(&expected, "c");
+    domt_add_coded(&expected, "dd~}");
+    domt_changes_now = (domt_changes){0};
+    domus_system *system = domt_start(&config);
+    domt_pipes_helpers(system, 0, 0);
+    ck_assert_int_eq(domus_serve(system, "pipe", &domt_change_service, NULL, &port), 0);
+    for (size_t cut = 0; cut <= asked.size; cut++) {
+        int fd = domt_connect(port);
+        send_all(fd, asked.bytes, cut);
+        if (cut % 4 == 0)
+            domt_pause_ns(200000);
+        send_all(fd, asked.bytes + cut, asked.size - cut);
+        if (cut % 3 == 0)
+            ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+        receive_all(fd, &expected);
+        close(fd);
+    }
+    domt_end(system);
+    ck_assert_int_eq(domt_changes_now.opened, (int)asked.size + 1);
+    ck_assert_int_eq(domt_changes_now.closed, domt_changes_now.opened);
+}
+END_TEST
+
+DOMT_MAIN("pipe_change", 120, answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new,
+          a_clean_change_takes_no_bytes_that_came_before_the_answer,
+          a_clean_change_takes_no_bytes_while_it_waits,
+          a_clean_change_is_made_when_the_peer_waits_for_it,
+          wrong_changes_are_refused_and_change_nothing,
+          only_the_channels_own_actor_may_change_its_pipeline,
+          a_stage_that_does_not_open_resets_the_channel,
+          a_change_that_waits_is_forgotten_with_the_channel,
+          a_drain_waits_for_a_change_and_what_is_behind_it, it_is_the_same_on_real_sockets)

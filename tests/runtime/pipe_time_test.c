@@ -1,0 +1,259 @@
+/* io/pipelines/time.c: the time of stages in one phase 2 is bounded, on a virtual clock that the
+ * stage moves. State actors and timers keep their time beside many channels whose messages take a
+ * millisecond each, and each of these channels gets its turn. */
+#include "runtime/system/system.h"
+
+#include "tests/runtime/pipes.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+#define PEERS  DOMT_SCALE(1000, 200)
+
+/* --- a stage that takes its time -------------------------------------------------------------- */
+
+static domus_system *running;
+static uint64_t cost_ns;        /* of a message */
+static uint32_t decoded;        /* messages in all */
+static uint32_t most_of_one;    /* messages of the channel that has had most */
+static uint32_t first_unserved; /* when it was zero, each channel had had one */
+
+typedef struct slow_state {
+    uint32_t messages;
+} slow_state;
+
+static int open_slow(domus_wire *wire, void *state, const void *options)
+{
+    (void)wire, (void)state, (void)options;
+    first_unserved++;
+    return 0;
+}
+
+static uint32_t served_twice_too_early;
+
+static int decode_slow(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    slow_state *state = state_;
+    const char *end = memchr(bytes, '\n', size);
+
+    if (end == NULL)
+        return 0;
+    domi_clock_advance(&running->clock, cost_ns);
+    decoded++;
+    if (state->messages++ == 0)
+        first_unserved--;
+    else if (state->messages == 2 && first_unserved > 20)
+        served_twice_too_early++;
+    if (state->messages > most_of_one)
+        most_of_one = state->messages;
+    domus_packet *packet = domus_wire_request(wire, &domus_packet_type, DOMUS_NO_ID);
+    if (packet == NULL)
+        return -ENOMEM;
+    packet->bytes = domus_wire_slice(wire, bytes, (size_t)(end - bytes));
+    return (int)(end - bytes) + 1;
+}
+
+static int encode_slow(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                       const void *payload)
+{
+    (void)state, (void)id, (void)type;
+    int error = domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
+    return error != 0 ? error : domus_wire_append(wire, "\n", 1);
+}
+
+static const domus_stage slow_stage = {.name = "slow",
+                                       .state_size = sizeof(slow_state),
+                                       .open = open_slow,
+                                       .decode = decode_slow,
+                                       .encode = encode_slow};
+
+static int answer(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet packet;
+
+    (void)self;
+    int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &packet.bytes);
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
+}
+
+static const domus_pipeline slow = {
+    .stages = (const domus_pipeline_stage[]){{&slow_stage, NULL}, {NULL, NULL}}};
+static const domus_behaviour service = {
+    .name = "slow",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &slow,
+    .on_peer =
+        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = answer}, {.type = NULL}},
+};
+
+/* --- a state actor with a timer --------------------------------------------------------------- */
+
+static const domus_type tick_type = {.name = "tick"};
+static uint64_t last_ns, longest_ns;
+static uint32_t long_gaps; /* of more than 5 ms */
+
+static int tick(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t now_ns = domi_clock_now(&running->clock);
+
+    (void)stack, (void)self, (void)payload;
+    if (last_ns != 0 && now_ns - last_ns > longest_ns)
+        longest_ns = now_ns - last_ns;
+    long_gaps += last_ns != 0 && now_ns - last_ns > 5 * MS;
+    last_ns = now_ns;
+    return 0;
+}
+
+static int arm(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour clock_actor = {
+    .name = "clock",
+    .on_mount = arm,
+    .on = (const domus_on[]){{&tick_type, tick, 0}, {NULL, NULL, 0}},
+};
+
+/* --- kits ------------------------------------------------------------------------------------- */
+
+static domus_testkit *begin(uint64_t cost, uint64_t limit_ns)
+{
+    domus_config config;
+    domus_address address;
+
+    domt_pipes_configure(&config);
+    config.system.threads = 3;
+    config.scheduler.stage_time_ns = limit_ns;
+    config.io.buffers.count = 4096;
+    cost_ns = 0;
+    decoded = most_of_one = first_unserved = served_twice_too_early = long_gaps = 0;
+    last_ns = longest_ns = 0;
+    domus_testkit *kit = domt_pipes_kit(&config, &service, 1);
+    running = domus_testkit_system(kit);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_outside_spawn_on(running, i, &clock_actor, NULL, &address), 0);
+    cost_ns = cost;
+    return kit;
+}
+
+static uint64_t count_late(void)
+{
+    domus_profile profile;
+    uint64_t late = 0;
+
+    for (uint32_t i = 0; domus_system_profile(running, i, &profile) == 0; i++)
+        late += profile.channels_late;
+    return late;
+}
+
+static void end(domus_testkit *kit)
+{
+    (void)domus_testkit_stop(kit);
+    domus_testkit_free(kit);
+}
+
+static domus_peer *peers[1000];
+
+static void connect_peers(domus_testkit *kit, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        peers[i] = domt_pipes_peer(kit);
+    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    last_ns = longest_ns = 0;
+    long_gaps = 0;
+}
+
+START_TEST(timers_keep_their_time_beside_expensive_stages)
+{
+    domus_testkit *kit = begin(MS, 2 * MS);
+
+    connect_peers(kit, PEERS);
+    for (uint32_t i = 0; i < PEERS; i++)
+        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+    while (decoded < 3 * PEERS)
+        ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    /* a thread notices after 16 messages, and then it holds 2 ms and the last message; the clock is
+     * that of three threads, which each move it */
+    ck_assert_uint_le(longest_ns, 3 * 17 * MS);
+    ck_assert_uint_le(long_gaps, 2 * 3);
+    ck_assert_uint_ge(count_late(), PEERS);
+    for (uint32_t i = 0; i < PEERS; i++) {
+        domt_pipes_expect(kit, peers[i], "a\nb\nc\n");
+        domus_peer_close(peers[i]);
+    }
+    end(kit);
+}
+END_TEST
+
+START_TEST(each_channel_gets_its_turn)
+{
+    domus_testkit *kit = begin(MS, 2 * MS);
+
+    connect_peers(kit, PEERS);
+    for (uint32_t i = 0; i < PEERS; i++)
+        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+    while (first_unserved != 0)
+        ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    /* those that ran before the thread noticed, and the turns of three threads, which do not go
+     * round together */
+    ck_assert_uint_le(served_twice_too_early, PEERS / 4);
+    ck_assert_uint_le(most_of_one, 3);
+    end(kit);
+}
+END_TEST
+
+START_TEST(one_message_is_handled_in_any_case)
+{
+    domus_testkit *kit = begin(100 * MS, 1000);
+
+    connect_peers(kit, 10);
+    for (uint32_t i = 0; i < 10; i++)
+        domt_pipes_send(kit, peers[i], "a\nb\n");
+    for (uint32_t i = 0; i < 10; i++)
+        domt_pipes_expect(kit, peers[i], "a\nb\n");
+    ck_assert_uint_eq(decoded, 20);
+    end(kit);
+}
+END_TEST
+
+START_TEST(channels_that_end_while_they_wait_hold_nobody_up)
+{
+    domus_testkit *kit = begin(MS, 2 * MS);
+
+    connect_peers(kit, 100);
+    for (uint32_t i = 0; i < 100; i++)
+        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+    while (decoded < 60)
+        (void)domus_testkit_step(kit);
+    for (uint32_t i = 0; i < 100; i += 2)
+        domus_peer_reset(peers[i]);
+    for (uint32_t i = 1; i < 100; i += 2)
+        domt_pipes_expect(kit, peers[i], "a\nb\nc\n");
+    end(kit);
+}
+END_TEST
+
+START_TEST(cheap_stages_are_not_put_off)
+{
+    domus_testkit *kit = begin(1000, 2 * MS);
+
+    connect_peers(kit, 100);
+    for (uint32_t i = 0; i < 100; i++)
+        domt_pipes_send(kit, peers[i], "a\nb\nc\n");
+    for (uint32_t i = 0; i < 100; i++)
+        domt_pipes_expect(kit, peers[i], "a\nb\nc\n");
+    ck_assert_uint_eq(count_late(), 0);
+    end(kit);
+}
+END_TEST
+
+DOMT_MAIN("pipe_time", 120, timers_keep_their_time_beside_expensive_stages,
+          each_channel_gets_its_turn, one_message_is_handled_in_any_case,
+          channels_that_end_while_they_wait_hold_nobody_up, cheap_stages_are_not_put_off)
