@@ -155,6 +155,15 @@ DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_
  * -EMSGSIZE. */
 DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
 
+/* --- the last message --------------------------------------------------------------------------
+ */
+
+/* Say, in `decode`, that the message of this call is the last one of the peer, or, in `encode`,
+ * `fail` and `cut`, that this side sends no other answer (Connection: close). Nothing more is
+ * decoded, but the body of a request that was, and the channel is closed when all requests that
+ * were decoded are answered. */
+DOMUS_API void domus_wire_last(domus_wire *wire);
+
 /* --- streams, in `encode` and `cut` of a message stage -------------------------------------------
  */
 

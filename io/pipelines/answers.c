@@ -205,7 +205,7 @@ void domi_pipe_note_over(domi_pipe *pipe)
 
     if (channel->state != DOMI_CHANNEL_OPEN)
         return;
-    if (domi_pipe_requests(pipe) == 0 && pipe->failed) {
+    if (domi_pipe_requests(pipe) == 0 && pipe->failed && pipe->held == NULL) {
         (void)domi_channel_close(channel);
         return;
     }

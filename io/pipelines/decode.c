@@ -302,7 +302,7 @@ static bool may_decode(const domi_pipe *pipe)
         return channel->state == DOMI_CHANNEL_OPEN && !channel->halted &&
                (pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over));
     return channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && !pipe->alone &&
-           !pipe->failed && !pipe->stopped &&
+           !pipe->stopped && (!pipe->failed || pipe->held != NULL) &&
            (pipe->held == NULL || domi_pipe_requests(pipe) == 0) &&
            domi_pipe_requests(pipe) < DOMI_REQUESTS_MOST;
 }
@@ -323,14 +323,15 @@ bool domi_pipe_is_behind(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
-    return !pipe->failed && (pipe->held != NULL || !pipe->dry);
+    return pipe->held != NULL || (!pipe->failed && !pipe->dry);
 }
 
 bool domi_pipe_has_ended(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
-    return pipe->failed || (pipe->wire->finished && pipe->dry && pipe->held == NULL);
+    return pipe->held == NULL && !pipe->body.open &&
+           (pipe->failed || (pipe->wire->finished && pipe->dry));
 }
 
 /* Handle one message, or look for one. Returns false if there is none. */
@@ -441,5 +442,7 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         free_shown(pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))
         domi_pipe_drop_asks(manager, pipe);
+    if (DOMI_UNLIKELY(pipe->failed) && !pipe->body.open && domi_pipe_requests(pipe) == 0)
+        domi_pipe_note_over(pipe);
     return used;
 }

@@ -62,6 +62,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->aside = &channel->io->aside;
     pipe->wire->make = make_payload;
     pipe->wire->owner = pipe;
+    pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);
     channel->pipe = pipe;
     int error = domi_wire_open(pipe->wire);

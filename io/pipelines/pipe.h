@@ -95,7 +95,9 @@ typedef struct domi_pipe {
     bool alone;   /* a request that is alone is not answered yet */
     bool undone;  /* the last message still shows bytes where they were received */
     bool dry;     /* everything that came was looked at */
-    bool failed;  /* the bytes are wrong: nothing more is decoded, and the channel will close */
+    /* the bytes are wrong, or the last message was made: nothing more is decoded, and the channel
+     * will close */
+    bool failed;
 } domi_pipe;
 
 /* Requests that are not over. */

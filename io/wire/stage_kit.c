@@ -11,6 +11,7 @@ struct domus_stage_kit {
     domus_wire *wire;
     domi_out out;
     domi_out aside;
+    bool last; /* domus_wire_last() was called */
     char *fed; /* bytes that were fed, in a block of their size */
     const char *left;
     size_t left_size;
@@ -56,6 +57,7 @@ int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_ki
     kit->wire->aside = &kit->aside;
     kit->wire->make = make;
     kit->wire->owner = kit;
+    kit->wire->last = &kit->last;
     error = domi_wire_open(kit->wire);
     if (error != 0) {
         domus_stage_kit_free(kit);
@@ -128,6 +130,11 @@ int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *
 int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request, int error)
 {
     return domi_wire_fail(kit->wire, id, request, error);
+}
+
+bool domus_stage_kit_is_last(const domus_stage_kit *kit)
+{
+    return kit->last;
 }
 
 void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)

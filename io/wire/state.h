@@ -41,6 +41,7 @@ struct domus_wire {
     bool finished;    /* the peer has finished sending */
     domi_page *page;  /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
+    bool *last;          /* is set by domus_wire_last(); the owner's */
     bool in_body;        /* what the message stage makes are pieces of a body */
     uint32_t bodies;     /* number of the last body */
     domus_address self;  /* of the channel, for bodies; the owner's, who sets it */

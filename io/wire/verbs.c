@@ -89,6 +89,11 @@ void *domus_wire_trailer(domus_wire *wire, const domus_type *type)
     return wire->made.payload;
 }
 
+void domus_wire_last(domus_wire *wire)
+{
+    *wire->last = true;
+}
+
 uint64_t *domus_wire_stream(domus_wire *wire)
 {
     return wire->stream;

@@ -257,6 +257,33 @@ START_TEST(a_connection_that_is_gone_ends_its_readers)
 }
 END_TEST
 
+START_TEST(the_last_request_ends_the_channel_when_all_are_answered)
+{
+    static const char *const sent[] = {
+        "C fcount 20\n1:a0:ZQ drop\nQ drop\n",
+        "C fcount 20\n1:a0:AZQ drop\nQ drop\n",
+        "ZC count\n1:a0:Q drop\n",
+        "AZL1 fcount 5\naQ drop\n",
+        "ZC drop\n1:a0:Q drop\n",
+        "Q drop\nL5 flast\n",
+        "ZC drop\n999999:",
+    };
+    static const char *const answered[] = {"1 97\ndropped\n", "1 97\ndropped\n", "1 97\n",
+                                           "1 97\n",          "dropped\n",       "dropped\nlast\n",
+                                           "dropped\n"};
+
+    for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
+        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, sent[i]);
+        domt_pipes_expect(kit, peer, answered[i]);
+        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+        domus_peer_close(peer);
+        domt_pipes_end(kit);
+    }
+}
+END_TEST
+
 static const domus_pipeline hasty = {
     .stages = NULL,
     .request_timeout_ns = 20 * MS,
@@ -288,4 +315,6 @@ DOMT_MAIN("bodies", 120, bodies_are_read_to_their_end, a_body_of_a_request_that_
           more_than_skip_max_ends_the_channel_behind_the_answer, an_unread_body_holds_the_peer_up,
           a_body_that_ends_too_soon_fails_its_reader, wrong_bytes_in_a_body_fail_its_reader,
           wrong_bytes_in_a_body_that_is_skipped_end_the_channel,
-          a_connection_that_is_gone_ends_its_readers, a_request_that_expires_leaves_its_body)
+          a_connection_that_is_gone_ends_its_readers,
+          the_last_request_ends_the_channel_when_all_are_answered,
+          a_request_that_expires_leaves_its_body)

@@ -250,6 +250,27 @@ START_TEST(an_end_within_a_body_fails_its_reader_and_the_asks_behind)
 }
 END_TEST
 
+START_TEST(the_last_answer_ends_the_connection)
+{
+    static const char *const bytes[] = {"Zone\n", "Zone+\n2:hi0:"};
+    static const char *const expected[] = {"Zone", "2"};
+
+    for (size_t i = 0; i < 2; i++) {
+        begin(&pipeline, NULL);
+        ask("a");
+        ask("b");
+        expect_sent("a\nb\n");
+        answer_by(bytes[i]);
+        expect(expected[i]);
+        expect_error(-EPIPE, SECOND);
+        ck_assert_int_eq(domus_peer_expect_end(client.peer, SECOND), 0);
+        ask("c");
+        expect_error(-ENOTCONN, SECOND);
+        domt_line_client_end(&client);
+    }
+}
+END_TEST
+
 START_TEST(a_reset_within_a_body_fails_its_reader)
 {
     begin(&pipeline, NULL);
@@ -288,4 +309,5 @@ DOMT_MAIN("client_bodies", 120, answers_with_bodies_are_read,
           a_body_that_does_not_go_on_ends_its_connection,
           a_body_that_nobody_reads_ends_its_connection, a_body_whose_asker_waits_no_more_is_skipped,
           an_end_within_a_body_fails_its_reader_and_the_asks_behind,
-          a_reset_within_a_body_fails_its_reader, a_stop_of_the_reader_lets_the_connection_end)
+          the_last_answer_ends_the_connection, a_reset_within_a_body_fails_its_reader,
+          a_stop_of_the_reader_lets_the_connection_end)

@@ -252,8 +252,8 @@ DOMUS_SEQUENCE(hang, serve_frame)
     DOMUS_BEGIN;
     if (parse(frame, message))
         return domus_forward(stack, domt_streams_now.far);
-    if (is(frame, "drop"))
-        return reply_line(stack, "dropped");
+    if (is(frame, "drop") || is(frame, "last"))
+        return reply_line(stack, is(frame, "drop") ? "dropped" : "last");
     DOMUS_SLEEP(3600 * DOMT_PIPE_SECOND);
     domt_streams_now.ended++;
     return answer->error != 0 ? answer->error : -ETIME;

@@ -27,7 +27,8 @@
  *
  * An answer is a line; a stream begins with "<text>+\n", has chunks as above, and ends with "0:" or
  * "T<text>\n". A failure is "error <error>\n"; a stream that is cut gets "!<error>\n", or nothing
- * if the stage has no `cut`. A head "A" before KIND is alone. */
+ * if the stage has no `cut`. "A" before KIND is alone, and "Z" (also "AZ") is the peer's last one.
+ * The answer "last" is the last one of the service; `last` gives it at once. */
 #ifndef DOMT_STREAMS_H
 #define DOMT_STREAMS_H
 

@@ -53,6 +53,10 @@ static int decode_line(domus_wire *wire, stream_state *state, const char *bytes,
     if (length == 0 || !set_text(line, bytes, length))
         return -EPROTO;
     const char *kind = line->text[0] == 'A' ? line->text + 1 : line->text;
+    if (*kind == 'Z') {
+        kind++;
+        domus_wire_last(wire);
+    }
     bool has_body = is_client(state) ? bytes[length - 1] == '+' : strchr("LCXE", *kind) != NULL;
     if (has_body) {
         state->kind = is_client(state) ? 'C' : *kind;
@@ -160,6 +164,8 @@ static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus
         return -EOPNOTSUPP;
     if (stream != NULL)
         *stream = BEGUN;
+    if (strcmp(line->text, "last") == 0)
+        domus_wire_last(wire);
     return domus_wire_append_text(wire, stream != NULL ? "%s+\n" : "%s\n", line->text);
 }
 
