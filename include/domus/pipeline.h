@@ -68,7 +68,9 @@ typedef struct domus_on_peer {
 } domus_on_peer;
 
 /* The request begins when all requests before it are answered, and the messages behind it are
- * decoded when it is answered. */
+ * decoded when it is answered. If the peer finishes meanwhile, and has sent nothing behind it, an
+ * actor that has an on_end hears of that at once: the peer may be gone, and no answer is worth
+ * waiting for. */
 #define DOMUS_ALONE 1u
 /* The conversations of the request, and the request if it is kept, go on to their end when the
  * connection is gone; others are cancelled then. The actor lives until the last of them has ended.

@@ -334,6 +334,13 @@ bool domi_pipe_has_ended(const domus_channel *channel)
            (pipe->failed || (pipe->wire->finished && pipe->dry));
 }
 
+bool domi_pipe_ends_alone(const domus_channel *channel)
+{
+    const domi_pipe *pipe = channel->pipe;
+
+    return pipe->alone && pipe->held == NULL && domi_wire_is_empty(pipe->wire);
+}
+
 /* Handle one message, or look for one. Returns false if there is none. */
 static bool run_once(domi_manager *manager, domi_pipe *pipe)
 {

@@ -19,6 +19,10 @@ bool domi_pipe_is_behind(const domus_channel *channel);
 /* True if the peer has finished sending and everything that it has sent was handled. */
 bool domi_pipe_has_ended(const domus_channel *channel);
 
+/* True if a request that is alone is not answered, and no bytes behind it wait in the windows of
+ * the stages. */
+bool domi_pipe_ends_alone(const domus_channel *channel);
+
 /* This is domi_io_hooks.release_message. */
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message);
 
