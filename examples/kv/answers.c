@@ -15,27 +15,27 @@ int kv_error(domus_stack *stack, const char *text)
         return kv_reply(stack, &builder);
     }
     memcpy(error.text, text, size);
-    return domus_reply(stack, &domus_resp_error_type, &error);
+    return kv_answer(stack, &domus_resp_error_type, &error);
 }
 
 int kv_integer(domus_stack *stack, int64_t value)
 {
-    return domus_reply(stack, &domus_resp_integer_type, &(domus_resp_integer){value});
+    return kv_answer(stack, &domus_resp_integer_type, &(domus_resp_integer){value});
 }
 
 int kv_ok(domus_stack *stack)
 {
-    return domus_reply(stack, &domus_resp_ok_type, NULL);
+    return kv_answer(stack, &domus_resp_ok_type, NULL);
 }
 
 int kv_null(domus_stack *stack)
 {
-    return domus_reply(stack, &domus_resp_null_type, NULL);
+    return kv_answer(stack, &domus_resp_null_type, NULL);
 }
 
 static int reply_slice(domus_stack *stack, domus_slice slice)
 {
-    int error = domus_reply(stack, &domus_slice_type, &slice);
+    int error = kv_answer(stack, &domus_slice_type, &slice);
 
     if (error != 0)
         domus_slice_free(slice);
@@ -49,7 +49,7 @@ int kv_bytes(domus_stack *stack, domus_resp_bytes bytes)
     if (bytes.size <= DOMUS_RESP_SHORT_MAX) {
         domus_resp_short text = {.size = (uint8_t)bytes.size};
         memcpy(text.bytes, bytes.data, bytes.size);
-        return domus_reply(stack, &domus_resp_short_type, &text);
+        return kv_answer(stack, &domus_resp_short_type, &text);
     }
     int error = domus_slice_copy(bytes.data, bytes.size, &slice);
     return error != 0 ? error : reply_slice(stack, slice);
@@ -67,7 +67,7 @@ int kv_string(domus_stack *stack, const struct kv_item *item)
 
 int kv_reply_with(domus_stack *stack, domus_resp_reply reply)
 {
-    int error = domus_reply(stack, &domus_resp_reply_type, &reply);
+    int error = kv_answer(stack, &domus_resp_reply_type, &reply);
 
     if (error != 0)
         domus_slice_free(reply.bytes);

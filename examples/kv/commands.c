@@ -1,5 +1,8 @@
 /* The table of commands, and how a command finds its row: by a hash of its name. */
-#include "kv.h"
+#include "pubsub.h"
+#include "transaction.h"
+#include "wait.h"
+#include "watch.h"
 
 #include <assert.h>
 #include <string.h>
@@ -84,18 +87,36 @@ static const struct kv_command commands[] = {
     {"dbsize", 1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_dbsize, NULL},
     {"flushall", -1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_flush, NULL},
     {"flushdb", -1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_flush, NULL},
-    {"ping", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_ping},
-    {"echo", 2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_echo},
-    {"quit", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_quit},
-    {"select", 2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_select},
+    {"lmove", 5, KV_GROWS, KV_ONE, 1, 2, 1, kv_run_lmove, NULL},
+    {"rpoplpush", 3, KV_GROWS, KV_ONE, 1, 2, 1, kv_run_rpoplpush, NULL},
+    {"blpop", -3, KV_ALONE, KV_ONE, 1, -2, 1, kv_run_blpop, kv_serve_wait},
+    {"brpop", -3, KV_ALONE, KV_ONE, 1, -2, 1, kv_run_brpop, kv_serve_wait},
+    {"blmove", 6, KV_GROWS | KV_ALONE, KV_ONE, 1, 2, 1, kv_run_blmove, kv_serve_wait},
+    {"brpoplpush", 4, KV_GROWS | KV_ALONE, KV_ONE, 1, 2, 1, kv_run_brpoplpush, kv_serve_wait},
+    {"multi", 1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_multi},
+    {"exec", 1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_exec},
+    {"discard", 1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_discard},
+    {"watch", -2, KV_ALWAYS, KV_ONE, 1, -1, 1, kv_run_watch, kv_serve_watch},
+    {"unwatch", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_unwatch},
+    {"subscribe", -2, KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_subscribe},
+    {"psubscribe", -2, KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_subscribe},
+    {"unsubscribe", -1, KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_unsubscribe},
+    {"punsubscribe", -1, KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_unsubscribe},
+    {"publish", 3, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_publish},
+    {"pubsub", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_pubsub},
+    {"reset", 1, KV_ALWAYS | KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_reset},
+    {"ping", -1, KV_QUEUES | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_ping},
+    {"echo", 2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_echo},
+    {"quit", -1, KV_ALWAYS | KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_quit},
+    {"select", 2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_select},
     {"config", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_config},
-    {"command", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_command},
-    {"hello", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_hello},
-    {"auth", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_auth},
-    {"client", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_client},
+    {"command", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_command},
+    {"hello", -1, KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_hello},
+    {"auth", -2, KV_QUEUES | KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_auth},
+    {"client", -2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_client},
     {"info", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_info},
-    {"post", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
-    {"host:", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
+    {"post", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
+    {"host:", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
 };
 
 /* A name as two words. It is in small letters: names have nothing but letters (and a colon), and of

@@ -1,5 +1,6 @@
 /* Commands that concern keys of any kind. */
 #include "kv.h"
+#include "observed.h"
 
 static struct kv_item **find_key(struct kv_call *call, uint32_t i)
 {
@@ -60,7 +61,7 @@ int kv_run_type(struct kv_call *call)
     struct kv_item **link = kv_find(call);
     domus_resp_simple name = {link != NULL ? names[(*link)->kind] : "none"};
 
-    return domus_reply(call->stack, &domus_resp_simple_type, &name);
+    return kv_answer(call->stack, &domus_resp_simple_type, &name);
 }
 
 int kv_run_dbsize(struct kv_call *call)
@@ -75,6 +76,8 @@ int kv_run_flush(struct kv_call *call)
     if (call->command->count > 2 || (call->command->count == 2 && !domus_resp_is(word, "ASYNC") &&
                                      !domus_resp_is(word, "SYNC")))
         return kv_error(call->stack, KV_SYNTAX);
+    if (call->store->observed != NULL)
+        kv_observed_flush(call->store);
     kv_store_clear(call->store);
     return kv_ok(call->stack);
 }

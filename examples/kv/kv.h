@@ -13,11 +13,16 @@
 #define KV_SHARDS_MAX 256u
 
 struct kv_settings {
-    uint64_t memory_max_bytes; /* of all shards; 0: no limit */
-    uint64_t answer_max_bytes; /* of one answer that is put together */
-    uint32_t scan_max;         /* elements that one SCAN returns, about */
-    uint32_t shards;           /* 0: one for each thread */
-    char password[128];        /* "": none is asked for */
+    uint64_t memory_max_bytes;     /* of all shards; 0: no limit */
+    uint64_t answer_max_bytes;     /* of one answer that is put together */
+    uint32_t scan_max;             /* elements that one SCAN returns, about */
+    uint32_t shards;               /* 0: one for each thread */
+    uint32_t transaction_commands; /* that one transaction may queue */
+    uint64_t transaction_bytes;    /* of these commands */
+    uint32_t subscriptions_max;    /* of one connection */
+    uint64_t subscription_bytes;   /* of all subscriptions */
+    uint64_t observed_bytes;       /* of the keys that clients watch and wait for, in all shards */
+    char password[128];            /* "": none is asked for */
 };
 
 /* Constant once the program has started. */
@@ -36,9 +41,18 @@ struct kv_call {
 
 typedef int kv_run(struct kv_call *call);
 
+#define KV_NO_SHARD UINT32_MAX
+
 /* The state of a connection. */
 struct kv_session {
+    bool plain;    /* every command runs at once: it is admitted, and in no state of its own */
     bool admitted; /* it has given the password, or needs none */
+    bool is_gone;  /* the peer has finished while it waited */
+    uint32_t watched_shard;             /* where it watches keys; KV_NO_SHARD: nowhere */
+    struct kv_transaction *transaction; /* since MULTI; NULL: none */
+    uint8_t version;                    /* of RESP */
+    struct kv_subscriber *subscriber;   /* its subscriptions (pubsub.h); NULL: none */
+    domus_conversation waiting;         /* of the command that waits (serve_wait.c) */
     char name[64];
     uint64_t id;
 };
@@ -53,7 +67,15 @@ enum kv_where {
     KV_ANY,        /* the same, and one of the answers that are not null */
 };
 
-enum { KV_GROWS = 1 }; /* the command is refused when the memory is full */
+/* Flags of a command. */
+enum {
+    KV_GROWS = 1,    /* it is refused when the memory is full */
+    KV_QUEUES = 2,   /* of those that the channel answers: it answers at once, so a transaction may
+                      * have it */
+    KV_ALWAYS = 4,   /* it is not queued, but served also within a transaction */
+    KV_ALONE = 8,    /* it begins when those before it are answered (DOMUS_ALONE) */
+    KV_LISTENS = 16, /* a client of RESP 2 may send it while it has subscriptions */
+};
 
 struct kv_command {
     const char *name; /* in small letters */
@@ -61,8 +83,9 @@ struct kv_command {
     uint32_t flags;
     enum kv_where where;
     int32_t first, last, step; /* the keys among the arguments; a last of -1 is the last one */
-    kv_run *run;               /* in a shard; or NULL, and then: */
-    domus_handler *serve;      /* on the channel, whose payload is the command */
+    kv_run *run;               /* in a shard; NULL: not there */
+    domus_handler *serve; /* on the channel, whose payload is the command; NULL: it is forwarded
+                           * to the shard. With both, `serve` asks the shard. */
 };
 
 /* Make the index of the commands, once. */
@@ -71,8 +94,22 @@ void kv_commands_begin(void);
 const struct kv_command *kv_command_find(domus_slice name);
 bool kv_arity_holds(const struct kv_command *row, uint32_t count);
 
+/* Find the shard of all keys of a command. Returns false if they lie on several. */
+bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
+                   uint32_t *ret_shard);
+
+/* Make a command that owns what the other one shows. Returns 0; -ENOMEM. */
+int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_command);
+
 /* The shard of a key: that of the part in {} if there is one. */
 uint32_t kv_shard_of(domus_slice key);
+
+/* A state of the connection has changed. */
+void kv_session_settle(struct kv_session *session);
+
+/* A session while a command of it waits: it hears of the end of its peer. */
+extern const domus_behaviour kv_waiting_session;
+domus_handler kv_end_waiting;
 
 extern const domus_behaviour kv_shard;
 extern const domus_behaviour kv_sessions;
@@ -86,7 +123,15 @@ struct kv_scatter {
 /* Answer a command whose keys lie on several shards, or that concerns all. */
 int kv_scatter(domus_stack *stack, const domus_resp_command *command, const struct kv_command *row);
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- answers ----------------------------------------------------------------------------------
+ *
+ * All commands answer by these, and not by domus_reply(), because the answers of a transaction are
+ * gathered: they become elements of `array` until kv_gather(NULL). */
+
+void kv_gather(domus_resp_builder *array);
+bool kv_is_gathering(void);
+/* A command of the transaction has failed with a negative errno, without an answer. */
+void kv_gather_failure(int error);
 
 int kv_error(domus_stack *stack, const char *text);
 int kv_integer(domus_stack *stack, int64_t value);
@@ -95,6 +140,7 @@ int kv_null(domus_stack *stack);
 /* The string of an item, a long one by reference. */
 int kv_string(domus_stack *stack, const struct kv_item *item);
 int kv_bytes(domus_stack *stack, domus_resp_bytes bytes);
+int kv_answer(domus_stack *stack, const domus_type *type, const void *payload);
 /* The reply that was built. */
 int kv_reply(domus_stack *stack, domus_resp_builder *builder);
 /* This reply, which is consumed in every case. */
@@ -105,6 +151,7 @@ uint32_t kv_answer_max(void);
 
 #define KV_TOO_LONG      "ERR the answer is longer than kv.answerMax"
 #define KV_LONG_PATTERN  "ERR the pattern is too long"
+#define KV_CROSS_SLOT    "CROSSSLOT Keys in request don't hash to the same slot"
 #define KV_WRONG_TYPE    "WRONGTYPE Operation against a key holding the wrong kind of value"
 #define KV_SYNTAX        "ERR syntax error"
 #define KV_NO_INTEGER    "ERR value is not an integer or out of range"
@@ -120,6 +167,14 @@ uint32_t kv_print_integer(char text[21], int64_t value); /* returns the bytes; n
 bool kv_to_float(domus_resp_bytes bytes, long double *ret_value);
 uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value); /* as kv_print_integer() */
 bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_value);
+
+/* --- in the shard ------------------------------------------------------------- */
+
+/* Begin a turn: read the clock. */
+void kv_store_begin(const domus_stack *stack, struct kv_store *store);
+/* Run a command whose arguments are checked. Returns as its row does. */
+int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_command *command,
+               const struct kv_command *row);
 
 /* --- keys -------------------------------------------------------------------- */
 
@@ -138,6 +193,9 @@ bool kv_has_room(struct kv_store *store, uint64_t size);
 /* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
  * kind of value. */
 int kv_find_list(struct kv_call *call, struct kv_item ***ret_link);
+
+/* Make the key of a call, which is not there, an empty list. NULL: no memory. */
+struct kv_item **kv_add_list(struct kv_call *call);
 
 /* Give the key of the call this string. Returns 0; -ENOMEM, and the key is as it was. */
 int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry);

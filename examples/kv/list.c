@@ -77,6 +77,7 @@ int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end
     memcpy(to, &size, sizeof size);
     memcpy(to + sizeof size, bytes, size);
     memcpy(to + sizeof size + size, &size, sizeof size);
+    memory->changes++;
     node->count++;
     list->count++;
     return 0;
@@ -107,6 +108,7 @@ void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end
         node->begin += whole;
     else
         node->end -= whole;
+    memory->changes++;
     list->count--;
     if (--node->count != 0)
         return;

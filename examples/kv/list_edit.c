@@ -117,6 +117,7 @@ int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_pla
     struct kv_node *node = place->node;
     uint32_t at = place->at;
 
+    memory->changes++;
     if (!make_gap(node, &at, whole)) {
         struct kv_node *before = node->next[KV_HEAD];
         if (at == node->begin && before == NULL) {
@@ -146,6 +147,7 @@ struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
     struct kv_node *node = place.node, *behind = node->next[KV_TAIL];
     uint32_t whole = kv_list_read_size(node->bytes + place.at) + KV_AROUND;
 
+    memory->changes++;
     list->count--;
     node->end -= whole;
     if (--node->count == 0) {
@@ -160,6 +162,7 @@ struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
 
 void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint64_t count)
 {
+    memory->changes++;
     while (count != 0 && list->count != 0) {
         struct kv_node *node = list->ends[end];
         if (node->count > count) {

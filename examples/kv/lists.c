@@ -13,7 +13,7 @@ int kv_find_list(struct kv_call *call, struct kv_item ***ret_link)
     return (**ret_link)->kind == KV_LIST ? 1 : -EINVAL;
 }
 
-static struct kv_item **add_list(struct kv_call *call)
+struct kv_item **kv_add_list(struct kv_call *call)
 {
     struct kv_list *list = kv_list_new(&call->store->memory);
     struct kv_item **link = list != NULL ? kv_find_or_add(call, 0) : NULL;
@@ -37,7 +37,7 @@ static int push(struct kv_call *call, enum kv_end end, bool makes)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (there == 0 && !makes)
         return kv_integer(call->stack, 0);
-    if (there == 0 && (link = add_list(call)) == NULL)
+    if (there == 0 && (link = kv_add_list(call)) == NULL)
         return -ENOMEM;
     struct kv_list *list = (*link)->list;
     for (uint32_t i = 2; i < call->command->count && error == 0; i++) {
@@ -107,7 +107,7 @@ static int pop(struct kv_call *call, enum kv_end end)
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (there == 0 && many)
-        return domus_reply(call->stack, &domus_resp_null_array_type, NULL);
+        return kv_answer(call->stack, &domus_resp_null_array_type, NULL);
     if (there == 0)
         return kv_null(call->stack);
     if (many)

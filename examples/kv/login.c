@@ -39,6 +39,7 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
     if (command->count == 3 ? !may_enter(user, last) : !is_password(last))
         return kv_error(stack, WRONG_PASSWORD);
     session->admitted = true;
+    kv_session_settle(session);
     return kv_ok(stack);
 }
 
@@ -85,6 +86,7 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
                            domus_resp_argument(command, i + 2)))
                 return kv_error(stack, WRONG_PASSWORD);
             session->admitted = true;
+            kv_session_settle(session);
             i += 2;
         } else if (domus_resp_is(word, "SETNAME") && i + 1 < command->count) {
             i++;
@@ -94,6 +96,8 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
     }
     if (!session->admitted)
         return kv_error(stack, "NOAUTH HELLO must be called with the client already authenticated");
+    session->version = (uint8_t)version;
+    kv_session_settle(session);
     return answer_hello(stack, (uint32_t)version);
 }
 

@@ -3,7 +3,8 @@
  *   ./dev run kv --config examples/kv/kv.yaml      and then: redis-cli -p 7004
  *
  * Begin with kv.h, which tells the way of a command. */
-#include "kv.h"
+#include "pubsub.h"
+#include "wait.h"
 
 #include <domus/main.h>
 
@@ -25,11 +26,26 @@ static int start(domus_system *system, void *argument)
     if (kv_settings.memory_max_bytes != 0)
         empty.memory.bytes_max = kv_settings.memory_max_bytes / kv_shard_count;
     for (uint32_t i = 0; i < kv_shard_count; i++) {
+        empty.index = i;
         int error = domus_outside_spawn_with(system, &kv_shard, &empty, &options, &kv_shards[i]);
         if (error != 0)
             return error;
     }
+    int error = domus_outside_group_open(system, "kv.subscribers", &kv_subscribers);
+    if (error == 0)
+        error = domus_outside_spawn_with(system, &kv_switchboard_behaviour, NULL, &options,
+                                         &kv_switchboard);
+    if (error != 0)
+        return error;
     return domus_main_serve(system, argument, &kv_sessions, NULL);
+}
+
+/* Clients that wait for elements would hold up the drain. */
+static void stop(domus_system *system, void *argument)
+{
+    (void)argument;
+    for (uint32_t i = 0; i < kv_shard_count; i++)
+        (void)domus_outside_notice(system, kv_shards[i], &kv_wait_end_type, NULL);
 }
 
 static const domus_config_key keys[] = {
@@ -39,11 +55,21 @@ static const domus_config_key keys[] = {
                256 * 1048576)},
     {DOMUS_KEY("scanMax", COUNT, struct kv_settings, scan_max, 1, 1048576, 4096)},
     {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
+    {DOMUS_KEY("transactionCommands", COUNT, struct kv_settings, transaction_commands, 1, 1048576,
+               10000)},
+    {DOMUS_KEY("transactionBytes", SIZE, struct kv_settings, transaction_bytes, 1024, 1073741824,
+               67108864)},
+    {DOMUS_KEY("subscriptionsMax", COUNT, struct kv_settings, subscriptions_max, 1, 1048576,
+               10000)},
+    {DOMUS_KEY("subscriptionMemory", SIZE, struct kv_settings, subscription_bytes, 65536,
+               UINT64_MAX / 2, 67108864)},
+    {DOMUS_KEY("observedMemory", SIZE, struct kv_settings, observed_bytes, 65536, UINT64_MAX / 2,
+               16777216)},
     {DOMUS_KEY_TEXT("password", TEXT, struct kv_settings, password, 0, "")},
     {0}};
 static const domus_section section = {"kv", keys, sizeof kv_settings, NULL};
-static const domus_program program = {"kv", start, "kv", .section = &section,
-                                      .settings = &kv_settings};
+static const domus_program program = {
+    "kv", start, "kv", .stop = stop, .section = &section, .settings = &kv_settings};
 
 int main(int argc, char **argv)
 {

@@ -23,7 +23,7 @@ static int answer_part(struct kv_call *call, const struct kv_item *item, size_t 
         return error;
     part.offset += (uint32_t)from;
     part.size = (uint32_t)size;
-    error = domus_reply(call->stack, &domus_slice_type, &part);
+    error = kv_answer(call->stack, &domus_slice_type, &part);
     if (error != 0)
         domus_slice_free(part);
     return error;

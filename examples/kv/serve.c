@@ -13,7 +13,7 @@ int kv_serve_ping(domus_stack *stack, void *self, const void *payload)
     if (command->count > 2)
         return kv_error(stack, "ERR wrong number of arguments for 'ping' command");
     if (command->count == 1)
-        return domus_reply(stack, &domus_resp_simple_type, &(domus_resp_simple){"PONG"});
+        return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"PONG"});
     return kv_serve_echo(stack, self, payload);
 }
 

@@ -1,21 +1,28 @@
 /* A connection: takes commands, checks them, and forwards them to the shards. */
-#include "kv.h"
+#include "pubsub.h"
+#include "transaction.h"
+#include "watch.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* HELLO changes the protocol, and AUTH and QUIT concern what comes behind them. */
+/* First letters of commands that are KV_ALONE, as bits: of those with four letters, and others. */
+#define LETTER(c) (UINT32_C(1) << ((c) % 32))
+#define FOUR      (LETTER('a') | LETTER('q'))
+#define SOME      (LETTER('b') | LETTER('h') | LETTER('p'))
+#define MORE      (SOME | LETTER('r') | LETTER('s') | LETTER('u'))
+
+/* Commands that change what comes behind them, or that wait, are alone. The look at the first
+ * letter spares most other commands a second search of their row. */
 static uint32_t marks_of(const void *payload)
 {
     domus_slice name = domus_resp_argument(payload, 0);
 
-    if (name.size != 4 && name.size != 5)
+    if (name.size < 4 || (LETTER(domus_slice_data(name)[0]) & (name.size == 4 ? FOUR : MORE)) == 0)
         return 0;
-    return domus_resp_is(name, "HELLO") || domus_resp_is(name, "AUTH") ||
-                   domus_resp_is(name, "QUIT")
-               ? DOMUS_ALONE
-               : 0;
+    const struct kv_command *row = kv_command_find(name);
+    return row != NULL && (row->flags & KV_ALONE) != 0 ? DOMUS_ALONE : 0;
 }
 
 /* Append an argument to `text` without its unprintable bytes, at most `most` bytes. */
@@ -57,11 +64,10 @@ static int refuse_count(domus_stack *stack, const struct kv_command *row)
     return domus_reply(stack, &domus_resp_error_type, &error);
 }
 
-/* Find the shard of all keys. Returns false if they lie on several. */
-static bool find_shard(const domus_resp_command *command, const struct kv_command *row,
-                       uint32_t *ret_shard)
+bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
+                   uint32_t *ret_shard)
 {
-    uint32_t last = row->last < 0 ? command->count - 1 : (uint32_t)row->last;
+    uint32_t last = row->last < 0 ? command->count + (uint32_t)row->last : (uint32_t)row->last;
 
     if (kv_shard_count == 1) {
         *ret_shard = 0;
@@ -77,27 +83,106 @@ static bool find_shard(const domus_resp_command *command, const struct kv_comman
     return true;
 }
 
+int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_command)
+{
+    domus_resp_command kept = *command;
+    domus_slice table = {command->table, 0, command->table != NULL};
+    int error = domus_slice_keep(command->bytes, &kept.bytes);
+
+    if (error != 0)
+        return error;
+    error = domus_slice_keep(table, &table);
+    if (error != 0) {
+        domus_slice_free(kept.bytes);
+        return error;
+    }
+    kept.table = table.page;
+    *ret_command = kept;
+    return 0;
+}
+
+/* A command is refused before it is looked at further. */
+static int refuse(domus_stack *stack, struct kv_session *session, const domus_resp_command *command,
+                  const struct kv_command *row)
+{
+    if (row != NULL && row->serve == kv_serve_exec && session->transaction != NULL) {
+        kv_transaction_free(session->transaction);
+        session->transaction = NULL;
+        kv_session_settle(session);
+        kv_watch_leave(stack, session);
+        return kv_error(stack, "EXECABORT Transaction discarded because of: wrong number of "
+                               "arguments for 'exec' command");
+    }
+    kv_transaction_spoil(session);
+    return row != NULL ? refuse_count(stack, row) : refuse_unknown(stack, command);
+}
+
+/* Take a command of a client of RESP 2 that has subscriptions. */
+static bool take_listening(domus_stack *stack, const domus_resp_command *command,
+                           const struct kv_command *row, int *ret_result)
+{
+    domus_resp_builder builder = {.version = 2};
+
+    if ((row->flags & KV_LISTENS) == 0) {
+        (void)domus_resp_add_error(&builder,
+                                   "ERR Can't execute '%s': only (P|S)SUBSCRIBE / "
+                                   "(P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+                                   "context",
+                                   row->name);
+        *ret_result = kv_reply(stack, &builder);
+        return true;
+    }
+    if (row->serve != kv_serve_ping || command->count > 2)
+        return false;
+    *ret_result = kv_pong(stack, command);
+    return true;
+}
+
+/* Take a command in a session that is not plain. Returns whether it was taken. */
+static bool take_special(domus_stack *stack, struct kv_session *session,
+                         const domus_resp_command *command, const struct kv_command *row,
+                         int *ret_result)
+{
+    if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
+        row->serve != kv_serve_quit && row->serve != kv_serve_http) {
+        *ret_result = kv_error(stack, "NOAUTH Authentication required.");
+        return true;
+    }
+    if (session->subscriber != NULL && session->version == 2)
+        return take_listening(stack, command, row, ret_result);
+    if (session->transaction == NULL || (row->flags & KV_ALWAYS) != 0)
+        return false;
+    *ret_result = kv_transaction_take(stack, session, command, row);
+    return true;
+}
+
 static int take_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
-    const struct kv_session *session = self;
+    struct kv_session *session = self;
     uint32_t shard;
+    int result;
 
-    if (row == NULL)
-        return refuse_unknown(stack, command);
-    if (!kv_arity_holds(row, command->count) || (row->step == 2 && command->count % 2 == 0))
-        return refuse_count(stack, row);
-    if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
-        row->serve != kv_serve_quit && row->serve != kv_serve_http)
-        return kv_error(stack, "NOAUTH Authentication required.");
+    if (row == NULL || !kv_arity_holds(row, command->count) ||
+        (row->step == 2 && command->count % 2 == 0))
+        return refuse(stack, session, command, row);
+    if (__builtin_expect(!session->plain, false) &&
+        take_special(stack, session, command, row, &result))
+        return result;
     if (row->serve != NULL)
         return row->serve(stack, self, payload);
-    if (find_shard(command, row, &shard))
+    if (kv_find_shard(command, row, &shard))
         return domus_forward(stack, kv_shards[shard]);
     if (row->where == KV_ONE)
-        return kv_error(stack, "CROSSSLOT Keys in request don't hash to the same slot");
+        return kv_error(stack, KV_CROSS_SLOT);
     return kv_scatter(stack, command, row);
+}
+
+void kv_session_settle(struct kv_session *session)
+{
+    session->plain = session->admitted && session->transaction == NULL &&
+                     (session->subscriber == NULL || session->version != 2);
 }
 
 static int open_session(domus_stack *stack, void *self, const void *payload)
@@ -106,23 +191,52 @@ static int open_session(domus_stack *stack, void *self, const void *payload)
 
     (void)stack, (void)payload;
     session->admitted = kv_settings.password[0] == '\0';
+    session->watched_shard = KV_NO_SHARD;
+    session->version = 2;
+    kv_session_settle(session);
     return 0;
+}
+
+static void stop_session(domus_stack *stack, void *self)
+{
+    struct kv_session *session = self;
+
+    (void)stack;
+    kv_transaction_free(session->transaction);
+    kv_subscriber_free(session);
 }
 
 static const domus_pipeline commands = {
     .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, NULL}, {NULL, NULL}}};
+
+static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
+                                      .handle = take_command,
+                                      .frame_size = sizeof(struct kv_scatter),
+                                      .marks_of = marks_of},
+                                     {.type = NULL}};
+
+static const domus_on mail[] = {{&kv_publication_type, kv_take_publication, 0}, {NULL, NULL, 0}};
 
 static const domus_behaviour session = {
     .name = "session",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct kv_session),
     .pipeline = &commands,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_resp_command_type,
-                                        .handle = take_command,
-                                        .frame_size = sizeof(struct kv_scatter),
-                                        .marks_of = marks_of},
-                                       {.type = NULL}},
+    .on = mail,
+    .on_peer = rows,
     .on_open = {open_session, 0},
+    .on_stop = stop_session,
+};
+
+const domus_behaviour kv_waiting_session = {
+    .name = "waiting session",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(struct kv_session),
+    .pipeline = &commands,
+    .on = mail,
+    .on_peer = rows,
+    .on_end = {kv_end_waiting, 0},
+    .on_stop = stop_session,
 };
 
 const domus_behaviour kv_sessions = {

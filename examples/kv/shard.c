@@ -1,6 +1,11 @@
 /* A shard: the actor that owns the keys of its part, and runs one command after the other. */
+#include "gift.h"
 #include "kv.h"
+#include "observed.h"
+#include "transaction.h"
 #include "trash.h"
+#include "wait.h"
+#include "watch.h"
 
 #include <string.h>
 
@@ -33,6 +38,8 @@ uint32_t kv_shard_of(domus_slice key)
 
 void kv_turn_to(struct kv_call *call, uint32_t i)
 {
+    if (call->store->observed != NULL)
+        kv_observed_note(call->store, call->hash, call->key);
     call->key = domus_resp_argument(call->command, i);
     call->hash = kv_hash(domus_slice_data(call->key), call->key.size);
 }
@@ -66,6 +73,52 @@ bool kv_has_room(struct kv_store *store, uint64_t size)
     return store->memory.used_bytes + size <= store->memory.bytes_max;
 }
 
+void kv_store_begin(const domus_stack *stack, struct kv_store *store)
+{
+    store->now_ms = domus_now_ns(stack) / MS_NS;
+}
+
+static inline int run(struct kv_call *call, const struct kv_command *row)
+{
+    const struct kv_memory *memory = &call->store->memory;
+    uint32_t size = call->command->bytes.size;
+
+    /* The channel has checked the rest. */
+    if ((row->flags & KV_GROWS) != 0 && memory->used_bytes + size > memory->bytes_max &&
+        !kv_has_room(call->store, size))
+        return kv_error(call->stack, KV_OUT_OF_MEMORY);
+    if (row->first != 0)
+        kv_turn_to(call, (uint32_t)row->first);
+    return row->run(call);
+}
+
+/* Run a command while clients watch keys or wait for some. An answer frees the command, and its key
+ * is needed behind it, so the command is kept. */
+static int run_observed(struct kv_call *call, const struct kv_command *row)
+{
+    struct kv_store *store = call->store;
+    domus_resp_command kept;
+    int error = kv_command_keep(call->command, &kept);
+
+    if (error != 0)
+        return error;
+    call->command = &kept;
+    store->noted = store->memory.changes;
+    int result = run(call, row);
+    if (store->observed != NULL)
+        kv_observed_note(store, call->hash, call->key);
+    domus_resp_command_type.release(&kept);
+    return result;
+}
+
+int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_command *command,
+               const struct kv_command *row)
+{
+    struct kv_call call = {.stack = stack, .store = store, .command = command};
+
+    return store->observed != NULL ? run_observed(&call, row) : run(&call, row);
+}
+
 static int run_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
@@ -73,15 +126,12 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
     struct kv_store *store = self;
     struct kv_call call = {.stack = stack, .store = store, .command = command};
 
-    /* The channel has checked the rest. */
-    if ((row->flags & KV_GROWS) != 0 &&
-        store->memory.used_bytes + command->bytes.size > store->memory.bytes_max &&
-        !kv_has_room(store, command->bytes.size))
-        return kv_error(stack, KV_OUT_OF_MEMORY);
-    store->now_ms = domus_now_ns(stack) / MS_NS;
-    if (row->first != 0)
-        kv_turn_to(&call, (uint32_t)row->first);
-    return row->run(&call);
+    kv_store_begin(stack, store);
+    if (__builtin_expect(store->observed == NULL, true))
+        return run(&call, row);
+    int result = run_observed(&call, row);
+    kv_wait_serve(stack, store);
+    return result;
 }
 
 static int expire(domus_stack *stack, void *self, const void *payload)
@@ -93,6 +143,7 @@ static int expire(domus_stack *stack, void *self, const void *payload)
         return 0; /* nothing changes meanwhile */
     store->now_ms = domus_now_ns(stack) / MS_NS;
     kv_store_expire(store);
+    kv_wait_take_returned(stack, store);
     if (store->memory.trash != NULL && !store->frees)
         store->frees = domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
     return 0;
@@ -121,15 +172,25 @@ static void stop(domus_stack *stack, void *self)
     struct kv_store *store = self;
 
     (void)stack;
+    kv_observed_free(store);
     kv_table_clear(&store->table, &store->memory);
     while (kv_trash_step(&store->memory))
         ;
+    for (struct kv_gift *gift = kv_gifts_returned(store->index), *next; gift != NULL; gift = next) {
+        next = gift->next;
+        kv_gift_free(gift);
+    }
 }
 
 const domus_behaviour kv_shard = {
     .name = "shard",
     .state_size = sizeof(struct kv_store),
     .on = (const domus_on[]){{&domus_resp_command_type, run_command, 0},
+                             {&kv_exec_type, kv_exec, 0},
+                             {&kv_unwatch_type, kv_unwatch, 0},
+                             {&kv_wait_over_type, kv_wait_over, 0},
+                             {&kv_wait_end_type, kv_wait_end, 0},
+                             {&domus_down_type, kv_client_down, 0},
                              {&expire_type, expire, 0},
                              {&trash_type, free_trash, 0},
                              {NULL, NULL, 0}},

@@ -1,4 +1,5 @@
 /* Strings in items, and items that expire. */
+#include "observed.h"
 #include "trash.h"
 
 #include <errno.h>
@@ -49,6 +50,7 @@ static void set_long(struct kv_memory *memory, struct kv_item *item, domus_slice
 int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_slice value)
 {
     if (value.size > DOMUS_RESP_SHORT_MAX) {
+        memory->changes++;
         set_long(memory, *link, value);
         return 0;
     }
@@ -62,6 +64,7 @@ int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *byt
 {
     domus_slice slice = {NULL, 0, 0};
 
+    memory->changes++;
     if (size > DOMUS_RESP_SHORT_MAX) {
         int error = domus_slice_copy(bytes, size, &slice); /* of exactly these bytes */
         if (error == 0)
@@ -82,6 +85,7 @@ int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *byt
 
 void kv_store_set_expiry(struct kv_store *store, struct kv_item *item, uint64_t expires_ms)
 {
+    store->memory.changes++;
     store->expiring += (uint64_t)(expires_ms != 0) - (uint64_t)(item->expires_ms != 0);
     item->expires_ms = expires_ms;
 }
@@ -104,7 +108,12 @@ void kv_store_clear(struct kv_store *store)
 
 void kv_store_remove(struct kv_store *store, struct kv_item **link)
 {
-    store->expiring -= (*link)->expires_ms != 0;
+    struct kv_item *item = *link;
+
+    if (store->observed != NULL)
+        kv_observed_change(store, item->hash,
+                           (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
+    store->expiring -= item->expires_ms != 0;
     kv_table_remove(&store->table, &store->memory, link);
 }
 

@@ -47,18 +47,23 @@ struct kv_memory {
     uint64_t used_bytes;
     uint64_t bytes_max;
     struct kv_trash *trash; /* what is freed in pieces (trash.h) */
+    uint64_t changes;       /* how often a key or value was changed: more with each change */
 };
 
 struct kv_store {
     struct kv_table table;
     struct kv_memory memory;
-    uint64_t now_ms;      /* of the command that runs, on the clock of domus_now_ns() */
-    int64_t wall_ms;      /* the wall clock less that clock, when the shard began */
-    uint64_t expiring;    /* items that have a time at which they expire */
-    uint64_t expired;     /* items that have expired, since the start */
-    bool frees;           /* a timer is armed that frees trash */
-    struct kv_walk *walk; /* a command that is done in pieces (walk.h); NULL: none */
-    uint64_t at;          /* the bucket at which kv_store_expire() goes on */
+    uint64_t now_ms;              /* of the command that runs, on the clock of domus_now_ns() */
+    int64_t wall_ms;              /* the wall clock less that clock, when the shard began */
+    uint64_t expiring;            /* items that have a time at which they expire */
+    uint64_t expired;             /* items that have expired, since the start */
+    bool frees;                   /* a timer is armed that frees trash */
+    struct kv_walk *walk;         /* a command that is done in pieces (walk.h); NULL: none */
+    uint64_t at;                  /* the bucket at which kv_store_expire() goes on */
+    struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
+    uint64_t noted;               /* memory.changes, as far as `observed` knows of them */
+    uint32_t index;               /* of the shard */
+    bool is_ending;               /* no client may begin to wait any more */
 };
 
 /* A hash of bytes that strangers cannot foresee, once kv_hash_seed() was called. */

@@ -117,7 +117,7 @@ static int exchange(struct kv_call *call, const struct options *options)
         return error;
     error = set_by(call, link, options);
     if (error == 0 || error == -EEXIST || error == -ENOENT)
-        error = there ? domus_reply(call->stack, &domus_slice_type, &old) : kv_null(call->stack);
+        error = there ? kv_answer(call->stack, &domus_slice_type, &old) : kv_null(call->stack);
     if (error != 0)
         domus_slice_free(old);
     return error;

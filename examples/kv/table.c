@@ -163,6 +163,7 @@ struct kv_item *kv_table_add(struct kv_table *table, struct kv_memory *memory, u
     memcpy(item->bytes, domus_slice_data(key), key.size);
     link_item(table, item);
     table->count++;
+    memory->changes++;
     return item;
 }
 
@@ -190,6 +191,7 @@ void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv
     kv_item_clear(memory, item);
     kv_free(memory, item);
     table->count--;
+    memory->changes++;
     fit(table, memory);
 }
 

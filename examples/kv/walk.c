@@ -113,6 +113,8 @@ int kv_walk(struct kv_call *call, const struct kv_walk *begun)
     if (walk.counts)
         (void)domus_append(&walk.builder.bytes, gap, HEAD_GAP);
     int result = run_piece(store, &walk);
+    while (result > 0 && kv_is_gathering()) /* a transaction is done in one turn */
+        result = run_piece(store, &walk);
     if (result <= 0)
         return answer_walk(call->stack, &walk, result);
     store->walk = malloc(sizeof walk);

@@ -1,0 +1,69 @@
+/* Transactions in the shard: all commands run in one turn, so nobody sees a part of them. */
+#include "observed.h"
+#include "transaction.h"
+#include "wait.h"
+#include "watch.h"
+
+#include <stdlib.h>
+
+void kv_transaction_free(struct kv_transaction *transaction)
+{
+    if (transaction == NULL)
+        return;
+    for (uint32_t i = 0; i < transaction->count; i++)
+        domus_resp_command_type.release(&transaction->queue[i].command);
+    domus_slice_free(transaction->array.bytes);
+    free(transaction->queue);
+    free(transaction);
+}
+
+static void release_exec(void *payload)
+{
+    kv_transaction_free(*(struct kv_transaction **)payload);
+}
+
+const domus_type kv_exec_type = {
+    .name = "exec", .size = sizeof(struct kv_transaction *), .release = release_exec};
+const domus_type kv_executed_type = {
+    .name = "executed", .size = sizeof(struct kv_transaction *), .release = release_exec};
+
+/* Run the commands, and make an array of their answers. */
+static int run_all(domus_stack *stack, struct kv_store *store,
+                   const struct kv_transaction *transaction, domus_resp_reply *ret_array)
+{
+    domus_resp_builder array = {.version = transaction->version, .bytes.size_max = kv_answer_max()};
+
+    (void)domus_resp_add_array(&array, transaction->keyed);
+    kv_gather(&array);
+    for (uint32_t i = 0; i < transaction->count; i++) {
+        const struct kv_queued *queued = &transaction->queue[i];
+        if (queued->row->run == NULL)
+            continue;
+        int error = kv_run_row(stack, store, &queued->command, queued->row);
+        if (error != 0)
+            kv_gather_failure(error);
+    }
+    kv_gather(NULL);
+    return domus_resp_end(&array, ret_array);
+}
+
+int kv_exec(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_transaction *transaction = *(struct kv_transaction *const *)payload;
+    struct kv_store *store = self;
+
+    kv_store_begin(stack, store);
+    if (transaction->watches && !kv_watch_end(stack, store, domus_sender(stack))) {
+        kv_wait_serve(stack, store); /* keys may have expired */
+        return domus_reply(stack, &domus_resp_null_array_type, NULL);
+    }
+    int error = run_all(stack, store, transaction, &transaction->array);
+    if (error == 0) {
+        (void)domus_take(stack);
+        error = domus_reply(stack, &kv_executed_type, &transaction);
+        if (error != 0)
+            kv_transaction_free(transaction);
+    }
+    kv_wait_serve(stack, store);
+    return error;
+}

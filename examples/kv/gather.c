@@ -1,0 +1,83 @@
+/* The answers of a transaction: while one runs, each answer becomes an element of its array. */
+#include "kv.h"
+
+#include <errno.h>
+
+/* A transaction runs its commands in one turn of one actor, and none of them waits. So the thread
+ * that runs it knows where their answers go. NULL: to whoever has asked. */
+static _Thread_local domus_resp_builder *gathered;
+
+void kv_gather(domus_resp_builder *array)
+{
+    gathered = array;
+}
+
+bool kv_is_gathering(void)
+{
+    return gathered != NULL;
+}
+
+static int add_bytes(domus_slice bytes)
+{
+    int error = domus_resp_add_bulk(gathered, domus_slice_data(bytes), bytes.size);
+
+    domus_slice_free(bytes);
+    return error;
+}
+
+static int add_built(const domus_resp_reply *reply)
+{
+    int error = domus_resp_add_reply(gathered, reply);
+
+    domus_slice_free(reply->bytes);
+    return error;
+}
+
+static int add(const domus_type *type, const void *payload)
+{
+    if (type == &domus_resp_ok_type)
+        return domus_resp_add_simple(gathered, "OK");
+    if (type == &domus_resp_null_type)
+        return domus_resp_add_null(gathered);
+    if (type == &domus_resp_null_array_type)
+        return domus_resp_add_null_array(gathered);
+    if (type == &domus_resp_integer_type)
+        return domus_resp_add_integer(gathered, ((const domus_resp_integer *)payload)->value);
+    if (type == &domus_resp_simple_type)
+        return domus_resp_add_simple(gathered, ((const domus_resp_simple *)payload)->text);
+    if (type == &domus_resp_short_type) {
+        const domus_resp_short *text = payload;
+        return domus_resp_add_bulk(gathered, text->bytes, text->size);
+    }
+    if (type == &domus_resp_error_type) {
+        const domus_resp_error *error = payload;
+        return domus_resp_add_error(gathered, "%.*s", (int)sizeof error->text, error->text);
+    }
+    if (type == &domus_slice_type)
+        return add_bytes(*(const domus_slice *)payload);
+    return type == &domus_resp_reply_type ? add_built(payload) : -EOPNOTSUPP;
+}
+
+static int answer_gathered(const domus_type *type, const void *payload)
+{
+    /* The builder keeps its first error, and the answer as a whole fails with it. */
+    (void)add(type, payload);
+    return 0;
+}
+
+int kv_answer(domus_stack *stack, const domus_type *type, const void *payload)
+{
+    if (__builtin_expect(gathered != NULL, false))
+        return answer_gathered(type, payload);
+    return domus_reply(stack, type, payload);
+}
+
+void kv_gather_failure(int error)
+{
+    const char *text = error == -ENOMEM ? KV_OUT_OF_MEMORY
+                       : error == -EBUSY || error == -ENOBUFS
+                           ? "BUSY the server is busy, try again later"
+                           : "ERR internal error";
+
+    (void)domus_resp_add_error(gathered, "%s", text);
+}

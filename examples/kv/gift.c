@@ -1,0 +1,56 @@
+/* Gifts that nobody took are pushed to a list of their shard, by whichever thread throws the answer
+ * away, and the shard takes the whole list at once. */
+#include "gift.h"
+
+#include "kv.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static _Atomic(struct kv_gift *) returned[KV_SHARDS_MAX];
+
+static void give_back(void *payload)
+{
+    struct kv_gift *gift = *(struct kv_gift **)payload;
+    _Atomic(struct kv_gift *) *list = &returned[gift->shard];
+
+    gift->next = atomic_load_explicit(list, memory_order_relaxed);
+    /* release: pairs with the acquire in kv_gifts_returned(), which then finds the gift whole. */
+    while (!atomic_compare_exchange_weak_explicit(list, &gift->next, gift, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+}
+
+const domus_type kv_gift_type = {
+    .name = "gift", .size = sizeof(struct kv_gift *), .release = give_back};
+
+struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key,
+                            domus_resp_bytes element)
+{
+    struct kv_gift *gift = calloc(1, sizeof *gift);
+
+    if (gift == NULL)
+        return NULL;
+    gift->shard = shard;
+    gift->end = end;
+    if (domus_slice_copy(domus_slice_data(key), key.size, &gift->key) != 0 ||
+        domus_slice_copy(element.data, element.size, &gift->element) != 0) {
+        kv_gift_free(gift);
+        return NULL;
+    }
+    return gift;
+}
+
+void kv_gift_free(struct kv_gift *gift)
+{
+    domus_slice_free(gift->key);
+    domus_slice_free(gift->element);
+    free(gift);
+}
+
+struct kv_gift *kv_gifts_returned(uint32_t shard)
+{
+    if (atomic_load_explicit(&returned[shard], memory_order_relaxed) == NULL)
+        return NULL;
+    return atomic_exchange_explicit(&returned[shard], NULL, memory_order_acquire);
+}

@@ -1,0 +1,103 @@
+/* Keys that clients watch (WATCH) or wait for (BLPOP and its like), and these clients.
+ *
+ * A shard has this only while there are such clients, so that it costs all other commands one look
+ * at a pointer. A change is found without a word of the command that makes it: the memory of a
+ * store counts changes, and when that number has grown, the key that the command is at has changed.
+ *
+ * A mark is one key of one client. The marks of one key form a chain, in the order in which they
+ * came, which is the order in which clients that wait are served. A client is known by the address
+ * of its connection, and forgotten when that ends.
+ *
+ * Thread-safety: the shard that owns the store. */
+#ifndef KV_OBSERVED_H
+#define KV_OBSERVED_H
+
+#include "store.h"
+
+#include <domus/domus.h>
+
+struct kv_client;
+struct kv_chain;
+struct kv_waiter;
+
+/* A key that a client watches, or waits for. */
+struct kv_mark {
+    struct kv_mark *next, *before; /* of the chain */
+    struct kv_mark *next_of_client;
+    struct kv_chain *chain;
+    struct kv_client *client;
+};
+
+/* The marks of one key. */
+struct kv_chain {
+    struct kv_mark *first, *last;
+    struct kv_chain *next_ready;
+    bool is_ready;  /* its key may have elements for clients that wait */
+    bool is_served; /* clients are being served, and so it stays without a mark, too */
+    uint64_t hash;
+    domus_page page; /* the bytes of the key */
+    uint32_t key_size;
+    char key[];
+};
+
+enum kv_observing { KV_WATCHES, KV_WAITS };
+
+/* A client of this shard. */
+struct kv_client {
+    domus_address address; /* of its connection */
+    domus_watch down;
+    struct kv_mark *marks[2]; /* by enum kv_observing */
+    bool is_dirty;            /* a key that it watches was changed */
+    struct kv_waiter *waiter; /* the command that waits (wait.c); NULL: none */
+};
+
+struct kv_observed {
+    struct kv_table chains[2]; /* by enum kv_observing: the chain of a key */
+    struct kv_table clients;   /* by address */
+    struct kv_memory memory;   /* of all this */
+    struct kv_chain *ready, *ready_last;
+};
+
+/* Find the client of a connection; NULL: this shard does not know it. */
+struct kv_client *kv_client_find(struct kv_store *store, domus_address address);
+/* Find it, or make it. Returns 0; -ENOMEM. */
+int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_address address,
+                          struct kv_client **ret_client);
+/* Forget a client if it neither watches nor waits. */
+void kv_client_settle(domus_stack *stack, struct kv_store *store, struct kv_client *client);
+
+/* Mark a key for a client. Returns 0; -ENOMEM, also beyond kv.observedMemory. */
+int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observing what,
+                uint64_t hash, domus_slice key);
+/* Remove all marks of a client. */
+void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_observing what);
+
+static inline domus_slice kv_chain_key(const struct kv_chain *chain)
+{
+    return (domus_slice){&chain->page, 0, chain->key_size};
+}
+
+/* A key was changed. */
+void kv_observed_change(struct kv_store *store, uint64_t hash, domus_slice key);
+/* The same, if the store has changed since this was last called. */
+void kv_observed_note(struct kv_store *store, uint64_t hash, domus_slice key);
+/* All keys are about to be removed. */
+void kv_observed_flush(struct kv_store *store);
+
+/* Take the next key that may have elements for clients that wait; NULL: none. A chain that has no
+ * mark any more is freed by kv_chain_settle(). */
+struct kv_chain *kv_chain_take_ready(struct kv_store *store);
+void kv_chain_settle(struct kv_store *store, struct kv_chain *chain);
+
+/* Call `visit` for each client. */
+void kv_clients_visit(struct kv_store *store, domus_stack *stack,
+                      void (*visit)(domus_stack *stack, struct kv_store *store,
+                                    struct kv_client *client));
+
+/* Go back to none if there is no client. No function of this file may be at work. */
+void kv_observed_settle(struct kv_store *store);
+
+/* The end of the shard. */
+void kv_observed_free(struct kv_store *store);
+
+#endif

@@ -1,0 +1,76 @@
+/* Messages between clients: SUBSCRIBE, PSUBSCRIBE, PUBLISH, PUBSUB.
+ *
+ * One actor, the switchboard, knows who has subscribed to what. It counts the receivers of a
+ * PUBLISH, and publishes the message to the group of all connections that have a subscription. So
+ * all of them get all messages in one order, and each passes on to its peer what the peer has
+ * subscribed to. The message is encoded once.
+ *
+ * A slow subscriber holds up nobody: while more than channel.sendHigh bytes wait for it, the group
+ * passes it over (domus/group.h), so it misses messages, and one that cannot be written at all is
+ * closed. */
+#ifndef KV_PUBSUB_H
+#define KV_PUBSUB_H
+
+#include "kv.h"
+
+#include <domus/domus.h>
+
+enum kv_named { KV_CHANNEL, KV_PATTERN };
+
+/* The subscriptions of a connection. */
+struct kv_subscriber {
+    struct kv_table names[2]; /* by enum kv_named */
+    struct kv_memory memory;
+    uint64_t seen; /* the last publication that the connection got */
+};
+
+static inline uint64_t kv_subscriptions(const struct kv_subscriber *subscriber)
+{
+    return subscriber->names[KV_CHANNEL].count + subscriber->names[KV_PATTERN].count;
+}
+
+/* A message to the group: the push for all that have subscribed to `name`. */
+struct kv_publication {
+    domus_resp_reply push; /* of RESP 3; it owns the bytes */
+    domus_slice name;      /* a part of these bytes */
+    uint64_t hash;
+    uint64_t number; /* of all publications, in their order */
+    enum kv_named kind;
+};
+extern const domus_type kv_publication_type;
+
+/* The switchboard, and the group of all connections that have subscribed to something. */
+extern domus_address kv_switchboard;
+extern domus_group kv_subscribers;
+extern const domus_behaviour kv_switchboard_behaviour;
+
+/* Asks of the switchboard, beside the commands themselves, which clients may be forwarded with. The
+ * payload of each is a command. */
+extern const domus_type kv_subscribe_type;   /* remember the names, or refuse them */
+extern const domus_type kv_unsubscribe_type; /* forget these names, or all of the kind */
+extern const domus_type kv_publish_type;     /* is answered with what follows */
+
+struct kv_published {
+    int64_t receivers;
+    uint64_t number; /* of its last publication; 0: there was none */
+};
+extern const domus_type kv_published_type;
+
+/* On the channel. */
+domus_handler kv_serve_subscribe, kv_serve_unsubscribe, kv_serve_publish, kv_serve_pubsub,
+    kv_serve_reset;
+/* A publication comes: a row of the session. */
+domus_handler kv_take_publication;
+/* PING of a client of RESP 2 that has subscribed. */
+int kv_pong(domus_stack *stack, const domus_resp_command *command);
+void kv_subscriber_free(struct kv_session *session);
+
+/* SUBSCRIBE and UNSUBSCRIBE are about channels, PSUBSCRIBE and PUNSUBSCRIBE about patterns. */
+static inline enum kv_named kv_kind_of(const domus_resp_command *command)
+{
+    char first = domus_slice_data(domus_resp_argument(command, 0))[0];
+
+    return first == 'P' || first == 'p' ? KV_PATTERN : KV_CHANNEL;
+}
+
+#endif

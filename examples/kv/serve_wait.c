@@ -1,0 +1,139 @@
+/* The channel's part of commands that ask their shard: those that wait, and WATCH. */
+#include "gift.h"
+#include "wait.h"
+#include "watch.h"
+
+#include <errno.h>
+
+/* Ask a shard with the command at hand. */
+static int ask(domus_stack *stack, uint32_t shard, const domus_resp_command *command,
+               domus_resumed *then)
+{
+    domus_resp_command kept;
+    int error = kv_command_keep(command, &kept);
+
+    if (error != 0)
+        return error;
+    error = domus_ask(stack, kv_shards[shard], &domus_resp_command_type, &kept, then);
+    if (error != DOMUS_PARKED)
+        domus_resp_command_type.release(&kept);
+    return error;
+}
+
+static int pass_on(domus_stack *stack, const domus_answer *answer)
+{
+    if (answer->error != 0)
+        return answer->error;
+    (void)domus_take(stack);
+    int error = domus_reply(stack, answer->type, answer->payload);
+    if (error != 0 && answer->type->release != NULL)
+        answer->type->release((void *)(uintptr_t)answer->payload);
+    return error;
+}
+
+/* --- commands that wait ----------------------------------------------------------------------- */
+
+/* Answer with the key and the element. Without an answer the element stays with the message, whose
+ * end gives it back. */
+static int pass_on_gift(domus_stack *stack, const struct kv_session *session, struct kv_gift *gift)
+{
+    domus_resp_builder builder = {.version = session->version};
+
+    (void)domus_resp_add_array(&builder, 2);
+    (void)domus_resp_add_bulk(&builder, domus_slice_data(gift->key), gift->key.size);
+    (void)domus_resp_add_bulk(&builder, domus_slice_data(gift->element), gift->element.size);
+    int error = kv_reply(stack, &builder);
+    if (error == 0) {
+        (void)domus_take(stack);
+        kv_gift_free(gift);
+    }
+    return error;
+}
+
+static int take_element(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    struct kv_session *session = self;
+
+    if (channel == NULL)
+        return -ENOTCONN;
+    (void)domus_become(stack, NULL);
+    if (session->is_gone) {
+        int error = domus_reply(stack, &domus_resp_null_array_type, NULL);
+        (void)domus_channel_close(stack, channel);
+        return error;
+    }
+    if (answer->error == 0 && answer->type == &kv_gift_type)
+        return pass_on_gift(stack, session, *(struct kv_gift *const *)answer->payload);
+    return pass_on(stack, answer);
+}
+
+int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
+    struct kv_session *session = self;
+    uint32_t shard;
+
+    if (!kv_find_shard(command, row, &shard))
+        return kv_error(stack, KV_CROSS_SLOT);
+    session->version = command->version;
+    int error = domus_conversation_of(stack, &session->waiting);
+    if (error == 0)
+        error = domus_become(stack, &kv_waiting_session);
+    return error != 0 ? error : ask(stack, shard, command, take_element);
+}
+
+/* The peer has finished sending while its command waits: it is gone, as far as one can know, and an
+ * element would be lost with it. */
+int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_session *session = self;
+
+    (void)payload;
+    session->is_gone = true;
+    if (domus_cancel(stack, session->waiting) != 0)
+        (void)domus_channel_close(stack, domus_channel_running(stack));
+    return 0;
+}
+
+/* --- WATCH ------------------------------------------------------------------------------------ */
+
+static int take_watched(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return pass_on(stack, answer);
+}
+
+int kv_serve_watch(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
+    struct kv_session *session = self;
+    uint32_t shard;
+
+    if (session->transaction != NULL)
+        return kv_error(stack, "ERR WATCH inside MULTI is not allowed");
+    if (!kv_find_shard(command, row, &shard) ||
+        (session->watched_shard != KV_NO_SHARD && session->watched_shard != shard))
+        return kv_error(stack, KV_CROSS_SLOT);
+    session->watched_shard = shard;
+    return ask(stack, shard, command, take_watched);
+}
+
+void kv_watch_leave(domus_stack *stack, struct kv_session *session)
+{
+    if (session->watched_shard == KV_NO_SHARD)
+        return;
+    /* An ask keeps its place among the others, as a notice would not. Nobody waits for its answer.
+     * If it fails, the next transaction does, too. */
+    (void)domus_ask_add(stack, kv_shards[session->watched_shard], &kv_unwatch_type, NULL, 0, 0);
+    session->watched_shard = KV_NO_SHARD;
+}
+
+int kv_serve_unwatch(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    kv_watch_leave(stack, self);
+    return kv_ok(stack);
+}

@@ -1,0 +1,392 @@
+/* The channel's part of the messages between clients: its subscriptions, and what it tells its
+ * peer.
+ */
+#include "pubsub.h"
+
+#include "transaction.h"
+#include "watch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OWN_NS UINT64_C(1000000000) /* for a publication of its own to come back */
+
+static uint64_t hash_of(domus_slice name)
+{
+    return kv_hash(domus_slice_data(name), name.size);
+}
+
+static int ask(domus_stack *stack, const domus_type *type, const domus_resp_command *command,
+               domus_resumed *then)
+{
+    domus_resp_command kept;
+    int error = kv_command_keep(command, &kept);
+
+    if (error != 0)
+        return error;
+    error = domus_ask(stack, kv_switchboard, type, &kept, then);
+    if (error != DOMUS_PARKED)
+        domus_resp_command_type.release(&kept);
+    return error;
+}
+
+/* --- confirmations ---------------------------------------------------------------------------- */
+
+/* Send the confirmations of a command, of which the last one is its answer. */
+struct confirming {
+    domus_stack *stack;
+    const struct kv_session *session;
+    const char *word;
+    uint64_t count; /* of all subscriptions */
+    bool has_one;   /* `push` is built, and is sent when another one follows */
+    domus_resp_reply push;
+};
+
+static int send_before(struct confirming *confirming)
+{
+    domus_channel *channel = domus_channel_running(confirming->stack);
+
+    if (!confirming->has_one)
+        return 0;
+    confirming->has_one = false;
+    return domus_channel_write_slice(confirming->stack, channel, confirming->push.bytes);
+}
+
+/* Confirm one name; NULL: there was none. */
+static int confirm(struct confirming *confirming, const domus_slice *name)
+{
+    domus_resp_builder builder = {.version = confirming->session->version};
+    int error = send_before(confirming);
+
+    (void)domus_resp_add_push(&builder, 3);
+    (void)domus_resp_add_bulk(&builder, confirming->word, strlen(confirming->word));
+    (void)(name != NULL ? domus_resp_add_bulk(&builder, domus_slice_data(*name), name->size)
+                        : domus_resp_add_null(&builder));
+    (void)domus_resp_add_integer(&builder, (int64_t)confirming->count);
+    if (error != 0) {
+        domus_resp_drop(&builder);
+        return error;
+    }
+    error = domus_resp_end(&builder, &confirming->push);
+    confirming->has_one = error == 0;
+    return error;
+}
+
+static int end_confirming(struct confirming *confirming, int error)
+{
+    if (error == 0)
+        return kv_answer(confirming->stack, &domus_resp_push_type, &confirming->push);
+    if (confirming->has_one)
+        domus_slice_free(confirming->push.bytes);
+    return error;
+}
+
+/* --- subscribing ------------------------------------------------------------------------------ */
+
+static const char *const words[2][2] = {{"subscribe", "psubscribe"},
+                                        {"unsubscribe", "punsubscribe"}};
+
+void kv_subscriber_free(struct kv_session *session)
+{
+    struct kv_subscriber *subscriber = session->subscriber;
+
+    if (subscriber == NULL)
+        return;
+    kv_table_clear(&subscriber->names[KV_CHANNEL], &subscriber->memory);
+    kv_table_clear(&subscriber->names[KV_PATTERN], &subscriber->memory);
+    free(subscriber);
+    session->subscriber = NULL;
+}
+
+/* Without a name the connection is no subscriber any more. */
+static void settle(domus_stack *stack, struct kv_session *session)
+{
+    if (session->subscriber != NULL && kv_subscriptions(session->subscriber) == 0) {
+        (void)domus_group_leave(stack, kv_subscribers);
+        kv_subscriber_free(session);
+    }
+    kv_session_settle(session);
+}
+
+static int take_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const domus_resp_command *command = *(const domus_resp_command *const *)domus_frame(stack);
+    struct kv_session *session = self;
+    struct kv_subscriber *subscriber = session->subscriber;
+    enum kv_named kind = kv_kind_of(command);
+    struct confirming confirming = {stack, session, words[0][kind], 0, false, {{0}, 0, 0, {0}}};
+    int error = answer->error;
+
+    if (domus_channel_running(stack) == NULL)
+        return -ENOTCONN;
+    if (error != 0) { /* what it has subscribed to is in doubt */
+        (void)domus_channel_reset(stack, domus_channel_running(stack), error);
+        return error;
+    }
+    if (answer->type != &domus_resp_ok_type) {
+        settle(stack, session);
+        return domus_reply(stack, answer->type, answer->payload);
+    }
+    for (uint32_t i = 1; i < command->count && error == 0; i++) {
+        domus_slice name = domus_resp_argument(command, i);
+        if (kv_table_find(&subscriber->names[kind], hash_of(name), name) == NULL &&
+            kv_table_add(&subscriber->names[kind], &subscriber->memory, hash_of(name), name, 0) ==
+                NULL)
+            error = -ENOMEM;
+        confirming.count = kv_subscriptions(subscriber);
+        if (error == 0)
+            error = confirm(&confirming, &name);
+    }
+    settle(stack, session);
+    return end_confirming(&confirming, error);
+}
+
+int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    struct kv_session *session = self;
+
+    session->version = command->version;
+    if (session->subscriber == NULL) {
+        session->subscriber = calloc(1, sizeof *session->subscriber);
+        if (session->subscriber == NULL)
+            return -ENOMEM;
+    }
+    if (kv_subscriptions(session->subscriber) + command->count - 1 >
+        kv_settings.subscriptions_max) {
+        settle(stack, session);
+        return kv_error(stack, "ERR too many subscriptions");
+    }
+    /* The switchboard hears of the connection when this is a member: so no later message is
+     * missed. */
+    int error = domus_group_join(stack, kv_subscribers);
+    if (error != 0) {
+        settle(stack, session);
+        return error == -ENOSPC ? kv_error(stack, "ERR too many subscribers") : error;
+    }
+    memcpy(domus_frame(stack), &command, sizeof command);
+    return ask(stack, &kv_subscribe_type, command, take_subscribed);
+}
+
+/* --- unsubscribing ---------------------------------------------------------------------------- */
+
+static int confirm_removal(struct confirming *confirming, struct kv_subscriber *subscriber,
+                           enum kv_named kind, domus_slice name)
+{
+    struct kv_item **link =
+        subscriber != NULL ? kv_table_find(&subscriber->names[kind], hash_of(name), name) : NULL;
+    domus_slice copy;
+    int error = domus_slice_copy(domus_slice_data(name), name.size, &copy);
+
+    if (error != 0)
+        return error;
+    if (link != NULL)
+        kv_table_remove(&subscriber->names[kind], &subscriber->memory, link);
+    confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
+    error = confirm(confirming, &copy);
+    domus_slice_free(copy);
+    return error;
+}
+
+/* Remove all names of a kind, each with its confirmation. */
+static int confirm_all(struct confirming *confirming, struct kv_subscriber *subscriber,
+                       enum kv_named kind)
+{
+    struct kv_table *table = subscriber != NULL ? &subscriber->names[kind] : NULL;
+    int error = 0;
+
+    if (table == NULL || table->count == 0) {
+        confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
+        return confirm(confirming, NULL);
+    }
+    while (table->count != 0 && error == 0) { /* a removal may move all others */
+        struct kv_item *item = NULL;
+        for (uint64_t at = 0; item == NULL; at++)
+            item = kv_table_bucket(table, at);
+        error = confirm_removal(confirming, subscriber, kind,
+                                (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
+    }
+    return error;
+}
+
+static int end_unsubscribe(domus_stack *stack, struct kv_session *session,
+                           const domus_resp_command *command)
+{
+    enum kv_named kind = kv_kind_of(command);
+    struct confirming confirming = {stack, session, words[1][kind], 0, false, {{0}, 0, 0, {0}}};
+    int error = 0;
+
+    for (uint32_t i = 1; i < command->count && error == 0; i++)
+        error = confirm_removal(&confirming, session->subscriber, kind,
+                                domus_resp_argument(command, i));
+    if (command->count == 1)
+        error = confirm_all(&confirming, session->subscriber, kind);
+    settle(stack, session);
+    return end_confirming(&confirming, error);
+}
+
+static int take_unsubscribed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    if (answer->error != 0 || domus_channel_running(stack) == NULL)
+        return answer->error != 0 ? answer->error : -ENOTCONN;
+    return end_unsubscribe(stack, self, *(const domus_resp_command *const *)domus_frame(stack));
+}
+
+int kv_serve_unsubscribe(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    struct kv_session *session = self;
+
+    session->version = command->version;
+    if (session->subscriber == NULL)
+        return end_unsubscribe(stack, session, command);
+    memcpy(domus_frame(stack), &command, sizeof command);
+    return ask(stack, &kv_unsubscribe_type, command, take_unsubscribed);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* Send a push. One that cannot be sent as a whole ends the connection. */
+static void send_push(domus_stack *stack, const struct kv_session *session, domus_channel *channel,
+                      domus_slice push)
+{
+    domus_slice bytes;
+    int error = domus_slice_keep(push, &bytes);
+
+    if (error == 0 && session->version == 2) { /* an array, whose first byte differs */
+        error = domus_channel_append(stack, channel, "*", 1);
+        bytes.offset++;
+        bytes.size--;
+        if (error != 0)
+            domus_slice_free(bytes);
+    }
+    if (error == 0)
+        error = domus_channel_write_slice(stack, channel, bytes);
+    if (error != 0)
+        (void)domus_channel_reset(stack, channel, error);
+}
+
+int kv_take_publication(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_publication *publication = payload;
+    const struct kv_session *session = self;
+    struct kv_subscriber *subscriber = session->subscriber;
+    domus_channel *channel = domus_channel_running(stack);
+
+    if (subscriber == NULL || channel == NULL)
+        return 0;
+    subscriber->seen = publication->number;
+    if (kv_table_find(&subscriber->names[publication->kind], publication->hash,
+                      publication->name) != NULL)
+        send_push(stack, session, channel, publication->push.bytes);
+    return 0;
+}
+
+/* --- PUBLISH ---------------------------------------------------------------------------------- */
+
+/* A publisher that gets messages itself waits for this publication, which comes before its answer.
+ */
+struct own {
+    uint64_t number;
+    int64_t receivers;
+};
+static_assert(sizeof(struct own) <= sizeof(struct kv_scatter), "it is in the frame of a command");
+
+static const domus_pattern publications = {
+    .types = (const domus_type *const[]){&kv_publication_type, NULL}};
+
+static int answer_own(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const struct kv_session *session = self;
+    struct own own;
+
+    memcpy(&own, domus_frame(stack), sizeof own);
+    if (answer->error == 0 && answer->type == &kv_publication_type)
+        (void)kv_take_publication(stack, self, answer->payload);
+    /* A publication that did not come within the time was passed over, because much waits. */
+    if (answer->error == 0 && session->subscriber != NULL && session->subscriber->seen < own.number)
+        return domus_receive_within(stack, &publications, OWN_NS, answer_own);
+    return kv_integer(stack, own.receivers);
+}
+
+static int take_published(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    static const domus_answer none;
+    const struct kv_published *published = answer->payload;
+
+    if (answer->error != 0)
+        return answer->error;
+    struct own own = {published->number, published->receivers};
+    memcpy(domus_frame(stack), &own, sizeof own);
+    return answer_own(stack, self, &none);
+}
+
+int kv_serve_publish(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_session *session = self;
+
+    if (session->subscriber == NULL)
+        return domus_forward(stack, kv_switchboard);
+    return ask(stack, &kv_publish_type, payload, take_published);
+}
+
+int kv_serve_pubsub(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_forward(stack, kv_switchboard);
+}
+
+int kv_pong(domus_stack *stack, const domus_resp_command *command)
+{
+    domus_resp_builder builder = {.version = command->version};
+    domus_slice text = domus_resp_argument(command, 1);
+
+    (void)domus_resp_add_array(&builder, 2);
+    (void)domus_resp_add_bulk(&builder, "pong", 4);
+    (void)domus_resp_add_bulk(&builder, domus_slice_data(text), text.size);
+    return kv_reply(stack, &builder);
+}
+
+/* --- RESET ------------------------------------------------------------------------------------ */
+
+/* Let the switchboard forget all names of a kind. Nobody waits for its answer. */
+static void leave(domus_stack *stack, const char *word)
+{
+    const domus_resp_bytes name = {word, strlen(word)};
+    domus_resp_command command;
+
+    if (domus_resp_command_make(&name, 1, &command) == 0 &&
+        domus_ask_add(stack, kv_switchboard, &kv_unsubscribe_type, &command, 0, 0) != 0)
+        domus_resp_command_type.release(&command);
+}
+
+int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_session *session = self;
+    domus_resp_version answer = {.version = 2};
+    domus_resp_builder builder = {.version = 2};
+
+    (void)payload;
+    (void)domus_resp_add_simple(&builder, "RESET");
+    int error = domus_resp_end(&builder, &answer.reply);
+    if (error != 0)
+        return error;
+    if (session->subscriber != NULL) {
+        leave(stack, "unsubscribe");
+        leave(stack, "punsubscribe");
+        (void)domus_group_leave(stack, kv_subscribers);
+        kv_subscriber_free(session);
+    }
+    kv_transaction_free(session->transaction);
+    session->transaction = NULL;
+    kv_watch_leave(stack, session);
+    session->version = 2;
+    session->admitted = kv_settings.password[0] == '\0';
+    kv_session_settle(session);
+    error = domus_reply(stack, &domus_resp_version_type, &answer);
+    if (error != 0)
+        domus_slice_free(answer.reply.bytes);
+    return error;
+}

@@ -1,0 +1,451 @@
+/* The switchboard: which names have how many subscribers, and which names each subscriber has. */
+#include "pubsub.h"
+
+#include "glob.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADDRESS_BYTES 12u
+
+domus_address kv_switchboard;
+domus_group kv_subscribers;
+
+/* All the state. The short string of an item in `counts` is its number of subscribers; that of one
+ * in `records` a pointer. */
+struct switchboard {
+    struct kv_table counts[2];
+    struct kv_table records; /* by address */
+    struct kv_memory memory;
+    uint64_t number; /* of the last publication */
+};
+
+/* A connection that has subscribed. */
+struct record {
+    domus_address address;
+    domus_watch down;
+    struct kv_table names[2];
+};
+
+static void release_command(void *payload)
+{
+    domus_resp_command_type.release(payload);
+}
+
+static void release_publication(void *payload)
+{
+    domus_slice_free(((struct kv_publication *)payload)->push.bytes);
+}
+
+const domus_type kv_subscribe_type = {
+    .name = "subscribe", .size = sizeof(domus_resp_command), .release = release_command};
+const domus_type kv_unsubscribe_type = {
+    .name = "unsubscribe", .size = sizeof(domus_resp_command), .release = release_command};
+const domus_type kv_publish_type = {
+    .name = "publish", .size = sizeof(domus_resp_command), .release = release_command};
+const domus_type kv_published_type = {.name = "published", .size = sizeof(struct kv_published)};
+const domus_type kv_publication_type = {
+    .name = "publication", .size = sizeof(struct kv_publication), .release = release_publication};
+
+static uint64_t hash_of(domus_slice name)
+{
+    return kv_hash(domus_slice_data(name), name.size);
+}
+
+/* --- counts ----------------------------------------------------------------------------------- */
+
+static int64_t count_of(const struct kv_item *item)
+{
+    int64_t count;
+
+    memcpy(&count, kv_item_text(item), sizeof count);
+    return count;
+}
+
+/* Returns the number of subscribers of a name. */
+static int64_t count_at(struct kv_table *table, domus_slice name)
+{
+    struct kv_item **link = kv_table_find(table, hash_of(name), name);
+
+    return link != NULL ? count_of(*link) : 0;
+}
+
+/* Let a name have one subscriber more (or less, by -1). Returns 0; -ENOMEM. */
+static int count(struct switchboard *board, enum kv_named kind, domus_slice name, int64_t by)
+{
+    struct kv_table *table = &board->counts[kind];
+    uint64_t hash = hash_of(name);
+    int64_t value = count_at(table, name) + by;
+
+    if (value == by && kv_table_add(table, &board->memory, hash, name, sizeof value) == NULL)
+        return -ENOMEM;
+    struct kv_item **link = kv_table_find(table, hash, name);
+    if (value == 0)
+        kv_table_remove(table, &board->memory, link);
+    else
+        return kv_item_set(&board->memory, link, (const char *)&value, sizeof value);
+    return 0;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+struct address_name {
+    char bytes[ADDRESS_BYTES];
+    domus_page page;
+};
+
+static domus_slice name_of(domus_address address, struct address_name *name)
+{
+    memcpy(name->bytes, &address.house, sizeof address.house);
+    memcpy(name->bytes + sizeof address.house, &address.lease, sizeof address.lease);
+    name->page.data = name->bytes;
+    return (domus_slice){&name->page, 0, ADDRESS_BYTES};
+}
+
+static struct record *record_of(const struct kv_item *item)
+{
+    struct record *record;
+
+    memcpy(&record, kv_item_text(item), sizeof record);
+    return record;
+}
+
+static struct record *find_record(struct switchboard *board, domus_address address)
+{
+    struct address_name name;
+    domus_slice bytes = name_of(address, &name);
+    struct kv_item **link = kv_table_find(&board->records, hash_of(bytes), bytes);
+
+    return link != NULL ? record_of(*link) : NULL;
+}
+
+static struct record *add_record(domus_stack *stack, struct switchboard *board,
+                                 domus_address address)
+{
+    struct address_name name;
+    domus_slice bytes = name_of(address, &name);
+    struct record *record = kv_allocate(&board->memory, sizeof *record);
+
+    if (record == NULL)
+        return NULL;
+    *record = (struct record){.address = address};
+    if (domus_watch_actor(stack, address, &record->down) != 0 ||
+        kv_table_add(&board->records, &board->memory, hash_of(bytes), bytes, sizeof record) ==
+            NULL) {
+        (void)domus_unwatch(stack, record->down);
+        kv_free(&board->memory, record);
+        return NULL;
+    }
+    (void)kv_item_set(&board->memory, kv_table_find(&board->records, hash_of(bytes), bytes),
+                      (const char *)&record, sizeof record);
+    return record;
+}
+
+/* Forget one name of a record. */
+static void forget(struct switchboard *board, struct record *record, enum kv_named kind,
+                   domus_slice name)
+{
+    struct kv_item **link = kv_table_find(&record->names[kind], hash_of(name), name);
+
+    if (link == NULL)
+        return;
+    (void)count(board, kind, name, -1);
+    kv_table_remove(&record->names[kind], &board->memory, link);
+}
+
+/* Forget all names of a kind. */
+static void forget_all(struct switchboard *board, struct record *record, enum kv_named kind)
+{
+    struct kv_table *table = &record->names[kind];
+
+    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next)
+            (void)count(board, kind, (domus_slice){&(domus_page){item->bytes}, 0, item->key_size},
+                        -1);
+    }
+    kv_table_clear(table, &board->memory);
+}
+
+/* End a record that has no name any more. */
+static void settle(domus_stack *stack, struct switchboard *board, struct record *record)
+{
+    struct address_name name;
+    domus_slice bytes = name_of(record->address, &name);
+
+    if (record->names[KV_CHANNEL].count + record->names[KV_PATTERN].count != 0)
+        return;
+    (void)domus_unwatch(stack, record->down);
+    kv_table_clear(&record->names[KV_CHANNEL], &board->memory);
+    kv_table_clear(&record->names[KV_PATTERN], &board->memory);
+    kv_table_remove(&board->records, &board->memory,
+                    kv_table_find(&board->records, hash_of(bytes), bytes));
+    kv_free(&board->memory, record);
+}
+
+/* --- subscribing ------------------------------------------------------------------------------ */
+
+static int add_name(struct switchboard *board, struct record *record, enum kv_named kind,
+                    domus_slice name)
+{
+    struct kv_table *table = &record->names[kind];
+
+    if (kv_table_find(table, hash_of(name), name) != NULL)
+        return 0;
+    if (count(board, kind, name, 1) != 0)
+        return -ENOMEM;
+    if (kv_table_add(table, &board->memory, hash_of(name), name, 0) != NULL)
+        return 0;
+    (void)count(board, kind, name, -1);
+    return -ENOMEM;
+}
+
+static bool has_room(const struct switchboard *board, const domus_resp_command *command)
+{
+    uint64_t bytes = sizeof(struct record);
+
+    for (uint32_t i = 1; i < command->count; i++)
+        bytes += 2 * (sizeof(struct kv_item) + domus_resp_argument(command, i).size);
+    return board->memory.used_bytes + bytes <= board->memory.bytes_max;
+}
+
+/* Without memory for all names the connection ends, and with it those that are there. */
+static int subscribe(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    struct switchboard *board = self;
+    struct record *record = find_record(board, domus_sender(stack));
+    int error = 0;
+
+    if (!has_room(board, command))
+        return kv_error(stack, "ERR too many subscriptions");
+    if (record == NULL && (record = add_record(stack, board, domus_sender(stack))) == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 1; i < command->count && error == 0; i++)
+        error = add_name(board, record, kv_kind_of(command), domus_resp_argument(command, i));
+    settle(stack, board, record);
+    return error != 0 ? error : kv_ok(stack);
+}
+
+static int unsubscribe(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    enum kv_named kind = kv_kind_of(command);
+    struct switchboard *board = self;
+    struct record *record = find_record(board, domus_sender(stack));
+
+    if (record == NULL)
+        return kv_ok(stack);
+    for (uint32_t i = 1; i < command->count; i++)
+        forget(board, record, kind, domus_resp_argument(command, i));
+    if (command->count == 1)
+        forget_all(board, record, kind);
+    settle(stack, board, record);
+    return kv_ok(stack);
+}
+
+static int take_down(domus_stack *stack, void *self, const void *payload)
+{
+    struct switchboard *board = self;
+    struct record *record = find_record(board, ((const domus_down *)payload)->who);
+
+    if (record == NULL)
+        return 0;
+    forget_all(board, record, KV_CHANNEL);
+    forget_all(board, record, KV_PATTERN);
+    settle(stack, board, record);
+    return 0;
+}
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+/* Publish to the subscribers of a channel, or of a pattern that the channel fits. */
+static void publish_to(domus_stack *stack, struct switchboard *board,
+                       const domus_resp_command *command, const struct kv_item *pattern)
+{
+    domus_slice channel = domus_resp_argument(command, 1);
+    domus_slice text = domus_resp_argument(command, 2);
+    const char *word = pattern != NULL ? "pmessage" : "message";
+    struct kv_publication publication = {.kind = pattern != NULL ? KV_PATTERN : KV_CHANNEL};
+    domus_resp_builder builder = {0};
+    domus_resp_value value;
+
+    (void)domus_resp_add_push(&builder, pattern != NULL ? 4 : 3);
+    (void)domus_resp_add_bulk(&builder, word, strlen(word));
+    if (pattern != NULL)
+        (void)domus_resp_add_bulk(&builder, pattern->bytes, pattern->key_size);
+    (void)domus_resp_add_bulk(&builder, domus_slice_data(channel), channel.size);
+    (void)domus_resp_add_bulk(&builder, domus_slice_data(text), text.size);
+    if (domus_resp_end(&builder, &publication.push) != 0)
+        return;
+    domus_resp_reader reader = {publication.push.bytes, 0};
+    for (int i = 0; i < 3; i++) /* the third value is what the subscribers have named */
+        (void)domus_resp_read(&reader, &value);
+    publication.name = value.text;
+    publication.hash = hash_of(publication.name);
+    publication.number = ++board->number;
+    (void)domus_publish(stack, kv_subscribers, &kv_publication_type, &publication);
+}
+
+/* Returns the number of receivers: of those that have subscribed to the channel, and of those with
+ * a pattern that it fits, once for each. */
+static int64_t publish(domus_stack *stack, struct switchboard *board,
+                       const domus_resp_command *command)
+{
+    domus_slice channel = domus_resp_argument(command, 1);
+    struct kv_table *patterns = &board->counts[KV_PATTERN];
+    int64_t receivers = count_at(&board->counts[KV_CHANNEL], channel);
+
+    if (receivers != 0)
+        publish_to(stack, board, command, NULL);
+    for (uint64_t at = 0; at < kv_table_buckets(patterns); at++) {
+        for (struct kv_item *item = kv_table_bucket(patterns, at); item != NULL;
+             item = item->next) {
+            if (!kv_glob(item->bytes, item->key_size, domus_slice_data(channel), channel.size))
+                continue;
+            receivers += count_of(item);
+            publish_to(stack, board, command, item);
+        }
+    }
+    return receivers;
+}
+
+static int publish_for(domus_stack *stack, void *self, const void *payload)
+{
+    struct switchboard *board = self;
+    struct kv_published published = {.receivers = publish(stack, board, payload)};
+
+    if (published.receivers != 0)
+        published.number = board->number;
+    return domus_reply(stack, &kv_published_type, &published);
+}
+
+/* --- PUBSUB ----------------------------------------------------------------------------------- */
+
+static int list_channels(domus_stack *stack, struct switchboard *board,
+                         const domus_resp_command *command)
+{
+    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_builder list = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    struct kv_table *table = &board->counts[KV_CHANNEL];
+    domus_slice pattern = domus_resp_argument(command, 2);
+    domus_resp_reply names;
+    uint32_t found = 0;
+
+    for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
+        for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next) {
+            if (command->count == 3 &&
+                !kv_glob(domus_slice_data(pattern), pattern.size, item->bytes, item->key_size))
+                continue;
+            (void)domus_resp_add_bulk(&list, item->bytes, item->key_size);
+            found++;
+        }
+    }
+    (void)domus_resp_add_array(&builder, found);
+    if (found != 0) {
+        int error = domus_resp_end(&list, &names);
+        if (error != 0) {
+            domus_resp_drop(&builder);
+            return error;
+        }
+        (void)domus_resp_add_reply(&builder, &names);
+        domus_slice_free(names.bytes);
+    }
+    return kv_reply(stack, &builder);
+}
+
+static int count_subscribers(domus_stack *stack, struct switchboard *board,
+                             const domus_resp_command *command)
+{
+    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
+
+    (void)domus_resp_add_array(&builder, 2 * (command->count - 2));
+    for (uint32_t i = 2; i < command->count; i++) {
+        domus_slice name = domus_resp_argument(command, i);
+        (void)domus_resp_add_bulk(&builder, domus_slice_data(name), name.size);
+        (void)domus_resp_add_integer(&builder, count_at(&board->counts[KV_CHANNEL], name));
+    }
+    return kv_reply(stack, &builder);
+}
+
+static int refuse_subcommand(domus_stack *stack, domus_slice word)
+{
+    domus_resp_error error =
+        domus_resp_error_text("ERR unknown subcommand '%.*s'. Try PUBSUB HELP.",
+                              word.size < 64 ? (int)word.size : 64, domus_slice_data(word));
+
+    return kv_error(stack, error.text);
+}
+
+static int answer_pubsub(domus_stack *stack, struct switchboard *board,
+                         const domus_resp_command *command)
+{
+    domus_slice word = domus_resp_argument(command, 1);
+
+    if (domus_resp_is(word, "CHANNELS")) {
+        if (command->count > 3)
+            return kv_error(stack, "ERR unknown subcommand or wrong number of arguments for "
+                                   "'CHANNELS'. Try PUBSUB HELP.");
+        return list_channels(stack, board, command);
+    }
+    if (domus_resp_is(word, "NUMSUB"))
+        return count_subscribers(stack, board, command);
+    if (!domus_resp_is(word, "NUMPAT"))
+        return refuse_subcommand(stack, word);
+    if (command->count != 2)
+        return kv_error(stack, "ERR wrong number of arguments for 'pubsub|numpat' command");
+    return kv_integer(stack, (int64_t)board->counts[KV_PATTERN].count);
+}
+
+/* A command that a connection has forwarded: PUBLISH or PUBSUB. */
+static int run(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+
+    if (domus_resp_is(domus_resp_argument(command, 0), "PUBLISH"))
+        return kv_integer(stack, publish(stack, self, command));
+    return answer_pubsub(stack, self, command);
+}
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+static int mount(domus_stack *stack, void *self)
+{
+    struct switchboard *board = self;
+
+    (void)stack;
+    board->memory.bytes_max = kv_settings.subscription_bytes;
+    return 0;
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    struct switchboard *board = self;
+
+    (void)stack;
+    for (uint64_t at = 0; at < kv_table_buckets(&board->records); at++) {
+        for (struct kv_item *item = kv_table_bucket(&board->records, at); item != NULL;
+             item = item->next) {
+            struct record *record = record_of(item);
+            kv_table_clear(&record->names[KV_CHANNEL], &board->memory);
+            kv_table_clear(&record->names[KV_PATTERN], &board->memory);
+            kv_free(&board->memory, record);
+        }
+    }
+    kv_table_clear(&board->records, &board->memory);
+    kv_table_clear(&board->counts[KV_CHANNEL], &board->memory);
+    kv_table_clear(&board->counts[KV_PATTERN], &board->memory);
+}
+
+const domus_behaviour kv_switchboard_behaviour = {
+    .name = "switchboard",
+    .state_size = sizeof(struct switchboard),
+    .on = (const domus_on[]){{&domus_resp_command_type, run, 0},
+                             {&kv_publish_type, publish_for, 0},
+                             {&kv_subscribe_type, subscribe, 0},
+                             {&kv_unsubscribe_type, unsubscribe, 0},
+                             {&domus_down_type, take_down, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mount,
+    .on_stop = stop,
+};

@@ -1,0 +1,270 @@
+/* Transactions on the channel: MULTI, EXEC and DISCARD, and the queue between them. The commands
+ * that have no key run here, after those of the shard; their answers are put where they belong. */
+#include "transaction.h"
+
+#include "pubsub.h"
+#include "watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_LEAST 8u
+
+/* --- the queue -------------------------------------------------------------------------------- */
+
+int kv_serve_multi(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_session *session = self;
+    const domus_resp_command *command = payload;
+
+    if (session->transaction != NULL)
+        return kv_error(stack, "ERR MULTI calls can not be nested");
+    struct kv_transaction *transaction = calloc(1, sizeof *transaction);
+    if (transaction == NULL)
+        return -ENOMEM;
+    transaction->shard = session->watched_shard;
+    transaction->watches = session->watched_shard != KV_NO_SHARD;
+    transaction->version = command->version;
+    session->transaction = transaction;
+    kv_session_settle(session);
+    return kv_ok(stack);
+}
+
+void kv_transaction_spoil(struct kv_session *session)
+{
+    if (session->transaction != NULL)
+        session->transaction->is_wrong = true;
+}
+
+static int refuse(domus_stack *stack, struct kv_session *session, const char *text)
+{
+    kv_transaction_spoil(session);
+    return kv_error(stack, text);
+}
+
+static int grow(struct kv_transaction *transaction)
+{
+    uint32_t room = transaction->room == 0 ? ROOM_LEAST : 2 * transaction->room;
+    struct kv_queued *queue = realloc(transaction->queue, room * sizeof *queue);
+
+    if (queue == NULL)
+        return -ENOMEM;
+    transaction->queue = queue;
+    transaction->room = room;
+    return 0;
+}
+
+static int put(struct kv_transaction *transaction, const domus_resp_command *command,
+               const struct kv_command *row)
+{
+    struct kv_queued queued = {.row = row};
+
+    if (transaction->count == transaction->room && grow(transaction) != 0)
+        return -ENOMEM;
+    int error = kv_command_keep(command, &queued.command);
+    if (error != 0)
+        return error;
+    transaction->queue[transaction->count++] = queued;
+    transaction->bytes += command->bytes.size;
+    transaction->keyed += row->run != NULL;
+    transaction->publishes += row->serve == kv_serve_publish;
+    return 0;
+}
+
+int kv_transaction_take(domus_stack *stack, struct kv_session *session,
+                        const domus_resp_command *command, const struct kv_command *row)
+{
+    struct kv_transaction *transaction = session->transaction;
+    uint32_t shard = transaction->shard;
+
+    if (row->run == NULL && (row->flags & KV_QUEUES) == 0)
+        return refuse(stack, session, "ERR Command not allowed inside a transaction");
+    if (row->run != NULL &&
+        ((row->first == 0 && kv_shard_count > 1) || !kv_find_shard(command, row, &shard) ||
+         (transaction->shard != KV_NO_SHARD && transaction->shard != shard)))
+        return refuse(stack, session, KV_CROSS_SLOT);
+    if (transaction->count >= kv_settings.transaction_commands ||
+        transaction->bytes + command->bytes.size > kv_settings.transaction_bytes)
+        return refuse(stack, session, "ERR the transaction is too large");
+    if (transaction->is_wrong) /* it will not run, so nothing is kept */
+        return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
+    int error = put(transaction, command, row);
+    if (error != 0) {
+        transaction->is_wrong = true;
+        return error;
+    }
+    transaction->shard = shard;
+    return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
+}
+
+int kv_serve_discard(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_session *session = self;
+
+    (void)payload;
+    if (session->transaction == NULL)
+        return kv_error(stack, "ERR DISCARD without MULTI");
+    kv_transaction_free(session->transaction);
+    session->transaction = NULL;
+    kv_session_settle(session);
+    kv_watch_leave(stack, session);
+    return kv_ok(stack);
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+/* Read the next element of the shard's array, as a part of its bytes. */
+static domus_resp_reply next_element(domus_resp_reader *from, uint8_t version)
+{
+    domus_resp_value value;
+    uint32_t begin = from->at;
+
+    (void)domus_resp_read(from, &value);
+    (void)domus_resp_skip(from, &value);
+    return (domus_resp_reply){
+        .bytes = {from->bytes.page, from->bytes.offset + begin, from->at - begin},
+        .values = 1,
+        .form = version == 3 ? DOMUS_RESP_ONLY_3 : DOMUS_RESP_EXACT};
+}
+
+static int add_answer(domus_stack *stack, struct kv_session *session, domus_resp_builder *builder,
+                      const struct kv_queued *queued)
+{
+    int error = 0;
+
+    if (queued->row->serve == kv_serve_publish && queued->receivers >= 0)
+        return domus_resp_add_integer(builder, queued->receivers);
+    kv_gather(builder);
+    if (queued->row->serve == kv_serve_publish)
+        error = (int)queued->receivers;
+    else
+        error = queued->row->serve(stack, session, &queued->command);
+    if (error != 0)
+        kv_gather_failure(error);
+    kv_gather(NULL);
+    return 0;
+}
+
+/* Run the commands of the channel, and put all answers together. */
+static int assemble(domus_stack *stack, struct kv_session *session,
+                    const struct kv_transaction *transaction)
+{
+    domus_resp_builder builder = {.version = transaction->version,
+                                  .bytes.size_max = kv_answer_max()};
+    domus_resp_reader reader = {transaction->array.bytes, 0};
+    domus_resp_value head;
+
+    if (reader.bytes.size != 0)
+        (void)domus_resp_read(&reader, &head);
+    (void)domus_resp_add_array(&builder, transaction->count);
+    for (uint32_t i = 0; i < transaction->count; i++) {
+        const struct kv_queued *queued = &transaction->queue[i];
+        if (queued->row->run != NULL) {
+            domus_resp_reply element = next_element(&reader, transaction->version);
+            (void)domus_resp_add_reply(&builder, &element);
+        } else {
+            (void)add_answer(stack, session, &builder, queued);
+        }
+    }
+    return kv_reply(stack, &builder);
+}
+
+/* --- PUBLISH ---------------------------------------------------------------------------------- */
+
+/* The switchboard has published all messages. */
+static int take_receivers(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_transaction *transaction;
+
+    memcpy(&transaction, domus_frame(stack), sizeof transaction);
+    for (; answer != NULL; answer = answer->next) {
+        if (answer->error == -ECANCELED)
+            break;
+        transaction->queue[answer->tag].receivers =
+            answer->error != 0 ? answer->error
+                               : ((const domus_resp_integer *)answer->payload)->value;
+    }
+    int error = answer != NULL ? answer->error : assemble(stack, self, transaction);
+    kv_transaction_free(transaction);
+    return error;
+}
+
+/* Ask the switchboard with all PUBLISH of a transaction, in their order. */
+static int publish(domus_stack *stack, struct kv_transaction *transaction)
+{
+    for (uint32_t i = 0; i < transaction->count; i++) {
+        struct kv_queued *queued = &transaction->queue[i];
+        domus_resp_command kept;
+        if (queued->row->serve != kv_serve_publish)
+            continue;
+        int error = kv_command_keep(&queued->command, &kept);
+        if (error != 0)
+            return error;
+        error = domus_ask_add(stack, kv_switchboard, &domus_resp_command_type, &kept, 0, i);
+        if (error != 0) {
+            domus_resp_command_type.release(&kept);
+            return error;
+        }
+    }
+    memcpy(domus_frame(stack), &transaction, sizeof transaction);
+    return domus_wait_all(stack, take_receivers);
+}
+
+/* --- EXEC ------------------------------------------------------------------------------------- */
+
+/* The shard has run its commands. The transaction is consumed. */
+static int finish(domus_stack *stack, struct kv_session *session,
+                  struct kv_transaction *transaction)
+{
+    int error;
+
+    if (transaction->publishes != 0) {
+        error = publish(stack, transaction);
+        if (error == DOMUS_PARKED)
+            return error;
+    } else if (transaction->keyed == transaction->count && transaction->count != 0) {
+        error = domus_reply(stack, &domus_resp_reply_type, &transaction->array);
+        if (error == 0)
+            transaction->array.bytes = (domus_slice){NULL, 0, 0};
+    } else {
+        error = assemble(stack, session, transaction);
+    }
+    kv_transaction_free(transaction);
+    return error;
+}
+
+static int take_executed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    if (answer->error != 0)
+        return answer->error;
+    if (answer->type != &kv_executed_type) /* nothing has run: what it watched has changed */
+        return domus_reply(stack, answer->type, answer->payload);
+    (void)domus_take(stack);
+    return finish(stack, self, *(struct kv_transaction *const *)answer->payload);
+}
+
+int kv_serve_exec(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_session *session = self;
+    struct kv_transaction *transaction = session->transaction;
+
+    (void)payload;
+    if (transaction == NULL)
+        return kv_error(stack, "ERR EXEC without MULTI");
+    session->transaction = NULL;
+    kv_session_settle(session);
+    if (transaction->is_wrong) {
+        kv_transaction_free(transaction);
+        kv_watch_leave(stack, session);
+        return kv_error(stack, "EXECABORT Transaction discarded because of previous errors.");
+    }
+    session->watched_shard = KV_NO_SHARD; /* the shard ends the watch */
+    if (transaction->shard == KV_NO_SHARD)
+        return finish(stack, session, transaction);
+    int error =
+        domus_ask(stack, kv_shards[transaction->shard], &kv_exec_type, &transaction, take_executed);
+    if (error != DOMUS_PARKED)
+        kv_transaction_free(transaction);
+    return error;
+}

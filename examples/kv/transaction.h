@@ -1,0 +1,46 @@
+/* Transactions: the connection queues commands from MULTI on, and EXEC lets their shard run them in
+ * one turn. */
+#ifndef KV_TRANSACTION_H
+#define KV_TRANSACTION_H
+
+#include "kv.h"
+
+struct kv_queued {
+    const struct kv_command *row;
+    domus_resp_command command; /* an owner */
+    int64_t receivers;          /* of a PUBLISH; negative: its error */
+};
+
+struct kv_transaction {
+    bool is_wrong;      /* a command was refused, so EXEC will be, too */
+    bool watches;       /* it runs only if nothing has changed of what the client watches */
+    uint8_t version;    /* of RESP */
+    uint32_t shard;     /* of all keys; KV_NO_SHARD: there are none yet */
+    uint32_t keyed;     /* commands that run in the shard; the others run on the channel */
+    uint32_t publishes; /* commands among the others that the switchboard runs */
+    uint32_t count, room;
+    uint64_t bytes;
+    struct kv_queued *queue;
+    domus_resp_reply array; /* the answers of the commands that have run in the shard */
+};
+
+void kv_transaction_free(struct kv_transaction *transaction);
+
+/* An ask of a shard; its payload is a pointer to a transaction, which it owns. */
+extern const domus_type kv_exec_type;
+/* The answer, if it has run: the transaction, which has `array` now. */
+extern const domus_type kv_executed_type;
+
+/* The row of the shard. */
+domus_handler kv_exec;
+
+/* A command comes after MULTI. */
+int kv_transaction_take(domus_stack *stack, struct kv_session *session,
+                        const domus_resp_command *command, const struct kv_command *row);
+/* A command was refused; nothing happens outside of a transaction. */
+void kv_transaction_spoil(struct kv_session *session);
+
+/* On the channel. */
+domus_handler kv_serve_multi, kv_serve_exec, kv_serve_discard;
+
+#endif

@@ -1,0 +1,28 @@
+/* Commands that wait for elements of lists: BLPOP, BRPOP, BLMOVE and BRPOPLPUSH; and LMOVE and
+ * RPOPLPUSH, which do not wait. */
+#ifndef KV_WAIT_H
+#define KV_WAIT_H
+
+#include "kv.h"
+#include "observed.h"
+
+/* The command of a client has ended: forget it, with its marks. */
+void kv_waiter_free(struct kv_store *store, struct kv_client *client);
+
+/* Give the elements that a command has brought to clients that wait for them. */
+void kv_wait_serve(domus_stack *stack, struct kv_store *store);
+
+/* Put the elements back that were on their way to clients that are gone (gift.h). */
+void kv_wait_take_returned(domus_stack *stack, struct kv_store *store);
+
+/* Rows of the shard. An event: the time of a client is over. A notice: nobody may wait any more,
+ * because the program ends. An event: a client has ended. */
+extern const domus_type kv_wait_over_type, kv_wait_end_type;
+domus_handler kv_wait_over, kv_wait_end, kv_client_down;
+
+/* On the channel: ask the shard, and wait for its answer. */
+domus_handler kv_serve_wait;
+
+kv_run kv_run_blpop, kv_run_brpop, kv_run_blmove, kv_run_brpoplpush, kv_run_lmove, kv_run_rpoplpush;
+
+#endif

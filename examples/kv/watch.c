@@ -1,0 +1,56 @@
+/* Watching in the shard: a mark at each key, and the client is dirty when one of them changes. */
+#include "watch.h"
+
+#include "wait.h"
+
+#include <errno.h>
+
+int kv_run_watch(struct kv_call *call)
+{
+    struct kv_store *store = call->store;
+    struct kv_client *client;
+    int error = kv_client_find_or_add(call->stack, store, domus_sender(call->stack), &client);
+
+    if (error != 0)
+        return error;
+    for (uint32_t i = 1; i < call->command->count && error == 0; i++) {
+        kv_turn_to(call, i);
+        (void)kv_find(call); /* a key that has expired is gone before it is watched */
+        kv_observed_note(store, call->hash, call->key);
+        error = kv_mark_add(store, client, KV_WATCHES, call->hash, call->key);
+    }
+    if (error != 0)
+        client->is_dirty = true; /* what it wants to rely on, it cannot */
+    kv_client_settle(call->stack, store, client);
+    return error != 0 ? kv_error(call->stack, "ERR too many keys are watched and waited for")
+                      : kv_ok(call->stack);
+}
+
+bool kv_watch_end(domus_stack *stack, struct kv_store *store, domus_address address)
+{
+    struct kv_client *client = kv_client_find(store, address);
+
+    if (client == NULL)
+        return false;
+    for (const struct kv_mark *mark = client->marks[KV_WATCHES]; mark != NULL;
+         mark = mark->next_of_client)
+        (void)kv_store_find(store, mark->chain->hash, kv_chain_key(mark->chain));
+    bool is_whole = !client->is_dirty && client->marks[KV_WATCHES] != NULL;
+    client->is_dirty = false;
+    kv_marks_remove(store, client, KV_WATCHES);
+    kv_client_settle(stack, store, client);
+    return is_whole;
+}
+
+const domus_type kv_unwatch_type = {.name = "unwatch"};
+
+int kv_unwatch(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_store *store = self;
+
+    (void)payload;
+    kv_store_begin(stack, store);
+    (void)kv_watch_end(stack, store, domus_sender(stack));
+    kv_wait_serve(stack, store);
+    return kv_ok(stack);
+}

@@ -1,0 +1,274 @@
+/* Messages between clients of the example `kv`: they are those of redis-server, come to subscribers
+ * on all threads in order, and neither a slow subscriber nor many subscriptions take unbounded
+ * memory. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/dialogue.h"
+#include "tests/system/redis.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_service kv;
+
+static void start(const char *more)
+{
+    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                                  "listeners.kv.address=127.0.0.1:0", "--set",
+                                                  "system.threads=2", "--set", "kv.shards=3",
+                                                  "--set", more, NULL});
+}
+
+/* Where redis-server walks a hash table, there is one name. */
+static const char *const lines[] = {
+    "a UNSUBSCRIBE", "a PUNSUBSCRIBE", "a UNSUBSCRIBE x y", "a SUBSCRIBE", "a SUBSCRIBE c1 c2 c1",
+    "a GET x", "a nonsense", "a GET", "a PING", "a PING hey", "a PING a b", "a MULTI",
+    "a PSUBSCRIBE c*", "b PUBLISH c1 hello", "b PUBLISH c2 %1000", "b PUBLISH c2 \"\"",
+    "b PUBLISH none hello", "b PUBLISH", "b PUBLISH c1", "b PUBSUB CHANNELS c[1]",
+    "b PUBSUB CHANNELS x*", "b PUBSUB NUMSUB", "b PUBSUB NUMSUB c1 x c2", "b PUBSUB NUMPAT",
+    "b PUBSUB NUMPAT x", "b PUBSUB", "b PUBSUB NONE", "b PUBSUB CHANNELS a b",
+    "a UNSUBSCRIBE c1 nope", "b PUBLISH c1 hello", "a UNSUBSCRIBE", "b PUBLISH c2 hello",
+    "a PUNSUBSCRIBE", "b PUBLISH c2 hello", "a GET x",
+    "a SET x 1;SUBSCRIBE q;PING;UNSUBSCRIBE q;GET x",
+    /* several subscribers */
+    "c SUBSCRIBE s1", "d SUBSCRIBE s1 s2", "e PSUBSCRIBE s?", "f PSUBSCRIBE s?",
+    "b PUBLISH s1 one;PUBLISH s2 two;PUBLISH s3 three", "b PUBSUB NUMPAT;PUBSUB NUMSUB s1 s2",
+    "b MULTI;PUBLISH s1 four;PING;SET {k}1 v;PUBLISH s2 five;GET {k}1;EXEC",
+    "b MULTI;PUBLISH s1 six;EXEC", "d CLOSE", "e QUIT", "b PUBLISH s1 seven", "f RESET",
+    "b PUBLISH s1 eight", "f GET x", NULL};
+
+START_TEST(messages_are_those_of_redis)
+{
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port)) {
+        printf("redis-server is not installed: nothing compared\n");
+        return;
+    }
+    start("kv.maxMemory=0");
+    domt_dialogue(lines, kv.port, port);
+    domt_redis_stop(pid);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+#define MESSAGE(text) ">3\r\n$7\r\nmessage\r\n$2\r\nc1\r\n$3\r\n" text "\r\n"
+
+START_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
+{
+    char reply[DOMT_REPLY_MAX];
+
+    start("kv.maxMemory=0");
+    int fd = domt_connect(kv.port);
+    domt_resp_send(fd, "HELLO 3");
+    (void)domt_resp_ask(fd, "PING", reply);
+    domt_resp_holds(fd, "SUBSCRIBE c1", ">3\r\n$9\r\nsubscribe\r\n$2\r\nc1\r\n:1\r\n");
+    for (int i = 0; i < 100; i++) {
+        domt_resp_send(fd, "PUBLISH c1 me1");
+        domt_resp_send(fd, "SET x 1");
+        domt_resp_send(fd, "PUBLISH none me");
+        (void)domt_resp_ask(fd, "PUBLISH c1 me2", reply);
+        /* the second message may come while the answers before are under way */
+        const char *one = strstr(reply, MESSAGE("me1")), *two = strstr(reply, MESSAGE("me2"));
+        ck_assert_msg(one == reply && two > one, "%s", reply);
+        ck_assert_uint_eq(strlen(reply),
+                          2 * strlen(MESSAGE("me1")) + strlen(":1\r\n+OK\r\n:0\r\n:1\r\n"));
+        ck_assert_str_eq(reply + strlen(reply) - 4, ":1\r\n");
+        ck_assert_ptr_eq(strstr(reply, ":1\r\n"), one + strlen(MESSAGE("me1")));
+    }
+    domt_resp_holds(fd, "PING", "+PONG\r\n");
+    domt_resp_holds(fd, "RESET", "+RESET\r\n");
+    domt_resp_holds(fd, "PUBLISH c1 me1", ":0\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* --- many ------------------------------------------------------------------------------------- */
+
+#define LISTENERS 12
+#define MESSAGES  2000
+
+/* Publish numbered messages, each of which must have all listeners. */
+static void *publish(void *argument)
+{
+    char command[64], reply[64], wanted[16];
+    int fd = domt_connect(kv.port);
+
+    snprintf(wanted, sizeof wanted, ":%d\r\n", LISTENERS);
+    for (int i = 0; i < MESSAGES; i++) {
+        size_t size = 0;
+        snprintf(command, sizeof command, "PUBLISH ch%d %c%06d", i % 2, *(const char *)argument, i);
+        domt_resp_send(fd, command);
+        while (size < strlen(wanted)) {
+            ssize_t got = recv(fd, reply + size, sizeof reply - 1 - size, 0);
+            ck_assert_int_gt(got, 0);
+            size += (size_t)got;
+        }
+        ck_assert_int_eq(memcmp(reply, wanted, size), 0);
+    }
+    close(fd);
+    return NULL;
+}
+
+static size_t subscribe(int fd, const char *words)
+{
+    char reply[DOMT_REPLY_MAX];
+
+    domt_resp_send(fd, words);
+    return (size_t)recv(fd, reply, sizeof reply, 0);
+}
+
+START_TEST(all_threads_hear_all_messages_in_order)
+{
+    static char bytes[2 * MESSAGES * 64];
+    static const char one[] = "*3\r\n$7\r\nmessage\r\n$3\r\nch0\r\n$7\r\na000000\r\n";
+    const size_t all = 2 * MESSAGES * (sizeof one - 1);
+    int fds[LISTENERS];
+    pthread_t threads[2];
+
+    start("kv.maxMemory=0");
+    for (int i = 0; i < LISTENERS; i++) {
+        fds[i] = domt_connect(kv.port);
+        ck_assert_uint_gt(subscribe(fds[i], "SUBSCRIBE ch0"), 0);
+        ck_assert_uint_gt(subscribe(fds[i], "SUBSCRIBE ch1"), 0);
+    }
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, publish, "a"), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, publish, "b"), 0);
+    for (int i = 0; i < LISTENERS; i++) {
+        int next[2] = {0, 0};
+        for (size_t size = 0; size < all;) {
+            ssize_t got = recv(fds[i], bytes + size, all - size, 0);
+            ck_assert_int_gt(got, 0);
+            size += (size_t)got;
+        }
+        for (size_t at = 0; at < all; at += sizeof one - 1) {
+            const char *number = bytes + at + sizeof one - 1 - 9;
+            int publisher = *number - 'a';
+            ck_assert(publisher == 0 || publisher == 1);
+            ck_assert_int_eq(strtol(number + 1, NULL, 10), next[publisher]++);
+        }
+        close(fds[i]);
+    }
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* --- bounds ----------------------------------------------------------------------------------- */
+
+/* One subscriber reads, and another one never does, while 200 MB are published. */
+START_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
+{
+    static char bytes[65536];
+    char reply[DOMT_REPLY_MAX], wanted[64];
+
+    start("kv.maxMemory=0");
+    int fd = domt_connect(kv.port), good = domt_connect(kv.port), deaf = domt_connect(kv.port);
+    size_t head =
+        (size_t)snprintf(wanted, sizeof wanted, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$50000\r\n");
+    ck_assert_uint_gt(subscribe(good, "SUBSCRIBE c"), 0);
+    ck_assert_uint_gt(subscribe(deaf, "SUBSCRIBE c"), 0);
+    uint64_t before = domt_service_rss_bytes(&kv);
+    for (int i = 0; i < 4000; i++) {
+        domt_resp_send(fd, "PUBLISH c %50000");
+        for (size_t size = 0; size < head + 50002;) {
+            ssize_t got =
+                recv(good, bytes,
+                     head + 50002 - size < sizeof bytes ? head + 50002 - size : sizeof bytes, 0);
+            ck_assert_int_gt(got, 0);
+            size += (size_t)got;
+        }
+        ck_assert_int_eq(recv(fd, reply, 4, MSG_WAITALL), 4);
+        ck_assert_int_eq(memcmp(reply, ":2\r\n", 4), 0);
+    }
+    ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
+    domt_resp_holds(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
+    close(deaf);
+    close(good);
+    for (int i = 0; i < 10000 && strcmp(reply, ":0\r\n") != 0; i++) {
+        domt_sleep_ms(1);
+        (void)domt_resp_ask(fd, "PUBLISH c x", reply);
+    }
+    ck_assert_str_eq(reply, ":0\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+#define TOO_MANY "-ERR too many subscriptions\r\n"
+
+START_TEST(subscriptions_of_a_connection_are_bounded)
+{
+    char reply[DOMT_REPLY_MAX];
+
+    start("kv.subscriptionsMax=3");
+    int fd = domt_connect(kv.port), other = domt_connect(kv.port);
+    domt_resp_holds(other, "SUBSCRIBE a b c d", TOO_MANY);
+    ck_assert_uint_gt(subscribe(fd, "SUBSCRIBE a b"), 0);
+    ck_assert_uint_gt(subscribe(fd, "PSUBSCRIBE p"), 0);
+    domt_resp_send(fd, "SUBSCRIBE d");
+    domt_resp_send(fd, "UNSUBSCRIBE a");
+    domt_resp_send(fd, "SUBSCRIBE d");
+    domt_resp_send(fd, "RESET");
+    (void)domt_resp_ask(fd, "PING", reply);
+    ck_assert_str_eq(reply,
+                     TOO_MANY "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:2\r\n"
+                              "*3\r\n$9\r\nsubscribe\r\n$1\r\nd\r\n:3\r\n+RESET\r\n+PONG\r\n");
+    domt_resp_holds(other, "PUBSUB NUMSUB a b d",
+                    "*6\r\n$1\r\na\r\n:0\r\n$1\r\nb\r\n:0\r\n$1\r\nd\r\n:0\r\n");
+    domt_resp_holds(other, "PUBSUB NUMPAT", ":0\r\n");
+    close(fd);
+    close(other);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+START_TEST(all_subscriptions_are_bounded)
+{
+    char command[64], reply[256] = "";
+    int fds[16], count = 0;
+
+    start("kv.subscriptionMemory=64KiB");
+    for (int i = 0; i < 16; i++)
+        fds[i] = domt_connect(kv.port);
+    while (count < 10000 && reply[0] != '-') {
+        snprintf(command, sizeof command, "SUBSCRIBE name%d", count);
+        domt_resp_send(fds[count % 16], command);
+        ssize_t got = recv(fds[count % 16], reply, sizeof reply - 1, 0);
+        ck_assert_int_gt(got, 0);
+        reply[got] = '\0';
+        count++;
+    }
+    ck_assert_str_eq(reply, TOO_MANY);
+    ck_assert_int_gt(count, 100);
+    ck_assert_int_lt(count, 1000);
+    for (int i = 0; i < 15; i++) /* connections that end give back what they had */
+        close(fds[i]);
+    count = 0;
+    for (int i = 0; i < 1000 && count < 100; i++) {
+        snprintf(command, sizeof command, "SUBSCRIBE other%d", count);
+        domt_resp_send(fds[15], command);
+        ssize_t got = recv(fds[15], reply, sizeof reply - 1, 0);
+        ck_assert_int_gt(got, 0);
+        count += reply[0] == '*';
+        domt_sleep_ms(reply[0] == '*' ? 0 : 10);
+    }
+    ck_assert_int_eq(count, 100);
+    close(fds[15]);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+DOMT_MAIN("kv_pubsub", 120, messages_are_those_of_redis,
+          a_publisher_of_resp_3_hears_itself_before_the_answer,
+          all_threads_hear_all_messages_in_order,
+          a_subscriber_that_never_reads_costs_a_bounded_amount,
+          subscriptions_of_a_connection_are_bounded, all_subscriptions_are_bounded)

@@ -1,0 +1,345 @@
+/* Commands of the example `kv` that wait for elements of lists: they answer as those of
+ * redis-server, the first client that came is the first to be served, and no element is lost or
+ * doubled, whatever becomes of the clients. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/dialogue.h"
+#include "tests/system/redis.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_service kv;
+
+static void start(const char *shards, const char *more)
+{
+    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                                  "listeners.kv.address=127.0.0.1:0", "--set",
+                                                  "system.threads=2", "--set", shards, "--set",
+                                                  more, NULL});
+}
+
+static const char *const lines[] = {
+    "d BLPOP {t}a", "d BLPOP {t}a x", "d BLPOP {t}a \" 1\"", "d BLPOP {t}a \"\"",
+    "d BLPOP {t}a nan", "d BLPOP {t}a -1", "d BLPOP {t}a 1e400", "d~BLPOP {t}a 0.01",
+    "d~BRPOP {t}a 0.01", "d~BLPOP {t}a {t}b {t}c .01", "d~BLMOVE {t}a {t}b LEFT RIGHT 0.01",
+    "d BLMOVE {t}a {t}b LEFT X 0", "d BLMOVE {t}a {t}b LEFT RIGHT",
+    "d BLMOVE {t}a {t}b LEFT RIGHT x", "d~BRPOPLPUSH {t}a {t}b 0.01",
+    "d LMOVE {t}a {t}b LEFT RIGHT", "d RPOPLPUSH {t}a {t}b", "d SET {t}s 1", "d BLPOP {t}s 0",
+    "d BLPOP {t}a {t}s 0", "d RPUSH {t}l 1 2 3 4", "d BLPOP {t}a {t}l 0", "d BRPOP {t}l 0",
+    "d BLMOVE {t}l {t}m LEFT RIGHT 0", "d BLMOVE {t}l {t}s LEFT RIGHT 0", "d LRANGE {t}l 0 -1",
+    "d RPOPLPUSH {t}l {t}l", "d RPUSH {t}l 4 5", "d LMOVE {t}l {t}l LEFT RIGHT;LRANGE {t}l 0 -1",
+    "d LMOVE {t}l {t}l RIGHT RIGHT;LRANGE {t}l 0 -1", "d BRPOPLPUSH {t}l {t}l 0;LRANGE {t}l 0 -1",
+    "d LMOVE {t}l {t}l x left", "d BRPOPLPUSH {t}l {t}s 0", "d LMOVE {t}s {t}l LEFT LEFT",
+    "d LMOVE {t}none {t}s LEFT LEFT",
+    /* several clients at several keys, in their order */
+    "e BLPOP {t}w1 {t}w2 0", "f BLPOP {t}w1 0", "g BLMOVE {t}w2 {t}w3 LEFT LEFT 0",
+    "h BLMOVE {t}w1 {t}s LEFT LEFT 0", "d RPUSH {t}w2 x", "d RPUSH {t}w2 y", "d RPUSH {t}w1 1 2 3",
+    "d LRANGE {t}w1 0 -1;LRANGE {t}w3 0 -1;DEL {t}w1 {t}w3",
+    /* a chain of moves */
+    "e BLMOVE {t}c1 {t}c2 LEFT LEFT 0", "f BLMOVE {t}c2 {t}c3 LEFT LEFT 0", "g BRPOP {t}c3 0",
+    "d LPUSH {t}c1 z", "d EXISTS {t}c1 {t}c2 {t}c3",
+    /* a transaction is served when it has ended */
+    "e BLPOP {t}zz 0", "f BLPOP {t}zz 0", "d MULTI;RPUSH {t}zz 1;RPUSH {t}zz 2;LPOP {t}zz;EXEC",
+    "d RPUSH {t}zz 3", "e BLPOP {t}zz 0", "d MULTI;RPUSH {t}zz 1;LPOP {t}zz;EXEC",
+    "d MULTI;LPUSH {t}zz 1;LPUSH {t}zz 2;EXEC", "d DEL {t}zz",
+    /* keys of other kinds, and a list that comes under another name */
+    "i BLPOP {t}nl 0", "d SET {t}nl 1", "d DEL {t}nl", "d RPUSH {t}nm v w", "d RENAME {t}nm {t}nl",
+    "d LRANGE {t}nl 0 -1",
+    /* what is behind waits, too */
+    "j BLPOP {t}o1 0;PING;GET {t}s", "d RPUSH {t}o1 v", "j~BLPOP {t}o1 0.05;PING",
+    /* clients that have left do not count */
+    "k BLPOP {t}p 0", "l BLPOP {t}p 0", "k CLOSE", "d RPUSH {t}p 1", "m BLPOP {t}p 0", "m CLOSE",
+    "d RPUSH {t}p 2", "d LRANGE {t}p 0 -1", NULL};
+
+static void compare(const char *shards)
+{
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port)) {
+        printf("redis-server is not installed: nothing compared\n");
+        return;
+    }
+    start(shards, "kv.maxMemory=0");
+    domt_dialogue(lines, kv.port, port);
+    domt_redis_stop(pid);
+    domt_service_stop(&kv);
+}
+
+START_TEST(waiting_is_that_of_redis_on_one_shard)
+{
+    compare("kv.shards=1");
+}
+END_TEST
+
+START_TEST(waiting_is_that_of_redis_on_one_of_several_shards)
+{
+    compare("kv.shards=5");
+}
+END_TEST
+
+START_TEST(waiting_at_keys_of_several_shards_is_refused)
+{
+    start("kv.shards=64", "kv.maxMemory=0");
+    int fd = domt_connect(kv.port);
+
+    domt_resp_holds(fd, "BLPOP a b c d e f g h 0",
+                    "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    domt_resp_holds(fd, "BLMOVE {a}1 {b}1 LEFT LEFT 0",
+                    "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+static void wait_for(int fd, const char *words, const char *wanted)
+{
+    char reply[DOMT_REPLY_MAX] = "";
+
+    for (int i = 0; i < 10000 && strcmp(reply, wanted) != 0; i++) {
+        domt_sleep_ms(1);
+        (void)domt_resp_ask(fd, words, reply);
+    }
+    ck_assert_str_eq(reply, wanted);
+}
+
+static void reset(int fd)
+{
+    const struct linger linger = {.l_onoff = 1};
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    close(fd);
+}
+
+/* Each way in which a client leaves: FIN, RST, and FIN for its direction alone. */
+START_TEST(a_client_that_left_takes_no_element)
+{
+    start("kv.shards=2", "kv.maxMemory=0");
+    int fd = domt_connect(kv.port);
+
+    for (int way = 0; way < 3; way++) {
+        int left[10], next = domt_connect(kv.port);
+        for (int i = 0; i < 10; i++) {
+            left[i] = domt_connect(kv.port);
+            domt_resp_send(left[i], i % 2 == 0 ? "BLPOP {k}l 0" : "BRPOP {k}m {k}l 0");
+        }
+        domt_sleep_ms(50);
+        for (int i = 0; i < 10; i++) {
+            if (way == 0)
+                close(left[i]);
+            else if (way == 1)
+                reset(left[i]);
+            else
+                ck_assert_int_eq(shutdown(left[i], SHUT_WR), 0);
+        }
+        for (int i = 0; way == 2 && i < 10; i++) {
+            char bytes[16];
+            ck_assert_int_eq(recv(left[i], bytes, sizeof bytes, MSG_WAITALL), 5); /* and then FIN */
+            ck_assert_int_eq(memcmp(bytes, "*-1\r\n", 5), 0);
+            close(left[i]);
+        }
+        domt_sleep_ms(50);
+        domt_resp_send(next, "BLPOP {k}l 0");
+        domt_sleep_ms(50);
+        domt_resp_holds(fd, "RPUSH {k}l a b", ":2\r\n");
+        domt_resp_holds(next, "PING", "*2\r\n$4\r\n{k}l\r\n$1\r\na\r\n+PONG\r\n");
+        wait_for(fd, "LRANGE {k}l 0 -1", "*1\r\n$1\r\nb\r\n");
+        domt_resp_holds(fd, "DEL {k}l", ":1\r\n");
+        close(next);
+    }
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* --- no element is lost or doubled ------------------------------------------------------------ */
+
+#define ELEMENTS 4000
+#define POPPERS  4
+
+static atomic_bool pushed;
+static atomic_uint popped[ELEMENTS];
+
+/* Note the element of a reply, which begins with "e" and ends the reply. */
+static void note(const char *reply)
+{
+    const char *element = strrchr(reply, 'e');
+
+    ck_assert_ptr_nonnull(element);
+    atomic_fetch_add(&popped[strtoul(element + 1, NULL, 10)], 1);
+}
+
+/* Wait for an element, and leave at any moment: finish, and take what comes, or (a reset) take
+ * nothing. Returns whether it was a reset. */
+static bool leave(unsigned *chance, bool may_reset)
+{
+    char reply[256];
+    size_t size = 0;
+    ssize_t got;
+    int fd = domt_connect(kv.port);
+
+    domt_resp_send(fd, "BLPOP {q}l 0");
+    if (rand_r(chance) % 2 == 0)
+        domt_sleep_ms((uint32_t)rand_r(chance) % 3);
+    if (may_reset && rand_r(chance) % 2 == 0) {
+        reset(fd);
+        return true;
+    }
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    while ((got = recv(fd, reply + size, sizeof reply - 1 - size, 0)) > 0)
+        size += (size_t)got;
+    ck_assert_int_eq(got, 0);
+    reply[size] = '\0';
+    if (strcmp(reply, "*-1\r\n") != 0)
+        note(reply);
+    close(fd);
+    return false;
+}
+
+static bool with_resets;
+
+/* Pop until there is nothing more; between, clients wait and leave. Returns how many were reset. */
+static void *pop(void *argument)
+{
+    unsigned chance = (unsigned)(uintptr_t)argument;
+    int fd = domt_connect(kv.port);
+    char reply[DOMT_REPLY_MAX];
+    uint64_t resets = 0;
+
+    for (;;) {
+        bool last = atomic_load(&pushed);
+        if (!last)
+            resets += leave(&chance, with_resets);
+        (void)domt_resp_ask(fd, "BLPOP {q}l 0.02", reply);
+        if (strcmp(reply, "*-1\r\n") != 0)
+            note(reply);
+        else if (last)
+            break;
+    }
+    close(fd);
+    return (void *)(uintptr_t)resets;
+}
+
+/* Push all elements while clients pop them. Returns how many were never popped. */
+static uint64_t push_all(uint64_t *ret_resets)
+{
+    pthread_t threads[POPPERS];
+    char command[64], reply[DOMT_REPLY_MAX];
+    uint64_t lost = 0;
+
+    *ret_resets = 0;
+    start("kv.shards=2", "kv.maxMemory=0");
+    int fd = domt_connect(kv.port);
+    for (int i = 0; i < POPPERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, pop, (void *)(uintptr_t)(i + 1)), 0);
+    for (int i = 0; i < ELEMENTS; i += 4) {
+        snprintf(command, sizeof command, "RPUSH {q}l e%d e%d e%d e%d", i, i + 1, i + 2, i + 3);
+        (void)domt_resp_ask(fd, command, reply);
+        ck_assert_int_eq(reply[0], ':');
+        if (i % 16 == 0)
+            domt_sleep_ms(1);
+    }
+    domt_sleep_ms(200); /* what was on its way to clients that left is back */
+    atomic_store(&pushed, true);
+    for (int i = 0; i < POPPERS; i++) {
+        void *resets;
+        ck_assert_int_eq(pthread_join(threads[i], &resets), 0);
+        *ret_resets += (uintptr_t)resets;
+    }
+    domt_resp_holds(fd, "EXISTS {q}l", ":0\r\n");
+    for (int i = 0; i < ELEMENTS; i++) {
+        ck_assert_msg(atomic_load(&popped[i]) <= 1, "element %d was popped twice", i);
+        lost += atomic_load(&popped[i]) == 0;
+    }
+    close(fd);
+    domt_service_stop(&kv);
+    return lost;
+}
+
+START_TEST(clients_that_finish_lose_and_double_nothing)
+{
+    uint64_t resets;
+
+    ck_assert_uint_eq(push_all(&resets), 0);
+}
+END_TEST
+
+/* An element that the kernel has taken for a client is lost when that is reset; no other is. */
+START_TEST(clients_that_are_reset_double_nothing)
+{
+    uint64_t resets;
+
+    with_resets = true;
+    uint64_t lost = push_all(&resets);
+    ck_assert_uint_gt(resets, 0);
+    ck_assert_uint_le(lost, resets);
+}
+END_TEST
+
+/* --- bounds and the end ----------------------------------------------------------------------- */
+
+START_TEST(clients_that_wait_are_bounded)
+{
+    char command[DOMT_REPLY_MAX] = "BLPOP", reply[DOMT_REPLY_MAX];
+    int fds[40];
+    int waiting = 0;
+
+    start("kv.shards=1", "kv.observedMemory=64KiB");
+    for (int i = 0; i < 40; i++)
+        snprintf(command + strlen(command), sizeof command - strlen(command), " key%d", i);
+    snprintf(command + strlen(command), sizeof command - strlen(command), " 0");
+    for (int i = 0; i < 40; i++) {
+        struct pollfd in = {.fd = fds[i] = domt_connect(kv.port), .events = POLLIN};
+        domt_resp_send(fds[i], command);
+        waiting += poll(&in, 1, 20) == 0;
+    }
+    ck_assert_int_gt(waiting, 2);
+    ck_assert_int_lt(waiting, 39);
+    (void)domt_resp_ask(fds[39], "PING", reply);
+    ck_assert_str_eq(reply, "-ERR too many keys are watched and waited for\r\n+PONG\r\n");
+    domt_resp_holds(fds[39], "RPUSH key3 a", ":1\r\n");
+    domt_resp_holds(fds[0], "PING", "*2\r\n$4\r\nkey3\r\n$1\r\na\r\n+PONG\r\n");
+    for (int i = 0; i < 40; i++)
+        close(fds[i]);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+START_TEST(a_stop_ends_clients_that_wait)
+{
+    char reply[256];
+    int fds[8];
+
+    start("kv.shards=2", "kv.maxMemory=0");
+    for (int i = 0; i < 8; i++) {
+        fds[i] = domt_connect(kv.port);
+        domt_resp_send(fds[i], i % 2 == 0 ? "BLPOP a 0" : "BLMOVE {b}a {b}b LEFT LEFT 1000");
+    }
+    domt_sleep_ms(100);
+    domt_service_signal(&kv, SIGTERM);
+    for (int i = 0; i < 8; i++) {
+        ssize_t got = recv(fds[i], reply, sizeof reply - 1, 0);
+        ck_assert_int_gt(got, 0);
+        reply[got] = '\0';
+        ck_assert_int_eq(strncmp(reply, "-UNBLOCKED ", 11), 0);
+        ck_assert_int_eq(recv(fds[i], reply, sizeof reply, 0), 0);
+        close(fds[i]);
+    }
+    ck_assert_int_eq(domt_service_wait(&kv, 2000), 0);
+}
+END_TEST
+
+DOMT_MAIN("kv_wait", 120, waiting_is_that_of_redis_on_one_shard,
+          waiting_is_that_of_redis_on_one_of_several_shards,
+          waiting_at_keys_of_several_shards_is_refused, a_client_that_left_takes_no_element,
+          clients_that_finish_lose_and_double_nothing, clients_that_are_reset_double_nothing,
+          clients_that_wait_are_bounded, a_stop_ends_clients_that_wait)
