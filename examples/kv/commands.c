@@ -114,6 +114,12 @@ static const struct kv_command commands[] = {
     {"hello", -1, KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_hello},
     {"auth", -2, KV_QUEUES | KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_auth},
     {"client", -2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_client},
+    {"time", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_time},
+    {"lastsave", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_lastsave},
+    {"save", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
+    {"bgsave", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
+    {"bgrewriteaof", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
+    {"debug", -2, KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_debug},
     {"info", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_info},
     {"post", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
     {"host:", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
@@ -188,6 +194,16 @@ const struct kv_command *kv_command_find(domus_slice bytes)
             return by_name[at].row;
     }
     return NULL;
+}
+
+uint32_t kv_command_count(void)
+{
+    return sizeof commands / sizeof commands[0];
+}
+
+const struct kv_command *kv_command_at(uint32_t i)
+{
+    return &commands[i];
 }
 
 bool kv_arity_holds(const struct kv_command *row, uint32_t count)

@@ -10,11 +10,16 @@
 
 #include <domus/domus.h>
 
-#define KV_SHARDS_MAX 256u
+#define KV_SHARDS_MAX  256u
+#define KV_THREADS_MAX 1024u
+#define KV_VERSION     "7.0.0" /* of Redis, as clients are told */
 
 struct kv_settings {
     uint64_t memory_max_bytes;     /* of all shards; 0: no limit */
     uint64_t answer_max_bytes;     /* of one answer that is put together */
+    uint64_t value_max_bytes;      /* of one argument */
+    uint64_t command_max_bytes;    /* of a command */
+    uint32_t arguments_max;        /* of a command */
     uint32_t scan_max;             /* elements that one SCAN returns, about */
     uint32_t shards;               /* 0: one for each thread */
     uint32_t transaction_commands; /* that one transaction may queue */
@@ -43,6 +48,16 @@ typedef int kv_run(struct kv_call *call);
 
 #define KV_NO_SHARD UINT32_MAX
 
+/* The place of a connection on the desk of its thread (desk.h). */
+struct kv_seat {
+    struct kv_session *next, *before;
+    domus_address self;
+    uint64_t begun_ns;
+    uint64_t commands; /* that it has sent */
+    bool is_ending;    /* CLIENT KILL has ended it */
+    char peer[64];
+};
+
 /* The state of a connection. */
 struct kv_session {
     bool plain;    /* every command runs at once: it is admitted, and in no state of its own */
@@ -55,6 +70,7 @@ struct kv_session {
     domus_conversation waiting;         /* of the command that waits (serve_wait.c) */
     char name[64];
     uint64_t id;
+    struct kv_seat seat;
 };
 
 /* Where a command runs, and, if it has keys on several shards, how the answers become one. */
@@ -92,6 +108,8 @@ struct kv_command {
 void kv_commands_begin(void);
 /* Returns the row of a command; NULL: there is none. */
 const struct kv_command *kv_command_find(domus_slice name);
+uint32_t kv_command_count(void);
+const struct kv_command *kv_command_at(uint32_t i);
 bool kv_arity_holds(const struct kv_command *row, uint32_t count);
 
 /* Find the shard of all keys of a command. Returns false if they lie on several. */
@@ -110,6 +128,17 @@ void kv_session_settle(struct kv_session *session);
 /* A session while a command of it waits: it hears of the end of its peer. */
 extern const domus_behaviour kv_waiting_session;
 domus_handler kv_end_waiting;
+
+/* Give a connection a name. Returns false if the bytes cannot be one. */
+bool kv_session_name(struct kv_session *session, domus_slice name);
+
+/* Note the configuration of domus, and the time. Once, before the first connection. */
+void kv_config_begin(const domus_config *config);
+void kv_info_begin(void);
+int64_t kv_begun_s(void); /* the wall clock then */
+
+/* The limits of the protocol. */
+extern domus_resp_options kv_resp_options;
 
 extern const domus_behaviour kv_shard;
 extern const domus_behaviour kv_sessions;
@@ -230,6 +259,7 @@ domus_handler kv_serve_scan;
 kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object;
 kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
     kv_run_hdel, kv_run_hgetall;
+domus_handler kv_serve_time, kv_serve_lastsave, kv_serve_save, kv_serve_debug;
 domus_handler kv_serve_ping, kv_serve_echo, kv_serve_quit, kv_serve_select, kv_serve_config,
     kv_serve_command, kv_serve_hello, kv_serve_auth, kv_serve_client, kv_serve_info, kv_serve_http;
 

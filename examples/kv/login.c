@@ -1,4 +1,4 @@
-/* Commands with which a connection begins: HELLO, AUTH and CLIENT. */
+/* Commands with which a connection begins: HELLO and AUTH. */
 #include "kv.h"
 
 #include <stdio.h>
@@ -43,20 +43,22 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
     return kv_ok(stack);
 }
 
-static int answer_hello(domus_stack *stack, uint32_t version)
+static int answer_hello(domus_stack *stack, const struct kv_session *session, uint32_t version)
 {
     domus_resp_builder builder = {.version = (uint8_t)version};
     domus_resp_version answer = {.version = version};
     static const char *const pairs[][2] = {
-        {"server", "kv"}, {"version", "7.0.0"}, {"mode", "standalone"}, {"role", "master"}};
+        {"server", "kv"}, {"version", KV_VERSION}, {"mode", "standalone"}, {"role", "master"}};
 
-    (void)domus_resp_add_map(&builder, 6);
+    (void)domus_resp_add_map(&builder, 7);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         (void)domus_resp_add_bulk(&builder, pairs[i][0], strlen(pairs[i][0]));
         (void)domus_resp_add_bulk(&builder, pairs[i][1], strlen(pairs[i][1]));
     }
     (void)domus_resp_add_bulk(&builder, "proto", 5);
     (void)domus_resp_add_integer(&builder, version);
+    (void)domus_resp_add_bulk(&builder, "id", 2);
+    (void)domus_resp_add_integer(&builder, (int64_t)session->id);
     (void)domus_resp_add_bulk(&builder, "modules", 7);
     (void)domus_resp_add_array(&builder, 0);
     int error = domus_resp_end(&builder, &answer.reply);
@@ -89,7 +91,9 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
             kv_session_settle(session);
             i += 2;
         } else if (domus_resp_is(word, "SETNAME") && i + 1 < command->count) {
-            i++;
+            if (!kv_session_name(session, domus_resp_argument(command, ++i)))
+                return kv_error(stack, "ERR Client names cannot contain spaces, newlines or "
+                                       "special characters.");
         } else {
             return kv_error(stack, "ERR Syntax error in HELLO");
         }
@@ -98,21 +102,5 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
         return kv_error(stack, "NOAUTH HELLO must be called with the client already authenticated");
     session->version = (uint8_t)version;
     kv_session_settle(session);
-    return answer_hello(stack, (uint32_t)version);
-}
-
-int kv_serve_client(domus_stack *stack, void *self, const void *payload)
-{
-    const domus_resp_command *command = payload;
-    domus_slice word = domus_resp_argument(command, 1);
-
-    (void)self;
-    if (domus_resp_is(word, "SETNAME") || domus_resp_is(word, "SETINFO") ||
-        domus_resp_is(word, "REPLY") || domus_resp_is(word, "NO-EVICT"))
-        return kv_ok(stack);
-    if (domus_resp_is(word, "GETNAME"))
-        return kv_null(stack);
-    if (domus_resp_is(word, "ID"))
-        return kv_integer(stack, 1);
-    return kv_error(stack, "ERR unknown subcommand. Try CLIENT HELP.");
+    return answer_hello(stack, session, (uint32_t)version);
 }

@@ -3,6 +3,7 @@
  *   ./dev run kv --config examples/kv/kv.yaml      and then: redis-cli -p 7004
  *
  * Begin with kv.h, which tells the way of a command. */
+#include "desk.h"
 #include "pubsub.h"
 #include "wait.h"
 
@@ -18,13 +19,17 @@ static int start(domus_system *system, void *argument)
     uint32_t threads = domus_system_threads(system);
 
     kv_hash_seed();
+    kv_info_begin();
+    kv_config_begin(domus_system_config(system));
+    kv_resp_options = (domus_resp_options){.bulk_max = (uint32_t)kv_settings.value_max_bytes,
+                                           .message_max = (uint32_t)kv_settings.command_max_bytes,
+                                           .arguments_max = kv_settings.arguments_max};
     kv_commands_begin();
     kv_shard_count = kv_settings.shards != 0 ? kv_settings.shards : threads;
     if (kv_shard_count > KV_SHARDS_MAX)
         kv_shard_count = KV_SHARDS_MAX;
-    struct kv_store empty = {.memory.bytes_max = UINT64_MAX};
-    if (kv_settings.memory_max_bytes != 0)
-        empty.memory.bytes_max = kv_settings.memory_max_bytes / kv_shard_count;
+    kv_set_memory_max(kv_settings.memory_max_bytes);
+    struct kv_store empty = {.memory.bytes_max = kv_memory_max_of_shard()};
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         empty.index = i;
         int error = domus_outside_spawn_with(system, &kv_shard, &empty, &options, &kv_shards[i]);
@@ -37,6 +42,12 @@ static int start(domus_system *system, void *argument)
                                          &kv_switchboard);
     if (error != 0)
         return error;
+    for (; kv_clerk_count < threads; kv_clerk_count++) {
+        error = domus_outside_spawn_on(system, kv_clerk_count, &kv_clerk, NULL,
+                                       &kv_clerks[kv_clerk_count]);
+        if (error != 0)
+            return error;
+    }
     return domus_main_serve(system, argument, &kv_sessions, NULL);
 }
 
@@ -53,6 +64,11 @@ static const domus_config_key keys[] = {
      .or_zero = true},
     {DOMUS_KEY("answerMax", SIZE, struct kv_settings, answer_max_bytes, 65536, DOMUS_SLICE_MAX,
                256 * 1048576)},
+    {DOMUS_KEY("valueMax", SIZE, struct kv_settings, value_max_bytes, 1024, DOMUS_SLICE_MAX,
+               512 * 1048576)},
+    {DOMUS_KEY("commandMax", SIZE, struct kv_settings, command_max_bytes, 65536, DOMUS_SLICE_MAX,
+               DOMUS_SLICE_MAX)},
+    {DOMUS_KEY("argumentsMax", COUNT, struct kv_settings, arguments_max, 16, INT32_MAX, 65536)},
     {DOMUS_KEY("scanMax", COUNT, struct kv_settings, scan_max, 1, 1048576, 4096)},
     {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
     {DOMUS_KEY("transactionCommands", COUNT, struct kv_settings, transaction_commands, 1, 1048576,

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define STRING_MAX  (INT64_C(512) * 1024 * 1024)
 #define SLICE_LEAST 4096u /* bytes from which on a part is sent by reference */
 
 static const char too_long[] = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
@@ -92,7 +91,7 @@ int kv_run_setrange(struct kv_call *call)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (more.size == 0)
         return kv_integer(call->stack, link != NULL ? (int64_t)kv_item_string(*link).size : 0);
-    if (at > STRING_MAX - more.size)
+    if (at > (int64_t)kv_settings.value_max_bytes - more.size)
         return kv_error(call->stack, too_long);
     if (!kv_has_room(call->store, (uint64_t)at + more.size))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
@@ -107,7 +106,8 @@ int kv_run_append(struct kv_call *call)
 
     if (link != NULL && !kv_is_string(*link))
         return kv_error(call->stack, KV_WRONG_TYPE);
-    if (link != NULL && (int64_t)kv_item_string(*link).size + more.size > STRING_MAX)
+    if (link != NULL &&
+        (int64_t)kv_item_string(*link).size + more.size > (int64_t)kv_settings.value_max_bytes)
         return kv_error(call->stack, too_long);
     int error = find_string(call, &link);
     return error != 0 ? error : overwrite(call, link, kv_item_string(*link).size, more);

@@ -1,4 +1,5 @@
 /* A connection: takes commands, checks them, and forwards them to the shards. */
+#include "desk.h"
 #include "pubsub.h"
 #include "transaction.h"
 #include "watch.h"
@@ -10,7 +11,7 @@
 /* First letters of commands that are KV_ALONE, as bits: of those with four letters, and others. */
 #define LETTER(c) (UINT32_C(1) << ((c) % 32))
 #define FOUR      (LETTER('a') | LETTER('q'))
-#define SOME      (LETTER('b') | LETTER('h') | LETTER('p'))
+#define SOME      (LETTER('b') | LETTER('d') | LETTER('h') | LETTER('p'))
 #define MORE      (SOME | LETTER('r') | LETTER('s') | LETTER('u'))
 
 /* Commands that change what comes behind them, or that wait, are alone. The look at the first
@@ -164,6 +165,7 @@ static int take_command(domus_stack *stack, void *self, const void *payload)
     uint32_t shard;
     int result;
 
+    session->seat.commands++;
     if (row == NULL || !kv_arity_holds(row, command->count) ||
         (row->step == 2 && command->count % 2 == 0))
         return refuse(stack, session, command, row);
@@ -189,7 +191,8 @@ static int open_session(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
 
-    (void)stack, (void)payload;
+    (void)payload;
+    kv_desk_enter(stack, session);
     session->admitted = kv_settings.password[0] == '\0';
     session->watched_shard = KV_NO_SHARD;
     session->version = 2;
@@ -204,10 +207,13 @@ static void stop_session(domus_stack *stack, void *self)
     (void)stack;
     kv_transaction_free(session->transaction);
     kv_subscriber_free(session);
+    kv_desk_leave(session);
 }
 
+domus_resp_options kv_resp_options;
+
 static const domus_pipeline commands = {
-    .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, NULL}, {NULL, NULL}}};
+    .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &kv_resp_options}, {NULL, NULL}}};
 
 static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
                                       .handle = take_command,

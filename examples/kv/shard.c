@@ -1,6 +1,6 @@
 /* A shard: the actor that owns the keys of its part, and runs one command after the other. */
+#include "desk.h"
 #include "gift.h"
-#include "kv.h"
 #include "observed.h"
 #include "transaction.h"
 #include "trash.h"
@@ -186,6 +186,7 @@ const domus_behaviour kv_shard = {
     .name = "shard",
     .state_size = sizeof(struct kv_store),
     .on = (const domus_on[]){{&domus_resp_command_type, run_command, 0},
+                             {&kv_question_type, kv_answer_question, 0},
                              {&kv_exec_type, kv_exec, 0},
                              {&kv_unwatch_type, kv_unwatch, 0},
                              {&kv_wait_over_type, kv_wait_over, 0},

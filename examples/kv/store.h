@@ -64,6 +64,8 @@ struct kv_store {
     uint64_t noted;               /* memory.changes, as far as `observed` knows of them */
     uint32_t index;               /* of the shard */
     bool is_ending;               /* no client may begin to wait any more */
+    uint64_t hits;                /* strings that were asked for, and there */
+    uint64_t misses;              /* and not there */
 };
 
 /* A hash of bytes that strangers cannot foresee, once kv_hash_seed() was called. */

@@ -9,8 +9,11 @@ int kv_run_get(struct kv_call *call)
 {
     struct kv_item **link = kv_find(call);
 
-    if (link == NULL)
+    if (link == NULL) {
+        call->store->misses++;
         return kv_null(call->stack);
+    }
+    call->store->hits++;
     return kv_is_string(*link) ? kv_string(call->stack, *link)
                                : kv_error(call->stack, KV_WRONG_TYPE);
 }

@@ -10,6 +10,8 @@
 #define MOMENT_NS UINT64_C(1000000)
 #define HEAD_GAP  16u /* bytes before elements that are counted at the end */
 
+#define PIECES_OF_TRANSACTION 16u
+
 static const char gap[HEAD_GAP];
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
@@ -115,6 +117,8 @@ int kv_walk(struct kv_call *call, const struct kv_walk *begun)
     int result = run_piece(store, &walk);
     while (result > 0 && kv_is_gathering()) /* a transaction is done in one turn */
         result = run_piece(store, &walk);
+    for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++) /* a transaction is one turn */
+        result = i < PIECES_OF_TRANSACTION ? run_piece(store, &walk) : -EMSGSIZE;
     if (result <= 0)
         return answer_walk(call->stack, &walk, result);
     store->walk = malloc(sizeof walk);

@@ -1,0 +1,219 @@
+/* The desks, and their clerks. */
+#include "desk.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS_OF_S UINT64_C(1000000000)
+
+domus_address kv_clerks[KV_THREADS_MAX];
+uint32_t kv_clerk_count;
+
+const domus_type kv_question_type = {.name = "question", .size = sizeof(struct kv_question)};
+const domus_type kv_figures_type = {.name = "figures", .size = sizeof(struct kv_figures)};
+const domus_type kv_search_type = {.name = "search", .size = sizeof(struct kv_search)};
+
+static _Thread_local struct {
+    struct kv_session *first;
+    struct kv_figures gone; /* of connections that have ended, and all that were accepted */
+} desk;
+
+/* Numbers of connections: a relaxed count, which orders nothing. */
+static _Atomic uint64_t last_id;
+
+void kv_desk_enter(domus_stack *stack, struct kv_session *session)
+{
+    struct kv_seat *seat = &session->seat;
+    const domus_channel *channel = domus_channel_running(stack);
+    domus_endpoint peer;
+
+    session->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+    seat->self = domus_self(stack);
+    seat->begun_ns = domus_now_ns(stack);
+    if (channel != NULL && domus_channel_peer(channel, &peer) == 0)
+        (void)domus_endpoint_text(&peer, seat->peer, sizeof seat->peer);
+    seat->next = desk.first;
+    if (desk.first != NULL)
+        desk.first->seat.before = session;
+    desk.first = session;
+    desk.gone.accepted++;
+}
+
+void kv_desk_leave(struct kv_session *session)
+{
+    struct kv_seat *seat = &session->seat;
+
+    if (session->id == 0)
+        return; /* it never came */
+    if (seat->before != NULL)
+        seat->before->seat.next = seat->next;
+    else
+        desk.first = seat->next;
+    if (seat->next != NULL)
+        seat->next->seat.before = seat->before;
+    desk.gone.commands += seat->commands;
+}
+
+/* --- the clerk -------------------------------------------------------------------------------- */
+
+static int answer_figures(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_question *question = payload;
+
+    (void)self;
+    if (question->kind == KV_RESET_FIGURES)
+        desk.gone = (struct kv_figures){0};
+    struct kv_figures figures = desk.gone;
+    for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
+        if (question->kind == KV_RESET_FIGURES)
+            each->seat.commands = 0;
+        figures.clients++;
+        figures.commands += each->seat.commands;
+    }
+    return domus_reply(stack, &kv_figures_type, &figures);
+}
+
+void kv_describe(const domus_stack *stack, const struct kv_session *session,
+                 domus_appender *appender)
+{
+    (void)domus_append_text(
+        appender,
+        "id=%" PRIu64 " addr=%s laddr= fd=0 name=%s age=%" PRIu64
+        " idle=0 flags=N db=0 sub=0 psub=0 multi=-1 cmd=NULL user=default redir=-1 resp=2\n",
+        session->id, session->seat.peer, session->name,
+        (domus_now_ns(stack) - session->seat.begun_ns) / NS_OF_S);
+}
+
+static bool is_searched(const struct kv_session *session, const struct kv_search *search)
+{
+    return !session->seat.is_ending && (search->id == 0 || session->id == search->id) &&
+           session->id != search->but &&
+           (search->address[0] == '\0' || strcmp(search->address, session->seat.peer) == 0);
+}
+
+static int answer_search(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_search *search = payload;
+    domus_appender lines = {0};
+    domus_slice slice;
+    int64_t ended = 0;
+
+    (void)self;
+    for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
+        if (!is_searched(each, search))
+            continue;
+        if (search->ends)
+            ended += each->seat.is_ending = domus_stop(stack, each->seat.self) == 0;
+        else
+            kv_describe(stack, each, &lines);
+    }
+    if (search->ends)
+        return domus_reply(stack, &domus_resp_integer_type, &(domus_resp_integer){ended});
+    int error = domus_append_end(&lines, &slice);
+    if (error == 0 && (error = domus_reply(stack, &domus_slice_type, &slice)) != 0)
+        domus_slice_free(slice);
+    return error;
+}
+
+const domus_behaviour kv_clerk = {
+    .name = "clerk",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&kv_question_type, answer_figures, 0},
+                             {&kv_search_type, answer_search, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- shards ----------------------------------------------------------------------------------- */
+
+static _Atomic uint64_t memory_max; /* relaxed: the shards hear of it by messages */
+
+uint64_t kv_memory_max(void)
+{
+    return atomic_load_explicit(&memory_max, memory_order_relaxed);
+}
+
+void kv_set_memory_max(uint64_t bytes)
+{
+    atomic_store_explicit(&memory_max, bytes, memory_order_relaxed);
+}
+
+uint64_t kv_memory_max_of_shard(void)
+{
+    uint64_t bytes = kv_memory_max();
+
+    return bytes != 0 ? bytes / kv_shard_count : UINT64_MAX;
+}
+
+int kv_answer_question(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_question *question = payload;
+    struct kv_store *store = self;
+
+    if (question->kind == KV_RESET_FIGURES)
+        store->hits = store->misses = store->expired = 0;
+    if (question->kind == KV_LIMIT_MEMORY)
+        store->memory.bytes_max = question->value;
+    struct kv_figures figures = {.keys = store->table.count,
+                                 .expiring = store->expiring,
+                                 .expired = store->expired,
+                                 .hits = store->hits,
+                                 .misses = store->misses,
+                                 .used_bytes = store->memory.used_bytes};
+    return domus_reply(stack, &kv_figures_type, &figures);
+}
+
+/* --- asking them ------------------------------------------------------------------------------ */
+
+int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < kv_shard_count && error == 0; i++)
+        error = domus_ask_add(stack, kv_shards[i], &kv_question_type, question, 0, i);
+    for (uint32_t i = 0; i < kv_clerk_count && error == 0; i++)
+        error = domus_ask_add(stack, kv_clerks[i], &kv_question_type, question, 0, i);
+    return error != 0 ? error : domus_wait_all(stack, then);
+}
+
+int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum)
+{
+    *ret_sum = (struct kv_figures){0};
+    for (; answers != NULL; answers = answers->next) {
+        if (answers->error != 0)
+            return answers->error;
+        const struct kv_figures *each = answers->payload;
+        ret_sum->keys += each->keys;
+        ret_sum->expiring += each->expiring;
+        ret_sum->expired += each->expired;
+        ret_sum->hits += each->hits;
+        ret_sum->misses += each->misses;
+        ret_sum->used_bytes += each->used_bytes;
+        ret_sum->clients += each->clients;
+        ret_sum->accepted += each->accepted;
+        ret_sum->commands += each->commands;
+    }
+    return 0;
+}
+
+int kv_ask_clerks(domus_stack *stack, const struct kv_search *search, domus_resumed *then)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; i < kv_clerk_count && error == 0; i++)
+        error = domus_ask_add(stack, kv_clerks[i], &kv_search_type, search, 0, i);
+    return error != 0 ? error : domus_wait_all(stack, then);
+}
+
+void kv_print_bytes(char text[32], uint64_t bytes)
+{
+    static const char units[] = "BKMGTPE";
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    for (; value >= 1024 && units[unit + 1] != '\0'; unit++)
+        value /= 1024;
+    snprintf(text, 32, unit == 0 ? "%.0f%c" : "%.2f%c", value, units[unit]);
+}

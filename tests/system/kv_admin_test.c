@@ -1,0 +1,296 @@
+/* The example `kv` as those see it who watch and set it: CONFIG, INFO, CLIENT, COMMAND and DEBUG,
+ * and its limits. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/redis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_service kv;
+
+static int start(const char *setting)
+{
+    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                                  "listeners.kv.address=127.0.0.1:0", "--set",
+                                                  "system.threads=2", "--set", setting, NULL});
+    return domt_connect(kv.port);
+}
+
+static void stop(int fd)
+{
+    close(fd);
+    domt_service_stop(&kv);
+}
+
+static const char *const commands[] = {"CONFIG GET maxmemory-policy",
+                                       "CONFIG GET save",
+                                       "CONFIG GET nonsense",
+                                       "CONFIG GET append?nly",
+                                       "CONFIG SET nonsense 1",
+                                       "CONFIG SET maxmemory 0",
+                                       "CONFIG SET maxmemory 100mb",
+                                       "CONFIG GET maxmemory",
+                                       "CONFIG SET maxmemory 100k maxmemory-policy noeviction",
+                                       "CONFIG GET maxmemory",
+                                       "CONFIG SET maxmemory x",
+                                       "CONFIG SET maxmemory 0",
+                                       "CONFIG RESETSTAT",
+                                       "CONFIG WHAT",
+                                       "CONFIG REWRITE",
+                                       "CLIENT GETNAME",
+                                       "CLIENT SETNAME me",
+                                       "CLIENT GETNAME",
+                                       "CLIENT SETNAME \"a b\"",
+                                       "CLIENT GETNAME",
+                                       "CLIENT SETNAME \"\"",
+                                       "CLIENT GETNAME",
+                                       "CLIENT NO-EVICT on",
+                                       "CLIENT NO-EVICT what",
+                                       "CLIENT WHAT",
+                                       "CLIENT KILL 1.2.3.4:5",
+                                       "CLIENT KILL ID 9999",
+                                       "CLIENT KILL ID x",
+                                       "CLIENT REPLY ON",
+                                       "COMMAND GETKEYS GET a",
+                                       "COMMAND GETKEYS MSET a 1 b 2",
+                                       "COMMAND GETKEYS nonsense a",
+                                       "COMMAND INFO nonsense",
+                                       "COMMAND WHAT",
+                                       "ECHO a",
+                                       "SELECT 0",
+                                       "SELECT 1x",
+                                       "HELLO 2 SETNAME \"a b\"",
+                                       NULL};
+
+START_TEST(replies_about_the_server_are_those_of_redis)
+{
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port)) {
+        printf("redis-server is not installed: nothing compared\n");
+        return;
+    }
+    int redis = domt_connect(port), fd = start("kv.shards=3");
+    domt_resp_compare(fd, redis, commands);
+    close(redis);
+    domt_redis_stop(pid);
+    stop(fd);
+}
+END_TEST
+
+/* --- INFO ------------------------------------------------------------------------------------- */
+
+/* The number behind `name` in INFO. */
+static uint64_t figure(int fd, const char *name)
+{
+    char reply[DOMT_REPLY_MAX];
+
+    (void)domt_resp_ask(fd, "INFO", reply);
+    const char *at = strstr(reply, name);
+    ck_assert_msg(at != NULL, "%s is not in: %s", name, reply);
+    return strtoull(at + strlen(name), NULL, 10);
+}
+
+static void expect_figure(int fd, const char *name, uint64_t value)
+{
+    ck_assert_msg(figure(fd, name) == value, "%s%llu", name, (unsigned long long)figure(fd, name));
+}
+
+START_TEST(info_counts_over_all_threads_and_shards)
+{
+    int fd = start("kv.shards=5");
+    char command[64], reply[DOMT_REPLY_MAX];
+    int others[6];
+
+    for (int i = 0; i < 6; i++) {
+        others[i] = domt_connect(kv.port);
+        snprintf(command, sizeof command, "SET k%d 1 EX 1000", i);
+        domt_resp_holds(others[i], command, "+OK\r\n");
+        domt_resp_holds(others[i], "GET none", "$-1\r\n");
+        domt_resp_holds(others[i], "GET k0", "$1\r\n1\r\n");
+    }
+    expect_figure(fd, "connected_clients:", 7);
+    expect_figure(fd, "db0:keys=", 6);
+    expect_figure(fd, ",expires=", 6);
+    expect_figure(fd, "keyspace_hits:", 6);
+    expect_figure(fd, "keyspace_misses:", 6);
+    ck_assert_uint_ge(figure(fd, "total_commands_processed:"), 6 * 3 * 2);
+    ck_assert_uint_gt(figure(fd, "used_memory:"), 6 * 48);
+    expect_figure(fd, "maxmemory:", 256 * 1048576);
+    domt_resp_holds(fd, "CONFIG RESETSTAT", "+OK\r\n");
+    expect_figure(fd, "keyspace_hits:", 0);
+    ck_assert_uint_lt(figure(fd, "total_commands_processed:"), 10);
+    for (int i = 0; i < 6; i++)
+        close(others[i]);
+    for (int i = 0; i < 5000 && figure(fd, "connected_clients:") != 1; i++)
+        domt_sleep_ms(1);
+    expect_figure(fd, "connected_clients:", 1);
+    (void)domt_resp_ask(fd, "INFO keyspace", reply);
+    ck_assert_ptr_nonnull(strstr(reply, "# Keyspace"));
+    ck_assert_ptr_null(strstr(reply, "# Server"));
+    stop(fd);
+}
+END_TEST
+
+/* --- CLIENT ----------------------------------------------------------------------------------- */
+
+START_TEST(clients_are_listed_and_ended_on_all_threads)
+{
+    int fd = start("kv.shards=2");
+    char command[64], reply[DOMT_REPLY_MAX];
+    int others[6];
+
+    for (int i = 0; i < 6; i++) {
+        others[i] = domt_connect(kv.port);
+        snprintf(command, sizeof command, "CLIENT SETNAME other%d", i);
+        domt_resp_holds(others[i], command, "+OK\r\n");
+    }
+    (void)domt_resp_ask(fd, "CLIENT LIST", reply);
+    for (int i = 0; i < 6; i++) {
+        snprintf(command, sizeof command, " name=other%d ", i);
+        ck_assert_msg(strstr(reply, command) != NULL, "%s", reply);
+    }
+    (void)domt_resp_ask(others[3], "CLIENT ID", reply);
+    snprintf(command, sizeof command, "CLIENT KILL ID %lu", strtoul(reply + 1, NULL, 10));
+    domt_resp_holds(fd, command, ":1\r\n");
+    ck_assert_int_eq(recv(others[3], reply, 1, 0), 0);
+    domt_resp_holds(fd, command, ":0\r\n");
+    (void)domt_resp_ask(fd, "CLIENT LIST", reply);
+    ck_assert_ptr_null(strstr(reply, "name=other3 "));
+    for (int i = 0; i < 6; i++) {
+        if (i != 3)
+            domt_resp_holds(others[i], "PING", "+PONG\r\n");
+        close(others[i]);
+    }
+    stop(fd);
+}
+END_TEST
+
+START_TEST(a_sleep_holds_up_its_own_connection_alone)
+{
+    int fd = start("kv.shards=1"), other = domt_connect(kv.port);
+    char reply[DOMT_REPLY_MAX];
+    size_t got = 0;
+
+    domt_resp_send(fd, "DEBUG SLEEP 0.4");
+    domt_resp_send(fd, "SET behind 1");
+    uint64_t begin = domt_monotonic_ns();
+    domt_sleep_ms(50);
+    domt_resp_holds(other, "EXISTS behind", ":0\r\n");
+    while (got < 10) {
+        ssize_t some = recv(fd, reply + got, 10 - got, 0);
+        ck_assert_int_gt(some, 0);
+        got += (size_t)some;
+    }
+    ck_assert_uint_ge(domt_monotonic_ns() - begin, 400000000);
+    ck_assert(memcmp(reply, "+OK\r\n+OK\r\n", 10) == 0);
+    close(other);
+    stop(fd);
+}
+END_TEST
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+#define OUT_OF_MEMORY "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+
+/* At the limit reading and deleting go on; the limit is changed while the program runs; and what
+ * was deleted, also as something large, is soon there for others. */
+START_TEST(a_full_store_serves_and_recovers)
+{
+    int fd = start("kv.shards=2");
+    char command[64], reply[DOMT_REPLY_MAX] = "";
+    int kept = 0;
+
+    domt_resp_holds(fd, "CONFIG SET maxmemory 4mb", "+OK\r\n");
+    for (; kept < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; kept++) {
+        snprintf(command, sizeof command, "SET {x}%d %%10000", kept);
+        (void)domt_resp_ask(fd, command, reply);
+    }
+    ck_assert_int_gt(kept, 150); /* one of two shards has half of it */
+    ck_assert_int_lt(kept, 250);
+    *reply = '\0';
+    for (int i = 0; i < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; i++) { /* up to the last place */
+        snprintf(command, sizeof command, "SET {x}a%d 1", i);
+        (void)domt_resp_ask(fd, command, reply);
+    }
+    domt_resp_holds(fd, "LPUSH {x}list abcd", OUT_OF_MEMORY);
+    domt_resp_holds(fd, "APPEND {x}1 %10000", OUT_OF_MEMORY);
+    domt_resp_holds(fd, "SETRANGE {x}1 100000 a", OUT_OF_MEMORY);
+    domt_resp_holds(fd, "HSET {x}h a b", OUT_OF_MEMORY);
+    domt_resp_holds(fd, "COPY {x}1 {x}new", OUT_OF_MEMORY);
+    domt_resp_holds(fd, "STRLEN {x}1", ":10000\r\n");
+    domt_resp_holds(fd, "EXPIRE {x}1 1000", ":1\r\n");
+    domt_resp_holds(fd, "DEL {x}1 {x}2", ":2\r\n");
+    domt_resp_holds(fd, "SET {x}1 %10000", "+OK\r\n");
+    domt_resp_holds(fd, "CONFIG SET maxmemory 8mb", "+OK\r\n");
+    for (int i = 0; i < 20; i++)
+        (void)domt_resp_ask(fd, "RPUSH {x}l %10000 %10000 %10000", reply);
+    domt_resp_holds(fd, "CONFIG SET maxmemory 1mb", "+OK\r\n");
+    domt_resp_holds(fd, "SET {x}2 1", OUT_OF_MEMORY);
+    domt_resp_holds(fd, "FLUSHALL", "+OK\r\n");
+    snprintf(reply, sizeof reply, "%s", OUT_OF_MEMORY);
+    for (int i = 0; i < 5000 && strcmp(reply, OUT_OF_MEMORY) == 0; i++) {
+        domt_sleep_ms(1);
+        (void)domt_resp_ask(fd, "SET {x}2 1", reply);
+    }
+    ck_assert_str_eq(reply, "+OK\r\n");
+    stop(fd);
+}
+END_TEST
+
+static void expect_close(int fd, const char *error)
+{
+    char reply[256];
+    size_t got = 0;
+
+    for (ssize_t some; (some = recv(fd, reply + got, sizeof reply - 1 - got, 0)) > 0;)
+        got += (size_t)some;
+    reply[got] = '\0';
+    ck_assert_str_eq(reply, error);
+    close(fd);
+}
+
+START_TEST(values_arguments_and_answers_have_limits)
+{
+    int fd = start("kv.valueMax=100000B");
+    char reply[DOMT_REPLY_MAX];
+
+    domt_resp_holds(fd, "SET a %100000", "+OK\r\n");
+    domt_resp_holds(fd, "APPEND a b",
+                    "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
+    domt_resp_holds(fd, "SETRANGE a 99999 bb",
+                    "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
+    domt_resp_holds(fd, "SETRANGE a 99998 bb", ":100000\r\n");
+    ck_assert_int_eq(send(fd, "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100001\r\n", 34, MSG_NOSIGNAL), 34);
+    expect_close(fd, "-ERR Protocol error: invalid bulk length\r\n");
+    domt_service_stop(&kv);
+
+    fd = start("kv.argumentsMax=16");
+    domt_resp_holds(fd, "DEL 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ":0\r\n");
+    ck_assert_int_eq(send(fd, "*17\r\n", 5, MSG_NOSIGNAL), 5);
+    expect_close(fd, "-ERR Protocol error: invalid multibulk length\r\n");
+    domt_service_stop(&kv);
+
+    fd = start("kv.answerMax=64KiB");
+    for (int i = 0; i < 20; i++)
+        (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
+    ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 -1", reply), 60000);
+    for (int i = 0; i < 10; i++)
+        (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
+    domt_resp_holds(fd, "LRANGE l 0 -1", "-ERR the answer is longer than kv.answerMax\r\n");
+    ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 9", reply), 30000);
+    stop(fd);
+}
+END_TEST
+
+DOMT_MAIN("kv_admin", 120, replies_about_the_server_are_those_of_redis,
+          info_counts_over_all_threads_and_shards, clients_are_listed_and_ended_on_all_threads,
+          a_sleep_holds_up_its_own_connection_alone, a_full_store_serves_and_recovers,
+          values_arguments_and_answers_have_limits)

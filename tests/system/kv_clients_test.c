@@ -1,0 +1,158 @@
+/* Programs of others use the example `kv`: redis-cli, redis-benchmark, hiredis and python3-redis.
+ */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef DOMT_HIREDIS
+#include <hiredis.h>
+#endif
+
+static domt_service kv;
+
+static void start(const char *shards)
+{
+    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
+                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
+                                                  "listeners.kv.address=127.0.0.1:0", "--set",
+                                                  "system.threads=2", "--set", shards, NULL});
+}
+
+/* Run a command of the shell in which %u is the port. */
+static int shell(const char *format)
+{
+    char command[1024];
+
+    snprintf(command, sizeof command, format, kv.port);
+    return system(command);
+}
+
+static bool is_installed(const char *command)
+{
+    if (system(command) == 0)
+        return true;
+    printf("not installed, so not tried: %s\n", command);
+    return false;
+}
+
+START_TEST(redis_cli_is_served)
+{
+    start("kv.shards=3");
+    if (is_installed("command -v redis-cli >/dev/null")) {
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u SET a b | grep -qx OK"), 0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -3 -p %u GET a | grep -qx b"), 0);
+        ck_assert_int_eq(shell("printf 'SET b 1\nINCR b\nCLIENT GETNAME\n' | "
+                               "timeout 20 redis-cli -p %u | grep -qx 2"),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u --scan | sort | tr -d '\n' | "
+                               "grep -qx ab"),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u INFO keyspace | grep -q keys=2"), 0);
+        ck_assert_int_eq(shell("printf '*3\\r\\n$3\\r\\nSET\\r\\n$1\\r\\nc\\r\\n$1\\r\\n1\\r\\n' | "
+                               "timeout 20 redis-cli -p %u --pipe | grep -q 'errors: 0'"),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u --bigkeys | grep -q 'Sampled 3 keys'"),
+                         0);
+    }
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* All tests that redis-benchmark makes by itself, but for those of sets and sorted sets. Its MSET
+ * has keys of several shards. */
+START_TEST(redis_benchmark_is_served)
+{
+    start("kv.shards=1");
+    if (is_installed("command -v redis-benchmark >/dev/null")) {
+        ck_assert_int_eq(
+            shell("timeout 100 redis-benchmark -p %u -q -n 1000 -t ping,set,get,incr,lpush,rpush,"
+                  "lpop,rpop,hset,lrange_100,lrange_300,lrange_500,lrange_600,mset 2>&1 | "
+                  "tee /dev/stderr | grep -ci err | grep -qx 0"),
+            0);
+        ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n 20000 -P 16 -r 1000 "
+                               "--threads 2 -t set,get,incr,hset >/dev/null"),
+                         0);
+    }
+    domt_service_stop(&kv);
+}
+END_TEST
+
+START_TEST(python3_redis_is_served)
+{
+    start("kv.shards=3");
+    if (is_installed("/usr/bin/python3 -c 'import redis' 2>/dev/null"))
+        ck_assert_int_eq(shell("timeout 100 /usr/bin/python3 " DOMT_SOURCE_DIR
+                               "/tests/system/redis_client.py %u"),
+                         0);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+#ifdef DOMT_HIREDIS
+
+static redisReply *get_reply(redisContext *context)
+{
+    void *reply = NULL;
+
+    ck_assert_msg(redisGetReply(context, &reply) == REDIS_OK, "%s", context->errstr);
+    return reply;
+}
+
+static void use_hiredis(void)
+{
+    enum { PIPELINED = 10000, LARGE = 3000000 };
+    redisContext *context = redisConnect("127.0.0.1", kv.port);
+    char *large = malloc(LARGE);
+
+    ck_assert(context != NULL && context->err == 0 && large != NULL);
+    for (int i = 0; i < PIPELINED; i++) {
+        redisAppendCommand(context, "SET key:%d %d", i, i);
+        redisAppendCommand(context, "GET key:%d", i);
+    }
+    for (int i = 0; i < PIPELINED; i++) {
+        freeReplyObject(get_reply(context));
+        redisReply *reply = get_reply(context);
+        ck_assert(reply->type == REDIS_REPLY_STRING && strtol(reply->str, NULL, 10) == i);
+        freeReplyObject(reply);
+    }
+    memset(large, 'x', LARGE);
+    freeReplyObject(redisCommand(context, "SET large %b", large, (size_t)LARGE));
+    redisReply *reply = redisCommand(context, "GET large");
+    ck_assert(reply != NULL && reply->len == LARGE && memcmp(reply->str, large, LARGE) == 0);
+    freeReplyObject(reply);
+    reply = redisCommand(context, "DBSIZE");
+    ck_assert(reply->type == REDIS_REPLY_INTEGER && reply->integer == PIPELINED + 1);
+    freeReplyObject(reply);
+    reply = redisCommand(context, "SCAN 0 MATCH %s", "none*");
+    ck_assert(reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+              reply->element[1]->elements == 0);
+    freeReplyObject(reply);
+    reply = redisCommand(context, "HGET large x");
+    ck_assert(reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "WRONGTYPE", 9) == 0);
+    freeReplyObject(reply);
+    free(large);
+    redisFree(context);
+}
+
+#else
+
+static void use_hiredis(void)
+{
+    printf("no hiredis (Debian: libhiredis-dev): not tried\n");
+}
+
+#endif
+
+START_TEST(hiredis_is_served)
+{
+    start("kv.shards=3");
+    use_hiredis();
+    domt_service_stop(&kv);
+}
+END_TEST
+
+DOMT_MAIN("kv_clients", 240, redis_cli_is_served, redis_benchmark_is_served,
+          python3_redis_is_served, hiredis_is_served)
