@@ -7,6 +7,7 @@
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/attack.h"
+#include "tests/system/talks.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -30,36 +31,74 @@ typedef struct row {
     uint32_t rate;  /* deeds in a second; 0: as many as there are connections */
     side attack;
     side twin;
+    const domt_protocol *with; /* NULL: the echo service */
 } row;
 
 #define MANY "channel.maxConnections=20000"
 
 static const row rows[] = {
-    {"10,000 idle", 10000, 0, {DOMT_ATTACK_IDLE, MANY, false}, {DOMT_ATTACK_SAID, MANY, false}},
-    {"10,000 dripping", 10000, 0, {DOMT_ATTACK_DRIP, MANY, false}, {DOMT_ATTACK_TALK, MANY, false}},
+    {"10,000 idle",
+     10000,
+     0,
+     {DOMT_ATTACK_IDLE, MANY, false},
+     {DOMT_ATTACK_SAID, MANY, false},
+     NULL},
+    {"10,000 dripping",
+     10000,
+     0,
+     {DOMT_ATTACK_DRIP, MANY, false},
+     {DOMT_ATTACK_TALK, MANY, false},
+     NULL},
     {"10,000/s dropping",
      0,
      10000,
      {DOMT_ATTACK_DROP, MANY, false},
-     {DOMT_ATTACK_VISIT, MANY, false}},
+     {DOMT_ATTACK_VISIT, MANY, false},
+     NULL},
     {"10,000/s reset within",
      0,
      10000,
      {DOMT_ATTACK_HALF, MANY, false},
-     {DOMT_ATTACK_VISIT, MANY, false}},
-    {"no descriptors", 1000, 0, {DOMT_ATTACK_DRIP, MANY, true}, {DOMT_ATTACK_TALK, MANY, false}},
+     {DOMT_ATTACK_VISIT, MANY, false},
+     NULL},
+    {"no descriptors",
+     1000,
+     0,
+     {DOMT_ATTACK_DRIP, MANY, true},
+     {DOMT_ATTACK_TALK, MANY, false},
+     NULL},
     {"no buffers",
      100,
      2000,
      {DOMT_ATTACK_FLOOD, "io.buffers.count=16", false},
-     {DOMT_ATTACK_TALK, "io.buffers.count=16", false}},
+     {DOMT_ATTACK_TALK, "io.buffers.count=16", false},
+     NULL},
     {"nobody accepts",
      2000,
      0,
      {DOMT_ATTACK_DRIP, "channel.maxConnections=1000", false},
-     {DOMT_ATTACK_TALK, MANY, false}},
+     {DOMT_ATTACK_TALK, MANY, false},
+     NULL},
+    /* a byte of a command, beside a whole command, as often */
+    {"1,000 dripping, kv",
+     1000,
+     0,
+     {DOMT_ATTACK_DRIP, MANY, false},
+     {DOMT_ATTACK_TALK, MANY, false},
+     &domt_kv},
+    {"1,000 dripping, lines",
+     1000,
+     0,
+     {DOMT_ATTACK_DRIP, MANY, false},
+     {DOMT_ATTACK_TALK, MANY, false},
+     &domt_lines},
     /* the same on both sides: how far chance alone takes the ratio */
-    {"the same twice", 2000, 0, {DOMT_ATTACK_TALK, MANY, false}, {DOMT_ATTACK_TALK, MANY, false}},
+    {"the same twice",
+     2000,
+     0,
+     {DOMT_ATTACK_TALK, MANY, false},
+     {DOMT_ATTACK_TALK, MANY, false},
+     NULL},
 };
 
 /* Measurements of one side of a row, a value for each round. */
@@ -128,25 +167,41 @@ static void take_most(double *most, double value)
         *most = value;
 }
 
+/* Start the service of a row, and return the connection of the good client. */
+static int start(const char *backend, const domt_protocol *with, const char *setting)
+{
+    const char *const more[] = {"--set", "system.threads=1",           "--set", backend,
+                                "--set", "channel.firstByteTimeout=0", "--set", setting,
+                                NULL};
+
+    if (with != NULL)
+        return domt_protocol_start(&service, with, more);
+    domt_service_start(&service,
+                       DOMT_ECHO_ARGUMENTS("--set", "system.threads=1", "--set", backend, "--set",
+                                           "channel.firstByteTimeout=0", "--set", setting, ));
+    int good = domt_connect(service.port);
+    ck_assert(domt_echoes(good, "hello"));
+    return good;
+}
+
 static void measure(const char *backend, const row *of, const side *on, figures *into,
                     uint32_t round)
 {
     domt_attack attack = {.kind = on->kind, .is_fast = on->few};
 
+    attack.says = of->with != NULL ? of->with->ask : NULL;
     attack.count = of->count / divisor;
     attack.rate = (of->rate != 0 ? of->rate : of->count) / divisor;
     service.prepare = on->few ? use_first_cpu_and_few_descriptors : use_first_cpu;
-    domt_service_start(&service,
-                       DOMT_ECHO_ARGUMENTS("--set", "system.threads=1", "--set", backend, "--set",
-                                           "channel.firstByteTimeout=0", "--set", on->setting, ));
-    int good = domt_connect(service.port);
-    ck_assert(domt_echoes(good, "hello"));
+    int good = start(backend, of->with, on->setting);
     attack.port = service.port;
     domt_attack_begin(&attack);
     uint64_t begin_ns = domt_monotonic_ns();
     uint64_t machine = machine_ns();
     uint64_t service_cpu_ns = domt_service_cpu_ns(&service);
-    domt_good seen = domt_good_run(good, trips, 1000);
+    domt_good seen = of->with != NULL
+                         ? domt_good_run(good, of->with->ask, of->with->answer, trips, 1000)
+                         : domt_good_run(good, NULL, NULL, trips, 1000);
     ck_assert_uint_eq(seen.failed, 0);
     domt_attack_end(&attack, false);
     double wall_ns = (double)(domt_monotonic_ns() - begin_ns);

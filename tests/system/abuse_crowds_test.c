@@ -57,7 +57,7 @@ static void memory_stays_below(const char *what, const begin *before, uint64_t c
 
 static void good_client_is_served(const char *what, const begin *before, uint32_t count)
 {
-    domt_good good = domt_good_run(before->good, count, 1000);
+    domt_good good = domt_good_run(before->good, NULL, NULL, count, 1000);
 
     printf("%s: the good client: p99 %.2f ms, worst %.2f ms\n", what, good.p99_ms, good.worst_ms);
     ck_assert_uint_eq(good.failed, 0);

@@ -117,7 +117,7 @@ static void read_after_all(const domt_protocol *with, int count)
 static void never_read(const domt_protocol *with)
 {
     int count = DOMT_SCALE(40, 10);
-    int good = domt_protocol_start(&service, with);
+    int good = domt_protocol_start(&service, with, NULL);
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < count; i++)
@@ -156,7 +156,7 @@ static void stop_under_load(const domt_protocol *with)
     int count = DOMT_SCALE(16, 8);
     size_t size = strlen(with->request);
     uint64_t before = domt_protocol_start_bytes(with);
-    int good = domt_protocol_start(&service, with);
+    int good = domt_protocol_start(&service, with, NULL);
     close(good);
     for (int i = 0; i < count; i++)
         clients[i] = (pipeliner){.fd = domt_connect_small(&service)};

@@ -51,7 +51,7 @@ static void answers(const domt_protocol *with, const char *bytes, size_t size, c
 START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
 {
     static char long_line[70000];
-    int good = domt_protocol_start(&service, &domt_kv);
+    int good = domt_protocol_start(&service, &domt_kv, NULL);
     uint64_t before = domt_service_rss_bytes(&service);
 
     memset(long_line, 'x', sizeof long_line);
@@ -134,7 +134,7 @@ END_TEST
 START_TEST(lines_without_end_are_refused)
 {
     static char long_line[70000];
-    int good = domt_protocol_start(&service, &domt_lines);
+    int good = domt_protocol_start(&service, &domt_lines, NULL);
 
     memset(long_line, 'x', sizeof long_line);
     says(&domt_lines, long_line, sizeof long_line, "error: EMSGSIZE\n", false);
@@ -198,7 +198,7 @@ static size_t expect(const dialogue *of, size_t at, char said[1024], char heard[
 static void end_at_each_byte(const dialogue *of)
 {
     char said[1024], heard[1024], bytes[1024];
-    int good = domt_protocol_start(&service, of->with);
+    int good = domt_protocol_start(&service, of->with, NULL);
     bool is_broken;
     size_t size = expect(of, 0, said, heard, &is_broken);
     uint64_t made = 1;

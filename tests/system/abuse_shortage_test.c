@@ -26,7 +26,7 @@ static bool is_long(void)
 
 static void good_client_is_served(const char *what, int good)
 {
-    domt_good seen = domt_good_run(good, is_long() ? 3000 : 400, 1000);
+    domt_good seen = domt_good_run(good, NULL, NULL, is_long() ? 3000 : 400, 1000);
 
     printf("%s: the good client: p99 %.2f ms, worst %.2f ms\n", what, seen.p99_ms, seen.worst_ms);
     ck_assert_uint_eq(seen.failed, 0);

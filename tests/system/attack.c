@@ -68,13 +68,36 @@ static bool is_connected(int fd)
 
 static const char message[DOMT_ATTACK_MESSAGE] = "a message";
 
-static void say(int fd, size_t size)
+static void say(int fd, const char *bytes, size_t size)
 {
     char echo[4096];
 
     while (recv(fd, echo, sizeof echo, MSG_DONTWAIT) > 0)
         continue;
-    (void)send(fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static const char *message_of(const domt_attack *attack, size_t *ret_size)
+{
+    *ret_size = attack->says != NULL ? strlen(attack->says) : sizeof message;
+    return attack->says != NULL ? attack->says : message;
+}
+
+/* Connections take turns, so all of them are at the same byte of the message. */
+static void drip(const domt_attack *attack, int fd)
+{
+    size_t size;
+    const char *bytes = message_of(attack, &size);
+
+    say(fd, bytes + (attack->next - 1) / attack->count % size, 1);
+}
+
+static void talk(const domt_attack *attack, int fd)
+{
+    size_t size;
+    const char *bytes = message_of(attack, &size);
+
+    say(fd, bytes, size);
 }
 
 static void flood(int fd)
@@ -141,9 +164,9 @@ static void do_deed(domt_attack *attack)
     if (fd < 0)
         return;
     if (attack->kind == DOMT_ATTACK_DRIP)
-        say(fd, 1);
+        drip(attack, fd);
     else if (attack->kind == DOMT_ATTACK_TALK)
-        say(fd, sizeof message);
+        talk(attack, fd);
     else if (attack->kind == DOMT_ATTACK_FLOOD)
         flood(fd);
 }
@@ -201,7 +224,7 @@ static void make_connections(domt_attack *attack)
              tries++)
             domt_sleep_ms(1);
         if (attack->kind == DOMT_ATTACK_SAID)
-            say(attack->fds[i], sizeof message);
+            talk(attack, attack->fds[i]);
         if (i % 64 == 63)
             domt_sleep_ms(1);
     }
@@ -245,27 +268,35 @@ static int by_size(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-static bool round_trip(int fd, char seed)
+static bool round_trip(int fd, const char *ask, size_t ask_size, const char *answer,
+                       size_t answer_size)
 {
-    char bytes[DOMT_ATTACK_MESSAGE];
-    char back[DOMT_ATTACK_MESSAGE];
+    char back[512];
     size_t have = 0;
 
-    memset(bytes, seed, sizeof bytes);
-    if (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) != (ssize_t)sizeof bytes)
+    if (send(fd, ask, ask_size, MSG_NOSIGNAL) != (ssize_t)ask_size)
         return false;
-    while (have < sizeof back) {
-        ssize_t size = recv(fd, back + have, sizeof back - have, 0);
+    while (have < answer_size) {
+        ssize_t size = recv(fd, back + have, answer_size - have, 0);
         if (size < 0 && errno == EINTR)
             continue;
         if (size <= 0)
             return false;
         have += (size_t)size;
     }
-    return memcmp(bytes, back, sizeof back) == 0;
+    return memcmp(answer, back, answer_size) == 0;
 }
 
-domt_good domt_good_run(int fd, uint32_t count, uint32_t period_us)
+static bool echo_trip(int fd, char seed)
+{
+    char bytes[DOMT_ATTACK_MESSAGE];
+
+    memset(bytes, seed, sizeof bytes);
+    return round_trip(fd, bytes, sizeof bytes, bytes, sizeof bytes);
+}
+
+domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t count,
+                        uint32_t period_us)
 {
     uint64_t *took_ns = calloc(count, sizeof *took_ns);
     uint64_t begin_ns = domt_monotonic_ns();
@@ -281,7 +312,8 @@ domt_good domt_good_run(int fd, uint32_t count, uint32_t period_us)
             (void)nanosleep(&pause, NULL);
         }
         now_ns = domt_monotonic_ns();
-        good.failed += !round_trip(fd, (char)i);
+        good.failed += ask != NULL ? !round_trip(fd, ask, strlen(ask), answer, strlen(answer))
+                                   : !echo_trip(fd, (char)i);
         took_ns[i] = domt_monotonic_ns() - now_ns;
     }
     good.cpu = (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns) /

@@ -15,7 +15,7 @@ typedef enum domt_attack_kind {
     DOMT_ATTACK_NONE,  /* no connections at all */
     DOMT_ATTACK_IDLE,  /* connections that never say a word */
     DOMT_ATTACK_SAID,  /* their twin: each gets a message echoed, then it is silent */
-    DOMT_ATTACK_DRIP,  /* connections that send a byte now and then */
+    DOMT_ATTACK_DRIP,  /* connections that send a byte of a message now and then */
     DOMT_ATTACK_TALK,  /* their twin: a whole message as often */
     DOMT_ATTACK_DROP,  /* connections that are reset as soon as they are there */
     DOMT_ATTACK_HALF,  /* connections that are reset within a message */
@@ -31,6 +31,7 @@ typedef struct domt_attack {
     uint32_t count;   /* connections that stay; of kinds that come and go, connects in all */
     uint32_t rate;    /* deeds in a second: bytes, messages or connects; 0: as many as it can */
     bool is_fast;     /* connections that stay are made without a pause */
+    const char *says; /* the message; NULL: DOMT_ATTACK_MESSAGE bytes for an echo */
     int *fds;         /* the connections that stay; -1: none */
     uint32_t next;    /* the connection that has the next deed */
     uint32_t waiting; /* of a visit: the oldest connection that waits for its echo */
@@ -42,8 +43,8 @@ typedef struct domt_attack {
     _Atomic uint64_t cpu_ns; /* CPU time of the thread, once it has ended */
 } domt_attack;
 
-/* Begin an attack; the fields `kind`, `port`, `count`, `rate` and `is_fast` are set. Returns when
- * the connections that stay are made. */
+/* Begin an attack; the fields `kind`, `port`, `count`, `rate`, `is_fast` and `says` are set.
+ * Returns when the connections that stay are made. */
 void domt_attack_begin(domt_attack *attack);
 
 /* Whether all connects of an attack that comes and goes were made. */
@@ -64,8 +65,10 @@ typedef struct domt_good {
     uint32_t failed; /* round trips that did not come back whole within 10 s */
 } domt_good;
 
-/* Let a good client make `count` round trips on one connection, one each `period_us`. */
-domt_good domt_good_run(int fd, uint32_t count, uint32_t period_us);
+/* Let a good client make `count` round trips on one connection, one each `period_us`. It says `ask`
+ * and hears `answer`, or (NULL) messages that are echoed. */
+domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t count,
+                        uint32_t period_us);
 
 /* Connections that the service has now, as its profile tells (SIGUSR1). */
 uint64_t domt_service_connections(domt_service *service);

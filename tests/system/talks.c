@@ -74,9 +74,17 @@ bool domt_is_answered(int fd, const domt_protocol *with)
 }
 
 /* Start the service, and return the connection of the good client. */
-int domt_protocol_start(domt_service *service, const domt_protocol *with)
+int domt_protocol_start(domt_service *service, const domt_protocol *with, const char *const more[])
 {
-    domt_service_start(service, with->arguments);
+    const char *arguments[64] = {NULL};
+    size_t count = 0;
+
+    for (const char *const *each = with->arguments; *each != NULL; each++)
+        arguments[count++] = *each;
+    for (const char *const *each = more; each != NULL && *each != NULL; each++)
+        arguments[count++] = *each;
+    ck_assert_uint_lt(count, 64);
+    domt_service_start(service, arguments);
     int fd = domt_connect(service->port);
     if (with == &domt_kv) {
         static char big[DOMT_BIG_BYTES];

@@ -29,8 +29,9 @@ extern const domt_protocol domt_lines; /* with 2 threads */
 /* The value that the request of kv gets. */
 #define DOMT_BIG_BYTES 4000
 
-/* Start the service, and return the connection of the good client. */
-int domt_protocol_start(domt_service *service, const domt_protocol *with);
+/* Start the service with further arguments, up to a NULL (NULL: none), and return the connection of
+ * the good client. */
+int domt_protocol_start(domt_service *service, const domt_protocol *with, const char *const more[]);
 
 /* The bytes that domt_protocol_start() has sent. */
 uint64_t domt_protocol_start_bytes(const domt_protocol *with);
