@@ -20,6 +20,7 @@ struct kv_settings {
     uint64_t value_max_bytes;      /* of one argument */
     uint64_t command_max_bytes;    /* of a command */
     uint32_t arguments_max;        /* of a command */
+    uint64_t incomplete_max_bytes; /* of commands that have come in part */
     uint32_t scan_max;             /* elements that one SCAN returns, about */
     uint32_t shards;               /* 0: one for each thread */
     uint32_t transaction_commands; /* that one transaction may queue */
@@ -137,11 +138,10 @@ void kv_config_begin(const domus_config *config);
 void kv_info_begin(void);
 int64_t kv_begun_s(void); /* the wall clock then */
 
-/* The limits of the protocol. */
-extern domus_resp_options kv_resp_options;
-
 extern const domus_behaviour kv_shard;
 extern const domus_behaviour kv_sessions;
+/* Take what sessions need from the settings, once. */
+void kv_sessions_begin(void);
 
 /* The frame of a command that was taken apart. */
 struct kv_scatter {

@@ -21,10 +21,8 @@ static int start(domus_system *system, void *argument)
     kv_hash_seed();
     kv_info_begin();
     kv_config_begin(domus_system_config(system));
-    kv_resp_options = (domus_resp_options){.bulk_max = (uint32_t)kv_settings.value_max_bytes,
-                                           .message_max = (uint32_t)kv_settings.command_max_bytes,
-                                           .arguments_max = kv_settings.arguments_max};
     kv_commands_begin();
+    kv_sessions_begin();
     kv_shard_count = kv_settings.shards != 0 ? kv_settings.shards : threads;
     if (kv_shard_count > KV_SHARDS_MAX)
         kv_shard_count = KV_SHARDS_MAX;
@@ -70,6 +68,8 @@ static const domus_config_key keys[] = {
                DOMUS_SLICE_MAX)},
     {DOMUS_KEY("argumentsMax", COUNT, struct kv_settings, arguments_max, 16, INT32_MAX, 65536)},
     {DOMUS_KEY("scanMax", COUNT, struct kv_settings, scan_max, 1, 1048576, 4096)},
+    {DOMUS_KEY("incompleteMax", SIZE, struct kv_settings, incomplete_max_bytes, 1048576,
+               UINT64_C(1) << 40, 256 * 1048576)},
     {DOMUS_KEY("shards", COUNT, struct kv_settings, shards, 0, KV_SHARDS_MAX, 0)},
     {DOMUS_KEY("transactionCommands", COUNT, struct kv_settings, transaction_commands, 1, 1048576,
                10000)},

@@ -210,10 +210,20 @@ static void stop_session(domus_stack *stack, void *self)
     kv_desk_leave(session);
 }
 
-domus_resp_options kv_resp_options;
-
+static domus_resp_budget incomplete;
+static domus_resp_options resp; /* the limits of the protocol */
 static const domus_pipeline commands = {
-    .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &kv_resp_options}, {NULL, NULL}}};
+    .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &resp}, {NULL, NULL}}};
+
+void kv_sessions_begin(void)
+{
+    incomplete.bytes_max = kv_settings.incomplete_max_bytes;
+    resp = (domus_resp_options){.role = DOMUS_ROLE_SERVER,
+                                .bulk_max = (uint32_t)kv_settings.value_max_bytes,
+                                .message_max = (uint32_t)kv_settings.command_max_bytes,
+                                .arguments_max = kv_settings.arguments_max,
+                                .budget = &incomplete};
+}
 
 static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
                                       .handle = take_command,

@@ -45,14 +45,25 @@
 extern "C" {
 #endif
 
+/* A bound on the memory of commands that have come in part, of all channels whose options point to
+ * it. A command counts from 16 KiB on, until it is whole. If one more byte of it would exceed the
+ * bound, its peer gets "-OOM out of memory", and the channel is closed. Threads use it at the same
+ * time, and may exceed it by the pieces that they are taking. */
+typedef struct domus_resp_budget {
+    uint64_t bytes_max;
+    uint64_t used_bytes; /* begins as 0, and is the library's */
+} domus_resp_budget;
+
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_resp_options {
     domus_role role;
-    uint32_t bulk_max;      /* bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
-    uint32_t message_max;   /* bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
-    uint32_t arguments_max; /* of one command, 1..INT32_MAX; 0: 1,048,576 */
-    uint32_t inline_max;    /* bytes of a command that is a line, 1..65535; 0: 65535 */
-    uint32_t nesting_max;   /* arrays in arrays of a reply, 1..32; 0: 32 */
+    uint32_t bulk_max;         /* bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
+    uint32_t message_max;      /* bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
+    uint32_t arguments_max;    /* of one command, 1..INT32_MAX; 0: 1,048,576 */
+    uint32_t inline_max;       /* bytes of a command that is a line, 1..65535; 0: 65535 */
+    uint32_t nesting_max;      /* arrays in arrays of a reply, 1..32; 0: 32 */
+    domus_resp_budget *budget; /* of a server; NULL: each channel may gather message_max. It stays
+                                  the caller's, and valid as long as the pipeline is used */
 } domus_resp_options;
 
 #define DOMUS_RESP_NESTING_MAX 32u

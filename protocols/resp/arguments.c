@@ -9,8 +9,36 @@ _Static_assert(sizeof(((domi_resp_state *)0)->in.spans) == sizeof(((domus_resp_c
                "spans are copied as they are");
 _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits");
 
+/* Relaxed: the sum guards no other data. */
+static uint64_t count(domi_resp_state *state, uint64_t bytes)
+{
+    uint64_t more = bytes - state->charged;
+
+    state->charged = bytes;
+    return __atomic_add_fetch(&state->options.budget->used_bytes, more, __ATOMIC_RELAXED);
+}
+
+static void discharge(domi_resp_state *state)
+{
+    if (state->charged != 0)
+        (void)count(state, 0);
+}
+
+int domi_resp_charge(domi_resp_state *state)
+{
+    uint64_t bytes = (uint64_t)state->bytes.room + state->table.room;
+
+    if (state->options.budget == NULL || bytes == state->charged)
+        return 0;
+    if (count(state, bytes) <= state->options.budget->bytes_max)
+        return 0;
+    domi_resp_reset(state);
+    return -ENOMEM;
+}
+
 void domi_resp_reset(domi_resp_state *state)
 {
+    discharge(state);
     domus_append_drop(&state->bytes);
     domus_append_drop(&state->table);
     state->gathering = state->tabled = false;
@@ -81,6 +109,7 @@ int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char 
     }
     command->count = state->have;
     command->version = state->version;
+    discharge(state);
     state->gathering = state->tabled = false;
     state->at = state->count = state->have = 0;
     return 0;

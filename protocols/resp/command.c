@@ -159,8 +159,10 @@ static int gather(domus_wire *wire, domi_resp_state *state, const char *bytes, s
         if (step < 0)
             return step;
         used += (size_t)step;
-        if (phase == state->phase)
-            return (int)used;
+        if (phase == state->phase) {
+            int error = domi_resp_charge(state);
+            return error != 0 ? error : (int)used;
+        }
     }
     int error = domi_resp_make_command(wire, state, NULL, 0);
     return error != 0 ? error : (int)used;

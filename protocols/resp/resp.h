@@ -47,6 +47,7 @@ typedef struct domi_resp_state {
     uint32_t left;              /* bytes of a bulk string that have not come */
     domus_appender bytes;       /* those gathered */
     domus_appender table;       /* pairs of uint32_t: offset and size of each argument */
+    uint64_t charged;           /* bytes of these two that the budget counts */
     union {
         uint16_t spans[DOMUS_RESP_SPANS][2]; /* of a command */
         struct {                             /* of a reply */
@@ -57,6 +58,10 @@ typedef struct domi_resp_state {
         } open;
     } in;
 } domi_resp_state;
+
+/* Count what is gathered now on the budget, if there is one. Returns 0; -ENOMEM when that is more
+ * than it has: then nothing is gathered any more. */
+int domi_resp_charge(domi_resp_state *state);
 
 /* Note why the bytes are wrong. Returns -EPROTO. */
 int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong);

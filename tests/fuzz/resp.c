@@ -9,8 +9,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static domus_resp_budget budget = {.bytes_max = 100000};
 static const domus_resp_options options[3] = {
-    {.role = DOMUS_ROLE_SERVER, .bulk_max = 1 << 20},
+    {.role = DOMUS_ROLE_SERVER, .bulk_max = 1 << 20, .budget = &budget},
     {.role = DOMUS_ROLE_CLIENT, .bulk_max = 1 << 20},
     {.role = DOMUS_ROLE_PEER, .bulk_max = 100, .message_max = 65536, .nesting_max = 3},
 };
@@ -125,5 +126,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (result < 0)
         (void)domus_stage_kit_fail(kit, DOMUS_NO_ID, NULL, result);
     domus_stage_kit_free(kit);
+    must(budget.used_bytes == 0);
     return 0;
 }

@@ -166,5 +166,57 @@ START_TEST(nothing_is_taken_for_what_is_announced)
 }
 END_TEST
 
+static domus_stage_kit *gather(const domus_pipeline *pipeline, size_t size, int *ret_result)
+{
+    static const char head[] = "*2\r\n$3\r\nSET\r\n$400000\r\n";
+    static char body[400002] = {[400000] = '\r', [400001] = '\n'};
+    domus_stage_message message;
+    domus_stage_kit *kit;
+
+    ck_assert_int_eq(domus_stage_kit_new(pipeline, &kit), 0);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, head, sizeof head - 1), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, body, size), 0);
+    *ret_result = domus_stage_kit_next(kit, &message);
+    return kit;
+}
+
+START_TEST(commands_in_part_share_a_bound)
+{
+    domus_resp_budget budget = {.bytes_max = 300000};
+    const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
+    const domus_pipeline_stage stages[2] = {{&domus_resp_stage, &options}, {NULL, NULL}};
+    const domus_pipeline pipeline = {.stages = stages};
+    domus_stage_kit *kits[3];
+    int result;
+
+    for (int i = 0; i < 2; i++) {
+        kits[i] = gather(&pipeline, 100000, &result);
+        ck_assert_int_eq(result, 0);
+        ck_assert_uint_ge(budget.used_bytes, (uint64_t)(i + 1) * 100000);
+        ck_assert_uint_le(budget.used_bytes, budget.bytes_max);
+    }
+    uint64_t before = budget.used_bytes;
+    kits[2] = gather(&pipeline, 100000, &result);
+    ck_assert_int_eq(result, -ENOMEM);
+    ck_assert_uint_eq(budget.used_bytes, before); /* it gives back what it had at once */
+    ck_assert_int_eq(domus_stage_kit_fail(kits[2], DOMUS_NO_ID, NULL, result), 0);
+    size_t size;
+    const char *said = domus_stage_kit_output(kits[2], &size);
+    ck_assert_int_eq(strncmp(said, "-OOM out of memory\r\n", size), 0);
+    domus_stage_kit_free(kits[2]);
+    domus_stage_kit_free(kits[0]);
+    ck_assert_uint_lt(budget.used_bytes, before);
+    domus_stage_kit_free(kits[1]);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+    budget.bytes_max = 1000000;
+    kits[0] = gather(&pipeline, 400002, &result);
+    ck_assert_int_eq(result, 1); /* whole, so it does not count */
+    ck_assert_uint_eq(budget.used_bytes, 0);
+    domus_stage_kit_free(kits[0]);
+}
+END_TEST
+
 DOMT_MAIN("memory", 60, each_failure_while_decoding_is_returned,
-          each_failure_while_encoding_is_returned, nothing_is_taken_for_what_is_announced)
+          each_failure_while_encoding_is_returned, nothing_is_taken_for_what_is_announced,
+          commands_in_part_share_a_bound)

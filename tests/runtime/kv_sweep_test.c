@@ -244,7 +244,10 @@ static int run_seed(uint64_t seed, void *context)
 
 START_TEST(every_answer_is_right_and_in_order)
 {
+    kv_settings =
+        (struct kv_settings){.answer_max_bytes = 1u << 28, .incomplete_max_bytes = 1u << 28};
     kv_commands_begin();
+    kv_sessions_begin();
     domt_sweep_seeds(SEEDS, run_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;

@@ -98,6 +98,41 @@ START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
 }
 END_TEST
 
+/* Commands of 4 MiB that never end, more than have room together. */
+START_TEST(commands_that_never_end_take_bounded_memory)
+{
+    enum { COUNT = 40 };
+    static char piece[4 * MIB];
+    static const char head[] = "*2\r\n$3\r\nGET\r\n$400000000\r\n";
+    const char *const more[] = {"--set", "kv.incompleteMax=16MiB", NULL};
+    static int fds[COUNT];
+    int good = domt_protocol_start(&service, &domt_kv, more);
+    uint64_t before = domt_service_rss_bytes(&service);
+
+    for (int i = 0; i < COUNT; i++) {
+        size_t sent = 0;
+        fds[i] = domt_connect(service.port);
+        domt_send_all(fds[i], head, sizeof head - 1);
+        while (sent < sizeof piece) { /* it may be refused in the midst */
+            ssize_t some = send(fds[i], piece + sent, sizeof piece - sent, MSG_NOSIGNAL);
+            if (some <= 0)
+                break;
+            sent += (size_t)some;
+        }
+        ck_assert(domt_is_answered(good, &domt_kv));
+    }
+    uint64_t grown = domt_service_rss_bytes(&service) - before;
+    fprintf(stderr, "commands that never end: %llu KiB more\n", (unsigned long long)grown / 1024);
+    if (!DOMT_SANITIZED)
+        ck_assert_uint_lt(grown, 64 * MIB);
+    for (int i = 0; i < COUNT; i++)
+        close(fds[i]);
+    close(good);
+    domt_service_stop(&service);
+    ck_assert_uint_ge(domt_service_count(&service, "channels refused"), COUNT - 8);
+}
+END_TEST
+
 #define NOAUTH    "-NOAUTH Authentication required.\r\n"
 #define WRONGPASS "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 
@@ -244,5 +279,5 @@ START_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
 END_TEST
 
 DOMT_MAIN("abuse requests", 120, nonsense_is_refused_in_words_and_takes_no_memory,
-          nobody_gets_in_without_the_password, lines_without_end_are_refused,
-          an_end_or_a_reset_at_any_byte_hurts_nobody)
+          nobody_gets_in_without_the_password, commands_that_never_end_take_bounded_memory,
+          lines_without_end_are_refused, an_end_or_a_reset_at_any_byte_hurts_nobody)
