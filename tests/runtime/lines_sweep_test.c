@@ -17,12 +17,11 @@ int domt_lines_main(int argc, char **argv);
 #include "examples/lines.c"
 #undef main
 
-#define SEEDS      DOMT_SCALE(1000, 60)
-#define SEEDS_LONG 100000u
-#define DEEDS      40u /* of the clients of a seed */
-#define WORDS      7u  /* lines that a client sends again and again */
-#define ROOM       (1u << 18)
-#define AT         "127.0.0.1:80"
+#define SEEDS DOMT_SCALE(1000, 60)
+#define DEEDS 40u /* of the clients of a seed */
+#define WORDS 7u  /* lines that a client sends again and again */
+#define ROOM  (1u << 18)
+#define AT    "127.0.0.1:80"
 
 typedef struct line_client {
     domus_peer *peer;
@@ -288,12 +287,8 @@ static int run_seed(uint64_t seed, void *context)
 
 START_TEST(every_answer_is_accounted_for_and_in_order)
 {
-    uint64_t count = getenv("DOMT_LONG") != NULL ? SEEDS_LONG : SEEDS;
-    uint64_t seed = 0;
-
     (void)start;
-    ck_assert_msg(domus_testkit_sweep(1, count, run_seed, NULL, &seed) == 0, "seed %lu",
-                  (unsigned long)seed);
+    domt_sweep_seeds(SEEDS, run_seed);
 }
 END_TEST
 

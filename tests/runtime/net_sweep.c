@@ -16,11 +16,15 @@
 
 void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context))
 {
+    const char *from = getenv("DOMT_FROM");
+    uint64_t first = from != NULL ? strtoull(from, NULL, 10) : 1;
     uint64_t seed = 0;
 
     if (getenv("DOMT_LONG") != NULL)
         count = SEEDS_LONG;
-    ck_assert_msg(domus_testkit_sweep(1, count, run_seed, NULL, &seed) == 0, "seed %" PRIu64, seed);
+    count = first <= count ? count - first + 1 : 1;
+    ck_assert_msg(domus_testkit_sweep(first, count, run_seed, NULL, &seed) == 0, "seed %" PRIu64,
+                  seed);
 }
 
 uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n)
