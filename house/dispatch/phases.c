@@ -122,9 +122,8 @@ uint32_t domi_manager_run_channels(domi_manager *manager)
 
 bool domi_manager_has_work(const domi_manager *manager)
 {
-    return manager->schedule.ready[DOMUS_STATE].count != 0 ||
-           manager->schedule.ready[DOMUS_CHANNELS].count != 0 ||
-           manager->schedule.mounting.head != NULL || manager->schedule.laters != NULL ||
+    return domi_manager_has_ready(manager) || manager->schedule.mounting.head != NULL ||
+           manager->schedule.laters != NULL ||
            atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->mail.arrivals,
                                 memory_order_seq_cst) != NULL ||
            atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->loans.returns,

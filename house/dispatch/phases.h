@@ -6,6 +6,21 @@
 
 #include "house/message/manager.h"
 
+/* True if a thief has returned a loan, or mail has arrived. Relaxed: what is missed now is seen in
+ * the next iteration. Owner. */
+static inline bool domi_manager_has_arrivals(domi_manager *manager)
+{
+    return atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) != NULL ||
+           atomic_load_explicit(&manager->loans.returns, memory_order_relaxed) != NULL;
+}
+
+/* True if an actor is ready. Owner. */
+static inline bool domi_manager_has_ready(const domi_manager *manager)
+{
+    return manager->schedule.ready[DOMUS_STATE].count != 0 ||
+           manager->schedule.ready[DOMUS_CHANNELS].count != 0;
+}
+
 /* Settle the loans that thieves have returned, then take the arrivals and sort their inboxes, but
  * for those of exposed houses. Returns the number of returned loans and arrivals together; if there
  * are none, this costs two relaxed loads. Owner. */

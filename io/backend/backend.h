@@ -116,6 +116,9 @@ typedef struct domi_backend {
      * may be lost (with -EBADR their completions are), and this and every later call returns the
      * same errno. */
     int (*enter)(void *ring, uint32_t min_complete, uint64_t timeout_ns);
+    /* Carry out the queued operations, of which most complete at once, without a call that asks
+     * the kernel for anything else. Returns as enter() does. NULL: this would take such a call. */
+    int (*submit)(void *ring);
 
     /* Take up to `max` completions. Returns how many it took. */
     uint32_t (*reap)(void *ring, domi_completion *completions, uint32_t max);

@@ -375,6 +375,16 @@ static int epoll_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     return ring->failed;
 }
 
+static int epoll_submit(void *ring_)
+{
+    domi_epoll *ring = ring_;
+
+    if (ring->failed == 0)
+        carry_out_all(ring);
+    ring->queue.shown = ring->queue.tail;
+    return ring->failed;
+}
+
 static uint32_t epoll_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
     return domi_completion_queue_reap(&((domi_epoll *)ring_)->queue, completions, max);
@@ -405,6 +415,7 @@ const domi_backend domi_backend_epoll = {
     .start = epoll_start,
     .close = epoll_close,
     .enter = epoll_enter,
+    .submit = epoll_submit,
     .reap = epoll_reap,
     .ready = epoll_ready,
     .pending = epoll_pending,

@@ -56,6 +56,7 @@ uint32_t domi_io_queue_sends(domi_io *io)
         domi_channel_settle(channel);
         count++;
     }
+    io->sends_queued = io->sends_queued || count != 0;
     return count;
 }
 

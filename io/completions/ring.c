@@ -39,6 +39,14 @@ static void enter_failed(domi_io *io, int error)
         io->backend->sockets->pause(io->ring, REFUSED_WAIT_NS);
 }
 
+static inline void judge_enter(domi_io *io, int result)
+{
+    if (DOMI_UNLIKELY(result != 0))
+        enter_failed(io, result);
+    else
+        io->refusals = 0;
+}
+
 void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
 {
     if (DOMI_UNLIKELY(io->failed != 0)) {
@@ -46,12 +54,9 @@ void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
             io->backend->sockets->wake_wait(io->ring, io->wake_fd, timeout_ns);
         return;
     }
+    io->sends_queued = false;
     domi_counter_add(&io->counters.enters, 1);
-    int result = io->backend->enter(io->ring, min_complete, timeout_ns);
-    if (DOMI_UNLIKELY(result != 0))
-        enter_failed(io, result);
-    else
-        io->refusals = 0;
+    judge_enter(io, io->backend->enter(io->ring, min_complete, timeout_ns));
 }
 
 static void dispatch_completion(domi_io *io, const domi_completion *completion)
@@ -122,6 +127,15 @@ bool domi_io_submit(domi_io *io)
     if (io->failed != 0 || io->backend->ready(io->ring) || !io->backend->pending(io->ring))
         return false;
     domi_io_enter(io, 0, 0);
+    return true;
+}
+
+bool domi_io_submit_sends(domi_io *io)
+{
+    if (!io->sends_queued || io->failed != 0 || io->backend->submit == NULL)
+        return false;
+    io->sends_queued = false;
+    judge_enter(io, io->backend->submit(io->ring));
     return true;
 }
 

@@ -16,7 +16,12 @@ void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
  * park brings some), they can be reaped without one. Returns whether it entered. */
 bool domi_io_submit(domi_io *io);
 
-/* Phase 1: reap up to io.completionsPerPoll completions. Returns how many there were. */
+/* Before a rest: carry out the sends that phase 2 has queued, if there are any and if that takes no
+ * enter. Returns whether it did. */
+bool domi_io_submit_sends(domi_io *io);
+
+/* Phase 1, and after domi_io_submit_sends(): reap up to io.completionsPerPoll completions. Returns
+ * how many there were. */
 uint32_t domi_io_reap(domi_io *io);
 
 /* Enter and reap until nothing comes any more. Then everything that had arrived when this began has

@@ -202,6 +202,7 @@ typedef struct domi_io {
     struct domi_io *next;           /* that of the next thread; those of a system are a circle */
     int wake_fd;                    /* an eventfd; while the ring works it is polled, never read */
     bool wake_armed;                /* the poll on wake_fd is in flight */
+    bool sends_queued;              /* phase 2 has queued sends, and no enter came since */
     uint32_t wakes;                 /* completions of the poll on wake_fd */
     bool draining;                  /* the system drains: channels close once all is answered */
     bool draining_upstream;         /* and so do those that this side has connected */

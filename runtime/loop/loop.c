@@ -115,7 +115,7 @@ static bool has_paused(domi_manager *manager)
 static uint32_t take_events(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
-    uint32_t done = domi_manager_take_arrivals(manager);
+    uint32_t done = domi_manager_has_arrivals(manager) ? domi_manager_take_arrivals(manager) : 0;
 
     if (manager->schedule.mounting.head != NULL) {
         domi_monitor_wake_if_resting(&thread->system->monitor);
@@ -155,8 +155,8 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_check_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
-    /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the enter
-     * that parks. */
+    /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the rest.
+     */
     if (sends != 0 && manager->schedule.ready[DOMUS_STATE].count != 0 &&
         domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);

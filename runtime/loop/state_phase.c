@@ -4,6 +4,7 @@
 #include "runtime/loop/state_phase.h"
 
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 #include "runtime/loop/steal.h"
@@ -77,8 +78,8 @@ void domi_phase_state(domi_thread *thread)
     domi_queue *ready = &thread->manager.schedule.ready[DOMUS_STATE];
     uint32_t houses;
 
-    if (ready->count == 0)
-        domi_thread_adjust_exposed(thread, ready);
+    if (ready->count == 0 && domi_loans_count_shown(&thread->manager) != 0)
+        domi_thread_adjust_exposed(thread, ready); /* it may take some back */
     if (ready->count == 0) {
         /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
          * this thread writes the word. */

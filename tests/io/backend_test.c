@@ -265,6 +265,33 @@ START_TEST(a_cancel_ends_one_operation)
 }
 END_TEST
 
+/* A submit carries out what is queued. It takes no time, and a send completes at once. */
+START_TEST(a_submit_shows_what_completes_at_once)
+{
+    static const char byte = 'b';
+    domi_completion completions[2];
+    int ends[2];
+
+    if (domt_backend->submit == NULL)
+        return;
+    domt_ring_begin();
+    domt_pair(ends);
+    ck_assert_int_eq(domt_backend->submit(domt_ring), 0); /* nothing is queued */
+    ck_assert(!domt_backend->ready(domt_ring));
+    domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
+    ck_assert(!domt_backend->ready(domt_ring));
+    ck_assert_int_eq(domt_backend->submit(domt_ring), 0);
+    ck_assert(domt_backend->ready(domt_ring));
+    ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 2), 1);
+    ck_assert_uint_eq(completions[0].user_data, 6);
+    ck_assert_int_eq(completions[0].result, 1);
+    ck_assert(!domt_backend->ready(domt_ring));
+    close(ends[0]);
+    close(ends[1]);
+    domt_backend->close(domt_ring);
+}
+END_TEST
+
 START_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
 {
     const domi_sockets *sockets = domt_backend->sockets;
@@ -388,5 +415,5 @@ DOMT_MAIN("backend", 20, an_enter_waits_as_long_as_it_is_told, an_interrupted_en
           a_gathered_send_waits_for_a_full_socket,
           a_large_send_is_short_and_a_full_socket_is_waited_for, a_cancel_ends_one_operation,
           an_accept_goes_on_and_its_sockets_close_on_exec, who_starts_a_ring_owns_it,
-          a_ring_that_cannot_be_made_leaves_nothing,
+          a_ring_that_cannot_be_made_leaves_nothing, a_submit_shows_what_completes_at_once,
           a_simulated_ring_does_what_those_of_the_kernel_do)

@@ -24,25 +24,16 @@ typedef struct entry {
 } entry;
 
 static const entry entries[] = {
-    ENTRY(domi_backend, sockets),
-    ENTRY(domi_backend, open),
-    ENTRY(domi_backend, start),
-    ENTRY(domi_backend, close),
-    ENTRY(domi_backend, enter),
-    ENTRY(domi_backend, reap),
-    ENTRY(domi_backend, ready),
-    ENTRY(domi_backend, pending),
-    ENTRY(domi_backend, accept),
-    ENTRY(domi_backend, receive),
-    ENTRY(domi_backend, poll),
-    ENTRY(domi_backend, poll_once),
-    ENTRY(domi_backend, send),
-    ENTRY(domi_backend, send_message),
-    ENTRY(domi_backend, cancel),
-    ENTRY(domi_backend, forget),
-    ENTRY(domi_backend, give),
-    ENTRY(domi_backend, publish),
-    ENTRY(domi_backend, receive_datagrams),
+    ENTRY(domi_backend, sockets),       ENTRY(domi_backend, open),
+    ENTRY(domi_backend, start),         ENTRY(domi_backend, close),
+    ENTRY(domi_backend, enter),         ENTRY(domi_backend, submit),
+    ENTRY(domi_backend, reap),          ENTRY(domi_backend, ready),
+    ENTRY(domi_backend, pending),       ENTRY(domi_backend, accept),
+    ENTRY(domi_backend, receive),       ENTRY(domi_backend, poll),
+    ENTRY(domi_backend, poll_once),     ENTRY(domi_backend, send),
+    ENTRY(domi_backend, send_message),  ENTRY(domi_backend, cancel),
+    ENTRY(domi_backend, forget),        ENTRY(domi_backend, give),
+    ENTRY(domi_backend, publish),       ENTRY(domi_backend, receive_datagrams),
     ENTRY(domi_backend, send_datagram),
 };
 
@@ -82,12 +73,12 @@ static void check_backend(const domi_backend *backend, const char *optional)
 
 START_TEST(each_backend_has_each_operation)
 {
-    check_backend(&domi_backend_uring, NULL);
+    check_backend(&domi_backend_uring, "submit"); /* it would be an enter of its own */
     check_backend(&domi_backend_epoll, NULL);
     check_backend(&domt_fake_backend, NULL);
     check_backend(&domi_backend_net, NULL);
     /* no watches of descriptors, and no datagrams, in the stepped system */
-    check_backend(&domt_stepped_ring, "poll_once receive_datagrams send_datagram");
+    check_backend(&domt_stepped_ring, "submit poll_once receive_datagrams send_datagram");
 }
 END_TEST
 
