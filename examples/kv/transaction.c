@@ -78,7 +78,8 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
     struct kv_transaction *transaction = session->transaction;
     uint32_t shard = transaction->shard;
 
-    if (row->run == NULL && (row->flags & KV_QUEUES) == 0)
+    /* Some forms of CLIENT ask other actors, and a command of a transaction may not wait. */
+    if (row->run == NULL && ((row->flags & KV_QUEUES) == 0 || row->serve == kv_serve_client))
         return refuse(stack, session, "ERR Command not allowed inside a transaction");
     if (row->run != NULL &&
         ((row->first == 0 && kv_shard_count > 1) || !kv_find_shard(command, row, &shard) ||

@@ -1,5 +1,12 @@
 /* Transactions: the connection queues commands from MULTI on, and EXEC lets their shard run them in
- * one turn. */
+ * one turn.
+ *
+ * These differ from redis-server. All keys, also the watched ones, lie on one shard; a command that
+ * needs another one gets CROSSSLOT when it is queued, and so does one that concerns all shards, if
+ * there are several. HELLO, SUBSCRIBE and its like, PUBSUB, and commands of the channel that wait
+ * for others (CONFIG, INFO, CLIENT, DEBUG) are refused in a transaction. Commands without a key run
+ * after those of the shard, and PUBLISH after all of these; a publisher that listens to itself gets
+ * its messages behind the answer of EXEC. The memory limit is looked at when a command runs. */
 #ifndef KV_TRANSACTION_H
 #define KV_TRANSACTION_H
 
