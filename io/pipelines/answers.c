@@ -168,7 +168,7 @@ static void charge_answer(domus_channel *channel, const domi_buffer_list *part, 
     domi_channel_charge(channel, &channel->cost, cost);
 }
 
-/* What waits in the place of a request waits no longer. */
+/* The answer that a request has does not wait any longer. */
 static void discharge_answer(domus_channel *channel, domi_request *request)
 {
     uint64_t cost = cost_of(&request->bytes);

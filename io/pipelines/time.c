@@ -1,8 +1,8 @@
 /* Bounds the time of pipelines; see the header. */
 #include "io/pipelines/time.h"
 
-#define STEPS_UNMEASURED 16u /* messages between two looks at the clock while stages are cheap */
-#define WATCHED          64u /* iterations for which a thread measures after a phase that was long */
+#define STEPS_UNMEASURED 16u /* messages between two looks while stages are cheap */
+#define WATCHED          64u /* iterations that are measured after a long one */
 #define PARTS            4u  /* a run of one channel gets this part of the time of all */
 
 static uint64_t read_clock(const domi_io *io)
@@ -120,7 +120,7 @@ void domi_stages_end_phase(domi_io *io)
         time->watched = WATCHED;
     else if (time->watched != 0)
         time->watched--;
-    /* Those that wait cannot have their turn now (their actors are held): go on without them. */
+    /* If nobody had a turn, the actors of those that wait are held: go on without them. */
     if ((time->put_off && !time->served) || time->watched == 0) {
         time->round++;
         time->waiting = 0;

@@ -283,8 +283,8 @@ START_TEST(asks_that_hang_are_kept_when_there_are_more)
 }
 END_TEST
 
-/* Of asks far behind the one that hung, the oldest has the time: 32, and not 48 of the same list.
- */
+/* The oldest of several asks far behind the one that hung has the time: 32, and not 48 of the same
+ * list. */
 START_TEST(the_oldest_is_found_far_behind)
 {
     domus_probe *hung[3] = {NULL};

@@ -244,8 +244,12 @@ static int run_seed(uint64_t seed, void *context)
 
 START_TEST(every_answer_is_right_and_in_order)
 {
-    kv_settings =
-        (struct kv_settings){.answer_max_bytes = 1u << 28, .incomplete_max_bytes = 1u << 28};
+    kv_settings = (struct kv_settings){.answer_max_bytes = 1u << 28,
+                                       .value_max_bytes = 1u << 28,
+                                       .command_max_bytes = 1u << 30,
+                                       .arguments_max = 65536,
+                                       .incomplete_max_bytes = 1u << 28,
+                                       .scan_max = 4096};
     kv_commands_begin();
     kv_sessions_begin();
     domt_sweep_seeds(SEEDS, run_seed);

@@ -13,7 +13,9 @@
 
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
-#define PEERS  DOMT_SCALE(1000, 200)
+/* each of the three threads holds 2 ms and the last message, and they move the same clock */
+#define LONG_GAP (3 * 3 * MS)
+#define PEERS    DOMT_SCALE(1000, 200)
 
 /* --- a stage that takes its time -------------------------------------------------------------- */
 
@@ -95,7 +97,7 @@ static const domus_behaviour service = {
 
 static const domus_type tick_type = {.name = "tick"};
 static uint64_t last_ns, longest_ns;
-static uint32_t long_gaps; /* of more than 5 ms */
+static uint32_t long_gaps; /* of more than LONG_GAP */
 
 static int tick(domus_stack *stack, void *self, const void *payload)
 {
@@ -104,7 +106,7 @@ static int tick(domus_stack *stack, void *self, const void *payload)
     (void)stack, (void)self, (void)payload;
     if (last_ns != 0 && now_ns - last_ns > longest_ns)
         longest_ns = now_ns - last_ns;
-    long_gaps += last_ns != 0 && now_ns - last_ns > 5 * MS;
+    long_gaps += last_ns != 0 && now_ns - last_ns > LONG_GAP;
     last_ns = now_ns;
     return 0;
 }
