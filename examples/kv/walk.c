@@ -115,8 +115,6 @@ int kv_walk(struct kv_call *call, const struct kv_walk *begun)
     if (walk.counts)
         (void)domus_append(&walk.builder.bytes, gap, HEAD_GAP);
     int result = run_piece(store, &walk);
-    while (result > 0 && kv_is_gathering()) /* a transaction is done in one turn */
-        result = run_piece(store, &walk);
     for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++) /* a transaction is one turn */
         result = i < PIECES_OF_TRANSACTION ? run_piece(store, &walk) : -EMSGSIZE;
     if (result <= 0)
