@@ -47,11 +47,11 @@ static int move(domi_window *window, uint32_t size)
     return 0;
 }
 
-/* True if the end of the memory is reached before as many bytes were taken as are to be moved. Then
- * it gets more room, so that a stage that takes byte by byte costs no move for each. */
+/* True if the end of the memory is reached before half as many bytes were taken as are to be moved.
+ * Then it gets more room, so that a stage that takes byte by byte costs no move for each. */
 static bool is_worth_room(const domi_window *window)
 {
-    return window->begin < window->size && window->room < DOMI_WINDOW_ROOM;
+    return window->begin < window->size / 2 && window->room < DOMI_WINDOW_ROOM;
 }
 
 int domi_window_put(domi_window *window, const char *bytes, size_t size)
