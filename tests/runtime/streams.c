@@ -254,9 +254,11 @@ DOMUS_SEQUENCE(hang, serve_frame)
         return domus_forward(stack, domt_streams_now.far);
     if (is(frame, "drop") || is(frame, "last"))
         return reply_line(stack, is(frame, "drop") ? "dropped" : "last");
-    DOMUS_SLEEP(3600 * DOMT_PIPE_SECOND);
+    DOMUS_SLEEP(is(frame, "wait") ? frame->number * DOMT_PIPE_MS : 3600 * DOMT_PIPE_SECOND);
+    if (answer->error == 0)
+        return reply_line(stack, "waited");
     domt_streams_now.ended++;
-    return answer->error != 0 ? answer->error : -ETIME;
+    return answer->error;
     DOMUS_END;
 }
 

@@ -21,6 +21,7 @@
  *   one    reads one piece, and answers
  *   twice  two conversations read at once
  *   over   reads to the end, and then once more
+ *   wait   sleeps for NUMBER ms, and answers
  *   hang   sleeps for an hour
  *   wrong  misuses the calls for streams, and answers "ok"
  *   lend   lets the other actor write "hello" into the stream

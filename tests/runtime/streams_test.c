@@ -60,10 +60,10 @@ START_TEST(streams_leave_in_the_order_of_the_requests)
     domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
     domus_peer *peer = domt_pipes_peer(kit);
 
-    domt_pipes_send(kit, peer, "C count 10\n0:Q give 2500\nQ drop\nQ fgive 2\nQ drop\n");
+    domt_pipes_send(kit, peer, "Q wait 10\nQ give 2500\nQ drop\nQ fgive 2\nQ drop\n");
     pass(kit, 5 * MS);
     ck_assert_uint_eq(domt_streams_now.given, 0); /* both wait with their first pieces */
-    domt_pipes_expect(kit, peer, "0 0\ngive+\n1000:abc");
+    domt_pipes_expect(kit, peer, "waited\ngive+\n1000:abc");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     size_t size;
     const char *got = domus_peer_got(peer, &size);
@@ -109,8 +109,8 @@ START_TEST(a_stream_that_fails_is_cut)
     domt_streams_hold("Q part 3\nQ drop\nQ fpart 2\n", false,
                       "part+\n3:abc!EBADMSG\ndropped\npart+\n2:ab!EBADMSG\n");
     /* it is cut when it is its turn */
-    domt_streams_hold("C count 5\n0:Q part 3\nQ drop\n", false,
-                      "0 0\npart+\n3:abc!EBADMSG\ndropped\n");
+    domt_streams_hold("Q wait 5\nQ part 3\nQ drop\n", false,
+                      "waited\npart+\n3:abc!EBADMSG\ndropped\n");
 }
 END_TEST
 
@@ -122,8 +122,8 @@ static const domus_pipeline cutless = {
 START_TEST(without_a_text_for_cuts_the_channel_is_reset_behind_what_was_before)
 {
     static const char *const sent[] = {"Q drop\nQ part 3\nQ drop\n",
-                                       "C count 5\n0:Q fpart 3\nQ drop\n"};
-    static const char *const got[] = {"dropped\npart+\n3:abc", "0 0\npart+\n3:abc"};
+                                       "Q wait 5\nQ fpart 3\nQ drop\n"};
+    static const char *const got[] = {"dropped\npart+\n3:abc", "waited\npart+\n3:abc"};
     domus_behaviour behaviour = domt_stream_service;
 
     behaviour.pipeline = &cutless;
@@ -163,10 +163,10 @@ END_TEST
 START_TEST(a_drain_waits_for_bodies_and_streams)
 {
     static const char *const asked[] = {"C count 20\n5:hello6: world0:", "L5 fcount 20\nhello",
-                                        "C count 5\n0:Q fgive 3\nQ give 2\n",
+                                        "Q wait 5\nQ fgive 3\nQ give 2\n",
                                         "L5 one 20\nhelloC fecho\n2:hi0:"};
     static const char *const answered[] = {
-        "11 958916\n", "5 162322\n", "0 0\ngive+\n3:abc0:give+\n2:ab0:", "one\necho+\n2:hi0:"};
+        "11 958916\n", "5 162322\n", "waited\ngive+\n3:abc0:give+\n2:ab0:", "one\necho+\n2:hi0:"};
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
