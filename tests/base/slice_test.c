@@ -170,6 +170,22 @@ START_TEST(join_of_neighbours_copies_nothing)
 END_TEST
 
 /* Pieces of one page that do not follow each other are no neighbours. */
+/* Pieces of one page that are no neighbours are copied, also when they are in its order. */
+START_TEST(join_of_pieces_with_a_gap_copies_them)
+{
+    domus_slice pieces[2], gap, joined;
+
+    ck_assert_int_eq(domus_slice_copy("abcdef", 6, &pieces[0]), 0);
+    ck_assert_int_eq(domus_slice_split(&pieces[0], 2, &gap), 0);
+    ck_assert_int_eq(domus_slice_split(&gap, 2, &pieces[1]), 0);
+    ck_assert_int_eq(domus_slice_join(pieces, 2, &joined), 0);
+    ck_assert(domus_slice_equals(joined, "abef", 4));
+    ck_assert(joined.page != gap.page);
+    domus_slice_free(joined);
+    domus_slice_free(gap);
+}
+END_TEST
+
 START_TEST(join_keeps_the_order_of_the_pieces)
 {
     domus_slice pieces[2] = {{NULL, 0, 0}, slice_of("abcd")};
@@ -398,7 +414,8 @@ DOMT_MAIN("slice", 30, slice_is_a_copy_of_bytes, slice_without_bytes_owns_nothin
           slice_of_the_slice_type_is_released, split_parts_at_every_place,
           split_beyond_the_end_changes_nothing, join_copies_pieces_of_several_pages,
           join_of_neighbours_copies_nothing, join_keeps_the_order_of_the_pieces,
-          join_of_nothing_is_empty, join_that_fails_consumes_nothing,
-          small_pages_are_kept_by_their_thread, borrowed_bytes_are_copied_at_the_first_keep,
+          join_of_pieces_with_a_gap_copies_them, join_of_nothing_is_empty,
+          join_that_fails_consumes_nothing, small_pages_are_kept_by_their_thread,
+          borrowed_bytes_are_copied_at_the_first_keep,
           borrowed_bytes_stay_when_they_cannot_be_copied, borrowing_page_ends_with_its_borrower,
           slices_are_shared_by_threads)
