@@ -4,12 +4,27 @@
 #include "wait.h"
 #include "watch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+/* Bytes that all transactions together have queued. A transaction ends on any thread. */
+static _Atomic uint64_t queued_bytes;
+
+bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes)
+{
+    if (atomic_fetch_add(&queued_bytes, bytes) + bytes > kv_settings.transaction_memory) {
+        atomic_fetch_sub(&queued_bytes, bytes);
+        return false;
+    }
+    transaction->bytes += bytes;
+    return true;
+}
 
 void kv_transaction_free(struct kv_transaction *transaction)
 {
     if (transaction == NULL)
         return;
+    atomic_fetch_sub(&queued_bytes, transaction->bytes);
     for (uint32_t i = 0; i < transaction->count; i++)
         domus_resp_command_type.release(&transaction->queue[i].command);
     domus_slice_free(transaction->array.bytes);

@@ -25,6 +25,7 @@ struct kv_settings {
     uint32_t shards;               /* 0: one for each thread */
     uint32_t transaction_commands; /* that one transaction may queue */
     uint64_t transaction_bytes;    /* of these commands */
+    uint64_t transaction_memory;   /* of those of all connections */
     uint32_t subscriptions_max;    /* of one connection */
     uint64_t subscription_bytes;   /* of all subscriptions */
     uint64_t observed_bytes;       /* of the keys that clients watch and wait for, in all shards */

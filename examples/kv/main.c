@@ -75,6 +75,8 @@ static const domus_config_key keys[] = {
                10000)},
     {DOMUS_KEY("transactionBytes", SIZE, struct kv_settings, transaction_bytes, 1024, 1073741824,
                67108864)},
+    {DOMUS_KEY("transactionMemory", SIZE, struct kv_settings, transaction_memory, 1024,
+               UINT64_MAX / 2, 256 * 1048576)},
     {DOMUS_KEY("subscriptionsMax", COUNT, struct kv_settings, subscriptions_max, 1, 1048576,
                10000)},
     {DOMUS_KEY("subscriptionMemory", SIZE, struct kv_settings, subscription_bytes, 65536,

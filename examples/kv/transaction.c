@@ -66,7 +66,6 @@ static int put(struct kv_transaction *transaction, const domus_resp_command *com
     if (error != 0)
         return error;
     transaction->queue[transaction->count++] = queued;
-    transaction->bytes += command->bytes.size;
     transaction->keyed += row->run != NULL;
     transaction->publishes += row->serve == kv_serve_publish;
     return 0;
@@ -77,6 +76,7 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
 {
     struct kv_transaction *transaction = session->transaction;
     uint32_t shard = transaction->shard;
+    uint64_t bytes = command->bytes.size + sizeof(struct kv_queued);
 
     /* Some forms of CLIENT ask other actors, and a command of a transaction may not wait. */
     if (row->run == NULL && ((row->flags & KV_QUEUES) == 0 || row->serve == kv_serve_client))
@@ -86,10 +86,12 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
          (transaction->shard != KV_NO_SHARD && transaction->shard != shard)))
         return refuse(stack, session, KV_CROSS_SLOT);
     if (transaction->count >= kv_settings.transaction_commands ||
-        transaction->bytes + command->bytes.size > kv_settings.transaction_bytes)
+        transaction->bytes + bytes > kv_settings.transaction_bytes)
         return refuse(stack, session, "ERR the transaction is too large");
     if (transaction->is_wrong) /* it will not run, so nothing is kept */
         return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
+    if (!kv_transaction_charge(transaction, bytes))
+        return refuse(stack, session, "ERR the transactions of all clients are too large");
     int error = put(transaction, command, row);
     if (error != 0) {
         transaction->is_wrong = true;

@@ -26,11 +26,14 @@ struct kv_transaction {
     uint32_t keyed;     /* commands that run in the shard; the others run on the channel */
     uint32_t publishes; /* commands among the others that the switchboard runs */
     uint32_t count, room;
-    uint64_t bytes;
+    uint64_t bytes; /* that were charged for what is queued */
     struct kv_queued *queue;
     domus_resp_reply array; /* the answers of the commands that have run in the shard */
 };
 
+/* Count bytes that a transaction is about to queue. Returns false if all transactions together have
+ * no room for them. */
+bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes);
 void kv_transaction_free(struct kv_transaction *transaction);
 
 /* An ask of a shard; its payload is a pointer to a transaction, which it owns. */

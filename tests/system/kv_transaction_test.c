@@ -155,6 +155,52 @@ START_TEST(a_transaction_is_bounded)
 }
 END_TEST
 
+/* Begin a transaction, and queue 9 KB in it. Returns whether that was taken. */
+static bool queue_much(int fd)
+{
+    char reply[128];
+    size_t size = 0;
+
+    domt_resp_send(fd, "MULTI");
+    domt_resp_send(fd, "SET {t}a %9000");
+    do {
+        ssize_t got = recv(fd, reply + size, sizeof reply - 1 - size, 0);
+        ck_assert_int_gt(got, 0);
+        size += (size_t)got;
+        reply[size] = '\0';
+    } while (size < 7 || strchr(reply + 5, '\n') == NULL);
+    if (strcmp(reply, "+OK\r\n+QUEUED\r\n") == 0)
+        return true;
+    ck_assert_str_eq(reply, "+OK\r\n-ERR the transactions of all clients are too large\r\n");
+    return false;
+}
+
+/* Ten connections queue 9 KiB each, and give the bytes back: by DISCARD, by EXEC, and by an end. */
+START_TEST(all_transactions_together_are_bounded)
+{
+    char reply[DOMT_REPLY_MAX];
+    int fds[10];
+
+    start("kv.shards=2", "kv.transactionMemory=64KiB");
+    for (int round = 0; round < 4; round++) {
+        int queued = 0;
+        for (int i = 0; i < 10; i++) {
+            fds[i] = domt_connect(kv.port);
+            queued += queue_much(fds[i]);
+        }
+        ck_assert_int_eq(queued, 7);
+        for (int i = 0; i < 10; i++) {
+            if (round != 2)
+                (void)domt_resp_ask(fds[i], round == 0 ? "DISCARD" : "EXEC", reply);
+            close(fds[i]);
+        }
+        if (round == 2)
+            domt_sleep_ms(300);
+    }
+    domt_service_stop(&kv);
+}
+END_TEST
+
 START_TEST(watched_keys_are_bounded)
 {
     char command[64], reply[DOMT_REPLY_MAX] = "+OK\r\n";
@@ -283,5 +329,5 @@ END_TEST
 
 DOMT_MAIN("kv_transaction", 120, transactions_are_those_of_redis_on_one_shard,
           transactions_are_those_of_redis_on_one_of_several_shards, a_transaction_lies_on_one_shard,
-          a_transaction_is_bounded, watched_keys_are_bounded,
+          a_transaction_is_bounded, all_transactions_together_are_bounded, watched_keys_are_bounded,
           a_watched_key_that_expires_has_changed, what_is_watched_is_never_lost)
