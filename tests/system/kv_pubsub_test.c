@@ -2,6 +2,7 @@
  * on all threads in order, and neither a slow subscriber nor many subscriptions take unbounded
  * memory. */
 #include "tests/support/crowd.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/system/dialogue.h"
@@ -189,7 +190,8 @@ START_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
         ck_assert_int_eq(recv(fd, reply, 4, MSG_WAITALL), 4);
         ck_assert_int_eq(memcmp(reply, ":2\r\n", 4), 0);
     }
-    ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
+    if (!DOMT_SANITIZED) /* a sanitizer keeps what was freed */
+        ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
     domt_resp_holds(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
     close(deaf);
     close(good);
