@@ -51,7 +51,7 @@ static int begin_input(domi_epoll *ring, const domi_epoll_entry *entry, domi_inp
         return result;
     DOMI_CHECK(interest->input_data == 0);
     interest->input_data = entry->user_data;
-    interest->input = input;
+    interest->input = (uint8_t)input;
     result = domi_interest_tell_more(&ring->interests, interest);
     if (result != 0)
         interest->input_data = 0;

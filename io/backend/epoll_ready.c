@@ -79,7 +79,8 @@ static bool receive_some(domi_epoll *ring, domi_interest *interest, uint32_t cou
     bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
     bool filled = (size_t)size == room;
     interest->fills_buffers = (size_t)size >= vector[0].iov_len;
-    for (const struct iovec *piece = vector; size > 0; piece++) {
+    for (size_t i = 0; i < message.msg_iovlen && size > 0; i++) {
+        const struct iovec *piece = &vector[i];
         int part = size < (ssize_t)piece->iov_len ? (int)size : (int)piece->iov_len;
         domi_epoll_complete(ring, interest->input_data, part,
                             once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE,

@@ -26,7 +26,7 @@ int domi_asked_make_room(domi_asked *asked)
     if (DOMI_LIKELY(asked->count < asked->lists_count))
         return 0;
     grown.lists_count = asked->lists_count == 0 ? LISTS_LEAST : 2 * asked->lists_count;
-    grown.lists = domi_memory_new(grown.lists_count * sizeof *grown.lists);
+    grown.lists = domi_memory_new(grown.lists_count * sizeof(domi_node *));
     if (grown.lists == NULL)
         return asked->lists_count == 0 ? -ENOMEM : 0; /* longer lists will do, too */
     for (uint32_t i = 0; i < asked->lists_count; i++) {
