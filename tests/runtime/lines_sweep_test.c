@@ -95,41 +95,17 @@ static void finish(domt_sweep *sweep, line_client *client)
 
 static void act(domt_sweep *sweep, line_client *client)
 {
-    switch (domt_sweep_below(sweep, 32)) {
-    case 0:
+    uint64_t deed = domt_sweep_below(sweep, 32);
+
+    if (deed == 0) {
         finish(sweep, client);
-        break;
-    case 1:
-        domus_peer_pause(client->peer);
-        break;
-    case 2:
-    case 3:
-        if (!client->was_rude)
-            domus_peer_resume(client->peer);
-        break;
-    case 4:
-        if (domt_sweep_below(sweep, 2) == 0)
-            domus_peer_reset(client->peer);
-        else
-            domus_peer_close(client->peer);
-        client->is_done = client->was_rude = true;
-        break;
-    case 5:
-        domus_peer_hold(client->peer);
-        break;
-    case 6:
-    case 7:
-        domus_peer_release(client->peer);
-        break;
-    case 8:
+    } else if (deed == 8) {
         if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
             send_wrong(client);
-        break;
-    default:
-        for (uint64_t lines_left = domt_sweep_below(sweep, 30); lines_left != 0 && !client->is_done;
-             lines_left--)
+    } else if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done,
+                                   &client->was_rude)) {
+        for (uint64_t left = domt_sweep_below(sweep, 30); left != 0 && !client->is_done; left--)
             send_line(sweep, client);
-        break;
     }
 }
 
@@ -216,18 +192,6 @@ static void settle(domt_sweep *sweep)
     }
 }
 
-static uint64_t discarded(const domt_sweep *sweep)
-{
-    domus_profile profile;
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(domus_system_profile(domus_testkit_system(sweep->kit), i, &profile), 0);
-        sum += profile.discarded_bytes;
-    }
-    return sum;
-}
-
 /* The system stops in the midst of it all: what it has read is answered. */
 static void stop_early(domt_sweep *sweep)
 {
@@ -240,7 +204,7 @@ static void stop_early(domt_sweep *sweep)
     /* what the system has sent is on its way for a while */
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
     check_all(sweep);
-    if (!is_drained || discarded(sweep) != 0 || sweep->faults.ends != 0)
+    if (!is_drained || domt_sweep_discarded(sweep) != 0 || sweep->faults.ends != 0)
         return;
     for (uint32_t i = 0; i < clients_count; i++) {
         const line_client *client = &clients[i];

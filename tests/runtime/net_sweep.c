@@ -18,10 +18,13 @@ void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *conte
 {
     const char *from = getenv("DOMT_FROM");
     uint64_t first = from != NULL ? strtoull(from, NULL, 10) : 1;
+    const char *to = getenv("DOMT_TO");
     uint64_t seed = 0;
 
     if (getenv("DOMT_LONG") != NULL)
         count = SEEDS_LONG;
+    if (to != NULL)
+        count = strtoull(to, NULL, 10);
     count = first <= count ? count - first + 1 : 1;
     ck_assert_msg(domus_testkit_sweep(first, count, run_seed, NULL, &seed) == 0, "seed %" PRIu64,
                   seed);
@@ -154,45 +157,74 @@ static void send_some(domt_sweep *sweep, domt_client *client)
         client->sent += size;
 }
 
+void domt_sweep_reset(domus_peer *peer, bool *is_done, bool *was_rude)
+{
+    domus_peer_reset(peer);
+    *is_done = *was_rude = true;
+}
+
+void domt_sweep_close(domus_peer *peer, bool *is_done, bool *was_rude)
+{
+    domus_peer_close(peer);
+    *is_done = *was_rude = true;
+}
+
+bool domt_sweep_disturb(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool *is_done,
+                        bool *was_rude)
+{
+    switch (deed) {
+    case 1:
+        domus_peer_pause(peer);
+        return true;
+    case 2:
+    case 3:
+        if (!*was_rude)
+            domus_peer_resume(peer);
+        return true;
+    case 4:
+        if (domt_sweep_below(sweep, 2) == 0)
+            domt_sweep_reset(peer, is_done, was_rude);
+        else
+            domt_sweep_close(peer, is_done, was_rude);
+        return true;
+    case 5:
+        domus_peer_hold(peer);
+        return true;
+    case 6:
+    case 7:
+        domus_peer_release(peer);
+        return true;
+    default:
+        return false;
+    }
+}
+
 void domt_sweep_act(domt_sweep *sweep, domt_client *client)
 {
-    switch (domt_sweep_below(sweep, 24)) {
+    uint64_t deed = domt_sweep_below(sweep, 24);
+
+    switch (deed) {
     case 0:
         domus_peer_finish(client->peer);
         client->is_done = true;
         break;
-    case 1:
-        domus_peer_pause(client->peer);
-        break;
-    case 2:
-    case 3:
-        if (!client->was_rude)
-            domus_peer_resume(client->peer);
-        break;
-    case 4:
+    case 4: /* rarer than in the sweeps of requests, because it ends what an echo can show */
         if (domt_sweep_below(sweep, 4) != 0)
             break;
         client->has_reset = !client->is_done && domus_peer_is_connected(client->peer) &&
                             !domus_peer_has_end(client->peer) &&
                             domus_peer_count(client->peer).delivered != 0;
-        domus_peer_reset(client->peer);
-        client->is_done = client->was_rude = true;
+        domt_sweep_reset(client->peer, &client->is_done, &client->was_rude);
         break;
     case 5:
-        if (domt_sweep_below(sweep, 4) != 0)
-            break;
-        domus_peer_close(client->peer);
-        client->is_done = client->was_rude = true;
-        break;
-    case 6:
-        domus_peer_hold(client->peer);
-        break;
-    case 7:
-    case 8:
-        domus_peer_release(client->peer);
+        if (domt_sweep_below(sweep, 4) == 0)
+            domt_sweep_close(client->peer, &client->is_done, &client->was_rude);
         break;
     default:
-        if (!client->is_done)
+        if (deed > 5) /* the deed 5 of a disturbance has the number 6 here */
+            deed--;
+        if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done, &client->was_rude) &&
+            !client->is_done)
             send_some(sweep, client);
         break;
     }
@@ -311,6 +343,18 @@ void domt_sweep_settle(domt_sweep *sweep)
     }
     if (sweep->faults.ends == 0)
         hold_resets(sweep);
+}
+
+uint64_t domt_sweep_discarded(const domt_sweep *sweep)
+{
+    domus_profile profile;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < sweep->kit->system->count; i++) {
+        ck_assert_int_eq(domus_system_profile(sweep->kit->system, i, &profile), 0);
+        sum += profile.discarded_bytes;
+    }
+    return sum;
 }
 
 /* --- books ----------------------------------------------------------------------------------- */

@@ -39,8 +39,8 @@ typedef struct domt_sweep {
     bool has_failed;    /* something did not hold; it was printed */
 } domt_sweep;
 
-/* Run the seeds from 1 (or DOMT_FROM) to `count`, or to 10^5 with DOMT_LONG, or the one that
- * DOMUS_SEED names.
+/* Run the seeds from 1 (or DOMT_FROM) to `count`, or to 10^5 with DOMT_LONG, or to DOMT_TO, or the
+ * one that DOMUS_SEED names.
  * `run_seed` returns 0 if everything has held. The first seed that fails ends the test. */
 void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context));
 
@@ -67,6 +67,19 @@ void domt_sweep_connect(domt_sweep *sweep, const char *to);
 
 /* Let a client do something at random. */
 void domt_sweep_act(domt_sweep *sweep, domt_client *client);
+
+/* Reset or close a connection whose client is of any kind: it sends no more, and was rude. */
+void domt_sweep_reset(domus_peer *peer, bool *is_done, bool *was_rude);
+void domt_sweep_close(domus_peer *peer, bool *is_done, bool *was_rude);
+
+/* Disturb the connection of a client of any kind: `deed` 1 pauses its reading, 2 and 3 let it go
+ * on, 4 resets or closes it, 5 holds back its bytes, 6 and 7 let them go. Returns false for another
+ * deed, which is the caller's. */
+bool domt_sweep_disturb(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool *is_done,
+                        bool *was_rude);
+
+/* Bytes that the system has received and not handed to anybody. */
+uint64_t domt_sweep_discarded(const domt_sweep *sweep);
 
 /* Let all clients take what has come back: it is what they sent. */
 void domt_sweep_check_echoes(domt_sweep *sweep);
