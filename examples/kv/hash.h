@@ -11,6 +11,10 @@ int kv_hash_find(struct kv_call *call, struct kv_item ***ret_link);
 /* The link of a field; NULL: there is none. */
 struct kv_item **kv_hash_field(struct kv_item *item, domus_slice field);
 
+/* Find the field that argument 2 of a call names. Returns 0, with NULL if there is no such key or
+ * field; -EINVAL for another kind of value. */
+int kv_hash_find_field(struct kv_call *call, struct kv_item ***ret_field);
+
 /* Set a field of the hash of a call, which is made if it is not there. Returns 1 if the field is
  * new; 0; -ENOMEM, and nothing has changed. */
 int kv_hash_set(struct kv_call *call, domus_slice field, domus_slice value);

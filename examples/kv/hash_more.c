@@ -7,27 +7,23 @@
 
 int kv_run_hsetnx(struct kv_call *call)
 {
-    domus_slice field = domus_resp_argument(call->command, 2);
-    struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    struct kv_item **field;
 
-    if (there < 0)
+    if (kv_hash_find_field(call, &field) != 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    if (there != 0 && kv_hash_field(*link, field) != NULL)
+    if (field != NULL)
         return kv_integer(call->stack, 0);
-    int error = kv_hash_set(call, field, domus_resp_argument(call->command, 3));
+    int error = kv_hash_set(call, domus_resp_argument(call->command, 2),
+                            domus_resp_argument(call->command, 3));
     return error < 0 ? error : kv_integer(call->stack, 1);
 }
 
 int kv_run_hstrlen(struct kv_call *call)
 {
-    struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    struct kv_item **field;
 
-    if (there < 0)
+    if (kv_hash_find_field(call, &field) != 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    struct kv_item **field =
-        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
     return kv_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
 }
 
@@ -43,17 +39,14 @@ static int set_text(struct kv_call *call, char *text, uint32_t size)
 
 int kv_run_hincrby(struct kv_call *call)
 {
-    struct kv_item **link;
+    struct kv_item **field;
     int64_t value = 0, by;
     char text[21];
 
     if (!kv_argument_integer(call, 3, &by))
         return kv_error(call->stack, KV_NO_INTEGER);
-    int there = kv_hash_find(call, &link);
-    if (there < 0)
+    if (kv_hash_find_field(call, &field) != 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    struct kv_item **field =
-        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
     if (field != NULL) {
         domus_resp_bytes bytes = kv_item_string(*field);
         if (!kv_to_integer(bytes.data, bytes.size, &value))
@@ -68,7 +61,7 @@ int kv_run_hincrby(struct kv_call *call)
 int kv_run_hincrbyfloat(struct kv_call *call)
 {
     domus_slice argument = domus_resp_argument(call->command, 3);
-    struct kv_item **link;
+    struct kv_item **field;
     char text[KV_FLOAT_MAX];
     long double value = 0, by;
 
@@ -76,11 +69,8 @@ int kv_run_hincrbyfloat(struct kv_call *call)
         return kv_error(call->stack, "ERR value is not a valid float");
     if (isnan(by) || isinf(by))
         return kv_error(call->stack, "ERR value is NaN or Infinity");
-    int there = kv_hash_find(call, &link);
-    if (there < 0)
+    if (kv_hash_find_field(call, &field) != 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    struct kv_item **field =
-        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
     if (field != NULL && !kv_to_float(kv_item_string(*field), &value))
         return kv_error(call->stack, "ERR hash value is not a float");
     value += by;

@@ -16,6 +16,17 @@ struct kv_item **kv_hash_field(struct kv_item *item, domus_slice field)
     return kv_table_find(item->fields, kv_hash(domus_slice_data(field), field.size), field);
 }
 
+int kv_hash_find_field(struct kv_call *call, struct kv_item ***ret_field)
+{
+    struct kv_item **link;
+    int there = kv_hash_find(call, &link);
+
+    if (there < 0)
+        return there;
+    *ret_field = there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
+    return 0;
+}
+
 static struct kv_item **add_fields(struct kv_call *call)
 {
     struct kv_table *fields = kv_allocate(&call->store->memory, sizeof *fields);
@@ -112,25 +123,20 @@ int kv_run_hmset(struct kv_call *call)
 
 int kv_run_hget(struct kv_call *call)
 {
-    struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    struct kv_item **field;
 
-    if (there < 0)
+    if (kv_hash_find_field(call, &field) != 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    struct kv_item **field =
-        there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
     return field != NULL ? kv_string(call->stack, *field) : kv_null(call->stack);
 }
 
 int kv_run_hexists(struct kv_call *call)
 {
-    struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    struct kv_item **field;
 
-    if (there < 0)
+    if (kv_hash_find_field(call, &field) != 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    return kv_integer(call->stack,
-                      there != 0 && kv_hash_field(*link, domus_resp_argument(call->command, 2)));
+    return kv_integer(call->stack, field != NULL);
 }
 
 int kv_run_hlen(struct kv_call *call)

@@ -2,6 +2,7 @@
  * or are reset at any byte. A good client beside them must not notice. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
+#include "tests/system/redis.h"
 #include "tests/system/talks.h"
 
 #include <errno.h>
@@ -138,11 +139,7 @@ END_TEST
 
 START_TEST(nobody_gets_in_without_the_password)
 {
-    domt_service_start(&service, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                                       DOMT_SOURCE_DIR "/examples/kv/kv.yaml",
-                                                       "--set", "listeners.kv.address=127.0.0.1:0",
-                                                       "--set", "system.threads=2", "--set",
-                                                       "kv.password=secret", NULL});
+    domt_kv_start(&service, (const char *const[]){"kv.password=secret", NULL});
     GETS(&domt_kv, "GET a\r\nMGET a b c\r\nFLUSHALL\r\nPING\r\nCONFIG GET save\r\nDBSIZE\r\n",
          NOAUTH NOAUTH NOAUTH NOAUTH NOAUTH NOAUTH);
     GETS(&domt_kv, "AUTH wrong!\r\nAUTH secre\r\nAUTH secrets\r\nAUTH \"\"\r\nGET a\r\n",

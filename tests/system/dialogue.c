@@ -121,3 +121,14 @@ void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_p
     hang_up(&redis);
     hang_up(&kv);
 }
+
+void domt_dialogue_with_redis(const char *const lines[], uint16_t kv_port)
+{
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port))
+        return;
+    domt_dialogue(lines, kv_port, port);
+    domt_redis_stop(pid);
+}

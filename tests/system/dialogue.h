@@ -12,4 +12,7 @@
 /* Hold a dialogue, up to a NULL. Clients are connected when they are first named. */
 void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_port);
 
+/* The same with a redis-server that is started for it, unless it is not installed. */
+void domt_dialogue_with_redis(const char *const lines[], uint16_t kv_port);
+
 #endif

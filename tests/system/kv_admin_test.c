@@ -15,10 +15,7 @@ static domt_service kv;
 
 static int start(const char *setting)
 {
-    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                                  "listeners.kv.address=127.0.0.1:0", "--set",
-                                                  "system.threads=2", "--set", setting, NULL});
+    domt_kv_start(&kv, (const char *const[]){setting, NULL});
     return domt_connect(kv.port);
 }
 
@@ -70,17 +67,9 @@ static const char *const commands[] = {"CONFIG GET maxmemory-policy",
 
 START_TEST(replies_about_the_server_are_those_of_redis)
 {
-    uint16_t port;
-    pid_t pid;
+    int fd = start("kv.shards=3");
 
-    if (!domt_redis_start(&pid, &port)) {
-        printf("redis-server is not installed: nothing compared\n");
-        return;
-    }
-    int redis = domt_connect(port), fd = start("kv.shards=3");
-    domt_resp_compare(fd, redis, commands);
-    close(redis);
-    domt_redis_stop(pid);
+    domt_resp_compare_with_redis(fd, commands);
     stop(fd);
 }
 END_TEST

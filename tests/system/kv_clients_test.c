@@ -3,6 +3,7 @@
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
+#include "tests/system/redis.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,7 @@ static domt_service kv;
 
 static void start(const char *shards)
 {
-    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                                  "listeners.kv.address=127.0.0.1:0", "--set",
-                                                  "system.threads=2", "--set", shards, NULL});
+    domt_kv_start(&kv, (const char *const[]){shards, NULL});
 }
 
 /* Run a command of the shell in which %u is the port. */

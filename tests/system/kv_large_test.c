@@ -4,6 +4,7 @@
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/system/redis.h"
+#include "tests/system/talks.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -23,16 +24,6 @@
 static domt_service kv;
 static char head[64];
 
-static void send_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
-        ck_assert_int_gt(sent, 0);
-        bytes += sent;
-        size -= (size_t)sent;
-    }
-}
-
 /* Byte `i` of the value. */
 static char byte_at(uint64_t i)
 {
@@ -43,15 +34,15 @@ static void set_value(int fd)
 {
     char *value = malloc(MIB), reply[5];
 
-    send_all(fd, head,
-             (size_t)snprintf(head, sizeof head, "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$%llu\r\n",
-                              (unsigned long long)VALUE));
+    domt_send_all(fd, head,
+                  (size_t)snprintf(head, sizeof head, "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$%llu\r\n",
+                                   (unsigned long long)VALUE));
     for (uint64_t at = 0; at < VALUE; at += MIB) {
         for (uint64_t i = 0; i < MIB; i++)
             value[i] = byte_at(at + i);
-        send_all(fd, value, MIB);
+        domt_send_all(fd, value, MIB);
     }
-    send_all(fd, "\r\n", 2);
+    domt_send_all(fd, "\r\n", 2);
     ck_assert_int_eq(recv(fd, reply, 5, MSG_WAITALL), 5);
     ck_assert(memcmp(reply, "+OK\r\n", 5) == 0);
     free(value);
@@ -100,10 +91,7 @@ START_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     int slow[READERS];
     uint64_t most_ns = 0;
 
-    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                                  "listeners.kv.address=127.0.0.1:0", "--set",
-                                                  "system.threads=1", NULL});
+    domt_kv_start(&kv, (const char *const[]){"system.threads=1", NULL});
     int fd = domt_connect(kv.port);
     set_value(fd);
     uint64_t before = domt_service_rss_bytes(&kv);

@@ -28,11 +28,7 @@ static domt_service kv;
 
 static int start(const char *setting)
 {
-    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                                  "listeners.kv.address=127.0.0.1:0", "--set",
-                                                  "system.threads=1", "--set", "kv.maxMemory=0",
-                                                  "--set", setting, NULL});
+    domt_kv_start(&kv, (const char *const[]){"system.threads=1", "kv.maxMemory=0", setting, NULL});
     return domt_connect(kv.port);
 }
 
@@ -300,18 +296,10 @@ static const char *const listings[] = {"KEYS *",
 
 static void compare(const char *shards)
 {
-    uint16_t port;
-    pid_t pid;
+    int fd = start(shards);
 
-    if (!domt_redis_start(&pid, &port)) {
-        printf("redis-server is not installed: nothing compared\n");
-        return;
-    }
-    int redis = domt_connect(port), fd = start(shards);
-    domt_resp_compare(fd, redis, listings);
+    domt_resp_compare_with_redis(fd, listings);
     close(fd);
-    close(redis);
-    domt_redis_stop(pid);
     domt_service_stop(&kv);
 }
 
@@ -341,11 +329,7 @@ START_TEST(a_scan_returns_what_is_there_the_whole_time)
     char command[64], reply[DOMT_REPLY_MAX];
     uint32_t round = 0;
 
-    domt_service_start(&kv,
-                       (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                             DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                             "listeners.kv.address=127.0.0.1:0", "--set",
-                                             "system.threads=2", "--set", "kv.shards=3", NULL});
+    domt_kv_start(&kv, (const char *const[]){"kv.shards=3", NULL});
     int fd = domt_connect(kv.port);
     for (uint32_t i = 0; i < STAYING; i++) {
         snprintf(command, sizeof command, "SET s%u 1", i);
@@ -375,11 +359,7 @@ START_TEST(a_scan_is_bounded_at_each_call)
     char command[64], reply[DOMT_REPLY_MAX];
     int fd;
 
-    domt_service_start(&kv,
-                       (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                             DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                             "listeners.kv.address=127.0.0.1:0", "--set",
-                                             "system.threads=1", "--set", "kv.scanMax=50", NULL});
+    domt_kv_start(&kv, (const char *const[]){"system.threads=1", "kv.scanMax=50", NULL});
     fd = domt_connect(kv.port);
     for (uint32_t i = 0; i < 1000; i++) {
         snprintf(command, sizeof command, "HSET h f%u 1", i);

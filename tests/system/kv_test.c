@@ -15,11 +15,7 @@ static domt_service kv;
 
 static int start(const char *shards, const char *memory)
 {
-    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                                  "listeners.kv.address=127.0.0.1:0", "--set",
-                                                  "system.threads=2", "--set", shards, "--set",
-                                                  memory, NULL});
+    domt_kv_start(&kv, (const char *const[]){shards, memory, NULL});
     return domt_connect(kv.port);
 }
 
@@ -118,19 +114,10 @@ static const char *const commands[] = {"PING",
 
 static void compare(const char *shards)
 {
-    uint16_t port;
-    pid_t pid;
-
-    if (!domt_redis_start(&pid, &port)) {
-        printf("redis-server is not installed: nothing compared\n");
-        return;
-    }
-    int redis = domt_connect(port);
     int fd = start(shards, "kv.maxMemory=0");
-    domt_resp_compare(fd, redis, commands);
+
+    domt_resp_compare_with_redis(fd, commands);
     close(fd);
-    close(redis);
-    domt_redis_stop(pid);
     domt_service_stop(&kv);
 }
 

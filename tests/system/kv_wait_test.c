@@ -20,11 +20,7 @@ static domt_service kv;
 
 static void start(const char *shards, const char *more)
 {
-    domt_service_start(&kv, (const char *const[]){DOMT_BIN_DIR "/kv", "--config",
-                                                  DOMT_SOURCE_DIR "/examples/kv/kv.yaml", "--set",
-                                                  "listeners.kv.address=127.0.0.1:0", "--set",
-                                                  "system.threads=2", "--set", shards, "--set",
-                                                  more, NULL});
+    domt_kv_start(&kv, (const char *const[]){shards, more, NULL});
 }
 
 static const char *const lines[] = {
@@ -62,16 +58,8 @@ static const char *const lines[] = {
 
 static void compare(const char *shards)
 {
-    uint16_t port;
-    pid_t pid;
-
-    if (!domt_redis_start(&pid, &port)) {
-        printf("redis-server is not installed: nothing compared\n");
-        return;
-    }
     start(shards, "kv.maxMemory=0");
-    domt_dialogue(lines, kv.port, port);
-    domt_redis_stop(pid);
+    domt_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 

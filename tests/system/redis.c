@@ -2,8 +2,9 @@
  * known without a parser. */
 #include "tests/system/redis.h"
 
-#include "tests/support/service.h"
+#include "tests/support/crowd.h"
 #include "tests/support/suite.h"
+#include "tests/system/talks.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 
 #define START_MS  10000
 #define WORDS_MAX 64
+#define ARGUMENTS 32
 
 static uint16_t free_port(void)
 {
@@ -41,7 +43,27 @@ static bool is_open(uint16_t port)
     return there;
 }
 
-bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port)
+void domt_kv_start(domt_service *service, const char *const settings[])
+{
+    const char *arguments[ARGUMENTS] = {DOMT_BIN_DIR "/kv",
+                                        "--config",
+                                        DOMT_SOURCE_DIR "/examples/kv/kv.yaml",
+                                        "--set",
+                                        "listeners.kv.address=127.0.0.1:0",
+                                        "--set",
+                                        "system.threads=2"};
+    size_t count = 7;
+
+    for (; *settings != NULL; settings++) {
+        ck_assert_uint_lt(count, ARGUMENTS - 2);
+        arguments[count++] = "--set";
+        arguments[count++] = *settings;
+    }
+    domt_service_start(service, arguments);
+}
+
+/* Returns whether it answers. */
+static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
 {
     char port[8];
 
@@ -64,6 +86,15 @@ bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port)
     }
     domt_redis_stop(*ret_pid);
     return false;
+}
+
+bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port)
+{
+    bool is_there = start_redis(ret_pid, ret_port);
+
+    if (!is_there)
+        printf("redis-server is not installed: nothing compared\n");
+    return is_there;
 }
 
 void domt_redis_stop(pid_t pid)
@@ -97,16 +128,6 @@ static uint32_t split(const char *words, struct word *ret_words)
     return count;
 }
 
-static void send_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
-        ck_assert_int_gt(sent, 0);
-        bytes += sent;
-        size -= (size_t)sent;
-    }
-}
-
 static void send_letters(int fd, size_t size)
 {
     char letters[26 * 256];
@@ -115,7 +136,7 @@ static void send_letters(int fd, size_t size)
         letters[i] = (char)('a' + i % 26);
     for (size_t part; size > 0; size -= part) {
         part = size < sizeof letters ? size : sizeof letters;
-        send_all(fd, letters, part);
+        domt_send_all(fd, letters, part);
     }
 }
 
@@ -125,15 +146,15 @@ void domt_resp_send(int fd, const char *words)
     uint32_t count = split(words, split_words);
     char head[32];
 
-    send_all(fd, head, (size_t)snprintf(head, sizeof head, "*%u\r\n", count));
+    domt_send_all(fd, head, (size_t)snprintf(head, sizeof head, "*%u\r\n", count));
     for (uint32_t i = 0; i < count; i++) {
         const struct word *word = &split_words[i];
-        send_all(fd, head, (size_t)snprintf(head, sizeof head, "$%zu\r\n", word->size));
+        domt_send_all(fd, head, (size_t)snprintf(head, sizeof head, "$%zu\r\n", word->size));
         if (word->bytes != NULL)
-            send_all(fd, word->bytes, word->size);
+            domt_send_all(fd, word->bytes, word->size);
         else
             send_letters(fd, word->size);
-        send_all(fd, "\r\n", 2);
+        domt_send_all(fd, "\r\n", 2);
     }
 }
 
@@ -173,4 +194,17 @@ void domt_resp_compare(int fd, int redis, const char *const commands[])
         ck_assert_msg(size == wanted && memcmp(ours, theirs, size) == 0,
                       "%s\n kv:    %s\n redis: %s", *command, ours, theirs);
     }
+}
+
+void domt_resp_compare_with_redis(int fd, const char *const commands[])
+{
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port))
+        return;
+    int redis = domt_connect(port);
+    domt_resp_compare(fd, redis, commands);
+    close(redis);
+    domt_redis_stop(pid);
 }

@@ -2,6 +2,8 @@
 #ifndef DOMT_REDIS_H
 #define DOMT_REDIS_H
 
+#include "tests/support/service.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,8 +11,12 @@
 
 #define DOMT_REPLY_MAX 65536
 
+/* Start the example kv as its own configuration has it, but on a port that the kernel chooses, with
+ * two threads, and with settings up to a NULL, each as --set takes it. */
+void domt_kv_start(domt_service *service, const char *const settings[]);
+
 /* Start redis-server on a free port of 127.0.0.1, without a file of its own, and wait until it
- * answers. It dies with the test. Returns false if it is not installed. */
+ * answers. It dies with the test. Returns false if it is not installed, and says so. */
 bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port);
 void domt_redis_stop(pid_t pid);
 
@@ -25,7 +31,9 @@ size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX]);
 /* Hold that a command gets exactly this reply. */
 void domt_resp_holds(int fd, const char *words, const char *reply);
 
-/* Hold that each of these commands, up to a NULL, gets the same reply from both servers. */
+/* Hold that each of these commands, up to a NULL, gets the same reply from both servers; and the
+ * same with a redis-server that is started for them, unless it is not installed. */
 void domt_resp_compare(int fd, int redis, const char *const commands[]);
+void domt_resp_compare_with_redis(int fd, const char *const commands[]);
 
 #endif
