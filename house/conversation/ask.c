@@ -82,10 +82,11 @@ DOMI_INLINE int begin_ask(domus_stack *stack, domus_address to, const domus_type
 
 /* Make an ask and wait for its answer. Inlined for the same reason. */
 DOMI_INLINE int ask_and_wait(domus_stack *stack, domus_address to, const domus_type *type,
-                             const void *payload, uint64_t timeout_ns, domus_resumed *then)
+                             const void *payload, uint64_t timeout_ns, bool owed,
+                             domus_resumed *then)
 {
     domi_promise *promise = NULL;
-    int error = begin_ask(stack, to, type, payload, timeout_ns, 0, false, &promise);
+    int error = begin_ask(stack, to, type, payload, timeout_ns, 0, owed, &promise);
 
     if (DOMI_UNLIKELY(error != 0))
         return error;
@@ -96,13 +97,13 @@ DOMI_INLINE int ask_and_wait(domus_stack *stack, domus_address to, const domus_t
 int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *type,
                      const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
-    return ask_and_wait(stack, to, type, payload, timeout_ns, then);
+    return ask_and_wait(stack, to, type, payload, timeout_ns, false, then);
 }
 
 int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
               domus_resumed *then)
 {
-    return ask_and_wait(stack, to, type, payload, 0, then);
+    return ask_and_wait(stack, to, type, payload, 0, false, then);
 }
 
 int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
@@ -124,13 +125,7 @@ int domi_ask_owed_add(domus_stack *stack, domus_address to, const domus_type *ty
 int domi_ask_owed(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
                   domus_resumed *then)
 {
-    domi_promise *promise = NULL;
-    int error = begin_ask(stack, to, type, payload, 0, 0, true, &promise);
-
-    if (error != 0)
-        return error;
-    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
-    return DOMUS_PARKED;
+    return ask_and_wait(stack, to, type, payload, 0, true, then);
 }
 
 static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
