@@ -2,9 +2,7 @@
  * byte from a connection is a publication to the group, and each member writes it to its
  * connection. */
 #include "bench/publish/publish.h"
-
-#include <domus/domus.h>
-#include <domus/main.h>
+#include "bench/publish/serve.h"
 
 struct bulletin {
     char bytes[PUBLISH_BYTES];
@@ -26,10 +24,8 @@ static int join(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_group *group = self;
-    int error = domus_group_open(stack, "everybody", group);
+    int error = publish_join(stack, group);
 
-    if (error == 0)
-        error = domus_group_join(stack, *group);
     return error != 0 ? error : send_bytes(stack, event->channel, PUBLISH_JOINED, 1);
 }
 
@@ -60,15 +56,7 @@ static const domus_behaviour member = {
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 
-static int start(domus_system *system, void *argument)
-{
-    (void)argument;
-    return domus_main_serve(system, "echo", &owner, NULL); /* the listener of config/domus.yaml */
-}
-
-static const domus_program program = {.name = "publish", .start = start};
-
 int main(int argc, char **argv)
 {
-    return domus_main(argc, argv, &program);
+    return publish_main(argc, argv, &owner);
 }

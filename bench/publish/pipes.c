@@ -2,9 +2,7 @@
  * A byte from a connection is a message of its peer, and becomes a publication to the group: a
  * packet that is encoded once, in a slice. The pipeline of each member sends it to its peer. */
 #include "bench/publish/publish.h"
-
-#include <domus/domus.h>
-#include <domus/main.h>
+#include "bench/publish/serve.h"
 
 #include <errno.h>
 
@@ -42,11 +40,9 @@ static int join(domus_stack *stack, void *self, const void *payload)
 {
     domus_group *group = self;
     domus_packet packet;
-    int error = domus_group_open(stack, "everybody", group);
+    int error = publish_join(stack, group);
 
     (void)payload;
-    if (error == 0)
-        error = domus_group_join(stack, *group);
     if (error == 0)
         error = domus_slice_copy(PUBLISH_JOINED, 1, &packet.bytes);
     if (error != 0)
@@ -88,15 +84,7 @@ static const domus_behaviour member = {
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 
-static int start(domus_system *system, void *argument)
-{
-    (void)argument;
-    return domus_main_serve(system, "echo", &owner, NULL); /* the listener of config/domus.yaml */
-}
-
-static const domus_program program = {.name = "publish", .start = start};
-
 int main(int argc, char **argv)
 {
-    return domus_main(argc, argv, &program);
+    return publish_main(argc, argv, &owner);
 }

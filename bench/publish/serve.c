@@ -1,0 +1,23 @@
+/* The program and the group of both servers of `bench publish` on domus. */
+#include "bench/publish/serve.h"
+
+#include <domus/main.h>
+
+int publish_join(domus_stack *stack, domus_group *ret_group)
+{
+    int error = domus_group_open(stack, "everybody", ret_group);
+
+    return error != 0 ? error : domus_group_join(stack, *ret_group);
+}
+
+static int start(domus_system *system, void *owner)
+{
+    return domus_main_serve(system, "echo", *(const domus_behaviour **)owner, NULL);
+}
+
+int publish_main(int argc, char **argv, const domus_behaviour *owner)
+{
+    const domus_program program = {.name = "publish", .start = start, .argument = &owner};
+
+    return domus_main(argc, argv, &program);
+}
