@@ -284,18 +284,9 @@ START_TEST(the_last_request_ends_the_channel_when_all_are_answered)
 }
 END_TEST
 
-static const domus_pipeline hasty = {
-    .stages = NULL,
-    .request_timeout_ns = 20 * MS,
-};
-
 START_TEST(a_request_that_expires_leaves_its_body)
 {
-    domus_pipeline pipeline = hasty;
-    domus_behaviour behaviour = domt_stream_service;
-    pipeline.stages = domt_stream_server.stages;
-    behaviour.pipeline = &pipeline;
-    domus_testkit *kit = domt_streams_kit(NULL, &behaviour);
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_hasty);
     domus_peer *peer = domt_pipes_peer(kit);
 
     domt_pipes_send(kit, peer, "C count\n5:hel");

@@ -302,8 +302,12 @@ static uint32_t marks_of(const void *payload)
 }
 
 static const domt_stream_options as_server = {.role = DOMUS_ROLE_SERVER, .cuts = true};
-const domus_pipeline domt_stream_server = {
-    .stages = (const domus_pipeline_stage[]){{&domt_stream_stage, &as_server}, {NULL, NULL}},
+static const domus_pipeline_stage server_stages[] = {{&domt_stream_stage, &as_server},
+                                                     {NULL, NULL}};
+const domus_pipeline domt_stream_server = {.stages = server_stages};
+static const domus_pipeline hasty = {
+    .stages = server_stages,
+    .request_timeout_ns = DOMT_STREAM_HASTE_MS * DOMT_PIPE_MS,
 };
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
@@ -322,16 +326,17 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-const domus_behaviour domt_stream_service = {
-    .name = "streams",
-    .kind = DOMUS_CHANNELS,
-    .pipeline = &domt_stream_server,
-    .on_peer =
-        (const domus_on_peer[]){
-            {&domt_line_type, serve, sizeof(struct domi_count_frame), 0, marks_of}, {.type = NULL}},
-    .on_open = {on_open, 0},
-    .on_close = {on_close, 0},
-};
+#define SERVICE(pipe)                                                                              \
+    {                                                                                              \
+        .name = "streams", .kind = DOMUS_CHANNELS, .pipeline = pipe,                               \
+        .on_peer = (const domus_on_peer[]){{&domt_line_type, serve,                                \
+                                            sizeof(struct domi_count_frame), 0, marks_of},         \
+                                           {.type = NULL}},                                        \
+        .on_open = {on_open, 0}, .on_close = {on_close, 0},                                        \
+    }
+
+const domus_behaviour domt_stream_service = SERVICE(&domt_stream_server);
+const domus_behaviour domt_stream_hasty = SERVICE(&hasty);
 
 static const domus_behaviour far_actor = {
     .name = "far",

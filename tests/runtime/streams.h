@@ -67,6 +67,10 @@ extern domt_streams domt_streams_now;
 
 extern const domus_behaviour domt_stream_service;
 
+/* The same, but its requests expire soon. */
+#define DOMT_STREAM_HASTE_MS 20u
+extern const domus_behaviour domt_stream_hasty;
+
 /* Hold that text is answered so, in whichever pieces it comes, and that the channel ends when the
  * peer has finished: with `finish` before the answers, else behind them. */
 void domt_streams_hold(const char *sent, bool finish, const char *answered);

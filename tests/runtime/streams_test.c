@@ -19,11 +19,6 @@ static void pass(domus_testkit *kit, uint64_t ns)
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
-static const domus_pipeline hasty = {
-    .stages = NULL,
-    .request_timeout_ns = 20 * MS,
-};
-
 /* --- streams -----------------------------------------------------------------------------------
  */
 
@@ -142,11 +137,7 @@ END_TEST
 
 START_TEST(a_stream_that_expires_is_cut)
 {
-    domus_pipeline pipeline = hasty;
-    domus_behaviour behaviour = domt_stream_service;
-    pipeline.stages = domt_stream_server.stages;
-    behaviour.pipeline = &pipeline;
-    domus_testkit *kit = domt_streams_kit(NULL, &behaviour);
+    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_hasty);
     domus_peer *peer = domt_pipes_peer(kit);
 
     domt_pipes_send(kit, peer, "C echo\n5:hello");
