@@ -131,6 +131,25 @@ domus_stage_kit *domt_parts_kit(const domt_parts *how)
     return kit;
 }
 
+char *domt_copy_output(domus_stage_kit *kit, size_t *ret_size)
+{
+    const char *output = domus_stage_kit_output(kit, ret_size);
+    char *copy = malloc(*ret_size);
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, output, *ret_size);
+    return copy;
+}
+
+void domt_expect_output(domus_stage_kit *kit, const char *text)
+{
+    size_t size;
+    const char *output = domus_stage_kit_output(kit, &size);
+
+    ck_assert_msg(size == strlen(text) && memcmp(output, text, size) == 0, "%.*s, not %s",
+                  (int)size, output, text);
+}
+
 size_t domt_write_part(char *to, size_t length, int first)
 {
     to[0] = (char)(length >> 8);

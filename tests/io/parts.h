@@ -1,5 +1,6 @@
 /* A stage for the tests of io/wire, which can do what a stage should not: its messages begin with
- * two bytes of length, in network order, and it writes down how it was called. */
+ * two bytes of length, in network order, and it writes down how it was called. Also what kits of
+ * any stages have for their peers. */
 #ifndef DOMT_PARTS_H
 #define DOMT_PARTS_H
 
@@ -51,6 +52,12 @@ extern struct domt_seen {
 /* Make a kit with the stage alone; and feed it. */
 domus_stage_kit *domt_parts_kit(const domt_parts *how);
 void domt_feed(domus_stage_kit *kit, const char *bytes, size_t size);
+
+/* Returns a copy of all that a kit has for its peer, which the caller frees. */
+char *domt_copy_output(domus_stage_kit *kit, size_t *ret_size);
+
+/* Fail the test if a kit has other bytes for its peer than this text. They stay there. */
+void domt_expect_output(domus_stage_kit *kit, const char *text);
 
 /* Write a message of `length` bytes, which count up from `first`. Returns its size. */
 size_t domt_write_part(char *to, size_t length, int first);

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 
+#include "tests/io/parts.h"
 #include "tests/support/stages.h"
 #include "tests/support/suite.h"
 
@@ -63,11 +64,9 @@ static char *encode_all(const domus_pipeline *pipeline, size_t *ret_size)
         ck_assert_int_eq(domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_packet_type, &packet), 0);
         domus_slice_free(packet.bytes);
     }
-    const char *output = domus_stage_kit_output(kit, ret_size);
-    char *copy = malloc(*ret_size);
-    memcpy(copy, output, *ret_size);
+    char *output = domt_copy_output(kit, ret_size);
     domus_stage_kit_free(kit);
-    return copy;
+    return output;
 }
 
 START_TEST(packets_pass_any_pipeline_in_any_pieces)
@@ -270,15 +269,6 @@ static const domus_stage teller_stage = {
     .fail = fail_text,
 };
 
-static void assert_output(domus_stage_kit *kit, const char *text)
-{
-    size_t size;
-    const char *output = domus_stage_kit_output(kit, &size);
-
-    ck_assert_msg(size == strlen(text) && memcmp(output, text, size) == 0, "%.*s, not %s",
-                  (int)size, output, text);
-}
-
 static const domus_pipeline talkers = {
     .stages = (const domus_pipeline_stage[]){
         {&domt_stuff_stage, NULL}, {&greeter_stage, NULL}, {&teller_stage, NULL}, NONE}};
@@ -289,14 +279,14 @@ START_TEST(bytes_that_stages_append_by_themselves_are_wrapped)
     domus_stage_message message;
 
     ck_assert_int_eq(domus_stage_kit_new(&talkers, &kit), 0);
-    assert_output(kit, "<HELLO ");
+    domt_expect_output(kit, "<HELLO ");
     ck_assert_int_eq(domus_stage_kit_feed(kit, "ab", 2), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
-    assert_output(kit, "<HELLO !"); /* the bytes wait in the greeter */
+    domt_expect_output(kit, "<HELLO !"); /* the bytes wait in the greeter */
     domus_stage_kit_clear(kit);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
-    assert_output(kit, ">GOT AB BYE");
+    domt_expect_output(kit, ">GOT AB BYE");
     domus_stage_kit_free(kit);
 }
 END_TEST
@@ -313,14 +303,14 @@ START_TEST(failed_stage_leaves_no_bytes)
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_slice_type, &large), -EOPNOTSUPP);
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_slice_type, &packet), -EOPNOTSUPP);
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EIO), -EIO);
-    assert_output(kit, "");
+    domt_expect_output(kit, "");
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EPERM), 0);
-    assert_output(kit, "FAILED -1 ");
+    domt_expect_output(kit, "FAILED -1 ");
     domus_stage_kit_clear(kit);
     ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
-    assert_output(kit, "!>"); /* not what `decode` appended before it failed */
+    domt_expect_output(kit, "!>"); /* not what `decode` appended before it failed */
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
     domus_slice_free(large.bytes);
@@ -340,7 +330,7 @@ START_TEST(failed_stage_without_others_leaves_no_bytes)
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EIO), -EIO);
     ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
-    assert_output(kit, "hello ");
+    domt_expect_output(kit, "hello ");
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }
@@ -358,11 +348,11 @@ START_TEST(failed_wrap_ends_encoding)
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), 0);
     wrap_error = -ENOSPC;
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), -ENOSPC);
-    assert_output(kit, "ABC");
+    domt_expect_output(kit, "ABC");
     wrap_error = 0;
     ck_assert_int_eq(domus_stage_kit_encode(kit, 1, &domus_packet_type, &packet), -ENOSPC);
     ck_assert_int_eq(domus_stage_kit_fail(kit, 1, NULL, -EPERM), -ENOSPC);
-    assert_output(kit, "ABC");
+    domt_expect_output(kit, "ABC");
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }
