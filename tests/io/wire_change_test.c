@@ -281,6 +281,25 @@ START_TEST(a_stage_that_goes_may_have_nothing_left_over)
 }
 END_TEST
 
+/* The byte stage waits for the second byte of a pair. The bytes that it has passed on lie in the
+ * line stage, and came before. */
+START_TEST(bytes_that_several_stages_have_not_used_keep_their_order)
+{
+    static const char bytes[] = {0, 'a', 0, '\n', 0, 'b', 'c'};
+    domus_stage_message message;
+    domus_stage_kit *kit;
+
+    ck_assert_int_eq(domus_stage_kit_new(&with_rest.before, &kit), 0);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, sizeof bytes), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_int_eq(domus_stage_kit_change(kit, &with_rest.after, 0), 0);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, "d\n", 2), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert(domus_slice_equals(((const domus_packet *)message.payload)->bytes, "bcd", 3));
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
 /* --- open and close --------------------------------------------------------------------------- */
 
 static const pair one_stays = {STAGES(COUNTED, OTHER, LINES), STAGES(COUNTED, COUNTED, LENGTHS)};
@@ -371,6 +390,7 @@ END_TEST
 DOMT_MAIN("wire_change", 60, bytes_behind_the_change_go_to_the_new_stages,
           a_clean_change_suffers_no_byte_behind_the_message,
           a_stage_that_goes_may_have_nothing_left_over,
+          bytes_that_several_stages_have_not_used_keep_their_order,
           stages_that_go_are_closed_once_and_others_go_on,
           a_new_stage_that_does_not_open_is_not_closed, a_wrong_change_changes_nothing,
           a_change_without_memory_changes_nothing)

@@ -304,23 +304,24 @@ END_TEST
 /* A peer reads no request while nobody takes its answers. */
 START_TEST(a_full_channel_still_takes_answers)
 {
-    static const domus_channel_options options = {.send_high_bytes = 1024, .send_low_bytes = 512};
+    enum { SENT = 3 * DOMUS_NET_BUFFER_BYTES / 2048 }; /* both sides have a buffer */
+    static const domus_channel_options options = {
+        .send_high_bytes = 1024, .send_low_bytes = 512, .inflight_max = SENT};
     char text[2048];
 
     begin(&domt_line_pipeline, &options);
     domus_peer_pause(client.peer);
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    uint32_t sent = 0;
-    for (; sent < 80; sent++)
+    for (uint32_t i = 0; i < SENT; i++)
         domt_ask_line(client.probe, client.channel, text);
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     answer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
     domus_peer_resume(client.peer);
-    for (uint32_t i = 1; i < sent; i++)
+    for (uint32_t i = 1; i < SENT; i++)
         answer("n\n");
-    for (uint32_t i = 1; i < sent; i++)
+    for (uint32_t i = 1; i < SENT; i++)
         domt_expect_line(client.kit, client.probe, "n");
     end();
 }

@@ -183,6 +183,24 @@ START_TEST(a_stage_that_does_not_open_resets_the_channel)
 }
 END_TEST
 
+/* The new stages may have the first word, so the change does not wait for bytes of the peer. */
+START_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
+{
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin(1, &peer);
+
+    domt_pipes_send(kit, peer, "slow 5 a\nup 0 b\n");
+    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    ck_assert_int_eq(domt_changes_now.results[0], 0);
+    ck_assert_int_eq(domt_changes_now.opened, 0);
+    domt_pipes_expect(kit, peer, "a\nb\n");
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domt_changes_now.opened, 1);
+    domus_peer_close(peer);
+    domt_change_end(kit);
+}
+END_TEST
+
 START_TEST(a_change_that_waits_is_forgotten_with_the_channel)
 {
     domus_peer *peer;
@@ -290,5 +308,6 @@ DOMT_MAIN("pipe_change", 120, answers_before_leave_by_the_old_stages_and_bytes_b
           wrong_changes_are_refused_and_change_nothing,
           only_the_channels_own_actor_may_change_its_pipeline,
           a_stage_that_does_not_open_resets_the_channel,
+          a_change_that_waits_for_an_answer_is_made_behind_it,
           a_change_that_waits_is_forgotten_with_the_channel,
           a_drain_waits_for_a_change_and_what_is_behind_it, it_is_the_same_on_real_sockets)

@@ -110,16 +110,15 @@ START_TEST(asks_go_where_the_fewest_are_under_way)
     answer(two, "1\n2\n");
     domt_expect_line(kit, probe, "1");
     domt_expect_line(kit, probe, "2");
-    ask("b");
-    ask("c");
-    expect_sent(two, "b\nc\n");
-    ck_assert_uint_eq(look().under_way, 4);
-    answer(one, "3\n4\n");
-    domt_expect_line(kit, probe, "3");
-    domt_expect_line(kit, probe, "4");
-    answer(two, "5\n6\n");
-    domt_expect_line(kit, probe, "5");
-    domt_expect_line(kit, probe, "6");
+    for (uint32_t i = 0; i < 4; i++)
+        domt_ask_line(probe, pool, "b");
+    expect_sent(one, "b\n"); /* so that three are with each */
+    expect_sent(two, "b\nb\nb\n");
+    ck_assert_uint_eq(look().under_way, 6);
+    answer(one, "n\nn\nn\n");
+    answer(two, "n\nn\nn\n");
+    for (uint32_t i = 0; i < 6; i++)
+        domt_expect_line(kit, probe, "n");
     end();
 }
 END_TEST
@@ -465,6 +464,7 @@ START_TEST(wrong_options_and_addresses_are_refused)
 END_TEST
 
 DOMT_MAIN("pool", 60, asks_go_where_the_fewest_are_under_way,
+
           asks_wait_for_the_first_connection_within_bounds, a_back_off_doubles_up_to_its_bound,
           an_ask_that_was_perhaps_done_fails, an_ask_that_was_not_sent_goes_to_the_next_connection,
           an_ask_that_meets_a_close_goes_to_the_next_connection,
