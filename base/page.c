@@ -101,8 +101,10 @@ void domi_page_drop(domi_page *page)
         atomic_store_explicit(&page->count, count, memory_order_relaxed);
         if (count != 0)
             return;
-    } else if (atomic_fetch_sub_explicit(&page->count, 1, memory_order_acq_rel) != 1) {
-        /* acq_rel: what other threads did with the bytes happens before they are freed */
+    } else if (atomic_load_explicit(&page->count, memory_order_acquire) != 1 &&
+               atomic_fetch_sub_explicit(&page->count, 1, memory_order_acq_rel) != 1) {
+        /* The last owner needs no exchange, because nobody else can make another one. acquire: what
+         * other threads did with the bytes happens before they are freed. */
         return;
     }
     domi_memory_free(page->memory);

@@ -257,7 +257,7 @@ static int let_leave(domi_manager *manager, domi_house *house, domi_envelope *me
 {
     if (DOMI_LIKELY(message->sender != house))
         return 0;
-    return manager->io_hooks.release_message(manager, house, message);
+    return manager->io_hooks.release_message(manager, house, message, true);
 }
 
 int domus_forward(domus_stack *stack, domus_address to)

@@ -41,7 +41,7 @@ int domus_message_take(domus_stack *stack, domus_message **ret_message)
         return -EALREADY;
     domi_house *house = domi_stack_house(stack);
     if (message->sender == house) {
-        int error = stack->manager->io_hooks.release_message(stack->manager, house, message);
+        int error = stack->manager->io_hooks.release_message(stack->manager, house, message, true);
         if (error != 0)
             return error;
     }

@@ -77,7 +77,7 @@ static int copy_out(const domus_stack *stack, domi_envelope *message)
     if (DOMI_LIKELY(!domi_house_is_channel(house)) || domi_node_is_embedded(&message->node) ||
         message->node.slab == DOMI_SLAB_TIMER || message->sender != house)
         return 0;
-    int error = stack->manager->io_hooks.release_message(stack->manager, house, message);
+    int error = stack->manager->io_hooks.release_message(stack->manager, house, message, false);
     return error != -ENOTCONN ? error : 0; /* nothing is shown when the connection is gone */
 }
 

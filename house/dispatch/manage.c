@@ -80,9 +80,10 @@ static void never_answer_peer(domi_manager *manager, domi_house *house, uint32_t
     DOMI_NEVER("a request of a peer, without io");
 }
 
-static int release_no_message(domi_manager *manager, domi_house *house, domi_envelope *message)
+static int release_no_message(domi_manager *manager, domi_house *house, domi_envelope *message,
+                              bool leaves)
 {
-    (void)manager, (void)house, (void)message;
+    (void)manager, (void)house, (void)message, (void)leaves;
     return 0;
 }
 

@@ -56,10 +56,11 @@ typedef struct domi_io_hooks {
     void (*answer_peer)(domi_manager *manager, domi_house *house, uint32_t number, int error,
                         domi_envelope *answer);
 
-    /* A message whose sender is the actor that handles it is about to leave that actor. If it came
-     * from the peer of its channel, copy out what it shows, and let a request have a promise.
-     * Returns 0; -ENOMEM. */
-    int (*release_message)(domi_manager *manager, domi_house *house, domi_envelope *message);
+    /* A message whose sender is the actor that handles it has to outlive the turn. If it came from
+     * the peer of its channel, copy out what it shows; a request that `leaves` the actor gets a
+     * promise, too. Returns 0; -ENOMEM. */
+    int (*release_message)(domi_manager *manager, domi_house *house, domi_envelope *message,
+                           bool leaves);
 
     /* Mail for which the behaviour of a channels actor has no row: if it is for the peer, take it
      * and return true. */

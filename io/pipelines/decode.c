@@ -37,7 +37,8 @@ static const domus_on_peer *row_of(const domus_behaviour *behaviour, const domus
 
 /* Let a message outlive its turn: it gets bytes of its own, if it still shows received ones, and a
  * request that leaves the house, or that has a time-out, gets a promise. Returns 0; -ENOMEM. */
-static int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *message, bool leaves)
+DOMI_INLINE int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
+                         bool leaves)
 {
     domi_house *house = pipe->channel->house;
     bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
@@ -48,14 +49,15 @@ static int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *messa
     return domi_ask_promise_of_peer(manager, house, message, &pipe->holder);
 }
 
-int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message)
+int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
+                              bool leaves)
 {
     domi_pipe *pipe = domi_pipe_of(house);
 
     if (pipe == NULL)
         return message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house) ? -ENOTCONN
                                                                                      : 0;
-    int error = let_live(manager, pipe, message, true);
+    int error = let_live(manager, pipe, message, leaves);
     if (error == 0 && message == pipe->current)
         pipe->current = NULL;
     return error;
@@ -293,7 +295,7 @@ static int decode(domi_pipe *pipe)
 }
 
 /* True if the next message may be decoded now. */
-static bool may_decode(const domi_pipe *pipe)
+DOMI_INLINE bool may_decode(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 

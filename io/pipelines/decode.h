@@ -24,6 +24,7 @@ bool domi_pipe_has_ended(const domus_channel *channel);
 bool domi_pipe_ends_alone(const domus_channel *channel);
 
 /* This is domi_io_hooks.release_message. */
-int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message);
+int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
+                              bool leaves);
 
 #endif
