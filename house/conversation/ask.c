@@ -128,6 +128,30 @@ int domi_ask_owed(domus_stack *stack, domus_address to, const domus_type *type, 
     return ask_and_wait(stack, to, type, payload, 0, true, then);
 }
 
+int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
+                   const void *payload, domi_begin *begin, uint64_t timeout_ns, domus_resumed *then)
+{
+    domi_promise *first = NULL, *whole = NULL;
+    int error = domi_stack_add_promise(stack, DOMI_PROMISE_BEGIN, &first);
+
+    if (error != 0)
+        return error;
+    domi_promise_stop_counting(first);
+    *begin = (domi_begin){
+        .back = {.promise = first, .serial = domi_promise_serial(first)},
+        .stack = stack->pooled,
+        .serial = domi_stack_serial(stack->pooled),
+    };
+    error = begin_ask(stack, to, type, payload, timeout_ns, 0, false, &whole);
+    if (error != 0) {
+        domi_promise_abandon(stack->manager, first);
+        return error;
+    }
+    first->whole = whole;
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, first, then);
+    return DOMUS_PARKED;
+}
+
 static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
 {
     int error = domi_stack_check_may_wait(stack);

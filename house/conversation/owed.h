@@ -16,6 +16,42 @@ int domi_ask_owed(domus_stack *stack, domus_address to, const domus_type *type, 
 int domi_ask_owed_add(domus_stack *stack, domus_address to, const domus_type *type,
                       const void *payload, uint64_t tag);
 
+/* --- asks that leave in parts ------------------------------------------------------------------
+ *
+ * Such an ask has two promises of one conversation: that of its answer, and that of its begin,
+ * which the asked actor completes when it has taken the first part. The conversation goes on then,
+ * and sends the other parts. */
+
+/* A part of the payload of the first part. */
+typedef struct domi_begin {
+    domi_return back;   /* of the promise for the begin */
+    domus_stack *stack; /* the conversation, and its serial: it is over when that has changed */
+    uint32_t serial;
+} domi_begin;
+
+/* Ask with the first part, and suspend until it was taken, or until the ask is over. `begin`, which
+ * lies in the payload, is filled. `timeout_ns` is the ask's; 0: it has none of its own. Returns as
+ * domus_ask(). */
+int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
+                   const void *payload, domi_begin *begin, uint64_t timeout_ns,
+                   domus_resumed *then);
+
+/* An ask of this conversation, by its promise and the serial that it had. */
+typedef struct domi_asking {
+    struct domi_promise *promise;
+    uint32_t serial;
+} domi_asking;
+
+/* Returns 0 if the answer of the ask is still to come, or was not shown yet; -ENOENT; -ECANCELED in
+ * a conversation that was cancelled. */
+int domi_ask_check(const domus_stack *stack, domi_asking asking);
+
+/* Put the last part of such an ask (its payload is copied), as domi_ask_owed() does, and suspend
+ * until the answer to the ask is there. domi_ask_check() has returned 0. Its own return names
+ * nobody. If it cannot be put, the ask has ended, or will end. Returns DOMUS_PARKED; -ENOMEM. */
+int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const domus_type *type,
+                 const void *payload, domus_resumed *then);
+
 /* As domi_ask_look_of_peer(), for the request that is handled; -EALREADY when it was answered,
  * forwarded or kept. */
 int domi_stack_look_of_peer(const domus_stack *stack, domus_address *ret_channel,

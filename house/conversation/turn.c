@@ -116,6 +116,18 @@ static void resume(domi_manager *manager, domus_stack *stack)
         resume_all(manager, stack);
 }
 
+/* The stack waits for the begin of an ask that leaves in parts. If `promise` is that of the ask
+ * itself, it is over and will not begin, so its answer is what the stack gets. */
+static void await_whole(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+{
+    domi_promise *begin = stack->awaited;
+
+    if (begin == promise || begin->whole != promise || !domi_promise_is_open(begin))
+        return;
+    stack->awaited = promise;
+    domi_promise_abandon(manager, begin);
+}
+
 void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
     domus_stack *stack = domi_promise_stack(promise);
@@ -132,6 +144,8 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
     }
     domi_promise_finish(manager, promise, message);
     answers_append(stack, promise);
+    if (stack->awaited != NULL && stack->awaited->kind == DOMI_PROMISE_BEGIN)
+        await_whole(manager, stack, promise);
     if (!stack->queued && domi_stack_is_satisfied(stack))
         resume(manager, stack);
 }

@@ -168,6 +168,9 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
     case DOMI_PROMISE_FLUSH:
         domi_text_add(text, "      bytes to leave");
         break;
+    case DOMI_PROMISE_BEGIN:
+        domi_text_add(text, "      the begin of that ask");
+        break;
     case DOMI_PROMISE_PEER: /* these belong to no conversation */
     default:
         domi_text_add(text, "      something else");

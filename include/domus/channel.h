@@ -171,7 +171,8 @@ DOMUS_API int domus_channel_resume(domus_stack *stack, domus_channel *channel);
 /* Finish sending (half close): when everything queued is sent, FIN is sent. The channel goes on
  * reading until the peer finishes, too, or one of the two closes.
  *
- * Returns 0; -EPERM; -EALREADY when this was done, or when the channel is being closed. */
+ * Returns 0; -EPERM; -EALREADY when this was done, or when the channel is being closed; -EBUSY
+ * while a body leaves in pieces (domus/stream.h). */
 DOMUS_API int domus_channel_finish(domus_stack *stack, domus_channel *channel);
 
 /* Give the channel settings of its own, in place of those of its listener or of its connect, for
@@ -187,7 +188,9 @@ DOMUS_API int domus_channel_set_options(domus_stack *stack, domus_channel *chann
 
 /* Close the channel when everything queued is sent: then FIN is sent, and the peer has up to
  * channel.linger to close. Bytes that the peer sends meanwhile are read and thrown away, because a
- * reset could overtake the answer otherwise. on_read is not called any more.
+ * reset could overtake the answer otherwise. on_read is not called any more. In the midst of a body
+ * that leaves in pieces (domus/stream.h) the channel is reset instead when everything queued is
+ * sent, with -EPIPE.
  *
  * Returns 0; -EPERM; -EALREADY when the channel is being closed. */
 DOMUS_API int domus_channel_close(domus_stack *stack, domus_channel *channel);

@@ -29,6 +29,35 @@
  * (its conversation ends, its actor stops, its time is over), the stream is cut: the stage tells
  * the peer (`cut`), or else the channel is reset once the bytes before it have left.
  *
+ * **A request that leaves in pieces** is an ask whose peer is on the other side of a channel:
+ *
+ *     DOMUS_AWAIT(domus_request_begin(stack, to, &head_type, &head, 0, then));
+ *     if (answer->error != 0)
+ *         return answer->error;
+ *     frame->request = *(const domus_request *)answer->payload;
+ *     while (answer->error == 0 && there is more)
+ *         DOMUS_AWAIT(domus_request_write(stack, frame->request, slice, then));
+ *     if (answer->error == 0)
+ *         DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
+ *     else
+ *         DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
+ *     ... the answer of the peer, or why there is none, as after domus_ask() ...
+ *
+ * From its begin on it is one of the asks that are with the peer (domus/pipeline.h). Until its body
+ * has ended no other ask is sent on that connection. A pool never repeats it.
+ *
+ * The body is cut when the asker gives up: by domus_request_cut(), when its conversation ends or is
+ * cancelled (the channel looks every 100 ms), and when the deadline of the ask passes. Then the
+ * stage tells the peer (`cut`), or else the channel is reset once the bytes before it have left,
+ * because the peer could take a part for the whole otherwise. A channel that closes in the midst of
+ * a body, of a request or of an answer, is reset for the same reason.
+ *
+ * The answer may come before the body has ended, for instance as a refusal. Then the next write, or
+ * the one that waits, is resumed with -EALREADY, once; its piece was sent. Whoever has nothing more
+ * to say cuts the request, and gets the answer. Whoever goes on may write as before; the answer is
+ * there when domus_request_end() or domus_wait_first() asks for it. A body of that answer can be
+ * read meanwhile, by any actor that has got it.
+ *
  * Bodies and streams need a stage that knows them (domus/stage.h) and a pipeline whose answers
  * leave in order.
  *
@@ -109,11 +138,12 @@ DOMUS_API int domus_reply_write(domus_stack *stack, domus_slice bytes, domus_res
  * This is domus_reply(), and has its rules and results. */
 DOMUS_API int domus_reply_end(domus_stack *stack, const domus_type *type, const void *payload);
 
-/* The stream of an answer, for other actors that write it. It owns nothing. The actor that has the
- * request ends the answer. */
+/* The stream of an answer or a request, for other actors that write it. It owns nothing. The actor
+ * that has begun it ends it. */
 typedef struct domus_stream {
     domus_address channel;
     uint32_t number;
+    bool of_request; /* it is a request of this side */
 } domus_stream;
 
 /* Set `ret_stream` to the stream of the request that is handled, or of one that was kept. Returns
@@ -122,11 +152,63 @@ typedef struct domus_stream {
 DOMUS_API int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream);
 DOMUS_API int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_stream);
 
-/* Do what domus_reply_begin() and domus_reply_write() do, from any actor. */
+/* Do what domus_reply_begin() (not of a request), domus_reply_write() and domus_request_write() do,
+ * from any actor. */
 DOMUS_API int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type *type,
                                  const void *payload, domus_resumed *then);
 DOMUS_API int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice bytes,
                                  domus_resumed *then);
+
+/* --- requests that leave in pieces -------------------------------------------------------------
+ */
+
+/* A request that has begun. It is copied as one likes; only the conversation that has begun it ends
+ * it. */
+typedef struct domus_request {
+    domus_stream stream; /* for domus_stream_write() */
+    void *promise;       /* these two are the library's */
+    uint32_t serial;
+} domus_request;
+
+DOMUS_API extern const domus_type domus_request_type;
+
+/* Ask the peer of a channel, by the address of the channel or of a pool, with a message of `type`
+ * as its head, which the pipeline lists in `encodes`; a row of `on` does not get it. Suspend until
+ * the head is encoded, which waits as asks do (inflightMax). The payload is copied.
+ *
+ * From then on the answer is one of the things that are under way for this conversation
+ * (domus_pending()). The ask has the deadline of the conversation, or after `timeout_ns` (0: none
+ * of its own), whichever comes first, until the answer.
+ *
+ * Ownership: the head owns what the payload owns, unless this returns a negative errno.
+ * `then` is resumed with a domus_request; or with an error as a domus_ask() to that address, and
+ * with -EOPNOTSUPP when the stage knows no streams or the address is no channel's.
+ * Returns as domus_ask(). */
+DOMUS_API int domus_request_begin(domus_stack *stack, domus_address to, const domus_type *type,
+                                  const void *payload, uint64_t timeout_ns, domus_resumed *then);
+
+/* Send a piece, and suspend until the next one may be sent: while more than channel.sendHigh bytes
+ * wait for the peer. An empty slice sends nothing. Any actor may write, with the stream.
+ *
+ * Ownership: the stream owns the slice, unless this returns a negative errno.
+ * `then` is resumed with -EALREADY, once, when the answer has come; -EPIPE when the request is over
+ * or the channel has closed (-ESTALE when the channel is gone); -EBUSY when another write to this
+ * request waits; -ENOBUFS when the thread may queue no more bytes; what `encode` returned.
+ * Returns as domus_ask(). */
+DOMUS_API int domus_request_write(domus_stack *stack, domus_request request, domus_slice bytes,
+                                  domus_resumed *then);
+
+/* End the body, with a message of `type` behind its last piece (trailers; NULL: without one), and
+ * suspend until the answer is there. If the end cannot be encoded, the request is cut, and fails
+ * with that error. domus_request_cut() ends it where it is, as above.
+ *
+ * Ownership: the request owns what the payload owns, unless this returns a negative errno.
+ * `then` is resumed with the answer, or with an error as after domus_ask(): -EPIPE when the
+ * connection has ended, for instance because of the cut.
+ * Returns as domus_ask(); -ENOENT in another conversation, or when the answer was shown already. */
+DOMUS_API int domus_request_end(domus_stack *stack, domus_request request, const domus_type *type,
+                                const void *payload, domus_resumed *then);
+DOMUS_API int domus_request_cut(domus_stack *stack, domus_request request, domus_resumed *then);
 
 #ifdef __cplusplus
 }

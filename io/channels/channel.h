@@ -140,6 +140,8 @@ struct domus_channel {
     uint64_t opened_ns;     /* when the channel was made */
     uint64_t peer_took;     /* bytes that the peer had acknowledged at peer_seen_ns */
     uint64_t peer_seen_ns;  /* when the peer was last seen to acknowledge enough (shed.c) */
+    uint64_t look_ns;       /* when its pipeline looks at what it sends in pieces; 0: never */
+    uint32_t streams;       /* bodies that leave in pieces and have not ended: a close is a reset */
     domi_rate_span rate;    /* how fast the peer sends */
     domi_io_timer timer;    /* fires at the earliest time-out of the channel, or before */
     domus_channel *next_starved;     /* links in io->starved */

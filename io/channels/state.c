@@ -66,7 +66,7 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
     if (channel->state >= DOMI_CHANNEL_CLOSING)
         return;
     channel->error = error;
-    channel->abort = abort;
+    channel->abort = abort || channel->streams != 0;
     move_channel(channel, DOMI_CHANNEL_CLOSING);
     domi_channel_drop_inbound(channel);
     /* While a send is in flight, the kernel reads the buffers. They are dropped when the send
@@ -188,6 +188,8 @@ int domi_channel_finish(domus_channel *channel)
         return -EOPNOTSUPP;
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EALREADY;
+    if (channel->streams != 0)
+        return -EBUSY; /* the peer would take a part of a body for the whole */
     channel->finished = true;
     domi_channel_settle(channel);
     return 0;
@@ -197,6 +199,10 @@ int domi_channel_close(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EALREADY;
+    if (channel->streams != 0 && !channel->broken) { /* as above */
+        channel->broken = true;
+        channel->error = -EPIPE;
+    }
     move_channel(channel, DOMI_CHANNEL_FLUSHING);
     domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
     domi_channel_drop_inbound(channel);

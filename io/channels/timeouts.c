@@ -8,6 +8,7 @@
 #include "io/channels/close.h"
 #include "io/channels/owed.h"
 #include "io/channels/rate.h"
+#include "io/channels/ready.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"
 
@@ -63,6 +64,8 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
         next_ns = earlier_of(next_ns, channel->silent_ns, first_byte_timeout_ns(channel));
     if (channel->ask_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
         next_ns = earlier_of(next_ns, 0, channel->ask_due_ns);
+    if (channel->look_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
+        next_ns = earlier_of(next_ns, 0, channel->look_ns);
     if (channel->sending)
         next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
     if (domi_channel_has_rate(channel))
@@ -143,6 +146,10 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_count_cut(channel, 0);
         domi_channel_end(channel, -ETIMEDOUT, channel->sending);
         return;
+    }
+    if (channel->look_ns != 0 && channel->look_ns <= now_ns) {
+        channel->look_ns = 0;
+        domi_channel_make_ready(channel); /* its run looks, and sets the time of the next look */
     }
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {

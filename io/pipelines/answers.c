@@ -326,6 +326,7 @@ static void cut(domi_pipe *pipe, uint32_t number, domi_request *request, int err
     pipe->wire->stream = &request->note;
     int result = domi_wire_cut(pipe->wire, request->id, error);
     pipe->wire->stream = NULL;
+    pipe->channel->streams--;
     if (result < 0) {
         request->cut = result;
         request->answered = true;
@@ -368,6 +369,7 @@ static int encode_end(domi_pipe *pipe, domi_request *request, const domus_type *
     pipe->wire->stream = &request->note;
     int error = domi_wire_encode(pipe->wire, request->id, type, payload);
     pipe->wire->stream = NULL;
+    pipe->channel->streams -= error == 0;
     return error;
 }
 

@@ -10,6 +10,7 @@
 #include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
 #include "io/pipelines/time.h"
+#include "io/pipelines/upload.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
@@ -392,6 +393,8 @@ static void look_at_streams(domi_manager *manager, domi_pipe *pipe)
 {
     if (pipe->channel->state == DOMI_CHANNEL_OPEN) {
         domi_body_look(manager, pipe);
+        if (pipe->upload.open)
+            domi_upload_look(manager, pipe);
         domi_stream_go_on(manager, pipe);
     }
     if (pipe->channel->state != DOMI_CHANNEL_OPEN) { /* a body that is too long has closed it */
@@ -445,7 +448,7 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
             break;
     }
     pipe->running = false;
-    if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL))
+    if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL || pipe->upload.open))
         look_at_streams(manager, pipe);
     if (DOMI_UNLIKELY(channel->shown != NULL))
         free_shown(pipe);

@@ -18,6 +18,7 @@
 #include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/change.h"
+#include "io/pipelines/upload.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -92,7 +93,7 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
     if (pipe->body.open && pipe->body.of_answer)
         return; /* the body that comes has its own */
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
-    if (timeout_ns == 0 || oldest == NULL) {
+    if (timeout_ns == 0 || oldest == NULL || (pipe->upload.open && oldest == pipe->upload.ask)) {
         channel->ask_due_ns = 0;
         return;
     }
@@ -119,7 +120,7 @@ static bool is_answering(const domi_pipe *pipe)
     const domus_channel *channel = pipe->channel;
 
     return channel->state == DOMI_CHANNEL_OPEN && !channel->finished && !channel->ended &&
-           !pipe->failed;
+           !pipe->failed && pipe->upload.doomed == 0;
 }
 
 /* True if one more ask may be sent now. */
@@ -127,7 +128,7 @@ static bool may_send(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
-    if (DOMI_UNLIKELY(pipe->change != NULL))
+    if (DOMI_UNLIKELY(pipe->change != NULL || pipe->upload.open))
         return false;
     return channel->asks < inflight_max(pipe) && !channel->high && !channel->crowded;
 }
@@ -162,7 +163,9 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     pipe->channel->asks++;
     int error = domi_asked_make_room(&pipe->asked);
     if (error == 0)
-        error = send_encoded(pipe, number, ask);
+        error = DOMI_LIKELY(ask->type != &domi_upload_type)
+                    ? send_encoded(pipe, number, ask)
+                    : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
         note_one_less(pipe->channel);
         domi_ask_fail(manager, ask, error == -EPIPE ? -ENOTCONN : error);
@@ -295,7 +298,7 @@ uint32_t domi_pipe_load(domus_address address)
     if (channel == NULL || channel->pipe == NULL || !is_answering(channel->pipe))
         return DOMI_PIPE_CLOSED;
     return (channel->asks + channel->pipe->queue_count + address.house->mail) |
-           (channel->drain || channel->high ? DOMI_PIPE_LAST : 0);
+           (channel->drain || channel->high || channel->pipe->upload.open ? DOMI_PIPE_LAST : 0);
 }
 
 uint64_t domi_pipe_room(domus_address address)
@@ -321,8 +324,12 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
         domi_pipe_change(pipe);
     const domus_pipeline *pipeline =
         pipe != NULL ? pipe->wire->pipeline : house->behaviour->pipeline;
-    if (!is_encodable(pipeline, message->type))
-        return false;
+    if (!is_encodable(pipeline, domi_mail_type(message))) {
+        if (message->type != &domi_upload_type)
+            return false;
+        domi_ask_fail(manager, message, -EOPNOTSUPP);
+        return true;
+    }
     if (message->node.kind == DOMI_ASK) {
         if (pipe == NULL)
             domi_ask_fail(manager, message, -ENOTCONN);
@@ -357,6 +364,8 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
     domus_channel *channel = pipe->channel;
 
     channel->answered_bytes = channel->received_bytes;
+    if (DOMI_UNLIKELY(pipe->upload.answered) && domi_upload_note_answered(pipe))
+        return;
     note_one_less(channel);
     set_due(manager, pipe);
     if (DOMI_UNLIKELY(pipe->queue != NULL))
@@ -410,6 +419,22 @@ void domi_pipe_note_body_over(domi_manager *manager, domi_pipe *pipe)
     note_answered(manager, pipe);
 }
 
+void domi_pipe_note_upload_over(domi_manager *manager, domi_pipe *pipe)
+{
+    domi_upload *upload = &pipe->upload;
+
+    if (upload->ask_over) {
+        upload->answered = false;
+        note_answered(manager, pipe);
+        return;
+    }
+    if (upload->ask != NULL) /* the time for its answer begins */
+        note_sent(manager, upload->ask);
+    set_due(manager, pipe);
+    if (pipe->queue != NULL)
+        domi_pipe_send_waiting(manager, pipe);
+}
+
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
                            int error)
 {
@@ -418,6 +443,10 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
     if (ask == NULL) {
         refuse_unasked(manager, pipe, made, id);
         return;
+    }
+    if (DOMI_UNLIKELY(ask == pipe->upload.ask)) {
+        pipe->upload.answered = pipe->upload.open;
+        pipe->upload.ask = NULL;
     }
     if (DOMI_UNLIKELY(ask->sender == pipe->channel->house))
         pipe->own_answer = pipe->stopped = true;
@@ -446,6 +475,8 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_envelope *ask;
 
+    domi_upload_end(pipe);
+    pipe->upload.ask = NULL;
     while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
         end_unanswered(manager, pipe, ask, true);
     while (pipe->queue != NULL)

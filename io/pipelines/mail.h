@@ -49,6 +49,9 @@ void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe);
 /* The body of an answer has ended, and so has its ask. The time of the next answer begins. */
 void domi_pipe_note_body_over(domi_manager *manager, domi_pipe *pipe);
 
+/* The body of a request of this side has ended, or was cut in the words of the protocol. */
+void domi_pipe_note_upload_over(domi_manager *manager, domi_pipe *pipe);
+
 /* The connection is gone, or the peer answers nothing more: no ask is left. */
 void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe);
 

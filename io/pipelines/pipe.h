@@ -4,7 +4,8 @@
  * Its parts: open.c makes and ends it; change.c changes its stages; decode.c takes messages out of
  * the bytes and handles them, within the run of the channel's actor; answers.c brings answers back
  * in the order of the requests; mail.c sends what actors have for the peer, and gives them its
- * answers; body.c gives bodies to their readers, and stream.c sends answers in pieces.
+ * answers; body.c gives bodies to their readers, stream.c sends answers in pieces, and upload.c
+ * requests.
  *
  * Requests are numbered in the order in which they came. A window of numbers, from the oldest that
  * is not answered to the newest, has a place each in `places`. The request at the front may write
@@ -49,6 +50,21 @@ typedef struct domi_body {
     uint64_t skip_left; /* bytes that may still be skipped */
 } domi_body;
 
+/* The request of this side that leaves in pieces now, or has last (upload.h). */
+typedef struct domi_upload {
+    uint32_t number; /* of its ask */
+    bool open;       /* its end was not sent */
+    bool answered;   /* the answer of the peer has come */
+    bool told;       /* and the writer has heard of it */
+    bool ask_over;   /* and that answer has no body, or the body has ended */
+    int doomed;      /* it was cut: the error of the reset behind the body of the answer; 0: none */
+    uint64_t note;   /* of the stage */
+    domi_envelope *ask;       /* valid until it is answered */
+    const domus_stack *asker; /* the conversation that has begun it */
+    uint32_t asker_serial;    /* that stack has another one when the conversation is over */
+    uint64_t deadline_ns;     /* 0: none */
+} domi_upload;
+
 /* Requests from the oldest that is not answered on, at most. With ids that may be more than
  * channel.requestsMax, because answers do not wait for those before them. */
 #define DOMI_REQUESTS_MOST 65536u
@@ -78,6 +94,7 @@ typedef struct domi_pipe {
     uint32_t next_ask;  /* the number that the next ask gets, for protocols with ids */
 
     domi_body body;
+    domi_upload upload;
     domi_node *writers; /* writes to streams (stream.h) that wait until the next piece may come */
     uint32_t writer_count;
 

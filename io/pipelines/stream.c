@@ -1,20 +1,22 @@
-/* Sends answers in pieces, and lets their writers wait. */
+/* Sends answers in pieces, and lets the writers of all streams wait. */
 #include "io/pipelines/stream.h"
 
 #include "base/memory.h"
 #include "house/conversation/answer.h"
 #include "io/channels/crowd.h"
 #include "io/pipelines/answers.h"
+#include "io/pipelines/upload.h"
 
 #include <errno.h>
+#include <string.h>
 
 static void release_part(void *payload)
 {
     domi_part *part = payload;
 
-    if (part->head != NULL && part->type->release != NULL)
-        part->type->release(part->head);
-    domi_memory_free(part->head);
+    if (part->message != NULL && part->type->release != NULL)
+        part->type->release(part->message);
+    domi_memory_free(part->message);
     domus_slice_free(part->bytes);
 }
 
@@ -23,28 +25,48 @@ const domus_type domi_part_type = {
 
 static const domus_type taken_type = {.name = "stream part taken"};
 
+int domi_part_set_message(domi_part *part, const domus_type *type, const void *payload)
+{
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    part->message = domi_memory_new(type->size != 0 ? type->size : 1);
+    if (part->message == NULL)
+        return -ENOMEM;
+    part->type = type;
+    if (type->size != 0)
+        memcpy(part->message, payload, type->size);
+    return 0;
+}
+
 static const domi_part *part_of(domi_envelope *ask)
 {
     return domi_envelope_payload(ask);
 }
 
+/* True if the stream has ended. */
+static bool is_over(domi_pipe *pipe, const domi_part *part)
+{
+    return part->of_request ? !domi_upload_is_open(pipe, part->number)
+                            : domi_pipe_find(pipe, part->number) == NULL;
+}
+
 /* The next piece of the stream may come. */
-static bool is_free(domi_pipe *pipe, uint32_t number)
+static bool is_free(const domi_pipe *pipe, const domi_part *part)
 {
     const domus_channel *channel = pipe->channel;
 
-    return number == pipe->first && !channel->high && !channel->crowded;
+    return (part->of_request || part->number == pipe->first) && !channel->high && !channel->crowded;
 }
 
-/* True if a write to this answer waits. */
-static bool has_writer(const domi_pipe *pipe, uint32_t number)
+bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part)
 {
     const domi_node *last = pipe->writers;
     const domi_node *node = last;
 
     while (node != NULL) {
         node = node->next;
-        if (part_of((domi_envelope *)(uintptr_t)node)->number == number)
+        const domi_part *other = part_of((domi_envelope *)(uintptr_t)node);
+        if (other->number == part->number && other->of_request == part->of_request)
             return true;
         if (node == last)
             break;
@@ -59,9 +81,10 @@ static int encode_head(domi_pipe *pipe, domi_request *request, const domi_part *
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
         return -EOPNOTSUPP;
     pipe->wire->stream = &request->note;
-    int error = domi_wire_encode(pipe->wire, request->id, part->type, part->head);
+    int error = domi_wire_encode(pipe->wire, request->id, part->type, part->message);
     pipe->wire->stream = NULL;
     request->streaming = error == 0;
+    pipe->channel->streams += error == 0;
     return error;
 }
 
@@ -71,7 +94,7 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
 
     if (!request->streaming)
         return -EINVAL;
-    if (has_writer(pipe, part->number))
+    if (domi_stream_has_writer(pipe, part))
         return -EBUSY;
     if (domi_channel_is_refused(pipe->channel, part->bytes.size))
         return -ENOBUFS;
@@ -83,24 +106,41 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
     return error;
 }
 
-void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = part_of(ask);
-    domi_request *request = domi_pipe_find(pipe, part->number);
-    int error = request == NULL      ? -EPIPE
-                : part->type != NULL ? encode_head(pipe, request, part)
-                                     : encode_piece(pipe, request, part);
 
-    if (error == 0 && !domi_out_is_empty(pipe->wire->out))
-        error = domi_pipe_deliver_part(pipe, part->number);
-    if (error < 0) {
-        domi_ask_fail(manager, ask, error);
-    } else if (part->type != NULL || is_free(pipe, part->number)) {
+    if (part->of_request && domi_upload_tell_answered(pipe)) {
+        domi_ask_fail(manager, ask, -EALREADY);
+    } else if (is_free(pipe, part)) {
         domi_ask_answer(manager, pipe->channel->house, ask, &taken_type, NULL);
     } else {
         domi_list_push(&pipe->writers, &ask->node);
         pipe->writer_count++;
     }
+}
+
+void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+{
+    const domi_part *part = part_of(ask);
+
+    if (part->of_request) {
+        domi_upload_take(manager, pipe, ask);
+        return;
+    }
+    domi_request *request = domi_pipe_find(pipe, part->number);
+    int error = request == NULL                ? -EPIPE
+                : part->kind == DOMI_PART_HEAD ? encode_head(pipe, request, part)
+                                               : encode_piece(pipe, request, part);
+
+    if (error == 0 && !domi_out_is_empty(pipe->wire->out))
+        error = domi_pipe_deliver_part(pipe, part->number);
+    if (error < 0)
+        domi_ask_fail(manager, ask, error);
+    else if (part->kind == DOMI_PART_HEAD)
+        domi_ask_answer(manager, pipe->channel->house, ask, &taken_type, NULL);
+    else
+        domi_stream_let_wait(manager, pipe, ask);
 }
 
 void domi_stream_go_on(domi_manager *manager, domi_pipe *pipe)
@@ -111,15 +151,10 @@ void domi_stream_go_on(domi_manager *manager, domi_pipe *pipe)
     pipe->writer_count = 0;
     while (waiting != NULL) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
-        uint32_t number = part_of(ask)->number;
-        if (domi_pipe_find(pipe, number) == NULL) {
+        if (is_over(pipe, part_of(ask)))
             domi_ask_fail(manager, ask, -EPIPE);
-        } else if (is_free(pipe, number)) {
-            domi_ask_answer(manager, pipe->channel->house, ask, &taken_type, NULL);
-        } else {
-            domi_list_push(&pipe->writers, &ask->node);
-            pipe->writer_count++;
-        }
+        else
+            domi_stream_let_wait(manager, pipe, ask);
     }
 }
 

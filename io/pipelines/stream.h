@@ -1,4 +1,5 @@
-/* Streams: answers to requests of the peer that leave in pieces (domus/stream.h).
+/* Streams: answers to requests of the peer that leave in pieces (domus/stream.h), and the writers
+ * of all streams; what is special to requests of this side is in upload.h.
  *
  * Their heads and pieces are asks of the library to the channel's actor. Each is encoded when it
  * comes; its bytes go to the peer if it is the turn of its request, and wait in the place of the
@@ -10,18 +11,38 @@
 
 #include "io/pipelines/pipe.h"
 
+typedef enum domi_part_kind {
+    DOMI_PART_HEAD,  /* only of an answer: that of a request is an ask for the peer (upload.h) */
+    DOMI_PART_PIECE, /* `bytes` */
+    DOMI_PART_END,   /* only of a request, as the next one: an answer ends as any answer does */
+    DOMI_PART_CUT,
+} domi_part_kind;
+
 /* A part of a stream. */
 typedef struct domi_part {
     uint32_t number;        /* of the request */
-    const domus_type *type; /* of the head; NULL: it is a piece */
-    void *head;             /* on the heap */
-    domus_slice bytes;      /* of the piece */
+    uint8_t kind;           /* a domi_part_kind */
+    bool of_request;        /* it is a request of this side */
+    const domus_type *type; /* of `message`; NULL: there is none */
+    void *message;          /* the head, or what stands behind the last piece; on the heap */
+    domus_slice bytes;      /* of a piece */
+    uint32_t serial;        /* of an end: that of the promise in its return, which names none */
 } domi_part;
 
 extern const domus_type domi_part_type;
 
+/* Set the message of a part. What the payload owns stays the caller's. Returns 0; -EMSGSIZE;
+ * -ENOMEM. */
+int domi_part_set_message(domi_part *part, const domus_type *type, const void *payload);
+
 /* Take a part. The channel is open. */
 void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+
+/* True if a write to the same stream waits. */
+bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part);
+
+/* The bytes of a piece are queued, or it has none: let its writer go on, or wait until it may. */
+void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* Let those writes go on that may. */
 void domi_stream_go_on(domi_manager *manager, domi_pipe *pipe);

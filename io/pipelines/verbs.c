@@ -9,11 +9,11 @@
 #include "io/pipelines/body.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
+#include "io/pipelines/upload.h"
 
 #include <domus/stream.h>
 
 #include <errno.h>
-#include <string.h>
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag)
 
 int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream)
 {
-    domus_stream stream = {{NULL, 0}, 0};
+    domus_stream stream = {.number = 0};
     int error = domi_stack_look_of_peer(stack, &stream.channel, &stream.number);
 
     if (error == 0)
@@ -43,7 +43,7 @@ int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream)
 
 int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_stream)
 {
-    domus_stream stream = {{NULL, 0}, 0};
+    domus_stream stream = {.number = 0};
     int error = domi_kept_look_of_peer(stack, kept, &stream.channel, &stream.number);
 
     if (error == 0)
@@ -54,25 +54,24 @@ int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_str
 int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type *type,
                        const void *payload, domus_resumed *then)
 {
-    domi_part part = {.number = stream.number, .type = type};
+    domi_part part = {.number = stream.number, .kind = DOMI_PART_HEAD};
+    int error = stream.of_request ? -EINVAL : domi_part_set_message(&part, type, payload);
 
-    if (type->size > DOMUS_PAYLOAD_MAX)
-        return -EMSGSIZE;
-    part.head = domi_memory_new(type->size != 0 ? type->size : 1);
-    if (part.head == NULL)
-        return -ENOMEM;
-    if (type->size != 0)
-        memcpy(part.head, payload, type->size);
+    if (error != 0)
+        return error;
     int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
-        domi_memory_free(part.head); /* what the head owns is still the caller's */
+        domi_memory_free(part.message); /* what the head owns is still the caller's */
     return result;
 }
 
 int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice bytes,
                        domus_resumed *then)
 {
-    const domi_part part = {.number = stream.number, .bytes = bytes};
+    const domi_part part = {.number = stream.number,
+                            .kind = DOMI_PART_PIECE,
+                            .of_request = stream.of_request,
+                            .bytes = bytes};
 
     return domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
 }
@@ -98,6 +97,65 @@ int domus_reply_end(domus_stack *stack, const domus_type *type, const void *payl
 {
     return type != NULL ? domus_reply(stack, type, payload)
                         : domus_reply(stack, &domi_end_type, NULL);
+}
+
+/* --- requests in pieces ----------------------------------------------------------------------- */
+
+int domus_request_begin(domus_stack *stack, domus_address to, const domus_type *type,
+                        const void *payload, uint64_t timeout_ns, domus_resumed *then)
+{
+    domi_part part = {.number = 0};
+    int error = domi_part_set_message(&part, type, payload);
+
+    if (error != 0)
+        return error;
+    domi_upload_head head = {.type = type, .message = part.message};
+    int result = domi_ask_begin(stack, to, &domi_upload_type, &head, &head.begin, timeout_ns, then);
+    if (result < 0)
+        domi_memory_free(head.message); /* what the head owns is still the caller's */
+    return result;
+}
+
+int domus_request_write(domus_stack *stack, domus_request request, domus_slice bytes,
+                        domus_resumed *then)
+{
+    return domus_stream_write(stack, request.stream, bytes, then);
+}
+
+/* Send the last part, and wait for the answer. */
+static int end_request(domus_stack *stack, domus_request request, domi_part *part,
+                       domus_resumed *then)
+{
+    const domi_asking asking = {request.promise, request.serial};
+
+    part->number = request.stream.number;
+    part->of_request = true;
+    part->serial = request.serial;
+    return domi_ask_end(stack, asking, request.stream.channel, &domi_part_type, part, then);
+}
+
+int domus_request_end(domus_stack *stack, domus_request request, const domus_type *type,
+                      const void *payload, domus_resumed *then)
+{
+    domi_part part = {.kind = DOMI_PART_END};
+    int error = domi_ask_check(stack, (domi_asking){request.promise, request.serial});
+
+    if (error == 0 && type != NULL)
+        error = domi_part_set_message(&part, type, payload);
+    if (error != 0)
+        return error;
+    int result = end_request(stack, request, &part, then);
+    if (result < 0)
+        domi_memory_free(part.message); /* what the payload owns is still the caller's */
+    return result;
+}
+
+int domus_request_cut(domus_stack *stack, domus_request request, domus_resumed *then)
+{
+    domi_part part = {.kind = DOMI_PART_CUT};
+    int error = domi_ask_check(stack, (domi_asking){request.promise, request.serial});
+
+    return error != 0 ? error : end_request(stack, request, &part, then);
 }
 
 /* --- their asks ------------------------------------------------------------------------------- */

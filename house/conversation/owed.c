@@ -1,0 +1,48 @@
+/* The end of asks that leave in parts; see the header. Their begin is an ask, and in ask.c. */
+#include "house/conversation/owed.h"
+
+#include "house/message/mailbox.h"
+#include "house/message/owned.h"
+#include "house/message/sign.h"
+
+#include <errno.h>
+
+int domi_ask_check(const domus_stack *stack, domi_asking asking)
+{
+    const domus_stack *pooled = stack->pooled;
+    int error = domi_stack_check_may_wait(stack);
+
+    if (error != 0 || pooled == NULL)
+        return error != 0 ? error : -ENOENT;
+    for (const domi_promise *at = pooled->waiting; at != NULL; at = at->next) {
+        if (at == asking.promise && domi_promise_serial(at) == asking.serial)
+            return 0;
+    }
+    /* the end of the wait has changed the serial */
+    for (const domi_promise *at = pooled->answers; at != NULL; at = domi_promise_next_answer(at)) {
+        if (at == asking.promise && domi_promise_serial(at) == asking.serial + 1)
+            return 0;
+    }
+    return -ENOENT;
+}
+
+int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const domus_type *type,
+                 const void *payload, domus_resumed *then)
+{
+    domi_manager *manager = stack->manager;
+    domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
+
+    if (envelope == NULL)
+        return domi_message_explain_failure(manager);
+    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    /* this serial is over, so a failure on the way is late, and the ask itself says how it ended */
+    *domi_envelope_return(envelope) =
+        (domi_return){.promise = asking.promise, .serial = asking.serial - 1};
+    domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
+    if (domi_mailbox_put_owed(manager, to, &envelope->node) != 0) {
+        envelope->node.lease = DOMI_LEASE_OWNED;
+        domi_envelope_end(manager, envelope);
+    }
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, asking.promise, then);
+    return DOMUS_PARKED;
+}

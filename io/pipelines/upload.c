@@ -1,0 +1,261 @@
+/* Sends requests in pieces; see the header. */
+#include "io/pipelines/upload.h"
+
+#include "base/memory.h"
+#include "house/conversation/answer.h"
+#include "house/message/mailbox.h"
+#include "house/message/sign.h"
+#include "io/channels/close.h"
+#include "io/channels/crowd.h"
+#include "io/channels/ready.h"
+#include "io/channels/state.h"
+#include "io/channels/timeouts.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/mail.h"
+#include "io/pipelines/stream.h"
+
+#include <errno.h>
+
+#define LOOK_NS UINT64_C(100000000) /* time between two looks whether the asker is there */
+
+const domus_type domus_request_type = {.name = "request", .size = sizeof(domus_request)};
+
+static void release_head(void *payload)
+{
+    const domi_upload_head *head = payload;
+
+    if (head->type->release != NULL)
+        head->type->release(head->message);
+    domi_memory_free(head->message);
+}
+
+const domus_type domi_upload_type = {
+    .name = "request in pieces", .size = sizeof(domi_upload_head), .release = release_head};
+
+/* Let the channel look at the upload again in time. */
+static void arm_look(const domi_manager *manager, domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+    uint64_t next_ns = manager->now_ns + LOOK_NS;
+    uint64_t deadline_ns = pipe->upload.deadline_ns;
+
+    if (channel->look_ns != 0)
+        return;
+    channel->look_ns = deadline_ns != 0 && deadline_ns < next_ns ? deadline_ns : next_ns;
+    domi_channel_arm_timeouts(channel);
+}
+
+/* The body is not open any more. */
+static void close_upload(domi_pipe *pipe)
+{
+    pipe->upload.open = false;
+    pipe->channel->streams--;
+    pipe->channel->look_ns = 0;
+    if (pipe->writers != NULL && !pipe->running)
+        domi_channel_make_ready(pipe->channel);
+}
+
+/* Encode a message of the upload, and queue its bytes. Returns 0, or an error: byte stages that
+ * have lost their place can encode nothing more, and then the channel was reset. */
+static int send_part(domi_pipe *pipe, const domus_type *type, const void *payload)
+{
+    domus_wire *wire = pipe->wire;
+
+    wire->stream = &pipe->upload.note;
+    int error = domi_wire_encode(wire, pipe->upload.number, type, payload);
+    wire->stream = NULL;
+    if (error == 0)
+        return domi_pipe_flush_out(pipe);
+    if (wire->broken != 0)
+        domi_channel_refuse(pipe->channel, error);
+    return error;
+}
+
+/* The body ends before its end. The bytes of an answer that has come are still read. */
+static void cut(domi_manager *manager, domi_pipe *pipe, int error)
+{
+    domi_upload *upload = &pipe->upload;
+    domus_channel *channel = pipe->channel;
+
+    pipe->wire->stream = &upload->note;
+    int result = domi_wire_cut(pipe->wire, upload->number, error);
+    pipe->wire->stream = NULL;
+    if (result == 0)
+        result = domi_pipe_flush_out(pipe);
+    close_upload(pipe);
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return;
+    if (result < 0 && upload->answered && !upload->ask_over)
+        upload->doomed = result;
+    else if (result < 0)
+        (void)domi_channel_break(channel, result);
+    else
+        domi_pipe_note_upload_over(manager, pipe);
+}
+
+/* --- the begin ----------------------------------------------------------------------------------
+ */
+
+/* Make the message that tells the asker of its begin. NULL: no memory. */
+static domi_envelope *make_begun(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
+                                 uint32_t number)
+{
+    const domi_upload_head *head = domi_envelope_payload(ask);
+    const domi_return *back = domi_envelope_return(ask);
+    domi_envelope *begun = domi_envelope_new(manager, DOMI_ASK_HEAD + sizeof(domus_request));
+
+    if (begun == NULL)
+        return NULL;
+    domi_envelope_sign(begun, &domus_request_type, pipe->channel->house);
+    begun->node.kind = DOMI_REPLY;
+    *domi_envelope_return(begun) = head->begin.back;
+    *(domus_request *)domi_envelope_payload(begun) = (domus_request){
+        .stream = {domi_house_address(pipe->channel->house), number, true},
+        .promise = back->promise,
+        .serial = back->serial,
+    };
+    return begun;
+}
+
+int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask, uint32_t number)
+{
+    const domi_upload_head *head = domi_envelope_payload(ask);
+    domi_upload *upload = &pipe->upload;
+
+    if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
+        return -EOPNOTSUPP;
+    domi_envelope *begun = make_begun(manager, pipe, ask, number);
+    if (begun == NULL)
+        return -ENOMEM;
+    *upload = (domi_upload){
+        .number = number,
+        .ask = ask,
+        .asker = head->begin.stack,
+        .asker_serial = head->begin.serial,
+        .deadline_ns = domi_envelope_return(ask)->deadline_ns,
+    };
+    int error = send_part(pipe, head->type, head->message);
+    if (error != 0) {
+        upload->ask = NULL;
+        domi_envelope_end(manager, begun);
+        return error;
+    }
+    upload->open = true;
+    pipe->channel->streams++;
+    arm_look(manager, pipe);
+    if (domi_mailbox_put(manager, (domus_address){ask->sender, ask->sender_lease}, &begun->node,
+                         DOMI_REPLY) != 0)
+        domi_envelope_end(manager, begun); /* the asker is gone, as the next look finds */
+    return 0;
+}
+
+/* --- pieces and the end -------------------------------------------------------------------------
+ */
+
+bool domi_upload_tell_answered(domi_pipe *pipe)
+{
+    domi_upload *upload = &pipe->upload;
+
+    if (!upload->answered || upload->told)
+        return false;
+    upload->told = true;
+    return true;
+}
+
+static int send_piece(domi_pipe *pipe, const domi_part *part)
+{
+    const domus_piece piece = {part->bytes, false};
+
+    if (!domi_upload_is_open(pipe, part->number))
+        return -EPIPE;
+    if (domi_stream_has_writer(pipe, part))
+        return -EBUSY;
+    if (domi_channel_is_refused(pipe->channel, part->bytes.size))
+        return -ENOBUFS;
+    return part->bytes.size != 0 ? send_part(pipe, &domus_piece_type, &piece) : 0;
+}
+
+static int send_end(domi_pipe *pipe, const domi_part *part)
+{
+    static const domus_piece end = {{NULL, 0, 0}, true};
+
+    return part->type != NULL ? send_part(pipe, part->type, part->message)
+                              : send_part(pipe, &domus_piece_type, &end);
+}
+
+/* The last part: its envelope tells the asker if the end fails, because that of the ask waits for
+ * the answer of the peer. */
+static void take_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+{
+    const domi_part *part = domi_envelope_payload(ask);
+    bool is_open = domi_upload_is_open(pipe, part->number);
+    int error = 0;
+
+    if (is_open && part->kind == DOMI_PART_CUT) {
+        cut(manager, pipe, -ECANCELED);
+    } else if (is_open) {
+        error = send_end(pipe, part);
+        if (error == 0) {
+            close_upload(pipe);
+            domi_pipe_note_upload_over(manager, pipe);
+        } else {
+            domi_envelope_return(ask)->serial = part->serial;
+            domi_ask_fail(manager, ask, error);
+            cut(manager, pipe, error);
+            return;
+        }
+    }
+    domi_envelope_end(manager, ask);
+}
+
+void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+{
+    const domi_part *part = domi_envelope_payload(ask);
+
+    if (part->kind != DOMI_PART_PIECE) {
+        take_end(manager, pipe, ask);
+        return;
+    }
+    int error = send_piece(pipe, part);
+    if (error != 0)
+        domi_ask_fail(manager, ask, error);
+    else
+        domi_stream_let_wait(manager, pipe, ask);
+}
+
+/* --- what ends it -------------------------------------------------------------------------------
+ */
+
+void domi_upload_look(domi_manager *manager, domi_pipe *pipe)
+{
+    const domi_upload *upload = &pipe->upload;
+
+    /* relaxed, in domi_stack_serial(): the serial alone tells that the conversation is over */
+    if (domi_stack_serial(upload->asker) != upload->asker_serial)
+        cut(manager, pipe, -ECANCELED);
+    else if (upload->deadline_ns != 0 && upload->deadline_ns <= manager->now_ns)
+        cut(manager, pipe, -ETIMEDOUT);
+    else
+        arm_look(manager, pipe);
+}
+
+bool domi_upload_note_answered(domi_pipe *pipe)
+{
+    domi_upload *upload = &pipe->upload;
+
+    if (upload->doomed != 0) {
+        (void)domi_channel_break(pipe->channel, upload->doomed);
+        return true;
+    }
+    if (upload->open && upload->answered)
+        upload->ask_over = true;
+    return upload->open && upload->answered;
+}
+
+void domi_upload_end(domi_pipe *pipe)
+{
+    if (!pipe->upload.open)
+        return;
+    (void)domi_channel_break(pipe->channel, -EPIPE);
+    close_upload(pipe);
+}
