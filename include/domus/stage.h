@@ -97,9 +97,11 @@ typedef struct domus_stage {
      * which the read fails and the body ends. NULL: nothing is appended. */
     int (*wanted)(domus_wire *wire, void *state);
 
-    /* The answer `id` has begun, and ends with `error` before its end: append what tells the peer.
-     * Returns 0, and the connection goes on; or a negative errno: then the channel is reset once
-     * the bytes before have left. NULL: the same as a negative errno. */
+    /* The answer `id`, or the request of this side that was encoded with it, has begun, and ends
+     * with `error` before its end: append what tells the peer. Returns 0, and the connection goes
+     * on: the peer answers a request that was cut, too, and that answer is thrown away; or a
+     * negative errno: then the channel is reset once the bytes before have left. NULL: the same as
+     * a negative errno. */
     int (*cut)(domus_wire *wire, void *state, uint64_t id, int error);
 } domus_stage;
 
@@ -167,11 +169,13 @@ DOMUS_API void domus_wire_last(domus_wire *wire);
 /* --- streams, in `encode` and `cut` of a message stage -------------------------------------------
  */
 
-/* The stream to which the message belongs: a word that the stage may use as it likes, 0 at first,
- * kept until the stream ends. NULL: the message is whole. `encode` is called for the head, which
- * begins the stream; for each piece, with a domus_piece that is not the last; and for its end, with
- * an empty domus_piece that is the last, or with a message of another type behind the last piece.
- * The streams of later answers may be encoded before an earlier one has ended; they wait. */
+/* The stream to which the message belongs, an answer or a request of this side: a word that the
+ * stage may use as it likes, 0 at first, kept until the stream ends. NULL: the message is whole.
+ * `encode` is called for the head, which begins the stream; for each piece, with a domus_piece that
+ * is not the last; and for its end, with an empty domus_piece that is the last, or with a message
+ * of another type behind the last piece. The streams of later answers may be encoded before an
+ * earlier one has ended; they wait. Within a request no other one is encoded; notices and answers
+ * are, and a stage in whose protocol that is wrong refuses them. */
 DOMUS_API uint64_t *domus_wire_stream(domus_wire *wire);
 
 /* --- bytes for the next stage, in `decode` and `end` of a byte stage ---------------------------

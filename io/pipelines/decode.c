@@ -373,6 +373,8 @@ static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_house *house = pipe->channel->house;
 
+    if (pipe->upload.ended && pipe->channel->state == DOMI_CHANNEL_OPEN)
+        domi_pipe_note_upload_over(manager, pipe);
     if (pipe->own_answer) /* a run takes these mailboxes before its channel */
         pipe->own_answer = house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL;
     if (pipe->change != NULL && (!pipe->undone || end_message(pipe)))

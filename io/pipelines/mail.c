@@ -128,7 +128,7 @@ static bool may_send(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
-    if (DOMI_UNLIKELY(pipe->change != NULL || pipe->upload.open))
+    if (DOMI_UNLIKELY(pipe->change != NULL || pipe->upload.open || pipe->upload.ended))
         return false;
     return channel->asks < inflight_max(pipe) && !channel->high && !channel->crowded;
 }
@@ -423,6 +423,7 @@ void domi_pipe_note_upload_over(domi_manager *manager, domi_pipe *pipe)
 {
     domi_upload *upload = &pipe->upload;
 
+    upload->ended = false;
     if (upload->ask_over) {
         upload->answered = false;
         note_answered(manager, pipe);
@@ -431,8 +432,6 @@ void domi_pipe_note_upload_over(domi_manager *manager, domi_pipe *pipe)
     if (upload->ask != NULL) /* the time for its answer begins */
         note_sent(manager, upload->ask);
     set_due(manager, pipe);
-    if (pipe->queue != NULL)
-        domi_pipe_send_waiting(manager, pipe);
 }
 
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,

@@ -54,6 +54,7 @@ typedef struct domi_body {
 typedef struct domi_upload {
     uint32_t number; /* of its ask */
     bool open;       /* its end was not sent */
+    bool ended;      /* that was sent, or it was cut, and the asks behind it still wait */
     bool answered;   /* the answer of the peer has come */
     bool told;       /* and the writer has heard of it */
     bool ask_over;   /* and that answer has no body, or the body has ended */
@@ -103,7 +104,7 @@ typedef struct domi_pipe {
     bool change_clean; /* the peer must have sent nothing by then */
     bool own_answer; /* an answer for this channel itself was decoded, and is to be handled first */
 
-    bool stopped; /* for one of these two nothing more is decoded */
+    bool stopped; /* for one of these two nothing more is decoded, or an upload has ended */
 
     uint32_t served_round; /* the last round in which it had its turn, and the last in which it */
     uint32_t waits_round;  /* waited for it (time.h) */
@@ -163,6 +164,21 @@ static inline void domi_pipe_end_body(domi_pipe *pipe)
 static inline domi_request *domi_pipe_request(domi_pipe *pipe, uint32_t number)
 {
     return &pipe->places[number & (pipe->places_count - 1)];
+}
+
+/* True if the body of the upload with this number is open. */
+static inline bool domi_upload_is_open(const domi_pipe *pipe, uint32_t number)
+{
+    return pipe->upload.open && pipe->upload.number == number;
+}
+
+/* True once, when the answer to the upload has come and its writer has not heard of it. */
+static inline bool domi_upload_tell_answered(domi_pipe *pipe)
+{
+    bool is_news = pipe->upload.answered && !pipe->upload.told;
+
+    pipe->upload.told = pipe->upload.told || is_news;
+    return is_news;
 }
 
 #endif

@@ -5,7 +5,6 @@
 #include "house/conversation/answer.h"
 #include "io/channels/crowd.h"
 #include "io/pipelines/answers.h"
-#include "io/pipelines/upload.h"
 
 #include <errno.h>
 #include <string.h>
@@ -124,10 +123,6 @@ void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 {
     const domi_part *part = part_of(ask);
 
-    if (part->of_request) {
-        domi_upload_take(manager, pipe, ask);
-        return;
-    }
     domi_request *request = domi_pipe_find(pipe, part->number);
     int error = request == NULL                ? -EPIPE
                 : part->kind == DOMI_PART_HEAD ? encode_head(pipe, request, part)

@@ -31,11 +31,11 @@ typedef struct domi_part {
 
 extern const domus_type domi_part_type;
 
-/* Set the message of a part. What the payload owns stays the caller's. Returns 0; -EMSGSIZE;
- * -ENOMEM. */
+/* Give a part its message, with a copy of the payload. If the part is not put then, the caller owns
+ * on what that owns. Returns 0; -EMSGSIZE; -ENOMEM. */
 int domi_part_set_message(domi_part *part, const domus_type *type, const void *payload);
 
-/* Take a part. The channel is open. */
+/* Take a part of an answer. The channel is open. */
 void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* True if a write to the same stream waits. */

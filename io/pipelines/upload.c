@@ -11,7 +11,6 @@
 #include "io/channels/state.h"
 #include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
-#include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
 
 #include <errno.h>
@@ -45,14 +44,14 @@ static void arm_look(const domi_manager *manager, domi_pipe *pipe)
     domi_channel_arm_timeouts(channel);
 }
 
-/* The body is not open any more. */
+/* The body is not open any more: the next run goes on with what waited for that. */
 static void close_upload(domi_pipe *pipe)
 {
     pipe->upload.open = false;
+    pipe->upload.ended = pipe->stopped = true;
     pipe->channel->streams--;
     pipe->channel->look_ns = 0;
-    if (pipe->writers != NULL && !pipe->running)
-        domi_channel_make_ready(pipe->channel);
+    domi_channel_make_ready(pipe->channel);
 }
 
 /* Encode a message of the upload, and queue its bytes. Returns 0, or an error: byte stages that
@@ -72,7 +71,7 @@ static int send_part(domi_pipe *pipe, const domus_type *type, const void *payloa
 }
 
 /* The body ends before its end. The bytes of an answer that has come are still read. */
-static void cut(domi_manager *manager, domi_pipe *pipe, int error)
+static void cut(domi_pipe *pipe, int error)
 {
     domi_upload *upload = &pipe->upload;
     domus_channel *channel = pipe->channel;
@@ -83,14 +82,10 @@ static void cut(domi_manager *manager, domi_pipe *pipe, int error)
     if (result == 0)
         result = domi_pipe_flush_out(pipe);
     close_upload(pipe);
-    if (channel->state != DOMI_CHANNEL_OPEN)
-        return;
     if (result < 0 && upload->answered && !upload->ask_over)
         upload->doomed = result;
     else if (result < 0)
         (void)domi_channel_break(channel, result);
-    else
-        domi_pipe_note_upload_over(manager, pipe);
 }
 
 /* --- the begin ----------------------------------------------------------------------------------
@@ -152,16 +147,6 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 /* --- pieces and the end -------------------------------------------------------------------------
  */
 
-bool domi_upload_tell_answered(domi_pipe *pipe)
-{
-    domi_upload *upload = &pipe->upload;
-
-    if (!upload->answered || upload->told)
-        return false;
-    upload->told = true;
-    return true;
-}
-
 static int send_piece(domi_pipe *pipe, const domi_part *part)
 {
     const domus_piece piece = {part->bytes, false};
@@ -192,16 +177,15 @@ static void take_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     int error = 0;
 
     if (is_open && part->kind == DOMI_PART_CUT) {
-        cut(manager, pipe, -ECANCELED);
+        cut(pipe, -ECANCELED);
     } else if (is_open) {
         error = send_end(pipe, part);
         if (error == 0) {
             close_upload(pipe);
-            domi_pipe_note_upload_over(manager, pipe);
         } else {
             domi_envelope_return(ask)->serial = part->serial;
             domi_ask_fail(manager, ask, error);
-            cut(manager, pipe, error);
+            cut(pipe, error);
             return;
         }
     }
@@ -232,9 +216,9 @@ void domi_upload_look(domi_manager *manager, domi_pipe *pipe)
 
     /* relaxed, in domi_stack_serial(): the serial alone tells that the conversation is over */
     if (domi_stack_serial(upload->asker) != upload->asker_serial)
-        cut(manager, pipe, -ECANCELED);
+        cut(pipe, -ECANCELED);
     else if (upload->deadline_ns != 0 && upload->deadline_ns <= manager->now_ns)
-        cut(manager, pipe, -ETIMEDOUT);
+        cut(pipe, -ETIMEDOUT);
     else
         arm_look(manager, pipe);
 }

@@ -39,15 +39,6 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 /* Take a piece, or the end. The channel is open. */
 void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *part);
 
-/* True if the body with this number is open. */
-static inline bool domi_upload_is_open(const domi_pipe *pipe, uint32_t number)
-{
-    return pipe->upload.open && pipe->upload.number == number;
-}
-
-/* True once, when the answer has come and the writer has not heard of it. */
-bool domi_upload_tell_answered(domi_pipe *pipe);
-
 /* At the end of a run: cut the body if its asker has gone. */
 void domi_upload_look(domi_manager *manager, domi_pipe *pipe);
 

@@ -173,6 +173,8 @@ bool domi_pipe_take_mail(domi_manager *manager, domi_house *house, domi_envelope
         domi_ask_fail(manager, message, -EPIPE);
     else if (is_read)
         domi_body_read(manager, pipe, message);
+    else if (((const domi_part *)domi_envelope_payload(message))->of_request)
+        domi_upload_take(manager, pipe, message);
     else
         domi_stream_take(manager, pipe, message);
     return true;

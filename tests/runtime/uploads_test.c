@@ -1,10 +1,8 @@
 /* io/pipelines/upload.c: requests of this side that leave in pieces, to a peer that is a script of
  * the test: their order, what cuts them, early answers, and what bounds them. */
 #include "tests/runtime/clients.h"
-#include "tests/runtime/streams.h"
+#include "tests/runtime/uploads.h"
 #include "tests/support/suite.h"
-
-#include <domus/await.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,188 +15,10 @@ static domt_line_client client;
 static domus_address sender; /* the actor that asks */
 static domus_probe *other;
 
-static const domt_stream_options as_client = {.role = DOMUS_ROLE_CLIENT, .cuts = true};
-static const domus_type *const encodes[] = {&domt_line_type, &domus_piece_type, NULL};
-static const domus_pipeline_stage stages[] = {{&domt_stream_stage, &as_client}, {NULL, NULL}};
-static const domus_pipeline_stage cutless[] = {{&domt_cutless_stage, &as_client}, {NULL, NULL}};
 static const domus_pipeline pipeline = {
-    .stages = stages, .encodes = encodes, .answer_timeout_ns = 5 * SECOND};
-static const domus_pipeline without_cut = {.stages = cutless, .encodes = encodes};
-
-/* --- an actor that asks in pieces ---------------------------------------------------------------
- */
-
-#define PIECE 1000u
-
-typedef struct send_frame {
-    char how[16];
-    uint64_t left; /* bytes to send */
-    uint64_t wait_ns;
-    uint32_t pieces; /* that were sent */
-    int error;       /* of the last write */
-    domus_request request;
-    domus_body body;
-} send_frame;
-
-static _Atomic uint64_t written; /* bytes that were written */
-static _Atomic int write_error;  /* of the last write that has failed */
-static _Atomic uint32_t begun;
-
-static bool is(const send_frame *frame, const char *how)
-{
-    return strcmp(frame->how, how) == 0;
-}
-
-static domus_slice piece_of(uint64_t left)
-{
-    static const char text[PIECE] = "abcdefghij";
-    domus_slice slice;
-
-    ck_assert_int_eq(domus_slice_copy(text, left < PIECE ? (size_t)left : PIECE, &slice), 0);
-    return slice;
-}
-
-static int reply_text(domus_stack *stack, const char *text)
-{
-    domt_line line = {.body = {{NULL, 0}, 0}};
-
-    snprintf(line.text, sizeof line.text, "%s", text);
-    return domus_reply(stack, &domt_line_type, &line);
-}
-
-static const domt_line head = {.text = "put"};
-static const domt_line trailer = {.text = "-end"};
-
-/* The message is "HOW BYTES MS": MS lie before each piece. HOW: `put`; `tail`, with a trailer;
- * `leave`, which ends its conversation when all is written; `stop`, which cuts the request when all
- * is written; `on`, which goes on when the answer has come; `within`, for 100 ms in all; `bad`,
- * whose trailer the stage does not know; `read`, which reads the body of the answer.
- * The answer is the peer's, and for `read` the number of its bytes. */
-DOMUS_SEQUENCE(send, send_frame)
-{
-    unsigned long long bytes = 0, wait_ms = 0;
-
-    DOMUS_BEGIN;
-    ck_assert_int_ge(
-        sscanf(((const domt_line *)message)->text, "%15s %llu %llu", frame->how, &bytes, &wait_ms),
-        2);
-    frame->left = bytes;
-    frame->wait_ns = wait_ms * MS;
-    DOMUS_AWAIT(domus_request_begin(stack, client.channel, &domt_line_type, &head,
-                                    is(frame, "within") ? 100 * MS : 0, then));
-    if (answer->error != 0)
-        return answer->error;
-    ck_assert_ptr_eq(answer->type, &domus_request_type);
-    frame->request = *(const domus_request *)answer->payload;
-    begun++;
-    while (frame->error == 0 && frame->left != 0) {
-        if (frame->wait_ns != 0)
-            DOMUS_SLEEP(frame->wait_ns);
-        DOMUS_AWAIT(domus_request_write(stack, frame->request, piece_of(frame->left), then));
-        frame->error = is(frame, "on") && answer->error == -EALREADY ? 0 : answer->error;
-        if (answer->error != 0)
-            write_error = answer->error;
-        written += frame->left < PIECE ? frame->left : PIECE;
-        frame->left -= frame->left < PIECE ? frame->left : PIECE;
-    }
-    if (is(frame, "leave"))
-        return reply_text(stack, "left");
-    if (frame->error != 0 || is(frame, "stop"))
-        DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
-    else if (is(frame, "tail"))
-        DOMUS_AWAIT(domus_request_end(stack, frame->request, &domt_trailer_type, &trailer, then));
-    else if (is(frame, "bad"))
-        DOMUS_AWAIT(domus_request_end(stack, frame->request, &domus_packet_type,
-                                      &(domus_packet){{NULL, 0, 0}}, then));
-    else
-        DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
-    if (answer->error != 0)
-        return answer->error;
-    if (!is(frame, "read"))
-        return reply_text(stack, ((const domt_line *)answer->payload)->text);
-    frame->body = ((const domt_line *)answer->payload)->body;
-    frame->left = 0;
-    for (;;) {
-        DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
-        if (answer->error != 0)
-            return answer->error;
-        frame->left += ((const domus_piece *)answer->payload)->bytes.size;
-        if (((const domus_piece *)answer->payload)->last)
-            break;
-    }
-    char text[64];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)frame->left);
-    return reply_text(stack, text);
-    DOMUS_END;
-}
-
-/* --- misuse, and a stream that another actor writes ---------------------------------------------
- */
-
-static const domus_type misuse_type = {.name = "misuse"};
-static const domus_type lend_type = {.name = "lend", .size = sizeof(domus_stream)};
-static domus_address lender;
-
-#define EXPECT(expected) ck_assert_int_eq(answer->error, expected)
-
-DOMUS_SEQUENCE(misuse, send_frame)
-{
-    domus_request wrong = frame->request;
-
-    DOMUS_BEGIN;
-    (void)message;
-    DOMUS_AWAIT(domus_request_begin(stack, domus_self(stack), &domt_line_type, &head, 0, then));
-    EXPECT(-EOPNOTSUPP); /* no channel */
-    DOMUS_AWAIT(domus_request_begin(stack, client.channel, &domt_trailer_type, &head, 0, then));
-    EXPECT(-EOPNOTSUPP); /* not in `encodes` */
-    DOMUS_AWAIT(domus_request_begin(stack, client.channel, &domus_piece_type,
-                                    &(domus_piece){{NULL, 0, 0}, false}, 0, then));
-    EXPECT(-EPROTO); /* the stage does not take it as a head */
-    ck_assert_uint_eq(domus_pending(stack), 0);
-    DOMUS_AWAIT(domus_request_begin(stack, client.channel, &domt_line_type, &head, 0, then));
-    EXPECT(0);
-    frame->request = *(const domus_request *)answer->payload;
-    ck_assert_uint_eq(domus_pending(stack), 1); /* its answer */
-    ck_assert_int_eq(domus_stream_begin(stack, frame->request.stream, &domt_line_type, &head, then),
-                     -EINVAL);
-    DOMUS_AWAIT(domus_request_write(stack, frame->request, (domus_slice){NULL, 0, 0}, then));
-    EXPECT(0);
-    wrong = frame->request;
-    wrong.stream.number++;
-    DOMUS_AWAIT(domus_request_write(stack, wrong, piece_of(1), then));
-    EXPECT(-EPIPE);
-    wrong = frame->request;
-    wrong.serial++;
-    ck_assert_int_eq(domus_request_end(stack, wrong, NULL, NULL, then), -ENOENT);
-    ck_assert_int_eq(domus_request_cut(stack, wrong, then), -ENOENT);
-    DOMUS_AWAIT(domus_ask(stack, lender, &lend_type, &frame->request.stream, then));
-    EXPECT(0);
-    DOMUS_AWAIT(domus_request_end(stack, frame->request, NULL, NULL, then));
-    EXPECT(0);
-    ck_assert_int_eq(domus_request_end(stack, frame->request, NULL, NULL, then), -ENOENT);
-    DOMUS_AWAIT(domus_request_write(stack, frame->request, piece_of(1), then));
-    EXPECT(-EPIPE);
-    return reply_text(stack, "ok");
-    DOMUS_END;
-}
-
-DOMUS_SEQUENCE(lend, domus_stream)
-{
-    DOMUS_BEGIN;
-    *frame = *(const domus_stream *)message;
-    DOMUS_AWAIT(domus_stream_write(stack, *frame, piece_of(5), then));
-    EXPECT(0);
-    return domus_reply(stack, &misuse_type, NULL);
-    DOMUS_END;
-}
-
-static const domus_behaviour sending = {
-    .name = "sending",
-    .on = (const domus_on[]){DOMUS_ON(&domt_line_type, send),
-                             DOMUS_ON(&misuse_type, misuse),
-                             DOMUS_ON(&lend_type, lend),
-                             {NULL, NULL, 0}},
-};
+    .stages = domt_upload_stages, .encodes = domt_upload_encodes, .answer_timeout_ns = 5 * SECOND};
+static const domus_pipeline without_cut = {.stages = domt_upload_cutless,
+                                           .encodes = domt_upload_encodes};
 
 /* --- the kit ------------------------------------------------------------------------------------
  */
@@ -207,9 +27,9 @@ static domus_address spawn_on(uint32_t thread)
 {
     domus_address address;
 
-    ck_assert_int_eq(
-        domus_outside_spawn_on(domus_testkit_system(client.kit), thread, &sending, NULL, &address),
-        0);
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(client.kit), thread,
+                                            &domt_uploader, NULL, &address),
+                     0);
     return address;
 }
 
@@ -217,11 +37,12 @@ static void begin(const domus_pipeline *of, const domus_channel_options *options
 {
     domt_line_client_begin(&client, of, options);
     sender = spawn_on(thread);
-    lender = spawn_on(2);
+    domt_uploads_now.lender = spawn_on(2);
     other = domt_new_probe(client.kit);
-    written = 0;
-    begun = 0;
-    write_error = 0;
+    domt_uploads_now.to = client.channel;
+    domt_uploads_now.written = 0;
+    domt_uploads_now.begun = 0;
+    domt_uploads_now.error = 0;
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
 }
 
@@ -354,13 +175,13 @@ START_TEST(a_write_waits_for_a_peer_that_does_not_read)
     domus_peer_pause(client.peer);
     ask("put 50000000");
     pass(100 * MS);
-    uint64_t before = written;
+    uint64_t before = domt_uploads_now.written;
     ck_assert_uint_lt(before, 5000000);
     pass(500 * MS);
-    ck_assert_uint_eq(written, before);
+    ck_assert_uint_eq(domt_uploads_now.written, before);
     domus_peer_resume(client.peer);
     pass(5 * MS);
-    ck_assert_uint_gt(written, before);
+    ck_assert_uint_gt(domt_uploads_now.written, before);
     domus_peer_reset(client.peer);
     expect_error(-EPIPE);
     domt_line_client_end(&client);
@@ -370,7 +191,7 @@ END_TEST
 START_TEST(wrong_uses_are_refused)
 {
     begin(&pipeline, NULL, 1);
-    ck_assert_int_eq(domus_probe_ask(client.probe, sender, &misuse_type, NULL), 0);
+    ck_assert_int_eq(domus_probe_ask(client.probe, sender, &domt_misuse_type, NULL), 0);
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     expect_sent("put+\n5:abcde0:");
     answer_by("x\n");
@@ -465,7 +286,7 @@ START_TEST(the_end_of_the_connection_fails_the_request)
         expect_error(-EPIPE);
         if (i != 0)
             expect_reset();
-        ck_assert(write_error == -EPIPE || write_error == -ESTALE);
+        ck_assert(domt_uploads_now.error == -EPIPE || domt_uploads_now.error == -ESTALE);
         domt_expect_gone(client.kit, client.channel);
         domt_line_client_end(&client);
     }
@@ -474,8 +295,10 @@ END_TEST
 
 START_TEST(a_request_that_has_not_begun_fails_as_any_ask)
 {
-    static const domus_pipeline narrow = {
-        .stages = stages, .encodes = encodes, .inflight_max = 1, .queue_max = 1};
+    static const domus_pipeline narrow = {.stages = domt_upload_stages,
+                                          .encodes = domt_upload_encodes,
+                                          .inflight_max = 1,
+                                          .queue_max = 1};
 
     begin(&narrow, NULL, 1);
     ask_by(other, client.channel, "first");
@@ -485,7 +308,7 @@ START_TEST(a_request_that_has_not_begun_fails_as_any_ask)
     domus_peer_reset(client.peer);
     expect_error(-ENOTCONN);
     domt_net_ok(client.kit, domus_probe_expect_error(other, -EPIPE, SECOND));
-    ck_assert_uint_eq(begun, 0);
+    ck_assert_uint_eq(domt_uploads_now.begun, 0);
     domt_line_client_end(&client);
 }
 END_TEST
@@ -500,7 +323,7 @@ START_TEST(an_early_answer_stops_the_writer)
     expect_sent("put+\n");
     answer_by("no\n");
     pass(60 * MS);
-    ck_assert_int_eq(write_error, -EALREADY);
+    ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     expect("no");
     size_t size;
     const char *got = domus_peer_got(client.peer, &size);
@@ -521,7 +344,7 @@ START_TEST(an_early_answer_wakes_a_writer_that_waits)
     pass(100 * MS);
     answer_by("no\n");
     expect("no");
-    ck_assert_int_eq(write_error, -EALREADY);
+    ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     domus_peer_resume(client.peer);
     expect_reset();
     domt_line_client_end(&client);
@@ -535,7 +358,7 @@ START_TEST(a_writer_may_go_on_behind_an_early_answer)
     ask_by(other, client.channel, "behind");
     answer_by("soon\n");
     pass(60 * MS);
-    ck_assert_int_eq(write_error, -EALREADY);
+    ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
     pass(60 * MS);
     expect("soon");
@@ -556,7 +379,7 @@ START_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
     expect_sent("put+\n");
     answer_by("no+\n5:hello");
     pass(60 * MS);
-    ck_assert_int_eq(write_error, -EALREADY);
+    ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, MS) == 0, false); /* its piece */
     forget_sent();
     ask_by(other, client.channel, "behind");
