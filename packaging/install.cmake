@@ -6,8 +6,8 @@ include(CMakePackageConfigHelpers)
 
 set(domus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/domus)
 
-install(TARGETS domus domus-config domus-resp EXPORT domus-targets)
-install(TARGETS domus-static domus-config-static domus-resp-static
+install(TARGETS domus domus-config domus-resp domus-http EXPORT domus-targets)
+install(TARGETS domus-static domus-config-static domus-resp-static domus-http-static
     EXPORT domus-static-targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/domus DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN *.h)
@@ -47,7 +47,7 @@ else()
 endif()
 domus_pc_directory(domus_pc_libdir "${CMAKE_INSTALL_LIBDIR}")
 domus_pc_directory(domus_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
-foreach(name domus domus-config domus-resp)
+foreach(name domus domus-config domus-resp domus-http)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in
         ${PROJECT_BINARY_DIR}/packaging/${name}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/packaging/${name}.pc DESTINATION ${domus_pc_dir})

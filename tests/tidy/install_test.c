@@ -90,8 +90,10 @@ START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
     install();
     MUST_RUN("cmp moved/share/doc/domus/LICENSE '" DOMT_SOURCE_DIR "/LICENSE'");
     MUST_RUN("diff -r moved/include/domus '" DOMT_SOURCE_DIR "/include/domus'");
-    for (int i = 0; i < 3; i++) {
-        const char *name = i == 0 ? "libdomus" : i == 1 ? "libdomus-config" : "libdomus-resp";
+    static const char *const names[] = {"libdomus", "libdomus-config", "libdomus-resp",
+                                        "libdomus-http"};
+    for (int i = 0; i < 4; i++) {
+        const char *name = names[i];
         MUST_RUN("test -f $(find moved -name %s.a)", name);
         MUST_RUN("test $(readlink $(find moved -name %s.so)) = %s.so." MINOR, name, name);
         MUST_RUN("readelf -d $(find moved -name %s.so) | grep -F 'soname: [%s.so." MINOR "]'", name,
@@ -145,23 +147,37 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
 }
 END_TEST
 
-/* libdomus-resp is found by both ways, is used without libdomus-config, and works. */
-START_TEST(libdomus_resp_is_found_by_pkg_config_and_find_package)
+/* The library of a protocol is found by both ways, is used without libdomus-config, and works. */
+static void find_protocol(const char *name)
 {
-    if (DOMT_SANITIZED)
-        return;
     install();
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
-    MUST_RUN(STRICT_C " resp.c $(pkg-config --cflags --libs domus-resp) " RPATH " -o resp_c");
-    MUST_RUN("cp resp.c resp.cpp && " STRICT_CPP " resp.cpp "
-             "$(pkg-config --cflags --libs domus-resp) " RPATH " -o resp_cpp");
-    MUST_RUN(STRICT_C " -static resp.c $(pkg-config --static --cflags --libs domus-resp) "
-                      "-o resp_static");
-    ck_assert_int_ne(run("ldd resp_c | grep -F libdomus-config"), 0);
-    MUST_RUN("cmake -S . -B built -G Ninja -DWANTED_VERSION=" MINOR
-             " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && cmake --build built");
-    MUST_RUN("./resp_c && ./resp_cpp && ./resp_static && built/resp_shared && built/resp_static");
+    MUST_RUN("mv %s.c p.c", name);
+    MUST_RUN(STRICT_C " p.c $(pkg-config --cflags --libs domus-%s) " RPATH " -o p_c", name);
+    MUST_RUN("cp p.c p.cpp && " STRICT_CPP " p.cpp $(pkg-config --cflags --libs domus-%s) " RPATH
+             " -o p_cpp",
+             name);
+    MUST_RUN(STRICT_C " -static p.c $(pkg-config --static --cflags --libs domus-%s) -o p_static",
+             name);
+    ck_assert_int_ne(run("ldd p_c | grep -F libdomus-config"), 0);
+    MUST_RUN("mv p.c %s.c && cmake -S . -B built -G Ninja -DWANTED_VERSION=" MINOR
+             " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && cmake --build built",
+             name);
+    MUST_RUN("./p_c && ./p_cpp && ./p_static && built/%s_shared && built/%s_static", name, name);
     remove_installed();
+}
+
+START_TEST(libdomus_resp_is_found_by_pkg_config_and_find_package)
+{
+    if (!DOMT_SANITIZED)
+        find_protocol("resp");
+}
+END_TEST
+
+START_TEST(libdomus_http_is_found_by_pkg_config_and_find_package)
+{
+    if (!DOMT_SANITIZED)
+        find_protocol("http");
 }
 END_TEST
 
@@ -190,4 +206,5 @@ DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
           echo_is_built_by_pkg_config_in_c_and_cpp_and_serves,
           echo_is_built_by_find_package_in_c_and_cpp_and_serves,
           libdomus_resp_is_found_by_pkg_config_and_find_package,
+          libdomus_http_is_found_by_pkg_config_and_find_package,
           find_package_refuses_another_minor_version)

@@ -22,7 +22,9 @@ static const struct guest {
     const char *library;
 } guests[] = {{"domus/yaml.h", "libdomus-config"},
               {"domus/main.h", "libdomus-config"},
-              {"domus/resp.h", "libdomus-resp"}};
+              {"domus/resp.h", "libdomus-resp"},
+              {"domus/http.h", "libdomus-http"},
+              {"domus/http_date.h", "libdomus-http"}};
 
 /* Headers that library code of other layers may not include. */
 static const struct foreign {

@@ -14,9 +14,10 @@ struct names {
     char name[NAMES_MAX][NAME_MAX_BYTES];
 };
 
-enum library { LIBDOMUS, LIBDOMUS_CONFIG, LIBDOMUS_RESP, LIBRARIES_COUNT };
+enum library { LIBDOMUS, LIBDOMUS_CONFIG, LIBDOMUS_RESP, LIBDOMUS_HTTP, LIBRARIES_COUNT };
 
-static const char *const libraries[] = {"libdomus", "libdomus-config", "libdomus-resp"};
+static const char *const libraries[] = {"libdomus", "libdomus-config", "libdomus-resp",
+                                        "libdomus-http"};
 
 /* The headers that belong to another library than libdomus. */
 static const struct guest {
@@ -24,7 +25,9 @@ static const struct guest {
     enum library library;
 } guests[] = {{"include/domus/main.h", LIBDOMUS_CONFIG},
               {"include/domus/yaml.h", LIBDOMUS_CONFIG},
-              {"include/domus/resp.h", LIBDOMUS_RESP}};
+              {"include/domus/resp.h", LIBDOMUS_RESP},
+              {"include/domus/http.h", LIBDOMUS_HTTP},
+              {"include/domus/http_date.h", LIBDOMUS_HTTP}};
 
 static enum library library_of(const char *path)
 {

@@ -1,0 +1,215 @@
+/* HTTP/1.1, server and client, as the message stage of a pipeline (domus/pipeline.h). It is in the
+ * library domus-http. docs/http.md is the manual.
+ *
+ * **A server** (DOMUS_ROLE_SERVER) gets a domus_http_request for each request of the peer, and
+ * answers it with a domus_http_response, or a domus_http_text:
+ *
+ *     static const domus_pipeline web = {
+ *         .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {0}},
+ *     };
+ *     static int answer(domus_stack *stack, void *self, const void *payload)
+ *     {
+ *         const domus_http_request *request = payload;
+ *         if (domus_slice_equals(domus_http_path(request), "/", 1))
+ *             return domus_reply(stack, &domus_http_text_type,
+ *                                &(domus_http_text){200, "text/plain", "hello\n"});
+ *         return domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 404});
+ *     }
+ *
+ * The stage frames the answer (Content-Length, chunks, or the end of the connection), adds Date and
+ * Connection, leaves the body away that an answer to HEAD must not have, and keeps the connection
+ * or closes it as the peer has asked. A request that fails gets a status for its error. Bytes that
+ * are no request, or can be read in two ways, get 400, 413, 414, 417, 431, 501 or 505, and then the
+ * connection is closed; docs/http.md has the list.
+ *
+ * **A client** (DOMUS_ROLE_CLIENT) asks its channel with a domus_http_request, and gets a
+ * domus_http_response, whatever its status is. Interim responses (1xx) are passed over.
+ *
+ * **Bodies** come whole, as a slice of their message, up to `body_max` bytes; or, with `streams` of
+ * the options, in pieces that are read from `stream` by domus_body_read() (domus/stream.h), perhaps
+ * with a domus_http_trailers at the end. "Expect: 100-continue" is answered when the body is
+ * wanted. An answer is sent in pieces by domus_reply_begin() with a domus_http_response: in chunks,
+ * or plain if its `length` is given.
+ *
+ * Thread-safety: the stage as all stages (domus/stage.h); all functions here may be called by any
+ * thread. */
+#ifndef DOMUS_HTTP_H
+#define DOMUS_HTTP_H
+
+#include <domus/pipeline.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- the stage ------------------------------------------------------------------------------ */
+
+/* A bound on the memory of bodies that have come in part, of all channels whose options point to
+ * it. A body counts while it is gathered, until it is whole. If one more byte of it would exceed
+ * the bound, its peer gets 503, and the channel is closed. Threads use it at the same time, and may
+ * exceed it by the pieces that they are taking. */
+typedef struct domus_http_budget {
+    uint64_t bytes_max;
+    uint64_t used_bytes; /* begins as 0, and is the library's */
+} domus_http_budget;
+
+/* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
+typedef struct domus_http_options {
+    domus_role role;     /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
+    bool streams;        /* bodies come in pieces */
+    bool no_date;        /* answers get no Date */
+    uint8_t reserved[2]; /* 0 */
+    uint32_t target_max; /* bytes of a target, 1..60000; 0: 8192. More: 414 */
+    uint32_t head_max;   /* bytes of a head, 64..61440; 0: 32768. More: 431 */
+    uint32_t fields_max; /* of a head, and of trailers, 1..65535; 0: 100. More: 431 */
+    uint32_t whole_max;  /* with `streams`: bodies of a known length up to this come whole; 0:
+                            none. Up to 1 GiB */
+    uint64_t body_max;   /* bytes of a body; 0: 1 MiB. Up to 1 GiB without `streams`. More: 413;
+                            a body in pieces fails with -EMSGSIZE, and a client's channel, too */
+    uint32_t
+        extension_max;    /* bytes of the extensions of all chunks of a body; 0: 4096. More: 413 */
+    uint32_t trailer_max; /* bytes of the trailers of a body, 2..61440; 0: 8192. More: 431 */
+    const char *host;     /* of a client: the Host of requests that have none in their fields;
+                             NULL: such requests are refused with -EINVAL */
+    domus_http_budget *budget; /* NULL: each channel may gather body_max. It stays the caller's, and
+                                  valid as long as the pipeline is used */
+} domus_http_options;
+
+/* The stage. Memory is taken for bytes that have come, never for those that are only announced. */
+DOMUS_API extern const domus_stage domus_http_stage;
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+/* Methods. Any other name gets 501, and so does CONNECT, because a tunnel is no request. */
+typedef enum domus_http_method {
+    DOMUS_HTTP_GET,
+    DOMUS_HTTP_HEAD,
+    DOMUS_HTTP_POST,
+    DOMUS_HTTP_PUT,
+    DOMUS_HTTP_DELETE,
+    DOMUS_HTTP_OPTIONS,
+    DOMUS_HTTP_PATCH,
+    DOMUS_HTTP_TRACE,
+    DOMUS_HTTP_CONNECT,
+    DOMUS_HTTP_COPY,
+    DOMUS_HTTP_LOCK,
+    DOMUS_HTTP_MKCOL,
+    DOMUS_HTTP_MOVE,
+    DOMUS_HTTP_PROPFIND,
+    DOMUS_HTTP_PROPPATCH,
+    DOMUS_HTTP_REPORT,
+    DOMUS_HTTP_SEARCH,
+    DOMUS_HTTP_UNLOCK,
+    DOMUS_HTTP_PURGE,
+    DOMUS_HTTP_METHODS /* how many there are */
+} domus_http_method;
+
+/* The name of a method, such as "GET"; NULL for a number that is none. */
+DOMUS_API const char *domus_http_method_name(domus_http_method method);
+
+/* A request, as it was received or is to be sent. The message owns the slices. */
+typedef struct domus_http_request {
+    domus_slice target; /* "/path?query", "*", or "http://host/path"; not decoded */
+    domus_slice fields; /* "name: value\r\n" for each (domus_http_field(), domus_http_add()) */
+    domus_slice body;   /* the whole body; empty if there is none, or it comes in pieces */
+    domus_body stream;  /* of a received body that comes in pieces; else of number 0 */
+    uint64_t length;    /* bytes of the body; of one in pieces 0 when that is not known before its
+                           end (it is sent in chunks then) */
+    uint8_t method;     /* domus_http_method */
+    uint8_t minor;      /* received: 1 of HTTP/1.1, 0 of HTTP/1.0. Not used to send */
+    bool close;         /* the connection ends with the answer */
+    bool upgrade;       /* to the protocol of the field Upgrade; adds "Connection: upgrade" */
+    uint8_t reserved[4];
+} domus_http_request;
+
+/* The type of requests. Its `release` frees the slices. */
+DOMUS_API extern const domus_type domus_http_request_type;
+
+/* Parts of a request: the host and its port, as Host or an absolute target says; the path of the
+ * target, not decoded; what stands behind its '?'. The empty slice if there is none.
+ *
+ * Ownership: the slices own nothing, so they are not freed. They are valid as long as the request
+ * is, and domus_slice_keep() makes an owner of one. */
+DOMUS_API domus_slice domus_http_host(const domus_http_request *request);
+DOMUS_API domus_slice domus_http_path(const domus_http_request *request);
+DOMUS_API domus_slice domus_http_query(const domus_http_request *request);
+
+/* --- responses ------------------------------------------------------------------------------ */
+
+/* A response, as it is to be sent or was received. The message owns the slices. */
+typedef struct domus_http_response {
+    domus_slice fields; /* "name: value\r\n" for each */
+    domus_slice body;
+    domus_body stream; /* of a received body that comes in pieces; else of number 0 */
+    uint64_t length; /* as of a request. In a whole answer to HEAD, and with 304, the length of the
+                        body that a GET would get, if `body` is not that */
+    const char *media; /* sent: the Content-Type, a constant of the program; NULL: none, or it is in
+                          `fields`. Received: NULL */
+    uint16_t status;   /* sent: 101, 200..599; 101 is "Connection: upgrade" */
+    uint8_t minor;     /* received: of the version */
+    bool close;        /* the connection ends with this response */
+    uint8_t reserved[4];
+} domus_http_response;
+
+/* The type of responses. Its `release` frees the slices. */
+DOMUS_API extern const domus_type domus_http_response_type;
+
+/* A response that needs no memory: constants of the program, which are not copied before they are
+ * sent. */
+typedef struct domus_http_text {
+    uint16_t status;
+    const char *media; /* the Content-Type; NULL: none */
+    const char *text;  /* the body; NULL: none */
+} domus_http_text;
+
+DOMUS_API extern const domus_type domus_http_text_type;
+
+/* The fields behind the last piece of a body in chunks. To send them, domus_reply_end() with this
+ * type; they are left away if the answer is not in chunks. */
+typedef struct domus_http_trailers {
+    domus_slice fields;
+} domus_http_trailers;
+
+/* The type of trailers. Its `release` frees the fields. */
+DOMUS_API extern const domus_type domus_http_trailers_type;
+
+/* The reason phrase of a status, such as "Not Found"; "" for one that has none. */
+DOMUS_API const char *domus_http_reason(unsigned status);
+
+/* --- fields --------------------------------------------------------------------------------- */
+
+/* A field. Its slices own nothing, and are valid as long as those that it was read from. */
+typedef struct domus_http_line {
+    domus_slice name;  /* as it was sent: with capitals or without */
+    domus_slice value; /* without spaces around it */
+} domus_http_line;
+
+/* Find the first field of a name, which is given in small letters. Returns false if there is none.
+ */
+DOMUS_API bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_value);
+
+/* Read the next field. `*at` begins as 0. Returns false behind the last one. */
+DOMUS_API bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line);
+
+/* Add a field to an appender, whose slice (domus_append_end()) becomes the `fields` of a message.
+ * The stage sets Content-Length, Transfer-Encoding and Connection itself, and refuses to send
+ * fields of these names with -EINVAL.
+ *
+ * Returns 0; -EINVAL for a name that is no token, and for a value with a control character other
+ * than a tab (so no field can end its line); or as domus_append(). After an error nothing is added
+ * any more, and domus_append_end() returns it. */
+DOMUS_API int domus_http_add(domus_appender *fields, const char *name, const char *value);
+DOMUS_API int domus_http_add_bytes(domus_appender *fields, const char *name, const void *value,
+                                   size_t size);
+DOMUS_API int domus_http_add_number(domus_appender *fields, const char *name, uint64_t value);
+
+/* Add the fields of a message that another one is made of, but for those that belong to its
+ * connection: Connection and those that it names, Keep-Alive, Proxy-Connection, TE, Trailer,
+ * Transfer-Encoding, Upgrade and Content-Length. For a proxy. Returns as domus_http_add(). */
+DOMUS_API int domus_http_add_end_to_end(domus_appender *fields, domus_slice received);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

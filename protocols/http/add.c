@@ -1,0 +1,108 @@
+/* Builds fields. */
+#include "protocols/http/chars.h"
+#include "protocols/http/write.h"
+
+#include <errno.h>
+
+static int refuse(domus_appender *fields)
+{
+    if (fields->error == 0)
+        fields->error = -EINVAL;
+    return fields->error;
+}
+
+static bool is_value(const char *value, size_t size)
+{
+    for (size_t at = 0; at < size; at++) {
+        at += domi_http_run_text(value + at, size - at);
+        if (at < size && value[at] != '\t')
+            return false;
+    }
+    return true;
+}
+
+static int add(domus_appender *fields, const char *name, size_t name_size, const char *value,
+               size_t value_size)
+{
+    if (name_size == 0 || domi_http_run_token(name, name_size) != name_size ||
+        !is_value(value, value_size))
+        return refuse(fields);
+    char *begin = domus_append_room(fields, name_size + value_size + 4);
+    if (begin == NULL)
+        return fields->error;
+    char *to = domi_http_put(begin, name, name_size);
+    to = DOMI_HTTP_PUT(to, ": ");
+    if (value_size != 0)
+        to = domi_http_put(to, value, value_size);
+    to = DOMI_HTTP_PUT(to, "\r\n");
+    domus_append_written(fields, (size_t)(to - begin));
+    return fields->error;
+}
+
+int domus_http_add(domus_appender *fields, const char *name, const char *value)
+{
+    return add(fields, name, strlen(name), value, strlen(value));
+}
+
+int domus_http_add_bytes(domus_appender *fields, const char *name, const void *value, size_t size)
+{
+    return add(fields, name, strlen(name), value, size);
+}
+
+int domus_http_add_number(domus_appender *fields, const char *name, uint64_t value)
+{
+    char digits[DOMI_HTTP_DIGITS_MAX];
+    char *end = domi_http_put_number(digits, value);
+
+    return add(fields, name, strlen(name), digits, (size_t)(end - digits));
+}
+
+/* --- fields of another message ----------------------------------------------------------------
+ */
+
+/* Whether a field of the connection names this one. */
+static bool is_named(domus_slice fields, domus_slice name)
+{
+    uint32_t at = 0;
+    domus_http_line line;
+
+    while (domus_http_next(fields, &at, &line)) {
+        const char *element;
+        size_t size;
+        size_t in = 0;
+        if (!domi_http_is_word(domus_slice_data(line.name), line.name.size, "connection"))
+            continue;
+        while (domi_http_next_element(domus_slice_data(line.value), line.value.size, &in, &element,
+                                      &size)) {
+            if (size == name.size && domi_http_is_same(element, domus_slice_data(name), size))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_of_connection(domus_slice name)
+{
+    static const char *const names[] = {"connection", "keep-alive",    "proxy-connection",
+                                        "te",         "trailer",       "transfer-encoding",
+                                        "upgrade",    "content-length"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (domi_http_is_word(domus_slice_data(name), name.size, names[i]))
+            return true;
+    }
+    return false;
+}
+
+int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
+{
+    uint32_t at = 0;
+    domus_http_line line;
+
+    while (fields->error == 0 && domus_http_next(received, &at, &line)) {
+        if (!is_of_connection(line.name) && !is_named(received, line.name))
+            (void)add(fields, domus_slice_data(line.name), line.name.size,
+                      domus_slice_data(line.value), line.value.size);
+    }
+    return fields->error;
+}

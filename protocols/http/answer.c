@@ -1,0 +1,244 @@
+/* Encodes the answers of a server. */
+#include "protocols/http/chars.h"
+#include "protocols/http/write.h"
+
+#include <errno.h>
+
+/* An answer, in whichever type it came. */
+typedef struct outgoing {
+    unsigned status;
+    const char *media;
+    size_t media_size;
+    domus_slice fields;
+    domus_slice body;
+    const char *text; /* the body, if it is no slice */
+    size_t body_size;
+    uint64_t length;
+    bool close;
+} outgoing;
+
+/* The end of the body, as the head says it. */
+typedef enum ending {
+    NOTHING, /* there is none, and cannot be */
+    LENGTH,
+    CHUNKS,
+    PLAIN, /* it ends with the connection */
+} ending;
+
+int domi_http_send_100(domus_wire *wire, domi_http_state *state)
+{
+    state->waits_for_100 = state->owes_100 = false;
+    return domus_wire_append(wire, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+}
+
+int domi_http_end_answer(domus_wire *wire, domi_http_state *state)
+{
+    if (state->unanswered != 0)
+        state->unanswered--;
+    return state->unanswered == 0 && state->owes_100 ? domi_http_send_100(wire, state) : 0;
+}
+
+bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
+{
+    return (id & DOMI_HTTP_ID_CONTINUE) != 0 && state->waits_for_100 &&
+           state->phase == DOMI_HTTP_STREAMING;
+}
+
+static bool has_no_body(unsigned status)
+{
+    return status < 200 || status == 204 || status == 304;
+}
+
+/* Returns 0; -EINVAL for an answer that HTTP cannot say. */
+static int check(const outgoing *answer, uint64_t id)
+{
+    if (answer->status != 101 && (answer->status < 200 || answer->status > 599))
+        return -EINVAL;
+    if (answer->status == 101 && (id & DOMI_HTTP_ID_UPGRADE) == 0)
+        return -EINVAL;
+    if (has_no_body(answer->status) && answer->body_size != 0)
+        return -EINVAL;
+    if (answer->length > DOMI_HTTP_LENGTH_MAX || answer->media_size > DOMI_HTTP_COPIED_MAX ||
+        domi_http_run_text(answer->media, answer->media_size) != answer->media_size)
+        return -EINVAL;
+    return domi_http_check_fields(answer->fields);
+}
+
+/* Put what says where the body ends, and what becomes of the connection. */
+static char *put_framing(char *to, const outgoing *answer, uint64_t id, ending framing,
+                         uint64_t length)
+{
+    if (framing == LENGTH) {
+        to = DOMI_HTTP_PUT(to, "Content-Length: ");
+        to = domi_http_put_number(to, length);
+        to = DOMI_HTTP_PUT(to, "\r\n");
+    } else if (framing == CHUNKS) {
+        to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
+    }
+    if (answer->status == 101)
+        return DOMI_HTTP_PUT(to, "Connection: upgrade\r\n");
+    if (answer->close)
+        return DOMI_HTTP_PUT(to, "Connection: close\r\n");
+    return (id & DOMI_HTTP_ID_NEW) != 0 ? to : DOMI_HTTP_PUT(to, "Connection: keep-alive\r\n");
+}
+
+/* Append the head, and a body that is whole. */
+static int append(domus_wire *wire, const domi_http_state *state, const outgoing *answer,
+                  uint64_t id, ending framing, uint64_t length, int has)
+{
+    bool with_fields = answer->fields.size <= DOMI_HTTP_COPIED_MAX;
+    bool with_body = with_fields && answer->body_size <= DOMI_HTTP_COPIED_MAX;
+    size_t copied = with_body ? answer->fields.size + answer->body_size
+                              : (with_fields ? answer->fields.size : 0);
+    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + answer->media_size + copied);
+
+    if (begin == NULL)
+        return -ENOMEM;
+    char *to = domi_http_put_status(begin, answer->status);
+    if (!state->options.no_date && (has & DOMI_HTTP_FIELD_DATE) == 0)
+        to = domi_http_put_date(to);
+    to = put_framing(to, answer, id, framing, length);
+    if (answer->media_size != 0) {
+        to = DOMI_HTTP_PUT(to, "Content-Type: ");
+        to = domi_http_put(to, answer->media, answer->media_size);
+        to = DOMI_HTTP_PUT(to, "\r\n");
+    }
+    if (with_fields) {
+        to = domi_http_put(to, domus_slice_data(answer->fields), answer->fields.size);
+        to = DOMI_HTTP_PUT(to, "\r\n");
+    }
+    const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
+    if (with_body)
+        to = domi_http_put(to, body, answer->body_size);
+    domus_wire_written(wire, (size_t)(to - begin));
+    int error = 0;
+    if (!with_fields) {
+        error = domus_wire_append_slice(wire, answer->fields);
+        if (error == 0)
+            error = domus_wire_append(wire, "\r\n", 2);
+    }
+    if (with_body || error != 0)
+        return error;
+    return answer->text != NULL ? domus_wire_append(wire, answer->text, answer->body_size)
+                                : domus_wire_append_slice(wire, answer->body);
+}
+
+/* How the body of a stream leaves, and what its word says. */
+static ending begin_stream(const outgoing *answer, uint64_t id, uint64_t *ret_stream)
+{
+    ending framing = answer->length != 0 ? LENGTH : (id & DOMI_HTTP_ID_NEW) != 0 ? CHUNKS : PLAIN;
+
+    *ret_stream = framing == LENGTH   ? DOMI_HTTP_STREAM_COUNTED | answer->length
+                  : framing == CHUNKS ? DOMI_HTTP_STREAM_CHUNKS
+                                      : DOMI_HTTP_STREAM_PLAIN;
+    if ((id & DOMI_HTTP_ID_HEAD) != 0)
+        *ret_stream = DOMI_HTTP_STREAM_NONE;
+    return framing;
+}
+
+/* A stream of a status without a body may end at once, but has no pieces. */
+static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id, outgoing *answer,
+                         uint64_t *stream)
+{
+    uint64_t word = DOMI_HTTP_STREAM_COUNTED;
+    int has = check(answer, id);
+
+    if (*stream != 0)
+        return -EOPNOTSUPP; /* a second head */
+    if (has < 0 || answer->body_size != 0)
+        return -EINVAL;
+    ending framing = has_no_body(answer->status) ? NOTHING : begin_stream(answer, id, &word);
+    answer->close |= framing == PLAIN;
+    int error = append(wire, state, answer, id, framing, answer->length, has);
+    if (error != 0)
+        return error;
+    *stream = word;
+    return 0;
+}
+
+static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id, outgoing *answer)
+{
+    bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0;
+    uint64_t length = answer->body_size;
+    ending framing = has_no_body(answer->status) ? NOTHING : LENGTH;
+    int has = check(answer, id);
+
+    if (has < 0)
+        return has;
+    if ((is_head || answer->status == 304) && length == 0 && answer->length != 0) {
+        length = answer->length;
+        framing = answer->status == 204 ? NOTHING : LENGTH;
+    }
+    if (is_head)
+        answer->body_size = 0;
+    int error = append(wire, state, answer, id, framing, length, has);
+    return error != 0 ? error : domi_http_end_answer(wire, state);
+}
+
+static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, outgoing *answer)
+{
+    uint64_t *stream = domus_wire_stream(wire);
+
+    answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id);
+    answer->close &= answer->status != 101;
+    int error = stream != NULL ? encode_stream(wire, state, id, answer, stream)
+                               : encode_whole(wire, state, id, answer);
+    if (error == 0 && answer->close)
+        domus_wire_last(wire);
+    return error;
+}
+
+static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id,
+                           const domus_http_response *response)
+{
+    outgoing made = {
+        .status = response->status,
+        .media = response->media,
+        .media_size = response->media != NULL ? strlen(response->media) : 0,
+        .fields = response->fields,
+        .body = response->body,
+        .body_size = response->body.size,
+        .length = response->length,
+        .close = response->close,
+    };
+
+    return encode(wire, state, id, &made);
+}
+
+static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
+                       const domus_http_text *text)
+{
+    outgoing made = {
+        .status = text->status,
+        .media = text->media,
+        .media_size = text->media != NULL ? strlen(text->media) : 0,
+        .text = text->text != NULL ? text->text : "",
+        .body_size = text->text != NULL ? strlen(text->text) : 0,
+    };
+
+    return encode(wire, state, id, &made);
+}
+
+int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
+                            const domus_type *type, const void *payload)
+{
+    uint64_t *stream = domus_wire_stream(wire);
+    int error;
+
+    if (id == DOMUS_NO_ID)
+        return -EOPNOTSUPP; /* nobody has asked for it */
+    if (type == &domus_http_text_type)
+        return encode_text(wire, state, id, payload);
+    if (type == &domus_http_response_type)
+        return encode_response(wire, state, id, payload);
+    if (type == &domus_http_trailers_type) {
+        error = domi_http_encode_trailers(wire, stream, payload);
+        return error != 0 ? error : domi_http_end_answer(wire, state);
+    }
+    if (type != &domus_piece_type)
+        return -EOPNOTSUPP;
+    error = domi_http_encode_piece(wire, stream, payload);
+    if (error != 0 || !((const domus_piece *)payload)->last)
+        return error;
+    return domi_http_end_answer(wire, state);
+}

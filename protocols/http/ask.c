@@ -1,0 +1,122 @@
+/* Encodes the requests of a client. */
+#include "protocols/http/chars.h"
+#include "protocols/http/method.h"
+#include "protocols/http/write.h"
+
+#include <errno.h>
+
+/* A target is a path, "*", or a whole address; nothing in it can end it. */
+static bool is_target(const domus_http_request *request)
+{
+    const char *target = domus_slice_data(request->target);
+    size_t size = request->target.size;
+
+    if (size == 0 || domi_http_run(target, size, DOMI_HTTP_TARGET) != size)
+        return false;
+    if (*target == '*')
+        return size == 1 && request->method == DOMUS_HTTP_OPTIONS;
+    return *target == '/' || (size > 7 && domi_http_is_same(target, "http://", 7)) ||
+           (size > 8 && domi_http_is_same(target, "https://", 8));
+}
+
+/* Methods whose requests mean something by an empty body, so that its length is said. */
+static bool wants_length(const domus_http_request *request)
+{
+    return request->body.size != 0 || request->method == DOMUS_HTTP_POST ||
+           request->method == DOMUS_HTTP_PUT || request->method == DOMUS_HTTP_PATCH;
+}
+
+/* Returns 0; -EINVAL for a request that HTTP cannot say. */
+static int check(const domi_http_state *state, const domus_http_request *request, int has)
+{
+    const char *host = state->options.host;
+    bool has_host = (has & DOMI_HTTP_FIELD_HOST) != 0 || host != NULL;
+
+    if (has < 0 || !has_host || !is_target(request) || request->method >= DOMUS_HTTP_METHODS)
+        return -EINVAL;
+    if (request->method == DOMUS_HTTP_CONNECT || request->length > DOMI_HTTP_LENGTH_MAX)
+        return -EINVAL;
+    return request->method == DOMUS_HTTP_TRACE && request->body.size != 0 ? -EINVAL : 0;
+}
+
+static char *put_framing(char *to, const domus_http_request *request, const uint64_t *stream)
+{
+    if (stream != NULL && request->length == 0) {
+        to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
+    } else if (stream != NULL || wants_length(request)) {
+        to = DOMI_HTTP_PUT(to, "Content-Length: ");
+        to = domi_http_put_number(to, stream != NULL ? request->length : request->body.size);
+        to = DOMI_HTTP_PUT(to, "\r\n");
+    }
+    if (request->close)
+        return DOMI_HTTP_PUT(to, "Connection: close\r\n");
+    return request->upgrade ? DOMI_HTTP_PUT(to, "Connection: upgrade\r\n") : to;
+}
+
+/* Append the head, and the body if it is whole. */
+static int append(domus_wire *wire, const domi_http_state *state, const domus_http_request *request,
+                  const uint64_t *stream, int has)
+{
+    const char *method = domus_http_method_name(request->method);
+    const char *host = (has & DOMI_HTTP_FIELD_HOST) != 0 ? "" : state->options.host;
+    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + strlen(host));
+    char *to = begin;
+
+    if (begin == NULL)
+        return -ENOMEM;
+    to = domi_http_put(to, method, strlen(method));
+    *to++ = ' ';
+    domus_wire_written(wire, (size_t)(to - begin));
+    int error = domus_wire_append_slice(wire, request->target);
+    if (error != 0)
+        return error;
+    begin = to = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + strlen(host));
+    if (begin == NULL)
+        return -ENOMEM;
+    to = DOMI_HTTP_PUT(to, " HTTP/1.1\r\n");
+    if (*host != '\0') {
+        to = DOMI_HTTP_PUT(to, "Host: ");
+        to = domi_http_put(to, host, strlen(host));
+        to = DOMI_HTTP_PUT(to, "\r\n");
+    }
+    to = put_framing(to, request, stream);
+    domus_wire_written(wire, (size_t)(to - begin));
+    error = domus_wire_append_slice(wire, request->fields);
+    if (error == 0)
+        error = domus_wire_append(wire, "\r\n", 2);
+    return error != 0 ? error : domus_wire_append_slice(wire, request->body);
+}
+
+static int encode(domus_wire *wire, domi_http_state *state, const domus_http_request *request)
+{
+    uint64_t *stream = domus_wire_stream(wire);
+    int has = domi_http_check_fields(request->fields);
+    int error = check(state, request, has);
+
+    if (stream != NULL && *stream != 0)
+        return -EOPNOTSUPP; /* a second head */
+    if (error != 0 || (stream != NULL && request->body.size != 0))
+        return -EINVAL;
+    if (state->asked.count == DOMI_HTTP_ASKED_MAX)
+        return -ENOBUFS;
+    error = append(wire, state, request, stream, has);
+    if (error != 0)
+        return error;
+    domi_http_note_asked(state, request->method == DOMUS_HTTP_HEAD, request->upgrade);
+    if (stream != NULL)
+        *stream = request->length != 0 ? DOMI_HTTP_STREAM_COUNTED | request->length
+                                       : DOMI_HTTP_STREAM_CHUNKS;
+    return 0;
+}
+
+int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, const domus_type *type,
+                         const void *payload)
+{
+    if (type == &domus_http_request_type)
+        return encode(wire, state, payload);
+    if (type == &domus_piece_type)
+        return domi_http_encode_piece(wire, domus_wire_stream(wire), payload);
+    if (type == &domus_http_trailers_type)
+        return domi_http_encode_trailers(wire, domus_wire_stream(wire), payload);
+    return -EOPNOTSUPP;
+}

@@ -1,0 +1,176 @@
+/* Takes bodies apart. The bytes around chunks are read one by one and used at once, so none of them
+ * has to be kept; only trailers wait until they are whole. */
+#include "protocols/http/body.h"
+#include "protocols/http/chars.h"
+#include "protocols/http/lines.h"
+
+#define DIGITS_MAX 15u /* of the size of a chunk: all numbers of so many fit into 60 bits */
+
+/* Where the next byte of a body in chunks belongs. */
+enum {
+    SIZE,      /* of a chunk: a digit, or what ends them */
+    EXTENSION, /* the first byte of its name */
+    NAME,
+    VALUE, /* the first byte */
+    TOKEN,
+    QUOTED,   /* without escapes, which nobody sends and not everybody knows */
+    UNQUOTED, /* behind a quoted value */
+    SIZE_LF,
+    DATA,
+    DATA_CR,
+    DATA_LF,
+    TRAILERS,
+};
+
+static int refuse(domi_http_body *body, unsigned status)
+{
+    body->wrong = (uint16_t)status;
+    return status == 400 ? -EPROTO : -EMSGSIZE;
+}
+
+/* The line of a chunk's size ends, or an extension begins. */
+static int end_part(domi_http_body *body, char byte)
+{
+    if (byte != '\r' && byte != ';')
+        return refuse(body, 400);
+    body->phase = byte == '\r' ? SIZE_LF : EXTENSION;
+    return 0;
+}
+
+static int read_size(domi_http_body *body, char byte)
+{
+    int digit = domi_http_hex(byte);
+
+    if (digit < 0)
+        return body->digits != 0 ? end_part(body, byte) : refuse(body, 400);
+    if (body->digits == DIGITS_MAX)
+        return refuse(body, 413);
+    body->digits++;
+    body->left = body->left * 16 + (uint64_t)digit;
+    return 0;
+}
+
+static int read_extension(domi_http_body *body, char byte)
+{
+    bool is_token = domi_http_is(byte, DOMI_HTTP_TOKEN);
+
+    switch (body->phase) {
+    case EXTENSION:
+        body->phase = NAME;
+        return is_token ? 0 : refuse(body, 400);
+    case NAME:
+        if (byte == '=')
+            body->phase = VALUE;
+        return is_token || byte == '=' ? 0 : end_part(body, byte);
+    case VALUE:
+        body->phase = byte == '"' ? QUOTED : TOKEN;
+        return is_token || byte == '"' ? 0 : refuse(body, 400);
+    case TOKEN:
+        return is_token ? 0 : end_part(body, byte);
+    case QUOTED:
+        if (byte == '"')
+            body->phase = UNQUOTED;
+        return byte != '\\' && (domi_http_run_text(&byte, 1) == 1 || byte == '\t')
+                   ? 0
+                   : refuse(body, 400);
+    default:
+        return end_part(body, byte);
+    }
+}
+
+/* The size of a chunk was read. */
+static int begin_chunk(domi_http_body *body, const domi_http_body_limits *limits)
+{
+    if (body->left > limits->body_max - body->taken)
+        return refuse(body, 413);
+    body->phase = body->left != 0 ? DATA : TRAILERS;
+    body->digits = 0;
+    body->trailers = (domi_http_head){.kind = DOMI_HTTP_TRAILERS};
+    return 0;
+}
+
+/* Read a byte that is none of the body itself. */
+static int read_around(domi_http_body *body, const domi_http_body_limits *limits, char byte)
+{
+    bool is_extension = body->phase == SIZE ? byte == ';' : body->phase < SIZE_LF && byte != '\r';
+
+    if (is_extension && body->extensions++ == limits->extension_max)
+        return refuse(body, 413);
+    switch (body->phase) {
+    case SIZE:
+        return read_size(body, byte);
+    case SIZE_LF:
+        return byte == '\n' ? begin_chunk(body, limits) : refuse(body, 400);
+    case DATA_CR:
+        body->phase = DATA_LF;
+        return byte == '\r' ? 0 : refuse(body, 400);
+    case DATA_LF:
+        body->phase = SIZE;
+        return byte == '\n' ? 0 : refuse(body, 400);
+    default:
+        return read_extension(body, byte);
+    }
+}
+
+/* Take bytes of the body itself, which begin at `at`. Returns the bytes up to their end. */
+static int take(domi_http_body *body, size_t at, size_t size, domi_http_part *ret_part)
+{
+    size_t part = size - at < body->left ? size - at : (size_t)body->left;
+
+    body->left -= part;
+    body->taken += part;
+    *ret_part = (domi_http_part){at, part, false};
+    return (int)(at + part);
+}
+
+static int read_trailers(domi_http_body *body, const domi_http_body_limits *limits,
+                         const char *bytes, size_t size, domi_http_part *ret_part)
+{
+    domi_http_limits of_head = {
+        .target_max = 1, .head_max = limits->trailer_max, .fields_max = limits->fields_max};
+    int used = domi_http_head_read(&body->trailers, &of_head, bytes, size);
+
+    if (used < 0)
+        body->wrong = body->trailers.wrong;
+    if (used > 0)
+        *ret_part = (domi_http_part){0, (size_t)used - 2, true};
+    return used;
+}
+
+static int step_in_chunks(domi_http_body *body, const domi_http_body_limits *limits,
+                          const char *bytes, size_t size, domi_http_part *ret_part)
+{
+    size_t at = 0;
+
+    while (at < size) {
+        if (body->phase == DATA) {
+            int used = take(body, at, size, ret_part);
+            if (body->left == 0)
+                body->phase = DATA_CR;
+            return used;
+        }
+        if (body->phase == TRAILERS)
+            return at != 0 ? (int)at : read_trailers(body, limits, bytes, size, ret_part);
+        int error = read_around(body, limits, bytes[at]);
+        if (error != 0)
+            return error;
+        at++;
+    }
+    return (int)at;
+}
+
+int domi_http_body_step(domi_http_body *body, const domi_http_body_limits *limits,
+                        const char *bytes, size_t size, domi_http_part *ret_part)
+{
+    *ret_part = (domi_http_part){0, 0, false};
+    if (body->framing == DOMI_HTTP_IN_CHUNKS)
+        return step_in_chunks(body, limits, bytes, size, ret_part);
+    if (body->framing == DOMI_HTTP_UNTIL_CLOSE) {
+        body->left = limits->body_max - body->taken;
+        if (body->left == 0)
+            return refuse(body, 413);
+    }
+    int used = take(body, 0, size, ret_part);
+    ret_part->done = body->left == 0 && body->framing == DOMI_HTTP_COUNTED;
+    return used;
+}

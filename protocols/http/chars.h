@@ -1,0 +1,160 @@
+/* The bytes of which HTTP is made: tokens, and texts without control characters. */
+#ifndef DOMI_PROTOCOLS_HTTP_CHARS_H
+#define DOMI_PROTOCOLS_HTTP_CHARS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum {
+    DOMI_HTTP_TOKEN = 1,  /* tchar of RFC 9110 */
+    DOMI_HTTP_TARGET = 2, /* a visible byte of ASCII that is no '#' */
+    DOMI_HTTP_HOST = 4,   /* a letter, a digit, '-', '.' or '_' */
+    DOMI_HTTP_HEX = 8,
+    DOMI_HTTP_COOKIE = 16, /* cookie-octet of RFC 6265 */
+    DOMI_HTTP_PLAIN = 32,  /* unreserved of RFC 3986 */
+};
+
+/* The classes of each byte. */
+extern const uint8_t domi_http_classes[256];
+
+static inline bool domi_http_is(char byte, unsigned classes)
+{
+    return (domi_http_classes[(unsigned char)byte] & classes) != 0;
+}
+
+/* Returns how many of the first bytes at `bytes` are of a class. */
+static inline size_t domi_http_run(const char *bytes, size_t size, unsigned classes)
+{
+    size_t i = 0;
+
+    while (i < size && domi_http_is(bytes[i], classes))
+        i++;
+    return i;
+}
+
+/* Where the processor has vectors, both of the following look at 16 bytes together, and never at a
+ * byte behind `size`. */
+
+/* Returns how many of the first bytes are no control characters (0..31 and 127). */
+static inline size_t domi_http_run_text(const char *bytes, size_t size)
+{
+    size_t i = 0;
+
+#ifdef __SSE2__
+    for (; i + 16 <= size; i += 16) {
+        __m128i some = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
+        __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(some, _mm_set1_epi8(0x1f)), some);
+        __m128i last = _mm_cmpeq_epi8(some, _mm_set1_epi8(0x7f));
+        unsigned wrong = (unsigned)_mm_movemask_epi8(_mm_or_si128(low, last));
+        if (wrong != 0)
+            return i + (size_t)__builtin_ctz(wrong);
+    }
+#endif
+    while (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != 0x7f)
+        i++;
+    return i;
+}
+
+/* Returns how many of the first bytes are of a token. Most names have letters, digits and '-'
+ * alone. */
+static inline size_t domi_http_run_token(const char *bytes, size_t size)
+{
+    size_t i = 0;
+
+#ifdef __SSE2__
+    for (; i + 16 <= size; i += 16) {
+        __m128i some = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
+        __m128i letter = _mm_sub_epi8(_mm_or_si128(some, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+        __m128i digit = _mm_sub_epi8(some, _mm_set1_epi8('0'));
+        letter = _mm_cmpeq_epi8(_mm_min_epu8(letter, _mm_set1_epi8(25)), letter);
+        digit = _mm_cmpeq_epi8(_mm_min_epu8(digit, _mm_set1_epi8(9)), digit);
+        __m128i dash = _mm_cmpeq_epi8(some, _mm_set1_epi8('-'));
+        unsigned right =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(letter, digit), dash));
+        if (right != 0xffff) {
+            i += (size_t)__builtin_ctz(~right);
+            break;
+        }
+    }
+#endif
+    return i + domi_http_run(bytes + i, size - i, DOMI_HTTP_TOKEN);
+}
+
+static inline char domi_http_lower(char byte)
+{
+    return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
+}
+
+/* Returns whether `size` bytes are this word, whose letters are small; the bytes may have capitals.
+ */
+static inline bool domi_http_is_word(const char *bytes, size_t size, const char *word)
+{
+    size_t i = 0;
+
+    for (; i < size && word[i] != '\0'; i++) {
+        if (domi_http_lower(bytes[i]) != word[i])
+            return false;
+    }
+    return i == size && word[i] == '\0';
+}
+
+/* Returns whether two texts are the same but for capitals. */
+static inline bool domi_http_is_same(const char *one, const char *other, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (domi_http_lower(one[i]) != domi_http_lower(other[i]))
+            return false;
+    }
+    return true;
+}
+
+static inline bool domi_http_is_space(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Take spaces and tabs from both ends of a text. */
+static inline void domi_http_trim(const char **bytes, size_t *size)
+{
+    while (*size != 0 && domi_http_is_space((*bytes)[*size - 1]))
+        (*size)--;
+    while (*size != 0 && domi_http_is_space(**bytes)) {
+        (*bytes)++;
+        (*size)--;
+    }
+}
+
+/* Take the next element of a list that commas divide, which may be empty. Returns false when there
+ * is none. `at` begins as 0. Commas in quoted strings divide, too: no list that is read so has any.
+ */
+static inline bool domi_http_next_element(const char *list, size_t size, size_t *at,
+                                          const char **ret_element, size_t *ret_size)
+{
+    if (*at > size)
+        return false;
+    const char *from = list + *at;
+    const char *comma = size != *at ? memchr(from, ',', size - *at) : NULL;
+
+    *ret_element = from;
+    *ret_size = comma != NULL ? (size_t)(comma - from) : size - *at;
+    *at += *ret_size + 1;
+    domi_http_trim(ret_element, ret_size);
+    return true;
+}
+
+/* The value of a digit of base 16; -1 for any other byte. */
+static inline int domi_http_hex(char byte)
+{
+    if (byte >= '0' && byte <= '9')
+        return byte - '0';
+    char lower = domi_http_lower(byte);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* Checks fields that are to be sent, so that no value can end its line, and no field can say where
+ * the message ends. */
+#include "protocols/http/chars.h"
+#include "protocols/http/write.h"
+
+#include <errno.h>
+
+/* Returns what a field has; -EINVAL when it is the stage that writes it. */
+static int look_at(const char *name, size_t size)
+{
+    switch (size) {
+    case 4:
+        if (domi_http_is_word(name, size, "host"))
+            return DOMI_HTTP_FIELD_HOST;
+        return domi_http_is_word(name, size, "date") ? DOMI_HTTP_FIELD_DATE : 0;
+    case 10:
+        return domi_http_is_word(name, size, "connection") ? -EINVAL : 0;
+    case 14:
+        return domi_http_is_word(name, size, "content-length") ? -EINVAL : 0;
+    case 17:
+        return domi_http_is_word(name, size, "transfer-encoding") ? -EINVAL : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Returns the bytes of a value up to the end of its line; `size` without one. */
+static size_t run_value(const char *bytes, size_t size)
+{
+    size_t end = domi_http_run_text(bytes, size);
+
+    while (end < size && bytes[end] == '\t') {
+        end++;
+        end += domi_http_run_text(bytes + end, size - end);
+    }
+    return end;
+}
+
+int domi_http_check_fields(domus_slice fields)
+{
+    const char *bytes = domus_slice_data(fields);
+    size_t size = fields.size;
+    int has = 0;
+
+    for (size_t at = 0; at < size; at += 2) {
+        size_t name = domi_http_run_token(bytes + at, size - at);
+        int found = look_at(bytes + at, name);
+        if (name == 0 || at + name == size || bytes[at + name] != ':' || found < 0)
+            return -EINVAL;
+        if ((found & has & DOMI_HTTP_FIELD_HOST) != 0)
+            return -EINVAL; /* a second Host */
+        has |= found;
+        at += name + 1;
+        at += run_value(bytes + at, size - at);
+        if (size - at < 2 || bytes[at] != '\r' || bytes[at + 1] != '\n')
+            return -EINVAL;
+    }
+    return has;
+}

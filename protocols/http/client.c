@@ -1,0 +1,84 @@
+/* Makes responses of what a client has decoded. How a response ends depends on the request that it
+ * answers, and on its status. */
+#include "protocols/http/http.h"
+
+#include <errno.h>
+
+static int refuse(domi_http_state *state)
+{
+    state->head.wrong = 400;
+    return -EPROTO;
+}
+
+/* An interim response is passed over, if it says nothing of a body or of the connection's end. A
+ * peer that sends one after the other never answers. */
+static int pass_over(domi_http_state *state)
+{
+    const uint32_t wrong = DOMI_HTTP_HAS_LENGTH | DOMI_HTTP_HAS_CODING | DOMI_HTTP_CLOSE;
+
+    if ((state->head.flags & wrong) != 0 || state->head.minor == 0)
+        return refuse(state);
+    return state->asked.interims++ < DOMI_HTTP_INTERIM_MAX ? 0 : refuse(state);
+}
+
+int domi_http_admit_response(domi_http_state *state)
+{
+    const domi_http_head *head = &state->head;
+    bool has_none = head->code < 200 || head->code == 204 || head->code == 304;
+
+    if (state->asked.count == 0)
+        return refuse(state); /* an answer to nothing */
+    if (head->code == 101) {
+        if (!domi_http_asked_upgrade(state))
+            return refuse(state);
+    } else if (head->code < 200) {
+        return pass_over(state);
+    }
+    if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
+        return refuse(state);
+    state->body = (domi_http_body){.framing = DOMI_HTTP_UNTIL_CLOSE};
+    if (has_none || domi_http_asked_head(state))
+        state->body.framing = DOMI_HTTP_NO_BODY;
+    else if ((head->flags & DOMI_HTTP_CHUNKED) != 0)
+        state->body.framing = DOMI_HTTP_IN_CHUNKS;
+    else if (head->length != 0)
+        state->body = (domi_http_body){.framing = DOMI_HTTP_COUNTED, .left = head->length};
+    else if ((head->flags & DOMI_HTTP_HAS_LENGTH) != 0)
+        state->body.framing = DOMI_HTTP_NO_BODY;
+    return 1;
+}
+
+static bool is_last(const domi_http_head *head)
+{
+    return (head->flags & DOMI_HTTP_CLOSE) != 0 ||
+           (head->minor == 0 && (head->flags & DOMI_HTTP_KEEP_ALIVE) == 0);
+}
+
+int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
+                            bool in_pieces)
+{
+    const domi_http_head *head = &state->head;
+    bool to_the_end = state->body.framing == DOMI_HTTP_UNTIL_CLOSE;
+    domus_http_response *response = domus_wire_answer(wire, &domus_http_response_type, DOMUS_NO_ID);
+
+    if (response == NULL)
+        return -ENOMEM;
+    int error = domi_http_cut_head(wire, from, head->fields_at,
+                                   state->head_size - 2 - head->fields_at, &response->fields);
+    if (error != 0)
+        return error;
+    response->status = head->code;
+    response->minor = head->minor;
+    response->close = to_the_end || (head->code != 101 && is_last(head));
+    if (in_pieces) {
+        response->stream = domus_wire_body(wire);
+        response->length = head->length;
+    } else {
+        response->body = domi_http_cut_body(wire, from);
+        response->length = domi_http_asked_head(state) ? head->length : response->body.size;
+    }
+    if (response->close && !to_the_end)
+        domus_wire_last(wire);
+    domi_http_note_answered(state);
+    return 0;
+}

@@ -1,0 +1,153 @@
+/* Writes and reads dates, without the locale and the time zone of the program. */
+#include <domus/http_date.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define DAY_SECONDS INT64_C(86400)
+#define SECONDS_MAX INT64_C(253402300799)
+
+static const char *const weekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                       "Thursday", "Friday", "Saturday"};
+static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/* Days from 1970-01-01 to a day of the Gregorian calendar. Years begin in March here, so that the
+ * day of a leap year is the last one. */
+static int64_t days_to(int64_t year, unsigned month, unsigned day)
+{
+    year -= month <= 2;
+    int64_t era = year / 400;
+    int64_t of_era = year - era * 400;
+    int64_t of_year = (int64_t)((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1);
+
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/* The same the other way. */
+static void day_of(int64_t days, int64_t *ret_year, unsigned *ret_month, unsigned *ret_day)
+{
+    days += 719468;
+    int64_t era = days / 146097;
+    int64_t of_era = days - era * 146097;
+    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    int64_t month = (5 * of_year + 2) / 153;
+
+    *ret_day = (unsigned)(of_year - (153 * month + 2) / 5 + 1);
+    *ret_month = (unsigned)(month < 10 ? month + 3 : month - 9);
+    *ret_year = year + era * 400 + (*ret_month <= 2);
+}
+
+void domus_http_date(int64_t seconds, char to[DOMUS_HTTP_DATE_SIZE + 1])
+{
+    int64_t year;
+    unsigned month;
+    unsigned day;
+    char text[96];
+
+    if (seconds < 0)
+        seconds = 0;
+    if (seconds > SECONDS_MAX)
+        seconds = SECONDS_MAX;
+    int64_t days = seconds / DAY_SECONDS;
+    unsigned rest = (unsigned)(seconds % DAY_SECONDS);
+    day_of(days, &year, &month, &day);
+    (void)snprintf(text, sizeof text, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
+                   weekdays[(days + 4) % 7], day, months + 3 * (month - 1), (unsigned)year,
+                   rest / 3600, rest / 60 % 60, rest % 60);
+    memcpy(to, text, DOMUS_HTTP_DATE_SIZE);
+    to[DOMUS_HTTP_DATE_SIZE] = '\0';
+}
+
+/* --- reading ----------------------------------------------------------------------------------
+ */
+
+/* The parts of a date as they are read. */
+typedef struct parts {
+    unsigned year;
+    unsigned month;
+    unsigned day;
+    unsigned hour;
+    unsigned minute;
+    unsigned second;
+    unsigned weekday;
+} parts;
+
+/* Match a text with a pattern: 'Y', 'D', 'h', 'm' and 's' are digits (the first D may be a space),
+ * 'M' are three letters of a month, 'W' of a weekday; all else is itself. */
+static bool match(const char *text, size_t size, const char *pattern, parts *ret_parts)
+{
+    parts found = {0};
+
+    if (size != strlen(pattern))
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        char kind = pattern[i];
+        unsigned *number = kind == 'Y'   ? &found.year
+                           : kind == 'D' ? &found.day
+                           : kind == 'h' ? &found.hour
+                           : kind == 'm' ? &found.minute
+                           : kind == 's' ? &found.second
+                                         : NULL;
+        if (kind == 'M') {
+            while (found.month < 12 && memcmp(months + 3 * (size_t)found.month, text + i, 3) != 0)
+                found.month++;
+            if (found.month++ == 12)
+                return false;
+            i += 2;
+        } else if (number == NULL) {
+            if (text[i] != kind)
+                return false;
+        } else if (kind == 'D' && text[i] == ' ' && found.day == 0 && pattern[i - 1] == ' ') {
+            continue;
+        } else if (text[i] < '0' || text[i] > '9') {
+            return false;
+        } else {
+            *number = *number * 10 + (unsigned)(text[i] - '0');
+        }
+    }
+    *ret_parts = found;
+    return true;
+}
+
+/* The days of a month. */
+static unsigned days_in(unsigned year, unsigned month)
+{
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    return days[month - 1] + (unsigned)(month == 2 && is_leap);
+}
+
+/* The weekday with which the text begins, by its first three letters or as a whole word. Returns
+ * its bytes; 0 for another text. */
+static size_t skip_weekday(const char *text, size_t size, bool whole)
+{
+    for (size_t i = 0; i < 7; i++) {
+        size_t length = whole ? strlen(weekdays[i]) : 3;
+        if (size > length && memcmp(text, weekdays[i], length) == 0)
+            return length;
+    }
+    return 0;
+}
+
+bool domus_http_read_date(const char *text, size_t size, int64_t *ret_seconds)
+{
+    size_t name = skip_weekday(text, size, false);
+    size_t whole = skip_weekday(text, size, true);
+    parts at;
+
+    if (name == 0)
+        return false;
+    if (whole != 0 && match(text + whole, size - whole, ", DD-M  -YY hh:mm:ss GMT", &at))
+        at.year += at.year < 70 ? 2000 : 1900;
+    else if (!match(text + name, size - name, ", DD M   YYYY hh:mm:ss GMT", &at) &&
+             !match(text + name, size - name, " M   DD hh:mm:ss YYYY", &at))
+        return false;
+    if (at.year < 1970 || at.day == 0 || at.day > days_in(at.year, at.month) || at.hour > 23 ||
+        at.minute > 59 || at.second > 60)
+        return false;
+    *ret_seconds = days_to(at.year, at.month, at.day) * DAY_SECONDS +
+                   (int64_t)(at.hour * 3600 + at.minute * 60 + at.second);
+    return true;
+}

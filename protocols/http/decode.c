@@ -1,0 +1,229 @@
+/* Decodes messages of either side: a head, and then its body in one of three ways. */
+#include "protocols/http/http.h"
+#include "protocols/http/lines.h"
+
+#include <errno.h>
+
+static int refuse(domi_http_state *state, unsigned status)
+{
+    state->head.wrong = (uint16_t)status;
+    return status == 400 ? -EPROTO : -EMSGSIZE;
+}
+
+/* Be ready for the next head. */
+static void end_message(domi_http_state *state)
+{
+    state->phase = DOMI_HTTP_IN_HEAD;
+    state->skipped = state->waits_for_100 = state->owes_100 = false;
+    state->head = (domi_http_head){.kind = state->head.kind};
+}
+
+static int make(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
+                bool in_pieces)
+{
+    int error = domi_http_is_server(state) ? domi_http_make_request(wire, state, from, in_pieces)
+                                           : domi_http_make_response(wire, state, from, in_pieces);
+
+    if (error == 0 && !in_pieces)
+        end_message(state);
+    return error;
+}
+
+/* --- bodies ------------------------------------------------------------------------------------
+ */
+
+static int step(domi_http_state *state, const char *bytes, size_t size, domi_http_part *ret_part)
+{
+    const domi_http_body_limits limits = {
+        .body_max = state->options.body_max,
+        .extension_max = state->options.extension_max,
+        .trailer_max = state->options.trailer_max,
+        .fields_max = state->options.fields_max,
+    };
+    int used = domi_http_body_step(&state->body, &limits, bytes, size, ret_part);
+
+    state->waits_for_100 = state->owes_100 = false; /* it sends its body already */
+    if (used < 0)
+        state->head.wrong = state->body.wrong;
+    return used;
+}
+
+/* Make the message that was gathered. */
+static int make_gathered(domus_wire *wire, domi_http_state *state)
+{
+    domi_http_source source;
+    int error = domi_http_end_gathering(state, &source);
+
+    if (error != 0)
+        return error;
+    error = make(wire, state, &source, false);
+    domus_slice_free(source.head_slice);
+    if (error != 0)
+        domus_slice_free(source.body_slice);
+    return error;
+}
+
+static int gather(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+{
+    domi_http_part part;
+    int used = step(state, bytes, size, &part);
+
+    if (used <= 0)
+        return used;
+    bool is_data = !part.done || state->body.framing != DOMI_HTTP_IN_CHUNKS;
+    int error = is_data ? domi_http_gather(state, bytes + part.at, part.size) : 0;
+    if (error == 0 && part.done)
+        error = make_gathered(wire, state);
+    return error != 0 ? error : used;
+}
+
+/* Make trailers of the bytes of their fields. */
+static int make_trailers(domus_wire *wire, const char *bytes, size_t size)
+{
+    domus_http_trailers *trailers = domus_wire_trailer(wire, &domus_http_trailers_type);
+
+    if (trailers == NULL)
+        return -ENOMEM;
+    trailers->fields = domus_wire_slice(wire, bytes, size);
+    return 0;
+}
+
+static int stream(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+{
+    domi_http_part part;
+    int used = step(state, bytes, size, &part);
+
+    if (used <= 0 || (part.size == 0 && !part.done))
+        return used;
+    bool is_trailers = part.done && state->body.framing == DOMI_HTTP_IN_CHUNKS;
+    if (is_trailers && part.size != 0) {
+        if (make_trailers(wire, bytes + part.at, part.size) != 0)
+            return -ENOMEM;
+    } else if (!domus_wire_piece(wire, bytes + part.at, part.size, part.done)) {
+        return -ENOMEM;
+    }
+    if (part.done)
+        end_message(state);
+    return used;
+}
+
+/* --- heads -------------------------------------------------------------------------------------
+ */
+
+/* Let the peer send a body that is gathered, once the answers before it have left. */
+static int let_come(domus_wire *wire, domi_http_state *state, bool has_begun)
+{
+    if (!state->waits_for_100 || has_begun)
+        return 0;
+    if (state->unanswered != 0) {
+        state->owes_100 = true;
+        return 0;
+    }
+    return domi_http_send_100(wire, state);
+}
+
+static int begin_whole(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+{
+    uint32_t head = state->head_size;
+    const domi_http_source in_window = {
+        .head = bytes, .body = bytes + head, .body_size = (size_t)state->body.left};
+    bool is_counted = state->body.framing == DOMI_HTTP_COUNTED;
+
+    if (is_counted && state->body.left <= size - head) {
+        int error = make(wire, state, &in_window, false);
+        return error != 0 ? error : (int)(head + in_window.body_size);
+    }
+    int error = state->phase == DOMI_HTTP_IN_HEAD ? let_come(wire, state, size > head) : 0;
+    if (error != 0)
+        return error;
+    if (is_counted && state->body.left <= DOMI_HTTP_GATHER_LEAST - 1 &&
+        head + state->body.left <= DOMI_HTTP_GATHER_LEAST) {
+        state->phase = DOMI_HTTP_WAITING;
+        domus_wire_need(wire, head + (size_t)state->body.left);
+        return 0;
+    }
+    error = domi_http_begin_gathering(state, bytes);
+    state->phase = DOMI_HTTP_GATHERING;
+    return error != 0 ? error : (int)head;
+}
+
+/* The head was read, and a body follows it. */
+static int begin_body(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+{
+    const domus_http_options *options = &state->options;
+    bool is_counted = state->body.framing == DOMI_HTTP_COUNTED;
+    const domi_http_source head = {.head = bytes};
+
+    if (is_counted && state->body.left > options->body_max)
+        return refuse(state, 413);
+    if (!options->streams || (is_counted && state->body.left <= options->whole_max))
+        return begin_whole(wire, state, bytes, size);
+    int error = make(wire, state, &head, true);
+    state->phase = DOMI_HTTP_STREAMING;
+    return error != 0 ? error : (int)state->head_size;
+}
+
+/* One empty line before a request is passed over, as RFC 9112 asks for. Returns 2; 0 when more is
+ * needed; or an error. */
+static int skip_line(domi_http_state *state, const char *bytes, size_t size)
+{
+    if (size == 1)
+        return 0;
+    state->skipped = true;
+    return bytes[1] == '\n' ? 2 : refuse(state, 400);
+}
+
+static int decode_head(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+{
+    const domi_http_limits limits = {state->options.target_max, state->options.head_max,
+                                     state->options.fields_max};
+
+    if (*bytes == '\r' && domi_http_is_server(state) && !state->skipped && !state->head.begun)
+        return skip_line(state, bytes, size);
+    int used = domi_http_head_read(&state->head, &limits, bytes, size);
+    if (used <= 0)
+        return used;
+    state->head_size = (uint32_t)used;
+    int result = domi_http_is_server(state) ? domi_http_admit_request(state)
+                                            : domi_http_admit_response(state);
+    if (result < 0)
+        return result;
+    if (result == 0) {
+        end_message(state);
+        return used;
+    }
+    if (state->body.framing != DOMI_HTTP_NO_BODY)
+        return begin_body(wire, state, bytes, size);
+    const domi_http_source from = {.head = bytes};
+    int error = make(wire, state, &from, false);
+    return error != 0 ? error : used;
+}
+
+int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+{
+    switch (state->phase) {
+    case DOMI_HTTP_WAITING:
+        state->waits_for_100 = state->owes_100 = false;
+        return begin_whole(wire, state, bytes, size);
+    case DOMI_HTTP_GATHERING:
+        return gather(wire, state, bytes, size);
+    case DOMI_HTTP_STREAMING:
+        return stream(wire, state, bytes, size);
+    default:
+        return decode_head(wire, state, bytes, size);
+    }
+}
+
+int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left)
+{
+    bool ends_body = state->body.framing == DOMI_HTTP_UNTIL_CLOSE;
+
+    if (state->phase == DOMI_HTTP_IN_HEAD)
+        return left != 0 ? -EPIPE : 0;
+    if (!ends_body || state->phase == DOMI_HTTP_WAITING)
+        return -EPIPE;
+    if (state->phase == DOMI_HTTP_GATHERING)
+        return make_gathered(wire, state);
+    end_message(state);
+    return domus_wire_piece(wire, NULL, 0, true) ? 0 : -ENOMEM;
+}

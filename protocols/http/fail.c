@@ -1,0 +1,94 @@
+/* Answers to requests that fail, and to bytes that are no request. */
+#include "protocols/http/write.h"
+
+#include <errno.h>
+
+static unsigned status_of_error(int error)
+{
+    switch (-error) {
+    case EPROTO:
+    case EBADMSG:
+        return 400; /* in its body */
+    case EACCES:
+    case EPERM:
+        return 403;
+    case ENOENT:
+        return 404;
+    case EMSGSIZE:
+        return 413;
+    case EOPNOTSUPP:
+        return 501;
+    case EBUSY:
+    case ENOBUFS:
+    case ENOMEM:
+    case ECANCELED:
+        return 503;
+    case ETIMEDOUT:
+        return 504;
+    default:
+        return 500;
+    }
+}
+
+/* The status for bytes that are no request; 0: the peer has ended, and expects nothing. */
+static unsigned status_of_bytes(const domi_http_state *state, int error)
+{
+    switch (-error) {
+    case EPIPE:
+        return 0;
+    case ENOMEM:
+        return 503;
+    case ETIMEDOUT:
+        return 408;
+    case EMSGSIZE:
+        return state->head.wrong != 0 ? state->head.wrong : 431;
+    default:
+        return state->head.wrong != 0 ? state->head.wrong : 400;
+    }
+}
+
+static int append(domus_wire *wire, const domi_http_state *state, unsigned status, bool close,
+                  bool is_new, bool is_head)
+{
+    const char *reason = domus_http_reason(status);
+    size_t size = strlen(reason);
+    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + size);
+
+    if (begin == NULL)
+        return -ENOMEM;
+    char *to = domi_http_put_status(begin, status);
+    if (!state->options.no_date)
+        to = domi_http_put_date(to);
+    to = DOMI_HTTP_PUT(to, "Content-Length: ");
+    to = domi_http_put_number(to, size + 1);
+    if (close)
+        to = DOMI_HTTP_PUT(to, "\r\nConnection: close");
+    else if (!is_new)
+        to = DOMI_HTTP_PUT(to, "\r\nConnection: keep-alive");
+    to = DOMI_HTTP_PUT(to, "\r\nContent-Type: text/plain\r\n\r\n");
+    if (!is_head) {
+        to = domi_http_put(to, reason, size);
+        *to++ = '\n';
+    }
+    domus_wire_written(wire, (size_t)(to - begin));
+    return 0;
+}
+
+int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
+                   int error)
+{
+    if (!domi_http_is_server(state))
+        return error;
+    if (request == NULL) {
+        unsigned status = status_of_bytes(state, error);
+        return status != 0 ? append(wire, state, status, true, true, false) : 0;
+    }
+    bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id);
+    int result = append(wire, state, status_of_error(error), close, (id & DOMI_HTTP_ID_NEW) != 0,
+                        (id & DOMI_HTTP_ID_HEAD) != 0);
+    if (result != 0)
+        return result;
+    if (close)
+        domus_wire_last(wire);
+    return domi_http_end_answer(wire, state);
+}

@@ -1,0 +1,118 @@
+/* Reads the parts of received messages. Their heads were checked, so a line is a name up to ':',
+ * and a value up to CR LF; what a user has made himself is read as far as it is so. */
+#include "protocols/http/chars.h"
+
+#include <domus/http.h>
+
+static domus_slice cut(domus_slice from, size_t at, size_t size)
+{
+    return (domus_slice){from.page, from.offset + (uint32_t)at, (uint32_t)size};
+}
+
+/* The value behind the colon at `at`, in a line that ends at `end`. */
+static domus_slice value_of(domus_slice fields, size_t at, size_t end)
+{
+    const char *data = domus_slice_data(fields);
+    const char *value = data + at + 1;
+    size_t size = end - at - 1;
+
+    if (size != 0 && data[end - 1] == '\r')
+        size--;
+    domi_http_trim(&value, &size);
+    return cut(fields, (size_t)(value - data), size);
+}
+
+bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line)
+{
+    const char *data = domus_slice_data(fields);
+
+    if (*at >= fields.size)
+        return false;
+    const char *end = memchr(data + *at, '\n', fields.size - *at);
+    size_t line = end != NULL ? (size_t)(end - data) : fields.size;
+    const char *colon = memchr(data + *at, ':', line - *at);
+    if (colon == NULL)
+        return false;
+    ret_line->name = cut(fields, *at, (size_t)(colon - data) - *at);
+    ret_line->value = value_of(fields, (size_t)(colon - data), line);
+    *at = (uint32_t)line + 1;
+    return true;
+}
+
+bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_value)
+{
+    const char *data = domus_slice_data(fields);
+    size_t size = strlen(name);
+
+    for (size_t at = 0; at < fields.size;) {
+        const char *end = memchr(data + at, '\n', fields.size - at);
+        size_t line = end != NULL ? (size_t)(end - data) : fields.size;
+        if (line - at > size && data[at + size] == ':' &&
+            domi_http_is_word(data + at, size, name)) {
+            *ret_value = value_of(fields, at + size, line);
+            return true;
+        }
+        at = line + 1;
+    }
+    return false;
+}
+
+/* --- parts of the target ----------------------------------------------------------------------
+ */
+
+/* Where the path begins: behind the host of an absolute target. */
+static size_t path_at(domus_slice target)
+{
+    const char *data = domus_slice_data(target);
+    size_t at = 0;
+
+    if (target.size == 0 || *data == '/' || *data == '*')
+        return 0;
+    while (at + 2 < target.size && memcmp(data + at, "://", 3) != 0)
+        at++;
+    at += 3;
+    while (at < target.size && data[at] != '/' && data[at] != '?')
+        at++;
+    return at < target.size ? at : target.size;
+}
+
+static size_t query_at(domus_slice target)
+{
+    const char *data = domus_slice_data(target);
+    const char *mark = target.size != 0 ? memchr(data, '?', target.size) : NULL;
+
+    return mark != NULL ? (size_t)(mark - data) : target.size;
+}
+
+domus_slice domus_http_host(const domus_http_request *request)
+{
+    size_t end = path_at(request->target);
+    domus_slice host = {NULL, 0, 0};
+
+    if (end == 0) {
+        (void)domus_http_field(request->fields, "host", &host);
+        return host;
+    }
+    const char *data = domus_slice_data(request->target);
+    size_t at = end;
+    while (at > 0 && data[at - 1] != '/')
+        at--;
+    return cut(request->target, at, end - at);
+}
+
+domus_slice domus_http_path(const domus_http_request *request)
+{
+    size_t at = path_at(request->target);
+    size_t end = query_at(request->target);
+
+    return cut(request->target, at, end > at ? end - at : 0);
+}
+
+domus_slice domus_http_query(const domus_http_request *request)
+{
+    size_t at = query_at(request->target);
+
+    if (at < request->target.size)
+        at++;
+    return cut(request->target, at, request->target.size - at);
+}

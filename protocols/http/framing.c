@@ -1,0 +1,175 @@
+/* Reads the fields that say where a message ends, to whom it is addressed, and what becomes of the
+ * connection. Two servers that read one of them differently would see different requests in the
+ * same bytes, so everything that can be read in two ways is refused. */
+#include "protocols/http/framing.h"
+#include "protocols/http/chars.h"
+#include "protocols/http/method.h"
+
+#define LENGTH_DIGITS_MAX 18u /* of a length: all numbers of so many digits fit into 63 bits */
+
+/* A length is digits, without a sign and without zeros before them, and comes once. */
+static int read_length(domi_http_head *head, const char *value, size_t size)
+{
+    uint64_t length = 0;
+
+    if ((head->flags & DOMI_HTTP_HAS_LENGTH) != 0 || size == 0 || (size > 1 && *value == '0'))
+        return domi_http_refuse(head, 400);
+    for (size_t i = 0; i < size; i++) {
+        if (value[i] < '0' || value[i] > '9')
+            return domi_http_refuse(head, 400);
+        if (i < LENGTH_DIGITS_MAX)
+            length = length * 10 + (uint64_t)(value[i] - '0');
+    }
+    if (size > LENGTH_DIGITS_MAX)
+        return domi_http_refuse(head, 413);
+    head->flags |= DOMI_HTTP_HAS_LENGTH;
+    head->length = length;
+    return 0;
+}
+
+/* The only coding of a transfer is "chunked", once. One that is not known before it is 501; after
+ * it, or without it, the end of the message cannot be known. */
+static int read_coding(domi_http_head *head, const char *value, size_t size)
+{
+    const char *element;
+    size_t element_size;
+    size_t at = 0;
+    unsigned others = 0;
+    unsigned chunks = 0;
+    bool is_last = false;
+
+    if ((head->flags & DOMI_HTTP_HAS_CODING) != 0)
+        return domi_http_refuse(head, 400);
+    head->flags |= DOMI_HTTP_HAS_CODING;
+    while (domi_http_next_element(value, size, &at, &element, &element_size)) {
+        is_last = domi_http_is_word(element, element_size, "chunked");
+        if (element_size == 0)
+            return domi_http_refuse(head, 400);
+        chunks += is_last;
+        others += !is_last;
+    }
+    if (chunks != 1 || !is_last)
+        return domi_http_refuse(head, 400);
+    if (others != 0)
+        return domi_http_refuse(head, 501);
+    head->flags |= DOMI_HTTP_CHUNKED;
+    return 0;
+}
+
+static int read_connection(domi_http_head *head, const char *value, size_t size)
+{
+    const char *element;
+    size_t element_size;
+    size_t at = 0;
+
+    while (domi_http_next_element(value, size, &at, &element, &element_size)) {
+        if (domi_http_is_word(element, element_size, "close"))
+            head->flags |= DOMI_HTTP_CLOSE;
+        else if (domi_http_is_word(element, element_size, "keep-alive"))
+            head->flags |= DOMI_HTTP_KEEP_ALIVE;
+        else if (domi_http_is_word(element, element_size, "upgrade"))
+            head->flags |= DOMI_HTTP_TO_UPGRADE;
+    }
+    return 0;
+}
+
+/* The host comes once, and is that of the target, if the target has one. */
+static int read_host(domi_http_head *head, const char *bytes, const char *value, size_t size)
+{
+    if ((head->flags & DOMI_HTTP_HAS_HOST) != 0)
+        return domi_http_refuse(head, 400);
+    head->flags |= DOMI_HTTP_HAS_HOST;
+    if (head->kind != DOMI_HTTP_REQUEST)
+        return 0;
+    if (head->host_size != 0)
+        return head->host_size == size && domi_http_is_same(bytes + head->host_at, value, size)
+                   ? 0
+                   : domi_http_refuse(head, 400);
+    head->host_at = (uint32_t)(value - bytes);
+    head->host_size = (uint32_t)size;
+    return 0;
+}
+
+/* The fields that are read here. */
+typedef enum field { OTHER, HOST, EXPECT, UPGRADE, CONNECTION, LENGTH, CODING } field;
+
+static field field_of(const char *name, size_t size)
+{
+    switch (size) {
+    case 4:
+        return domi_http_is_word(name, size, "host") ? HOST : OTHER;
+    case 6:
+        return domi_http_is_word(name, size, "expect") ? EXPECT : OTHER;
+    case 7:
+        return domi_http_is_word(name, size, "upgrade") ? UPGRADE : OTHER;
+    case 10:
+        return domi_http_is_word(name, size, "connection") ? CONNECTION : OTHER;
+    case 14:
+        return domi_http_is_word(name, size, "content-length") ? LENGTH : OTHER;
+    case 17:
+        return domi_http_is_word(name, size, "transfer-encoding") ? CODING : OTHER;
+    default:
+        return OTHER;
+    }
+}
+
+int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
+                         size_t name_size, const char *line, size_t line_size)
+{
+    field is = field_of(name, name_size);
+    const char *value = line;
+    size_t size = line_size;
+
+    if (is == OTHER)
+        return 0;
+    if (line_size != 0 && memchr(line, '\t', line_size) != NULL)
+        return domi_http_refuse(head, 400); /* not everybody takes it for a space */
+    domi_http_trim(&value, &size);
+    switch (is) {
+    case HOST:
+        return read_host(head, bytes, value, size);
+    case CONNECTION:
+        return read_connection(head, value, size);
+    case LENGTH:
+        return read_length(head, value, size);
+    case CODING:
+        return read_coding(head, value, size);
+    case EXPECT:
+        head->flags |=
+            domi_http_is_word(value, size, "100-continue") ? DOMI_HTTP_CONTINUE : DOMI_HTTP_EXPECTS;
+        return 0;
+    default:
+        head->flags |= DOMI_HTTP_HAS_UPGRADE;
+        return 0;
+    }
+}
+
+/* A request is addressed by one host, and its transfer is one that its version knows. */
+static int settle_request(domi_http_head *head, const char *bytes)
+{
+    bool has_host = (head->flags & DOMI_HTTP_HAS_HOST) != 0;
+
+    if (!has_host && head->minor != 0)
+        return domi_http_refuse(head, 400);
+    if (has_host && !domi_http_is_host(bytes + head->host_at, head->host_size))
+        return domi_http_refuse(head, 400);
+    if (head->minor == 0) /* it knows neither */
+        head->flags &= ~(uint32_t)(DOMI_HTTP_CONTINUE | DOMI_HTTP_EXPECTS | DOMI_HTTP_TO_UPGRADE);
+    if (head->method == DOMUS_HTTP_TRACE && (head->flags & DOMI_HTTP_CHUNKED || head->length != 0))
+        return domi_http_refuse(head, 400);
+    return (head->flags & DOMI_HTTP_EXPECTS) != 0 ? domi_http_refuse(head, 417) : 0;
+}
+
+int domi_http_settle(domi_http_head *head, const char *bytes)
+{
+    bool has_length = (head->flags & DOMI_HTTP_HAS_LENGTH) != 0;
+    bool has_coding = (head->flags & DOMI_HTTP_HAS_CODING) != 0;
+
+    if (head->kind == DOMI_HTTP_TRAILERS) {
+        bool is_framing = has_length || has_coding || (head->flags & DOMI_HTTP_HAS_HOST) != 0;
+        return is_framing ? domi_http_refuse(head, 400) : 0;
+    }
+    if (has_coding && (has_length || head->minor == 0))
+        return domi_http_refuse(head, 400);
+    return head->kind == DOMI_HTTP_REQUEST ? settle_request(head, bytes) : 0;
+}

@@ -1,0 +1,109 @@
+/* Reads heads, line by line. A line ends with CR LF and nothing else, and no other control
+ * character but a tab in a field is let in, so a line is found without looking into it. */
+#include "protocols/http/lines.h"
+#include "protocols/http/chars.h"
+#include "protocols/http/framing.h"
+#include "protocols/http/start.h"
+
+/* Bytes of a request line beside its target: the method, two spaces and the version. */
+#define AROUND_TARGET 40u
+
+/* Most fields are for the user alone. No two of those that domi_http_read_field() looks at are of
+ * the same size. */
+static bool may_concern(const char *name, size_t size)
+{
+    static const char firsts[] = {
+        [4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'};
+
+    return size < sizeof firsts && firsts[size] == (*name | 0x20);
+}
+
+/* Read the field in bytes[at, end), where CR LF follow. */
+static int read_line_of_field(domi_http_head *head, const domi_http_limits *limits,
+                              const char *bytes, size_t size, size_t end)
+{
+    const char *name = bytes + head->at;
+    size_t name_size = domi_http_run_token(name, size - head->at);
+    const char *value = name + name_size + 1;
+    size_t value_size = end - head->at - name_size - 1;
+
+    if (head->fields == limits->fields_max)
+        return domi_http_refuse(head, 431);
+    if (name_size == 0 || name_size == end - head->at || name[name_size] != ':')
+        return domi_http_refuse(head, 400);
+    head->fields++;
+    if (!may_concern(name, name_size))
+        return 0;
+    return domi_http_read_field(head, bytes, name, name_size, value, value_size);
+}
+
+static int read_line(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
+                     size_t size, size_t end)
+{
+    int error = 0;
+
+    if (head->begun)
+        return read_line_of_field(head, limits, bytes, size, end);
+    if (head->kind == DOMI_HTTP_REQUEST)
+        error = domi_http_read_request_line(head, limits, bytes, end);
+    else
+        error = domi_http_read_status_line(head, bytes, end);
+    head->begun = true;
+    head->fields_at = (uint32_t)end + 2;
+    return error;
+}
+
+/* The status for a line that does not fit. */
+static unsigned too_long(const domi_http_head *head)
+{
+    return head->begun || head->kind != DOMI_HTTP_REQUEST ? 431 : 414;
+}
+
+/* Find the CR that ends the line which begins at `at`. Returns 1 when it is at `looked` and an LF
+ * follows; 0 when more bytes are needed; or an error. */
+static int find_end(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
+                    size_t size)
+{
+    size_t most = limits->head_max - 2;
+
+    if (!head->begun && head->kind == DOMI_HTTP_REQUEST &&
+        limits->target_max + AROUND_TARGET < most)
+        most = limits->target_max + AROUND_TARGET;
+    for (;;) {
+        size_t end = head->looked + domi_http_run_text(bytes + head->looked, size - head->looked);
+        head->looked = (uint32_t)end;
+        if (end > most)
+            return domi_http_refuse(head, too_long(head));
+        if (end == size)
+            return 0;
+        if (bytes[end] == '\r')
+            break;
+        if (bytes[end] != '\t')
+            return domi_http_refuse(head, 400);
+        head->looked++;
+    }
+    if (head->looked + 1 == size)
+        return 0;
+    return bytes[head->looked + 1] == '\n' ? 1 : domi_http_refuse(head, 400);
+}
+
+int domi_http_head_read(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
+                        size_t size)
+{
+    if (head->kind == DOMI_HTTP_TRAILERS)
+        head->begun = true;
+    for (;;) {
+        int result = find_end(head, limits, bytes, size);
+        if (result <= 0)
+            return result;
+        size_t end = head->looked;
+        if (end == head->at && head->begun)
+            break;
+        result = read_line(head, limits, bytes, size, end);
+        if (result < 0)
+            return result;
+        head->at = head->looked = (uint32_t)end + 2;
+    }
+    int error = domi_http_settle(head, bytes);
+    return error != 0 ? error : (int)head->looked + 2;
+}

@@ -1,0 +1,73 @@
+/* Methods and hosts. */
+#include "protocols/http/method.h"
+#include "protocols/http/chars.h"
+
+static const char *const names[DOMUS_HTTP_METHODS] = {
+    [DOMUS_HTTP_GET] = "GET",
+    [DOMUS_HTTP_HEAD] = "HEAD",
+    [DOMUS_HTTP_POST] = "POST",
+    [DOMUS_HTTP_PUT] = "PUT",
+    [DOMUS_HTTP_DELETE] = "DELETE",
+    [DOMUS_HTTP_OPTIONS] = "OPTIONS",
+    [DOMUS_HTTP_PATCH] = "PATCH",
+    [DOMUS_HTTP_TRACE] = "TRACE",
+    [DOMUS_HTTP_CONNECT] = "CONNECT",
+    [DOMUS_HTTP_COPY] = "COPY",
+    [DOMUS_HTTP_LOCK] = "LOCK",
+    [DOMUS_HTTP_MKCOL] = "MKCOL",
+    [DOMUS_HTTP_MOVE] = "MOVE",
+    [DOMUS_HTTP_PROPFIND] = "PROPFIND",
+    [DOMUS_HTTP_PROPPATCH] = "PROPPATCH",
+    [DOMUS_HTTP_REPORT] = "REPORT",
+    [DOMUS_HTTP_SEARCH] = "SEARCH",
+    [DOMUS_HTTP_UNLOCK] = "UNLOCK",
+    [DOMUS_HTTP_PURGE] = "PURGE",
+};
+
+const char *domus_http_method_name(domus_http_method method)
+{
+    return method < DOMUS_HTTP_METHODS ? names[method] : NULL;
+}
+
+domus_http_method domi_http_find_method(const char *name, size_t size)
+{
+    int i = 0;
+
+    if (size == 3 && memcmp(name, "GET", 3) == 0)
+        return DOMUS_HTTP_GET;
+    while (i < DOMUS_HTTP_METHODS && (strlen(names[i]) != size || memcmp(name, names[i], size)))
+        i++;
+    return (domus_http_method)i;
+}
+
+/* A port of 1 to 5 digits, up to 65535. */
+static bool is_port(const char *text, size_t size)
+{
+    unsigned port = 0;
+
+    if (size == 0 || size > 5)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        port = port * 10 + (unsigned)(text[i] - '0');
+    }
+    return port <= 65535;
+}
+
+bool domi_http_is_host(const char *text, size_t size)
+{
+    size_t end = domi_http_run(text, size, DOMI_HTTP_HOST);
+
+    if (size != 0 && *text == '[') {
+        end = 1;
+        while (end < size &&
+               (domi_http_is(text[end], DOMI_HTTP_HEX) || text[end] == ':' || text[end] == '.'))
+            end++;
+        if (end < 4 || end == size || text[end++] != ']') /* "[::]" is the shortest */
+            return false;
+    }
+    if (end == 0 || end == size)
+        return end != 0;
+    return text[end] == ':' && is_port(text + end + 1, size - end - 1);
+}

@@ -1,0 +1,82 @@
+/* Makes requests of what a server has decoded. */
+#include "protocols/http/http.h"
+
+#include <errno.h>
+
+int domi_http_admit_request(domi_http_state *state)
+{
+    const domi_http_head *head = &state->head;
+
+    state->body = (domi_http_body){.framing = DOMI_HTTP_NO_BODY};
+    if ((head->flags & DOMI_HTTP_CHUNKED) != 0)
+        state->body.framing = DOMI_HTTP_IN_CHUNKS;
+    else if (head->length != 0)
+        state->body = (domi_http_body){.framing = DOMI_HTTP_COUNTED, .left = head->length};
+    state->waits_for_100 =
+        state->body.framing != DOMI_HTTP_NO_BODY && (head->flags & DOMI_HTTP_CONTINUE) != 0;
+    return 1;
+}
+
+/* The connection ends with the answer: by default of HTTP/1.0, or because the peer says so. */
+static bool is_last(const domi_http_head *head)
+{
+    return (head->flags & DOMI_HTTP_CLOSE) != 0 ||
+           (head->minor == 0 && (head->flags & DOMI_HTTP_KEEP_ALIVE) == 0);
+}
+
+static bool wants_upgrade(const domi_http_head *head)
+{
+    const uint32_t both = DOMI_HTTP_TO_UPGRADE | DOMI_HTTP_HAS_UPGRADE;
+
+    return (head->flags & both) == both;
+}
+
+static uint64_t id_of(const domi_http_state *state)
+{
+    const domi_http_head *head = &state->head;
+    uint64_t id = 0;
+
+    if (head->method == DOMUS_HTTP_HEAD)
+        id |= DOMI_HTTP_ID_HEAD;
+    if (head->minor != 0)
+        id |= DOMI_HTTP_ID_NEW;
+    if (is_last(head))
+        id |= DOMI_HTTP_ID_CLOSE;
+    if (wants_upgrade(head))
+        id |= DOMI_HTTP_ID_UPGRADE;
+    if (state->waits_for_100)
+        id |= DOMI_HTTP_ID_CONTINUE;
+    return id;
+}
+
+int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
+                           bool in_pieces)
+{
+    const domi_http_head *head = &state->head;
+    domus_http_request *request = domus_wire_request(wire, &domus_http_request_type, id_of(state));
+
+    if (request == NULL)
+        return -ENOMEM;
+    int error =
+        domi_http_cut_head(wire, from, head->target_at, head->target_size, &request->target);
+    if (error == 0)
+        error = domi_http_cut_head(wire, from, head->fields_at,
+                                   state->head_size - 2 - head->fields_at, &request->fields);
+    if (error != 0)
+        return error;
+    request->method = head->method;
+    request->minor = head->minor;
+    request->close = is_last(head);
+    request->upgrade = wants_upgrade(head);
+    if (in_pieces) {
+        request->stream = domus_wire_body(wire);
+        request->length = head->length;
+    } else {
+        request->body = domi_http_cut_body(wire, from);
+        request->length = request->body.size;
+    }
+    if (request->close)
+        domus_wire_last(wire);
+    state->unanswered++;
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* The stage: its table of functions, and its options. */
+#include "protocols/http/http.h"
+
+#include "protocols/http/method.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TARGET_MOST  60000u
+#define HEAD_LEAST   64u
+#define HEAD_MOST    61440u
+#define FIELDS_MOST  65535u
+#define BODY_DEFAULT (UINT64_C(1) << 20)
+
+static int check_http(const void *options_)
+{
+    const domus_http_options *options = options_;
+
+    if (options == NULL)
+        return 0;
+    if (options->role > DOMUS_ROLE_CLIENT || options->target_max > TARGET_MOST ||
+        options->head_max > HEAD_MOST || (options->head_max != 0 && options->head_max < HEAD_LEAST))
+        return -EINVAL;
+    if (options->fields_max > FIELDS_MOST || options->whole_max > DOMUS_SLICE_MAX ||
+        options->trailer_max > HEAD_MOST || options->trailer_max == 1)
+        return -EINVAL;
+    if (options->host != NULL && !domi_http_is_host(options->host, strlen(options->host)))
+        return -EINVAL;
+    return !options->streams && options->body_max > DOMUS_SLICE_MAX ? -EINVAL : 0;
+}
+
+/* Returns the value of a limit. */
+static uint32_t limit(uint32_t given, uint32_t otherwise)
+{
+    return given != 0 ? given : otherwise;
+}
+
+static int open_http(domus_wire *wire, void *state_, const void *options)
+{
+    domi_http_state *state = state_;
+    domus_http_options *own = &state->options;
+
+    (void)wire;
+    if (options != NULL)
+        *own = *(const domus_http_options *)options;
+    own->target_max = limit(own->target_max, 8192);
+    own->head_max = limit(own->head_max, 32768);
+    own->fields_max = limit(own->fields_max, 100);
+    own->extension_max = limit(own->extension_max, 4096);
+    own->trailer_max = limit(own->trailer_max, 8192);
+    if (own->body_max == 0)
+        own->body_max = BODY_DEFAULT;
+    state->head.kind = domi_http_is_server(state) ? DOMI_HTTP_REQUEST : DOMI_HTTP_RESPONSE;
+    return 0;
+}
+
+static int decode_http(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    return domi_http_decode(wire, state, bytes, size);
+}
+
+static int end_http(domus_wire *wire, void *state, size_t left)
+{
+    return domi_http_decode_end(wire, state, left);
+}
+
+static int encode_http(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
+                       const void *payload)
+{
+    domi_http_state *state = state_;
+
+    return domi_http_is_server(state) ? domi_http_encode_answer(wire, state, id, type, payload)
+                                      : domi_http_encode_ask(wire, state, type, payload);
+}
+
+static int fail_http(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
+                     int error)
+{
+    return domi_http_fail(wire, state, id, request, error);
+}
+
+static void close_http(domus_wire *wire, void *state)
+{
+    (void)wire;
+    domi_http_reset(state);
+}
+
+static int want(domus_wire *wire, void *state_)
+{
+    domi_http_state *state = state_;
+
+    return state->waits_for_100 ? domi_http_send_100(wire, state) : 0;
+}
+
+/* An answer to HEAD has no body that could be cut off. All others
+ * are cut off by a reset of the connection, which the peer sees. */
+static int cut(domus_wire *wire, void *state, uint64_t id, int error)
+{
+    bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0 && domi_http_is_server(state);
+
+    return is_head ? domi_http_end_answer(wire, state) : error;
+}
+
+const domus_stage domus_http_stage = {
+    .name = "http",
+    .state_size = sizeof(domi_http_state),
+    .check = check_http,
+    .open = open_http,
+    .decode = decode_http,
+    .end = end_http,
+    .encode = encode_http,
+    .fail = fail_http,
+    .close = close_http,
+    .has_bodies = true,
+    .wanted = want,
+    .cut = cut,
+};

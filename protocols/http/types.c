@@ -1,0 +1,32 @@
+/* The types of HTTP, and how their payloads are released. */
+#include <domus/http.h>
+
+static void release_request(void *payload)
+{
+    domus_http_request *request = payload;
+
+    domus_slice_free(request->target);
+    domus_slice_free(request->fields);
+    domus_slice_free(request->body);
+}
+
+static void release_response(void *payload)
+{
+    domus_http_response *response = payload;
+
+    domus_slice_free(response->fields);
+    domus_slice_free(response->body);
+}
+
+static void release_trailers(void *payload)
+{
+    domus_slice_free(((domus_http_trailers *)payload)->fields);
+}
+
+const domus_type domus_http_request_type = {
+    .name = "http_request", .size = sizeof(domus_http_request), .release = release_request};
+const domus_type domus_http_response_type = {
+    .name = "http_response", .size = sizeof(domus_http_response), .release = release_response};
+const domus_type domus_http_text_type = {.name = "http_text", .size = sizeof(domus_http_text)};
+const domus_type domus_http_trailers_type = {
+    .name = "http_trailers", .size = sizeof(domus_http_trailers), .release = release_trailers};

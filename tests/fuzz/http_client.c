@@ -1,0 +1,49 @@
+/* Fuzzes the client's side of the stage of HTTP. The first byte chooses the options and the size of
+ * pieces, the second which of its requests were HEAD. The same responses are read in one piece and
+ * in many, and llhttp reads them, too. */
+#include "tests/fuzz/support/fuzz.h"
+#include "tests/fuzz/support/judge.h"
+
+#include <stdlib.h>
+
+static domus_http_budget budget = {.bytes_max = 100000};
+static const domus_http_options options[] = {
+    {.role = DOMUS_ROLE_CLIENT, .host = "a", .budget = &budget},
+    {.role = DOMUS_ROLE_CLIENT, .host = "a", .streams = true},
+    {.role = DOMUS_ROLE_CLIENT,
+     .host = "a",
+     .head_max = 100,
+     .fields_max = 3,
+     .body_max = 10,
+     .extension_max = 5,
+     .trailer_max = 20},
+    {.role = DOMUS_ROLE_CLIENT, .host = "a", .streams = true, .whole_max = 5, .body_max = 20},
+};
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 3)
+        return 0;
+    const domus_http_options *choice = &options[data[0] % 4];
+    domt_http_read whole = {.is_client = true, .heads = data[1], .with_trailers = choice->streams};
+    domt_http_read pieces = whole;
+    domt_http_read judged = whole;
+    size_t step = 1 + data[0] / 4 * (size / 512 + 1);
+
+    domt_http_read_by_stage(&whole, choice, data + 2, size - 2, size, NULL, NULL);
+    domt_http_read_by_stage(&pieces, choice, data + 2, size - 2, step, NULL, NULL);
+    domt_http_hold_same(&whole, &pieces);
+    domt_http_read_by_judge(&judged, data + 2, size - 2);
+    domt_http_hold_judged(&whole, &judged);
+    domt_http_read_clear(&whole);
+    domt_http_read_clear(&pieces);
+    domt_http_read_clear(&judged);
+    must(budget.used_bytes == 0);
+    return 0;
+}

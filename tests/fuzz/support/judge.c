@@ -1,0 +1,380 @@
+/* Reads HTTP by the stage and by llhttp, and compares what was read. */
+#include "tests/fuzz/support/judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void add(domt_http_read *read, const void *bytes, size_t size)
+{
+    if (read->size + size > read->room) {
+        read->room = 2 * (read->size + size);
+        read->text = realloc(read->text, read->room);
+        must(read->text != NULL);
+    }
+    if (size != 0)
+        memcpy(read->text + read->size, bytes, size);
+    read->size += size;
+}
+
+static void add_text(domt_http_read *read, const char *text)
+{
+    add(read, text, strlen(text));
+}
+
+static void add_slice(domt_http_read *read, domus_slice slice)
+{
+    add(read, domus_slice_data(slice), slice.size);
+}
+
+static void end_message(domt_http_read *read)
+{
+    add_text(read, "\n.\n");
+    read->ends[read->count++] = read->size;
+}
+
+void domt_http_read_clear(domt_http_read *read)
+{
+    free(read->text);
+    *read = (domt_http_read){.text = NULL};
+}
+
+void domt_http_hold_same(const domt_http_read *one, const domt_http_read *other)
+{
+    must(one->error == other->error && one->count == other->count && one->size == other->size);
+    must(one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
+}
+
+/* --- the stage ---------------------------------------------------------------------------------
+ */
+
+static void add_fields(domt_http_read *read, domus_slice fields)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+
+    while (domus_http_next(fields, &at, &line)) {
+        add_slice(read, line.name);
+        add_text(read, ":");
+        add_slice(read, line.value);
+        add_text(read, "\n");
+    }
+    must(at >= fields.size);
+}
+
+static void add_request(domt_http_read *read, const domus_http_request *request)
+{
+    add_text(read, domus_http_method_name(request->method));
+    add_text(read, " ");
+    add_slice(read, request->target);
+    add_text(read, request->minor != 0 ? " 1\n" : " 0\n");
+    add_fields(read, request->fields);
+    must(domus_http_host(request).size != 0 || request->minor == 0);
+    must(domus_http_path(request).size + domus_http_query(request).size <= request->target.size);
+    add_text(read, "\n");
+    add_slice(read, request->body);
+}
+
+static void add_response(domt_http_read *read, const domus_http_response *response)
+{
+    char line[32];
+
+    snprintf(line, sizeof line, "%u %u\n", response->status, response->minor);
+    add_text(read, line);
+    add_fields(read, response->fields);
+    add_text(read, "\n");
+    add_slice(read, response->body);
+}
+
+static void add_piece(domt_http_read *read, const domus_stage_message *message)
+{
+    if (message->type == &domus_piece_type) {
+        add_slice(read, ((const domus_piece *)message->payload)->bytes);
+    } else {
+        add_text(read, "\n");
+        add_fields(read, ((const domus_http_trailers *)message->payload)->fields);
+    }
+}
+
+/* The last message of a connection was read, or as many as there is room for. */
+static bool is_over(const domt_http_read *read, const domus_stage_kit *kit)
+{
+    return read->count == DOMT_HTTP_MESSAGES_MAX ||
+           (read->count != 0 && domus_stage_kit_is_last(kit));
+}
+
+static int decode(domt_http_read *read, domus_stage_kit *kit, domt_http_take *take, void *context)
+{
+    domus_stage_message message;
+    int result = 0;
+
+    while (!is_over(read, kit) && (result = domus_stage_kit_next(kit, &message)) == 1) {
+        if (message.kind == DOMUS_STAGE_PIECE) {
+            add_piece(read, &message);
+        } else {
+            if (message.kind == DOMUS_STAGE_REQUEST)
+                add_request(read, message.payload);
+            else
+                add_response(read, message.payload);
+            if (take != NULL)
+                take(context, kit, &message);
+        }
+        if (message.kind == DOMUS_STAGE_PIECE ? message.last : !message.has_body)
+            end_message(read);
+    }
+    return is_over(read, kit) ? 0 : result;
+}
+
+/* A client asks as often as it may read. */
+static void ask(const domt_http_read *read, domus_stage_kit *kit)
+{
+    domus_http_request request = {.method = DOMUS_HTTP_GET};
+
+    must(domus_slice_copy("/", 1, &request.target) == 0);
+    for (uint32_t i = 0; i < DOMT_HTTP_MESSAGES_MAX; i++) {
+        request.method = (read->heads >> i & 1) != 0 ? DOMUS_HTTP_HEAD : DOMUS_HTTP_GET;
+        must(domus_stage_kit_encode(kit, i, &domus_http_request_type, &request) == 0);
+    }
+    domus_http_request_type.release(&request);
+    domus_stage_kit_clear(kit);
+}
+
+void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *options,
+                             const uint8_t *bytes, size_t size, size_t step, domt_http_take *take,
+                             void *context)
+{
+    domus_pipeline_stage stages[2] = {{&domus_http_stage, options}, {NULL, NULL}};
+    domus_pipeline pipeline = {.stages = stages};
+    domus_stage_kit *kit;
+    int result = 0;
+
+    must(domus_stage_kit_new(&pipeline, &kit) == 0);
+    if (read->is_client)
+        ask(read, kit);
+    for (size_t done = 0; done < size && result == 0; done += step) {
+        size_t piece = size - done < step ? size - done : step;
+        must(domus_stage_kit_feed(kit, bytes + done, piece) == 0);
+        result = decode(read, kit, take, context);
+    }
+    if (result == 0 && !is_over(read, kit)) {
+        domus_stage_kit_finish(kit);
+        result = decode(read, kit, take, context);
+    }
+    if (result < 0)
+        (void)domus_stage_kit_fail(kit, DOMUS_NO_ID, NULL, result);
+    read->error = result;
+    domus_stage_kit_free(kit);
+}
+
+/* --- llhttp ------------------------------------------------------------------------------------
+ */
+
+#ifdef DOMT_LLHTTP
+#include <llhttp.h>
+
+typedef struct reading {
+    domt_http_read *read;
+    size_t began;    /* where the text of this message begins */
+    size_t value;    /* where the value begins that is read */
+    uint32_t finals; /* responses that are no interim ones */
+    bool in_trailers;
+    bool has_trailers;
+} reading;
+
+static domt_http_read *of(const llhttp_t *parser)
+{
+    return ((reading *)parser->data)->read;
+}
+
+static int on_begin(llhttp_t *parser)
+{
+    reading *judge = parser->data;
+
+    if (judge->read->count == DOMT_HTTP_MESSAGES_MAX)
+        return -1; /* it has read as much as the stage may */
+    judge->began = judge->read->size;
+    judge->in_trailers = judge->has_trailers = false;
+    return 0;
+}
+
+static int on_method(llhttp_t *parser, const char *at, size_t size)
+{
+    add(of(parser), at, size);
+    return 0;
+}
+
+static int on_method_end(llhttp_t *parser)
+{
+    add_text(of(parser), " ");
+    return 0;
+}
+
+static int on_url(llhttp_t *parser, const char *at, size_t size)
+{
+    add(of(parser), at, size);
+    return 0;
+}
+
+static int on_version_end(llhttp_t *parser)
+{
+    char line[32];
+
+    if (parser->type == HTTP_REQUEST) {
+        snprintf(line, sizeof line, " %u\n", parser->http_minor);
+        add_text(of(parser), line);
+    }
+    return 0;
+}
+
+static int on_status_end(llhttp_t *parser)
+{
+    char line[32];
+
+    snprintf(line, sizeof line, "%u %u\n", parser->status_code, parser->http_minor);
+    add_text(of(parser), line);
+    return 0;
+}
+
+static int on_field(llhttp_t *parser, const char *at, size_t size)
+{
+    reading *judge = parser->data;
+
+    if (judge->in_trailers && !judge->read->with_trailers)
+        return 0;
+    if (judge->in_trailers && !judge->has_trailers)
+        add_text(judge->read, "\n");
+    judge->has_trailers = judge->in_trailers;
+    add(judge->read, at, size);
+    return 0;
+}
+
+static int on_field_end(llhttp_t *parser)
+{
+    reading *judge = parser->data;
+
+    if (!judge->in_trailers || judge->read->with_trailers)
+        add_text(judge->read, ":");
+    judge->value = judge->read->size;
+    return 0;
+}
+
+/* llhttp leaves the spaces behind a value. */
+static int on_value_end(llhttp_t *parser)
+{
+    domt_http_read *read = of(parser);
+    size_t value = ((reading *)parser->data)->value;
+
+    if (((reading *)parser->data)->in_trailers && !read->with_trailers)
+        return 0;
+    while (read->size > value &&
+           (read->text[read->size - 1] == ' ' || read->text[read->size - 1] == '\t'))
+        read->size--;
+    add_text(read, "\n");
+    return 0;
+}
+
+/* It is for the user of llhttp to say that a response has no body, whatever its fields say.
+ * Upgrades are for the user, too: the stage reads on behind such a request. */
+static int on_head_end(llhttp_t *parser)
+{
+    reading *judge = parser->data;
+    bool is_final = parser->type == HTTP_RESPONSE && parser->status_code >= 200;
+    bool is_head = is_final && (judge->read->heads >> judge->finals & 1) != 0;
+
+    parser->upgrade = 0;
+    judge->finals += is_final;
+    add_text(judge->read, "\n");
+    unsigned code = parser->type == HTTP_RESPONSE ? parser->status_code : 200;
+    return is_head || code < 200 || code == 204 || code == 304 ? 1 : 0;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t size)
+{
+    add(of(parser), at, size);
+    return 0;
+}
+
+/* The last chunk has come, and trailers may follow. */
+static int on_chunk(llhttp_t *parser)
+{
+    reading *judge = parser->data;
+
+    judge->in_trailers = parser->content_length == 0;
+    return 0;
+}
+
+static int on_end(llhttp_t *parser)
+{
+    reading *judge = parser->data;
+
+    if (parser->type == HTTP_RESPONSE && parser->status_code < 200)
+        judge->read->size = judge->began; /* interim */
+    else
+        end_message(judge->read);
+    return 0;
+}
+
+void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size)
+{
+    llhttp_settings_t settings;
+    reading judge = {.read = read};
+    llhttp_t parser;
+
+    llhttp_settings_init(&settings);
+    settings.on_message_begin = on_begin;
+    settings.on_method = on_method;
+    settings.on_method_complete = on_method_end;
+    settings.on_url = on_url;
+    settings.on_version_complete = on_version_end;
+    settings.on_status_complete = on_status_end;
+    settings.on_header_field = on_field;
+    settings.on_header_field_complete = on_field_end;
+    settings.on_header_value = on_field;
+    settings.on_header_value_complete = on_value_end;
+    settings.on_headers_complete = on_head_end;
+    settings.on_body = on_body;
+    settings.on_chunk_header = on_chunk;
+    settings.on_message_complete = on_end;
+    llhttp_init(&parser, read->is_client ? HTTP_RESPONSE : HTTP_REQUEST, &settings);
+    parser.data = &judge;
+    read->error = (int)llhttp_execute(&parser, (const char *)bytes, size);
+    const char *wrong = llhttp_get_error_pos(&parser);
+    /* llhttp 8.1 refuses a second extension behind one with a value, which RFC 9112 allows */
+    read->excused = read->error == HPE_INVALID_CHUNK_SIZE && wrong[-1] == ';';
+    if (read->error == HPE_OK)
+        read->error = (int)llhttp_finish(&parser);
+}
+
+void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *judged)
+{
+    uint32_t count = judged->excused && judged->count < read->count ? judged->count : read->count;
+
+    if (count == 0)
+        return;
+    size_t size = read->ends[count - 1];
+    bool same = judged->count >= count && judged->ends[count - 1] == size &&
+                memcmp(read->text, judged->text, size) == 0;
+    if (!same)
+        fprintf(stderr, "---- the stage has read %u\n%.*s\n---- llhttp %u, error %s\n%.*s\n",
+                read->count, (int)size, read->text, judged->count,
+                llhttp_errno_name((llhttp_errno_t)judged->error), (int)judged->size, judged->text);
+    must(same);
+}
+#else
+void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size)
+{
+    (void)read, (void)bytes, (void)size;
+}
+
+void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *judged)
+{
+    (void)read, (void)judged;
+}
+#endif

@@ -1,0 +1,44 @@
+/* The messages that the stage of HTTP makes of bytes, as text, so that those of the same bytes in
+ * one piece and in many can be compared. */
+#ifndef DOMT_HTTP_TRACE_H
+#define DOMT_HTTP_TRACE_H
+
+#include <domus/http.h>
+#include <domus/stage_kit.h>
+
+/* A stage in a kit. It fails the test when it cannot be made. */
+typedef struct domt_http {
+    domus_pipeline_stage stages[2];
+    domus_pipeline pipeline;
+    domus_stage_kit *kit;
+} domt_http;
+
+void domt_http_start(domt_http *http, const domus_http_options *options);
+void domt_http_stop(domt_http *http);
+
+/* The bytes that went to the peer since the last call, as a string, valid until the next call. */
+const char *domt_http_sent(domt_http *http);
+
+/* Let a client ask, as the letters say: G is a GET, H a HEAD, U a GET that wants to upgrade. */
+void domt_http_ask(domt_http *http, const char *asks);
+
+/* A slice of a text, which the test frees. */
+domus_slice domt_http_slice(const char *text);
+
+/* Let a stage with `options` decode: the first `cut` bytes, then the others `step` at a time (0:
+ * all at once), and then the end. A client has asked `asks` before. Returns its messages as text, a
+ * line for each, valid until the next call but three:
+ *
+ *     GET /path 1.1 (Host: a|Accept: b) [body]
+ *     200 1.1 close (Server: c) [body]
+ *     POST / 1.1 (Host: a) 5 in pieces: [body] (Trailer: d)
+ *
+ * At last comes the error, with the status that the peer gets: "EPROTO 400". */
+const char *domt_http_trace(const domus_http_options *options, const char *asks, const char *bytes,
+                            size_t size, size_t cut, size_t step);
+
+/* Hold that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
+void domt_http_holds(const domus_http_options *options, const char *asks, const char *bytes,
+                     size_t size, const char *expected);
+
+#endif
