@@ -4,11 +4,14 @@
 #include "base/check.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #define KEPT_MAX 256u /* pages that a thread keeps */
+
+static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for its lender");
 
 /* The pages that this thread keeps, linked by `memory`. */
 static _Thread_local domi_page *kept;
@@ -76,12 +79,29 @@ domi_page *domi_page_borrower(void)
     return page;
 }
 
+/* Returns what a page has to give back when it does not borrow any more. */
+static domi_lender lender_of(const domi_page *page)
+{
+    domi_lender lender = {NULL, NULL};
+
+    if (page->holds)
+        memcpy(&lender, page->room, sizeof lender); /* which aligns nothing */
+    return lender;
+}
+
+static void give_back(domi_lender lender)
+{
+    if (lender.give_back != NULL)
+        lender.give_back(lender.bytes);
+}
+
 int domi_page_own(domi_page *page)
 {
     char *memory = page->room;
 
     if (!page->borrowed)
         return 0;
+    domi_lender lender = lender_of(page);
     if (page->size > DOMI_PAGE_ROOM) {
         memory = page->memory = domi_memory_new(page->size);
         if (memory == NULL)
@@ -90,8 +110,23 @@ int domi_page_own(domi_page *page)
     if (page->size != 0)
         memcpy(memory, page->face.data, page->size);
     page->face.data = memory;
-    page->borrowed = false;
+    page->borrowed = page->holds = false;
+    give_back(lender);
     return 0;
+}
+
+void domi_page_hold(domi_page *page, domi_lender lender)
+{
+    DOMI_CHECK(page->borrowed && !page->holds && page->small);
+    memcpy(page->room, &lender, sizeof lender);
+    page->holds = true;
+}
+
+void domi_page_adopt(domi_page *page, char *memory)
+{
+    DOMI_CHECK(page->borrowed && !page->holds);
+    page->memory = memory;
+    page->borrowed = false;
 }
 
 void domi_page_drop(domi_page *page)
@@ -101,6 +136,8 @@ void domi_page_drop(domi_page *page)
         atomic_store_explicit(&page->count, count, memory_order_relaxed);
         if (count != 0)
             return;
+        give_back(lender_of(page));
+        page->holds = false;
     } else if (atomic_load_explicit(&page->count, memory_order_acquire) != 1 &&
                atomic_fetch_sub_explicit(&page->count, 1, memory_order_acq_rel) != 1) {
         /* The last owner needs no exchange, because nobody else can make another one. acquire: what

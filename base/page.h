@@ -22,10 +22,17 @@ typedef struct domi_page {
     uint32_t size;          /* of a borrowed page: the bytes that slices may show */
     char *memory;           /* the bytes, if they are a block of their own; else NULL */
     bool borrowed;
+    bool holds;  /* of a borrowed page: `room` has a domi_lender */
     bool small;  /* `room` has DOMI_PAGE_ROOM bytes, so the page may be kept for the next message */
     char room[]; /* the bytes of a page that was made with them; DOMI_PAGE_ROOM of one that began as
                     a borrower */
 } domi_page;
+
+/* Memory that a borrowed page gives back with its last slice (domi_page_hold()). */
+typedef struct domi_lender {
+    void (*give_back)(void *bytes);
+    void *bytes;
+} domi_lender;
 
 /* Small pages that a thread keeps instead of freeing them, so that a message that outlives its turn
  * costs no allocation. A thread of a system has one (domi_pages_keep()), and other threads none. */
@@ -40,6 +47,14 @@ domi_page *domi_page_borrower(void);
 
 /* Let the page own its bytes, if it borrows them. Returns 0; -ENOMEM. */
 int domi_page_own(domi_page *page);
+
+/* Let a page that borrows its bytes keep them where they lie, because there is no memory for a
+ * copy: it calls lender.give_back(lender.bytes) when it has a copy or no slices any more. Both
+ * happen on the thread that has made the page. */
+void domi_page_hold(domi_page *page, domi_lender lender);
+
+/* Let a page that borrows its bytes own the block of the heap in which they lie. */
+void domi_page_adopt(domi_page *page, char *memory);
 
 /* Give back one count. The last one frees the page. */
 void domi_page_drop(domi_page *page);

@@ -221,7 +221,8 @@ static void send_stored(domus_channel *channel, domi_request *request)
 {
     discharge_answer(channel, request);
     int error = domi_channel_write_all(channel, &request->bytes);
-    domi_channel_decide_receive(channel);
+    if (channel->state == DOMI_CHANNEL_OPEN) /* a closed one has answers left, but no marks */
+        domi_channel_decide_receive(channel);
     if (error != 0)
         refuse(channel, error);
 }

@@ -64,6 +64,15 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
     return error;
 }
 
+/* The bytes of the last message are in use and cannot be copied out for want of memory. They stay
+ * where they are, and the channel ends: it could not go on before there is memory, and would try
+ * that again and again. */
+static void give_up(domi_pipe *pipe)
+{
+    pipe->undone = true;
+    domi_channel_refuse(pipe->channel, -ENOMEM);
+}
+
 /* End the turn that `message` has begun on `stack`. A notice that was taken, or whose forward was
  * refused, is pipe->current no longer, and ends with its turn all the same. */
 static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
@@ -79,13 +88,12 @@ static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
     (void)domi_turn_end_begun(stack, result, kind);
     if (DOMI_LIKELY(pipe->current == NULL))
         return;
-    /* a request that waits: its bytes are copied out, or stay where they are until it has ended */
+    /* a request that waits */
     if (house->channels.owned == NULL)
         return;
-    if (let_live(manager, pipe, pipe->current, false) == 0)
-        pipe->current = NULL;
-    else
-        pipe->undone = true;
+    if (let_live(manager, pipe, pipe->current, false) != 0)
+        give_up(pipe);
+    pipe->current = NULL;
 }
 
 /* Call the row of a message that is pipe->current. One that outlives the connection has its stack
@@ -208,19 +216,15 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
  */
 
 /* The message at hand shows its bytes no more: give them back. Returns false if they are still
- * shown, and cannot be copied out for want of memory. */
+ * shown, and the channel was given up. */
 static bool end_message(domi_pipe *pipe)
 {
-    if (pipe->undone && pipe->current != NULL) {
-        if (let_live(pipe->channel->io->manager, pipe, pipe->current, false) != 0)
-            return false;
-        pipe->current = NULL;
-    }
+    if (pipe->undone)
+        return false;
     if (domi_wire_done(pipe->wire) != 0) {
-        pipe->undone = true;
+        give_up(pipe);
         return false;
     }
-    pipe->undone = false;
     domi_pipe_free_used(pipe);
     return true;
 }
@@ -347,8 +351,6 @@ bool domi_pipe_ends_alone(const domus_channel *channel)
 /* Handle one message, or look for one. Returns false if there is none. */
 static bool run_once(domi_manager *manager, domi_pipe *pipe)
 {
-    if (DOMI_UNLIKELY(pipe->undone) && !end_message(pipe))
-        return false;
     if (DOMI_UNLIKELY(pipe->held != NULL)) {
         domi_envelope *held = pipe->held;
         pipe->held = NULL;
@@ -377,7 +379,7 @@ static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
         domi_pipe_note_upload_over(manager, pipe);
     if (pipe->own_answer) /* a run takes these mailboxes before its channel */
         pipe->own_answer = house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL;
-    if (pipe->change != NULL && (!pipe->undone || end_message(pipe)))
+    if (pipe->change != NULL)
         domi_pipe_change(pipe);
     pipe->stopped = pipe->own_answer || pipe->change != NULL;
     if (!pipe->stopped && pipe->queue != NULL)

@@ -71,6 +71,24 @@ int domi_pipe_open(domus_channel *channel)
     return error != 0 ? error : domi_pipe_flush_out(pipe);
 }
 
+static void free_buffer(void *buffer)
+{
+    domus_buffer_free(buffer);
+}
+
+/* A conversation still shows received bytes, for a copy of which there was no memory. It may
+ * outlive the channel, and then it keeps what they lie in: the piece whose last byte was used, or
+ * the one that was the first when the channel closed. */
+static void let_conversation_hold(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+    domus_buffer **piece = pipe->used != NULL ? &pipe->used : &channel->shown;
+
+    if (domi_wire_own(pipe->wire) != 0 &&
+        domi_wire_hold(pipe->wire, (domi_lender){free_buffer, *piece}))
+        *piece = NULL;
+}
+
 void domi_pipe_end(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
@@ -89,7 +107,7 @@ void domi_pipe_end(domus_channel *channel)
         domi_pool_free(manager, &pipe->spare->node);
     domi_stack_end_of_peer(manager, pipe->holder);
     if (pipe->undone)
-        (void)domi_wire_own(pipe->wire); /* without memory a conversation would show freed bytes */
+        let_conversation_hold(pipe);
     domi_wire_free(pipe->wire);
     domi_asked_free(&pipe->asked);
     domi_pipe_free_used(pipe);

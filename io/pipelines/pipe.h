@@ -111,8 +111,10 @@ typedef struct domi_pipe {
 
     bool running; /* messages are being handled, and the run goes on with what is left */
     bool alone;   /* a request that is alone is not answered yet */
-    bool undone;  /* the last message still shows bytes where they were received */
-    bool dry;     /* everything that came was looked at */
+    /* the last message shows bytes where they were received, because there was no memory to copy
+     * them out; the channel was reset */
+    bool undone;
+    bool dry; /* everything that came was looked at */
     /* the bytes are wrong, or the last message was made: nothing more is decoded, and the channel
      * will close */
     bool failed;

@@ -299,6 +299,21 @@ int domi_wire_own(domus_wire *wire)
     return wire->page != NULL && !domi_page_is_unshared(wire->page) ? domi_page_own(wire->page) : 0;
 }
 
+bool domi_wire_hold(domus_wire *wire, domi_lender lender)
+{
+    domi_window *window = &wire->stages[wire->count - 1].window;
+    const char *bytes = wire->page->face.data;
+
+    DOMI_CHECK(wire->page->borrowed);
+    if (window->memory == NULL || bytes < window->memory ||
+        bytes >= window->memory + window->room) {
+        domi_page_hold(wire->page, lender);
+        return true;
+    }
+    domi_page_adopt(wire->page, domi_window_give(window));
+    return false;
+}
+
 int domi_wire_done(domus_wire *wire)
 {
     uint32_t taken = wire->taken;

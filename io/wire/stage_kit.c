@@ -30,13 +30,14 @@ static void *make(domus_wire *wire, domus_stage_kind kind, const domus_type *typ
     return kit->payload;
 }
 
-static void end_message(domus_stage_kit *kit)
+/* End the last message. Returns 0; -ENOMEM when a stage has slices of it that cannot be copied. */
+static int end_message(domus_stage_kit *kit)
 {
     if (kit->payload != NULL && kit->type->release != NULL)
         kit->type->release(kit->payload);
     domi_memory_free(kit->payload);
     kit->payload = NULL;
-    (void)domi_wire_done(kit->wire);
+    return domi_wire_done(kit->wire);
 }
 
 int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit)
@@ -71,7 +72,7 @@ void domus_stage_kit_free(domus_stage_kit *kit)
 {
     if (kit == NULL)
         return;
-    end_message(kit);
+    (void)end_message(kit);
     domi_wire_free(kit->wire);
     domi_out_clear(&kit->out, true);
     domi_out_clear(&kit->aside, true);
@@ -83,10 +84,10 @@ void domus_stage_kit_free(domus_stage_kit *kit)
 int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size_t size)
 {
     char *fed;
+    int error = end_message(kit);
 
-    end_message(kit);
-    if (size == 0)
-        return 0;
+    if (error != 0 || size == 0)
+        return error;
     fed = domi_memory_new(kit->left_size + size);
     if (fed == NULL)
         return -ENOMEM;
@@ -107,9 +108,12 @@ void domus_stage_kit_finish(domus_stage_kit *kit)
 
 int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
 {
-    int result;
+    int result = end_message(kit);
 
-    end_message(kit);
+    if (result != 0) {
+        kit->wire->failed = result;
+        return result;
+    }
     do
         result = domi_wire_decode(kit->wire, &kit->left, &kit->left_size);
     while (result == DOMI_WIRE_BUSY);
@@ -161,7 +165,9 @@ int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uin
     int error = domi_pipeline_check(next);
     if (error != 0 || kit->wire->failed != 0)
         return error != 0 ? error : kit->wire->failed;
-    end_message(kit);
+    error = end_message(kit);
+    if (error != 0)
+        return error;
     if (clean && (kit->left_size != 0 || !domi_wire_is_empty(kit->wire)))
         return -EPROTO;
     return domi_wire_change(kit->wire, next);

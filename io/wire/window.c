@@ -105,6 +105,15 @@ void domi_window_shrink(domi_window *window)
         (void)move(window, window->size);
 }
 
+char *domi_window_give(domi_window *window)
+{
+    char *memory = window->memory;
+
+    DOMI_UNPOISON(memory, window->room);
+    *window = (domi_window){0};
+    return memory;
+}
+
 void domi_window_clear(domi_window *window)
 {
     if (window->memory != NULL)

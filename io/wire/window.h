@@ -42,6 +42,9 @@ void domi_window_cut(domi_window *window, uint32_t size);
  * they have far too much. Without memory they stay. */
 void domi_window_shrink(domi_window *window);
 
+/* Give the memory away; no byte is in the window any more. */
+char *domi_window_give(domi_window *window);
+
 /* Free the memory. */
 void domi_window_clear(domi_window *window);
 

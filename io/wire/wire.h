@@ -55,6 +55,11 @@ int domi_wire_done(domus_wire *wire);
 /* The message lives on, so copy the bytes of its slices out, if it has any. Returns 0; -ENOMEM. */
 int domi_wire_own(domus_wire *wire);
 
+/* The message lives on and there is no memory for a copy of its bytes, and the wire is about to be
+ * freed: let the page of its slices keep the memory in which they lie. That is the window of the
+ * message stage, or what the owner has got them in. Returns whether it has taken `lender`. */
+bool domi_wire_hold(domus_wire *wire, domi_lender lender);
+
 /* True if no byte waits to be decoded, or in a stage to be passed on. Bytes of a message that is
  * not done do not count. */
 bool domi_wire_is_empty(const domus_wire *wire);
