@@ -73,8 +73,8 @@ typedef struct parts {
     unsigned weekday;
 } parts;
 
-/* Match a text with a pattern: 'Y', 'D', 'h', 'm' and 's' are digits (the first D may be a space),
- * 'M' are three letters of a month, 'W' of a weekday; all else is itself. */
+/* Match a text with a pattern: 'Y', 'D', 'h', 'm' and 's' are digits, 'd' is one or a space,
+ * 'N' and the two bytes behind it are the name of a month; all else is itself. */
 static bool match(const char *text, size_t size, const char *pattern, parts *ret_parts)
 {
     parts found = {0};
@@ -83,13 +83,13 @@ static bool match(const char *text, size_t size, const char *pattern, parts *ret
         return false;
     for (size_t i = 0; i < size; i++) {
         char kind = pattern[i];
-        unsigned *number = kind == 'Y'   ? &found.year
-                           : kind == 'D' ? &found.day
-                           : kind == 'h' ? &found.hour
-                           : kind == 'm' ? &found.minute
-                           : kind == 's' ? &found.second
-                                         : NULL;
-        if (kind == 'M') {
+        unsigned *number = kind == 'Y'                  ? &found.year
+                           : kind == 'D' || kind == 'd' ? &found.day
+                           : kind == 'h'                ? &found.hour
+                           : kind == 'm'                ? &found.minute
+                           : kind == 's'                ? &found.second
+                                                        : NULL;
+        if (kind == 'N') {
             while (found.month < 12 && memcmp(months + 3 * (size_t)found.month, text + i, 3) != 0)
                 found.month++;
             if (found.month++ == 12)
@@ -98,7 +98,7 @@ static bool match(const char *text, size_t size, const char *pattern, parts *ret
         } else if (number == NULL) {
             if (text[i] != kind)
                 return false;
-        } else if (kind == 'D' && text[i] == ' ' && found.day == 0 && pattern[i - 1] == ' ') {
+        } else if (kind == 'd' && text[i] == ' ') {
             continue;
         } else if (text[i] < '0' || text[i] > '9') {
             return false;
@@ -139,10 +139,10 @@ bool domus_http_read_date(const char *text, size_t size, int64_t *ret_seconds)
 
     if (name == 0)
         return false;
-    if (whole != 0 && match(text + whole, size - whole, ", DD-M  -YY hh:mm:ss GMT", &at))
+    if (whole != 0 && match(text + whole, size - whole, ", DD-N  -YY hh:mm:ss GMT", &at))
         at.year += at.year < 70 ? 2000 : 1900;
-    else if (!match(text + name, size - name, ", DD M   YYYY hh:mm:ss GMT", &at) &&
-             !match(text + name, size - name, " M   DD hh:mm:ss YYYY", &at))
+    else if (!match(text + name, size - name, ", DD N   YYYY hh:mm:ss GMT", &at) &&
+             !match(text + name, size - name, " N   dD hh:mm:ss YYYY", &at))
         return false;
     if (at.year < 1970 || at.day == 0 || at.day > days_in(at.year, at.month) || at.hour > 23 ||
         at.minute > 59 || at.second > 60)

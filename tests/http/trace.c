@@ -42,6 +42,15 @@ domus_slice domt_http_slice(const char *text)
     return slice;
 }
 
+uint64_t domt_http_feed(domt_http *http, const char *bytes)
+{
+    domus_stage_message message;
+
+    ck_assert_int_eq(domus_stage_kit_feed(http->kit, bytes, strlen(bytes)), 0);
+    ck_assert_int_eq(domus_stage_kit_next(http->kit, &message), 1);
+    return message.id;
+}
+
 void domt_http_ask(domt_http *http, const char *asks)
 {
     for (; *asks != '\0'; asks++) {

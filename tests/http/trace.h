@@ -19,6 +19,9 @@ void domt_http_stop(domt_http *http);
 /* The bytes that went to the peer since the last call, as a string, valid until the next call. */
 const char *domt_http_sent(domt_http *http);
 
+/* Let a peer send a request or a part of its body, and return the id of the message that comes. */
+uint64_t domt_http_feed(domt_http *http, const char *bytes);
+
 /* Let a client ask, as the letters say: G is a GET, H a HEAD, U a GET that wants to upgrade. */
 void domt_http_ask(domt_http *http, const char *asks);
 

@@ -1,0 +1,275 @@
+/* Answers are framed by the stage: no field of the user says where they end, and none can end its
+ * line. */
+#include "tests/http/trace.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const domus_http_options plain = {.no_date = true};
+
+#define GET     "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HEAD    "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define OLD     "GET / HTTP/1.0\r\n\r\n"
+#define KEPT    "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+#define LAST    "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+#define UPGRADE "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n"
+
+/* Answer a request, and return what the peer gets. */
+static const char *answer(const char *request, const domus_type *type, const void *payload)
+{
+    domt_http http;
+
+    domt_http_start(&http, &plain);
+    uint64_t id = domt_http_feed(&http, request);
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, type, payload), 0);
+    const char *sent = domt_http_sent(&http);
+    bool closes = strstr(sent, "Connection: close\r\n") != NULL;
+    ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
+    domt_http_stop(&http);
+    return sent;
+}
+
+/* Returns the error of an answer that is refused, of which nothing is sent. */
+static int refused(const char *request, const domus_type *type, const void *payload)
+{
+    domt_http http;
+
+    domt_http_start(&http, &plain);
+    uint64_t id = domt_http_feed(&http, request);
+    int error = domus_stage_kit_encode(http.kit, id, type, payload);
+    ck_assert_str_eq(domt_http_sent(&http), "");
+    domt_http_stop(&http);
+    return error;
+}
+
+START_TEST(texts_are_answers)
+{
+    static const domus_http_text hello = {200, "text/plain", "hello"};
+    static const domus_http_text none = {.status = 404};
+    static const domus_http_text empty = {.status = 204};
+
+    ck_assert_str_eq(
+        answer(GET, &domus_http_text_type, &hello),
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello");
+    ck_assert_str_eq(answer(HEAD, &domus_http_text_type, &hello),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\n");
+    ck_assert_str_eq(answer(GET, &domus_http_text_type, &none),
+                     "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    ck_assert_str_eq(answer(GET, &domus_http_text_type, &empty), "HTTP/1.1 204 No Content\r\n\r\n");
+}
+END_TEST
+
+START_TEST(connection_ends_as_the_peer_has_asked)
+{
+    static const domus_http_text empty = {.status = 200};
+
+    ck_assert_str_eq(answer(LAST, &domus_http_text_type, &empty),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    ck_assert_str_eq(answer(OLD, &domus_http_text_type, &empty),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    ck_assert_str_eq(answer(KEPT, &domus_http_text_type, &empty),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+    domus_http_response closing = {.status = 200, .close = true};
+    ck_assert_str_eq(answer(GET, &domus_http_response_type, &closing),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+}
+END_TEST
+
+START_TEST(responses_have_fields_and_bodies)
+{
+    domus_http_response response = {.status = 201, .media = "a/b"};
+    domus_appender fields = {0};
+
+    ck_assert_int_eq(domus_http_add(&fields, "Location", "/a\tb"), 0);
+    ck_assert_int_eq(domus_http_add_number(&fields, "X-Number", 12345678901), 0);
+    ck_assert_int_eq(domus_http_add_bytes(&fields, "Empty", "", 0), 0);
+    ck_assert_int_eq(domus_append_end(&fields, &response.fields), 0);
+    response.body = domt_http_slice("body");
+    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+                     "HTTP/1.1 201 Created\r\nContent-Length: 4\r\nContent-Type: a/b\r\n"
+                     "Location: /a\tb\r\nX-Number: 12345678901\r\nEmpty: \r\n\r\nbody");
+    domus_http_response_type.release(&response);
+    response = (domus_http_response){.status = 304, .length = 70};
+    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+                     "HTTP/1.1 304 Not Modified\r\nContent-Length: 70\r\n\r\n");
+    response = (domus_http_response){.status = 304};
+    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+                     "HTTP/1.1 304 Not Modified\r\n\r\n");
+    response = (domus_http_response){.status = 200, .length = 70};
+    ck_assert_str_eq(answer(HEAD, &domus_http_response_type, &response),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n");
+    response = (domus_http_response){.status = 599};
+    ck_assert_str_eq(answer(GET, &domus_http_response_type, &response),
+                     "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n");
+    response = (domus_http_response){.status = 101};
+    ck_assert_str_eq(answer(UPGRADE, &domus_http_response_type, &response),
+                     "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\r\n");
+}
+END_TEST
+
+START_TEST(long_answers_are_whole)
+{
+    static char text[5001];
+    domus_http_response response = {.status = 200};
+    domus_appender fields = {0};
+
+    memset(text, 'x', 5000);
+    response.body = domt_http_slice(text);
+    for (int i = 0; i < 2; i++) {
+        const char *sent = answer(GET, &domus_http_response_type, &response);
+        const char *body = strstr(sent, "\r\n\r\n");
+        ck_assert_ptr_nonnull(strstr(sent, "Content-Length: 5000\r\n"));
+        ck_assert_str_eq(body + 4, text);
+        if (i == 0) {
+            ck_assert_int_eq(domus_http_add(&fields, "Long", text), 0);
+            ck_assert_int_eq(domus_append_end(&fields, &response.fields), 0);
+        }
+    }
+    domus_http_response_type.release(&response);
+    domus_http_text long_text = {200, NULL, text};
+    const char *sent = answer(GET, &domus_http_text_type, &long_text);
+    ck_assert_str_eq(strstr(sent, "\r\n\r\n") + 4, text);
+}
+END_TEST
+
+START_TEST(answers_that_http_cannot_say_are_refused)
+{
+    static const char *const fields[] = {"a\r\n",
+                                         "a: b",
+                                         "a: b\r",
+                                         "a: b\n",
+                                         ": b\r\n",
+                                         "a : b\r\n",
+                                         " a: b\r\n",
+                                         "a: b\rc: d\r\n",
+                                         "a: b\nc: d\r\n",
+                                         "a: b\r\n\r\n",
+                                         "\r\n",
+                                         "a: \x01\r\n",
+                                         "a: \x7f\r\n",
+                                         "a b: c\r\n",
+                                         "a: b\r\n c\r\n",
+                                         "Content-Length: 5\r\n",
+                                         "transfer-encoding: chunked\r\n",
+                                         "CONNECTION: close\r\n",
+                                         "Host: a\r\nHost: b\r\n"};
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        domus_http_response response = {.status = 200, .fields = domt_http_slice(fields[i])};
+        ck_assert_int_eq(refused(GET, &domus_http_response_type, &response), -EINVAL);
+        domus_http_response_type.release(&response);
+    }
+    static const unsigned statuses[] = {0, 100, 103, 199, 600, 65535};
+    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+        domus_http_text text = {.status = (uint16_t)statuses[i]};
+        ck_assert_int_eq(refused(GET, &domus_http_text_type, &text), -EINVAL);
+    }
+    domus_http_text upgrade = {.status = 101};
+    ck_assert_int_eq(refused(GET, &domus_http_text_type, &upgrade), -EINVAL);
+    domus_http_text body = {.status = 204, .text = "a"};
+    ck_assert_int_eq(refused(GET, &domus_http_text_type, &body), -EINVAL);
+    body.status = 304;
+    ck_assert_int_eq(refused(GET, &domus_http_text_type, &body), -EINVAL);
+    domus_http_text media = {.status = 200, .media = "a\r\nb: c"};
+    ck_assert_int_eq(refused(GET, &domus_http_text_type, &media), -EINVAL);
+    domus_piece piece = {.last = true};
+    ck_assert_int_eq(refused(GET, &domus_piece_type, &piece), -EOPNOTSUPP);
+    domus_packet packet = {{NULL, 0, 0}};
+    ck_assert_int_eq(refused(GET, &domus_packet_type, &packet), -EOPNOTSUPP);
+}
+END_TEST
+
+START_TEST(fields_of_the_user_are_checked)
+{
+    static const char *const names[] = {"", "a b", "a:", "a\r\n", "\xc3\xa4", "a\"", "a("};
+    static const char *const values[] = {"\r", "\n", "a\r\nb: c", "\x01", "\x7f", "a\x0b"};
+    domus_slice made;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        domus_appender fields = {0};
+        ck_assert_int_eq(domus_http_add(&fields, names[i], "b"), -EINVAL);
+        ck_assert_int_eq(domus_http_add(&fields, "a", "b"), -EINVAL); /* from then on */
+        ck_assert_int_eq(domus_append_end(&fields, &made), -EINVAL);
+    }
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        domus_appender fields = {0};
+        ck_assert_int_eq(domus_http_add(&fields, "a", "b"), 0);
+        ck_assert_int_eq(domus_http_add(&fields, "a", values[i]), -EINVAL);
+        ck_assert_int_eq(domus_append_end(&fields, &made), -EINVAL);
+    }
+    domus_appender fields = {0};
+    ck_assert_int_eq(domus_http_add_bytes(&fields, "a", "b\0c", 3), -EINVAL);
+    domus_append_drop(&fields);
+    domus_appender small = {.size_max = 5};
+    ck_assert_int_eq(domus_http_add(&small, "a", "b"), -EMSGSIZE);
+    domus_append_drop(&small);
+}
+END_TEST
+
+START_TEST(fields_of_the_connection_are_left_away)
+{
+    domus_slice received = domt_http_slice(
+        "Host: a\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\nx-own: 2\r\nKeep-Alive: 5\r\n"
+        "TE: trailers\r\nTrailer: a\r\nTransfer-Encoding: chunked\r\nUpgrade: b\r\n"
+        "Proxy-Connection: c\r\nContent-Length: 5\r\nX-Kept: d\r\n");
+    domus_appender fields = {0};
+    domus_slice made;
+
+    ck_assert_int_eq(domus_http_add_end_to_end(&fields, received), 0);
+    ck_assert_int_eq(domus_append_end(&fields, &made), 0);
+    ck_assert(domus_slice_equals(made, "Host: a\r\nX-Kept: d\r\n", 20));
+    domus_slice_free(made);
+    domus_slice_free(received);
+}
+END_TEST
+
+START_TEST(answers_have_a_date)
+{
+    static const domus_http_text done = {.status = 200};
+    domt_http http;
+
+    domt_http_start(&http, NULL);
+    uint64_t id = domt_http_feed(&http, GET);
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
+    const char *date = strstr(domt_http_sent(&http), "\r\nDate: ");
+    ck_assert_ptr_nonnull(date);
+    ck_assert_int_eq(strncmp(date + 8 + 29 - 4, " GMT\r\n", 6), 0);
+    id = domt_http_feed(&http, GET);
+    domus_http_response own = {.status = 200, .fields = domt_http_slice("DATE: a\r\n")};
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &own), 0);
+    ck_assert_ptr_null(strstr(domt_http_sent(&http), "Date: "));
+    domus_http_response_type.release(&own);
+    domt_http_stop(&http);
+}
+END_TEST
+
+START_TEST(wrong_options_are_refused)
+{
+    static const domus_http_options wrong[] = {
+        {.role = DOMUS_ROLE_PEER},
+        {.target_max = 60001},
+        {.head_max = 63},
+        {.head_max = 61441},
+        {.fields_max = 65536},
+        {.whole_max = (1u << 30) + 1},
+        {.body_max = (1ull << 30) + 1},
+        {.trailer_max = 61441},
+        {.trailer_max = 1},
+        {.host = "a b"},
+        {.host = ""},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domus_pipeline_stage stages[] = {{&domus_http_stage, &wrong[i]}, {NULL, NULL}};
+        domus_pipeline pipeline = {.stages = stages};
+        domus_stage_kit *kit;
+        ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), -EINVAL);
+    }
+}
+END_TEST
+
+DOMT_MAIN("answers", 20, texts_are_answers, connection_ends_as_the_peer_has_asked,
+          responses_have_fields_and_bodies, long_answers_are_whole,
+          answers_that_http_cannot_say_are_refused, fields_of_the_user_are_checked,
+          fields_of_the_connection_are_left_away, answers_have_a_date, wrong_options_are_refused)

@@ -1,0 +1,163 @@
+/* Requests of a client are encoded, and a server reads them as they were meant. */
+#include "tests/http/trace.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT, .host = "a:80"};
+static const domus_http_options hostless = {.role = DOMUS_ROLE_CLIENT};
+
+/* A request with these texts. */
+static domus_http_request make(domus_http_method method, const char *target, const char *fields,
+                               const char *body)
+{
+    return (domus_http_request){.method = (uint8_t)method,
+                                .target = domt_http_slice(target),
+                                .fields = domt_http_slice(fields),
+                                .body = domt_http_slice(body)};
+}
+
+/* Encode a request, and release it. Returns the error. */
+static int encode(domt_http *http, domus_http_request *request)
+{
+    int error = domus_stage_kit_encode(http->kit, 0, &domus_http_request_type, request);
+
+    domus_http_request_type.release(request);
+    return error;
+}
+
+static void hold(domus_http_request request, const char *expected)
+{
+    domt_http http;
+
+    domt_http_start(&http, &client);
+    ck_assert_int_eq(encode(&http, &request), 0);
+    ck_assert_str_eq(domt_http_sent(&http), expected);
+    ck_assert(!domus_stage_kit_is_last(http.kit));
+    domt_http_stop(&http);
+}
+
+START_TEST(requests_are_encoded)
+{
+    domus_http_request closing = make(DOMUS_HTTP_DELETE, "/a", "", "");
+    domus_http_request upgrading = make(DOMUS_HTTP_GET, "/a", "Upgrade: b\r\n", "");
+
+    hold(make(DOMUS_HTTP_GET, "/a?b", "", ""), "GET /a?b HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    hold(make(DOMUS_HTTP_HEAD, "http://b/", "A: b\r\nhost: b\r\n", ""),
+         "HEAD http://b/ HTTP/1.1\r\nA: b\r\nhost: b\r\n\r\n");
+    hold(make(DOMUS_HTTP_OPTIONS, "*", "", ""), "OPTIONS * HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    hold(make(DOMUS_HTTP_POST, "/", "", ""),
+         "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
+    hold(make(DOMUS_HTTP_PUT, "/", "A: b\r\n", "hello"),
+         "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
+    closing.close = true;
+    hold(closing, "DELETE /a HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n");
+    upgrading.upgrade = true;
+    hold(upgrading, "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
+}
+END_TEST
+
+START_TEST(requests_that_http_cannot_say_are_refused)
+{
+    static const char *const targets[] = {"",        "a",        "*",         "/a b", "/a\r\nb: c",
+                                          "/\n",     "/#a",      "/\xc3\xa4", "/\t",  " /",
+                                          "http://", "ftp://a/", "//\x7f",    "a:80", "**"};
+    static const char *const fields[] = {"a",
+                                         "a: b",
+                                         "a : b\r\n",
+                                         "Content-Length: 1\r\n",
+                                         "Transfer-Encoding: chunked\r\n",
+                                         "Connection: close\r\n",
+                                         "Host: a\r\nHost: a\r\n"};
+    domt_http http;
+
+    domt_http_start(&http, &client);
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        domus_http_request request = make(DOMUS_HTTP_GET, targets[i], "", "");
+        ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        domus_http_request request = make(DOMUS_HTTP_GET, "/", fields[i], "");
+        ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    }
+    domus_http_request request = make(DOMUS_HTTP_CONNECT, "/", "", "");
+    ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    request = make(DOMUS_HTTP_METHODS, "/", "", "");
+    ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    request = make(DOMUS_HTTP_TRACE, "/", "", "a");
+    ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    domus_http_text text = {.status = 200};
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_text_type, &text),
+                     -EOPNOTSUPP);
+    ck_assert_str_eq(domt_http_sent(&http), "");
+    domt_http_stop(&http);
+    domt_http_start(&http, &hostless);
+    request = make(DOMUS_HTTP_GET, "/", "", "");
+    ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    domt_http_stop(&http);
+}
+END_TEST
+
+/* Encode a request in pieces, and let a server read it. */
+static const char *streamed(uint64_t length, const char *trailers)
+{
+    static const domus_http_options server = {.streams = true};
+    domus_http_request head = make(DOMUS_HTTP_PUT, "/", "", "");
+    domus_piece piece = {.bytes = domt_http_slice("hello")};
+    const domus_piece last = {.last = true};
+    domt_http http;
+    uint64_t word = 0;
+
+    head.length = length;
+    domt_http_start(&http, &client);
+    domus_stage_kit_stream(http.kit, &word);
+    ck_assert_int_eq(encode(&http, &head), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_piece_type, &piece), 0);
+    if (trailers != NULL) {
+        domus_http_trailers end = {domt_http_slice(trailers)};
+        ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_trailers_type, &end), 0);
+        domus_slice_free(end.fields);
+    } else {
+        ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_piece_type, &last), 0);
+    }
+    domus_slice_free(piece.bytes);
+    const char *sent = domt_http_sent(&http);
+    domt_http_stop(&http);
+    return domt_http_trace(&server, "", sent, strlen(sent), 0, 0);
+}
+
+START_TEST(requests_leave_in_pieces)
+{
+    ck_assert_str_eq(streamed(0, NULL), "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
+                                        "0 in pieces: [hellohello]\n");
+    ck_assert_str_eq(streamed(0, "T: u\r\n"), "PUT / 1.1 (Host: a:80|Transfer-Encoding: chunked) "
+                                              "0 in pieces: [hellohello] (T: u)\n");
+    ck_assert_str_eq(streamed(10, NULL), "PUT / 1.1 (Host: a:80|Content-Length: 10) "
+                                         "10 in pieces: [hellohello]\n");
+}
+END_TEST
+
+START_TEST(requests_without_an_answer_have_a_bound)
+{
+    static const char answer[] = "HTTP/1.1 204 a\r\n\r\n";
+    domus_stage_message message;
+    domt_http http;
+
+    domt_http_start(&http, &client);
+    for (int i = 0; i < 3000; i++) {
+        domus_http_request request =
+            make(i % 3 == 0 ? DOMUS_HTTP_HEAD : DOMUS_HTTP_GET, "/", "", "");
+        ck_assert_int_eq(encode(&http, &request), i < 1024 ? 0 : -ENOBUFS);
+    }
+    ck_assert_int_eq(domus_stage_kit_feed(http.kit, answer, sizeof answer - 1), 0);
+    ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
+    domus_http_request request = make(DOMUS_HTTP_GET, "/", "", "");
+    ck_assert_int_eq(encode(&http, &request), 0);
+    domt_http_stop(&http);
+}
+END_TEST
+
+DOMT_MAIN("asks", 20, requests_are_encoded, requests_that_http_cannot_say_are_refused,
+          requests_leave_in_pieces, requests_without_an_answer_have_a_bound)

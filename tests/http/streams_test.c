@@ -1,0 +1,272 @@
+/* Answers in pieces, answers to requests that fail, and 100 Continue. */
+#include "tests/http/trace.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const domus_http_options plain = {.no_date = true};
+static const domus_http_options streams = {.no_date = true, .streams = true};
+
+#define GET  "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define HEAD "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define OLD  "GET / HTTP/1.0\r\n\r\n"
+#define KEPT "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+
+/* --- streams ------------------------------------------------------------------------------------
+ */
+
+/* Encode a head, pieces (each up to a '|'), and the end: with trailers, if there are some. Returns
+ * the first error. */
+static int encode_stream(domt_http *http, uint64_t id, const domus_http_response *head,
+                         const char *pieces, const char *trailers)
+{
+    uint64_t word = 0;
+    domus_piece piece = {.last = true};
+
+    domus_stage_kit_stream(http->kit, &word);
+    int error = domus_stage_kit_encode(http->kit, id, &domus_http_response_type, head);
+    while (error == 0 && *pieces != '\0') {
+        size_t size = strcspn(pieces, "|");
+        domus_piece next = {.last = false};
+        ck_assert_int_eq(domus_slice_copy(pieces, size, &next.bytes), 0);
+        error = domus_stage_kit_encode(http->kit, id, &domus_piece_type, &next);
+        domus_slice_free(next.bytes);
+        pieces += size + (pieces[size] == '|');
+    }
+    if (error == 0 && trailers != NULL) {
+        domus_http_trailers end = {domt_http_slice(trailers)};
+        error = domus_stage_kit_encode(http->kit, id, &domus_http_trailers_type, &end);
+        domus_slice_free(end.fields);
+    } else if (error == 0) {
+        error = domus_stage_kit_encode(http->kit, id, &domus_piece_type, &piece);
+    }
+    domus_stage_kit_stream(http->kit, NULL);
+    return error;
+}
+
+static const char *streamed(const char *request, const domus_http_response *head,
+                            const char *pieces, const char *trailers)
+{
+    domt_http http;
+
+    domt_http_start(&http, &plain);
+    uint64_t id = domt_http_feed(&http, request);
+    ck_assert_int_eq(encode_stream(&http, id, head, pieces, trailers), 0);
+    const char *sent = domt_http_sent(&http);
+    bool closes = strstr(sent, "Connection: close\r\n") != NULL;
+    ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
+    domt_http_stop(&http);
+    return sent;
+}
+
+START_TEST(streams_leave_in_chunks)
+{
+    domus_http_response head = {.status = 200, .media = "a/b"};
+
+    ck_assert_str_eq(streamed(GET, &head, "hello|0123456789abcdef", NULL),
+                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: a/b\r\n\r\n"
+                     "5\r\nhello\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n");
+    ck_assert_str_eq(streamed(GET, &head, "a", "T: u\r\n"),
+                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: a/b\r\n\r\n"
+                     "1\r\na\r\n0\r\nT: u\r\n\r\n");
+    ck_assert_str_eq(streamed(HEAD, &head, "a|b", "T: u\r\n"),
+                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: a/b\r\n\r\n");
+    ck_assert_str_eq(streamed(OLD, &head, "a|b", "T: u\r\n"),
+                     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\n\r\nab");
+    ck_assert_str_eq(streamed(KEPT, &head, "a|b", NULL),
+                     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: a/b\r\n\r\nab");
+}
+END_TEST
+
+START_TEST(streams_of_a_known_length_meet_it)
+{
+    domus_http_response head = {.status = 200, .length = 3};
+    domt_http http;
+
+    ck_assert_str_eq(streamed(GET, &head, "ab|c", NULL),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+    ck_assert_str_eq(streamed(KEPT, &head, "abc", "T: u\r\n"),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\nabc");
+    ck_assert_str_eq(streamed(HEAD, &head, "", NULL),
+                     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+    domt_http_start(&http, &plain);
+    uint64_t id = domt_http_feed(&http, GET);
+    ck_assert_int_eq(encode_stream(&http, id, &head, "ab|cd", NULL), -EMSGSIZE);
+    id = domt_http_feed(&http, GET);
+    ck_assert_int_eq(encode_stream(&http, id, &head, "ab", NULL), -EINVAL);
+    ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EINVAL), -EINVAL);
+    id = domt_http_feed(&http, HEAD);
+    ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EINVAL), 0);
+    domt_http_stop(&http);
+}
+END_TEST
+
+START_TEST(streams_that_http_cannot_say_are_refused)
+{
+    domus_http_response head = {.status = 204};
+    domt_http http;
+
+    ck_assert_str_eq(streamed(GET, &head, "", NULL), "HTTP/1.1 204 No Content\r\n\r\n");
+    domt_http_start(&http, &plain);
+    ck_assert_int_eq(encode_stream(&http, domt_http_feed(&http, GET), &head, "a", NULL), -EMSGSIZE);
+    head.status = 200;
+    ck_assert_int_eq(encode_stream(&http, domt_http_feed(&http, GET), &head, "a", "T: u\r\n\r\n"),
+                     -EINVAL);
+    ck_assert_int_eq(
+        encode_stream(&http, domt_http_feed(&http, GET), &head, "a", "Content-Length: 1\r\n"),
+        -EINVAL);
+    ck_assert_int_eq(encode_stream(&http, domt_http_feed(&http, GET), &head, "a", "Host: a\r\n"),
+                     -EINVAL);
+    uint64_t word = 0;
+    uint64_t id = domt_http_feed(&http, GET);
+    domus_stage_kit_stream(http.kit, &word);
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &head), 0);
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &head),
+                     -EOPNOTSUPP); /* a second head */
+    domus_stage_kit_stream(http.kit, NULL);
+    domt_http_stop(&http);
+}
+END_TEST
+
+/* --- failures, and 100 Continue -----------------------------------------------------------------
+ */
+
+START_TEST(failed_requests_get_a_status)
+{
+    static const struct {
+        int error;
+        const char *sent;
+    } rows[] = {
+        {-EPROTO, "HTTP/1.1 400 Bad Request\r\n"},
+        {-EACCES, "HTTP/1.1 403 Forbidden\r\n"},
+        {-ENOENT, "HTTP/1.1 404 Not Found\r\n"},
+        {-EMSGSIZE, "HTTP/1.1 413 Content Too Large\r\n"},
+        {-EINVAL, "HTTP/1.1 500 Internal Server Error\r\n"},
+        {-ENOMSG, "HTTP/1.1 500 Internal Server Error\r\n"},
+        {-EOPNOTSUPP, "HTTP/1.1 501 Not Implemented\r\n"},
+        {-EBUSY, "HTTP/1.1 503 Service Unavailable\r\n"},
+        {-ENOBUFS, "HTTP/1.1 503 Service Unavailable\r\n"},
+        {-ENOMEM, "HTTP/1.1 503 Service Unavailable\r\n"},
+        {-ETIMEDOUT, "HTTP/1.1 504 Gateway Timeout\r\n"},
+    };
+    domt_http http;
+
+    domt_http_start(&http, &plain);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint64_t id = domt_http_feed(&http, GET);
+        ck_assert_int_eq(
+            domus_stage_kit_fail(http.kit, id, &domus_http_request_type, rows[i].error), 0);
+        const char *sent = domt_http_sent(&http);
+        ck_assert_int_eq(strncmp(sent, rows[i].sent, strlen(rows[i].sent)), 0);
+        ck_assert_ptr_null(strstr(sent, "Connection"));
+    }
+    uint64_t id = domt_http_feed(&http, HEAD);
+    ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
+    ck_assert_str_eq(domt_http_sent(&http), "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n"
+                                            "Content-Type: text/plain\r\n\r\n");
+    ck_assert(!domus_stage_kit_is_last(http.kit));
+    id = domt_http_feed(&http, OLD);
+    ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
+    ck_assert_str_eq(domt_http_sent(&http),
+                     "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\nConnection: close\r\n"
+                     "Content-Type: text/plain\r\n\r\nNot Found\n");
+    ck_assert(domus_stage_kit_is_last(http.kit));
+    ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ETIMEDOUT), 0);
+    ck_assert_int_eq(strncmp(domt_http_sent(&http), "HTTP/1.1 408 Request Timeout\r\n", 30), 0);
+    domt_http_stop(&http);
+}
+END_TEST
+
+#define EXPECT(length)                                                                             \
+    "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: " #length "\r\n\r\n"
+#define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
+
+START_TEST(body_that_is_read_is_let_come)
+{
+    static const domus_http_text done = {.status = 200};
+    domt_http http;
+
+    domt_http_start(&http, &streams);
+    uint64_t id = domt_http_feed(&http, EXPECT(2));
+    ck_assert_str_eq(domt_http_sent(&http), "");
+    ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
+    ck_assert_str_eq(domt_http_sent(&http), CONTINUE);
+    ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0); /* once */
+    ck_assert_str_eq(domt_http_sent(&http), "");
+    (void)domt_http_feed(&http, "ab");
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
+    ck_assert_str_eq(domt_http_sent(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    domt_http_stop(&http);
+}
+END_TEST
+
+START_TEST(body_that_is_not_let_come_ends_the_connection)
+{
+    static const domus_http_text refusal = {.status = 403};
+    domt_http http;
+
+    domt_http_start(&http, &streams);
+    uint64_t id = domt_http_feed(&http, EXPECT(2));
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &refusal), 0);
+    ck_assert_str_eq(domt_http_sent(&http),
+                     "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    ck_assert(domus_stage_kit_is_last(http.kit));
+    domt_http_stop(&http);
+    domt_http_start(&http, &streams);
+    id = domt_http_feed(&http, EXPECT(2));
+    ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -EACCES), 0);
+    ck_assert_ptr_nonnull(strstr(domt_http_sent(&http), "\r\nConnection: close\r\n"));
+    ck_assert(domus_stage_kit_is_last(http.kit));
+    domt_http_stop(&http);
+}
+END_TEST
+
+/* Returns what is sent when a peer has sent these bytes, of which no request is made. */
+static const char *sent_after(domt_http *http, const char *bytes)
+{
+    domus_stage_message message;
+
+    ck_assert_int_eq(domus_stage_kit_feed(http->kit, bytes, strlen(bytes)), 0);
+    ck_assert_int_eq(domus_stage_kit_next(http->kit, &message), 0);
+    return domt_http_sent(http);
+}
+
+START_TEST(body_that_comes_whole_is_let_come_at_once)
+{
+    static const domus_http_text done = {.status = 200};
+    static const char *const heads[] = {
+        EXPECT(2), EXPECT(20000),
+        "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n"};
+    domt_http http;
+
+    for (int i = 0; i < 3; i++) {
+        domt_http_start(&http, &plain);
+        ck_assert_str_eq(sent_after(&http, heads[i]), CONTINUE);
+        ck_assert_str_eq(sent_after(&http, "1"), "");
+        domt_http_stop(&http);
+        domt_http_start(&http, &plain); /* behind the answers that are missing */
+        uint64_t first = domt_http_feed(&http, GET);
+        uint64_t second = domt_http_feed(&http, GET);
+        ck_assert_str_eq(sent_after(&http, heads[i]), "");
+        ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
+        ck_assert_ptr_null(strstr(domt_http_sent(&http), CONTINUE));
+        ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
+        ck_assert_str_eq(domt_http_sent(&http),
+                         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" CONTINUE);
+        domt_http_stop(&http);
+    }
+    domt_http_start(&http, &plain); /* it has begun to come by itself */
+    ck_assert_str_eq(sent_after(&http, EXPECT(2) "1"), "");
+    domt_http_stop(&http);
+    domt_http_start(&http, &plain); /* there is none */
+    (void)domt_http_feed(&http, EXPECT(0));
+    ck_assert_str_eq(domt_http_sent(&http), "");
+    domt_http_stop(&http);
+}
+END_TEST
+
+DOMT_MAIN("streams", 20, streams_leave_in_chunks, streams_of_a_known_length_meet_it,
+          streams_that_http_cannot_say_are_refused, failed_requests_get_a_status,
+          body_that_is_read_is_let_come, body_that_is_not_let_come_ends_the_connection,
+          body_that_comes_whole_is_let_come_at_once)
