@@ -292,6 +292,7 @@ START_TEST(bytes_that_several_stages_have_not_used_keep_their_order)
     ck_assert_int_eq(domus_stage_kit_new(&with_rest.before, &kit), 0);
     ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, sizeof bytes), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
     ck_assert_int_eq(domus_stage_kit_change(kit, &with_rest.after, 0), 0);
     ck_assert_int_eq(domus_stage_kit_feed(kit, "d\n", 2), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);

@@ -189,8 +189,8 @@ START_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
     domus_peer *peer;
     domus_testkit *kit = domt_change_begin(1, &peer);
 
-    domt_pipes_send(kit, peer, "slow 5 a\nup 0 b\n");
-    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    domt_pipes_send(kit, peer, "slow 5 a\nlater 2 b\n");
+    ck_assert_int_eq(domus_testkit_advance(kit, 3 * MS), 0);
     ck_assert_int_eq(domt_changes_now.results[0], 0);
     ck_assert_int_eq(domt_changes_now.opened, 0);
     domt_pipes_expect(kit, peer, "a\nb\n");
