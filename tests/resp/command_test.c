@@ -49,6 +49,7 @@ START_TEST(line_is_a_command)
     HOLDS("SET a \"b \\\"\\x41\\x4\\n\\r\\t\\b\\a\\q\\\\\" 'it\\'s\\n'\r\n",
           "command [SET] [a] [b \"Ax4\\x0a\\x0d\\x09\\x08\\x07q\\] [it's\\n]\n");
     HOLDS("a\"b\" '' \"\"\n", "command [ab] [] []\n");
+    HOLDS("\"\\xaA\\xBc\\xfF\\x4g\"\n", "command [\\xaa\\xbc\\xffx4g]\n");
     HOLDS("a\0b\n", "command [a\\x00b]\n");
     HOLDS("a\r\r\n", "command [a]\n");
 }
@@ -77,6 +78,7 @@ START_TEST(what_is_no_command_gets_the_error_of_redis)
     REFUSED("*1\r\n$18446744073709551620\r\n", "invalid bulk length");
     REFUSED("*1\r\n$4\r\nPINGX\n", "invalid bulk length");
     REFUSED("*1\r\n$4\r\nPING\n\n", "invalid bulk length");
+    REFUSED("*1\r\n$4\r\nPING\rX", "invalid bulk length");
     REFUSED("*1\r\nX", "expected '$', got 'X'");
     REFUSED("*1\r\n\r\n", "expected '$', got ' '");
     REFUSED("*2\r\n$1\r\na\r\n*1\r\n", "expected '$', got '*'");
@@ -109,6 +111,8 @@ START_TEST(limits_hold)
     SMALL("*1\r\n$4\r\nabcd\r\n", "EPROTO -ERR Protocol error: invalid bulk length\r\n");
     SMALL("*3\r\n", "EPROTO -ERR Protocol error: invalid multibulk length\r\n");
     SMALL("*3\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n",
+          "EPROTO -ERR Protocol error: invalid multibulk length\r\n");
+    SMALL("*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
           "EPROTO -ERR Protocol error: invalid multibulk length\r\n");
     SMALL("a b c\n", "EPROTO -ERR Protocol error: invalid multibulk length\r\n");
     SMALL("abcde\n", "command [abcde]\n");

@@ -250,6 +250,7 @@ START_TEST(parts_become_one_reply)
     whole.version = 0;
     domus_resp_add_reply(&whole, &part);
     ck_assert_int_eq(domus_resp_end(&whole, &reply), 0);
+    SENDS(reply, &reply, "*3\r\n:1\r\n*0\r\n$-1\r\n");
     speak(3);
     SENDS(reply, &reply, "*3\r\n:1\r\n%0\r\n_\r\n");
     domus_slice_free(reply.bytes);
@@ -301,6 +302,31 @@ START_TEST(stage_refuses_what_it_cannot_send)
 }
 END_TEST
 
+/* Commands are decoded in four ways: in the window, with a table, as a line, and gathered. */
+START_TEST(commands_know_the_version_of_their_client)
+{
+    static const char head[] =
+        "*1\r\n$4\r\nPING\r\n*9\r\n$1\r\na\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+        "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\nPING\r\n*1\r\n$70000\r\n";
+    static char body[70002];
+    domus_stage_message message;
+
+    memcpy(body + 70000, "\r\n", 2);
+    begin();
+    for (uint32_t version = 3; version >= 2; version--) {
+        speak(version);
+        ck_assert_int_eq(domus_stage_kit_feed(resp.kit, head, sizeof head - 1), 0);
+        for (int i = 0; i < 4; i++) {
+            if (i == 3)
+                ck_assert_int_eq(domus_stage_kit_feed(resp.kit, body, sizeof body), 0);
+            ck_assert_int_eq(domus_stage_kit_next(resp.kit, &message), 1);
+            ck_assert_uint_eq(((const domus_resp_command *)message.payload)->version, version);
+        }
+    }
+    finish();
+}
+END_TEST
+
 START_TEST(commands_are_sent)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
@@ -324,6 +350,10 @@ START_TEST(commands_are_sent)
     ck_assert_int_eq(domus_resp_command_make(words, 2, &command), 0);
     ck_assert_uint_eq(domus_resp_argument(&command, 0).size, sizeof big);
     ck_assert(domus_slice_equals(domus_resp_argument(&command, 1), "key", 3));
+    domus_resp_command_type.release(&command);
+    words[0] = words[1] = (domus_resp_bytes){big, 40000};
+    ck_assert_int_eq(domus_resp_command_make(words, 5, &command), 0);
+    ck_assert(domus_slice_equals(domus_resp_argument(&command, 3), "\r\n", 2));
     domus_resp_command_type.release(&command);
     words[0] = (domus_resp_bytes){"", 0};
     ck_assert_int_eq(domus_resp_command_make(words, 1, &command), 0);
@@ -365,4 +395,5 @@ END_TEST
 DOMT_MAIN("encode", 60, common_replies_are_sent, long_bulk_is_sent, resp_2_gets_what_it_can_say,
           resp_2_gets_no_attributes, push_is_built_once_for_both_versions,
           doubles_are_short_and_exact, parts_become_one_reply, builder_counts_and_is_bounded,
-          stage_refuses_what_it_cannot_send, commands_are_sent, failed_request_gets_an_error)
+          stage_refuses_what_it_cannot_send, commands_know_the_version_of_their_client,
+          commands_are_sent, failed_request_gets_an_error)

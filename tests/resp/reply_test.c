@@ -43,6 +43,8 @@ START_TEST(attribute_belongs_to_the_value_behind_it)
     HOLDS("|1\r\n+ttl\r\n:3\r\n$1\r\na\r\n", "reply 2 |2 +[ttl] :3 $[a]\n");
     HOLDS("*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:5\r\n|0\r\n:6\r\n:7\r\n",
           "reply 2 *2 |2 +[a] *1 :1 :5 |[] :6\nreply 0 :7\n");
+    HOLDS("|1\r\n+a\r\n:1\r\n*1\r\n:2\r\n*1\r\n:3\r\n",
+          "reply 2 |2 +[a] :1 *1 :2\nreply 0 *1 :3\n");
 }
 END_TEST
 
@@ -192,7 +194,23 @@ START_TEST(reader_passes_over_elements)
 }
 END_TEST
 
+START_TEST(reader_sees_no_byte_behind_its_bytes)
+{
+    domus_slice bytes;
+    domus_resp_value value;
+
+    ck_assert_int_eq(domus_slice_copy("$2\r\nab\r\n", 8, &bytes), 0);
+    for (uint32_t size = 1; size < 8; size++) {
+        domus_resp_reader reader = {{bytes.page, bytes.offset, size}, 0};
+        ck_assert_int_lt(domus_resp_read(&reader, &value), 0);
+        ck_assert_uint_eq(reader.at, 0);
+    }
+    domus_slice_free(bytes);
+}
+END_TEST
+
 DOMT_MAIN("reply", 60, reply_of_resp_2_is_its_values, reply_of_resp_3_is_its_values,
           attribute_belongs_to_the_value_behind_it, push_is_a_notice, what_is_no_reply_is_refused,
           end_within_a_reply_is_an_error, nesting_ends_at_its_limit, limits_hold,
-          long_replies_are_the_same_in_all_pieces, reader_passes_over_elements)
+          long_replies_are_the_same_in_all_pieces, reader_passes_over_elements,
+          reader_sees_no_byte_behind_its_bytes)
