@@ -5,7 +5,7 @@
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "house/message/pool.h"
-#include "tests/support/house_world.h"
+#include "tests/house/asking.h"
 #include "tests/support/suite.h"
 
 #include <domus/receive.h>
@@ -18,8 +18,6 @@
 
 static domt_world world;
 static domus_address actors[HOMES];
-static unsigned ask_releases;
-static unsigned reply_releases;
 static unsigned handled[HOMES];
 
 /* The waits in the order in which they ended: the number of the actor, and the error. */
@@ -30,21 +28,9 @@ static int errors[32];
 static domus_conversation first; /* of actor 0 */
 static domus_kept kept;
 
-static void release_ask(void *payload)
-{
-    (void)payload;
-    ask_releases++;
-}
-
-static void release_reply(void *payload)
-{
-    (void)payload;
-    reply_releases++;
-}
-
 static const domus_type question = {
-    .name = "question", .size = sizeof(domt_call), .release = release_ask};
-static const domus_type done_type = {.name = "done", .size = 8, .release = release_reply};
+    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
+static const domus_type done_type = {.name = "done", .size = 8, .release = domt_release_reply};
 
 static uint32_t who(const domus_stack *stack)
 {
@@ -83,7 +69,7 @@ static const domus_behaviour talking = {
 
 static void open_world(void)
 {
-    heard = ask_releases = reply_releases = 0;
+    heard = domt_ask_releases = domt_reply_releases = 0;
     memset(handled, 0, sizeof handled);
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
@@ -215,7 +201,7 @@ START_TEST(cancelled_conversation_waits_for_nothing_more)
     domt_do(&world, actors[0], travel_stubbornly, NULL);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
-    ck_assert_uint_eq(reply_releases, 1); /* the notice that nobody knows */
+    ck_assert_uint_eq(domt_reply_releases, 1); /* the notice that nobody knows */
     close_world();
 }
 END_TEST
@@ -272,7 +258,7 @@ START_TEST(ask_that_was_not_begun_is_dropped_once)
     ck_assert_uint_eq(actors[1].house->mail, 1);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(actors[1].house->mail, 0);
-    ck_assert_uint_eq(ask_releases, 1);
+    ck_assert_uint_eq(domt_ask_releases, 1);
     ck_assert_uint_eq(heard, 1);
     domt_pass(&world, 11 * MS);
     ck_assert_uint_eq(handled[1], 0);
@@ -335,7 +321,7 @@ START_TEST(answer_that_meets_the_cancel_resumes_once)
         domt_settle(&world);
         ck_assert_uint_eq(heard, 1);
         ck_assert_int_eq(errors[0], late == 0 ? 0 : -ECANCELED);
-        ck_assert_uint_eq(reply_releases, (unsigned)late);
+        ck_assert_uint_eq(domt_reply_releases, (unsigned)late);
         close_world();
     }
 }
@@ -369,7 +355,7 @@ START_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
     open_world();
     domt_do(&world, actors[0], ask_one_brief_one_long, NULL);
     ck_assert_int_eq(cancel_by(0), 0);
-    ck_assert_uint_eq(reply_releases, 0);
+    ck_assert_uint_eq(domt_reply_releases, 0);
     domt_settle(&world);
     ck_assert_int_eq(errors[1], -ECANCELED);
     close_world();

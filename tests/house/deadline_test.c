@@ -3,7 +3,7 @@
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
-#include "tests/support/house_world.h"
+#include "tests/house/asking.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -13,8 +13,6 @@
 
 static domt_world world;
 static domus_address actors[HOMES];
-static unsigned ask_releases;
-static unsigned reply_releases;
 static unsigned handled;
 
 /* The answers that the asker has got. */
@@ -23,22 +21,10 @@ static int errors[8];
 static uint64_t tags[8];
 static uint64_t heard_ns[8];
 
-static void release_ask(void *payload)
-{
-    (void)payload;
-    ask_releases++;
-}
-
-static void release_reply(void *payload)
-{
-    (void)payload;
-    reply_releases++;
-}
-
 /* A question is a function that the other one runs. */
 static const domus_type question = {
-    .name = "question", .size = sizeof(domt_call), .release = release_ask};
-static const domus_type done_type = {.name = "done", .size = 8, .release = release_reply};
+    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
+static const domus_type done_type = {.name = "done", .size = 8, .release = domt_release_reply};
 
 static int nap_and_forward(domus_stack *stack, void *ns);
 
@@ -156,8 +142,8 @@ START_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
-    ck_assert_uint_eq(reply_releases, 1);
-    ck_assert_uint_eq(ask_releases, 0);
+    ck_assert_uint_eq(domt_reply_releases, 1);
+    ck_assert_uint_eq(domt_ask_releases, 0);
     close_world();
 }
 END_TEST
@@ -177,7 +163,7 @@ START_TEST(answer_in_time_takes_the_time_out_back)
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
-    ck_assert_uint_eq(reply_releases, 0);
+    ck_assert_uint_eq(domt_reply_releases, 0);
     close_world();
 }
 END_TEST
@@ -195,7 +181,7 @@ START_TEST(answer_that_meets_the_time_out_resumes_once)
     let_work(0);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(errors[0], 0);
-    ck_assert_uint_eq(reply_releases, 0);
+    ck_assert_uint_eq(domt_reply_releases, 0);
     close_world();
 }
 END_TEST
@@ -243,7 +229,7 @@ START_TEST(asks_waited_for_together_time_out_one_by_one)
     ck_assert(tags[2] == 1 && errors[2] == -ETIMEDOUT);
     domt_pass(&world, 30 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
-    ck_assert_uint_eq(reply_releases, 2);
+    ck_assert_uint_eq(domt_reply_releases, 2);
     close_world();
 }
 END_TEST
@@ -262,7 +248,7 @@ START_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     domt_settle(&world);
     ck_assert_uint_eq(handled, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    ck_assert_uint_eq(ask_releases, 1);
+    ck_assert_uint_eq(domt_ask_releases, 1);
     domt_pass(&world, MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
@@ -295,7 +281,7 @@ START_TEST(forwarded_ask_keeps_its_deadline)
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    ck_assert_uint_eq(ask_releases, 1);
+    ck_assert_uint_eq(domt_ask_releases, 1);
     close_world();
 }
 END_TEST
@@ -327,7 +313,7 @@ START_TEST(kept_ask_that_is_answered_too_late_is_dropped_once)
     domt_do(&world, actors[1], answer_kept, NULL);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
-    ck_assert_uint_eq(reply_releases, 1);
+    ck_assert_uint_eq(domt_reply_releases, 1);
     close_world();
 }
 END_TEST
@@ -403,7 +389,7 @@ START_TEST(inherited_deadline_ends_the_asks_down_the_chain)
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1); /* what the middle one said then */
     domt_pass(&world, 60 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
-    ck_assert_uint_eq(reply_releases, 2);
+    ck_assert_uint_eq(domt_reply_releases, 2);
     close_world();
 }
 END_TEST
@@ -432,7 +418,7 @@ START_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
     ck_assert_uint_eq(resumed, 2);
     ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    ck_assert_uint_eq(ask_releases, 1);
+    ck_assert_uint_eq(domt_ask_releases, 1);
     close_world();
 }
 END_TEST

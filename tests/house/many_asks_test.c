@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "house/conversation/stack.h"
-#include "tests/support/house_world.h"
+#include "tests/house/asking.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -16,8 +16,6 @@ static domus_address other[3]; /* one on each home */
 
 /* Counts of what happened to asks and answers. */
 static uint64_t handled;
-static uint64_t ask_releases;
-static uint64_t reply_releases;
 static uint64_t resumed;
 static uint64_t answered;
 static uint64_t failed;
@@ -29,21 +27,9 @@ typedef struct request {
     uint64_t nap_ns; /* before it is answered; 0: none */
 } request;
 
-static void release_ask(void *payload)
-{
-    (void)payload;
-    ask_releases++;
-}
-
-static void release_reply(void *payload)
-{
-    (void)payload;
-    reply_releases++;
-}
-
 static const domus_type question = {
-    .name = "question", .size = sizeof(request), .release = release_ask};
-static const domus_type number_type = {.name = "number", .size = 8, .release = release_reply};
+    .name = "question", .size = sizeof(request), .release = domt_release_ask};
+static const domus_type number_type = {.name = "number", .size = 8, .release = domt_release_reply};
 
 static int reply_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -83,24 +69,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static void open_world(void)
-{
-    domt_world_open(&world, 3);
-    asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
-    for (uint32_t i = 0; i < 3; i++)
-        other[i] = domt_spawn(domt_outside(&world), world.managers[i], &answering, NULL);
-    domt_settle(&world);
-}
-
-static void close_world(void)
-{
-    ck_assert_uint_eq(asker.house->asks, 0);
-    ck_assert_uint_eq(asker.house->stacks_count, 0);
-    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
-}
-
 /* --- fan-out --------------------------------------------------------------------------------- */
 
 #define TARGETS 10000
@@ -127,7 +95,7 @@ static int ask_all_targets(domus_stack *stack, void *first)
 
 static void fan_out(void *first)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     for (uint32_t i = 0; i < TARGETS; i++)
         targets[i] = domt_spawn(domt_outside(&world), world.managers[1 + i % 2], &answering, NULL);
     domt_settle(&world);
@@ -136,14 +104,14 @@ static void fan_out(void *first)
     ck_assert_uint_eq(failed, 0);
     ck_assert_uint_eq(tag_sum, (uint64_t)TARGETS * (TARGETS - 1) / 2);
     ck_assert_uint_eq(number_sum, (uint64_t)TARGETS * (TARGETS + 1) / 2);
-    ck_assert_uint_eq(ask_releases + reply_releases, 0);
+    ck_assert_uint_eq(domt_ask_releases + domt_reply_releases, 0);
 }
 
 START_TEST(fan_out_to_10000_targets_on_two_homes_waits_for_all)
 {
     fan_out(NULL);
     ck_assert_uint_eq(resumed, 1);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -151,7 +119,7 @@ START_TEST(fan_out_to_10000_targets_on_two_homes_shows_one_by_one)
 {
     fan_out(&world);
     ck_assert_uint_eq(resumed, TARGETS);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -179,7 +147,7 @@ START_TEST(each_of_thousands_is_answered_or_times_out_once)
     domi_random random;
 
     domi_random_init(&random, 11);
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     for (int i = 0; i < MANY; i++) {
         orders[i] = (order){(uint32_t)domi_random_below(&random, 3),
                             (1 + domi_random_below(&random, 30)) * MS,
@@ -195,11 +163,11 @@ START_TEST(each_of_thousands_is_answered_or_times_out_once)
     ck_assert_uint_eq(answered + failed, MANY);
     ck_assert_uint_eq(resumed, MANY);
     ck_assert_uint_eq(handled, MANY - expired);
-    ck_assert_uint_eq(ask_releases, expired);
-    ck_assert_uint_eq(reply_releases, failed - expired);
+    ck_assert_uint_eq(domt_ask_releases, expired);
+    ck_assert_uint_eq(domt_reply_releases, failed - expired);
     ck_assert_uint_gt(answered, MANY / 10);
     ck_assert_uint_gt(failed, MANY / 10);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -226,13 +194,13 @@ static bool clean_without(int count, int stay)
 {
     refused = resumed = answered = failed = 0;
     domi_memory_fail_after(-1, 0);
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     domt_send(world.managers[0], asker, ask_while_memory_lasts, NULL);
     domi_memory_fail_after(count, stay);
     domt_settle(&world);
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(answered + failed + refused, resumed != 0 ? 3000 : refused);
-    close_world();
+    domt_asking_close(&world, asker);
     return resumed == 1 && answered == 3000;
 }
 

@@ -1,7 +1,7 @@
 /* A conversation waits for several answers: for all, or for the first one. Answers may come before
  * it waits for them. */
 #include "house/conversation/stack.h"
-#include "tests/support/house_world.h"
+#include "tests/house/asking.h"
 #include "tests/support/suite.h"
 
 #include <domus/receive.h>
@@ -88,24 +88,6 @@ static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_pending(stack) != 0 ? domus_wait_first(stack, hear_each) : 0;
 }
 
-static void open_world(void)
-{
-    domt_world_open(&world, 3);
-    asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
-    for (uint32_t i = 0; i < 3; i++)
-        other[i] = domt_spawn(domt_outside(&world), world.managers[i], &answering, NULL);
-    domt_settle(&world);
-}
-
-static void close_world(void)
-{
-    ck_assert_uint_eq(asker.house->asks, 0);
-    ck_assert_uint_eq(asker.house->stacks_count, 0);
-    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    domt_world_end(&world);
-}
-
 static void ask(domus_stack *stack, domus_address to, int64_t number, uint64_t tag)
 {
     ck_assert_int_eq(domus_ask_add(stack, to, &question, &number, 0, tag), 0);
@@ -145,7 +127,7 @@ static int three_then_all(domus_stack *stack, void *context)
 
 START_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     begin(three_then_all, NULL);
     let_answer(2);
     ck_assert_uint_eq(heard.resumed, 0);
@@ -159,7 +141,7 @@ START_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
     }
     ck_assert_uint_eq(heard.count, 3);
     ck_assert_uint_eq(releases, 0); /* what was shown was handled */
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -179,7 +161,7 @@ START_TEST(all_shows_each_error_beside_the_answers)
 {
     domus_address stale;
 
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     stale = other[0];
     stale.lease++;
     domt_do(&world, asker, failing_then_all, &stale);
@@ -193,7 +175,7 @@ START_TEST(all_shows_each_error_beside_the_answers)
     ck_assert_int_eq(by_tag[3], -EIO);
     ck_assert_int_eq(by_tag[4], -EOPNOTSUPP);
     ck_assert_int_eq(by_tag[5], 2);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -213,7 +195,7 @@ static const domus_behaviour waits_at_mount = {.name = "waits", .on_mount = moun
 
 START_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, wait_for_nothing, NULL);
     domt_do(&world, asker, wait_for_nothing, &world);
     (void)domt_spawn(domt_outside(&world), world.managers[0], &waits_at_mount, NULL);
@@ -221,7 +203,7 @@ START_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
     ck_assert_uint_eq(heard.resumed, 3);
     for (int i = 0; i < 3; i++)
         ck_assert(heard.tags[i] == 0 && heard.numbers[i] == 0);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -236,7 +218,7 @@ static int three_then_each(domus_stack *stack, void *context)
 
 START_TEST(first_shows_one_and_waiting_again_shows_the_next)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     begin(three_then_each, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
     let_answer(2);
@@ -245,7 +227,7 @@ START_TEST(first_shows_one_and_waiting_again_shows_the_next)
     ck_assert_uint_eq(heard.resumed, 3);
     ck_assert(heard.tags[0] == 7 && heard.tags[1] == 9 && heard.tags[2] == 8);
     ck_assert_uint_eq(releases, 0);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -258,12 +240,12 @@ static int three_then_one(domus_stack *stack, void *context)
 
 START_TEST(answers_after_the_end_are_dropped_once_and_counted)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, three_then_one, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
     ck_assert_uint_eq(releases, 2);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -299,7 +281,7 @@ static int two_aside(domus_stack *stack, void *then)
 
 static void answer_early(void *then)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     begin(two_aside, then);
     let_answer(1);
     ck_assert_uint_eq(heard.resumed, 0);
@@ -315,7 +297,7 @@ START_TEST(answers_that_came_before_they_are_wanted_are_kept_for_all)
 {
     answer_early(NULL);
     ck_assert_uint_eq(heard.resumed, 2);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -323,7 +305,7 @@ START_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
 {
     answer_early(&world);
     ck_assert_uint_eq(heard.resumed, 3);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -339,13 +321,13 @@ static int two_aside_then_leave(domus_stack *stack, void *context)
 
 START_TEST(answers_that_are_never_wanted_are_dropped_once)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     begin(two_aside_then_leave, NULL);
     let_answer(1);
     let_answer(2);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(releases, 2);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -368,12 +350,12 @@ static int three_and_three_more(domus_stack *stack, void *context)
 
 START_TEST(resumed_function_may_ask_and_wait_again)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, three_and_three_more, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert_uint_eq(heard.count, 6);
     ck_assert_uint_eq(releases, 0);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -412,14 +394,14 @@ static int ask_the_asker(domus_stack *stack, void *context)
 /* Shown in a list, an ask is not at hand: so it cannot have been answered. */
 START_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[2], &domt_agent, NULL);
     domt_do(&world, asker, receive_among_others, NULL);
     ck_assert_uint_eq(heard.resumed, 0);
     domt_do(&world, third, ask_the_asker, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert_int_eq(heard.numbers[heard.count - 1], -ENOMSG);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -435,7 +417,7 @@ static int nap_then_all(domus_stack *stack, void *context)
 
 START_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     domt_do(&world, asker, nap_then_all, NULL);
     domt_pass(&world, 5 * MS - 1);
     ck_assert_uint_eq(heard.resumed, 0);
@@ -444,7 +426,7 @@ START_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
     ck_assert(heard.tags[0] == 0 && heard.numbers[0] == 0);
     ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2); /* replies before exceptions */
     ck_assert(heard.tags[2] == 2 && heard.numbers[2] == -ESTALE);
-    close_world();
+    domt_asking_close(&world, asker);
 }
 END_TEST
 
@@ -460,7 +442,7 @@ static int early_and_far(domus_stack *stack, void *context)
 /* Answers kept, failures queued, asks under way: all of it goes with the world, once. */
 START_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
 {
-    open_world();
+    domt_asking_open(&world, &answering, &asker, other);
     begin(early_and_far, NULL);
     domt_send(world.managers[0], asker, early_and_far, NULL);
     (void)domt_run_state(world.managers[0]);
