@@ -351,20 +351,28 @@ static void *ask_for_ever(void *self_)
     return NULL;
 }
 
-/* The actor takes the ask and keeps it: nobody but the stop can end the wait. */
-START_TEST(who_waits_when_the_system_stops_is_told)
+/* Let all askers ask an actor that takes each ask and keeps it. */
+static void begin_to_wait(domus_system *system, struct asker askers[ASKERS],
+                          pthread_t threads[ASKERS])
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
     domus_address to = domt_spawn(system, 1, &server, NULL);
-    struct asker askers[ASKERS];
-    pthread_t threads[ASKERS];
 
     for (uint32_t i = 0; i < ASKERS; i++) {
         askers[i] = (struct asker){.system = system, .to = {to}};
         ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_ever, &askers[i]), 0);
     }
     DOMT_WAIT_FOR(10, atomic_load(&kept) == ASKERS);
+}
+
+/* Nobody but the stop can end the wait. */
+START_TEST(who_waits_when_the_system_stops_is_told)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    struct asker askers[ASKERS];
+    pthread_t threads[ASKERS];
+
+    begin_to_wait(system, askers, threads);
     uint64_t before_ns = domt_now_ns();
     domt_end(system);
     for (uint32_t i = 0; i < ASKERS; i++) {
@@ -381,27 +389,23 @@ START_TEST(closing_the_outside_fails_all_that_wait)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
-    domus_address to = domt_spawn(system, 1, &server, NULL);
     struct asker askers[ASKERS];
     pthread_t threads[ASKERS];
 
-    for (uint32_t i = 0; i < ASKERS; i++) {
-        askers[i] = (struct asker){.system = system, .to = {to}};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_ever, &askers[i]), 0);
-    }
-    DOMT_WAIT_FOR(10, atomic_load(&kept) == ASKERS);
+    begin_to_wait(system, askers, threads);
     uint64_t before_ns = domt_now_ns();
     domi_system_set_stage(system, DOMI_STAGE_ENDING);
     ck_assert_uint_lt(domt_now_ns() - before_ns, 3000 * DOMT_MS); /* they were woken */
     ck_assert_uint_eq(system->askings_count, 0);
     ck_assert_ptr_null(system->leader);
-    ck_assert_int_eq(ask(system, to, &fail_type, 0, 0), -ESHUTDOWN);
+    ck_assert_int_eq(ask(system, askers[0].to[0], &fail_type, 0, 0), -ESHUTDOWN);
     domi_system_set_stage(system, DOMI_STAGE_RUNNING);
     for (uint32_t i = 0; i < ASKERS; i++) {
         pthread_join(threads[i], NULL);
         ck_assert_uint_eq(askers[i].failures, ESHUTDOWN);
     }
-    ck_assert_int_eq(ask(system, to, &fail_type, 0, 0), -EPROTO); /* it did not stop, after all */
+    ck_assert_int_eq(ask(system, askers[0].to[0], &fail_type, 0, 0),
+                     -EPROTO); /* it did not stop, after all */
     domt_end(system);
 }
 END_TEST

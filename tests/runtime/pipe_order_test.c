@@ -212,16 +212,10 @@ END_TEST
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-static const domt_pipe_options with_ids = {.has_ids = true};
-static const domus_pipeline by_id = {
-    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &with_ids}, {NULL, NULL}},
-    .by_id = true,
-};
-
 START_TEST(with_ids_answers_leave_as_they_come)
 {
     domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &by_id;
+    behaviour.pipeline = &domt_pipe_by_id;
     domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
     domus_peer *peer = domt_pipes_peer(kit);
 
@@ -237,7 +231,7 @@ START_TEST(with_ids_one_request_that_hangs_stops_no_others)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     domus_config config;
-    behaviour.pipeline = &by_id;
+    behaviour.pipeline = &domt_pipe_by_id;
     domt_pipes_configure(&config);
     config.channel.requests_max = 4;
     domus_testkit *kit = domt_pipes_kit(&config, &behaviour, 1);

@@ -169,16 +169,10 @@ END_TEST
 /* --- ids ---------------------------------------------------------------------------------------
  */
 
-static const domt_pipe_options with_ids = {.has_ids = true};
-static const domus_pipeline by_id = {
-    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &with_ids}, {NULL, NULL}},
-    .by_id = true,
-};
-
 START_TEST(a_request_that_waited_to_be_alone_keeps_its_id)
 {
     domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &by_id;
+    behaviour.pipeline = &domt_pipe_by_id;
     domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
     domus_peer *peer = domt_pipes_peer(kit);
 
@@ -194,7 +188,7 @@ START_TEST(requests_behind_one_that_hangs_have_a_limit)
 {
     enum { MOST = 65536, MORE = 100 };
     domus_behaviour behaviour = domt_pipe_framed;
-    behaviour.pipeline = &by_id;
+    behaviour.pipeline = &domt_pipe_by_id;
     domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
     domus_peer *peer = domt_pipes_peer(kit);
     char text[64];

@@ -122,3 +122,9 @@ const domus_stage domt_pipe_stage = {
     .encode = encode_pipe,
     .fail = fail_pipe,
 };
+
+static const domt_pipe_options with_ids = {.has_ids = true};
+const domus_pipeline domt_pipe_by_id = {
+    .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &with_ids}, {NULL, NULL}},
+    .by_id = true,
+};

@@ -60,6 +60,7 @@ typedef struct domt_pipe_options {
 
 extern const domus_stage domt_pipe_stage;
 extern const domus_pipeline domt_pipe_pipeline;
+extern const domus_pipeline domt_pipe_by_id; /* whose messages begin with an id: "7:now 0 a" */
 
 extern const domus_type domt_note_type; /* a notice, whose payload is a domus_packet */
 
