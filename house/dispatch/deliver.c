@@ -11,6 +11,19 @@
 
 #include <errno.h>
 
+/* An ask or a notice has come too late: the actor stops. */
+static void drop_late(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    if (house->behaviour->kind != DOMUS_CHANNELS) {
+        domi_mailbox_drop(manager, house, node, -ESTALE);
+        return;
+    }
+    domi_list_push(&house->tails[node->kind], node);
+    house->mail++;
+    manager->io_hooks.return_mail(manager, house);
+    domi_mailbox_empty(manager, house, false);
+}
+
 /* Put one node of the inbox where it belongs, or drop it if its actor is gone. */
 static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
 {
@@ -26,7 +39,7 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
     if (node->kind >= DOMI_MAILBOXES) {
         domi_kind_of(node)->handle_arrival(manager, house, node);
     } else if (domi_node_is_user_mail(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
-        domi_mailbox_drop(manager, house, node, -ESTALE);
+        drop_late(manager, house, node);
     } else {
         domi_mailbox_append(manager, house, node, node->kind);
     }

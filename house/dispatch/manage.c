@@ -100,6 +100,11 @@ static bool have_no_unsent_asks(domi_house *house, uint32_t index, domi_node ***
     return false;
 }
 
+static void return_no_mail(domi_manager *manager, domi_house *house)
+{
+    (void)manager, (void)house;
+}
+
 static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
@@ -117,6 +122,7 @@ const domi_io_hooks domi_hooks_without_io = {
     .release_message = release_no_message,
     .send_mail = send_no_mail,
     .unsent_asks = have_no_unsent_asks,
+    .return_mail = return_no_mail,
     .channel_failed = fail_no_channel,
     .take_event = take_no_event,
     .descriptor_handled = never_watch_descriptor,

@@ -41,6 +41,8 @@ static void house_free(domi_manager *manager, domi_house *house)
     domi_doors.leave_directory(manager, house);
     domi_watch_fire_all(manager, house);
     domi_link_cancel_all(manager, house);
+    if (house->behaviour->kind == DOMUS_CHANNELS)
+        manager->io_hooks.return_mail(manager, house);
     domi_mailbox_empty(manager, house, true);
     domi_stack_drop_all(manager, house);
     DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
@@ -148,6 +150,8 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
 void domi_house_stop_begin(domi_manager *manager, domi_house *house)
 {
     house->marks |= DOMI_MARK_STOPPING;
+    if (house->behaviour->kind == DOMUS_CHANNELS)
+        manager->io_hooks.return_mail(manager, house);
     domi_mailbox_empty(manager, house, false);
     domi_stack_cancel_all(manager, house);
     domi_link_cancel_all(manager, house);

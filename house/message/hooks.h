@@ -72,6 +72,10 @@ typedef struct domi_io_hooks {
     bool (*unsent_asks)(domi_house *house, uint32_t index, domi_node ***ret_list,
                         uint32_t **ret_count);
 
+    /* A channels actor takes no mail any more. Asks that wait in it, and whose askers have to hear
+     * of the connection instead of the actor, are taken out. */
+    void (*return_mail)(domi_manager *manager, domi_house *house);
+
     /* A channels actor has failed. Returns true if it is that of a channel: then the channel is
      * reset, and its parent is not asked. */
     bool (*channel_failed)(domi_manager *manager, domi_house *house, int error);

@@ -17,8 +17,10 @@
  *
  * When a connection ends, its asks come back to the pool. Unsent ones go to another
  * connection. One that was sent may have been done; if its type is `repeatable`, it is sent again,
- * up to `tries_max` times in all, and otherwise it fails with -EPIPE, also if it found no further
- * connection. An ask is never sent after its deadline.
+ * up to `tries_max` times in all, and otherwise it fails with -EPIPE, whatever ended it in the end.
+ * An ask is never sent after its deadline. A request that leaves in pieces (domus/stream.h) is an
+ * ask here; once it has begun it is never sent again, and while its body leaves, other asks prefer
+ * other connections.
  *
  * **Addresses.** Each connection is to one of the addresses; those with fewer connections come
  * first. An address that fails (no connection, or one that has ended within `backoff_max_ns`) is

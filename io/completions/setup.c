@@ -32,6 +32,7 @@ const domi_io_hooks domi_hooks_of_io = {
     .release_message = domi_pipe_release_message,
     .send_mail = domi_pipe_take_mail,
     .unsent_asks = domi_pool_unsent_asks,
+    .return_mail = domi_pool_return_mail,
     .channel_failed = domi_channel_fail_actor,
     .take_event = domi_channels_handle_event,
     .descriptor_handled = domi_descriptor_end_event,

@@ -1,10 +1,12 @@
 /* The actor of a pool: it keeps connections, and passes messages on to them; see the header. */
 #include "io/connectors/pool.h"
 
+#include "house/conversation/answer.h"
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 #include "io/channels/channel.h"
 #include "io/pipelines/mail.h"
+#include "io/pipelines/returned.h"
 
 #include <domus/connect.h>
 #include <domus/receive.h>
@@ -15,8 +17,6 @@
 #include <string.h>
 
 #define DRAIN_LOOK_NS UINT64_C(10000000) /* time between two looks of a pool that drains */
-#define TRIES_SHIFT   24u                /* in the note of an ask (io/pipelines/mail.c) */
-#define NOTE_MASK     ((1u << TRIES_SHIFT) - 1)
 
 const domus_type domus_pool_look_type = {.name = "pool look"};
 const domus_type domus_pool_status_type = {.name = "pool status",
@@ -257,8 +257,8 @@ static bool is_repeatable(const domi_connection_pool *pool, const domus_type *ty
 static int take_back(domi_connection_pool *pool, domi_envelope *ask)
 {
     uint32_t *note = &domi_envelope_return(ask)->note;
-    uint32_t how = *note & NOTE_MASK;
-    uint32_t tries = *note >> TRIES_SHIFT;
+    uint32_t how = *note & DOMI_NOTE_MASK;
+    uint32_t tries = *note >> DOMI_TRIES_SHIFT;
 
     if (how == DOMI_ASK_MAYBE_DONE) {
         tries++;
@@ -266,7 +266,7 @@ static int take_back(domi_connection_pool *pool, domi_envelope *ask)
             return -EPIPE;
         pool->counted.repeated++;
     }
-    *note = tries << TRIES_SHIFT;
+    *note = tries << DOMI_TRIES_SHIFT;
     return 0;
 }
 
@@ -304,7 +304,7 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     if (ask == NULL)
         return 0; /* a notice that fails is no failure of the pool */
     /* one that was sent before, and then found no other connection, may have been done */
-    return domi_envelope_return(ask)->note >> TRIES_SHIFT != 0 ? -EPIPE : result;
+    return domi_envelope_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
 }
 
 /* Nothing was connected for too long: the messages that wait are handled once more, and fail. */
@@ -424,4 +424,40 @@ bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
             return domi_pipe_unsent_asks(place->channel.house, 0, ret_list, ret_count);
     }
     return false;
+}
+
+/* Let those asks in the list fail that may have been done. Returns how many. */
+static uint32_t fail_done(domi_manager *manager, domi_node **list)
+{
+    domi_node *waiting = *list;
+    uint32_t failed = 0;
+
+    *list = NULL;
+    while (waiting != NULL) {
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
+        uint32_t note = domi_envelope_return(ask)->note;
+        if (note == DOMI_ASK_MAYBE_DONE || note >> DOMI_TRIES_SHIFT != 0) {
+            domi_ask_fail(manager, ask, -EPIPE);
+            failed++;
+        } else {
+            domi_list_push(list, &ask->node);
+        }
+    }
+    return failed;
+}
+
+void domi_pool_return_mail(domi_manager *manager, domi_house *house)
+{
+    const domus_behaviour *behaviour = house->behaviour;
+
+    if (behaviour == &domi_pool_behaviour) {
+        house->mail -= fail_done(manager, &house->tails[DOMI_ASK]);
+        if (house->family != NULL)
+            house->family->stashed -= fail_done(manager, &house->family->stash[0]);
+    } else if (behaviour->pipeline != NULL && domi_house_is_channel(house)) {
+        bool is_pooled = house->parent->behaviour == &domi_pool_behaviour;
+        domi_pipe_return_mail(manager, house,
+                              is_pooled ? domi_house_address(house->parent)
+                                        : (domus_address){NULL, 0});
+    }
 }

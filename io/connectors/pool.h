@@ -8,7 +8,7 @@
 #ifndef DOMI_IO_CONNECTORS_POOL_H
 #define DOMI_IO_CONNECTORS_POOL_H
 
-#include "house/message/house.h"
+#include "house/message/manager.h"
 
 #include <domus/pool.h>
 
@@ -59,5 +59,9 @@ int domi_pool_prepare(const char *to, const domus_pool_options *options,
  * asked finds it in the channel that the pool has given it to. */
 bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count);
+
+/* This is domi_io_hooks.return_mail. Asks for the peer of a channel of a pool go back to the pool.
+ * An ask that waits in a pool, and that may have been done before, fails with -EPIPE. */
+void domi_pool_return_mail(domi_manager *manager, domi_house *house);
 
 #endif

@@ -55,9 +55,14 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
 {
     domi_pipe *pipe = domi_pipe_of(house);
 
-    if (pipe == NULL)
-        return message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house) ? -ENOTCONN
-                                                                                     : 0;
+    if (pipe == NULL) { /* its promise is over, but the ask is that of the peer all the same */
+        domus_address channel;
+        uint32_t number;
+        return message->node.kind == DOMI_ASK &&
+                       domi_ask_look_of_peer(message, &channel, &number) == 0
+                   ? -ENOTCONN
+                   : 0;
+    }
     int error = let_live(manager, pipe, message, leaves);
     if (error == 0 && message == pipe->current)
         pipe->current = NULL;

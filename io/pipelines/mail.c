@@ -18,28 +18,16 @@
 #include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/change.h"
+#include "io/pipelines/returned.h"
 #include "io/pipelines/upload.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#define MS        UINT64_C(1000000)
-#define TIME_BITS 24u
-#define TIME_MASK ((1u << TIME_BITS) - 1)
+#define MS UINT64_C(1000000)
 
-static_assert((UINT64_C(1) << TIME_BITS) * MS > UINT64_C(2) * 3600 * 1000 * MS,
+static_assert((UINT64_C(1) << DOMI_TRIES_SHIFT) * MS > UINT64_C(2) * 3600 * 1000 * MS,
               "answerTimeout is at most 1 h, and times are compared within half of the range");
-
-static bool is_encodable(const domus_pipeline *pipeline, const domus_type *type)
-{
-    const domus_type *const *at = pipeline->encodes;
-
-    for (; at != NULL && *at != NULL; at++) {
-        if (*at == type)
-            return true;
-    }
-    return false;
-}
 
 static uint64_t inflight_max(const domi_pipe *pipe)
 {
@@ -70,7 +58,7 @@ static void note_sent(const domi_manager *manager, domi_envelope *ask)
 {
     uint32_t *note = &domi_envelope_return(ask)->note;
 
-    *note = (*note & ~TIME_MASK) | ((uint32_t)(manager->now_ns / MS) & TIME_MASK);
+    *note = (*note & ~DOMI_NOTE_MASK) | ((uint32_t)(manager->now_ns / MS) & DOMI_NOTE_MASK);
 }
 
 /* Let the channel be reset at `due_ns`; 0: never. */
@@ -98,7 +86,7 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
         return;
     }
     uint32_t sent = domi_envelope_return(oldest)->note;
-    uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & TIME_MASK;
+    uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & DOMI_NOTE_MASK;
     arm_due(channel, manager->now_ns - age_ms * MS + timeout_ns);
 }
 
@@ -168,31 +156,13 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
         note_one_less(pipe->channel);
-        domi_ask_fail(manager, ask, error == -EPIPE ? -ENOTCONN : error);
+        domi_ask_fail_unsent(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
     note_sent(manager, ask);
     domi_asked_put(&pipe->asked, ask, number);
     if (pipe->asked.count == 1)
         set_due(manager, pipe);
-}
-
-/* The connection will not answer an ask: give it back to the pool that has sent it here, or let it
- * fail. */
-static void end_unanswered(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
-                           bool was_sent)
-{
-    if (domi_ask_is_expired(manager, ask)) {
-        domi_ask_expire(manager, ask);
-        return;
-    }
-    if (pipe->channel->pool.house != NULL) {
-        uint32_t *note = &domi_envelope_return(ask)->note;
-        *note = (*note & ~TIME_MASK) | (was_sent ? DOMI_ASK_MAYBE_DONE : DOMI_ASK_UNSENT);
-        if (domi_mailbox_put_passed(manager, pipe->channel->pool, &ask->node, DOMI_ASK) == 0)
-            return;
-    }
-    domi_ask_fail(manager, ask, was_sent ? -EPIPE : -ENOTCONN);
 }
 
 /* Drop asks that have expired from the queue, at most once in a tick. */
@@ -219,7 +189,7 @@ static void drop_expired(domi_manager *manager, domi_pipe *pipe)
 static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(!is_answering(pipe))) { /* it has ended since a pool chose it */
-        end_unanswered(manager, pipe, ask, false);
+        domi_ask_return(manager, pipe->channel->pool, ask, false);
         return;
     }
     if (DOMI_LIKELY(pipe->queue == NULL && may_send(pipe))) {
@@ -229,7 +199,7 @@ static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     if (pipe->queue_count >= queue_max(pipe))
         drop_expired(manager, pipe);
     if (pipe->queue_count >= queue_max(pipe)) {
-        domi_ask_fail(manager, ask, -ENOBUFS);
+        domi_ask_fail_unsent(manager, ask, -ENOBUFS);
         return;
     }
     domi_list_push(&pipe->queue, &ask->node);
@@ -324,7 +294,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
         domi_pipe_change(pipe);
     const domus_pipeline *pipeline =
         pipe != NULL ? pipe->wire->pipeline : house->behaviour->pipeline;
-    if (!is_encodable(pipeline, domi_mail_type(message))) {
+    if (!domi_pipeline_encodes(pipeline, domi_mail_type(message))) {
         if (message->type != &domi_upload_type)
             return false;
         domi_ask_fail(manager, message, -EOPNOTSUPP);
@@ -477,9 +447,10 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
     domi_upload_end(pipe);
     pipe->upload.ask = NULL;
     while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
-        end_unanswered(manager, pipe, ask, true);
+        domi_ask_return(manager, pipe->channel->pool, ask, true);
     while (pipe->queue != NULL)
-        end_unanswered(manager, pipe, (domi_envelope *)(void *)domi_list_take(&pipe->queue), false);
+        domi_ask_return(manager, pipe->channel->pool,
+                        (domi_envelope *)(void *)domi_list_take(&pipe->queue), false);
     pipe->queue_count = 0;
     pipe->channel->asks = 0;
     pipe->channel->ask_due_ns = 0;

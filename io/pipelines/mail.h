@@ -4,11 +4,6 @@
 
 #include "io/pipelines/pipe.h"
 
-/* The lower 24 bits of the note of an ask (domi_return) that a channel has given back to its pool.
- */
-#define DOMI_ASK_UNSENT     1u /* its peer has not got it */
-#define DOMI_ASK_MAYBE_DONE 2u /* its peer may have done it */
-
 /* Take mail for the peer of the channel of `house`. Returns false if it is none. */
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
 

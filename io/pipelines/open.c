@@ -3,6 +3,7 @@
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
 #include "io/pipelines/mail.h"
+#include "io/pipelines/returned.h"
 #include "io/pipelines/stream.h"
 #include "io/pipelines/time.h"
 
@@ -96,11 +97,12 @@ void domi_pipe_end(domus_channel *channel)
 
     if (pipe == NULL)
         return;
-    channel->pipe = NULL;
     domi_body_end(manager, pipe);
     domi_stream_end(manager, pipe);
     domi_stages_leave(pipe);
     domi_pipe_drop_asks(manager, pipe);
+    domi_pipe_return_mail(manager, channel->house, channel->pool);
+    channel->pipe = NULL;
     domi_pipe_drop_requests(pipe);
     domi_pipe_drop_message(manager, pipe->held);
     if (pipe->spare != NULL)

@@ -35,6 +35,7 @@ static const entry of_io[] = {
     ENTRY(domi_io_hooks, answer_request),     ENTRY(domi_io_hooks, fail_request),
     ENTRY(domi_io_hooks, answer_peer),        ENTRY(domi_io_hooks, release_message),
     ENTRY(domi_io_hooks, send_mail),          ENTRY(domi_io_hooks, unsent_asks),
+    ENTRY(domi_io_hooks, return_mail),
 };
 
 static const entry of_runtime[] = {

@@ -327,12 +327,17 @@ START_TEST(what_outlives_the_connection_goes_on_to_its_end)
 END_TEST
 
 /* The kept ones are answered, though nobody gets the answer; one that is forwarded then fails. The
- * rows of the first behaviour have frames, those of the second have none. */
+ * rows of the first behaviour have frames, those of the second have none, and requests of the third
+ * have a time-out. */
 START_TEST(kept_requests_that_outlive_the_connection_are_still_known)
 {
-    static const domus_behaviour *const behaviours[] = {&domt_pipe_framed, &domt_pipe_plain};
+    domus_pipeline patient = domt_pipe_pipeline;
+    domus_behaviour timed = domt_pipe_framed;
+    const domus_behaviour *const behaviours[] = {&domt_pipe_framed, &domt_pipe_plain, &timed};
 
-    for (size_t i = 0; i < 2; i++) {
+    patient.request_timeout_ns = 10 * SECOND;
+    timed.pipeline = &patient;
+    for (size_t i = 0; i < 3; i++) {
         domus_testkit *kit = domt_pipes_kit(NULL, behaviours[i], 1);
         domus_peer *peer = domt_pipes_peer(kit);
 

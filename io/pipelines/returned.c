@@ -1,0 +1,65 @@
+/* Returns asks to their pools; see the header. */
+#include "io/pipelines/returned.h"
+
+#include "house/conversation/answer.h"
+#include "house/dispatch/rows.h"
+#include "house/message/mailbox.h"
+
+#include <errno.h>
+
+bool domi_pipeline_encodes(const domus_pipeline *pipeline, const domus_type *type)
+{
+    const domus_type *const *at = pipeline->encodes;
+
+    for (; at != NULL && *at != NULL; at++) {
+        if (*at == type)
+            return true;
+    }
+    return false;
+}
+
+void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error)
+{
+    bool was_sent_before = domi_envelope_return(ask)->note >> DOMI_TRIES_SHIFT != 0;
+
+    domi_ask_fail(manager, ask, was_sent_before ? -EPIPE : error);
+}
+
+void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, bool was_sent)
+{
+    if (domi_ask_is_expired(manager, ask)) {
+        domi_ask_expire(manager, ask);
+        return;
+    }
+    if (pool.house != NULL) {
+        uint32_t *note = &domi_envelope_return(ask)->note;
+        *note = (*note & ~DOMI_NOTE_MASK) | (was_sent ? DOMI_ASK_MAYBE_DONE : DOMI_ASK_UNSENT);
+        if (domi_mailbox_put_passed(manager, pool, &ask->node, DOMI_ASK) == 0)
+            return;
+    }
+    domi_ask_fail_unsent(manager, ask, was_sent ? -EPIPE : -ENOTCONN);
+}
+
+void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_address pool)
+{
+    const domi_pipe *pipe = domi_pipe_of(house);
+    const domus_pipeline *pipeline =
+        pipe != NULL ? pipe->wire->pipeline : house->behaviour->pipeline;
+    domi_node *waiting = house->tails[DOMI_ASK];
+    uint32_t returned = 0;
+
+    house->tails[DOMI_ASK] = NULL;
+    while (waiting != NULL) {
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
+        if (domi_pipeline_encodes(pipeline, domi_mail_type(ask)) &&
+            domi_row_of(house->behaviour, ask->type) == NULL) {
+            domi_ask_return(manager, pool, ask, false);
+            returned++;
+        } else {
+            domi_list_push(&house->tails[DOMI_ASK], &ask->node);
+        }
+    }
+    house->mail -= returned;
+    if (returned != 0)
+        domi_mailbox_show_again(house);
+}

@@ -1,0 +1,31 @@
+/* Asks that a connection will not answer go back to the pool that has sent them there, or fail.
+ *
+ * The note of an ask (domi_return) says what became of it: its upper 8 bits count how often a
+ * connection may have done it, which is the pool's; the lower 24 bits are when it was sent, or, on
+ * the way back, one of the two values below. Owner thread. */
+#ifndef DOMI_IO_PIPELINES_RETURNED_H
+#define DOMI_IO_PIPELINES_RETURNED_H
+
+#include "io/pipelines/upload.h"
+
+#define DOMI_TRIES_SHIFT    24u
+#define DOMI_NOTE_MASK      ((1u << DOMI_TRIES_SHIFT) - 1)
+#define DOMI_ASK_UNSENT     1u /* its peer has not got it */
+#define DOMI_ASK_MAYBE_DONE 2u /* its peer may have done it */
+
+/* True if mail of this type goes to the peer. */
+bool domi_pipeline_encodes(const domus_pipeline *pipeline, const domus_type *type);
+
+/* Let an ask fail that was not sent on this connection: with `error`, unless it may have been done
+ * on another one. */
+void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error);
+
+/* The connection will not answer an ask: give it back to `pool`, or let it fail if that is nobody
+ * or takes it no more. */
+void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, bool was_sent);
+
+/* The actor of a channel takes no mail any more: asks for the peer that lie in its mailbox go back
+ * to `pool`, or fail. */
+void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_address pool);
+
+#endif
