@@ -27,7 +27,13 @@ static const struct guest {
               {"include/domus/yaml.h", LIBDOMUS_CONFIG},
               {"include/domus/resp.h", LIBDOMUS_RESP},
               {"include/domus/http.h", LIBDOMUS_HTTP},
-              {"include/domus/http_date.h", LIBDOMUS_HTTP}};
+              {"include/domus/http_date.h", LIBDOMUS_HTTP},
+              {"include/domus/http_condition.h", LIBDOMUS_HTTP},
+              {"include/domus/http_cookie.h", LIBDOMUS_HTTP},
+              {"include/domus/http_media.h", LIBDOMUS_HTTP},
+              {"include/domus/http_query.h", LIBDOMUS_HTTP},
+              {"include/domus/http_range.h", LIBDOMUS_HTTP},
+              {"include/domus/http_router.h", LIBDOMUS_HTTP}};
 
 static enum library library_of(const char *path)
 {

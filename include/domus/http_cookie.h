@@ -1,0 +1,46 @@
+/* Cookies (RFC 6265), of which a server reads those of a request and sets others in its answer.
+ *
+ * Thread-safety: any thread. */
+#ifndef DOMUS_HTTP_COOKIE_H
+#define DOMUS_HTTP_COOKIE_H
+
+#include <domus/slice.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Find a cookie in the fields of a request. Its value is as it was sent, but without quotes around
+ * it. The slice owns nothing, and is valid as long as the fields. Returns false if there is none.
+ */
+DOMUS_API bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_value);
+
+typedef enum domus_http_same_site {
+    DOMUS_HTTP_SITE_DEFAULT, /* not said: browsers take it for lax */
+    DOMUS_HTTP_SITE_LAX,
+    DOMUS_HTTP_SITE_STRICT,
+    DOMUS_HTTP_SITE_NONE, /* needs `secure` */
+} domus_http_same_site;
+
+/* A cookie to be set. */
+typedef struct domus_http_set_cookie {
+    const char *name;
+    const char *value;  /* "" to remove it, with a max_age of -1 */
+    const char *path;   /* NULL: the folder of the request's path */
+    const char *domain; /* NULL: the host of the request alone */
+    int64_t max_age;    /* seconds; 0: as long as the browser runs; below: it is removed */
+    bool secure;
+    bool http_only; /* hidden from scripts */
+    uint8_t site;   /* domus_http_same_site */
+} domus_http_set_cookie;
+
+/* Add a field Set-Cookie (domus_http_add()). Returns 0; -EINVAL for a name that is no token, for
+ * bytes that a value, a path or a domain must not have (a space, a comma, a semicolon, quotes, a
+ * control character), and for `site` NONE without `secure`; or as domus_append(). */
+DOMUS_API int domus_http_add_cookie(domus_appender *fields, const domus_http_set_cookie *cookie);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,68 @@
+/* A router: which route of a table a request is for.
+ *
+ *     static const domus_http_route routes[] = {
+ *         {DOMUS_HTTP_ON(GET), "/", HOME},
+ *         {DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT), "/kv/{key}", KEY},
+ *         {DOMUS_HTTP_ON(GET), "/files/{path*}", FILE_OF},
+ *         {0, NULL, 0},
+ *     };
+ *     domus_http_match match = domus_http_find_route(routes, request);
+ *     if (match.route == NULL)
+ *         ... domus_http_unrouted(&match, &response): 404, 405 with Allow, or the answer to OPTIONS
+ *
+ * A segment in braces stands for one segment that is not empty, and one with a '*' behind its name,
+ * which is the last, for the rest of the path, which may be empty. All else is itself, byte by
+ * byte: paths are compared as they were sent, and values are not decoded (domus/http_query.h does
+ * that), so no escape can change which route a request takes. The first row that fits wins.
+ *
+ * HEAD goes to the row of GET if no row has it. OPTIONS is answered by itself if no row has it.
+ *
+ * Thread-safety: any thread. */
+#ifndef DOMUS_HTTP_ROUTER_H
+#define DOMUS_HTTP_ROUTER_H
+
+#include <domus/http.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DOMUS_HTTP_ON(method) (1u << DOMUS_HTTP_##method)
+
+/* Segments in braces of one route. A route with more never fits. */
+#define DOMUS_HTTP_VALUES_MAX 8u
+
+/* A row. The last one has a NULL path. */
+typedef struct domus_http_route {
+    uint32_t methods; /* DOMUS_HTTP_ON() of each */
+    const char *path;
+    uint32_t id; /* for the user */
+} domus_http_route;
+
+/* The outcome. Its slices own nothing, and are valid as long as the request. */
+typedef struct domus_http_match {
+    const domus_http_route *route; /* NULL: none fits */
+    uint32_t allowed; /* methods of all rows whose path fits; 0: there is no such path */
+    uint8_t method;   /* of the request */
+    uint8_t count;    /* values */
+    domus_slice values[DOMUS_HTTP_VALUES_MAX]; /* of the segments in braces, in their order */
+} domus_http_match;
+
+DOMUS_API domus_http_match domus_http_find_route(const domus_http_route *routes,
+                                                 const domus_http_request *request);
+
+/* The value of the segment "{name}"; the empty slice if the route has no such segment. */
+DOMUS_API domus_slice domus_http_route_value(const domus_http_match *match, const char *name);
+
+/* Make the answer to a request that no route takes: 404; 405 with the field Allow; or 204 with
+ * Allow, to OPTIONS of a path that is there, and to "OPTIONS *".
+ *
+ * Ownership: the response owns its fields, until the message that it is sent in does.
+ * Returns 0; -ENOMEM. */
+DOMUS_API int domus_http_unrouted(const domus_http_match *match, domus_http_response *ret_response);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,82 @@
+/* Reads and sets cookies. */
+#include "protocols/http/chars.h"
+#include "protocols/http/part.h"
+
+#include <domus/http.h>
+#include <domus/http_cookie.h>
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* Find a cookie in the value of one field: "a=b; c=d". */
+static bool find(domus_slice value, const char *name, domus_slice *ret_value)
+{
+    const char *data = domus_slice_data(value);
+    size_t name_size = strlen(name);
+
+    for (size_t at = 0; at < value.size;) {
+        const char *end = memchr(data + at, ';', value.size - at);
+        const char *pair = data + at;
+        size_t size = end != NULL ? (size_t)(end - pair) : value.size - at;
+        at += size + 1;
+        domi_http_trim(&pair, &size);
+        if (size <= name_size || pair[name_size] != '=' || memcmp(pair, name, name_size) != 0)
+            continue;
+        const char *from = pair + name_size + 1;
+        size -= name_size + 1;
+        if (size >= 2 && *from == '"' && from[size - 1] == '"') {
+            from++;
+            size -= 2;
+        }
+        *ret_value = domi_http_part_of(value, (size_t)(from - data), size);
+        return true;
+    }
+    return false;
+}
+
+bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_value)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+
+    while (domus_http_next(fields, &at, &line)) {
+        if (domi_http_is_word(domus_slice_data(line.name), line.name.size, "cookie") &&
+            find(line.value, name, ret_value))
+            return true;
+    }
+    return false;
+}
+
+static bool is_of(const char *text, unsigned classes)
+{
+    return text == NULL || domi_http_run(text, strlen(text), classes) == strlen(text);
+}
+
+/* Append ATTRIBUTE and its value, if there is one. */
+static void add_attribute(domus_appender *to, const char *attribute, const char *value)
+{
+    if (value != NULL)
+        (void)domus_append_text(to, "; %s=%s", attribute, value);
+}
+
+int domus_http_add_cookie(domus_appender *fields, const domus_http_set_cookie *cookie)
+{
+    static const char *const sites[] = {NULL, "Lax", "Strict", "None"};
+    bool is_right =
+        *cookie->name != '\0' && is_of(cookie->name, DOMI_HTTP_TOKEN) &&
+        is_of(cookie->value, DOMI_HTTP_COOKIE) && is_of(cookie->path, DOMI_HTTP_COOKIE) &&
+        is_of(cookie->domain, DOMI_HTTP_COOKIE) && cookie->site <= DOMUS_HTTP_SITE_NONE &&
+        (cookie->site != DOMUS_HTTP_SITE_NONE || cookie->secure);
+
+    if (!is_right && fields->error == 0)
+        fields->error = -EINVAL;
+    (void)domus_append_text(fields, "Set-Cookie: %s=%s", cookie->name, cookie->value);
+    add_attribute(fields, "Path", cookie->path);
+    add_attribute(fields, "Domain", cookie->domain);
+    if (cookie->max_age != 0)
+        (void)domus_append_text(fields, "; Max-Age=%" PRId64,
+                                cookie->max_age > 0 ? cookie->max_age : 0);
+    add_attribute(fields, "SameSite", sites[cookie->site % 4]);
+    return domus_append_text(fields, "%s%s\r\n", cookie->secure ? "; Secure" : "",
+                             cookie->http_only ? "; HttpOnly" : "");
+}

@@ -1,0 +1,131 @@
+/* Finds routes, row by row. */
+#include "protocols/http/chars.h"
+#include "protocols/http/part.h"
+
+#include <domus/http_router.h>
+
+/* The size of the segment at `text`. */
+static size_t segment_of(const char *text, size_t size)
+{
+    const char *slash = size != 0 ? memchr(text, '/', size) : NULL;
+
+    return slash != NULL ? (size_t)(slash - text) : size;
+}
+
+/* Whether a segment of a route stands for others; and for the rest of the path. */
+static bool is_open(const char *segment, size_t size)
+{
+    return size >= 2 && segment[0] == '{' && segment[size - 1] == '}';
+}
+
+static bool is_rest(const char *segment, size_t size)
+{
+    return is_open(segment, size) && segment[size - 2] == '*';
+}
+
+/* Compare a path with that of a route, and note the values. */
+static bool fits(const char *route, domus_slice path, domus_http_match *match)
+{
+    const char *text = domus_slice_data(path);
+    size_t route_size = strlen(route);
+    size_t in_route = 0;
+    size_t at = 0;
+
+    match->count = 0;
+    if (path.size == 0) /* of "http://host" */
+        return strcmp(route, "/") == 0;
+    for (;;) {
+        size_t wanted = segment_of(route + in_route, route_size - in_route);
+        size_t size = segment_of(text + at, path.size - at);
+        const char *segment = route + in_route;
+        if (is_rest(segment, wanted))
+            size = path.size - at;
+        if (is_open(segment, wanted)) {
+            if ((size == 0 && !is_rest(segment, wanted)) || match->count == DOMUS_HTTP_VALUES_MAX)
+                return false;
+            match->values[match->count++] = domi_http_part_of(path, at, size);
+        } else if (size != wanted || memcmp(segment, text + at, size) != 0) {
+            return false;
+        }
+        in_route += wanted;
+        at += size;
+        if (in_route == route_size || at == path.size)
+            return in_route == route_size && at == path.size;
+        in_route++; /* the '/' of both */
+        at++;
+    }
+}
+
+domus_http_match domus_http_find_route(const domus_http_route *routes,
+                                       const domus_http_request *request)
+{
+    domus_slice path = domus_http_path(request);
+    domus_http_match match = {.method = request->method};
+    domus_http_match of_get = {.route = NULL};
+
+    for (; routes->path != NULL; routes++) {
+        if (!fits(routes->path, path, &match))
+            continue;
+        match.allowed |= routes->methods;
+        if ((routes->methods >> request->method & 1) != 0) {
+            match.route = routes;
+            return match;
+        }
+        if (of_get.route == NULL && (routes->methods & DOMUS_HTTP_ON(GET)) != 0) {
+            of_get = match;
+            of_get.route = routes;
+        }
+    }
+    if (request->method == DOMUS_HTTP_HEAD && of_get.route != NULL)
+        return of_get;
+    match.count = 0;
+    if (request->method == DOMUS_HTTP_OPTIONS && domus_slice_equals(request->target, "*", 1))
+        match.allowed = DOMUS_HTTP_ON(OPTIONS);
+    return match;
+}
+
+domus_slice domus_http_route_value(const domus_http_match *match, const char *name)
+{
+    const char *path = match->route != NULL ? match->route->path : "";
+    size_t left = strlen(path);
+    uint32_t i = 0;
+
+    while (left != 0) {
+        size_t size = segment_of(path, left);
+        size_t name_size = is_rest(path, size) ? size - 3 : size - 2;
+        if (is_open(path, size)) {
+            if (strlen(name) == name_size && memcmp(path + 1, name, name_size) == 0)
+                return match->values[i];
+            i++;
+        }
+        size += size < left;
+        path += size;
+        left -= size;
+    }
+    return (domus_slice){NULL, 0, 0};
+}
+
+int domus_http_unrouted(const domus_http_match *match, domus_http_response *ret_response)
+{
+    bool is_options = match->method == DOMUS_HTTP_OPTIONS;
+    uint32_t methods = match->allowed;
+    domus_appender fields = {0};
+    const char *divider = "Allow: ";
+
+    *ret_response = (domus_http_response){.status = 404};
+    if (methods == 0)
+        return 0;
+    methods |= DOMUS_HTTP_ON(OPTIONS);
+    if ((methods & DOMUS_HTTP_ON(GET)) != 0)
+        methods |= DOMUS_HTTP_ON(HEAD);
+    for (uint32_t i = 0; i < DOMUS_HTTP_METHODS; i++) {
+        if ((methods >> i & 1) != 0) {
+            (void)domus_append_text(&fields, "%s%s", divider,
+                                    domus_http_method_name((domus_http_method)i));
+            divider = ", ";
+        }
+    }
+    (void)domus_append(&fields, "\r\n", 2);
+    ret_response->status = is_options ? 204 : 405;
+    return domus_append_end(&fields, &ret_response->fields);
+}
