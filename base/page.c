@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define KEPT_MAX 256u /* pages that a thread keeps */
+#define KEPT_MAX    256u   /* pages that a thread keeps */
+#define COPIED_MAX  16384u /* bytes of a part of a page that may be copied instead, */
+#define COPIED_PART 8u     /* if it is less than this part of the page */
 
 static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for its lender");
 
@@ -127,6 +129,19 @@ void domi_page_adopt(domi_page *page, char *memory)
     DOMI_CHECK(page->borrowed && !page->holds);
     page->memory = memory;
     page->borrowed = false;
+}
+
+size_t domi_page_bytes(const domus_page *page)
+{
+    const domi_page *whole = (const domi_page *)(const void *)page;
+
+    return domi_memory_bytes(whole) +
+           (whole->memory != NULL ? domi_memory_bytes(whole->memory) : 0);
+}
+
+bool domi_page_is_mostly_others(domus_slice slice)
+{
+    return slice.size <= COPIED_MAX && slice.size < domi_page_bytes(slice.page) / COPIED_PART;
 }
 
 void domi_page_drop(domi_page *page)

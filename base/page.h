@@ -56,6 +56,13 @@ void domi_page_hold(domi_page *page, domi_lender lender);
 /* Let a page that borrows its bytes own the block of the heap in which they lie. */
 void domi_page_adopt(domi_page *page, char *memory);
 
+/* Returns the memory of a page that owns its bytes. Any owner's thread. */
+size_t domi_page_bytes(const domus_page *page);
+
+/* True if a slice that owns its bytes is so small a part of its page that a copy of it is better
+ * than the page, which it would keep as a whole. */
+bool domi_page_is_mostly_others(domus_slice slice);
+
 /* Give back one count. The last one frees the page. */
 void domi_page_drop(domi_page *page);
 

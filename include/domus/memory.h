@@ -40,7 +40,8 @@
  * half of the bound. The second half is kept for channels that have nothing queued. An actor may
  * still write up to channel.sendMax, but gets -ENOBUFS when three quarters of the bound are used;
  * the last quarter takes answers of at most io.buffers.size bytes to peers for which nothing else
- * waits. When three quarters are used, channels whose peers take next to nothing are reset, as
+ * waits. The memory of a slice (domus/slice.h) counts once on a thread, however many peers it waits
+ * for. When three quarters are used, channels whose peers take next to nothing are reset, as
  * above the budget.
  *
  * The memory of messages goes back to the kernel some time after they were handled. The memory of

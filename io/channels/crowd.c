@@ -86,6 +86,7 @@ void domi_io_set_queue_max(domi_io *io, uint64_t queue_max)
     if (queue_max > io->pressure.queue_max)
         io->crowd_left = io->crowd_count;
     io->pressure.queue_max = queue_max;
+    domi_pages_set_most(&io->pages, queue_max / 2);
     io->careful_mark = queue_max / 4;
     /* Under a small bound a piece counts as less than a whole buffer, because it must not be larger
      * than any part can be. */

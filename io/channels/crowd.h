@@ -60,9 +60,25 @@ static inline uint64_t domi_queue_mark(uint64_t queue_max)
     return queue_max - queue_max / 4;
 }
 
-/* True if a write of `size` bytes is refused because of the bound. The last quarter is kept for
- * small answers (at most one piece) of channels that have nothing else queued. Without it, a few
- * channels whose actors write much for peers that take nothing would silence all others. */
+/* Returns so many of `queued` bytes as hinder others. Pages (pages.h) do so up to half of the
+ * bound: otherwise one that is larger than the bound would silence all channels for as long as it
+ * waits.
+ */
+static inline uint64_t domi_io_in_the_way(const domi_io *io, uint64_t queued)
+{
+    return queued - io->pages.beyond;
+}
+
+/* Returns the memory that a slice takes if it is queued: none if the page waits already. */
+static inline uint64_t domi_io_further_bytes(const domi_io *io, domus_slice slice)
+{
+    return domi_pages_has(&io->pages, slice.page) ? 0 : slice.size;
+}
+
+/* True if a write that takes `size` bytes of further memory is refused because of the bound. The
+ * last quarter is kept for small answers (at most one piece) of channels that have nothing else
+ * queued. Without it, a few channels whose actors write much for peers that take nothing would
+ * silence all others. */
 static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_t size)
 {
     const domi_io *io = channel->io;
@@ -70,20 +86,25 @@ static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_
         channel->queued_bytes + channel->answer_bytes + size <= io->config->io.buffers.size_bytes;
     uint64_t queue_max = io->pressure.queue_max;
 
-    return domi_io_outbound(io) >= (is_small ? queue_max : domi_queue_mark(queue_max));
+    return is_small ? domi_io_in_the_way(io, domi_io_outbound(io)) >= queue_max
+                    : domi_io_outbound(io) >= domi_queue_mark(queue_max);
 }
 
 DOMI_INLINE uint64_t domi_io_part(const domi_io *io)
 {
-    return domi_bound_part_of(io->pressure.queue_max, domi_io_queued(io));
+    return domi_bound_part_of(io->pressure.queue_max, domi_io_in_the_way(io, domi_io_queued(io)));
 }
 
-/* Returns the memory that a waiting buffer takes. A heap buffer takes everything that was allocated
- * for it, also after it was trimmed. A provided buffer takes the bytes in it, because its memory
- * exists in any case. */
+/* Returns the memory that a waiting buffer takes for its channel. A heap buffer takes everything
+ * that was allocated for it, also after it was trimmed. A provided buffer takes the bytes in it,
+ * because its memory exists in any case. That of a slice takes the bytes of the slice, also if the
+ * page waits for other channels, too: they are what this peer has not taken. */
 static inline uint64_t domi_buffer_cost(const domus_buffer *buffer)
 {
-    return buffer->index == DOMI_BUFFER_HEAP ? domi_memory_bytes(buffer) : buffer->size;
+    if (DOMI_LIKELY(buffer->index == DOMI_BUFFER_HEAP))
+        return domi_memory_bytes(buffer);
+    return buffer->index == DOMI_BUFFER_SLICE ? domi_memory_bytes(buffer) + buffer->size
+                                              : buffer->size;
 }
 
 /* Count `cost` bytes as queued, on the thread and in `of`, which is a sum of this channel;
@@ -99,6 +120,33 @@ static inline void domi_channel_discharge(domus_channel *channel, uint64_t *of, 
     domi_io *io = channel->io;
 
     *of -= cost;
+    domi_counter_add(&io->queued, -cost);
+    io->crowd_left = io->crowd_count;
+}
+
+/* Count a buffer as queued, in `of` by its cost for the channel. On the thread the page of a slice
+ * counts once, as a whole (pages.h). */
+static inline void domi_channel_charge_buffer(domus_channel *channel, uint64_t *of,
+                                              const domus_buffer *buffer)
+{
+    domi_io *io = channel->io;
+    uint64_t cost = domi_buffer_cost(buffer);
+
+    *of += cost;
+    if (DOMI_UNLIKELY(buffer->index == DOMI_BUFFER_SLICE))
+        cost = cost - buffer->size + domi_pages_count(&io->pages, buffer->page);
+    domi_counter_add(&io->queued, cost);
+}
+
+static inline void domi_channel_discharge_buffer(domus_channel *channel, uint64_t *of,
+                                                 const domus_buffer *buffer)
+{
+    domi_io *io = channel->io;
+    uint64_t cost = domi_buffer_cost(buffer);
+
+    *of -= cost;
+    if (DOMI_UNLIKELY(buffer->index == DOMI_BUFFER_SLICE))
+        cost = cost - buffer->size + domi_pages_uncount(&io->pages, buffer->page);
     domi_counter_add(&io->queued, -cost);
     io->crowd_left = io->crowd_count;
 }
@@ -124,7 +172,8 @@ static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
     const domi_io *io = channel->io;
     uint64_t in_its_way = channel->copied != 0 ? domi_io_outbound(io) : domi_io_queued(io);
 
-    return domi_bound_has_room_for_first(io->pressure.queue_max, in_its_way, io->piece);
+    return domi_bound_has_room_for_first(io->pressure.queue_max, domi_io_in_the_way(io, in_its_way),
+                                         io->piece);
 }
 
 /* True if a channel that has `bytes` queued may not read another piece. */

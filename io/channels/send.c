@@ -34,7 +34,7 @@ static domus_buffer *take_outbound_head(domus_channel *channel)
 {
     domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
 
-    domi_channel_discharge(channel, &channel->cost, domi_buffer_cost(buffer));
+    domi_channel_discharge_buffer(channel, &channel->cost, buffer);
     return buffer;
 }
 
@@ -44,10 +44,10 @@ DOMI_INLINE int check_is_writable(const domus_channel *channel)
     return channel->state != DOMI_CHANNEL_OPEN || channel->finished ? -EPIPE : 0;
 }
 
-/* Returns 0 if the channel takes `size` bytes that have room whatever waits already; -EPIPE;
- * -ENOBUFS. Pipelines are shown no request while more than sendHigh bytes wait, or requestsMax
- * requests are under way. They have to answer those that they were shown, so answers have room
- * beyond sendMax. */
+/* Returns 0 if the channel takes bytes for `size` bytes of further memory that have room whatever
+ * waits already; -EPIPE; -ENOBUFS. Pipelines are shown no request while more than sendHigh bytes
+ * wait, or requestsMax requests are under way. They have to answer those that they were shown, so
+ * answers have room beyond sendMax. */
 DOMI_INLINE int check_may_answer(const domus_channel *channel, uint64_t size)
 {
     int error = check_is_writable(channel);
@@ -55,10 +55,11 @@ DOMI_INLINE int check_may_answer(const domus_channel *channel, uint64_t size)
     return error == 0 && domi_channel_is_refused(channel, size) ? -ENOBUFS : error;
 }
 
-/* Returns 0 if `size` more bytes may be queued, or the error of domus_channel_write(). */
-DOMI_INLINE int check_may_queue(const domus_channel *channel, size_t size)
+/* Returns 0 if `size` more bytes may be queued, which take `further` bytes of memory, or the error
+ * of domus_channel_write(). */
+DOMI_INLINE int check_may_queue(const domus_channel *channel, size_t size, uint64_t further)
 {
-    int error = check_may_answer(channel, size);
+    int error = check_may_answer(channel, further);
 
     return error == 0 && channel->queued_bytes + size > channel->settings->send_max_bytes ? -ENOBUFS
                                                                                           : error;
@@ -70,7 +71,7 @@ DOMI_INLINE void put_outbound(domus_channel *channel, domus_buffer *bytes)
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += bytes->size;
     channel->tail_room = bytes->size < SMALL_BYTES;
-    domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes));
+    domi_channel_charge_buffer(channel, &channel->cost, bytes);
 }
 
 /* Let what was queued just now be sent, and see whether the channel still reads. */
@@ -124,7 +125,8 @@ __attribute__((noinline)) static bool join(domus_channel *channel, const void *d
 
 int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
 {
-    int error = check_may_queue(channel, bytes->size);
+    bool is_shared = bytes->index == DOMI_BUFFER_SLICE && bytes->page->waiting != 0;
+    int error = check_may_queue(channel, bytes->size, is_shared ? 0 : bytes->size);
 
     if (error != 0 || bytes->size == 0) {
         domus_buffer_free(bytes);
@@ -175,7 +177,7 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
         return -EMSGSIZE;
     if (DOMI_UNLIKELY(channel->datagrams != NULL))
         return append_datagram(channel, data, size);
-    int error = check_may_queue(channel, size);
+    int error = check_may_queue(channel, size, size);
     return error != 0 || size == 0 ? error : put_copy(channel, data, size);
 }
 

@@ -72,6 +72,11 @@ static int write_slice(domus_channel *channel, domus_slice slice)
     int error = domus_slice_keep(slice, &kept);
     if (error != 0)
         return error;
+    if (domi_page_is_mostly_others(kept)) {
+        error = domi_channel_append(channel, domus_slice_data(kept), kept.size);
+        domus_slice_free(kept);
+        return error;
+    }
     domus_buffer *buffer = domi_buffer_of_slice(channel->io, kept);
     if (buffer == NULL) {
         domus_slice_free(kept);

@@ -138,6 +138,7 @@ void domi_io_fini(domi_io *io)
     domi_memory_unmap(io->memory, io->memory_bytes);
     domi_out_clear(&io->out, true);
     domi_out_clear(&io->aside, true);
+    domi_pages_end(&io->pages);
     domi_memory_free(io->buffers);
     domi_memory_free(io->slots);
     domi_slab_fini(&io->channel_slab);

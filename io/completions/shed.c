@@ -142,7 +142,9 @@ static bool shed_worst(domi_io *io)
         if (channel == NULL || channel->slot_generation != worst->generation ||
             channel->state > DOMI_CHANNEL_FLUSHING)
             continue; /* the channel was closed after the sweep had looked at it */
-        queued -= channel->cost + channel->copied;
+        /* less, where pages wait for other channels, too: then the next pass sheds more */
+        uint64_t freed = channel->cost + channel->copied;
+        queued -= freed < queued ? freed : queued;
         shed_channel(io, channel, worst->bytes);
         more = is_to_shed(io, queued);
         count++;

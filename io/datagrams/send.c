@@ -65,7 +65,8 @@ static int queue(domus_channel *channel, const void *name, size_t name_size, dom
     bytes->datagram = datagram;
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += (uint64_t)bytes->size + DOMI_DATAGRAM_COST;
-    domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes) + DOMI_DATAGRAM_COST);
+    domi_channel_charge_buffer(channel, &channel->cost, bytes);
+    domi_channel_charge(channel, &channel->cost, DOMI_DATAGRAM_COST);
     domi_io_note_queued(io);
     if (!channel->sending)
         domi_channel_mark_dirty(channel);
@@ -159,7 +160,8 @@ static void free_datagram(domus_channel *channel, domus_buffer *buffer)
     buffer->datagram = NULL;
     channel->queued_bytes -= (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
     channel->sent_bytes += (uint64_t)buffer->size + DOMI_DATAGRAM_COST; /* as flush.c compares */
-    domi_channel_discharge(channel, &channel->cost, domi_buffer_cost(buffer) + DOMI_DATAGRAM_COST);
+    domi_channel_discharge_buffer(channel, &channel->cost, buffer);
+    domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);
     domus_buffer_free(buffer);
 }
 

@@ -89,6 +89,16 @@ static void drop_list(domi_buffer_list *list)
         domi_buffer_give_back(buffer);
 }
 
+/* Returns the memory that these bytes take if they are queued. */
+static uint64_t further_bytes(const domi_io *io, const domi_out *out)
+{
+    uint64_t bytes = out->size;
+
+    for (uint32_t i = 0; i < out->pieces_count; i++)
+        bytes += domi_io_further_bytes(io, out->pieces[i].slice);
+    return bytes;
+}
+
 /* Turn the scratch into buffers: what it has in its block is copied, its slices are handed over.
  * Returns 0, with their bytes; -EPIPE and -ENOBUFS when the channel does not take them; -ENOMEM. */
 static int store_out(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
@@ -98,7 +108,7 @@ static int store_out(const domus_channel *channel, domi_out *out, domi_buffer_li
     domi_out_cursor cursor = {0};
     domi_out_part part;
     uint64_t size = 0;
-    int error = domi_channel_check_may_answer(channel, domi_out_bytes(out));
+    int error = domi_channel_check_may_answer(channel, further_bytes(io, out));
 
     while (error == 0 && domi_out_next(out, &cursor, &part)) {
         size += part.size;
@@ -148,35 +158,27 @@ int domi_pipe_flush_out(domi_pipe *pipe)
 /* --- order --------------------------------------------------------------------------------------
  */
 
-/* Returns the memory of buffers. */
-static uint64_t cost_of(const domi_buffer_list *list)
-{
-    uint64_t cost = 0;
-
-    for (const domus_buffer *buffer = list->head; buffer != NULL; buffer = buffer->next)
-        cost += domi_buffer_cost(buffer);
-    return cost;
-}
-
 /* Count a part of an answer that waits for its turn, until it is queued or thrown away. */
 static void charge_answer(domus_channel *channel, const domi_buffer_list *part, uint64_t size)
 {
-    uint64_t cost = cost_of(part);
+    uint64_t before = channel->cost;
 
+    for (const domus_buffer *buffer = part->head; buffer != NULL; buffer = buffer->next)
+        domi_channel_charge_buffer(channel, &channel->cost, buffer);
     channel->answer_bytes += size;
-    channel->answer_cost += cost;
-    domi_channel_charge(channel, &channel->cost, cost);
+    channel->answer_cost += channel->cost - before;
 }
 
 /* The answer that a request has does not wait any longer. */
 static void discharge_answer(domus_channel *channel, domi_request *request)
 {
-    uint64_t cost = cost_of(&request->bytes);
+    uint64_t before = channel->cost;
 
+    for (const domus_buffer *buffer = request->bytes.head; buffer != NULL; buffer = buffer->next)
+        domi_channel_discharge_buffer(channel, &channel->cost, buffer);
     channel->answer_bytes -= request->size;
     request->size = 0;
-    channel->answer_cost -= cost;
-    domi_channel_discharge(channel, &channel->cost, cost);
+    channel->answer_cost -= before - channel->cost;
 }
 
 /* A request is over, and makes room for another one. */

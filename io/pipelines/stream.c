@@ -95,7 +95,8 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
         return -EINVAL;
     if (domi_stream_has_writer(pipe, part))
         return -EBUSY;
-    if (domi_channel_is_refused(pipe->channel, part->bytes.size))
+    if (domi_channel_is_refused(pipe->channel,
+                                domi_io_further_bytes(pipe->channel->io, part->bytes)))
         return -ENOBUFS;
     if (part->bytes.size == 0)
         return 0;

@@ -26,11 +26,15 @@ domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
 {
     domus_buffer *buffer = domi_memory_new(sizeof *buffer);
 
-    if (buffer == NULL)
+    domi_queued_page *page = buffer != NULL ? domi_pages_join(&io->pages, slice.page) : NULL;
+
+    if (page == NULL) {
+        domi_memory_free(buffer);
         return NULL;
+    }
     buffer->io = io;
     buffer->data = (char *)(uintptr_t)domus_slice_data(slice);
-    buffer->page = slice.page;
+    buffer->page = page;
     buffer->size = slice.size;
     buffer->index = DOMI_BUFFER_SLICE;
     buffer->holder_slot = UINT32_MAX;
@@ -67,8 +71,10 @@ void domi_buffer_give_back(domus_buffer *buffer)
         domi_buffer_recycle(buffer->io, buffer);
         return;
     }
-    if (buffer->index == DOMI_BUFFER_SLICE)
-        domus_slice_free((domus_slice){buffer->page, 0, buffer->size});
+    if (buffer->index == DOMI_BUFFER_SLICE) {
+        domus_slice_free((domus_slice){buffer->page->page, 0, buffer->size});
+        domi_pages_leave(&buffer->io->pages, buffer->page);
+    }
     domi_memory_free(buffer);
 }
 

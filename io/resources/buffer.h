@@ -19,7 +19,7 @@ struct domus_buffer {
     domi_io *io;        /* the io that owns the buffer */
     char *data;         /* the first byte of the content; before it the head of a datagram */
     struct domi_datagram *datagram; /* of a queued datagram: where it is sent; else NULL */
-    const domus_page *page;         /* of a slice's buffer: owns the bytes; else not used */
+    domi_queued_page *page;         /* of a slice's buffer: owns the bytes; else not used */
     uint32_t size;                  /* bytes of content */
     uint32_t index;       /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
     uint32_t holder_slot; /* the slot of the channel that holds the buffer; UINT32_MAX: none */

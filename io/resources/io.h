@@ -11,6 +11,7 @@
 #include "base/wheel.h"
 #include "house/message/manager.h"
 #include "io/backend/backend.h"
+#include "io/resources/pages.h"
 #include "io/resources/peers.h"
 #include "io/resources/settings.h"
 #include "io/resources/shortage.h"
@@ -244,8 +245,9 @@ typedef struct domi_io {
     uint32_t postponed;           /* iterations that due timers have waited (DOMI_POSTPONED_MAX) */
 
     /* Bytes that wait to be sent to peers, and their bound (crowd.h). */
-    domi_counter queued; /* bytes of memory that queued buffers take, and copied-out pieces */
-    uint64_t copied;     /* bytes of the copied-out pieces among them, which wait for their actor */
+    domi_counter queued;     /* bytes of memory that queued buffers take, and copied-out pieces */
+    domi_queued_pages pages; /* the pages of slices among them */
+    uint64_t copied; /* bytes of the copied-out pieces among them, which wait for their actor */
     uint64_t careful_mark;     /* with more bytes queued the thread is careful */
     uint64_t piece;            /* free bytes that a channel needs in its part to read a piece */
     bool careful;              /* each receive brings one piece only */

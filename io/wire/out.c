@@ -73,7 +73,8 @@ int domi_out_append_slice(domi_out *out, domus_slice slice)
     domus_slice kept;
 
     /* bytes that are still borrowed would be copied to be kept */
-    if (slice.size < SLICE_LEAST || domi_page_of(slice)->borrowed)
+    if (slice.size < SLICE_LEAST || domi_page_of(slice)->borrowed ||
+        domi_page_is_mostly_others(slice))
         return domi_out_append(out, domus_slice_data(slice), slice.size);
     if (out->pieces_count == out->pieces_room && grow_pieces(out) != 0)
         return -ENOMEM;

@@ -224,6 +224,27 @@ START_TEST(long_slices_leave_without_a_copy)
 }
 END_TEST
 
+/* A small part of a page would keep all of it for a peer that does not read. */
+START_TEST(small_parts_of_large_pages_leave_as_copies)
+{
+    domi_out out = {0};
+    static char bytes[100000];
+    domus_slice large;
+
+    ck_assert_int_eq(domus_slice_copy(bytes, sizeof bytes, &large), 0);
+    domus_slice part = large;
+    part.offset = 10;
+    part.size = 12000;
+    ck_assert_int_eq(domi_out_append_slice(&out, part), 0);
+    ck_assert(out.size == 12000 && out.pieces_count == 0);
+    part.size = 13000;
+    ck_assert_int_eq(domi_out_append_slice(&out, part), 0);
+    ck_assert(out.size == 12000 && out.pieces_count == 1);
+    domi_out_clear(&out, true);
+    domus_slice_free(large);
+}
+END_TEST
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Everything once, with few bytes at a time, and slices that are kept. Returns the first error. */
@@ -289,4 +310,5 @@ DOMT_MAIN("wire_slices", 60, error_of_a_stage_ends_decoding,
           peer_that_finishes_within_a_message_is_an_error, end_of_a_stage_may_make_a_message,
           slices_that_are_kept_outlive_the_wire, message_that_lives_on_owns_its_bytes,
           slice_may_reach_beyond_the_used_bytes, slices_of_a_stage_outlive_its_call,
-          long_slices_leave_without_a_copy, wire_without_memory_fails_and_leaks_nothing)
+          long_slices_leave_without_a_copy, small_parts_of_large_pages_leave_as_copies,
+          wire_without_memory_fails_and_leaks_nothing)

@@ -1,0 +1,51 @@
+/* The pages whose slices wait for peers on one thread.
+ *
+ * One page may wait for many peers: a value that all want, or a message that was encoded once. Its
+ * memory is counted once on the thread, when the first slice of it is queued, until the last one
+ * has left, and as a whole, because each slice keeps the whole page. So the sum is never less than
+ * the memory that the queues of the thread hold. A table finds a page by its address. Owner thread.
+ */
+#ifndef DOMI_IO_RESOURCES_PAGES_H
+#define DOMI_IO_RESOURCES_PAGES_H
+
+#include <domus/slice.h>
+
+/* A page of which slices are in buffers of this thread. */
+typedef struct domi_queued_page {
+    const domus_page *page;
+    struct domi_queued_page *next; /* in its list of the table */
+    uint64_t bytes;                /* memory of the page */
+    uint32_t buffers;              /* that have slices of it */
+    uint32_t waiting;              /* those of them that are counted */
+} domi_queued_page;
+
+typedef struct domi_queued_pages {
+    domi_queued_page **lists;
+    uint32_t lists_count; /* a power of 2, or 0 */
+    uint32_t count;       /* pages */
+    uint64_t bytes;       /* memory of those of which slices wait */
+    uint64_t bytes_most;  /* of them, so much hinders others; the rest is `beyond` */
+    uint64_t beyond;
+} domi_queued_pages;
+
+/* A buffer gets a slice of the page. NULL: no memory. */
+domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *page);
+
+/* The buffer is freed. */
+void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of);
+
+/* True if a slice of the page waits already. */
+bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page);
+
+/* One slice of the page more waits, or one less. Returns the bytes that are counted, or not counted
+ * any more, for this: those of the page, or 0. */
+uint64_t domi_pages_count(domi_queued_pages *pages, domi_queued_page *of);
+uint64_t domi_pages_uncount(domi_queued_pages *pages, domi_queued_page *of);
+
+/* Set how many bytes of pages may hinder others. */
+void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes);
+
+/* Free the table. No page may be left. */
+void domi_pages_end(domi_queued_pages *pages);
+
+#endif

@@ -1,0 +1,259 @@
+/* io/resources/pages.c: pages of slices that wait for many channels count once on their thread, as
+ * a whole, and hinder others up to half of the bound. */
+#include "io/resources/pages.h"
+
+#include "base/memory.h"
+#include "base/page.h"
+#include "io/channels/crowd.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
+#include "io/resources/buffer.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define CHANNELS 6
+#define VALUE    100000u
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+START_TEST(table_finds_each_page)
+{
+    enum { PAGES = 3000 };
+    static domus_slice slices[PAGES];
+    static domi_queued_page *queued[PAGES];
+    domi_queued_pages pages = {0};
+    uint64_t sum = 0;
+
+    for (int i = 0; i < PAGES; i++) {
+        ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
+        queued[i] = domi_pages_join(&pages, slices[i].page);
+        ck_assert_ptr_nonnull(queued[i]);
+        ck_assert(!domi_pages_has(&pages, slices[i].page));
+        sum += domi_pages_count(&pages, queued[i]);
+        ck_assert(domi_pages_has(&pages, slices[i].page));
+    }
+    ck_assert_uint_eq(pages.count, PAGES);
+    ck_assert_uint_eq(pages.bytes, sum);
+    for (int i = 0; i < PAGES; i++) {
+        ck_assert_ptr_eq(domi_pages_join(&pages, slices[i].page), queued[i]);
+        ck_assert_uint_eq(domi_pages_count(&pages, queued[i]), 0);
+        ck_assert_uint_eq(domi_pages_uncount(&pages, queued[i]), 0);
+        domi_pages_leave(&pages, queued[i]);
+    }
+    ck_assert_uint_eq(pages.bytes, sum);
+    for (int i = PAGES - 1; i >= 0; i--) {
+        ck_assert_uint_eq(domi_pages_uncount(&pages, queued[i]), domi_page_bytes(slices[i].page));
+        domi_pages_leave(&pages, queued[i]);
+        ck_assert(!domi_pages_has(&pages, slices[i].page));
+        domus_slice_free(slices[i]);
+    }
+    ck_assert(pages.count == 0 && pages.bytes == 0 && pages.lists == NULL);
+}
+END_TEST
+
+START_TEST(table_without_memory_finds_what_it_has)
+{
+    domus_slice slices[40];
+    domi_queued_page *queued[40];
+    domi_queued_pages pages = {0};
+
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
+    for (int64_t n = 0; n < 2; n++) { /* the table, and then the page */
+        domi_memory_fail_after(n, 0);
+        ck_assert_ptr_null(domi_pages_join(&pages, slices[0].page));
+        domi_memory_fail_after(-1, 0);
+        ck_assert_uint_eq(pages.count, 0);
+    }
+    for (int i = 0; i < 40; i++) {
+        if (i == 16)
+            domi_memory_fail_after(0, 0); /* the table stays as it is */
+        queued[i] = domi_pages_join(&pages, slices[i].page);
+        domi_memory_fail_after(-1, 0);
+        ck_assert_ptr_nonnull(queued[i]);
+        if (i == 16)
+            ck_assert_uint_eq(pages.lists_count, 16);
+    }
+    ck_assert_uint_gt(pages.lists_count, 16);
+    for (int i = 0; i < 40; i++) {
+        ck_assert_ptr_eq(domi_pages_join(&pages, slices[i].page), queued[i]);
+        domi_pages_leave(&pages, queued[i]);
+        domi_pages_leave(&pages, queued[i]);
+        domus_slice_free(slices[i]);
+    }
+    domi_pages_end(&pages);
+}
+END_TEST
+
+START_TEST(a_small_part_of_a_page_is_mostly_others)
+{
+    static char bytes[8 * 20000];
+    domus_slice whole, part;
+
+    ck_assert_int_eq(domus_slice_copy(bytes, sizeof bytes, &whole), 0);
+    part = whole;
+    ck_assert(!domi_page_is_mostly_others(part));
+    part.size = 16384;
+    ck_assert(domi_page_is_mostly_others(part));
+    part.size = 16385;
+    ck_assert(!domi_page_is_mostly_others(part)); /* that would be much to copy */
+    domus_slice_free(whole);
+    ck_assert_int_eq(domus_slice_copy(bytes, 80000, &whole), 0);
+    part = whole;
+    part.size = 10000;
+    ck_assert(domi_page_is_mostly_others(part));
+    part.size = 10100;
+    ck_assert(!domi_page_is_mostly_others(part));
+    domus_slice_free(whole);
+}
+END_TEST
+
+/* --- channels --------------------------------------------------------------------------------- */
+
+static domt_bed bed;
+static int peers[CHANNELS];
+
+static void begin(uint64_t queue_max)
+{
+    domt_bed_init(&bed);
+    bed.mode = DOMT_BED_DROP;
+    bed.config.io.buffers.size_bytes = 1024;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = queue_max});
+    for (int i = 0; i < CHANNELS; i++)
+        (void)domt_bed_connect(&bed, &peers[i]);
+    domt_bed_settle(&bed);
+}
+
+static void end(void)
+{
+    domt_bed_end(&bed);
+    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
+    ck_assert_uint_eq(bed.io.pages.bytes, 0);
+    ck_assert_uint_eq(bed.io.pages.count, 0);
+    for (int i = 0; i < CHANNELS; i++)
+        close(peers[i]);
+}
+
+static int write_slice(int i, domus_slice slice)
+{
+    domus_slice kept;
+
+    ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
+    return domi_channel_write(bed.channels[i], domi_buffer_of_slice(&bed.io, kept));
+}
+
+static int write_copy(int i, uint32_t size)
+{
+    return domi_channel_write(bed.channels[i], domi_buffer_heap(&bed.io, size));
+}
+
+static domus_slice make_value(void)
+{
+    static const char bytes[VALUE];
+    domus_slice value;
+
+    ck_assert_int_eq(domus_slice_copy(bytes, VALUE, &value), 0);
+    return value;
+}
+
+START_TEST(a_page_counts_once_on_its_thread)
+{
+    begin(UINT64_C(1) << 30);
+    domus_slice value = make_value();
+    uint64_t page = domi_page_bytes(value.page);
+
+    for (int i = 0; i < CHANNELS; i++) {
+        ck_assert_int_eq(write_slice(i, value), 0);
+        ck_assert_uint_ge(domi_io_queued(&bed.io), page);
+        ck_assert_uint_le(domi_io_queued(&bed.io), page + 200 * (uint64_t)(i + 1));
+        ck_assert_uint_ge(bed.channels[i]->cost, VALUE);
+    }
+    domus_slice_free(value); /* only the queue has it now */
+    for (int i = 0; i < CHANNELS; i++) {
+        ck_assert_uint_ge(domi_io_queued(&bed.io), page);
+        domi_channel_end(bed.channels[i], -EPROTO, true);
+        domt_bed_settle(&bed);
+    }
+    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
+    end();
+}
+END_TEST
+
+/* A part of a page keeps it as a whole. */
+START_TEST(a_page_counts_as_a_whole)
+{
+    begin(UINT64_C(1) << 30);
+    domus_slice value = make_value();
+    domus_slice part = value;
+
+    part.size = 3000;
+    ck_assert_int_eq(write_slice(0, part), 0);
+    ck_assert_uint_ge(domi_io_queued(&bed.io), VALUE);
+    part.offset = 5000;
+    ck_assert_int_eq(write_slice(1, part), 0);
+    ck_assert_uint_le(domi_io_queued(&bed.io), VALUE + 1000);
+    domus_slice_free(value);
+    end();
+}
+END_TEST
+
+/* A page that is larger than the bound: what takes no further memory is queued all the same, short
+ * answers have half of the bound for themselves, and others are refused. */
+START_TEST(a_page_larger_than_the_bound_silences_nobody)
+{
+    begin(VALUE / 2);
+    domus_slice value = make_value();
+    domus_slice other = make_value();
+
+    ck_assert_int_eq(write_slice(0, value), 0);
+    ck_assert_int_eq(write_slice(1, value), 0);
+    ck_assert_int_eq(write_slice(2, value), 0);
+    ck_assert_int_eq(write_slice(3, other), -ENOBUFS);
+    ck_assert_int_eq(write_copy(3, 1025), -ENOBUFS);
+    ck_assert_int_eq(write_copy(3, 1024), 0);
+    ck_assert(!domi_channel_is_above_part(bed.channels[4], 0)); /* it may read its first piece */
+    domi_io_set_queue_max(&bed.io, 8 * VALUE);
+    ck_assert_uint_eq(bed.io.pages.beyond, 0);
+    ck_assert_int_eq(write_slice(3, other), 0);
+    domus_slice_free(value);
+    domus_slice_free(other);
+    end();
+}
+END_TEST
+
+START_TEST(short_answers_have_half_of_the_bound_beside_pages)
+{
+    enum { BOUND = 20000 };
+    begin(BOUND);
+    domus_slice value = make_value();
+    uint64_t before;
+    int result = 0;
+
+    ck_assert_int_eq(write_slice(0, value), 0);
+    before = domi_io_queued(&bed.io);
+    bed.channels[1]->settings = bed.channels[0]->settings;
+    for (int i = 0; result == 0 && i < 1000; i++) {
+        bed.channels[1]->queued_bytes = 0; /* as if each was the only one of its channel */
+        result = write_copy(1, 600);       /* it is not joined with others */
+    }
+    ck_assert_int_eq(result, -ENOBUFS);
+    ck_assert_uint_ge(domi_io_queued(&bed.io) - before, BOUND / 2 - 1000);
+    ck_assert_uint_le(domi_io_queued(&bed.io) - before, BOUND / 2 + 1000);
+    uint64_t bytes = 0;
+    for (domus_buffer *buffer = bed.channels[1]->outbound.head; buffer != NULL;
+         buffer = buffer->next)
+        bytes += buffer->size;
+    bed.channels[1]->queued_bytes = bytes;
+    domus_slice_free(value);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("queued pages", 60, table_finds_each_page, table_without_memory_finds_what_it_has,
+          a_small_part_of_a_page_is_mostly_others, a_page_counts_once_on_its_thread,
+          a_page_counts_as_a_whole, a_page_larger_than_the_bound_silences_nobody,
+          short_answers_have_half_of_the_bound_beside_pages)

@@ -1,0 +1,163 @@
+/* One value for many slow readers: its memory is counted once on each thread, so under a memory
+ * limit all of them get it, and others are served meanwhile. */
+#include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MIB     UINT64_C(1048576)
+#define READERS DOMT_SCALE(100u, 30u)
+#define VALUE   (16 * MIB)
+#define LIMIT   ((DOMT_SANITIZED ? 600 : 64) * MIB)
+
+static domus_slice value;
+
+static int give(domus_stack *stack, void *self, const void *payload)
+{
+    domus_slice line = ((const domus_packet *)payload)->bytes;
+    domus_packet answer;
+
+    (void)self;
+    int error = domus_slice_equals(line, "value", 5) ? domus_slice_keep(value, &answer.bytes)
+                                                     : domus_slice_copy("pong", 4, &answer.bytes);
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
+}
+
+/* Its answers are a line, and so the value has no line end. */
+static const domus_behaviour service = {
+    .name = "value",
+    .kind = DOMUS_CHANNELS,
+    .pipeline =
+        &(const domus_pipeline){
+            .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}}},
+    .on_peer = (const domus_on_peer[]){{&domus_packet_type, give, 0, 0, NULL}, {.type = NULL}},
+};
+
+static char byte_at(uint64_t place)
+{
+    return (char)('a' + (place * 7919u >> 7) % 26);
+}
+
+typedef struct reader {
+    int fd;
+    uint64_t got;
+} reader;
+
+static reader readers[100];
+
+static int connect_with_window(uint16_t port, int window)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window), 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* Read up to `most` bytes of one, and hold that they are those of the value. */
+static void read_some(reader *one, size_t most)
+{
+    static char bytes[262144];
+
+    while (most != 0 && one->got <= VALUE) {
+        ssize_t got = recv(one->fd, bytes, most < sizeof bytes ? most : sizeof bytes, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        ck_assert_msg(got > 0, "reader %d has %llu bytes: recv is %d, %s", (int)(one - readers),
+                      (unsigned long long)one->got, (int)got, strerror(errno));
+        for (ssize_t i = 0; i < got; i += 997) /* not all, because they are many */
+            ck_assert_int_eq(
+                bytes[i], one->got + (uint64_t)i == VALUE ? '\n' : byte_at(one->got + (uint64_t)i));
+        one->got += (uint64_t)got;
+        most -= (size_t)got;
+    }
+}
+
+static void ping(int fd)
+{
+    char got[5];
+
+    ck_assert_int_eq(send(fd, "ping\n", 5, MSG_NOSIGNAL), 5);
+    ck_assert_int_eq(recv(fd, got, sizeof got, MSG_WAITALL), sizeof got);
+    ck_assert_mem_eq(got, "pong\n", 5);
+}
+
+/* Let all read `most` bytes, again and again, until each has `enough`. Meanwhile another one is
+ * served. */
+static void read_all(int other, uint64_t enough, size_t most)
+{
+    uint64_t until_ns = domt_now_ns() + 100000 * DOMT_MS;
+    bool over = false;
+
+    while (!over) {
+        ck_assert_uint_lt(domt_now_ns(), until_ns);
+        over = true;
+        for (uint32_t i = 0; i < READERS; i++) {
+            read_some(&readers[i], most);
+            over = over && readers[i].got >= enough;
+        }
+        ping(other);
+    }
+}
+
+static void make_value(void)
+{
+    char *bytes = malloc(VALUE);
+
+    ck_assert_ptr_nonnull(bytes);
+    for (uint64_t i = 0; i < VALUE; i++)
+        bytes[i] = byte_at(i);
+    ck_assert_int_eq(domus_slice_copy(bytes, VALUE, &value), 0);
+    free(bytes);
+}
+
+static void hold_readers(uint32_t threads)
+{
+    const domus_listener_config listener = {
+        .name = "value", .address = "127.0.0.1:0", .backlog = 256};
+    domus_config config = domt_config(threads);
+    uint16_t port;
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    config.memory.limit_bytes = LIMIT;
+    domus_system *system = domt_start(&config);
+    make_value();
+    ck_assert_int_eq(domus_serve(system, "value", &service, NULL, &port), 0);
+    int other = domt_connect(port);
+    for (uint32_t i = 0; i < READERS; i++) {
+        readers[i] = (reader){.fd = connect_with_window(port, 65536)};
+        ck_assert_int_eq(send(readers[i].fd, "value\n", 6, MSG_NOSIGNAL), 6);
+    }
+    /* the value waits for all of them at the same time, and counts once on each thread */
+    DOMT_WAIT_FOR(30, domt_profile_all(system).queued_bytes >= threads * VALUE);
+    read_all(other, 100000, 1000);
+    ck_assert_uint_lt(domt_profile_all(system).queued_bytes, threads * VALUE + 8 * MIB);
+    read_all(other, VALUE + 1, SIZE_MAX);
+    for (uint32_t i = 0; i < READERS; i++) {
+        ck_assert_uint_eq(readers[i].got, VALUE + 1);
+        close(readers[i].fd);
+    }
+    close(other);
+    ck_assert_uint_eq(domt_profile_all(system).channels_shed, 0);
+    domus_slice_free(value);
+    domt_end(system);
+}
+
+START_TEST(one_value_for_many_slow_readers_counts_once)
+{
+    hold_readers(1);
+    hold_readers(2);
+}
+END_TEST
+
+DOMT_MAIN("shared slice", 240, one_value_for_many_slow_readers_counts_once)
