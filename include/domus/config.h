@@ -326,6 +326,13 @@ typedef struct domus_config {
         uint64_t rate_min_bytes;
         uint64_t rate_grace_ns; /* 100 ms..1 h; 10 s */
     } pace;
+    /* Files (domus/file.h). */
+    struct {
+        uint32_t open_max; /* 1..1,048,576: files of the system that are open at a time; 1,024 */
+        /* 1..4,096: entries in one piece of the listing of a directory; 256 */
+        uint32_t list_max;
+        uint64_t read_max_bytes; /* 4 KiB..1 GiB: bytes of one read; 1 MiB */
+    } files;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

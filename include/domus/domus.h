@@ -16,6 +16,7 @@
 #include <domus/detached.h>
 #include <domus/dump.h>
 #include <domus/endpoint.h>
+#include <domus/file.h>
 #include <domus/group.h>
 #include <domus/hooks.h>
 #include <domus/letters.h>

@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+struct open_how; /* of <linux/openat2.h>, which not every header can be included beside */
+
 #define DOMI_MORE     1u /* more completions of this operation will come */
 #define DOMI_BUFFERED 2u /* `buffer` is the index of the provided buffer that was filled */
 
@@ -169,6 +171,20 @@ typedef struct domi_backend {
     /* The thread of this ring is about to close `fd`, on which operations were begun here. None is
      * in flight any more, unless the ring has failed. */
     void (*forget)(void *ring, int fd);
+
+    /* Operations on files of the kernel. None of the three waits for a disk, and each has ended
+     * when the next enter returns: it does what the kernel has in memory, and completes with
+     * -EAGAIN for anything else. With -EOPNOTSUPP the file system cannot tell. The memory that they
+     * are given stays until the completion. NULL, all three: there are no such files.
+     *
+     * The result is how many bytes were read or written, which may be fewer than `size`, or the new
+     * descriptor. `file_open` knows neither O_CREAT nor O_TRUNC. */
+    void (*file_read)(void *ring, int fd, void *data, uint32_t size, uint64_t position,
+                      uint64_t user_data);
+    void (*file_write)(void *ring, int fd, const void *data, uint32_t size, uint64_t position,
+                       uint64_t user_data);
+    void (*file_open)(void *ring, int directory, const char *path, const struct open_how *how,
+                      uint64_t user_data);
 
     /* Give buffer `index` to the kernel, which sees it only after publish(). */
     void (*give)(void *ring, uint16_t index, void *data, uint32_t size);

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "io/backend/epoll_file.h"
 #include "io/backend/epoll_ready.h"
 #include "io/backend/explain.h"
 
@@ -427,6 +428,9 @@ const domi_backend domi_backend_epoll = {
     .send_message = epoll_send_message,
     .receive_datagrams = epoll_receive_datagrams,
     .send_datagram = epoll_send_datagram,
+    .file_read = domi_epoll_file_read,
+    .file_write = domi_epoll_file_write,
+    .file_open = domi_epoll_file_open,
     .cancel = epoll_cancel,
     .forget = epoll_forget,
     .give = epoll_give,

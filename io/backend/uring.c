@@ -385,6 +385,36 @@ static void uring_send_datagram(void *ring, int fd, const domi_datagram_out *dat
     tag(sqe, user_data);
 }
 
+/* RWF_NOWAIT also keeps the kernel from handing the operation to a worker of its own. */
+static void uring_file_read(void *ring, int fd, void *data, uint32_t size, uint64_t position,
+                            uint64_t user_data)
+{
+    struct io_uring_sqe *sqe = entry(ring);
+
+    io_uring_prep_read(sqe, fd, data, size, position);
+    sqe->rw_flags = RWF_NOWAIT;
+    tag(sqe, user_data);
+}
+
+static void uring_file_write(void *ring, int fd, const void *data, uint32_t size, uint64_t position,
+                             uint64_t user_data)
+{
+    struct io_uring_sqe *sqe = entry(ring);
+
+    io_uring_prep_write(sqe, fd, data, size, position);
+    sqe->rw_flags = RWF_NOWAIT;
+    tag(sqe, user_data);
+}
+
+static void uring_file_open(void *ring, int directory, const char *path, const struct open_how *how,
+                            uint64_t user_data)
+{
+    struct io_uring_sqe *sqe = entry(ring);
+
+    io_uring_prep_openat2(sqe, directory, path, (struct open_how *)(uintptr_t)how);
+    tag(sqe, user_data);
+}
+
 static void uring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = entry(ring);
@@ -435,6 +465,9 @@ const domi_backend domi_backend_uring = {
     .send_message = uring_send_message,
     .receive_datagrams = uring_receive_datagrams,
     .send_datagram = uring_send_datagram,
+    .file_read = uring_file_read,
+    .file_write = uring_file_write,
+    .file_open = uring_file_open,
     .cancel = uring_cancel,
     .forget = uring_forget,
     .give = uring_give,

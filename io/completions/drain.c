@@ -14,6 +14,7 @@
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/completions/descriptor.h"
+#include "io/completions/file.h"
 #include "io/completions/pressure.h"
 #include "io/completions/ring.h"
 #include "io/connectors/connect.h"
@@ -170,6 +171,7 @@ void domi_io_fail(domi_io *io)
             domi_acceptor_fail(io->acceptors[i]);
     }
     domi_descriptors_fail(io);
+    domi_file_tries_end(io, io->failed);
     domi_connects_fail(io);
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         if (io->slots[slot].channel != NULL)

@@ -7,6 +7,7 @@
 #include "io/acceptors/serve.h"
 #include "io/channels/complete.h"
 #include "io/completions/descriptor.h"
+#include "io/completions/file.h"
 #include "io/connectors/connect.h"
 #include "io/datagrams/datagrams.h"
 
@@ -90,6 +91,11 @@ static void dispatch_completion(domi_io *io, const domi_completion *completion)
         break;
     case DOMI_OP_ROOM:
         domi_datagrams_find_room(io, completion);
+        break;
+    case DOMI_OP_FILE:
+        domi_file_try_complete(
+            io, (domi_file_try *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
+            completion->result);
         break;
     case DOMI_OP_WAKE:
         io->wakes++;

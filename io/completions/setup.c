@@ -7,6 +7,7 @@
 #include "io/channels/crowd.h"
 #include "io/channels/flush.h"
 #include "io/completions/descriptor.h"
+#include "io/completions/file.h"
 #include "io/completions/ring.h"
 #include "io/completions/run.h"
 #include "io/connectors/connect.h"
@@ -126,11 +127,18 @@ int domi_io_start(domi_io *io)
 
 void domi_io_end(domi_io *io)
 {
+    uint32_t taken;
+
+    /* With an enter the ring has carried out all that is queued, and uses no memory of a try. */
+    if (io->tries != NULL)
+        (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
+    domi_file_tries_end(io, -ESHUTDOWN);
     domi_connects_end(io);
 }
 
 void domi_io_fini(domi_io *io)
 {
+    DOMI_CHECK(io->tries == NULL); /* an actor that ends begins none */
     domi_connects_end(io); /* those of actors whose work was abandoned, or that had no thread */
     DOMI_CHECK(io->connects == NULL);
     domi_socket_close_used(io, io->wake_fd);

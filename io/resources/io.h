@@ -41,6 +41,7 @@ enum domi_op {
     DOMI_OP_CONNECT,    /* the lower bits are the address of a domi_attempt */
     DOMI_OP_DATAGRAM,   /* the lower bits are the address of a domi_datagram that is sent */
     DOMI_OP_ROOM,       /* the poll for room of a channel of datagrams */
+    DOMI_OP_FILE,       /* the lower bits are the address of a domi_file_try */
 };
 
 /* the user_data of an operation whose completion is ignored */
@@ -111,6 +112,7 @@ typedef enum domi_proxy_refusal {
 struct domi_acceptor;
 struct domi_connect;
 struct domi_descriptor;
+struct domi_file_try;
 
 typedef enum domi_io_timer_kind {
     DOMI_TIMER_CHANNEL,  /* the time-outs of a channel */
@@ -232,6 +234,7 @@ typedef struct domi_io {
     domi_starved starved;     /* channels that wait for a receive buffer */
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX]; /* by domi_acceptor.slot; NULL: free */
     struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
+    struct domi_file_try *tries;     /* operations on files that are in the ring */
     struct domi_connect *connects;   /* connects that have begun and are not freed */
     uint32_t connecting;             /* connects that somebody waits for */
     domi_wheel wheel;                /* holds nodes of domi_io_timer */

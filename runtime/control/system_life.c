@@ -6,11 +6,12 @@
 #include "house/dispatch/manage.h"
 #include "io/backend/choose.h"
 #include "io/completions/setup.h"
+#include "runtime/control/helpers.h"
 #include "runtime/control/stop.h"
 #include "runtime/control/thread_life.h"
+#include "runtime/files/handle.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
-#include "runtime/outside/resolver.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
@@ -64,18 +65,6 @@ static int config_copy(domus_system *system, const domus_config *config)
     if (!whole)
         config_free(system);
     return whole ? 0 : -ENOMEM;
-}
-
-static int workers_init(domus_system *system)
-{
-    const domi_workers_limits limits = {
-        .threads_min = system->config.blocking.threads_min,
-        .threads_max = system->config.blocking.threads_max,
-        .queue_max = system->config.blocking.queue_max,
-        .idle_expiry_ns = system->config.blocking.idle_expiry_ns,
-    };
-
-    return domi_workers_new(&limits, &system->workers);
 }
 
 static int choose_cpus(domus_system *system, const domus_config *config, char *error,
@@ -213,9 +202,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         domi_names_fini(&system->names);
     if (result != 0)
         goto fail_threads;
-    result = simulator == NULL ? workers_init(system) : 0; /* a simulation has no helper threads */
-    if (result == 0 && (result = domi_resolver_new(system, &system->resolver)) != 0)
-        domi_workers_free(system->workers);
+    result = domi_helpers_init(system);
     if (result != 0)
         goto fail_names;
     if (hooks != NULL)
@@ -444,14 +431,15 @@ void domus_system_free(domus_system *system)
     if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    if (system->stage == DOMI_STAGE_STOPPED) {
+    if (system->stage == DOMI_STAGE_STOPPED)
         end_actors_left_by_abandoned_work(system);
+    domi_files_free(system->files); /* before the pools, in which abandoned operations lie */
+    if (system->stage == DOMI_STAGE_STOPPED) {
         domi_outside_fini(system);
         fini_threads(system, system->count);
         domi_detached_fini(system);
     }
-    domi_resolver_free(system->resolver);
-    domi_workers_free(system->workers);
+    domi_helpers_fini(system);
     crowds_fini(system);
     domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);

@@ -129,7 +129,8 @@ struct domus_system {
     pthread_cond_t nobody_asks; /* signalled when `askings_count` has become 0 */
     domus_address *inspectors;  /* one actor on each thread, made when a dump is first asked for */
 
-    domi_workers *workers; /* the helper threads for blocking work */
+    domi_workers *workers;    /* the helper threads for blocking work */
+    struct domi_files *files; /* what the files of the system have in common (runtime/files/) */
     /* looks names up (runtime/outside/resolver.h) */
     struct domi_resolver *resolver;
     domi_names names;         /* the registry of names */

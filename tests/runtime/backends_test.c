@@ -34,7 +34,8 @@ static const entry entries[] = {
     ENTRY(domi_backend, send_message),  ENTRY(domi_backend, cancel),
     ENTRY(domi_backend, forget),        ENTRY(domi_backend, give),
     ENTRY(domi_backend, publish),       ENTRY(domi_backend, receive_datagrams),
-    ENTRY(domi_backend, send_datagram),
+    ENTRY(domi_backend, send_datagram), ENTRY(domi_backend, file_read),
+    ENTRY(domi_backend, file_write),    ENTRY(domi_backend, file_open),
 };
 
 static const entry calls[] = {
@@ -75,10 +76,12 @@ START_TEST(each_backend_has_each_operation)
 {
     check_backend(&domi_backend_uring, "submit"); /* it would be an enter of its own */
     check_backend(&domi_backend_epoll, NULL);
-    check_backend(&domt_fake_backend, NULL);
-    check_backend(&domi_backend_net, NULL);
+    /* these have no files */
+    check_backend(&domt_fake_backend, "file_read file_write file_open");
+    check_backend(&domi_backend_net, "file_read file_write file_open");
     /* no watches of descriptors, and no datagrams, in the stepped system */
-    check_backend(&domt_stepped_ring, "submit poll_once receive_datagrams send_datagram");
+    check_backend(&domt_stepped_ring, "submit poll_once receive_datagrams send_datagram file_read "
+                                      "file_write file_open");
 }
 END_TEST
 

@@ -1,0 +1,239 @@
+/* Files: open, read, write and others, as asks with positions.
+ *
+ * A file is a counted handle. The answer to an open brings one, and whoever has it closes it with
+ * domus_file_close(). A handle has no position of its own, so any actor on any thread may use it,
+ * several at the same time. Each operation under way keeps the handle, so the descriptor is closed
+ * when the last owner has closed it and the last operation has ended.
+ *
+ *     DOMUS_AWAIT(domus_file_open(stack, NULL, "motd", DOMUS_FILE_READ, 0, then));
+ *     if (answer->error == 0 && domus_take_answer(stack, answer) == 0)
+ *         frame->file = *(domus_file *const *)answer->payload;
+ *     ...
+ *     DOMUS_AWAIT(domus_file_read(stack, frame->file, 0, 4096, then));
+ *
+ * No operation lets a thread of the system wait for a disk. A read, a write or an open is tried in
+ * the ring of the thread first, where it ends at once if the kernel has what it needs in memory. If
+ * not, and for everything else, a helper thread does it (domus/blocking.h: blocking.threadsMax and
+ * blocking.queueMax bound these threads and what waits for them). In a test kit operations are
+ * carried out at once, on the real files, and the answers come as messages.
+ *
+ * A cancel, a deadline and a stop resume the conversation at once, and what the operation still
+ * brings is thrown away: bytes are freed, and a file that was opened is closed. An operation that
+ * changes something (a write, a truncate, a rename and the like) may have happened, also in part,
+ * when its conversation is resumed with -ECANCELED or -ETIMEDOUT. If it has not begun by then, it
+ * is not begun.
+ *
+ * Each function that takes `then` suspends the conversation: write `return domus_file_...`. It
+ * returns DOMUS_PARKED; -EINVAL and what it names itself for wrong arguments; -ENOMEM, -ENOBUFS,
+ * -EBUSY and -ECANCELED as domus_ask(). Then nothing was begun. The answer's error is the errno of
+ * the system call, or, at all of them: -EAGAIN when blocking.queueMax operations wait for a helper
+ * thread; -ESHUTDOWN when the system stops; -ENOMEM. An ask that the conversation answers hands its
+ * deadline on (domus_ask_within()), so the error may be -ETIMEDOUT.
+ *
+ * Thread-safety of all functions with a stack: only from within a handler, with the stack that the
+ * handler was given. A detached actor may use them, too; helper threads do its operations. */
+#ifndef DOMUS_FILE_H
+#define DOMUS_FILE_H
+
+#include <domus/conversation.h>
+#include <domus/slice.h>
+#include <domus/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct domus_file domus_file;
+
+/* Bits for `flags`. Each function names those that it takes. */
+#define DOMUS_FILE_READ      UINT32_C(0x01) /* the file may be read; a directory may be listed */
+#define DOMUS_FILE_WRITE     UINT32_C(0x02) /* the file may be written, truncated and synced */
+#define DOMUS_FILE_CREATE    UINT32_C(0x04) /* a file that is not there is made */
+#define DOMUS_FILE_EXCLUSIVE UINT32_C(0x08) /* -EEXIST when it is there already */
+#define DOMUS_FILE_TRUNCATE  UINT32_C(0x10) /* its bytes are thrown away */
+#define DOMUS_FILE_APPEND    UINT32_C(0x20) /* each write goes to the end, at whatever position */
+#define DOMUS_FILE_DIRECTORY UINT32_C(0x40) /* it is a directory; -ENOTDIR when it is not */
+/* The path stays beneath its directory: neither `..` nor an absolute path nor a symbolic link leads
+ * out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links that stay inside are
+ * followed. */
+#define DOMUS_FILE_BENEATH UINT32_C(0x80)
+
+/* --- handles -------------------------------------------------------------------------------- */
+
+/* The type of the answer to an open. Its payload is a `domus_file *`, and its `release` closes it;
+ * domus_take_answer() or domus_take() keeps it. */
+DOMUS_API extern const domus_type domus_file_type;
+
+/* Open a regular file or a directory, for DOMUS_FILE_READ, DOMUS_FILE_WRITE or both.
+ *
+ * `path` (1..4,095 bytes, copied) is relative to `directory` (NULL: the working directory of the
+ * process), unless it begins with a slash. `flags` are any of the above; EXCLUSIVE needs CREATE,
+ * and CREATE, TRUNCATE and APPEND need WRITE. `mode` (0..07777) are the permissions of a file that
+ * is made, less the umask of the process.
+ *
+ * The handle keeps `directory`, so it may be closed at once.
+ * Returns as the head of this file says; -ENAMETOOLONG. `then` is resumed with -EINVAL when it is
+ * neither of the two: a FIFO, a device or a socket is not waited for and not used. With -EMFILE
+ * when files.openMax (1,024) files of the system are open, or the process has no descriptors. */
+DOMUS_API int domus_file_open(domus_stack *stack, domus_file *directory, const char *path,
+                              uint32_t flags, uint32_t mode, domus_resumed *then);
+
+/* Make another owner of a handle. Returns `file`. Thread-safety: any thread. */
+DOMUS_API domus_file *domus_file_keep(domus_file *file);
+
+/* Give a handle back. The last owner closes the file. An error of that close is not told: call
+ * domus_file_sync() before, if the bytes have to be there. A file that may be written is closed by
+ * a helper thread, because the kernel may wait for a disk there; any other one at once. NULL is
+ * allowed, and does nothing. Thread-safety: any thread. */
+DOMUS_API void domus_file_close(domus_file *file);
+
+/* Whether it is a directory. Thread-safety: any thread. */
+DOMUS_API bool domus_file_is_directory(const domus_file *file);
+
+/* --- bytes ---------------------------------------------------------------------------------- */
+
+/* Read `size` bytes (0 B..files.readMax, which is 1 MiB) at `position`. The answer is of
+ * domus_slice_type. It has fewer bytes only where the file ends, and none at its end and behind it.
+ *
+ * Returns as the head of this file says; -EINVAL for NULL, and for a position beyond 2^63 - 1 with
+ * the size; -EMSGSIZE above files.readMax. `then` is resumed with -EISDIR for a directory; -EBADF
+ * when it was opened without DOMUS_FILE_READ; -EBUSY while memory is critical (domus/memory.h). */
+DOMUS_API int domus_file_read(domus_stack *stack, domus_file *file, uint64_t position,
+                              uint32_t size, domus_resumed *then);
+
+/* Begin a read as one of several things to wait for, as domus_ask_add() does. */
+DOMUS_API int domus_file_read_add(domus_stack *stack, domus_file *file, uint64_t position,
+                                  uint32_t size, uint64_t tag);
+
+/* The answer to a write. If an error comes after some bytes were written, there is no exception: it
+ * says how many, and the error. */
+typedef struct domus_file_written {
+    uint32_t bytes; /* bytes that were written */
+    int error;      /* 0: all of them were; otherwise a negative errno, such as -ENOSPC */
+} domus_file_written;
+
+DOMUS_API extern const domus_type domus_file_written_type;
+
+/* Write a slice at `position`, or, with DOMUS_FILE_APPEND, at the end. Its bytes are in the kernel
+ * then, and on the disk after domus_file_sync().
+ *
+ * Ownership: the write owns the slice, unless this returns a negative errno.
+ * Returns as domus_file_read(). `then` is resumed with an error when nothing was written. */
+DOMUS_API int domus_file_write(domus_stack *stack, domus_file *file, uint64_t position,
+                               domus_slice bytes, domus_resumed *then);
+DOMUS_API int domus_file_write_add(domus_stack *stack, domus_file *file, uint64_t position,
+                                   domus_slice bytes, uint64_t tag);
+
+/* Let the bytes reach the disk; with `data_only` without the times and other notes of the file that
+ * are not needed to read them (fdatasync(2)). The answer is of domus_file_done_type.
+ * Returns as the head of this file says; -EINVAL for NULL. */
+DOMUS_API int domus_file_sync(domus_stack *stack, domus_file *file, bool data_only,
+                              domus_resumed *then);
+
+/* Make the file `size` bytes long. Returns as domus_file_read(). */
+DOMUS_API int domus_file_truncate(domus_stack *stack, domus_file *file, uint64_t size,
+                                  domus_resumed *then);
+
+/* The answer to what brings nothing. It has no payload. */
+DOMUS_API extern const domus_type domus_file_done_type;
+
+/* Facts about a file. */
+typedef struct domus_file_status {
+    uint64_t size;       /* bytes */
+    uint64_t inode;      /* its number on its device */
+    uint64_t device;     /* the number of the device */
+    int64_t modified_ns; /* when its bytes were last changed, since 1970 */
+    uint32_t mode;       /* kind and permissions, as of stat(2) */
+    uint32_t links;      /* names that it has */
+} domus_file_status;
+
+DOMUS_API extern const domus_type domus_file_status_type;
+
+/* Ask for what is known of a file. Returns as domus_file_sync(). */
+DOMUS_API int domus_file_stat(domus_stack *stack, domus_file *file, domus_resumed *then);
+
+/* --- names ---------------------------------------------------------------------------------- */
+
+/* Give a file another name, in place of the one that has it (-EEXIST with DOMUS_FILE_EXCLUSIVE);
+ * remove a name (an empty directory with DOMUS_FILE_DIRECTORY); make a directory. Paths are as of
+ * domus_file_open(), and DOMUS_FILE_BENEATH holds for both of them. A symbolic link at the end of a
+ * path is not followed: it is the link that is renamed or removed. The answer is of
+ * domus_file_done_type.
+ *
+ * Returns as domus_file_open(). `then` is resumed with -EINVAL for a path that ends in a slash, in
+ * `.` or in `..`. */
+DOMUS_API int domus_file_rename(domus_stack *stack, domus_file *from_directory, const char *from,
+                                domus_file *to_directory, const char *to, uint32_t flags,
+                                domus_resumed *then);
+DOMUS_API int domus_file_remove(domus_stack *stack, domus_file *directory, const char *path,
+                                uint32_t flags, domus_resumed *then);
+DOMUS_API int domus_file_make_directory(domus_stack *stack, domus_file *directory, const char *path,
+                                        uint32_t flags, uint32_t mode, domus_resumed *then);
+
+/* Some of the entries of a directory. Its `release` frees what it owns. */
+typedef struct domus_file_entries {
+    domus_slice bytes; /* the entries; domus_file_next_entry() reads them */
+    uint64_t next;     /* the position of the next piece */
+    uint32_t count;    /* how many entries these are */
+    bool last;         /* nothing follows */
+} domus_file_entries;
+
+DOMUS_API extern const domus_type domus_file_entries_type;
+
+/* List a directory from `position` on: 0 for its begin, and then `next` of the piece before. A
+ * piece has at most files.listMax (256) entries and 16 KiB of names; it may have none, and not be
+ * the last. The order is that of the file system: nothing is sorted. `.` and `..` are left out. An
+ * entry that comes or goes between two pieces is shown or not; the others are shown once.
+ *
+ * Returns as domus_file_sync(). `then` is resumed with -ENOTDIR; -EBUSY while memory is critical.
+ */
+DOMUS_API int domus_file_list(domus_stack *stack, domus_file *directory, uint64_t position,
+                              domus_resumed *then);
+
+typedef enum domus_file_kind {
+    DOMUS_FILE_IS_UNKNOWN, /* the file system does not tell; open it */
+    DOMUS_FILE_IS_REGULAR,
+    DOMUS_FILE_IS_DIRECTORY,
+    DOMUS_FILE_IS_LINK, /* a symbolic one */
+    DOMUS_FILE_IS_OTHER,
+} domus_file_kind;
+
+typedef struct domus_file_entry {
+    const char *name; /* NUL-terminated; valid as long as the entries are */
+    uint64_t inode;
+    domus_file_kind kind;
+} domus_file_entry;
+
+/* Read the entry at `*at`, which is 0 at first, and go on to the next one. Returns false when there
+ * is none. Thread-safety: any thread. */
+DOMUS_API bool domus_file_next_entry(const domus_file_entries *entries, uint32_t *at,
+                                     domus_file_entry *ret_entry);
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+/* Send `size` bytes of a file, from `position` on, as pieces of the answer that domus_reply_begin()
+ * has begun; or of any stream; or to the channel of this actor, without a pipeline. The handler
+ * still ends the answer. Each piece (64 KiB, or files.readMax if that is less) is read when the one
+ * before it was taken, so a file of any size takes the memory of one piece, and a slow peer slows
+ * the reads down. The answer has neither type nor payload.
+ *
+ * The bytes are never filled up: if the file ends before `size` bytes, `then` is resumed with
+ * -ENODATA behind those that were sent. A handler that fails then cuts the stream (domus/stream.h).
+ * Other errors are those of domus_file_read(), but for -EBUSY, and of domus_reply_write(),
+ * domus_channel_write_slice() and domus_channel_flush(). After an error some of the bytes may have
+ * been sent.
+ *
+ * Returns as domus_file_read(), for any size up to 2^63 - 1; as domus_reply_write(). From
+ * domus_file_send() -EPERM when this actor is not that of a channel. */
+DOMUS_API int domus_file_reply(domus_stack *stack, domus_file *file, uint64_t position,
+                               uint64_t size, domus_resumed *then);
+DOMUS_API int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t position,
+                                uint64_t size, domus_stream stream, domus_resumed *then);
+DOMUS_API int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position,
+                              uint64_t size, domus_resumed *then);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,207 @@
+/* This file counts handles, and closes a file with the last use of its handle.
+ *
+ * A file that may be written is closed by a helper thread, because the kernel may write it out
+ * then. Handles are not counted on the meter of memory, because a thread that counts nothing may
+ * free them. */
+#include "runtime/files/handle.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "runtime/os/disk.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static void release_file(void *payload)
+{
+    domus_file_close(*(domus_file **)payload);
+}
+
+const domus_type domus_file_type = {
+    .name = "file", .size = sizeof(domus_file *), .release = release_file};
+
+/* --- what handles have in common --------------------------------------------------------------
+ */
+
+domi_files *domi_files_new(domi_workers *workers, uint32_t open_max)
+{
+    domi_files *files = domi_memory_new(sizeof *files);
+
+    if (files == NULL)
+        return NULL;
+    pthread_mutex_init(&files->mutex, NULL);
+    files->workers = workers;
+    files->users = 1;
+    files->open_max = open_max;
+    return files;
+}
+
+/* Give back one use. The mutex is locked, and unlocked when this returns. */
+static void leave(domi_files *files)
+{
+    bool is_last = --files->users == 0;
+
+    pthread_mutex_unlock(&files->mutex);
+    if (!is_last)
+        return;
+    pthread_mutex_destroy(&files->mutex);
+    domi_meter *counted = domi_memory_set_meter(NULL);
+    domi_memory_free(files);
+    (void)domi_memory_set_meter(counted);
+}
+
+static void unlist(domi_file_left *left)
+{
+    *left->place = left->next;
+    if (left->next != NULL)
+        left->next->place = left->place;
+    left->place = NULL;
+}
+
+static void list(domi_files *files, domi_file_left *left)
+{
+    left->place = &files->left;
+    left->next = files->left;
+    if (left->next != NULL)
+        left->next->place = &left->next;
+    files->left = left;
+}
+
+void domi_file_left_add(domi_files *files, domi_file_left *left)
+{
+    pthread_mutex_lock(&files->mutex);
+    list(files, left);
+    pthread_mutex_unlock(&files->mutex);
+}
+
+void domi_file_left_remove(domi_files *files, domi_file_left *left)
+{
+    pthread_mutex_lock(&files->mutex);
+    unlist(left);
+    pthread_mutex_unlock(&files->mutex);
+}
+
+void domi_files_free(domi_files *files)
+{
+    if (files == NULL)
+        return;
+    pthread_mutex_lock(&files->mutex);
+    files->workers = NULL;
+    while (files->left != NULL) {
+        domi_file_left *left = files->left;
+        unlist(left);
+        pthread_mutex_unlock(&files->mutex);
+        left->drop(left);
+        pthread_mutex_lock(&files->mutex);
+    }
+    leave(files);
+}
+
+/* --- handles ---------------------------------------------------------------------------------- */
+
+int domi_file_new(domi_files *files, domus_file **ret_file)
+{
+    /* Relaxed: the number guards nothing else. */
+    if (atomic_fetch_add_explicit(&files->open, 1, memory_order_relaxed) >= files->open_max) {
+        atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
+        return -EMFILE;
+    }
+    domi_meter *counted = domi_memory_set_meter(NULL);
+    domus_file *file = domi_memory_new(sizeof *file);
+    (void)domi_memory_set_meter(counted);
+    if (file == NULL) {
+        atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
+        return -ENOMEM;
+    }
+    atomic_init(&file->users, 1);
+    file->fd = -1;
+    file->files = files;
+    pthread_mutex_lock(&files->mutex);
+    files->users++;
+    pthread_mutex_unlock(&files->mutex);
+    *ret_file = file;
+    return 0;
+}
+
+domus_file *domus_file_keep(domus_file *file)
+{
+    /* Relaxed: who keeps has a use already. */
+    atomic_fetch_add_explicit(&file->users, 1, memory_order_relaxed);
+    return file;
+}
+
+bool domus_file_is_directory(const domus_file *file)
+{
+    return file->is_directory;
+}
+
+static void free_handle(domus_file *file)
+{
+    domi_files *files = file->files;
+    domi_meter *counted = domi_memory_set_meter(NULL);
+
+    domi_memory_free(file);
+    (void)domi_memory_set_meter(counted);
+    atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
+    pthread_mutex_lock(&files->mutex);
+    leave(files);
+}
+
+static int close_on_helper(void *file_)
+{
+    domus_file *file = file_;
+    int fd = file->fd;
+
+    file->fd = -1;
+    domi_disk_close(fd);
+    return 0;
+}
+
+static void drop_closed(domi_file_left *left)
+{
+    domus_file *file = (domus_file *)(void *)((char *)left - offsetof(domus_file, left));
+
+    if (file->fd >= 0) /* the pool has refused the job at its end */
+        domi_disk_close(file->fd);
+    free_handle(file);
+}
+
+static void end_close(domi_job *job)
+{
+    domus_file *file = (domus_file *)(void *)((char *)job - offsetof(domus_file, job));
+
+    domi_file_left_remove(file->files, &file->left);
+    drop_closed(&file->left);
+}
+
+/* Let a helper thread close the file. Returns false if none does. The mutex is held meanwhile, so
+ * that the pool is not freed. */
+static bool hand_to_helper(domus_file *file)
+{
+    domi_files *files = file->files;
+
+    file->job = (domi_job){.function = close_on_helper, .argument = file, .done = end_close};
+    file->left.drop = drop_closed;
+    pthread_mutex_lock(&files->mutex);
+    bool handed = files->workers != NULL;
+    if (handed) {
+        list(files, &file->left);
+        handed = domi_workers_submit(files->workers, &file->job) == 0;
+        if (!handed)
+            unlist(&file->left);
+    }
+    pthread_mutex_unlock(&files->mutex);
+    return handed;
+}
+
+void domus_file_close(domus_file *file)
+{
+    /* acq_rel: what every user did with the handle happens before the last one closes it. */
+    if (file == NULL || atomic_fetch_sub_explicit(&file->users, 1, memory_order_acq_rel) != 1)
+        return;
+    if (file->fd >= 0 && file->is_writable && hand_to_helper(file))
+        return;
+    if (file->fd >= 0)
+        domi_disk_close(file->fd);
+    free_handle(file);
+}

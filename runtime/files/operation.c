@@ -1,0 +1,276 @@
+/* This file carries an operation from its begin to its answer.
+ *
+ *     begin ---> in the ring of the thread ---> answered, by that thread
+ *       |               | cannot be done at once
+ *       |               v
+ *       +------> with a helper thread --------> answered, by that thread, as from outside
+ *       |
+ *       +------> done in the call (test kit) -> answered, by the same thread
+ *
+ * The operation lies in the envelope of its answer, as blocking work does, so its end allocates
+ * nothing. Everything that it reads and writes belongs to it until the answer is put. So a
+ * conversation that is cancelled, or whose time is over, is resumed at once: the answer comes late
+ * then, and is dropped with what it owns. The actor's promise is that of an ask which nobody has
+ * to be told of. */
+#include "runtime/files/operation.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/page.h"
+#include "house/conversation/dead.h"
+#include "house/conversation/stack.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "runtime/outside/visit.h"
+
+#include <errno.h>
+#include <string.h>
+
+static_assert(offsetof(domi_file_operation, answer) == 0, "the payload of the answer comes first");
+
+static domi_file_operation *operation_of(domi_envelope *envelope)
+{
+    return (domi_file_operation *)(void *)((char *)envelope + DOMI_ASK_HEAD);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* True if the conversation has heard of an error meanwhile. Any thread may ask; the answer may come
+ * late, and then the operation is done in vain. */
+static bool is_given_up(domi_file_operation *operation)
+{
+    const domi_return *back = domi_envelope_return(operation->envelope);
+
+    return domi_promise_serial(back->promise) != back->serial;
+}
+
+/* Give back what the operation has, but for what its answer owns by now. */
+static void release_means(domi_file_operation *operation)
+{
+    domus_file_close(operation->file);
+    domus_file_close(operation->to_file);
+    domus_file_close(operation->opened);
+    if (operation->page != NULL)
+        domi_page_drop(operation->page);
+    domus_slice_free(operation->bytes);
+    operation->file = operation->to_file = operation->opened = NULL;
+    operation->page = NULL;
+    operation->bytes = (domus_slice){NULL, 0, 0};
+}
+
+/* Make the envelope the answer. Returns its kind. */
+static uint32_t seal(domi_file_operation *operation, int error)
+{
+    domi_envelope *envelope = operation->envelope;
+    uint32_t kind = DOMI_REPLY;
+
+    if (error == 0 && operation->verb->fill != NULL)
+        operation->verb->fill(operation);
+    release_means(operation);
+    if (error != 0) {
+        envelope->type = NULL;
+        envelope->error = error;
+        kind = DOMI_EXCEPTION;
+    } else {
+        envelope->type = operation->verb->reply;
+    }
+    envelope->node.kind = (uint8_t)kind;
+    return kind;
+}
+
+static void put_answer(domi_manager *manager, domi_envelope *envelope, domus_address asker,
+                       uint32_t kind)
+{
+    if (domi_mailbox_put(manager, asker, &envelope->node, kind) != 0)
+        domi_mailbox_drop(manager, asker.house, &envelope->node, -ESTALE);
+}
+
+/* End the operation on a thread of the system. */
+static void end_here(domi_file_operation *operation, domi_manager *manager, int error)
+{
+    uint32_t kind = seal(operation, error);
+
+    put_answer(manager, operation->envelope, operation->asker, kind);
+}
+
+/* --- on a helper thread ----------------------------------------------------------------------- */
+
+static int run_on_helper(void *operation_)
+{
+    domi_file_operation *operation = operation_;
+
+    return is_given_up(operation) ? -ECANCELED : operation->verb->work(operation);
+}
+
+/* The function has returned, or the pool has cancelled the job at its end. The thread counts and
+ * allocates as one of the system meanwhile. */
+static void end_on_helper(domi_job *job)
+{
+    domi_file_operation *operation =
+        (domi_file_operation *)(void *)((char *)job - offsetof(domi_file_operation, job));
+    domus_system *system = operation->system;
+    domi_envelope *envelope = operation->envelope;
+    domus_address asker = operation->asker;
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
+    domi_meter *counted = domi_memory_set_meter(&system->pressure.meter);
+
+    domi_file_left_remove(system->files, &operation->left);
+    uint32_t kind = seal(operation, job->result);
+    domi_outside_lock(system);
+    put_answer(&system->outside, envelope, asker, kind);
+    domi_pool_flush_returns(&system->outside);
+    domi_outside_unlock(system);
+    (void)domi_memory_set_meter(counted);
+    (void)domi_memory_set_allocator(before);
+}
+
+/* The system ends, and the work was abandoned: nobody gets its answer. */
+static void drop_left(domi_file_left *left)
+{
+    domi_file_operation *operation =
+        (domi_file_operation *)(void *)((char *)left - offsetof(domi_file_operation, left));
+    domus_system *system = operation->system;
+
+    release_means(operation);
+    domi_outside_lock(system);
+    domi_pool_free(&system->outside, &operation->envelope->node);
+    domi_pool_flush_returns(&system->outside);
+    domi_outside_unlock(system);
+}
+
+/* Let a helper thread do the rest. Returns 0; if none does, the error. */
+static int hand_to_helper(domi_file_operation *operation)
+{
+    domus_system *system = operation->system;
+
+    if (system->workers == NULL)
+        return -EOPNOTSUPP;
+    operation->job =
+        (domi_job){.function = run_on_helper, .argument = operation, .done = end_on_helper};
+    operation->left.drop = drop_left;
+    domi_file_left_add(system->files, &operation->left);
+    int result = domi_workers_submit(system->workers, &operation->job);
+    if (result != 0)
+        domi_file_left_remove(system->files, &operation->left);
+    return result;
+}
+
+/* --- in the ring ------------------------------------------------------------------------------ */
+
+/* This is domi_file_try.ended. */
+static void end_try(domi_io *io, domi_file_try *attempt, int result)
+{
+    domi_file_operation *operation =
+        (domi_file_operation *)(void *)((char *)attempt - offsetof(domi_file_operation, attempt));
+    int verdict = operation->verb->judge(operation, result, io->failed != 0);
+
+    if (verdict > 0 && is_given_up(operation)) {
+        verdict = -ECANCELED;
+    } else if (verdict == DOMI_FILE_TRY_AGAIN) {
+        if (operation->verb->try(operation, io))
+            return;
+        verdict = DOMI_FILE_TRY_ELSEWHERE;
+    }
+    if (verdict == DOMI_FILE_TRY_ELSEWHERE) {
+        verdict = hand_to_helper(operation);
+        if (verdict == 0)
+            return;
+    }
+    end_here(operation, io->manager, verdict);
+}
+
+/* --- the begin -------------------------------------------------------------------------------- */
+
+/* Begin what was made. Returns 0, or the error with which its conversation is resumed; then the
+ * caller still has the operation. */
+static int start(domus_stack *stack, domi_file_operation *operation)
+{
+    domi_manager *manager = stack->manager;
+    const domi_file_verb *verb = operation->verb;
+    int result = verb->prepare != NULL ? verb->prepare(operation, manager) : 0;
+
+    if (result < 0)
+        return result;
+    if (result > 0 || operation->system->simulator != NULL) {
+        end_here(operation, manager, result > 0 ? 0 : verb->work(operation));
+        return 0;
+    }
+    if (verb->try != NULL && verb->try(operation, manager->io))
+        return 0;
+    return hand_to_helper(operation);
+}
+
+/* Copy the paths behind the operation. */
+static void copy_paths(domi_file_operation *operation, const domi_file_operation *what,
+                       size_t path_size, size_t to_size)
+{
+    if (path_size != 0)
+        operation->path = memcpy(operation->text, what->path, path_size);
+    if (to_size != 0)
+        operation->to = memcpy(operation->text + path_size, what->to, to_size);
+}
+
+static domi_file_operation *make(domi_envelope *envelope, domus_stack *stack,
+                                 const domi_file_verb *verb, const domi_file_operation *what)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_file_operation *operation = operation_of(envelope);
+
+    envelope->type = verb->reply;
+    envelope->sender =
+        NULL; /* with the actor as its sender it would pass for a request of a peer */
+    envelope->sender_lease = 0;
+    *operation = *what;
+    operation->verb = verb;
+    operation->asker = domi_house_address(house);
+    operation->system = stack->manager->system;
+    operation->envelope = envelope;
+    operation->attempt.ended = end_try;
+    if (operation->file != NULL)
+        (void)domus_file_keep(operation->file);
+    if (operation->to_file != NULL)
+        (void)domus_file_keep(operation->to_file);
+    return operation;
+}
+
+int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_file_operation *what,
+                    uint64_t tag, domus_resumed *then)
+{
+    domi_manager *manager = stack->manager;
+    size_t path_size = what->path != NULL ? strlen(what->path) + 1 : 0;
+    size_t to_size = what->to != NULL ? strlen(what->to) + 1 : 0;
+    domi_promise *promise;
+    domi_envelope *envelope = domi_message_new(
+        manager, DOMI_ASK_HEAD + sizeof(domi_file_operation) + path_size + to_size);
+
+    if (envelope == NULL)
+        return domi_message_explain_failure(manager);
+    int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);
+    if (error != 0) {
+        domi_pool_free(manager, &envelope->node);
+        return error;
+    }
+    uint64_t deadline_ns = domi_stack_deadline_ns(stack);
+    promise->answer.tag = tag;
+    promise->wait.asked = &verb->waits;
+    promise->target = (domus_address){NULL, 0};
+    if (deadline_ns != 0)
+        domi_promise_arm(manager, promise, deadline_ns);
+    if (then != NULL)
+        domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+
+    domi_file_operation *operation = make(envelope, stack, verb, what);
+    *domi_envelope_return(envelope) = (domi_return){
+        .promise = promise,
+        .serial = domi_promise_serial(promise),
+        .deadline_ns = deadline_ns,
+    };
+    copy_paths(operation, what, path_size, to_size);
+    error = start(stack, operation);
+    if (error != 0) {
+        release_means(operation);
+        domi_pool_free(manager, &envelope->node);
+        domi_promise_fail(manager, promise, error);
+    }
+    return then != NULL ? DOMUS_PARKED : 0;
+}

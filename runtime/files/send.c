@@ -1,0 +1,178 @@
+/* This file sends files: it reads a piece, hands it to a stream or a channel, and reads the next
+ * one when that was taken.
+ *
+ * The conversation of the user waits for each step in turn, with a function of this file as its
+ * `then`; the tag of the step leads to the sending. Once it is over, the user's function is called
+ * in the same turn. A sending whose conversation is thrown away without a turn, because its house
+ * is gone, is freed with the system. Whoever runs the house of the stack. */
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "runtime/files/kinds.h"
+
+#include <domus/channel.h>
+#include <domus/file.h>
+
+#include <errno.h>
+
+#define PIECE_BYTES 65536u
+
+typedef struct sending {
+    domi_file_left left; /* first */
+    domi_files *files;
+    domus_file *file;    /* counted */
+    domus_resumed *then; /* the user's function */
+    domus_stream stream; /* of a stream; `channel.house` is NULL: to the channel of the actor */
+    uint64_t position;   /* of the next piece */
+    uint64_t rest;       /* bytes that are not read yet */
+    uint32_t piece;      /* bytes of a piece at most */
+    bool is_last;        /* of the piece that is being sent: the file ends in it */
+} sending;
+
+static domus_resumed piece_was_read;
+static domus_resumed piece_was_taken;
+
+static void free_sending(domi_file_left *left)
+{
+    sending *ended = (sending *)(void *)left;
+
+    domus_file_close(ended->file);
+    domi_memory_free(ended);
+}
+
+static sending *sending_of(const domus_answer *answer)
+{
+    return (sending *)(uintptr_t)answer->tag;
+}
+
+/* Resume the user's conversation, in the turn that has begun. */
+static int end_sending(domus_stack *stack, void *self, sending *ended, int error)
+{
+    const domus_answer answer = {.error = error};
+    domus_resumed *then = ended->then;
+
+    domi_file_left_remove(ended->files, &ended->left);
+    free_sending(&ended->left);
+    return then(stack, self, &answer);
+}
+
+/* The step that was just begun leads to the sending. */
+static void tag_step(domus_stack *stack, sending *now)
+{
+    stack->pooled->awaited->answer.tag = (uintptr_t)now;
+}
+
+static int read_piece(domus_stack *stack, sending *now)
+{
+    uint32_t size = now->rest < now->piece ? (uint32_t)now->rest : now->piece;
+
+    return domi_file_begin(
+        stack, &domi_file_read_verb,
+        &(const domi_file_operation){
+            .file = now->file, .position = now->position, .size = size, .flags = DOMI_FILE_IS_SENT},
+        (uintptr_t)now, piece_was_read);
+}
+
+/* Hand a piece on. Returns DOMUS_PARKED, or an error. Consumes the piece. */
+static int send_piece(domus_stack *stack, sending *now, domus_slice piece)
+{
+    if (now->stream.channel.house != NULL) {
+        int result = domus_stream_write(stack, now->stream, piece, piece_was_taken);
+        if (result < 0)
+            domus_slice_free(piece);
+        return result;
+    }
+    domus_channel *channel = domus_channel_running(stack);
+    if (channel == NULL) {
+        domus_slice_free(piece);
+        return -EPIPE;
+    }
+    int error = domus_channel_write_slice(stack, channel, piece);
+    return error != 0 ? error : domus_channel_flush_to(stack, channel, now->piece, piece_was_taken);
+}
+
+static int piece_was_read(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    sending *now = sending_of(answer);
+    int result = answer->error;
+
+    if (result == 0) {
+        domus_slice piece = *(const domus_slice *)answer->payload;
+        now->is_last = piece.size < now->piece && piece.size < now->rest;
+        now->position += piece.size;
+        now->rest -= piece.size;
+        if (piece.size == 0)
+            return end_sending(stack, self, now, now->rest == 0 ? 0 : -ENODATA);
+        (void)domus_take_answer(stack, answer);
+        result = send_piece(stack, now, piece);
+    }
+    if (result != DOMUS_PARKED)
+        return end_sending(stack, self, now, result);
+    tag_step(stack, now);
+    return result;
+}
+
+static int piece_was_taken(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    sending *now = sending_of(answer);
+    int result = answer->error != 0 ? answer->error : now->is_last ? -ENODATA : 0;
+
+    if (result != 0 || now->rest == 0)
+        return end_sending(stack, self, now, result);
+    result = read_piece(stack, now);
+    return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
+}
+
+static int begin(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
+                 domus_stream stream, domus_resumed *then)
+{
+    uint64_t read_max = stack->manager->config->files.read_max_bytes;
+
+    if (file == NULL || position > INT64_MAX || size > INT64_MAX - position)
+        return -EINVAL;
+    sending *now = domi_memory_new(sizeof *now);
+    if (now == NULL)
+        return -ENOMEM;
+    *now = (sending){
+        .left.drop = free_sending,
+        .files = ((domus_system *)stack->manager->system)->files,
+        .file = domus_file_keep(file),
+        .then = then,
+        .stream = stream,
+        .position = position,
+        .rest = size,
+        .piece = read_max < PIECE_BYTES ? (uint32_t)read_max : PIECE_BYTES,
+    };
+    /* With a size of 0 the read ends at once, and so does the sending. */
+    int result = read_piece(stack, now);
+    if (result != DOMUS_PARKED) {
+        free_sending(&now->left);
+        return result;
+    }
+    domi_file_left_add(now->files, &now->left);
+    return result;
+}
+
+int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
+                      domus_stream stream, domus_resumed *then)
+{
+    return stream.channel.house != NULL ? begin(stack, file, position, size, stream, then)
+                                        : -EINVAL;
+}
+
+int domus_file_reply(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
+                     domus_resumed *then)
+{
+    domus_stream stream;
+    int error = domus_reply_stream(stack, &stream);
+
+    return error != 0 ? error : begin(stack, file, position, size, stream, then);
+}
+
+int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
+                    domus_resumed *then)
+{
+    const domus_stream none = {.number = 0};
+
+    return domus_channel_running(stack) != NULL ? begin(stack, file, position, size, none, then)
+                                                : -EPERM;
+}

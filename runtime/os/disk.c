@@ -1,0 +1,296 @@
+/* The calls for files, as the kernel has them. A name beneath a directory is found in two steps for
+ * calls that have no flag for it: openat2(2) finds the directory that holds the name, and the call
+ * gets the last part of the path. Any thread. */
+#include "runtime/os/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TRIES_MAX  16 /* a path that is renamed meanwhile is looked up again so often */
+#define LIST_BYTES 8192u
+
+#define NS_OF_SECOND INT64_C(1000000000)
+
+static int open_without_resolve(int directory, const char *path, const struct open_how *how)
+{
+    if (how->resolve != 0)
+        return -EOPNOTSUPP;
+    int fd = openat(directory, path, (int)how->flags, (mode_t)how->mode);
+    return fd >= 0 ? fd : -errno;
+}
+
+int domi_disk_open(int directory, const char *path, const struct open_how *how)
+{
+    long fd = -1;
+
+    /* -EAGAIN: something was renamed while the kernel made sure that the path stays beneath */
+    for (int tries = 0; tries < TRIES_MAX && fd < 0; tries++) {
+        fd = syscall(SYS_openat2, directory, path, how, sizeof *how);
+        if (fd < 0 && errno == ENOSYS)
+            return open_without_resolve(directory, path, how);
+        if (fd < 0 && errno != EINTR && errno != EAGAIN)
+            return -errno;
+    }
+    return fd >= 0 ? (int)fd : -errno;
+}
+
+int domi_disk_look(int fd, bool *ret_is_directory)
+{
+    struct statx status;
+
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0)
+        return -errno;
+    if (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode))
+        return -EINVAL;
+    *ret_is_directory = S_ISDIR(status.stx_mode);
+    return 0;
+}
+
+void domi_disk_close(int fd)
+{
+    (void)close(fd); /* the descriptor is free also after an error */
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position)
+{
+    uint32_t done = 0;
+
+    while (done < size) {
+        ssize_t count = pread(fd, (char *)data + done, size - done, (off_t)(position + done));
+        if (count == 0)
+            break;
+        if (count < 0 && errno != EINTR)
+            return -errno;
+        done += count > 0 ? (uint32_t)count : 0;
+    }
+    return (int)done;
+}
+
+uint32_t domi_disk_write(int fd, const void *data, uint32_t size, uint64_t position, int *ret_error)
+{
+    uint32_t done = 0;
+
+    while (done < size) {
+        ssize_t count =
+            pwrite(fd, (const char *)data + done, size - done, (off_t)(position + done));
+        if (count == 0 || (count < 0 && errno != EINTR)) {
+            *ret_error = count == 0 ? -EIO : -errno;
+            break;
+        }
+        done += count > 0 ? (uint32_t)count : 0;
+    }
+    return done;
+}
+
+int domi_disk_sync(int fd, bool data_only)
+{
+    return (data_only ? fdatasync(fd) : fsync(fd)) == 0 ? 0 : -errno;
+}
+
+int domi_disk_truncate(int fd, uint64_t size)
+{
+    int result;
+
+    do
+        result = ftruncate(fd, (off_t)size);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : -errno;
+}
+
+int domi_disk_stat(int fd, domus_file_status *ret_status)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) != 0)
+        return -errno;
+    *ret_status = (domus_file_status){
+        .size = (uint64_t)status.st_size,
+        .inode = status.st_ino,
+        .device = status.st_dev,
+        .modified_ns = status.st_mtim.tv_sec * NS_OF_SECOND + status.st_mtim.tv_nsec,
+        .mode = status.st_mode,
+        .links = (uint32_t)status.st_nlink,
+    };
+    return 0;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* A name whose last part stands alone. */
+typedef struct place {
+    int directory;
+    const char *last;
+    bool opened; /* `directory` has to be closed */
+} place;
+
+static void leave_place(const place *left)
+{
+    if (left->opened)
+        domi_disk_close(left->directory);
+}
+
+/* Find where a name stands. Returns 0; -EINVAL if its last part is no name. */
+static int find_place(domi_disk_name name, place *ret_place)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    char folder[PATH_MAX];
+    const char *slash = strrchr(name.path, '/');
+    const char *last = slash != NULL ? slash + 1 : name.path;
+
+    if (*last == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
+        return -EINVAL;
+    if (!name.beneath) {
+        *ret_place = (place){name.directory, name.path, false};
+        return 0;
+    }
+    if (slash == name.path)
+        return -EXDEV;
+    if (slash == NULL) {
+        *ret_place = (place){name.directory, last, false};
+        return 0;
+    }
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - name.path), name.path);
+    int fd = domi_disk_open(name.directory, folder, &how);
+    if (fd < 0)
+        return fd;
+    *ret_place = (place){fd, last, true};
+    return 0;
+}
+
+int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive)
+{
+    place old, new;
+    int result = find_place(from, &old);
+
+    if (result != 0)
+        return result;
+    result = find_place(to, &new);
+    if (result != 0) {
+        leave_place(&old);
+        return result;
+    }
+    if (renameat2(old.directory, old.last, new.directory, new.last,
+                  exclusive ? RENAME_NOREPLACE : 0) != 0)
+        result = -errno;
+    leave_place(&new);
+    leave_place(&old);
+    return result;
+}
+
+int domi_disk_remove(domi_disk_name name, bool is_directory)
+{
+    place old;
+    int result = find_place(name, &old);
+
+    if (result != 0)
+        return result;
+    if (unlinkat(old.directory, old.last, is_directory ? AT_REMOVEDIR : 0) != 0)
+        result = -errno;
+    leave_place(&old);
+    return result;
+}
+
+int domi_disk_make_directory(domi_disk_name name, uint32_t mode)
+{
+    place new;
+    int result = find_place(name, &new);
+
+    if (result != 0)
+        return result;
+    if (mkdirat(new.directory, new.last, mode) != 0)
+        result = -errno;
+    leave_place(&new);
+    return result;
+}
+
+/* --- listings --------------------------------------------------------------------------------- */
+
+/* An entry as getdents64(2) writes it. */
+typedef struct entry {
+    uint64_t inode;
+    int64_t next; /* the position behind this entry */
+    uint16_t size;
+    uint8_t type;
+    char name[];
+} entry;
+
+static domus_file_kind kind_of(uint8_t type)
+{
+    switch (type) {
+    case DT_UNKNOWN:
+        return DOMUS_FILE_IS_UNKNOWN;
+    case DT_REG:
+        return DOMUS_FILE_IS_REGULAR;
+    case DT_DIR:
+        return DOMUS_FILE_IS_DIRECTORY;
+    case DT_LNK:
+        return DOMUS_FILE_IS_LINK;
+    default:
+        return DOMUS_FILE_IS_OTHER;
+    }
+}
+
+/* Add an entry. Returns false if it finds no room. */
+static bool add_entry(domi_disk_list *list, const entry *one)
+{
+    uint32_t length = (uint32_t)strlen(one->name) + 1;
+    char *to = list->bytes + list->size;
+
+    if (strcmp(one->name, ".") == 0 || strcmp(one->name, "..") == 0)
+        return true;
+    if (list->count == list->count_max || list->room - list->size < DOMI_DISK_ENTRY_HEAD + length)
+        return false;
+    memcpy(to, &one->inode, sizeof one->inode);
+    to[sizeof one->inode] = (char)kind_of(one->type);
+    memcpy(to + DOMI_DISK_ENTRY_HEAD, one->name, length);
+    list->size += DOMI_DISK_ENTRY_HEAD + length;
+    list->count++;
+    return true;
+}
+
+/* Returns 1 if there is room for more, 0 if not, or a negative errno. */
+static int list_from(int fd, domi_disk_list *list)
+{
+    alignas(entry) char bytes[LIST_BYTES];
+    long size = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
+
+    if (size < 0)
+        return -errno;
+    list->last = size == 0;
+    for (long at = 0; at < size;) {
+        const entry *one = (const entry *)(const void *)(bytes + at);
+        if (!add_entry(list, one))
+            return 0;
+        list->position = (uint64_t)one->next;
+        at += one->size;
+    }
+    return size != 0;
+}
+
+int domi_disk_list_some(int fd, domi_disk_list *list)
+{
+    int result = 1;
+    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (own < 0)
+        return -errno;
+    if (list->position != 0 && lseek(own, (off_t)list->position, SEEK_SET) < 0)
+        result = -errno;
+    while (result > 0)
+        result = list_from(own, list);
+    domi_disk_close(own);
+    return result;
+}

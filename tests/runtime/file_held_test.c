@@ -1,0 +1,322 @@
+/* runtime/files/operation.c: a cancel, a deadline, a stop of the actor and a stop of the system do
+ * not wait for a disk, and what comes late is thrown away. The disk is slow because some calls of
+ * the C library are replaced here: they wait while `held` is set. */
+#include "tests/runtime/files.h"
+
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static atomic_bool held;
+static _Atomic uint32_t waiting, left_call;
+
+static void wait_while_held(void)
+{
+    if (!atomic_load(&held))
+        return;
+    atomic_fetch_add(&waiting, 1);
+    for (int i = 0; i < 60000 && atomic_load(&held); i++)
+        domt_pause_ns(DOMT_MS);
+    atomic_fetch_add(&left_call, 1);
+}
+
+/* stat */
+int fstat(int fd, struct stat *status)
+{
+    wait_while_held();
+    return (int)syscall(SYS_fstat, fd, status);
+}
+
+/* open, before it looks what it has opened */
+int statx(int directory, const char *restrict path, int flags, unsigned int mask,
+          struct statx *restrict status)
+{
+    wait_while_held();
+    return (int)syscall(SYS_statx, directory, path, flags, mask, status);
+}
+
+/* list, of a later piece */
+off_t lseek(int fd, off_t offset, int whence)
+{
+    wait_while_held();
+    return syscall(SYS_lseek, fd, offset, whence);
+}
+
+/* write */
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+    wait_while_held();
+    return syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
+/* --- an actor that is cancelled --------------------------------------------------------------- */
+
+static const domus_type begin_type = {.name = "begin", .size = sizeof(domt_deed)};
+static const domus_type cancel_type = {.name = "cancel"};
+static const domus_type end_type = {.name = "end"};
+
+static _Atomic uint32_t begun, resumed, stopped;
+static _Atomic int last_error;
+
+static int note_end(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_store(&last_error, answer->error);
+    atomic_fetch_add(&resumed, 1);
+    return 0;
+}
+
+static int begin_deed(domus_stack *stack, const domt_deed *deed)
+{
+    domus_slice bytes = {NULL, 0, 0};
+
+    switch (deed->kind) {
+    case DOMT_OPEN:
+        return domus_file_open(stack, deed->file, deed->path, deed->flags, 0600, note_end);
+    case DOMT_STAT:
+        return domus_file_stat(stack, deed->file, note_end);
+    case DOMT_LIST:
+        return domus_file_list(stack, deed->file, 1, note_end);
+    case DOMT_WRITE:
+        (void)domus_slice_copy("abc", 3, &bytes);
+        return domus_file_write(stack, deed->file, 0, bytes, note_end);
+    default:
+        return domus_file_read(stack, deed->file, 0, 100, note_end);
+    }
+}
+
+static int begin_one(domus_stack *stack, void *self, const void *payload)
+{
+    int result = begin_deed(stack, payload);
+
+    if (domus_conversation_of(stack, self) != 0)
+        return -EPROTO;
+    atomic_fetch_add(&begun, 1);
+    return result;
+}
+
+static int cancel_one(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_cancel(stack, *(domus_conversation *)self);
+}
+
+static int end_oneself(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_stop(stack, domus_self(stack));
+}
+
+static void note_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&stopped, 1);
+}
+
+static const domus_behaviour patient = {
+    .name = "patient",
+    .state_size = sizeof(domus_conversation),
+    .on = (const domus_on[]){{&begin_type, begin_one, 0},
+                             {&cancel_type, cancel_one, 0},
+                             {&end_type, end_oneself, 0},
+                             {NULL, NULL, 0}},
+    .on_stop = note_stop,
+};
+
+static domus_file *file;
+
+static void begin(const domus_config *config)
+{
+    domt_files_begin(config, false);
+    file = domt_file_must_open("one", DOMUS_FILE_READ | DOMUS_FILE_WRITE | DOMUS_FILE_CREATE);
+    domt_file_must_write(file, 0, "before");
+    atomic_store(&waiting, 0), atomic_store(&left_call, 0);
+    atomic_store(&begun, 0), atomic_store(&resumed, 0), atomic_store(&stopped, 0);
+    atomic_store(&last_error, 1);
+    atomic_store(&held, true);
+}
+
+static void end(void)
+{
+    domus_file_close(file);
+    domt_files_end();
+}
+
+static domt_deed deed_of(domt_deed_kind kind)
+{
+    bool is_of_root = kind == DOMT_OPEN || kind == DOMT_LIST;
+
+    return (domt_deed){.kind = kind,
+                       .file = is_of_root ? domt_files_now.root : file,
+                       .path = "two",
+                       .flags = DOMUS_FILE_WRITE | DOMUS_FILE_CREATE};
+}
+
+static const domt_deed_kind kinds[] = {DOMT_OPEN, DOMT_STAT, DOMT_LIST, DOMT_WRITE};
+
+START_TEST(cancel_does_not_wait_for_a_disk)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        begin(NULL);
+        domt_deed deed = deed_of(kinds[i]);
+        domus_system *system = domt_files_now.system;
+        domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
+        domt_notice(system, actor, &begin_type, &deed);
+        DOMT_WAIT_FOR(10, atomic_load(&waiting) == 1);
+        uint64_t late = domt_profile_all(system).late_replies;
+        domt_notice(system, actor, &cancel_type, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
+        ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
+        ck_assert_uint_eq(atomic_load(&left_call), 0);
+        atomic_store(&held, false);
+        DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > late);
+        ck_assert_uint_eq(atomic_load(&resumed), 1);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(deadlines_do_not_wait_for_a_disk)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        begin(NULL);
+        domt_deed deed = deed_of(kinds[i]);
+        domus_system *system = domt_files_now.system;
+        deed.size = 1, deed.bytes = "x", deed.position = kinds[i] == DOMT_LIST;
+        uint64_t timeouts = domt_profile_all(system).late_replies;
+        domt_done done = {.error = -ETIMEDOUT};
+        domus_outside_reply reply = {.buffer = &done, .size = sizeof done};
+        /* the clerk may tell of his time-out before this thread's own one */
+        int error = domus_outside_ask(system, domt_files_now.clerks[0], &domt_deed_type, &deed,
+                                      50 * DOMT_MS, &reply);
+        ck_assert(error == -ETIMEDOUT || error == 0);
+        ck_assert_int_eq(done.error, -ETIMEDOUT);
+        DOMT_WAIT_FOR(10, atomic_load(&waiting) == 1);
+        ck_assert_uint_eq(atomic_load(&left_call), 0);
+        atomic_store(&held, false);
+        DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > timeouts);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(actor_stops_without_waiting_for_a_disk)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        begin(NULL);
+        domt_deed deed = deed_of(kinds[i]);
+        domus_system *system = domt_files_now.system;
+        domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
+        domt_notice(system, actor, &begin_type, &deed);
+        DOMT_WAIT_FOR(10, atomic_load(&waiting) == 1);
+        domt_notice(system, actor, &end_type, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
+        ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
+        ck_assert_uint_eq(atomic_load(&left_call), 0);
+        atomic_store(&held, false);
+        DOMT_WAIT_FOR(10, atomic_load(&left_call) == 1);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(what_has_not_begun_is_not_begun_after_a_cancel)
+{
+    domus_config config = domt_config(2);
+
+    config.blocking.threads_max = 1;
+    begin(&config);
+    domus_system *system = domt_files_now.system;
+    domus_address first = domt_spawn(system, 0, &patient, NULL);
+    domus_address second = domt_spawn(system, 1, &patient, NULL);
+    domt_deed deed = deed_of(DOMT_STAT);
+    domt_notice(system, first, &begin_type, &deed);
+    DOMT_WAIT_FOR(10, atomic_load(&waiting) == 1);
+    deed = deed_of(DOMT_OPEN); /* a file that would be made */
+    domt_notice(system, second, &begin_type, &deed);
+    DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
+    domt_notice(system, second, &cancel_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
+    ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
+    uint64_t late = domt_profile_all(system).late_replies;
+    atomic_store(&held, false);
+    DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > late);
+    ck_assert_int_eq(access(domt_file_path("two"), F_OK), -1);
+    DOMT_WAIT_FOR(10, atomic_load(&resumed) == 2);
+    ck_assert_int_eq(atomic_load(&last_error), 0);
+    end();
+}
+END_TEST
+
+START_TEST(helpers_are_bounded)
+{
+    domus_config config = domt_config(2);
+
+    config.blocking.threads_max = 1;
+    config.blocking.queue_max = 1;
+    begin(&config);
+    domus_system *system = domt_files_now.system;
+    domus_address actor = domt_spawn(system, 0, &patient, NULL);
+    domt_deed deed = deed_of(DOMT_STAT);
+    domt_notice(system, actor, &begin_type, &deed);
+    DOMT_WAIT_FOR(10, atomic_load(&waiting) == 1);
+    domt_notice(system, actor, &begin_type, &deed);
+    domt_notice(system, actor, &begin_type, &deed);
+    DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
+    ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
+    deed = deed_of(DOMT_OPEN); /* its handle is given back */
+    domt_notice(system, actor, &begin_type, &deed);
+    DOMT_WAIT_FOR(10, atomic_load(&resumed) == 2);
+    ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
+    atomic_store(&held, false);
+    DOMT_WAIT_FOR(10, atomic_load(&resumed) == 4);
+    ck_assert_int_eq(atomic_load(&last_error), 0);
+    end();
+}
+END_TEST
+
+/* Operations that run are abandoned, and freed with the system once they have returned; those that
+ * wait are ended. A path that is long makes an envelope that is in no pool. */
+START_TEST(system_stops_without_waiting_for_a_disk)
+{
+    static char path[3000];
+    domus_config config = domt_config(2);
+
+    config.blocking.threads_max = 6;
+    begin(&config);
+    domus_system *system = domt_files_now.system;
+    domt_deed deed;
+    for (uint32_t i = 0; i < sizeof path - 3; i += 2)
+        memcpy(path + i, "./", 2);
+    memcpy(path + sizeof path - 5, "two", 4);
+    for (size_t i = 0; i < 12; i++) {
+        deed = deed_of(kinds[i % 4]);
+        if (i == 4)
+            deed.path = path;
+        domt_notice(system, domt_spawn(system, i % 2, &patient, NULL), &begin_type, &deed);
+        DOMT_WAIT_FOR(10, atomic_load(&begun) == i + 1);
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&waiting) == 6);
+    domus_file_close(domt_files_now.root);
+    domus_file_close(file); /* they are used by operations still */
+    uint64_t before_ns = domt_now_ns();
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_uint_lt(domt_now_ns() - before_ns, UINT64_C(9000000000));
+    ck_assert_uint_eq(atomic_load(&stopped), 12);
+    ck_assert_uint_eq(atomic_load(&left_call), 0);
+    domus_system_free(system); /* waits for a second, and frees nothing */
+    ck_assert_uint_eq(atomic_load(&left_call), 0);
+    atomic_store(&held, false);
+    DOMT_WAIT_FOR(10, atomic_load(&left_call) == 6);
+    domus_system_free(system);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
+    domt_tree_remove(&domt_files_now.tree);
+}
+END_TEST
+
+DOMT_MAIN("file_held", 60, cancel_does_not_wait_for_a_disk, deadlines_do_not_wait_for_a_disk,
+          actor_stops_without_waiting_for_a_disk, what_has_not_begun_is_not_begun_after_a_cancel,
+          helpers_are_bounded, system_stops_without_waiting_for_a_disk)

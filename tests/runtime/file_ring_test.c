@@ -1,0 +1,388 @@
+/* runtime/files/tries.c, io/completions/file.c: what the kernel has in memory is read and opened
+ * without a helper thread, on each backend; many reads, many threads, actors that are lent or have
+ * a thread of their own; and no worker of the kernel is made. */
+#include "tests/runtime/files.h"
+#include "tests/runtime/pressed.h"
+
+#include "runtime/files/handle.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define RW (DOMUS_FILE_READ | DOMUS_FILE_WRITE)
+
+#define FILE_BYTES 1000000u
+
+/* Each eighth byte says where it stands. */
+static void fill(char *bytes, uint64_t position, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++)
+        bytes[i] = (char)('a' + (position + i) / 8 % 23);
+}
+
+static bool is_filled(domus_slice bytes, uint64_t position)
+{
+    const char *data = domus_slice_data(bytes);
+
+    for (uint32_t i = 0; i < bytes.size; i++)
+        if (data[i] != (char)('a' + (position + i) / 8 % 23))
+            return false;
+    return true;
+}
+
+static domus_file *make_file(const char *name)
+{
+    static char bytes[FILE_BYTES];
+    domus_file *file = domt_file_must_open(name, RW | DOMUS_FILE_CREATE);
+
+    fill(bytes, 0, FILE_BYTES);
+    domt_done done = domt_file_do(
+        (domt_deed){.kind = DOMT_WRITE, .file = file, .bytes = bytes, .size = FILE_BYTES});
+    ck_assert_int_eq(done.error, 0);
+    ck_assert_uint_eq(done.written.bytes, FILE_BYTES);
+    return file;
+}
+
+static void hold_read(uint32_t clerk, domus_file *file, uint64_t position, uint32_t size)
+{
+    domt_done done = domt_file_do_at(
+        clerk, (domt_deed){.kind = DOMT_READ, .file = file, .position = position, .size = size});
+    uint64_t left = position < FILE_BYTES ? FILE_BYTES - position : 0;
+
+    ck_assert_int_eq(done.error, 0);
+    ck_assert_uint_eq(done.bytes.size, left < size ? left : size);
+    ck_assert(is_filled(done.bytes, position));
+    domus_slice_free(done.bytes);
+}
+
+START_TEST(bytes_in_memory_need_no_helper)
+{
+    domt_files_begin(NULL, false);
+    domus_file *file = make_file("one");
+    uint64_t helped = domt_helped();
+
+    for (uint32_t i = 0; i < 100; i++) {
+        hold_read(i % 2, file, i * 1001, 4096);
+        hold_read(i % 2, file, FILE_BYTES - 100 + i, 4096);
+    }
+    hold_read(0, file, 0, FILE_BYTES);
+    ck_assert_uint_eq(domt_helped(), helped);
+
+    /* a name that was just looked up */
+    for (uint32_t i = 0; i < 100; i++)
+        domus_file_close(domt_file_must_open("one", DOMUS_FILE_READ));
+    ck_assert_uint_le(domt_helped(), helped + 1);
+    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    domus_file_close(file);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(bytes_on_the_disk_are_read_by_helpers)
+{
+    domt_files_begin(NULL, false);
+    domus_file *file = make_file("one");
+    int fd = open(domt_file_path("one"), O_RDONLY | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    for (uint32_t i = 0; i < 20; i++) {
+        ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
+        ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+        hold_read(0, file, 4096, 4096);           /* one part is in memory then */
+        hold_read(1, file, 0, FILE_BYTES);        /* some parts of this are */
+        hold_read(0, file, 8191 + i * 999, 9999); /* all of this is */
+    }
+    close(fd);
+    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    domus_file_close(file);
+    domt_files_end();
+}
+END_TEST
+
+/* A file system that refuses each write that would not wait is asked a few times only. */
+START_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
+{
+    domt_files_begin(NULL, false);
+    domus_file *file = make_file("one");
+
+    for (uint32_t i = 0; i < 100; i++)
+        domt_file_must_write(file, 8 * i, "abcdefgh");
+    domt_done done = domt_file_do((domt_deed){.kind = DOMT_READ, .file = file, .size = 808});
+    for (uint32_t i = 0; i < 100; i++)
+        ck_assert_int_eq(memcmp(domus_slice_data(done.bytes) + 8 * i, "abcdefgh", 8), 0);
+    ck_assert(!is_filled(done.bytes, 0));
+    domus_slice_free(done.bytes);
+    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    domus_file_close(file);
+    domt_files_end();
+}
+END_TEST
+
+/* --- many at a time --------------------------------------------------------------------------- */
+
+static const domus_type many_type = {.name = "many", .size = sizeof(domus_file *)};
+static _Atomic uint32_t good, bad, rounds;
+
+static void look(const domus_answer *answer)
+{
+    for (; answer != NULL; answer = answer->next) {
+        bool is_good = answer->error == 0 && answer->type == &domus_slice_type;
+        if (is_good) {
+            const domus_slice *bytes = answer->payload;
+            is_good = bytes->size == 4096 && is_filled(*bytes, answer->tag);
+        }
+        atomic_fetch_add(is_good ? &good : &bad, 1);
+    }
+}
+
+static int have_many(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    look(answer);
+    atomic_fetch_add(&rounds, 1);
+    return 0;
+}
+
+static int read_many(domus_stack *stack, void *self, const void *payload)
+{
+    domus_file *file = *(domus_file *const *)payload;
+
+    (void)self;
+    for (uint32_t i = 0; i < 1000; i++) {
+        uint64_t position = i * UINT64_C(991);
+        if (domus_file_read_add(stack, file, position, 4096, position) != 0)
+            atomic_fetch_add(&bad, 1);
+    }
+    return domus_wait_all(stack, have_many);
+}
+
+static int have_one(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint32_t *left = self;
+
+    look(answer);
+    if (--*left == 0) {
+        atomic_fetch_add(&rounds, 1);
+        return 0;
+    }
+    domus_address own = domus_self(stack);
+    return domus_notice(stack, own, &many_type, self);
+}
+
+/* Several actors on several threads, which are worth stealing. */
+static domus_file *shared_file;
+
+static int read_one(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t until_ns = domt_now_ns() + 20000;
+    uint32_t *left = self;
+
+    (void)payload;
+    while (domt_now_ns() < until_ns)
+        continue;
+    if (*left == 0)
+        *left = 20;
+    uint64_t position = *left * UINT64_C(40000);
+    if (domus_file_read_add(stack, shared_file, position, 4096, position) != 0)
+        return -EPROTO;
+    return domus_wait_first(stack, have_one);
+}
+
+static const domus_behaviour many_reader = {
+    .name = "many", .on = (const domus_on[]){{&many_type, read_many, 0}, {NULL, NULL, 0}}};
+static const domus_behaviour one_reader = {
+    .name = "one",
+    .state_size = sizeof(domus_file *),
+    .on = (const domus_on[]){{&many_type, read_one, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(a_thousand_reads_are_under_way_at_once)
+{
+    domt_files_begin(NULL, false);
+    domus_file *file = make_file("one");
+    domus_address reader = domt_spawn(domt_files_now.system, 0, &many_reader, NULL);
+
+    atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
+    for (int i = 0; i < 3; i++)
+        domt_notice(domt_files_now.system, reader, &many_type, &file);
+    DOMT_WAIT_FOR(20, atomic_load(&rounds) == 3);
+    ck_assert_uint_eq(atomic_load(&bad), 0);
+    ck_assert_uint_eq(atomic_load(&good), 3000);
+    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+
+    /* the same when each has to be read from the disk */
+    int fd = open(domt_file_path("one"), O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
+    ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+    close(fd);
+    domt_notice(domt_files_now.system, reader, &many_type, &file);
+    DOMT_WAIT_FOR(20, atomic_load(&rounds) == 4);
+    ck_assert_uint_eq(atomic_load(&bad), 0);
+    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    domus_file_close(file);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(lent_actors_read_on_the_thread_that_runs_them)
+{
+    domus_config config = domt_config(2);
+
+    config.scheduler.steal.floor = 1;
+    config.scheduler.steal.aggression = 1;
+    config.scheduler.steal.min_run_ns = 0;
+    domt_files_begin(&config, false);
+    shared_file = make_file("one");
+    atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
+    for (uint32_t i = 0; i < 64; i++)
+        domt_notice(domt_files_now.system, domt_spawn(domt_files_now.system, 0, &one_reader, NULL),
+                    &many_type, &shared_file);
+    DOMT_WAIT_FOR(50, atomic_load(&rounds) == 64);
+    ck_assert_uint_eq(atomic_load(&bad), 0);
+    ck_assert_uint_eq(atomic_load(&good), 64 * 20);
+    ck_assert_uint_ne(domt_profile(domt_files_now.system, 1).steals, 0);
+    domus_file_close(shared_file);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(a_detached_actor_reads_by_helpers)
+{
+    domus_spawn_options options = {.detached = true};
+    domus_address reader;
+
+    domt_files_begin(NULL, false);
+    domus_file *file = make_file("one");
+    atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
+    ck_assert_int_eq(
+        domus_outside_spawn_with(domt_files_now.system, &many_reader, NULL, &options, &reader), 0);
+    uint64_t helped = domt_helped();
+    domt_notice(domt_files_now.system, reader, &many_type, &file);
+    DOMT_WAIT_FOR(20, atomic_load(&rounds) == 1);
+    ck_assert_uint_eq(atomic_load(&bad), 0);
+    ck_assert_uint_eq(atomic_load(&good), 1000);
+    ck_assert_uint_eq(domt_helped(), helped + 1000);
+    domus_file_close(file);
+    domt_files_end();
+}
+END_TEST
+
+/* --- handles ---------------------------------------------------------------------------------- */
+
+/* A handle that is closed while reads of it are under way stays open for these. */
+START_TEST(a_file_is_closed_behind_its_last_operation)
+{
+    domt_files_begin(NULL, false);
+    domus_address reader = domt_spawn(domt_files_now.system, 1, &many_reader, NULL);
+    uint32_t before = domt_entries("/proc/self/fd");
+
+    atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
+    for (uint32_t i = 0; i < 20; i++) {
+        domus_file_close(make_file("one"));
+        domus_file *file = domt_file_must_open("one", i % 2 == 0 ? RW : DOMUS_FILE_READ);
+        domt_notice(domt_files_now.system, reader, &many_type, &file);
+        DOMT_WAIT_FOR(20, atomic_load(&file->users) > 1 || atomic_load(&rounds) == i + 1);
+        domus_file_close(file);
+        DOMT_WAIT_FOR(20, atomic_load(&rounds) == i + 1);
+    }
+    ck_assert_uint_eq(atomic_load(&bad), 0);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
+    domt_files_end();
+}
+END_TEST
+
+/* A handle may outlive the system. */
+START_TEST(a_file_may_be_closed_after_its_system)
+{
+    domus_file *files[2];
+
+    domt_files_begin(NULL, false);
+    files[0] = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
+    files[1] = domt_file_must_open("one", DOMUS_FILE_READ);
+    domus_file_close(domt_files_now.root);
+    domt_end(domt_files_now.system);
+    domus_file_close(files[0]);
+    domus_file_close(files[1]);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
+    domt_tree_remove(&domt_files_now.tree);
+}
+END_TEST
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* An actor that reads and lists by turns, every millisecond, and counts how that ends. */
+static _Atomic uint32_t tried, refused;
+static _Atomic bool is_over;
+
+static int try_again(domus_stack *stack, void *self, const domus_answer *answer);
+
+static int note_error(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    if (answer->error == -EBUSY)
+        atomic_fetch_add(&refused, 1);
+    else if (answer->error != 0)
+        atomic_fetch_add(&bad, 1);
+    else
+        atomic_fetch_add(&good, 1);
+    return domus_sleep(stack, DOMT_MS, try_again);
+}
+
+static int try_again(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    if (atomic_load(&is_over)) {
+        atomic_fetch_add(&rounds, 1);
+        return 0;
+    }
+    return atomic_fetch_add(&tried, 1) % 2 == 0
+               ? domus_file_read(stack, shared_file, 0, 1, note_error)
+               : domus_file_list(stack, shared_file, 0, note_error);
+}
+
+static int begin_tries(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return try_again(stack, self, NULL);
+}
+
+static const domus_behaviour tryer = {
+    .name = "tryer", .on = (const domus_on[]){{&many_type, begin_tries, 0}, {NULL, NULL, 0}}};
+
+START_TEST(critical_memory_refuses_reads_and_listings)
+{
+    domus_system *system = domt_pressed_start(true, NULL);
+    domus_address clerk = domt_spawn(system, 0, &domt_clerk, NULL);
+    domt_done done = {.error = 1};
+    domus_outside_reply reply = {.buffer = &done, .size = sizeof done};
+    domt_deed deed = {.path = "/", .flags = DOMUS_FILE_READ};
+
+    ck_assert_int_eq(domus_outside_ask(system, clerk, &domt_deed_type, &deed, 0, &reply), 0);
+    ck_assert_int_eq(done.error, 0);
+    shared_file = done.file;
+    atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
+    domt_notice(system, domt_spawn(system, 0, &tryer, NULL), &many_type, &shared_file);
+    DOMT_WAIT_FOR(10, atomic_load(&good) >= 2); /* a read of a directory fails with -EISDIR */
+    ck_assert_uint_eq(atomic_load(&refused), 0);
+    domt_pressed_use(97);
+    DOMT_WAIT_FOR(10, atomic_load(&refused) >= 4);
+    uint32_t before = atomic_load(&good) + atomic_load(&bad);
+    uint32_t tries = atomic_load(&tried);
+    DOMT_WAIT_FOR(10, atomic_load(&tried) >= tries + 4);
+    ck_assert_uint_le(atomic_load(&good) + atomic_load(&bad), before + 1);
+    domt_pressed_use(10);
+    DOMT_WAIT_FOR(10, atomic_load(&good) + atomic_load(&bad) >= before + 4);
+    atomic_store(&is_over, true);
+    DOMT_WAIT_FOR(10, atomic_load(&rounds) == 1);
+    domus_file_close(shared_file);
+    domt_pressed_end();
+}
+END_TEST
+
+DOMT_MAIN("file_ring", 60, bytes_in_memory_need_no_helper, bytes_on_the_disk_are_read_by_helpers,
+          writes_go_to_helpers_when_the_ring_refuses_them, a_thousand_reads_are_under_way_at_once,
+          lent_actors_read_on_the_thread_that_runs_them, a_detached_actor_reads_by_helpers,
+          a_file_is_closed_behind_its_last_operation, a_file_may_be_closed_after_its_system,
+          critical_memory_refuses_reads_and_listings)

@@ -1,0 +1,442 @@
+/* runtime/files/send.c: files are sent as pieces of an answer, to a stream of another actor, and to
+ * a channel without a pipeline; in bounded memory, and cut where they end too early. */
+#include "tests/runtime/files.h"
+#include "tests/runtime/streams.h"
+#include "tests/support/crowd.h"
+
+#include "runtime/files/handle.h"
+#include "runtime/system/system.h"
+
+#include <domus/testkit_net.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SECOND DOMT_PIPE_SECOND
+#define PIECE  65536u
+
+static domus_file *sent_file;
+static domus_address far;
+static _Atomic uint32_t ended;
+static _Atomic int last_error;
+
+/* --- a service -------------------------------------------------------------------------------- */
+
+/* "Q SIZE POSITION HOW": by `reply`, or by the actor `far`. */
+typedef struct order {
+    unsigned long long size, position;
+    char how[16];
+    domus_stream stream;
+} order;
+
+static const domus_type order_type = {.name = "order", .size = sizeof(order)};
+static const domus_type filled_type = {.name = "filled"};
+
+static int was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    atomic_store(&last_error, answer->error);
+    atomic_fetch_add(&ended, 1);
+    return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
+}
+
+static int has_begun(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    order *own = domus_frame(stack);
+
+    (void)self;
+    if (answer->error != 0)
+        return answer->error;
+    if (strcmp(own->how, "reply") == 0)
+        return domus_file_reply(stack, sent_file, own->position, own->size, was_sent);
+    int error = domus_reply_stream(stack, &own->stream);
+    return error != 0 ? error : domus_ask(stack, far, &order_type, own, was_sent);
+}
+
+static int serve(domus_stack *stack, void *self, const void *payload)
+{
+    static const domt_line head = {.text = "file"};
+    order *own = domus_frame(stack);
+
+    (void)self;
+    if (sscanf(((const domt_line *)payload)->text, "Q %llu %llu %15s", &own->size, &own->position,
+               own->how) != 3)
+        return -EPROTO;
+    return domus_reply_begin(stack, &domt_line_type, &head, has_begun);
+}
+
+static const domus_behaviour service = {
+    .name = "service",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &domt_stream_server,
+    .on_peer =
+        (const domus_on_peer[]){{&domt_line_type, serve, sizeof(order), 0, NULL}, {.type = NULL}},
+};
+
+static int has_filled(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return answer->error != 0 ? answer->error : domus_reply(stack, &filled_type, NULL);
+}
+
+static int fill_stream(domus_stack *stack, void *self, const void *payload)
+{
+    const order *own = payload;
+
+    (void)self;
+    return domus_file_stream(stack, sent_file, own->position, own->size, own->stream, has_filled);
+}
+
+static const domus_behaviour filler = {
+    .name = "filler", .on = (const domus_on[]){{&order_type, fill_stream, 0}, {NULL, NULL, 0}}};
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static char byte_at(uint64_t position)
+{
+    return (char)('a' + position % 25);
+}
+
+/* Open a file of `size` bytes, for reading alone. */
+static int make_file(uint64_t size)
+{
+    static char block[250 * 4096];
+    char path[] = "/tmp/domt-send-XXXXXX";
+    int fd = mkostemp(path, O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(unlink(path), 0);
+    for (uint32_t i = 0; i < sizeof block; i++)
+        block[i] = byte_at(i);
+    for (uint64_t at = 0; at < size;) {
+        uint64_t part = size - at < sizeof block ? size - at : sizeof block;
+        ck_assert_int_eq(pwrite(fd, block, part, (off_t)at), (ssize_t)part);
+        at += part;
+    }
+    return fd;
+}
+
+/* A handle of this descriptor, as an open would make it. */
+static domus_file *handle_of(domus_system *system, int fd)
+{
+    domus_file *file;
+
+    ck_assert_int_eq(domi_file_new(system->files, &file), 0);
+    file->fd = fd;
+    return file;
+}
+
+/* The text that a client gets: the head, the chunks, and the tail. */
+static char *answer_of(uint64_t position, uint64_t size, const char *tail)
+{
+    char *text = malloc(size + 4096);
+    size_t at = 0;
+
+    ck_assert_ptr_nonnull(text);
+    at += (size_t)snprintf(text, 32, "file+\n");
+    while (size != 0) {
+        uint64_t part = size < PIECE ? size : PIECE;
+        at += (size_t)snprintf(text + at, 32, "%llu:", (unsigned long long)part);
+        for (uint64_t i = 0; i < part; i++)
+            text[at++] = byte_at(position++);
+        size -= part;
+    }
+    memcpy(text + at, tail, strlen(tail) + 1);
+    return text;
+}
+
+static domus_testkit *begin_kit(const domus_config *config, uint64_t size)
+{
+    domus_testkit *kit = domt_pipes_kit(config, &service, 1);
+    domus_system *system = domus_testkit_system(kit);
+
+    sent_file = handle_of(system, make_file(size));
+    atomic_store(&ended, 0), atomic_store(&last_error, 1);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 2, &filler, NULL, &far), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    return kit;
+}
+
+static void end_kit(domus_testkit *kit)
+{
+    domus_file_close(sent_file);
+    domt_pipes_end(kit);
+}
+
+static void hold_answer(domus_testkit *kit, uint64_t size, uint64_t position, uint64_t comes,
+                        const char *tail)
+{
+    static const char *const ways[] = {"reply", "far"};
+
+    for (int way = 0; way < 2; way++) {
+        char text[64];
+        domus_peer *peer = domt_pipes_peer(kit);
+        char *answer = answer_of(position, comes, tail);
+        snprintf(text, sizeof text, "Q %llu %llu %s\n", (unsigned long long)size,
+                 (unsigned long long)position, ways[way]);
+        domt_pipes_send(kit, peer, text);
+        domt_pipes_expect(kit, peer, answer);
+        free(answer);
+        domus_peer_finish(peer);
+        ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    }
+}
+
+START_TEST(files_are_sent_in_pieces)
+{
+    domus_testkit *kit = begin_kit(NULL, 200000);
+
+    hold_answer(kit, 200000, 0, 200000, "0:");
+    hold_answer(kit, PIECE, 0, PIECE, "0:");
+    hold_answer(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
+    hold_answer(kit, 1, 199999, 1, "0:");
+    hold_answer(kit, 100, 777, 100, "0:");
+    hold_answer(kit, 0, 0, 0, "0:");
+    hold_answer(kit, 0, 900000, 0, "0:");
+    ck_assert_uint_eq(atomic_load(&ended), 14);
+    end_kit(kit);
+}
+END_TEST
+
+START_TEST(a_file_that_ends_too_early_cuts_the_stream)
+{
+    domus_testkit *kit = begin_kit(NULL, 100000);
+
+    hold_answer(kit, 100001, 0, 100000, "!ENODATA\n");
+    hold_answer(kit, 1000000, 0, 100000, "!ENODATA\n");
+    hold_answer(kit, 1, 100000, 0, "!ENODATA\n");
+    hold_answer(kit, 1, 200000, 0, "!ENODATA\n");
+    hold_answer(kit, INT64_MAX, 0, 100000, "!ENODATA\n");
+    hold_answer(kit, INT64_MAX, 1, 0, "!EINVAL\n");
+    end_kit(kit);
+}
+END_TEST
+
+START_TEST(pieces_are_as_small_as_reads)
+{
+    domus_config config;
+
+    domt_pipes_configure(&config);
+    config.files.read_max_bytes = 4096;
+    domus_testkit *kit = begin_kit(&config, 10000);
+    domus_peer *peer = domt_pipes_peer(kit);
+    domt_pipes_send(kit, peer, "Q 10000 0 reply\n");
+    ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+    size_t size;
+    const char *got = domus_peer_got(peer, &size);
+    ck_assert_uint_eq(size, 6 + 3 * 5 + 10000 + 2);
+    ck_assert_int_eq(memcmp(got, "file+\n4096:a", 12), 0);
+    domus_peer_reset(peer);
+    end_kit(kit);
+}
+END_TEST
+
+/* It is read when the peer reads. */
+START_TEST(a_file_that_shrinks_is_never_filled_up)
+{
+    domus_config config;
+    size_t size;
+
+    domt_pipes_configure(&config);
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    for (int way = 0; way < 2; way++) {
+        domus_testkit *kit = begin_kit(&config, 10000000);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer_pause(peer);
+        domt_pipes_send(kit, peer, way == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
+        ck_assert_int_eq(domus_testkit_advance(kit, SECOND / 10), 0);
+        ck_assert_uint_eq(atomic_load(&ended), 0);
+        ck_assert_int_eq(ftruncate(sent_file->fd, 1000000), 0);
+        domus_peer_resume(peer);
+        ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+        ck_assert_uint_eq(atomic_load(&ended), 1);
+        ck_assert_int_eq(atomic_load(&last_error), -ENODATA);
+        const char *got = domus_peer_got(peer, &size);
+        ck_assert_int_eq(memcmp(got + size - 9, "!ENODATA\n", 9), 0);
+        ck_assert_uint_eq(size, 6 + 15 * 6 + 6 + 1000000 + 9);
+        domus_peer_reset(peer);
+        end_kit(kit);
+    }
+}
+END_TEST
+
+START_TEST(sending_ends_with_its_connection_and_its_system)
+{
+    uint32_t before = domt_entries("/proc/self/fd");
+    domus_config config;
+
+    domt_pipes_configure(&config);
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    for (int way = 0; way < 4; way++) {
+        domus_testkit *kit = begin_kit(&config, 10000000);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer_pause(peer);
+        domt_pipes_send(kit, peer, way % 2 == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
+        ck_assert_int_eq(domus_testkit_advance(kit, SECOND / 10), 0);
+        ck_assert_uint_eq(atomic_load(&ended), 0);
+        ck_assert_uint_ge(atomic_load(&sent_file->users), 2);
+        if (way < 2) {
+            domus_peer_reset(peer);
+            ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+            ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
+            end_kit(kit);
+        } else {
+            domus_file_close(sent_file);
+            ck_assert_int_eq(domus_testkit_stop(kit), 1); /* one connection was cut */
+            domus_testkit_free(kit);
+        }
+    }
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+}
+END_TEST
+
+/* --- without a pipeline ----------------------------------------------------------------------- */
+
+static _Atomic uint64_t raw_size;
+
+static int raw_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    atomic_store(&last_error, answer->error);
+    atomic_fetch_add(&ended, 1);
+    domus_channel *channel = domus_channel_running(stack);
+    return channel != NULL ? domus_channel_close(stack, channel) : 0;
+}
+
+static int raw_read(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    domus_buffer_free(((const domus_channel_event *)payload)->bytes);
+    return domus_file_send(stack, sent_file, 0, atomic_load(&raw_size), raw_was_sent);
+}
+
+static const domus_behaviour raw_service = {
+    .name = "raw", .kind = DOMUS_CHANNELS, .on_read = {raw_read, 0}};
+
+static domus_system *begin_raw(uint64_t size, uint16_t *ret_port)
+{
+    const domus_listener_config listener = {.name = "raw", .address = "127.0.0.1:0", .backlog = 16};
+    domus_config config = domt_config(2);
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domus_system *system = domt_start(&config);
+    ck_assert_int_eq(domus_serve(system, "raw", &raw_service, NULL, ret_port), 0);
+    sent_file = handle_of(system, make_file(size));
+    atomic_store(&ended, 0), atomic_store(&last_error, 1);
+    atomic_store(&raw_size, size);
+    return system;
+}
+
+/* Read to the end; hold that the bytes are those of the file. Returns how many. */
+static uint64_t read_all(int fd)
+{
+    static char bytes[1 << 18];
+    uint64_t total = 0;
+
+    for (ssize_t size; (size = recv(fd, bytes, sizeof bytes, 0)) > 0;) {
+        for (ssize_t i = 0; i < size; i += 1009)
+            ck_assert_int_eq(bytes[i], byte_at(total + (uint64_t)i));
+        total += (uint64_t)size;
+    }
+    return total;
+}
+
+START_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
+{
+    const uint64_t size = DOMT_SCALE(64u, 16u) << 20;
+    uint16_t port;
+    domus_system *system = begin_raw(size, &port);
+    int64_t before = atomic_load(&system->pressure.meter.held);
+    int64_t most = 0;
+    int fd = domt_connect(port);
+
+    ck_assert_int_eq(send(fd, "x", 1, 0), 1);
+    for (int i = 0; i < 200; i++) { /* nobody reads */
+        domt_pause_ns(DOMT_MS);
+        int64_t held = atomic_load(&system->pressure.meter.held) - before;
+        most = held > most ? held : most;
+    }
+    ck_assert_uint_eq(atomic_load(&ended), 0);
+    ck_assert_int_lt(most, 1 << 20);
+    ck_assert_uint_eq(read_all(fd), size);
+    DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
+    ck_assert_int_eq(atomic_load(&last_error), 0);
+    close(fd);
+
+    /* a peer that goes in the midst */
+    for (int i = 0; i < 20; i++) {
+        fd = domt_connect(port);
+        ck_assert_int_eq(send(fd, "x", 1, 0), 1);
+        domt_pause_ns((uint64_t)i * 200000);
+        close(fd);
+    }
+    DOMT_WAIT_FOR(20, domt_profile_all(system).channels_closed == 21);
+    ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
+    domus_file_close(sent_file);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_channel_gets_what_there_is_of_a_file)
+{
+    uint16_t port;
+    domus_system *system = begin_raw(300000, &port);
+
+    atomic_store(&raw_size, 300001);
+    int fd = domt_connect(port);
+    ck_assert_int_eq(send(fd, "x", 1, 0), 1);
+    ck_assert_uint_eq(read_all(fd), 300000);
+    DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
+    ck_assert_int_eq(atomic_load(&last_error), -ENODATA);
+    close(fd);
+    domus_file_close(sent_file);
+    domt_end(system);
+}
+END_TEST
+
+/* --- misuse ----------------------------------------------------------------------------------- */
+
+static const domus_type misuse_type = {.name = "misuse"};
+static _Atomic uint32_t wrong;
+
+static int misuse(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_stream none = {.number = 0};
+
+    (void)self, (void)payload;
+    if (domus_file_send(stack, sent_file, 0, 1, was_sent) != -EPERM ||
+        domus_file_reply(stack, sent_file, 0, 1, was_sent) != -EINVAL ||
+        domus_file_stream(stack, sent_file, 0, 1, none, was_sent) != -EINVAL)
+        atomic_fetch_add(&wrong, 1);
+    atomic_fetch_add(&ended, 1);
+    return 0;
+}
+
+static const domus_behaviour misuser = {
+    .name = "misuser", .on = (const domus_on[]){{&misuse_type, misuse, 0}, {NULL, NULL, 0}}};
+
+START_TEST(only_channels_and_requests_have_somewhere_to_send_to)
+{
+    uint16_t port;
+    domus_system *system = begin_raw(10, &port);
+
+    domt_notice(system, domt_spawn(system, 0, &misuser, NULL), &misuse_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&ended) == 1);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
+    domus_file_close(sent_file);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("file_send", 60, files_are_sent_in_pieces, a_file_that_ends_too_early_cuts_the_stream,
+          pieces_are_as_small_as_reads, a_file_that_shrinks_is_never_filled_up,
+          sending_ends_with_its_connection_and_its_system,
+          a_large_file_goes_to_a_slow_reader_in_bounded_memory,
+          a_channel_gets_what_there_is_of_a_file,
+          only_channels_and_requests_have_somewhere_to_send_to)

@@ -1,0 +1,90 @@
+/* An actor that does with files what it is asked to, in a real system or in a test kit; and a
+ * directory for these files. */
+#ifndef DOMT_FILES_H
+#define DOMT_FILES_H
+
+#include "tests/runtime/running.h"
+#include "tests/support/tree.h"
+
+#include <domus/testkit.h>
+
+typedef enum domt_deed_kind {
+    DOMT_OPEN,
+    DOMT_READ,
+    DOMT_WRITE,
+    DOMT_SYNC, /* with `flags`: the data only */
+    DOMT_TRUNCATE,
+    DOMT_STAT,
+    DOMT_RENAME,
+    DOMT_REMOVE,
+    DOMT_MAKE_DIRECTORY,
+    DOMT_LIST,
+} domt_deed_kind;
+
+/* An order to the actor, with the parameters of the function. */
+typedef struct domt_deed {
+    domt_deed_kind kind;
+    domus_file *file;
+    domus_file *to_file;
+    const char *path;
+    const char *to;
+    uint64_t position;
+    uint64_t size; /* also the bytes at `bytes` */
+    const char *bytes;
+    uint32_t flags;
+    uint32_t mode;
+} domt_deed;
+
+/* The result of a deed. */
+typedef struct domt_done {
+    int returned; /* a negative errno: the function returned it */
+    int error;    /* the same, or that of the answer */
+    domus_file *file;
+    domus_slice bytes;
+    domus_file_written written;
+    domus_file_status status;
+    domus_file_entries entries; /* its slice is `bytes` */
+} domt_done;
+
+extern const domus_type domt_deed_type;
+extern const domus_behaviour domt_clerk;
+
+/* The system of this test, the clerks on its two threads, and the directory. */
+typedef struct domt_files {
+    domus_system *system;
+    domus_testkit *kit; /* NULL: real threads */
+    domus_probe *probe; /* asks in a kit */
+    domus_address clerks[2];
+    domt_tree tree;
+    domus_file *root;  /* the directory, open */
+    uint32_t open_fds; /* of the process before all this */
+} domt_files;
+
+extern domt_files domt_files_now;
+
+/* Start, with a configuration as domt_config(2) makes it; stop, and hold that no descriptor is left
+ * open. */
+void domt_files_begin(const domus_config *config, bool in_kit);
+void domt_files_end(void);
+
+/* Ask a clerk, and wait. */
+domt_done domt_file_do_at(uint32_t clerk, domt_deed deed);
+domt_done domt_file_do(domt_deed deed);
+
+/* Deeds in short. A negative result of open is in `ret`. Paths are beneath the directory. */
+int domt_file_open(const char *path, uint32_t flags, domus_file **ret_file);
+domus_file *domt_file_must_open(const char *path, uint32_t flags);
+/* Hold that these bytes are read, or that this many are written. */
+void domt_file_must_read(domus_file *file, uint64_t position, uint32_t size, const char *text);
+void domt_file_must_write(domus_file *file, uint64_t position, const char *text);
+
+/* The whole path of a name in the directory, valid until the next call. */
+const char *domt_file_path(const char *name);
+
+/* Jobs that helper threads have done; 0 in a kit. */
+uint64_t domt_helped(void);
+
+/* Threads of this process whose name begins so. */
+uint32_t domt_threads_named(const char *name);
+
+#endif
