@@ -109,6 +109,11 @@ DOMUS_API domus_channel *domus_channel_running(const domus_stack *stack);
 /* The address of the channel's actor. */
 DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
 
+/* A channel with a pipeline may be written to as any other, and what is written stands between two
+ * messages, in the order of the calls; whether its protocol allows that is the actor's affair. Byte
+ * stages wrap it, as they wrap messages: nothing leaves beside TLS. So it is copied then, and an
+ * error of a stage is returned, and resets the channel. */
+
 /* The functions below act on a channel. They are for the channel's own functions, for those of the
  * actor that it belongs to, and for channels that share the state of one of these two: so one state
  * can have several channels that write to each other. Any other actor gets -EPERM. */
@@ -118,9 +123,9 @@ DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
  *
  * Ownership: consumed in every case, also when this fails.
  * Returns 0; -EPERM; -EPIPE after domus_channel_finish() or domus_channel_close(), or when the
- * connection is broken; -ENOBUFS when more than channel.sendMax bytes would wait on this channel,
- * or when the channels of this thread have as many bytes queued together as they may
- * (domus/memory.h). */
+ * connection is broken, and in on_mount of a channel with byte stages; -ENOBUFS when more than
+ * channel.sendMax bytes would wait on this channel, or when the channels of this thread have as
+ * many bytes queued together as they may (domus/memory.h). */
 DOMUS_API int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes);
 
 /* Queue a copy of `size` bytes at `data` (0 B..1 MiB). Small pieces that follow each other, by this

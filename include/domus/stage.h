@@ -56,14 +56,18 @@ typedef struct domus_stage {
      * more: then it is called again when more have come, with these bytes first (and see
      * domus_wire_need()); or a negative errno when the bytes are wrong: then no further bytes are
      * looked at, `fail` is called for a request of type NULL, and the channel is closed when the
-     * answers before and what `fail` has appended are sent; what this call has appended is not. A
-     * byte stage that returns an error, and a message stage without `fail`, reset the channel. */
+     * answers before and what `fail` has appended are sent; what this call has appended is not.
+     * That is so for the error of a byte stage, too. If the message stage has no `fail`, the
+     * channel is reset. */
     int (*decode)(domus_wire *wire, void *state, const char *bytes, size_t size);
 
     /* The peer has finished sending. `left` bytes were not used and never will be. It may make a
-     * message, as `decode` does. A byte stage that has more to pass on than there is room for says
-     * domus_wire_again(), and is called again with a `left` of 0. Returns 0, or a negative errno as
-     * `decode` when something is missing. NULL: 0 if `left` is 0, else -EPIPE. */
+     * message, as `decode` does. The stages are called from the wire on, each when the one before
+     * has said 0. So a byte stage whose protocol has an end of its own returns an error when that
+     * did not come: then what was passed on is not taken for the whole. A byte stage that has more
+     * to pass on than there is room for says domus_wire_again(), and is called again with a `left`
+     * of 0. Returns 0, or a negative errno as `decode` when something is missing. NULL: 0 if `left`
+     * is 0, else -EPIPE. */
     int (*end)(domus_wire *wire, void *state, size_t left);
 
     /* Append the bytes of a message (domus_wire_append() and its like): the answer to the request
@@ -82,6 +86,14 @@ typedef struct domus_stage {
     /* A byte stage: `size` (1..DOMUS_WINDOW_MAX) bytes at `bytes` are to be sent. Append what goes
      * to the wire instead. Returns 0, or a negative errno, which resets the channel. */
     int (*wrap)(domus_wire *wire, void *state, const char *bytes, size_t size);
+
+    /* Nothing more is sent to the peer (domus_channel_close(), domus_channel_finish(), or the last
+     * answer has left): append what ends the output, before the FIN (TLS: close_notify). It is
+     * called once, for the message stage first and the stage next to the wire last; what a stage
+     * appends is wrapped by those before it. It is not called when the channel is reset, nor when a
+     * body or a stream is cut: the peer sees that what it got is not all. Returns 0, or a negative
+     * errno, which resets the channel. NULL: nothing is appended. */
+    int (*finish)(domus_wire *wire, void *state);
 
     /* End: give back what the state owns. */
     void (*close)(domus_wire *wire, void *state);

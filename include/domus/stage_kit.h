@@ -69,6 +69,9 @@ DOMUS_API void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream);
 DOMUS_API int domus_stage_kit_wanted(domus_stage_kit *kit);
 DOMUS_API int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error);
 
+/* Let the stages append what ends their output (`finish`). Returns what they returned. */
+DOMUS_API int domus_stage_kit_end_output(domus_stage_kit *kit);
+
 /* Encode a message, or the failure of a request. Returns what the stage returned. */
 DOMUS_API int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *type,
                                      const void *payload);

@@ -43,6 +43,18 @@ typedef struct domi_datagram_ways {
     void (*note_end)(domus_channel *channel); /* the descriptor is about to be closed */
 } domi_datagram_ways;
 
+/* The services of a pipeline to its channel. The table is filled in io/pipelines/, which is a
+ * storey above this one. */
+typedef struct domi_pipe_ways {
+    /* Queue bytes of the actor itself, which its byte stages wrap: a copy of `size` bytes at
+     * `data`, or, if that is NULL, a slice, which stays the caller's. Returns 0; -EPIPE; -ENOBUFS;
+     * -ENOMEM; what a stage returned, and then the channel was reset. */
+    int (*write)(domus_channel *channel, const void *data, size_t size, domus_slice slice);
+    /* Queue what ends the output of its stages. Returns 0; an error of a stage, and then the
+     * channel is to be reset. */
+    int (*end_output)(domus_channel *channel);
+} domi_pipe_ways;
+
 /* The time over which the rate of the peer is measured now (rate.c). */
 typedef struct domi_rate_span {
     uint64_t begun_ns; /* when it began */
@@ -79,6 +91,7 @@ struct domus_channel {
     bool receiving : 1;  /* a receive is in flight */
     bool cancelling : 1; /* a cancel of that receive is in flight */
     bool sending : 1;    /* a send is in flight */
+    bool wraps : 1;      /* its pipeline has byte stages */
     bool opened : 1;     /* on_open has been called, or the behaviour has none */
     bool ended : 1;      /* the peer has finished sending */
     bool end_told : 1;   /* on_end was called */

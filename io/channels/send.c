@@ -181,6 +181,11 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
     return error != 0 || size == 0 ? error : put_copy(channel, data, size);
 }
 
+int domi_channel_check_may_write(const domus_channel *channel, uint64_t size)
+{
+    return check_may_queue(channel, size);
+}
+
 int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size)
 {
     return check_may_answer(channel, size);

@@ -13,6 +13,9 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
 /* Queue a copy of `size` bytes to be sent, as domus_channel_append() says, for whoever calls. */
 int domi_channel_append(domus_channel *channel, const void *data, size_t size);
 
+/* Returns 0 if domi_channel_write() would take `size` bytes, or its error. */
+int domi_channel_check_may_write(const domus_channel *channel, uint64_t size);
+
 /* Returns 0 if a pipeline may queue `size` bytes of an answer, or of a message for the peer;
  * -EPIPE; -ENOBUFS by the bound of the thread (crowd.h) alone: there is room beyond sendMax. */
 int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size);

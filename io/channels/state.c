@@ -173,6 +173,15 @@ void domi_channel_take_steps(domus_channel *channel)
         domi_channel_arm_receive(channel);
 }
 
+/* Let the stages of the channel end what they send, unless it is to be reset. Returns 0; an error,
+ * with which it is to be reset. */
+static int end_output(domus_channel *channel)
+{
+    if (channel->pipe == NULL || channel->broken || channel->finished)
+        return 0;
+    return channel->io->pipe_ways->end_output(channel);
+}
+
 int domi_channel_break(domus_channel *channel, int error)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
@@ -190,6 +199,11 @@ int domi_channel_finish(domus_channel *channel)
         return -EALREADY;
     if (channel->streams != 0)
         return -EBUSY; /* the peer would take a part of a body for the whole */
+    int error = end_output(channel);
+    if (error != 0) {
+        domi_channel_end(channel, error, true);
+        return error;
+    }
     channel->finished = true;
     domi_channel_settle(channel);
     return 0;
@@ -202,6 +216,11 @@ int domi_channel_close(domus_channel *channel)
     if (channel->streams != 0 && !channel->broken) { /* as above */
         channel->broken = true;
         channel->error = -EPIPE;
+    }
+    int error = end_output(channel);
+    if (error != 0) {
+        domi_channel_end(channel, error, true);
+        return 0;
     }
     move_channel(channel, DOMI_CHANNEL_FLUSHING);
     domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/pipeline.h"
 #include "house/conversation/peer.h"
 #include "house/family/life.h"
 #include "house/message/stop.h"
@@ -74,6 +75,7 @@ static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_sl
 static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house, uint32_t slot,
                           const domi_connection *connection, domi_proxy_header *proxy)
 {
+    const domus_behaviour *behaviour = domi_house_behaviour(house);
     bool is_outbound = connection->is_outbound;
 
     *channel = (domus_channel){
@@ -90,6 +92,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         .active_ns = io->manager->now_ns,
         .silent_ns = is_outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,
         .is_outbound = is_outbound,
+        .wraps = behaviour->pipeline != NULL && domi_pipeline_count(behaviour->pipeline) > 1,
         .rate = {.begun_ns = io->manager->now_ns, .answered = UINT64_MAX},
     };
     io->slots[slot].channel = channel;

@@ -43,20 +43,43 @@ int domus_channel_options_check(const domus_stack *stack, const domus_channel_op
 
 /* --- what acts -------------------------------------------------------------------------------- */
 
+#define NO_SLICE ((domus_slice){NULL, 0, 0})
+
+/* Queue a buffer that the byte stages of the channel wrap. Takes it. */
+static int write_wrapped(domus_channel *channel, domus_buffer *bytes)
+{
+    int error = bytes->size != 0
+                    ? channel->io->pipe_ways->write(channel, bytes->data, bytes->size, NO_SLICE)
+                    : domi_channel_check_may_write(channel, 0);
+
+    domus_buffer_free(bytes);
+    return error;
+}
+
 int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes)
 {
     if (!may_act(stack, channel)) {
         domus_buffer_free(bytes);
         return -EPERM;
     }
+    if (DOMI_UNLIKELY(channel->wraps))
+        return write_wrapped(channel, bytes);
     return DOMI_LIKELY(channel->datagrams == NULL)
                ? domi_channel_write(channel, bytes)
                : domi_datagram_ways_of(channel)->write(channel, bytes);
 }
 
+/* Append what may_act() has allowed. */
+static int append(domus_channel *channel, const void *data, size_t size)
+{
+    if (DOMI_LIKELY(!channel->wraps) || size == 0 || size > DOMI_BUFFER_MAX)
+        return domi_channel_append(channel, data, size);
+    return channel->io->pipe_ways->write(channel, data, size, NO_SLICE);
+}
+
 int domus_channel_append(domus_stack *stack, domus_channel *channel, const void *data, size_t size)
 {
-    return may_act(stack, channel) ? domi_channel_append(channel, data, size) : -EPERM;
+    return may_act(stack, channel) ? append(channel, data, size) : -EPERM;
 }
 
 /* A slice that is at most this long is copied, together with what stands before it. */
@@ -67,6 +90,8 @@ static int write_slice(domus_channel *channel, domus_slice slice)
 {
     domus_slice kept;
 
+    if (channel->wraps && slice.size != 0)
+        return channel->io->pipe_ways->write(channel, NULL, 0, slice);
     if (channel->datagrams != NULL || slice.size <= SLICE_COPIED)
         return domi_channel_append(channel, domus_slice_data(slice), slice.size);
     int error = domus_slice_keep(slice, &kept);

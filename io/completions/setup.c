@@ -15,6 +15,7 @@
 #include "io/datagrams/datagrams.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/decode.h"
+#include "io/pipelines/raw.h"
 #include "io/pipelines/verbs.h"
 #include "io/resources/socket.h"
 
@@ -76,6 +77,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->manager = manager;
     io->next = io;
     io->backend = backend;
+    io->pipe_ways = &domi_ways_of_pipes;
     io->config = manager->config;
     io->free_slot = UINT32_MAX;
     domi_settings_resolve(io->config, NULL, &io->settings);

@@ -84,6 +84,7 @@ void domi_pipe_change(domi_pipe *pipe)
         return;
     }
     pipe->dry = false;
+    channel->wraps = pipe->wire->count > 1;
     if (!domi_out_is_empty(pipe->wire->out))
         (void)domi_pipe_flush_out(pipe);
     if (!pipe->running && channel->state == DOMI_CHANNEL_OPEN)

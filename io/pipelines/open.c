@@ -66,6 +66,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);
     channel->pipe = pipe;
+    channel->wraps = pipe->wire->count > 1;
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
         domi_out_clear(pipe->wire->out, false); /* other channels use it, too */

@@ -202,13 +202,15 @@ typedef struct domi_io {
     void *ring;                     /* the backend's own object */
     domi_out out;                   /* bytes that a pipeline encodes, until they are queued */
     domi_out aside;                 /* the same, before byte stages have wrapped them */
-    struct domi_io *next;           /* that of the next thread; those of a system are a circle */
-    int wake_fd;                    /* an eventfd; while the ring works it is polled, never read */
-    bool wake_armed;                /* the poll on wake_fd is in flight */
-    bool sends_queued;              /* phase 2 has queued sends, and no enter came since */
-    uint32_t wakes;                 /* completions of the poll on wake_fd */
-    bool draining;                  /* the system drains: channels close once all is answered */
-    bool draining_upstream;         /* and so do those that this side has connected */
+    /* what channels want of their pipelines */
+    const struct domi_pipe_ways *pipe_ways;
+    struct domi_io *next;   /* that of the next thread; those of a system are a circle */
+    int wake_fd;            /* an eventfd; while the ring works it is polled, never read */
+    bool wake_armed;        /* the poll on wake_fd is in flight */
+    bool sends_queued;      /* phase 2 has queued sends, and no enter came since */
+    uint32_t wakes;         /* completions of the poll on wake_fd */
+    bool draining;          /* the system drains: channels close once all is answered */
+    bool draining_upstream; /* and so do those that this side has connected */
     int failed;        /* the negative errno with which the ring has failed; 0: the ring works */
     uint32_t refusals; /* enters in a row that the kernel had no room for */
     domi_io_pressure pressure; /* how short memory is, as this thread was last told */

@@ -156,6 +156,11 @@ int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error)
     return domi_wire_cut(kit->wire, id, error);
 }
 
+int domus_stage_kit_end_output(domus_stage_kit *kit)
+{
+    return domi_wire_end_output(kit->wire);
+}
+
 int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uint32_t flags)
 {
     bool clean = (flags & DOMUS_PIPELINE_CLEAN) != 0;

@@ -34,12 +34,13 @@ typedef struct domi_made {
 
 struct domus_wire {
     const domus_pipeline *pipeline;
-    uint32_t count;   /* stages */
-    uint32_t current; /* index of the stage that runs */
-    int failed;       /* the error with which decoding has ended; 0: it goes on */
-    int broken;       /* the error of a `wrap`, after which nothing is encoded; 0: none */
-    bool finished;    /* the peer has finished sending */
-    domi_page *page;  /* borrows the bytes that the message stage is shown; NULL: not made yet */
+    uint32_t count;    /* stages */
+    uint32_t current;  /* index of the stage that runs */
+    int failed;        /* the error with which decoding has ended; 0: it goes on */
+    int broken;        /* the error of a `wrap`, after which nothing is encoded; 0: none */
+    bool finished;     /* the peer has finished sending */
+    bool output_ended; /* the stages have ended what they send */
+    domi_page *page;   /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
     bool *last;          /* is set by domus_wire_last(); the owner's */
     bool in_body;        /* what the message stage makes are pieces of a body */

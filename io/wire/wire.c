@@ -126,3 +126,44 @@ int domi_wire_cut(domus_wire *wire, uint64_t id, int error)
     int result = domi_wire_end_out(wire, last, begun, at->stage->cut(wire, at->state, id, error));
     return result < 0 ? result : 0;
 }
+
+/* The bytes that stand where those of the message stage do are wrapped. */
+static int end_put(domus_wire *wire, domi_mark begun, int error)
+{
+    int result = domi_wire_end_out(wire, wire->count - 1, begun, error);
+
+    return result < 0 ? result : 0;
+}
+
+int domi_wire_put(domus_wire *wire, const void *data, size_t size)
+{
+    if (wire->broken != 0)
+        return wire->broken;
+    domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
+    return end_put(wire, begun, domi_out_append(wire->out, data, size));
+}
+
+int domi_wire_put_slice(domus_wire *wire, domus_slice slice)
+{
+    if (wire->broken != 0)
+        return wire->broken;
+    domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
+    return end_put(wire, begun, domi_out_append_slice(wire->out, slice));
+}
+
+int domi_wire_end_output(domus_wire *wire)
+{
+    if (wire->broken != 0 || wire->output_ended)
+        return wire->broken;
+    wire->output_ended = true;
+    for (uint32_t i = wire->count; i-- > 0;) {
+        domi_wire_stage *at = &wire->stages[i];
+        if (!at->opened || at->stage->finish == NULL)
+            continue;
+        domi_mark begun = domi_wire_begin_out(wire, i);
+        int result = domi_wire_end_out(wire, i, begun, at->stage->finish(wire, at->state));
+        if (result < 0)
+            return wire->broken = result;
+    }
+    return 0;
+}

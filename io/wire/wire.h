@@ -74,4 +74,13 @@ int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int
 int domi_wire_wanted(domus_wire *wire);
 int domi_wire_cut(domus_wire *wire, uint64_t id, int error);
 
+/* Put bytes of the owner into `out`, behind the byte stages: they wrap them. The slice stays the
+ * caller's. Returns 0; a negative errno, and `out` is as it was. */
+int domi_wire_put(domus_wire *wire, const void *data, size_t size);
+int domi_wire_put_slice(domus_wire *wire, domus_slice slice);
+
+/* Nothing more will be sent: let the stages append what ends their output (`finish`), once. Returns
+ * 0; or what one returned, and the channel is reset. */
+int domi_wire_end_output(domus_wire *wire);
+
 #endif

@@ -1,0 +1,39 @@
+/* Sends what stands beside the messages; see the header. */
+#include "io/pipelines/raw.h"
+
+#include "io/channels/close.h"
+#include "io/channels/send.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/change.h"
+
+#include <errno.h>
+
+static int write_raw(domus_channel *channel, const void *data, size_t size, domus_slice slice)
+{
+    domi_pipe *pipe = channel->pipe;
+    int error = domi_channel_check_may_write(channel, data != NULL ? size : slice.size);
+
+    if (error != 0 || pipe == NULL) /* on_mount is called before the stages are open */
+        return error != 0 ? error : -EPIPE;
+    if (pipe->change != NULL)
+        domi_pipe_change(pipe);
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return -EPIPE; /* the change has reset it */
+    error = data != NULL ? domi_wire_put(pipe->wire, data, size)
+                         : domi_wire_put_slice(pipe->wire, slice);
+    if (error != 0 && pipe->wire->broken != 0)
+        domi_channel_refuse(channel, error);
+    return error != 0 ? error : domi_pipe_flush_out(pipe);
+}
+
+static int end_output(domus_channel *channel)
+{
+    domi_pipe *pipe = channel->pipe;
+    int error = domi_wire_end_output(pipe->wire);
+
+    if (error == 0 && !domi_out_is_empty(pipe->wire->out))
+        error = domi_pipe_flush_out(pipe);
+    return error;
+}
+
+const domi_pipe_ways domi_ways_of_pipes = {.write = write_raw, .end_output = end_output};

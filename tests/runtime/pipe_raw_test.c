@@ -1,0 +1,348 @@
+/* io/pipelines/raw.c, and `finish` and `end` of stages: what an actor writes itself passes its byte
+ * stages, these end what they send, and an end of the peer that they did not see is an error. */
+#include "tests/runtime/streams.h"
+#include "tests/support/suite.h"
+
+#include <domus/stage_kit.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+/* --- a byte stage with records, and with an end of its own -------------------------------------
+ */
+
+/* A record is "<n:" and n bytes; the end is "<end>". Its finish fails if the options say so. */
+typedef struct seal_state {
+    const int *finish_error; /* the options; NULL: it is 0 */
+    bool ended;              /* the peer has said that it has ended */
+} seal_state;
+
+static int open_seal(domus_wire *wire, void *state_, const void *options)
+{
+    seal_state *state = state_;
+
+    (void)wire;
+    state->finish_error = options;
+    return 0;
+}
+
+static int unseal(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    seal_state *state = state_;
+    const char *colon;
+
+    if (bytes[0] != '<' || state->ended)
+        return -EBADMSG;
+    if (size >= 5 && memcmp(bytes, "<end>", 5) == 0) {
+        state->ended = true;
+        return 5;
+    }
+    colon = memchr(bytes, ':', size);
+    if (colon == NULL)
+        return 0;
+    size_t length = strtoul(bytes + 1, NULL, 10);
+    size_t head = (size_t)(colon - bytes) + 1;
+    if (size < head + length)
+        return 0;
+    int error = domus_wire_pass(wire, colon + 1, length);
+    return error != 0 ? error : (int)(head + length);
+}
+
+static int end_seal(domus_wire *wire, void *state_, size_t left)
+{
+    const seal_state *state = state_;
+
+    (void)wire;
+    return state->ended && left == 0 ? 0 : -EPIPE;
+}
+
+static int seal(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    (void)state;
+    int error = domus_wire_append_text(wire, "<%zu:", size);
+    return error != 0 ? error : domus_wire_append(wire, bytes, size);
+}
+
+static int finish_seal(domus_wire *wire, void *state_)
+{
+    const seal_state *state = state_;
+
+    if (state->finish_error != NULL && *state->finish_error != 0)
+        return *state->finish_error;
+    return domus_wire_append(wire, "<end>", 5);
+}
+
+static const domus_stage seal_stage = {.name = "seal",
+                                       .state_size = sizeof(seal_state),
+                                       .open = open_seal,
+                                       .decode = unseal,
+                                       .end = end_seal,
+                                       .wrap = seal,
+                                       .finish = finish_seal};
+
+static const domt_stream_options as_server = {.role = DOMUS_ROLE_SERVER, .cuts = true};
+static const domt_stream_options cutless_server = {.role = DOMUS_ROLE_SERVER};
+static int finish_error;
+static const domus_pipeline sealed = {
+    .stages = (const domus_pipeline_stage[]){
+        {&seal_stage, &finish_error}, {&domt_stream_stage, &as_server}, {NULL, NULL}}};
+static const domus_pipeline sealed_cutless = {
+    .stages = (const domus_pipeline_stage[]){
+        {&seal_stage, NULL}, {&domt_cutless_stage, &cutless_server}, {NULL, NULL}}};
+
+/* --- in a kit without a runtime ----------------------------------------------------------------
+ */
+
+static int finish_line(domus_wire *wire, void *state)
+{
+    (void)state;
+    return domus_wire_append(wire, "bye", 3);
+}
+
+START_TEST(stages_end_their_output_from_the_messages_to_the_wire)
+{
+    domus_stage line = domus_line_stage;
+    const domus_pipeline pipeline = {
+        .stages = (const domus_pipeline_stage[]){
+            {&seal_stage, NULL}, {&seal_stage, NULL}, {&line, NULL}, {NULL, NULL}}};
+    domus_stage_kit *kit;
+    size_t size;
+
+    line.finish = finish_line;
+    ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
+    ck_assert_int_eq(domus_stage_kit_end_output(kit), 0);
+    ck_assert_int_eq(domus_stage_kit_end_output(kit), 0); /* once */
+    const char *output = domus_stage_kit_output(kit, &size);
+    ck_assert_uint_eq(size, 9 + 8 + 5);
+    ck_assert_mem_eq(output, "<6:<3:bye<5:<end><end>", size);
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+START_TEST(a_stage_that_cannot_end_its_output_breaks_it)
+{
+    static const int error = -EIO;
+    const domus_pipeline pipeline = {
+        .stages = (const domus_pipeline_stage[]){
+            {&seal_stage, &error}, {&domus_line_stage, NULL}, {NULL, NULL}}};
+    domus_stage_kit *kit;
+    size_t size;
+
+    ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
+    ck_assert_int_eq(domus_stage_kit_end_output(kit), -EIO);
+    ck_assert_int_eq(domus_stage_kit_fail(kit, 1, &domus_packet_type, -EIO), -EIO);
+    (void)domus_stage_kit_output(kit, &size);
+    ck_assert_uint_eq(size, 0);
+    domus_stage_kit_free(kit);
+}
+END_TEST
+
+START_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
+{
+    static const char *const fed[] = {"<14:E count\nhello!", "<14:E count\nhello!<end>",
+                                      "<14:E count\nhello!<en"};
+
+    for (size_t i = 0; i < 3; i++) {
+        domus_stage_kit *kit;
+        domus_stage_message message;
+        ck_assert_int_eq(domus_stage_kit_new(&sealed, &kit), 0);
+        ck_assert_int_eq(domus_stage_kit_feed(kit, fed[i], strlen(fed[i])), 0);
+        domus_stage_kit_finish(kit);
+        ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+        ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+        ck_assert(!message.last);
+        ck_assert_int_eq(domus_stage_kit_next(kit, &message), i == 1 ? 1 : -EPIPE);
+        ck_assert(i != 1 || message.last);
+        domus_stage_kit_free(kit);
+    }
+}
+END_TEST
+
+/* --- in a channel -------------------------------------------------------------------------------
+ */
+
+static domus_testkit *kit;
+static domus_peer *peer;
+
+static void begin(const domus_pipeline *pipeline,
+                  int (*on_open)(domus_stack *, void *, const void *))
+{
+    static domus_behaviour behaviour;
+
+    behaviour = domt_stream_service;
+    behaviour.pipeline = pipeline;
+    if (on_open != NULL)
+        behaviour.on_open.handle = on_open;
+    finish_error = 0;
+    kit = domt_streams_kit(NULL, &behaviour);
+    peer = domt_pipes_peer(kit);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+}
+
+static domus_buffer *buffer_of(domus_stack *stack, const char *text)
+{
+    domus_buffer *buffer;
+
+    ck_assert_int_eq(domus_buffer_new(stack, strlen(text), &buffer), 0);
+    memcpy(domus_buffer_data(buffer), text, strlen(text));
+    return buffer;
+}
+
+static int greet(domus_stack *stack, void *self, const void *payload)
+{
+    static const char zeros[3000];
+    domus_channel *channel = ((const domus_channel_event *)payload)->channel;
+    domus_slice slice;
+
+    (void)self;
+    domt_pipes_now.opened++;
+    ck_assert_int_eq(domus_channel_append(stack, channel, "one", 3), 0);
+    ck_assert_int_eq(domus_channel_append(stack, channel, "", 0), 0);
+    ck_assert_int_eq(domus_channel_write(stack, channel, buffer_of(stack, "four")), 0);
+    for (uint32_t size = 3; size <= 3000; size += 2997) {
+        ck_assert_int_eq(domus_slice_copy(zeros, size, &slice), 0);
+        ck_assert_int_eq(domus_channel_write_slice(stack, channel, slice), 0);
+    }
+    return 0;
+}
+
+START_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
+{
+    begin(&sealed, greet);
+    ck_assert_int_eq(domus_peer_expect(peer, "<3:one<4:four<3:\0\0\0<3000:", 25, SECOND), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    size_t size;
+    (void)domus_peer_got(peer, &size);
+    ck_assert_uint_eq(size, 3000);
+    domus_peer_take(peer, size);
+    domt_pipes_send(kit, peer, "<7:Q drop\n");
+    domt_pipes_expect(kit, peer, "<8:dropped\n");
+    domt_pipes_end(kit);
+}
+END_TEST
+
+static int write_too_much(domus_stack *stack, void *self, const void *payload)
+{
+    domus_channel *channel = ((const domus_channel_event *)payload)->channel;
+    domus_buffer *buffer;
+
+    (void)self;
+    domt_pipes_now.opened++;
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_int_eq(domus_buffer_new(stack, 1 << 20, &buffer), 0);
+        int error = domus_channel_write(stack, channel, buffer);
+        if (error != 0) {
+            ck_assert_int_eq(error, -ENOBUFS);
+            ck_assert_int_eq(domus_channel_finish(stack, channel), 0);
+            ck_assert_int_eq(domus_channel_append(stack, channel, "x", 1), -EPIPE);
+            return domus_channel_reset(stack, channel, -EIO);
+        }
+    }
+    ck_abort();
+}
+
+START_TEST(what_an_actor_writes_itself_is_bounded)
+{
+    begin(&sealed, write_too_much);
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+static void expect_all(const char *text)
+{
+    domt_pipes_expect(kit, peer, text);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+}
+
+START_TEST(an_output_ends_before_the_end)
+{
+    begin(&sealed, NULL); /* the peer ends */
+    domt_pipes_send(kit, peer, "<7:Q drop\n<end>");
+    domus_peer_finish(peer);
+    expect_all("<8:dropped\n<end>");
+    domt_pipes_end(kit);
+
+    begin(&sealed, NULL); /* the last answer */
+    domt_pipes_send(kit, peer, "<7:Q last\n");
+    expect_all("<5:last\n<end>");
+    domt_pipes_end(kit);
+
+    begin(&sealed, NULL); /* the actor stops, without anything before */
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
+    expect_all("<end>");
+    domt_pipes_end(kit);
+
+    begin(&sealed, NULL); /* a drain, of a connection that is idle */
+    ck_assert_int_eq(domus_testkit_advance(kit, 60 * SECOND), 0);
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    expect_all("<end>");
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(an_output_that_cannot_end_is_reset)
+{
+    begin(&sealed, NULL);
+    finish_error = -EIO;
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domt_pipes_now.close_error, -EIO);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(an_output_that_is_cut_has_no_end)
+{
+    begin(&sealed_cutless, NULL);
+    domt_pipes_send(kit, peer, "<9:Q part 3\n");
+    domt_pipes_expect(kit, peer, "<6:part+\n<5:3:abc");
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    domt_pipes_end(kit);
+
+    begin(&sealed_cutless, NULL); /* a close in the midst of a stream */
+    domt_pipes_send(kit, peer, "<14:C echo\n5:hello");
+    domt_pipes_expect(kit, peer, "<6:echo+\n<7:5:hello");
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(a_truncated_stream_is_an_error)
+{
+    static const char *const sent[] = {"<14:E count\nhello!<end>", "<14:E count\nhello!",
+                                       "<14:E count\nhello!<9:hello"};
+
+    for (size_t i = 0; i < 3; i++) {
+        begin(&sealed, NULL);
+        domt_pipes_send(kit, peer, sent[i]);
+        domus_peer_finish(peer);
+        if (i == 0)
+            expect_all("<8:6 32015\n<end>");
+        else
+            expect_all("<11:read EPIPE\n<end>");
+        ck_assert_int_eq(domt_streams_now.error, i == 0 ? 0 : -EPIPE);
+        domt_pipes_end(kit);
+    }
+    begin(&sealed, NULL); /* between two messages */
+    domt_pipes_send(kit, peer, "<7:Q drop\n");
+    domus_peer_finish(peer);
+    expect_all("<8:dropped\n<12:wrong EPIPE\n<end>");
+    domt_pipes_end(kit);
+}
+END_TEST
+
+DOMT_MAIN("pipe_raw", 60, stages_end_their_output_from_the_messages_to_the_wire,
+          a_stage_that_cannot_end_its_output_breaks_it,
+          an_end_that_a_byte_stage_did_not_see_is_an_error,
+          what_an_actor_writes_itself_passes_its_byte_stages,
+          what_an_actor_writes_itself_is_bounded, an_output_ends_before_the_end,
+          an_output_that_cannot_end_is_reset, an_output_that_is_cut_has_no_end,
+          a_truncated_stream_is_an_error)
