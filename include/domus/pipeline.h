@@ -119,7 +119,9 @@ typedef struct domus_pipeline {
  * later turn, and in a handler of something else, the boundary is behind the last message that was
  * decoded; a conversation that waits before it changes the pipeline wants DOMUS_ALONE, so that this
  * is its own request. Requests up to the boundary are answered by the stages that were there, that
- * in hand, too. When all their answers are queued, those stages are closed, and the new ones are
+ * in hand, too. A body that belongs to one of them (domus/stream.h) lies before the boundary, and
+ * an answer that leaves in pieces is answered at its end. When all their answers are queued, those
+ * stages are closed, and the new ones are
  * opened and get what the peer has sent behind the boundary. Until then nothing more is decoded,
  * and asks for the peer wait. Mail for the peer leaves by the stages that are there when it is
  * handled.
@@ -145,9 +147,9 @@ typedef struct domus_pipeline {
  * Returns 0; -EPERM for another actor, and in a conversation of a request behind which more was
  * decoded; -EINVAL for a wrong pipeline or flag, or when the channel has no pipeline; what `check`
  * of a stage returned; -EBUSY when a change is waiting, when a request that is alone was decoded
- * and has not begun, or while asks are with the peer; -EPIPE when the channel is being closed, has
- * finished sending, or has got wrong bytes; -EPROTO when the peer has sent bytes too early, and the
- * channel was reset because of that. */
+ * and has not begun, or while asks, or their bodies, are with the peer; -EPIPE when the channel is
+ * being closed, has finished sending, or has got wrong bytes; -EPROTO when the peer has sent bytes
+ * too early, and the channel was reset because of that. */
 DOMUS_API int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
                                          const domus_pipeline *next, uint32_t flags);
 

@@ -1,0 +1,229 @@
+/* A change of the pipeline beside a body that is open: behind the body of a request of the peer,
+ * and behind an answer that leaves in pieces; refused beside bodies of asks of this side. */
+#include "tests/runtime/clients.h"
+#include "tests/runtime/uploads.h"
+#include "tests/support/stages.h"
+#include "tests/support/suite.h"
+
+#include <domus/await.h>
+#include <domus/connect.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+/* --- a service ----------------------------------------------------------------------------------
+ */
+
+static const domt_stream_options as_server = {.role = DOMUS_ROLE_SERVER, .cuts = true};
+static const domus_pipeline stuffed = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domt_stuff_stage, NULL}, {&domt_stream_stage, &as_server}, {NULL, NULL}}};
+
+typedef struct change_frame {
+    domt_line line;
+    domus_slice bytes;
+    bool ended;
+} change_frame;
+
+static const domt_line ok = {.text = "ok}"};
+static int result;
+
+static bool has(const change_frame *frame, const char *word)
+{
+    return strstr(frame->line.text, word) != NULL;
+}
+
+/* A request "KIND HOW": the pipeline is changed if it has "up", before anything else. Then the body
+ * is read (`read`), or echoed (`echo`), or left. */
+DOMUS_SEQUENCE(change, change_frame)
+{
+    DOMUS_BEGIN;
+    frame->line = *(const domt_line *)message;
+    if (has(frame, "up"))
+        result = domus_channel_set_pipeline(stack, domus_channel_running(stack), &stuffed,
+                                            has(frame, "clean") ? DOMUS_PIPELINE_CLEAN : 0);
+    if (has(frame, "echo")) {
+        DOMUS_AWAIT(domus_reply_begin(stack, &domt_line_type, &ok, then));
+        ck_assert_int_eq(answer->error, 0);
+    }
+    while (!frame->ended && (has(frame, "read") || has(frame, "echo"))) {
+        DOMUS_AWAIT(domus_body_read(stack, frame->line.body, then));
+        ck_assert_int_eq(answer->error, 0);
+        frame->ended = ((const domus_piece *)answer->payload)->last;
+        frame->bytes = ((const domus_piece *)answer->payload)->bytes;
+        if (has(frame, "echo")) {
+            ck_assert_int_eq(domus_take(stack), 0);
+            DOMUS_AWAIT(domus_reply_write(stack, frame->bytes, then));
+            ck_assert_int_eq(answer->error, 0);
+        }
+    }
+    return has(frame, "echo") ? domus_reply_end(stack, NULL, NULL)
+                              : domus_reply(stack, &domt_line_type, &ok);
+    DOMUS_END;
+}
+
+static const domus_behaviour service = {
+    .name = "changing",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &domt_stream_server,
+    .on_peer = (const domus_on_peer[]){DOMUS_ON_PEER(&domt_line_type, change, 0), {.type = NULL}},
+};
+
+/* The bytes behind the body are stuffed: "}]" stands for '}'. */
+static const char *const asked[] = {
+    "L4 up read\n}~}~Q next}]\n", "L4 up\n}~}~Q next}]\n", "C up read\n2:}~2:}~0:Q next}]\n",
+    "C up echo\n4:}~}~0:Q next}]\n", "Q x\nC up echo\n4:}~}~0:Q next}]\n"};
+static const char *const answered[] = {"ok}\nok}]\n", "ok}\nok}]\n", "ok}\nok}]\n", NULL, NULL};
+
+START_TEST(a_change_takes_place_behind_the_body_of_its_request)
+{
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        size_t size = strlen(asked[i]);
+        for (size_t cut = 1; cut < size; cut++) {
+            domus_testkit *kit = domt_streams_kit(NULL, &service);
+            domus_peer *peer = domt_pipes_peer(kit);
+            result = 1;
+            ck_assert_int_eq(domus_peer_send(peer, asked[i], cut), 0);
+            ck_assert_int_eq(domus_testkit_run(kit), 0);
+            ck_assert_int_eq(domus_peer_send(peer, asked[i] + cut, size - cut), 0);
+            if (answered[i] != NULL) {
+                domt_pipes_expect(kit, peer, answered[i]);
+            } else { /* a stream, whose pieces depend on the cut */
+                ck_assert_int_eq(domus_testkit_run(kit), 0);
+                const char *got = domus_peer_got(peer, &size);
+                ck_assert_uint_ge(size, 12);
+                ck_assert_mem_eq(got + size - 7, "0:ok}]\n", 7);
+                ck_assert_ptr_null(memmem(got, size - 7, "}]", 2)); /* the stream is not stuffed */
+                size = strlen(asked[i]);
+            }
+            ck_assert_int_eq(result, 0);
+            domus_testkit_free(kit);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_clean_change_looks_behind_the_body)
+{
+    static const char *const sent[] = {"L4 up clean read\n}~}~", "L4 up clean read\n}~}~Q"};
+
+    for (size_t i = 0; i < 2; i++) {
+        domus_testkit *kit = domt_streams_kit(NULL, &service);
+        domus_peer *peer = domt_pipes_peer(kit);
+        domt_pipes_send(kit, peer, sent[i]);
+        if (i == 0) {
+            domt_pipes_expect(kit, peer, "ok}\n");
+            domt_pipes_send(kit, peer, "Q next}]\n");
+            domt_pipes_expect(kit, peer, "ok}]\n");
+        } else {
+            ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+        }
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+/* --- a client -----------------------------------------------------------------------------------
+ */
+
+static const domt_stream_options as_client = {.role = DOMUS_ROLE_CLIENT, .cuts = true};
+static const domus_pipeline before = {.stages = domt_upload_stages, .encodes = domt_upload_encodes};
+static const domus_pipeline behind = {
+    .stages = (const domus_pipeline_stage[]){{&domt_stuff_stage, NULL},
+                                             {&domt_stream_stage, &as_client},
+                                             {NULL, NULL}},
+    .encodes = domt_upload_encodes};
+static const domus_type change_type = {.name = "change"}, connect_type = {.name = "connect"};
+
+static int on_change(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    result = domus_channel_set_pipeline(stack, domus_channel_running(stack), &behind, 0);
+    return 0;
+}
+
+static const domus_behaviour line = {
+    .name = "line",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &before,
+    .on = (const domus_on[]){{&change_type, on_change, 0}, {NULL, NULL, 0}}};
+
+static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    domt_uploads_now.to = ((const domus_connected *)answer->payload)->channel;
+    return 0;
+}
+
+static int on_connect(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_connect_options options = {.behaviour = &line};
+
+    (void)self, (void)payload;
+    return domus_connect(stack, "10.0.0.9:1", &options, on_connected);
+}
+
+static const domus_behaviour dialler = {
+    .name = "dialler",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&connect_type, on_connect, 0}, {NULL, NULL, 0}}};
+
+static int change_now(domus_testkit *kit)
+{
+    result = 1;
+    ck_assert_int_eq(
+        domus_outside_notice(domus_testkit_system(kit), domt_uploads_now.to, &change_type, NULL),
+        0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+    return result;
+}
+
+static void send_text(domus_testkit *kit, domus_peer *peer, const char *text)
+{
+    domt_net_ok(kit, domus_peer_send(peer, text, strlen(text)));
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+START_TEST(a_client_does_not_change_within_bodies_of_asks)
+{
+    domus_peer_listener *listener;
+    domus_address address, uploader;
+    domus_peer *peer;
+    domt_line question = {.text = "read 1000 50"};
+    domus_testkit *kit = domt_net_kit("10.0.0.3:80", 7);
+    domus_system *system = domus_testkit_system(kit);
+    domus_probe *probe = domt_new_probe(kit);
+
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.9:1", 0, &listener));
+    ck_assert_int_eq(domus_outside_spawn(system, &dialler, NULL, &address), 0);
+    ck_assert_int_eq(domus_outside_notice(system, address, &connect_type, NULL), 0);
+    domt_net_ok(kit, domus_peer_accept(listener, SECOND, &peer));
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ck_assert_int_eq(domus_outside_spawn(system, &domt_uploader, NULL, &uploader), 0);
+    ck_assert_int_eq(domus_probe_ask(probe, uploader, &domt_line_type, &question), 0);
+    domt_net_ok(kit, domus_peer_expect(peer, "put+\n", 5, SECOND));
+    ck_assert_int_eq(change_now(kit), -EBUSY); /* the body of the request is open */
+    send_text(kit, peer, "early+\n2:hi");
+    ck_assert_int_eq(change_now(kit), -EBUSY); /* and it was answered */
+    domt_net_ok(kit, domus_testkit_advance(kit, 60 * MS));
+    ck_assert_int_eq(change_now(kit), -EBUSY); /* the body of the answer is open */
+    send_text(kit, peer, "0:");
+    domt_net_ok(kit, domus_probe_expect(probe, &domt_line_type, SECOND, &question));
+    ck_assert_int_eq(change_now(kit), 0);
+    size_t size;
+    (void)domus_peer_got(peer, &size);
+    domus_peer_take(peer, size);
+    snprintf(question.text, sizeof question.text, "}");
+    ck_assert_int_eq(domus_probe_ask(probe, domt_uploads_now.to, &domt_line_type, &question), 0);
+    domt_net_ok(kit, domus_peer_expect(peer, "}]\n", 3, SECOND));
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("pipe_change_bodies", 120, a_change_takes_place_behind_the_body_of_its_request,
+          a_clean_change_looks_behind_the_body, a_client_does_not_change_within_bodies_of_asks)
