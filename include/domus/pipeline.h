@@ -121,10 +121,9 @@ typedef struct domus_pipeline {
  * is its own request. Requests up to the boundary are answered by the stages that were there, that
  * in hand, too. A body that belongs to one of them (domus/stream.h) lies before the boundary, and
  * an answer that leaves in pieces is answered at its end. When all their answers are queued, those
- * stages are closed, and the new ones are
- * opened and get what the peer has sent behind the boundary. Until then nothing more is decoded,
- * and asks for the peer wait. Mail for the peer leaves by the stages that are there when it is
- * handled.
+ * stages are closed, and the new ones are opened and get what the peer has sent behind the
+ * boundary. Until then nothing more is decoded, and asks for the peer wait. Mail for the peer
+ * leaves by the stages that are there when it is handled.
  *
  * Stages begin anew, also a message stage that both pipelines have: it knows nothing of what was
  * said before. But byte stages with which both pipelines begin, with the same options, go on as
