@@ -55,8 +55,8 @@
  * The answer may come before the body has ended, for instance as a refusal. Then the next write, or
  * the one that waits, is resumed with -EALREADY, once; its piece was sent. Whoever has nothing more
  * to say cuts the request, and gets the answer. Whoever goes on may write as before; the answer is
- * there when domus_request_end() or domus_wait_first() asks for it. A body of that answer can be
- * read meanwhile, by any actor that has got it.
+ * there when domus_request_end() or domus_wait_first() asks for it. With the latter both bodies can
+ * flow at a time: another actor writes, by the stream, while this one reads.
  *
  * Bodies and streams need a stage that knows them (domus/stage.h) and a pipeline whose answers
  * leave in order.
@@ -162,8 +162,7 @@ DOMUS_API int domus_stream_write(domus_stack *stack, domus_stream stream, domus_
 /* --- requests that leave in pieces -------------------------------------------------------------
  */
 
-/* A request that has begun. It is copied as one likes; only the conversation that has begun it ends
- * it. */
+/* A request that has begun. It is copied as one likes. */
 typedef struct domus_request {
     domus_stream stream; /* for domus_stream_write() */
     void *promise;       /* these two are the library's */
@@ -202,10 +201,14 @@ DOMUS_API int domus_request_write(domus_stack *stack, domus_request request, dom
  * suspend until the answer is there. If the end cannot be encoded, the request is cut, and fails
  * with that error. domus_request_cut() ends it where it is, as above.
  *
+ * A conversation that was shown the answer already (domus_wait_first()), or that has not begun the
+ * request, is resumed without an answer when the end was sent: with -EPIPE when the request is
+ * over, and with what `encode` returned.
+ *
  * Ownership: the request owns what the payload owns, unless this returns a negative errno.
  * `then` is resumed with the answer, or with an error as after domus_ask(): -EPIPE when the
  * connection has ended, for instance because of the cut.
- * Returns as domus_ask(); -ENOENT in another conversation, or when the answer was shown already. */
+ * Returns as domus_ask(). */
 DOMUS_API int domus_request_end(domus_stack *stack, domus_request request, const domus_type *type,
                                 const void *payload, domus_resumed *then);
 DOMUS_API int domus_request_cut(domus_stack *stack, domus_request request, domus_resumed *then);

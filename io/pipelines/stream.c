@@ -22,7 +22,7 @@ static void release_part(void *payload)
 const domus_type domi_part_type = {
     .name = "stream part", .size = sizeof(domi_part), .release = release_part};
 
-static const domus_type taken_type = {.name = "stream part taken"};
+const domus_type domi_taken_type = {.name = "stream part taken"};
 
 int domi_part_set_message(domi_part *part, const domus_type *type, const void *payload)
 {
@@ -113,7 +113,7 @@ void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     if (part->of_request && domi_upload_tell_answered(pipe)) {
         domi_ask_fail(manager, ask, -EALREADY);
     } else if (is_free(pipe, part)) {
-        domi_ask_answer(manager, pipe->channel->house, ask, &taken_type, NULL);
+        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
     } else {
         domi_list_push(&pipe->writers, &ask->node);
         pipe->writer_count++;
@@ -134,7 +134,7 @@ void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
     if (error < 0)
         domi_ask_fail(manager, ask, error);
     else if (part->kind == DOMI_PART_HEAD)
-        domi_ask_answer(manager, pipe->channel->house, ask, &taken_type, NULL);
+        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
     else
         domi_stream_let_wait(manager, pipe, ask);
 }

@@ -26,10 +26,12 @@ typedef struct domi_part {
     const domus_type *type; /* of `message`; NULL: there is none */
     void *message;          /* the head, or what stands behind the last piece; on the heap */
     domus_slice bytes;      /* of a piece */
-    uint32_t serial;        /* of an end: that of the promise in its return, which names none */
+    bool waits; /* an end whose writer waits for no answer of the peer, but for the end alone */
+    uint32_t serial; /* of any other end: that of the promise in its return, which names none */
 } domi_part;
 
 extern const domus_type domi_part_type;
+extern const domus_type domi_taken_type; /* the answer to a part */
 
 /* Give a part its message, with a copy of the payload. If the part is not put then, the caller owns
  * on what that owns. Returns 0; -EMSGSIZE; -ENOMEM. */

@@ -168,28 +168,36 @@ static int send_end(domi_pipe *pipe, const domi_part *part)
                               : send_part(pipe, &domus_piece_type, &end);
 }
 
-/* The last part: its envelope tells the asker if the end fails, because that of the ask waits for
- * the answer of the peer. */
+/* The last part has been taken, or not: tell whom it concerns. The asker waits for its answer, in
+ * the envelope of the ask; the one of this part tells it if the end fails. */
+static void tell_end(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask, int error)
+{
+    const domi_part *part = domi_envelope_payload(ask);
+
+    if (!part->waits && error != 0)
+        domi_envelope_return(ask)->serial = part->serial;
+    if (error != 0)
+        domi_ask_fail(manager, ask, error);
+    else if (part->waits)
+        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
+    else
+        domi_envelope_end(manager, ask);
+}
+
 static void take_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = domi_envelope_payload(ask);
-    bool is_open = domi_upload_is_open(pipe, part->number);
-    int error = 0;
 
-    if (is_open && part->kind == DOMI_PART_CUT) {
-        cut(pipe, -ECANCELED);
-    } else if (is_open) {
-        error = send_end(pipe, part);
-        if (error == 0) {
-            close_upload(pipe);
-        } else {
-            domi_envelope_return(ask)->serial = part->serial;
-            domi_ask_fail(manager, ask, error);
-            cut(pipe, error);
-            return;
-        }
+    if (!domi_upload_is_open(pipe, part->number)) {
+        tell_end(manager, pipe, ask, part->waits ? -EPIPE : 0);
+        return;
     }
-    domi_envelope_end(manager, ask);
+    int error = part->kind == DOMI_PART_END ? send_end(pipe, part) : -ECANCELED;
+    tell_end(manager, pipe, ask, part->kind == DOMI_PART_END ? error : 0);
+    if (error == 0)
+        close_upload(pipe);
+    else
+        cut(pipe, error);
 }
 
 void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)

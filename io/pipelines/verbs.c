@@ -122,26 +122,30 @@ int domus_request_write(domus_stack *stack, domus_request request, domus_slice b
     return domus_stream_write(stack, request.stream, bytes, then);
 }
 
-/* Send the last part, and wait for the answer. */
+/* Send the last part, and wait for the answer; whoever waits for it no more waits for the end. */
 static int end_request(domus_stack *stack, domus_request request, domi_part *part,
                        domus_resumed *then)
 {
     const domi_asking asking = {request.promise, request.serial};
+    int error = domi_ask_check(stack, asking);
 
     part->number = request.stream.number;
     part->of_request = true;
     part->serial = request.serial;
-    return domi_ask_end(stack, asking, request.stream.channel, &domi_part_type, part, then);
+    part->waits = error == -ENOENT;
+    if (error == -ENOENT)
+        return domi_ask_owed(stack, request.stream.channel, &domi_part_type, part, then);
+    return error != 0
+               ? error
+               : domi_ask_end(stack, asking, request.stream.channel, &domi_part_type, part, then);
 }
 
 int domus_request_end(domus_stack *stack, domus_request request, const domus_type *type,
                       const void *payload, domus_resumed *then)
 {
     domi_part part = {.kind = DOMI_PART_END};
-    int error = domi_ask_check(stack, (domi_asking){request.promise, request.serial});
+    int error = type != NULL ? domi_part_set_message(&part, type, payload) : 0;
 
-    if (error == 0 && type != NULL)
-        error = domi_part_set_message(&part, type, payload);
     if (error != 0)
         return error;
     int result = end_request(stack, request, &part, then);
@@ -153,9 +157,8 @@ int domus_request_end(domus_stack *stack, domus_request request, const domus_typ
 int domus_request_cut(domus_stack *stack, domus_request request, domus_resumed *then)
 {
     domi_part part = {.kind = DOMI_PART_CUT};
-    int error = domi_ask_check(stack, (domi_asking){request.promise, request.serial});
 
-    return error != 0 ? error : end_request(stack, request, &part, then);
+    return end_request(stack, request, &part, then);
 }
 
 /* --- their asks ------------------------------------------------------------------------------- */
