@@ -99,6 +99,11 @@ typedef struct domus_pipeline {
     const domus_type *const *encodes;
     /* The protocol has ids: answers leave as they come. */
     bool by_id;
+    /* The channel of a client has to come to terms with its peer first (a login, STARTTLS): asks of
+     * other actors wait, up to `queue_max` of whatever type, until another pipeline takes the place
+     * of this one (domus_channel_set_pipeline()), and then fail with -EOPNOTSUPP if that does not
+     * encode them. Only asks that the channel makes to its own address are sent. */
+    bool holds_asks;
     /* Time for the answer to a request, in ns, rounded up to ticks of 1 ms: then the request fails
      * with -ETIMEDOUT. Asks that are made for it inherit the deadline, as they do from any ask
      * (domus_ask_within()). 0: none but those of the asks that its handler makes. */
@@ -135,7 +140,8 @@ typedef struct domus_pipeline {
  *
  * A client makes the ask that the peer answers with "go ahead" from the channel itself, to its own
  * address (domus_self()). The answer to such an ask is handled before anything behind it is
- * decoded, so the change finds the boundary where it is.
+ * decoded, so the change finds the boundary where it is. With `holds_asks` no ask of another actor
+ * overtakes the change; otherwise one that did lets it fail (-EBUSY).
  *
  * The rows of `on_peer` stay those of the behaviour, so its table has the types of all pipelines
  * that a channel may get. domus_become() changes them. `next` and its options have to stay valid as

@@ -186,13 +186,21 @@ static void drop_expired(domi_manager *manager, domi_pipe *pipe)
     }
 }
 
+/* True if an ask goes to the peer before those that wait, or instead of them. */
+static bool is_first(const domi_pipe *pipe, const domi_envelope *ask)
+{
+    if (DOMI_UNLIKELY(pipe->wire->pipeline->holds_asks))
+        return ask->sender == pipe->channel->house;
+    return pipe->queue == NULL;
+}
+
 static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(!is_answering(pipe))) { /* it has ended since a pool chose it */
         domi_ask_return(manager, pipe->channel->pool, ask, false);
         return;
     }
-    if (DOMI_LIKELY(pipe->queue == NULL && may_send(pipe))) {
+    if (DOMI_LIKELY(is_first(pipe, ask) && may_send(pipe))) {
         send_ask(manager, pipe, ask);
         return;
     }
@@ -208,11 +216,15 @@ static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 
 void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
 {
-    while (pipe->queue != NULL && may_send(pipe) && is_answering(pipe)) {
+    const domus_pipeline *pipeline = pipe->wire->pipeline;
+
+    while (pipe->queue != NULL && may_send(pipe) && is_answering(pipe) && !pipeline->holds_asks) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&pipe->queue);
         pipe->queue_count--;
         if (domi_ask_is_expired(manager, ask))
             domi_ask_expire(manager, ask);
+        else if (!domi_pipeline_encodes(pipeline, domi_mail_type(ask))) /* it was held */
+            domi_ask_fail_unsent(manager, ask, -EOPNOTSUPP);
         else
             send_ask(manager, pipe, ask);
     }
@@ -295,7 +307,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
     const domus_pipeline *pipeline =
         pipe != NULL ? pipe->wire->pipeline : house->behaviour->pipeline;
     if (!domi_pipeline_encodes(pipeline, domi_mail_type(message))) {
-        if (message->type != &domi_upload_type)
+        if (message->type != &domi_upload_type || (pipe != NULL && pipeline->holds_asks))
             return false;
         domi_ask_fail(manager, message, -EOPNOTSUPP);
         return true;
@@ -314,6 +326,17 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
         domi_mailbox_drop(manager, house, &message->node, error);
     else
         domi_envelope_end(manager, message);
+    return true;
+}
+
+bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    domi_pipe *pipe = domi_pipe_of(house);
+
+    if (pipe == NULL || !pipe->wire->pipeline->holds_asks || message->node.kind != DOMI_ASK ||
+        message->sender == house)
+        return false;
+    take_ask(manager, pipe, message);
     return true;
 }
 

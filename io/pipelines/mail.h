@@ -7,6 +7,10 @@
 /* Take mail for the peer of the channel of `house`. Returns false if it is none. */
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
 
+/* Take an ask that is of no use to this pipeline, but perhaps to the next one, for which it waits
+ * (domus_pipeline.holds_asks). Returns false if nothing is held. */
+bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
+
 /* This is domi_io_hooks.unsent_asks for the house of a channel. */
 bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count);

@@ -170,7 +170,7 @@ bool domi_pipe_take_mail(domi_manager *manager, domi_house *house, domi_envelope
     if (domi_pipe_send_mail(manager, house, message))
         return true;
     if (message->node.kind != DOMI_ASK || (!is_read && message->type != &domi_part_type))
-        return false;
+        return domi_pipe_hold_mail(manager, house, message);
     domi_pipe *pipe = domi_pipe_of(house);
     if (pipe == NULL || pipe->channel->state != DOMI_CHANNEL_OPEN)
         domi_ask_fail(manager, message, -EPIPE);
