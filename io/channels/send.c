@@ -183,7 +183,7 @@ int domi_channel_append(domus_channel *channel, const void *data, size_t size)
 
 int domi_channel_check_may_write(const domus_channel *channel, uint64_t size)
 {
-    return check_may_queue(channel, size);
+    return check_may_queue(channel, (size_t)size, size);
 }
 
 int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size)
