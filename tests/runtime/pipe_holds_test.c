@@ -17,6 +17,9 @@ static const domus_pipeline behind = {
                                              {&domus_line_stage, &as_client},
                                              {NULL, NULL}},
     .encodes = domt_packets};
+static const domus_pipeline without_asks = {
+    .stages = (const domus_pipeline_stage[]){{&domus_line_stage, &as_client}, {NULL, NULL}}};
+static const domus_pipeline *next;
 static const domus_type strange_type = {.name = "strange"};
 
 static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
@@ -24,7 +27,7 @@ static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
     (void)self;
     return answer->error != 0 ? answer->error
                               : domus_channel_set_pipeline(stack, domus_channel_running(stack),
-                                                           &behind, DOMUS_PIPELINE_CLEAN);
+                                                           next, DOMUS_PIPELINE_CLEAN);
 }
 
 static int start(domus_stack *stack, void *self, const void *payload)
@@ -48,6 +51,7 @@ static void begin(void)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
+    next = &behind;
     kit = domt_net_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
     other = domt_new_probe(kit);
@@ -105,5 +109,19 @@ START_TEST(asks_that_wait_for_a_change_were_not_sent)
 }
 END_TEST
 
+START_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
+{
+    begin();
+    next = &without_asks;
+    domus_peer *peer = take_peer();
+    ask_all();
+    domt_net_ok(kit, domus_peer_send(peer, "go\n", 3));
+    domt_net_ok(kit, domus_probe_expect_error(probe, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domt_net_ok(kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domus_testkit_free(kit);
+}
+END_TEST
+
 DOMT_MAIN("pipe_holds", 60, asks_wait_until_the_pipeline_has_changed,
-          asks_that_wait_for_a_change_were_not_sent)
+          asks_that_wait_for_a_change_were_not_sent,
+          asks_that_the_next_pipeline_does_not_encode_fail)

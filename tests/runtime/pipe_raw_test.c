@@ -226,6 +226,8 @@ START_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
 }
 END_TEST
 
+static uint64_t send_max;
+
 static int write_too_much(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
@@ -238,6 +240,8 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
         int error = domus_channel_write(stack, channel, buffer);
         if (error != 0) {
             ck_assert_int_eq(error, -ENOBUFS);
+            ck_assert_int_gt(i, 0);
+            ck_assert_uint_lt((uint64_t)i << 20, send_max); /* records are longer */
             ck_assert_int_eq(domus_channel_finish(stack, channel), 0);
             ck_assert_int_eq(domus_channel_append(stack, channel, "x", 1), -EPIPE);
             return domus_channel_reset(stack, channel, -EIO);
@@ -248,6 +252,10 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
 
 START_TEST(what_an_actor_writes_itself_is_bounded)
 {
+    domus_config config;
+
+    domt_pipes_configure(&config);
+    send_max = config.channel.send_max_bytes;
     begin(&sealed, write_too_much);
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     domt_pipes_end(kit);
@@ -298,19 +306,29 @@ START_TEST(an_output_that_cannot_end_is_reset)
 }
 END_TEST
 
+/* Hold that nothing comes before the reset. */
+static void expect_reset_at_once(void)
+{
+    size_t size;
+
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    (void)domus_peer_got(peer, &size);
+    ck_assert_uint_eq(size, 0);
+}
+
 START_TEST(an_output_that_is_cut_has_no_end)
 {
     begin(&sealed_cutless, NULL);
     domt_pipes_send(kit, peer, "<9:Q part 3\n");
     domt_pipes_expect(kit, peer, "<6:part+\n<5:3:abc");
-    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    expect_reset_at_once();
     domt_pipes_end(kit);
 
     begin(&sealed_cutless, NULL); /* a close in the midst of a stream */
     domt_pipes_send(kit, peer, "<14:C echo\n5:hello");
     domt_pipes_expect(kit, peer, "<6:echo+\n<7:5:hello");
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domt_pipes_now.channel), 0);
-    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    expect_reset_at_once();
     domt_pipes_end(kit);
 }
 END_TEST

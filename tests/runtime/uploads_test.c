@@ -316,6 +316,22 @@ END_TEST
 /* --- early answers ------------------------------------------------------------------------------
  */
 
+START_TEST(a_protocol_with_ids_has_no_requests_in_pieces)
+{
+    static const domus_type *const lines[] = {&domt_line_type, NULL};
+    static const domus_line_options as_peer = {.role = DOMUS_ROLE_CLIENT};
+    const domus_pipeline by_ids = {
+        .stages = (const domus_pipeline_stage[]){{&domus_line_stage, &as_peer}, {NULL, NULL}},
+        .encodes = lines,
+        .by_id = true};
+
+    begin(&by_ids, NULL, 1);
+    ask("put 3");
+    expect_error(-EOPNOTSUPP);
+    domt_line_client_end(&client);
+}
+END_TEST
+
 START_TEST(an_early_answer_stops_the_writer)
 {
     begin(&pipeline, NULL, 1);
@@ -420,7 +436,8 @@ DOMT_MAIN("uploads", 120, requests_leave_in_pieces, nothing_is_asked_within_a_bo
           an_end_that_cannot_be_encoded_cuts_the_request, a_request_whose_asker_gives_up_is_cut,
           without_a_text_for_cuts_the_channel_is_reset, a_cut_by_the_asker_is_answered,
           the_end_of_the_connection_fails_the_request,
-          a_request_that_has_not_begun_fails_as_any_ask, an_early_answer_stops_the_writer,
+          a_request_that_has_not_begun_fails_as_any_ask,
+          a_protocol_with_ids_has_no_requests_in_pieces, an_early_answer_stops_the_writer,
           an_early_answer_wakes_a_writer_that_waits, a_writer_may_go_on_behind_an_early_answer,
           the_body_of_an_early_answer_is_read_before_the_reset,
           the_time_for_the_answer_begins_behind_the_body, a_drain_waits_for_the_end_of_a_request)
