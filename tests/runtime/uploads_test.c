@@ -4,6 +4,8 @@
 #include "tests/runtime/uploads.h"
 #include "tests/support/suite.h"
 
+#include <domus/stage_kit.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,6 +119,32 @@ static void hold_goes_on(void)
     expect_by(other, "yes");
     domt_line_client_end(&client);
 }
+
+START_TEST(the_stage_of_a_client_runs_in_a_kit)
+{
+    static const domt_line head = {.text = "put"};
+    domus_piece piece = {.last = false};
+    domus_stage_kit *kit;
+    domus_stage_message message;
+    uint64_t stream = 0;
+    size_t size;
+
+    ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
+    domus_stage_kit_stream(kit, &stream);
+    ck_assert_int_eq(domus_slice_copy("abc", 3, &piece.bytes), 0);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 0, &domus_piece_type, &piece), -EPROTO);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 0, &domt_line_type, &head), 0);
+    ck_assert_int_eq(domus_stage_kit_encode(kit, 0, &domus_piece_type, &piece), 0);
+    ck_assert_int_eq(domus_stage_kit_cut(kit, 0, -ECANCELED), 0);
+    domus_slice_free(piece.bytes);
+    ck_assert_mem_eq(domus_stage_kit_output(kit, &size), "put+\n3:abc!ECANCELED\n", 21);
+    ck_assert_uint_eq(size, 21);
+    ck_assert_int_eq(domus_stage_kit_feed(kit, "seen\n", 5), 0);
+    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
+    ck_assert(message.kind == DOMUS_STAGE_ANSWER && !message.has_body);
+    domus_stage_kit_free(kit);
+}
+END_TEST
 
 /* --- in order -----------------------------------------------------------------------------------
  */
@@ -431,11 +459,11 @@ START_TEST(a_drain_waits_for_the_end_of_a_request)
 }
 END_TEST
 
-DOMT_MAIN("uploads", 120, requests_leave_in_pieces, nothing_is_asked_within_a_body,
-          a_write_waits_for_a_peer_that_does_not_read, wrong_uses_are_refused,
-          an_end_that_cannot_be_encoded_cuts_the_request, a_request_whose_asker_gives_up_is_cut,
-          without_a_text_for_cuts_the_channel_is_reset, a_cut_by_the_asker_is_answered,
-          the_end_of_the_connection_fails_the_request,
+DOMT_MAIN("uploads", 120, the_stage_of_a_client_runs_in_a_kit, requests_leave_in_pieces,
+          nothing_is_asked_within_a_body, a_write_waits_for_a_peer_that_does_not_read,
+          wrong_uses_are_refused, an_end_that_cannot_be_encoded_cuts_the_request,
+          a_request_whose_asker_gives_up_is_cut, without_a_text_for_cuts_the_channel_is_reset,
+          a_cut_by_the_asker_is_answered, the_end_of_the_connection_fails_the_request,
           a_request_that_has_not_begun_fails_as_any_ask,
           a_protocol_with_ids_has_no_requests_in_pieces, an_early_answer_stops_the_writer,
           an_early_answer_wakes_a_writer_that_waits, a_writer_may_go_on_behind_an_early_answer,
