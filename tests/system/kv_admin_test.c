@@ -113,6 +113,9 @@ START_TEST(info_counts_over_all_threads_and_shards)
     ck_assert_uint_ge(figure(fd, "total_commands_processed:"), 6 * 3 * 2);
     ck_assert_uint_gt(figure(fd, "used_memory:"), 6 * 48);
     expect_figure(fd, "maxmemory:", 256 * 1048576);
+    domt_resp_holds(fd, "DEL k1", ":1\r\n");
+    domt_resp_holds(fd, "PERSIST k2", ":1\r\n");
+    expect_figure(fd, ",expires=", 4);
     domt_resp_holds(fd, "CONFIG RESETSTAT", "+OK\r\n");
     expect_figure(fd, "keyspace_hits:", 0);
     ck_assert_uint_lt(figure(fd, "total_commands_processed:"), 10);
@@ -121,6 +124,9 @@ START_TEST(info_counts_over_all_threads_and_shards)
     for (int i = 0; i < 5000 && figure(fd, "connected_clients:") != 1; i++)
         domt_sleep_ms(1);
     expect_figure(fd, "connected_clients:", 1);
+    domt_resp_holds(fd, "FLUSHALL", "+OK\r\n");
+    domt_resp_holds(fd, "SET k1 1 EX 1000", "+OK\r\n");
+    expect_figure(fd, ",expires=", 1);
     (void)domt_resp_ask(fd, "INFO keyspace", reply);
     ck_assert_ptr_nonnull(strstr(reply, "# Keyspace"));
     ck_assert_ptr_null(strstr(reply, "# Server"));
@@ -219,6 +225,8 @@ START_TEST(a_full_store_serves_and_recovers)
     domt_resp_holds(fd, "DEL {x}1 {x}2", ":2\r\n");
     domt_resp_holds(fd, "SET {x}1 %10000", "+OK\r\n");
     domt_resp_holds(fd, "CONFIG SET maxmemory 8mb", "+OK\r\n");
+    domt_resp_holds(fd, "SETRANGE {x}far 5000000 a", OUT_OF_MEMORY);
+    domt_resp_holds(fd, "EXISTS {x}far", ":0\r\n");
     for (int i = 0; i < 20; i++)
         (void)domt_resp_ask(fd, "RPUSH {x}l %10000 %10000 %10000", reply);
     domt_resp_holds(fd, "CONFIG SET maxmemory 1mb", "+OK\r\n");
