@@ -204,6 +204,67 @@ START_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
 }
 END_TEST
 
+/* --- ends --- */
+
+static uint64_t count_stops(domus_testkit *kit)
+{
+    domus_profile profile;
+    uint64_t stops = 0;
+
+    for (uint32_t i = 0; domus_system_profile(domus_testkit_system(kit), i, &profile) == 0; i++)
+        stops += profile.stops;
+    return stops;
+}
+
+/* Begin attempts at two addresses that do not answer. */
+static domus_testkit *begin_in_the_dark(domus_address *ret_actor)
+{
+    domus_testkit *kit = begin(ret_actor);
+
+    part(kit, "10.0.0.1:0", true);
+    part(kit, "10.0.0.2:0", true);
+    order_to(kit, *ret_actor, "far:80");
+    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
+    return kit;
+}
+
+/* The actor of a connect ends with it: whether it has failed, at once or later, or is given up. */
+START_TEST(actor_of_a_connect_ends_with_it)
+{
+    domus_address actor;
+    domus_testkit *kit = begin_in_the_dark(&actor);
+    uint64_t before = count_stops(kit);
+
+    order_to(kit, actor, "unknown:80");
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ck_assert_uint_eq(done, 1);
+    ck_assert_uint_eq(count_stops(kit), before + 1);
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), actor), 0);
+    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    ck_assert_uint_eq(count_stops(kit), before + 3);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(stop_closes_the_sockets_of_attempts)
+{
+    for (uint32_t steps = 0; steps < 20; steps++) {
+        domus_address actor;
+        domus_testkit *kit = begin_in_the_dark(&actor);
+        uint32_t threads = domus_system_threads(domus_testkit_system(kit));
+        if (steps != 0) /* otherwise the end of the system is that of the connect */
+            ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), actor), 0);
+        for (uint32_t i = 1; i < steps; i++)
+            (void)domus_testkit_step(kit);
+        ck_assert_int_eq(domus_testkit_stop(kit), 0);
+        ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, threads); /* their wakes */
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+/* --- without memory --- */
+
 /* Whatever allocation fails, the actor is told or fails, and nothing is left. */
 START_TEST(connect_without_memory_leaves_nothing)
 {
@@ -235,4 +296,5 @@ END_TEST
 DOMT_MAIN("connect_kit", 60, error_is_that_of_the_first_address,
           attempts_are_staggered_and_the_first_connection_is_taken,
           attempt_that_connects_after_another_has_won_changes_nothing,
+          actor_of_a_connect_ends_with_it, stop_closes_the_sockets_of_attempts,
           connect_without_memory_leaves_nothing)
