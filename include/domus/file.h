@@ -212,10 +212,11 @@ DOMUS_API bool domus_file_next_entry(const domus_file_entries *entries, uint32_t
 /* --- sending -------------------------------------------------------------------------------- */
 
 /* Send `size` bytes of a file, from `position` on, as pieces of the answer that domus_reply_begin()
- * has begun; or of any stream; or to the channel of this actor, without a pipeline. The handler
- * still ends the answer. Each piece (64 KiB, or files.readMax if that is less) is read when the one
- * before it was taken, so a file of any size takes the memory of one piece, and a slow peer slows
- * the reads down. The answer has neither type nor payload.
+ * has begun; or of any stream, also of a request of this side (domus_request_begin()); or to the
+ * channel of this actor, without a pipeline. The handler still ends the answer or the request. Each
+ * piece (64 KiB, or files.readMax if that is less) is read when the one before it was taken, so a
+ * file of any size takes the memory of one piece, and a slow peer slows the reads down. The answer
+ * has neither type nor payload.
  *
  * The bytes are never filled up: if the file ends before `size` bytes, `then` is resumed with
  * -ENODATA behind those that were sent. A handler that fails then cuts the stream (domus/stream.h).
