@@ -3,12 +3,14 @@
  * a thread of their own; and no worker of the kernel is made. */
 #include "tests/runtime/files.h"
 #include "tests/runtime/pressed.h"
+#include "tests/support/deny.h"
 
 #include "runtime/files/handle.h"
 #include "runtime/system/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define RW (DOMUS_FILE_READ | DOMUS_FILE_WRITE)
@@ -310,6 +312,49 @@ START_TEST(a_file_may_be_closed_after_its_system)
 }
 END_TEST
 
+/* --- a ring that fails ------------------------------------------------------------------------ */
+
+static const domus_type deny_type = {.name = "deny"};
+
+/* From now on the ring of this thread takes nothing, not even the read that begins here. */
+static int deny_and_read(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    if (domt_deny_call(SYS_io_uring_enter, EBADF) != 0)
+        return -EPROTO;
+    if (domus_file_read_add(stack, shared_file, 0, 4096, 0) != 0)
+        return -EPROTO;
+    return domus_wait_all(stack, have_many);
+}
+
+static const domus_behaviour denier = {
+    .name = "denier", .on = (const domus_on[]){{&deny_type, deny_and_read, 0}, {NULL, NULL, 0}}};
+
+START_TEST(helpers_go_on_when_a_ring_has_failed)
+{
+    domt_files_begin(NULL, false);
+    domus_system *system = domt_files_now.system;
+
+    if (system->threads[0].io.backend == &domi_backend_uring) {
+        shared_file = make_file("one");
+        atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
+        uint64_t helped = domt_helped();
+        domt_notice(system, domt_spawn(system, 0, &denier, NULL), &deny_type, NULL);
+        DOMT_WAIT_FOR(20, atomic_load(&rounds) == 1);
+        ck_assert_uint_eq(atomic_load(&bad), 0);
+        ck_assert_uint_eq(atomic_load(&good), 1);
+        ck_assert_uint_eq(domt_helped(), helped + 1);
+        domus_file_close(shared_file);
+        domus_file_close(domt_files_now.root);
+        ck_assert_int_eq(domus_system_stop(system), -EBADF);
+        domus_system_free(system);
+        domt_tree_remove(&domt_files_now.tree);
+    } else {
+        domt_files_end();
+    }
+}
+END_TEST
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* An actor that reads and lists by turns, every millisecond, and counts how that ends. */
@@ -385,4 +430,4 @@ DOMT_MAIN("file_ring", 60, bytes_in_memory_need_no_helper, bytes_on_the_disk_are
           writes_go_to_helpers_when_the_ring_refuses_them, a_thousand_reads_are_under_way_at_once,
           lent_actors_read_on_the_thread_that_runs_them, a_detached_actor_reads_by_helpers,
           a_file_is_closed_behind_its_last_operation, a_file_may_be_closed_after_its_system,
-          critical_memory_refuses_reads_and_listings)
+          helpers_go_on_when_a_ring_has_failed, critical_memory_refuses_reads_and_listings)
