@@ -1,8 +1,9 @@
-/* runtime/files/send.c: files are sent as pieces of an answer, to a stream of another actor, and to
- * a channel without a pipeline; in bounded memory, and cut where they end too early. */
+/* runtime/files/send.c: files are sent as pieces of an answer, to a stream of another actor, and as
+ * the body of a request, and they are cut where they end too early; in a test kit. */
+#include "tests/runtime/clients.h"
 #include "tests/runtime/files.h"
 #include "tests/runtime/streams.h"
-#include "tests/support/crowd.h"
+#include "tests/runtime/uploads.h"
 
 #include "runtime/files/handle.h"
 #include "runtime/system/system.h"
@@ -10,8 +11,6 @@
 #include <domus/testkit_net.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define SECOND DOMT_PIPE_SECOND
@@ -94,40 +93,6 @@ static const domus_behaviour filler = {
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static char byte_at(uint64_t position)
-{
-    return (char)('a' + position % 25);
-}
-
-/* Open a file of `size` bytes, for reading alone. */
-static int make_file(uint64_t size)
-{
-    static char block[250 * 4096];
-    char path[] = "/tmp/domt-send-XXXXXX";
-    int fd = mkostemp(path, O_CLOEXEC);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(unlink(path), 0);
-    for (uint32_t i = 0; i < sizeof block; i++)
-        block[i] = byte_at(i);
-    for (uint64_t at = 0; at < size;) {
-        uint64_t part = size - at < sizeof block ? size - at : sizeof block;
-        ck_assert_int_eq(pwrite(fd, block, part, (off_t)at), (ssize_t)part);
-        at += part;
-    }
-    return fd;
-}
-
-/* A handle of this descriptor, as an open would make it. */
-static domus_file *handle_of(domus_system *system, int fd)
-{
-    domus_file *file;
-
-    ck_assert_int_eq(domi_file_new(system->files, &file), 0);
-    file->fd = fd;
-    return file;
-}
-
 /* The text that a client gets: the head, the chunks, and the tail. */
 static char *answer_of(uint64_t position, uint64_t size, const char *tail)
 {
@@ -140,7 +105,7 @@ static char *answer_of(uint64_t position, uint64_t size, const char *tail)
         uint64_t part = size < PIECE ? size : PIECE;
         at += (size_t)snprintf(text + at, 32, "%llu:", (unsigned long long)part);
         for (uint64_t i = 0; i < part; i++)
-            text[at++] = byte_at(position++);
+            text[at++] = domt_file_byte(position++);
         size -= part;
     }
     memcpy(text + at, tail, strlen(tail) + 1);
@@ -152,7 +117,7 @@ static domus_testkit *begin_kit(const domus_config *config, uint64_t size)
     domus_testkit *kit = domt_pipes_kit(config, &service, 1);
     domus_system *system = domus_testkit_system(kit);
 
-    sent_file = handle_of(system, make_file(size));
+    sent_file = domt_file_handle(system, domt_file_make(size));
     atomic_store(&ended, 0), atomic_store(&last_error, 1);
     ck_assert_int_eq(domus_outside_spawn_on(system, 2, &filler, NULL, &far), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -294,149 +259,83 @@ START_TEST(sending_ends_with_its_connection_and_its_system)
 }
 END_TEST
 
-/* --- without a pipeline ----------------------------------------------------------------------- */
+/* --- a request of this side ------------------------------------------------------------------- */
 
-static _Atomic uint64_t raw_size;
+static const domus_pipeline client_pipeline = {.stages = domt_upload_stages,
+                                               .encodes = domt_upload_encodes};
 
-static int raw_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+typedef struct upload {
+    domus_request request;
+} upload;
+
+static const domus_type upload_type = {.name = "upload", .size = sizeof(domus_address)};
+
+static int was_answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)self;
+    (void)stack, (void)self;
     atomic_store(&last_error, answer->error);
-    atomic_fetch_add(&ended, 1);
-    domus_channel *channel = domus_channel_running(stack);
-    return channel != NULL ? domus_channel_close(stack, channel) : 0;
-}
-
-static int raw_read(domus_stack *stack, void *self, const void *payload)
-{
-    (void)self;
-    domus_buffer_free(((const domus_channel_event *)payload)->bytes);
-    return domus_file_send(stack, sent_file, 0, atomic_load(&raw_size), raw_was_sent);
-}
-
-static const domus_behaviour raw_service = {
-    .name = "raw", .kind = DOMUS_CHANNELS, .on_read = {raw_read, 0}};
-
-static domus_system *begin_raw(uint64_t size, uint16_t *ret_port)
-{
-    const domus_listener_config listener = {.name = "raw", .address = "127.0.0.1:0", .backlog = 16};
-    domus_config config = domt_config(2);
-
-    config.listeners = &listener;
-    config.listener_count = 1;
-    domus_system *system = domt_start(&config);
-    ck_assert_int_eq(domus_serve(system, "raw", &raw_service, NULL, ret_port), 0);
-    sent_file = handle_of(system, make_file(size));
-    atomic_store(&ended, 0), atomic_store(&last_error, 1);
-    atomic_store(&raw_size, size);
-    return system;
-}
-
-/* Read to the end; hold that the bytes are those of the file. Returns how many. */
-static uint64_t read_all(int fd)
-{
-    static char bytes[1 << 18];
-    uint64_t total = 0;
-
-    for (ssize_t size; (size = recv(fd, bytes, sizeof bytes, 0)) > 0;) {
-        for (ssize_t i = 0; i < size; i += 1009)
-            ck_assert_int_eq(bytes[i], byte_at(total + (uint64_t)i));
-        total += (uint64_t)size;
-    }
-    return total;
-}
-
-START_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
-{
-    const uint64_t size = DOMT_SCALE(64u, 16u) << 20;
-    uint16_t port;
-    domus_system *system = begin_raw(size, &port);
-    int64_t before = atomic_load(&system->pressure.meter.held);
-    int64_t most = 0;
-    int fd = domt_connect(port);
-
-    ck_assert_int_eq(send(fd, "x", 1, 0), 1);
-    for (int i = 0; i < 200; i++) { /* nobody reads */
-        domt_pause_ns(DOMT_MS);
-        int64_t held = atomic_load(&system->pressure.meter.held) - before;
-        most = held > most ? held : most;
-    }
-    ck_assert_uint_eq(atomic_load(&ended), 0);
-    ck_assert_int_lt(most, 1 << 20);
-    ck_assert_uint_eq(read_all(fd), size);
-    DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
-    ck_assert_int_eq(atomic_load(&last_error), 0);
-    close(fd);
-
-    /* a peer that goes in the midst */
-    for (int i = 0; i < 20; i++) {
-        fd = domt_connect(port);
-        ck_assert_int_eq(send(fd, "x", 1, 0), 1);
-        domt_pause_ns((uint64_t)i * 200000);
-        close(fd);
-    }
-    DOMT_WAIT_FOR(20, domt_profile_all(system).channels_closed == 21);
-    ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
-    domus_file_close(sent_file);
-    domt_end(system);
-}
-END_TEST
-
-START_TEST(a_channel_gets_what_there_is_of_a_file)
-{
-    uint16_t port;
-    domus_system *system = begin_raw(300000, &port);
-
-    atomic_store(&raw_size, 300001);
-    int fd = domt_connect(port);
-    ck_assert_int_eq(send(fd, "x", 1, 0), 1);
-    ck_assert_uint_eq(read_all(fd), 300000);
-    DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
-    ck_assert_int_eq(atomic_load(&last_error), -ENODATA);
-    close(fd);
-    domus_file_close(sent_file);
-    domt_end(system);
-}
-END_TEST
-
-/* --- misuse ----------------------------------------------------------------------------------- */
-
-static const domus_type misuse_type = {.name = "misuse"};
-static _Atomic uint32_t wrong;
-
-static int misuse(domus_stack *stack, void *self, const void *payload)
-{
-    const domus_stream none = {.number = 0};
-
-    (void)self, (void)payload;
-    if (domus_file_send(stack, sent_file, 0, 1, was_sent) != -EPERM ||
-        domus_file_reply(stack, sent_file, 0, 1, was_sent) != -EINVAL ||
-        domus_file_stream(stack, sent_file, 0, 1, none, was_sent) != -EINVAL)
-        atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&ended, 1);
     return 0;
 }
 
-static const domus_behaviour misuser = {
-    .name = "misuser", .on = (const domus_on[]){{&misuse_type, misuse, 0}, {NULL, NULL, 0}}};
-
-START_TEST(only_channels_and_requests_have_somewhere_to_send_to)
+static int body_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    uint16_t port;
-    domus_system *system = begin_raw(10, &port);
+    const upload *own = domus_frame(stack);
 
-    domt_notice(system, domt_spawn(system, 0, &misuser, NULL), &misuse_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&ended) == 1);
-    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    (void)self;
+    return answer->error != 0 ? answer->error
+                              : domus_request_end(stack, own->request, NULL, NULL, was_answered);
+}
+
+static int request_has_begun(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    upload *own = domus_frame(stack);
+
+    (void)self;
+    if (answer->error != 0)
+        return answer->error;
+    own->request = *(const domus_request *)answer->payload;
+    return domus_file_stream(stack, sent_file, 0, 100000, own->request.stream, body_was_sent);
+}
+
+static int begin_upload(domus_stack *stack, void *self, const void *payload)
+{
+    static const domt_line head = {.text = "file"};
+
+    (void)self;
+    return domus_request_begin(stack, *(const domus_address *)payload, &domt_line_type, &head, 0,
+                               request_has_begun);
+}
+
+static const domus_behaviour uploader = {
+    .name = "uploader",
+    .on = (const domus_on[]){{&upload_type, begin_upload, sizeof(upload)}, {NULL, NULL, 0}}};
+
+START_TEST(a_file_is_the_body_of_a_request)
+{
+    domt_line_client client;
+    domus_address actor;
+
+    domt_line_client_begin(&client, &client_pipeline, NULL);
+    domus_system *system = domus_testkit_system(client.kit);
+    sent_file = domt_file_handle(system, domt_file_make(100000));
+    atomic_store(&ended, 0), atomic_store(&last_error, 1);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 1, &uploader, NULL, &actor), 0);
+    domt_notice(system, actor, &upload_type, &client.channel);
+    char *text = answer_of(0, 100000, "0:");
+    ck_assert_int_eq(domus_peer_expect(client.peer, text, strlen(text), SECOND), 0);
+    free(text);
+    ck_assert_int_eq(domus_peer_send(client.peer, "ok\n", 3), 0);
+    ck_assert_int_eq(domus_testkit_run(client.kit), 0);
+    ck_assert_uint_eq(atomic_load(&ended), 1);
+    ck_assert_int_eq(atomic_load(&last_error), 0);
     ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
     domus_file_close(sent_file);
-    domt_end(system);
+    ck_assert_int_eq(domus_testkit_stop(client.kit), 0);
+    domus_testkit_free(client.kit);
 }
 END_TEST
 
 DOMT_MAIN("file_send", 60, files_are_sent_in_pieces, a_file_that_ends_too_early_cuts_the_stream,
           pieces_are_as_small_as_reads, a_file_that_shrinks_is_never_filled_up,
-          sending_ends_with_its_connection_and_its_system,
-          a_large_file_goes_to_a_slow_reader_in_bounded_memory,
-          a_channel_gets_what_there_is_of_a_file,
-          only_channels_and_requests_have_somewhere_to_send_to)
+          sending_ends_with_its_connection_and_its_system, a_file_is_the_body_of_a_request)

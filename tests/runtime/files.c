@@ -1,12 +1,15 @@
 /* The clerk, and the system in which he works. */
 #include "tests/runtime/files.h"
 
+#include "runtime/files/handle.h"
 #include "runtime/system/system.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 domt_files domt_files_now;
 
@@ -228,6 +231,38 @@ const char *domt_file_path(const char *name)
 
     snprintf(path, sizeof path, "%s/%s", domt_files_now.tree.root, name);
     return path;
+}
+
+char domt_file_byte(uint64_t position)
+{
+    return (char)('a' + position % 25);
+}
+
+int domt_file_make(uint64_t size)
+{
+    static char block[250 * 4096];
+    char path[] = "/tmp/domt-send-XXXXXX";
+    int fd = mkostemp(path, O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(unlink(path), 0);
+    for (uint32_t i = 0; i < sizeof block; i++)
+        block[i] = domt_file_byte(i);
+    for (uint64_t at = 0; at < size;) {
+        uint64_t part = size - at < sizeof block ? size - at : sizeof block;
+        ck_assert_int_eq(pwrite(fd, block, part, (off_t)at), (ssize_t)part);
+        at += part;
+    }
+    return fd;
+}
+
+domus_file *domt_file_handle(domus_system *system, int fd)
+{
+    domus_file *file;
+
+    ck_assert_int_eq(domi_file_new(system->files, &file), 0);
+    file->fd = fd;
+    return file;
 }
 
 uint64_t domt_helped(void)

@@ -81,6 +81,12 @@ void domt_file_must_write(domus_file *file, uint64_t position, const char *text)
 /* The whole path of a name in the directory, valid until the next call. */
 const char *domt_file_path(const char *name);
 
+/* A file without a name: the byte at each position, a descriptor of such a file, and a handle of
+ * that descriptor, as an open would make it. */
+char domt_file_byte(uint64_t position);
+int domt_file_make(uint64_t size);
+domus_file *domt_file_handle(domus_system *system, int fd);
+
 /* Jobs that helper threads have done; 0 in a kit. */
 uint64_t domt_helped(void);
 
