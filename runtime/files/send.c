@@ -25,7 +25,6 @@ typedef struct sending {
     uint64_t position;   /* of the next piece */
     uint64_t rest;       /* bytes that are not read yet */
     uint32_t piece;      /* bytes of a piece at most */
-    bool is_last;        /* of the piece that is being sent: the file ends in it */
 } sending;
 
 static domus_resumed piece_was_read;
@@ -97,7 +96,6 @@ static int piece_was_read(domus_stack *stack, void *self, const domus_answer *an
 
     if (result == 0) {
         domus_slice piece = *(const domus_slice *)answer->payload;
-        now->is_last = piece.size < now->piece && piece.size < now->rest;
         now->position += piece.size;
         now->rest -= piece.size;
         if (piece.size == 0)
@@ -114,11 +112,10 @@ static int piece_was_read(domus_stack *stack, void *self, const domus_answer *an
 static int piece_was_taken(domus_stack *stack, void *self, const domus_answer *answer)
 {
     sending *now = sending_of(answer);
-    int result = answer->error != 0 ? answer->error : now->is_last ? -ENODATA : 0;
 
-    if (result != 0 || now->rest == 0)
-        return end_sending(stack, self, now, result);
-    result = read_piece(stack, now);
+    if (answer->error != 0 || now->rest == 0)
+        return end_sending(stack, self, now, answer->error);
+    int result = read_piece(stack, now);
     return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
 }
 

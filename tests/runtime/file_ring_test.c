@@ -115,6 +115,7 @@ START_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
     for (uint32_t i = 0; i < 100; i++)
         ck_assert_int_eq(memcmp(domus_slice_data(done.bytes) + 8 * i, "abcdefgh", 8), 0);
     ck_assert(!is_filled(done.bytes, 0));
+    ck_assert_uint_le(atomic_load(&file->writes_waited), 4);
     domus_slice_free(done.bytes);
     ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
     domus_file_close(file);
