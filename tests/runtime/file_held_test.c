@@ -14,9 +14,10 @@
 static atomic_bool held;
 static _Atomic uint32_t waiting, left_call;
 
+/* Other threads use these calls, too: those that measure memory read files of the kernel. */
 static void wait_while_held(void)
 {
-    if (!atomic_load(&held))
+    if (!atomic_load(&held) || !domi_workers_is_helper(domt_files_now.system->workers))
         return;
     atomic_fetch_add(&waiting, 1);
     for (int i = 0; i < 60000 && atomic_load(&held); i++)
