@@ -2,15 +2,6 @@
 #include "protocols/http/chars.h"
 #include "protocols/http/write.h"
 
-#include <errno.h>
-
-static int refuse(domus_appender *fields)
-{
-    if (fields->error == 0)
-        fields->error = -EINVAL;
-    return fields->error;
-}
-
 static bool is_value(const char *value, size_t size)
 {
     for (size_t at = 0; at < size; at++) {
@@ -26,7 +17,7 @@ static int add(domus_appender *fields, const char *name, size_t name_size, const
 {
     if (name_size == 0 || domi_http_run_token(name, name_size) != name_size ||
         !is_value(value, value_size))
-        return refuse(fields);
+        return domi_http_fail_fields(fields);
     char *begin = domus_append_room(fields, name_size + value_size + 4);
     if (begin == NULL)
         return fields->error;

@@ -1,11 +1,10 @@
 /* Reads and sets cookies. */
 #include "protocols/http/chars.h"
 #include "protocols/http/part.h"
+#include "protocols/http/write.h"
 
-#include <domus/http.h>
 #include <domus/http_cookie.h>
 
-#include <errno.h>
 #include <inttypes.h>
 
 /* Find a cookie in the value of one field: "a=b; c=d". */
@@ -68,8 +67,8 @@ int domus_http_add_cookie(domus_appender *fields, const domus_http_set_cookie *c
         is_of(cookie->domain, DOMI_HTTP_COOKIE) && cookie->site <= DOMUS_HTTP_SITE_NONE &&
         (cookie->site != DOMUS_HTTP_SITE_NONE || cookie->secure);
 
-    if (!is_right && fields->error == 0)
-        fields->error = -EINVAL;
+    if (!is_right)
+        return domi_http_fail_fields(fields);
     (void)domus_append_text(fields, "Set-Cookie: %s=%s", cookie->name, cookie->value);
     add_attribute(fields, "Path", cookie->path);
     add_attribute(fields, "Domain", cookie->domain);

@@ -5,6 +5,7 @@
 
 #include "protocols/http/http.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define DOMI_HTTP_DIGITS_MAX 20u /* of a number */
@@ -34,6 +35,16 @@ static inline char *domi_http_put_number(char *to, uint64_t number)
         *--from = (char)('0' + number % 10);
     while ((number /= 10) != 0);
     return domi_http_put(to, from, (size_t)(digits + sizeof digits - from));
+}
+
+/* Let an appender fail with -EINVAL, unless it has failed already. Returns its error. */
+static inline int domi_http_fail_fields(domus_appender *fields)
+{
+    if (fields->error == 0) {
+        domus_append_drop(fields);
+        fields->error = -EINVAL;
+    }
+    return fields->error;
 }
 
 /* Put the field Date, of this second (date.c). */

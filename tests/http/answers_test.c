@@ -143,6 +143,8 @@ START_TEST(answers_that_http_cannot_say_are_refused)
                                          "a : b\r\n",
                                          " a: b\r\n",
                                          "a: b\rc: d\r\n",
+                                         "a: b\rxc: d\r\n",
+                                         "a: b\n\nc: d\r\n",
                                          "a: b\nc: d\r\n",
                                          "a: b\r\n\r\n",
                                          "\r\n",

@@ -292,6 +292,7 @@ START_TEST(chunks_are_refused)
         ROW(CHUNKS "5\r\nhello\n0\r\n\r\n", 400),
         ROW(CHUNKS "5\r\nhello\r0\r\n\r\n", 400),
         ROW(CHUNKS "5\r\nhello!\r\n0\r\n\r\n", 400),
+        ROW(CHUNKS "5\r\nhello!\n0\r\n\r\n", 400),
         ROW(CHUNKS "5\r\nhell\r\n0\r\n\r\n", 400),
         ROW(CHUNKS "0\n\r\n", 400),
         ROW(CHUNKS "0\r\n\n", 400),
