@@ -40,8 +40,10 @@ int domi_http_end_answer(domus_wire *wire, domi_http_state *state)
 
 bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
 {
-    return (id & DOMI_HTTP_ID_CONTINUE) != 0 && state->waits_for_100 &&
-           state->phase == DOMI_HTTP_STREAMING;
+    bool is_open =
+        state->phase == DOMI_HTTP_STREAMING && (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
+
+    return is_open && state->waits_for_100;
 }
 
 static bool has_no_body(unsigned status)
@@ -183,9 +185,13 @@ static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, outgoin
     answer->close &= answer->status != 101;
     int error = stream != NULL ? encode_stream(wire, state, id, answer, stream)
                                : encode_whole(wire, state, id, answer);
-    if (error == 0 && answer->close)
+    if (error != 0)
+        return error;
+    if (domi_http_has_left_body(state, id))
+        state->waits_for_100 = false; /* it would stand in the midst of the answer */
+    if (answer->close)
         domus_wire_last(wire);
-    return error;
+    return 0;
 }
 
 static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id,

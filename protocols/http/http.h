@@ -26,11 +26,11 @@ typedef enum domi_http_phase {
 
 /* The id of a request, by which the stage knows it again when it is answered. */
 enum {
-    DOMI_HTTP_ID_HEAD = 1,      /* the method is HEAD */
-    DOMI_HTTP_ID_NEW = 2,       /* HTTP/1.1 */
-    DOMI_HTTP_ID_CLOSE = 4,     /* the connection ends with the answer */
-    DOMI_HTTP_ID_UPGRADE = 8,   /* the peer wants another protocol */
-    DOMI_HTTP_ID_CONTINUE = 16, /* the peer sends its body when it hears 100 Continue */
+    DOMI_HTTP_ID_HEAD = 1,    /* the method is HEAD */
+    DOMI_HTTP_ID_NEW = 2,     /* HTTP/1.1 */
+    DOMI_HTTP_ID_CLOSE = 4,   /* the connection ends with the answer */
+    DOMI_HTTP_ID_UPGRADE = 8, /* the peer wants another protocol */
+    DOMI_HTTP_ID_NUMBER = 8,  /* from this bit on: the number of the request, 32 bits */
 };
 
 typedef struct domi_http_state {
@@ -39,7 +39,8 @@ typedef struct domi_http_state {
     bool skipped;               /* an empty line before this head */
     bool waits_for_100;         /* the peer waits for it before it sends the body that is open */
     bool owes_100;              /* it is sent behind the answers that are missing */
-    uint32_t unanswered;        /* requests of a server that were made and have no answer */
+    uint32_t made;              /* requests of a server, so the number of the last one */
+    uint32_t unanswered;        /* of these, those that have no answer */
     uint32_t head_size;         /* bytes of the head that was read, in the phases behind it */
     domi_http_head head;
     domi_http_body body;

@@ -34,7 +34,7 @@ static bool wants_upgrade(const domi_http_head *head)
 static uint64_t id_of(const domi_http_state *state)
 {
     const domi_http_head *head = &state->head;
-    uint64_t id = 0;
+    uint64_t id = (uint64_t)state->made << DOMI_HTTP_ID_NUMBER;
 
     if (head->method == DOMUS_HTTP_HEAD)
         id |= DOMI_HTTP_ID_HEAD;
@@ -44,8 +44,6 @@ static uint64_t id_of(const domi_http_state *state)
         id |= DOMI_HTTP_ID_CLOSE;
     if (wants_upgrade(head))
         id |= DOMI_HTTP_ID_UPGRADE;
-    if (state->waits_for_100)
-        id |= DOMI_HTTP_ID_CONTINUE;
     return id;
 }
 
@@ -53,6 +51,8 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
                            bool in_pieces)
 {
     const domi_http_head *head = &state->head;
+
+    state->made++;
     domus_http_request *request = domus_wire_request(wire, &domus_http_request_type, id_of(state));
 
     if (request == NULL)

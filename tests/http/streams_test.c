@@ -214,6 +214,13 @@ START_TEST(body_that_is_not_let_come_ends_the_connection)
     ck_assert(domus_stage_kit_is_last(http.kit));
     domt_http_stop(&http);
     domt_http_start(&http, &streams);
+    id = domt_http_feed(&http, EXPECT(2)); /* it is read when the answer has begun */
+    ck_assert_int_eq(encode_stream(&http, id, &(domus_http_response){.status = 200}, "a", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(domt_http_sent(&http), "\r\nConnection: close\r\n"));
+    ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
+    ck_assert_str_eq(domt_http_sent(&http), "");
+    domt_http_stop(&http);
+    domt_http_start(&http, &streams);
     id = domt_http_feed(&http, EXPECT(2));
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -EACCES), 0);
     ck_assert_ptr_nonnull(strstr(domt_http_sent(&http), "\r\nConnection: close\r\n"));
@@ -231,6 +238,28 @@ static const char *sent_after(domt_http *http, const char *bytes)
     ck_assert_int_eq(domus_stage_kit_next(http->kit, &message), 0);
     return domt_http_sent(http);
 }
+
+START_TEST(body_of_a_later_request_is_let_come_all_the_same)
+{
+    static const domus_http_text done = {.status = 200};
+    domt_http http;
+
+    domt_http_start(&http, &streams);
+    uint64_t first = domt_http_feed(&http, EXPECT(2));
+    ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
+    (void)domt_http_feed(&http, "ab");
+    uint64_t second = domt_http_feed(&http, EXPECT(2));
+    (void)domt_http_sent(&http);
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
+    ck_assert_str_eq(domt_http_sent(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
+    ck_assert_str_eq(domt_http_sent(&http), CONTINUE);
+    (void)domt_http_feed(&http, "ab");
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
+    ck_assert(!domus_stage_kit_is_last(http.kit));
+    domt_http_stop(&http);
+}
+END_TEST
 
 START_TEST(body_that_comes_whole_is_let_come_at_once)
 {
@@ -269,4 +298,5 @@ END_TEST
 DOMT_MAIN("streams", 20, streams_leave_in_chunks, streams_of_a_known_length_meet_it,
           streams_that_http_cannot_say_are_refused, failed_requests_get_a_status,
           body_that_is_read_is_let_come, body_that_is_not_let_come_ends_the_connection,
+          body_of_a_later_request_is_let_come_all_the_same,
           body_that_comes_whole_is_let_come_at_once)
