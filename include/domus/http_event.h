@@ -1,0 +1,36 @@
+/* Server-sent events: an answer of the media type "text/event-stream" that leaves in pieces
+ * (domus_reply_begin()), each of which is one or more events.
+ *
+ * Thread-safety: any thread. */
+#ifndef DOMUS_HTTP_EVENT_H
+#define DOMUS_HTTP_EVENT_H
+
+#include <domus/slice.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DOMUS_HTTP_EVENTS "text/event-stream" /* the media type */
+
+/* An event. A field that is NULL is left away. An event without data changes what the browser knows
+ * of the stream, and is not shown to the page. */
+typedef struct domus_http_event {
+    const char *name;  /* the type of the event; NULL: "message" */
+    const char *id;    /* the browser sends the last one as Last-Event-ID when it connects again */
+    const char *data;  /* any text; it comes back with "\n" for each end of a line */
+    uint32_t retry_ms; /* after which the browser connects again; 0: not said */
+} domus_http_event;
+
+/* Append an event. Returns as domus_append(); -EINVAL for a name or an id with an end of a line in
+ * it. */
+DOMUS_API int domus_http_add_event(domus_appender *piece, const domus_http_event *event);
+
+/* Append a comment, which no page sees, so that proxies see that the connection lives. */
+DOMUS_API int domus_http_add_heartbeat(domus_appender *piece);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
