@@ -24,6 +24,7 @@ static int pass_over(domi_http_state *state)
 int domi_http_admit_response(domi_http_state *state)
 {
     const domi_http_head *head = &state->head;
+    bool has_length = (head->flags & DOMI_HTTP_HAS_LENGTH) != 0;
     bool has_none = head->code < 200 || head->code == 204 || head->code == 304;
 
     if (state->asked.count == 0)
@@ -37,14 +38,12 @@ int domi_http_admit_response(domi_http_state *state)
     if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
         return refuse(state);
     state->body = (domi_http_body){.framing = DOMI_HTTP_UNTIL_CLOSE};
-    if (has_none || domi_http_asked_head(state))
+    if (has_none || domi_http_asked_head(state) || (has_length && head->length == 0))
         state->body.framing = DOMI_HTTP_NO_BODY;
     else if ((head->flags & DOMI_HTTP_CHUNKED) != 0)
         state->body.framing = DOMI_HTTP_IN_CHUNKS;
     else if (head->length != 0)
         state->body = (domi_http_body){.framing = DOMI_HTTP_COUNTED, .left = head->length};
-    else if ((head->flags & DOMI_HTTP_HAS_LENGTH) != 0)
-        state->body.framing = DOMI_HTTP_NO_BODY;
     return 1;
 }
 

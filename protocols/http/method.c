@@ -35,7 +35,8 @@ domus_http_method domi_http_find_method(const char *name, size_t size)
 
     if (size == 3 && memcmp(name, "GET", 3) == 0)
         return DOMUS_HTTP_GET;
-    while (i < DOMUS_HTTP_METHODS && (strlen(names[i]) != size || memcmp(name, names[i], size)))
+    while (i < DOMUS_HTTP_METHODS &&
+           (strlen(names[i]) != size || memcmp(name, names[i], size) != 0))
         i++;
     return (domus_http_method)i;
 }
