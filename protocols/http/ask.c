@@ -109,9 +109,11 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
     return 0;
 }
 
-int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, const domus_type *type,
-                         const void *payload)
+int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
+                         const domus_type *type, const void *payload)
 {
+    if (id == DOMUS_NO_ID)
+        return -EOPNOTSUPP; /* a notice: its answer would go to the next who asks */
     if (type == &domus_http_request_type)
         return encode(wire, state, payload);
     if (type == &domus_piece_type)

@@ -118,8 +118,8 @@ void domi_http_note_answered(domi_http_state *state);
 /* `encode` of a server (answer.c) and of a client (ask.c). */
 int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
                             const domus_type *type, const void *payload);
-int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, const domus_type *type,
-                         const void *payload);
+int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
+                         const domus_type *type, const void *payload);
 
 int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
                    int error);

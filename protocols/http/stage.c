@@ -70,7 +70,7 @@ static int encode_http(domus_wire *wire, void *state_, uint64_t id, const domus_
     domi_http_state *state = state_;
 
     return domi_http_is_server(state) ? domi_http_encode_answer(wire, state, id, type, payload)
-                                      : domi_http_encode_ask(wire, state, type, payload);
+                                      : domi_http_encode_ask(wire, state, id, type, payload);
 }
 
 static int fail_http(domus_wire *wire, void *state, uint64_t id, const domus_type *request,

@@ -90,6 +90,11 @@ START_TEST(requests_that_http_cannot_say_are_refused)
     domus_http_text text = {.status = 200};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_text_type, &text),
                      -EOPNOTSUPP);
+    request = make(DOMUS_HTTP_GET, "/", "", ""); /* a notice, to whose answer nobody listens */
+    ck_assert_int_eq(
+        domus_stage_kit_encode(http.kit, DOMUS_NO_ID, &domus_http_request_type, &request),
+        -EOPNOTSUPP);
+    domus_http_request_type.release(&request);
     ck_assert_str_eq(domt_http_sent(&http), "");
     domt_http_stop(&http);
     domt_http_start(&http, &hostless);
