@@ -124,6 +124,7 @@ static bool may_send(const domi_pipe *pipe)
 /* One ask less is with the peer. */
 static void note_one_less(domus_channel *channel)
 {
+    DOMI_CHECK(channel->asks != 0);
     channel->asks--;
     if (DOMI_UNLIKELY(channel->asks == 0 && (channel->high || channel->crowded)))
         domi_channel_decide_receive(channel);
@@ -469,6 +470,7 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 
     domi_upload_end(pipe);
     pipe->upload.ask = NULL;
+    pipe->upload.answered = pipe->upload.ask_over = false; /* it counts no longer */
     while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
         domi_ask_return(manager, pipe->channel->pool, ask, true);
     while (pipe->queue != NULL)

@@ -36,13 +36,18 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 static const domus_on rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
 static const domus_behaviour dialler = {.name = "dialler", .kind = DOMUS_CHANNELS, .on = rows};
 
-void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipeline,
-                            const domus_channel_options *options)
+/* The peer has finished: the channel stays. */
+static int on_end(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+/* Make a kit, and connect a channel of line_behaviour. */
+static void begin(domt_line_client *client, const domus_channel_options *options)
 {
     domus_address address;
 
-    line_behaviour =
-        (domus_behaviour){.name = "line", .kind = DOMUS_CHANNELS, .pipeline = pipeline};
     line_options = options;
     result = 1;
     client->kit = domt_net_kit("10.0.0.3:80", 7);
@@ -55,6 +60,21 @@ void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipe
     ck_assert_int_eq(result, 0);
     client->channel = connected.channel;
     client->probe = domt_new_probe(client->kit);
+}
+
+void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipeline,
+                            const domus_channel_options *options)
+{
+    line_behaviour =
+        (domus_behaviour){.name = "line", .kind = DOMUS_CHANNELS, .pipeline = pipeline};
+    begin(client, options);
+}
+
+void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline)
+{
+    line_behaviour = (domus_behaviour){
+        .name = "line", .kind = DOMUS_CHANNELS, .pipeline = pipeline, .on_end = {on_end, 0}};
+    begin(client, NULL);
 }
 
 void domt_line_client_end(domt_line_client *client)

@@ -23,6 +23,9 @@ typedef struct domt_line_client {
 void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipeline,
                             const domus_channel_options *options);
 
+/* The same, with a channel that stays when its peer has finished. */
+void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline);
+
 /* Hold that the channel still works, or is gone, and end the kit. */
 void domt_line_client_end(domt_line_client *client);
 

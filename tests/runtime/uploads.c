@@ -78,6 +78,8 @@ DOMUS_SEQUENCE(send, send_frame)
     while (frame->error == 0 && frame->left != 0) {
         if (frame->wait_ns != 0)
             DOMUS_SLEEP(frame->wait_ns);
+        if (answer->error == -ECANCELED)
+            return answer->error; /* no piece would be taken any more */
         DOMUS_AWAIT(domus_request_write(stack, frame->request, piece_of(frame->left), then));
         frame->error = is(frame, "on") && answer->error == -EALREADY ? 0 : answer->error;
         if (answer->error != 0)

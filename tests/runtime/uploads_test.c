@@ -35,9 +35,9 @@ static domus_address spawn_on(uint32_t thread)
     return address;
 }
 
-static void begin(const domus_pipeline *of, const domus_channel_options *options, uint32_t thread)
+/* Make the actors around the client. */
+static void surround(uint32_t thread)
 {
-    domt_line_client_begin(&client, of, options);
     sender = spawn_on(thread);
     domt_uploads_now.lender = spawn_on(2);
     other = domt_new_probe(client.kit);
@@ -46,6 +46,12 @@ static void begin(const domus_pipeline *of, const domus_channel_options *options
     domt_uploads_now.begun = 0;
     domt_uploads_now.error = 0;
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
+}
+
+static void begin(const domus_pipeline *of, const domus_channel_options *options, uint32_t thread)
+{
+    domt_line_client_begin(&client, of, options);
+    surround(thread);
 }
 
 static void ask_by(domus_probe *probe, domus_address to, const char *text)
@@ -435,6 +441,25 @@ START_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
 }
 END_TEST
 
+/* The asker goes behind an early answer, and the peer finishes before the channel has seen that. */
+START_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
+{
+    domt_line_client_begin_staying(&client, &pipeline);
+    surround(1);
+    ask("leave 5000 50");
+    expect_sent("put+\n");
+    answer_by("no\n");
+    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 50 * MS));
+    expect("left");
+    domus_peer_finish(client.peer);
+    pass(300 * MS);
+    ask_by(other, client.channel, "late");
+    domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
+    ck_assert_int_eq(domus_testkit_stop(client.kit), 0);
+    domus_testkit_free(client.kit);
+}
+END_TEST
+
 START_TEST(the_time_for_the_answer_begins_behind_the_body)
 {
     begin(&pipeline, NULL, 1);
@@ -468,4 +493,5 @@ DOMT_MAIN("uploads", 120, the_stage_of_a_client_runs_in_a_kit, requests_leave_in
           a_protocol_with_ids_has_no_requests_in_pieces, an_early_answer_stops_the_writer,
           an_early_answer_wakes_a_writer_that_waits, a_writer_may_go_on_behind_an_early_answer,
           the_body_of_an_early_answer_is_read_before_the_reset,
+          a_cut_in_the_run_of_the_last_byte_is_counted_once,
           the_time_for_the_answer_begins_behind_the_body, a_drain_waits_for_the_end_of_a_request)
