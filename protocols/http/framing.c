@@ -5,6 +5,10 @@
 #include "protocols/http/chars.h"
 #include "protocols/http/method.h"
 
+/* Elements of Connection, of which few have more than two. A proxy compares each with each field.
+ */
+#define OPTIONS_MAX 64u
+
 #define LENGTH_DIGITS_MAX 18u /* of a length: all numbers of so many digits fit into 63 bits */
 
 /* A length is digits, without a sign and without zeros before them, and comes once. */
@@ -63,6 +67,8 @@ static int read_connection(domi_http_head *head, const char *value, size_t size)
     size_t at = 0;
 
     while (domi_http_next_element(value, size, &at, &element, &element_size)) {
+        if (++head->options > OPTIONS_MAX)
+            return domi_http_refuse(head, 431);
         if (domi_http_is_word(element, element_size, "close"))
             head->flags |= DOMI_HTTP_CLOSE;
         else if (domi_http_is_word(element, element_size, "keep-alive"))

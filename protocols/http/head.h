@@ -52,6 +52,7 @@ typedef struct domi_http_head {
     uint32_t host_at;
     uint32_t host_size;
     uint32_t flags;
+    uint32_t options; /* elements of Connection */
     uint64_t length;
 } domi_http_head;
 

@@ -22,6 +22,7 @@ static const domus_http_options small_client = {
 #define CHUNKS POST "Transfer-Encoding: chunked\r\n\r\n"
 #define HOST   "Host: a\r\n"
 #define END    "\r\n"
+#define COMMAS ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,," /* 33 elements */
 
 typedef struct row {
     const char *bytes;
@@ -345,6 +346,7 @@ START_TEST(limits_hold_at_their_size)
         LONG("GET /0123456789abcdef HTTP/1.1\r\n" HOST END, 414),
         LONG("GET /0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 414),
         LONG(GET HOST "a: 1\r\na: 2\r\na: 3\r\na: 4\r\n" END, 431),
+        LONG(GET HOST "Connection:" COMMAS "\r\nConnection:" COMMAS "\r\n" END, 431),
         LONG(GET HOST "a: 0123456789012345678901234567890123456789012345678901234567890123456789"
                       "0123456789012345678901234567890123456789012345678901234567890123456789"
                       "01234567890123456789012345678\r\n" END,
