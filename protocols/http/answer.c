@@ -31,11 +31,17 @@ int domi_http_send_100(domus_wire *wire, domi_http_state *state)
     return domus_wire_append(wire, "HTTP/1.1 100 Continue\r\n\r\n", 25);
 }
 
-int domi_http_end_answer(domus_wire *wire, domi_http_state *state)
+/* Answers are encoded in any order, but leave in that of the requests: what is owed belongs behind
+ * the answer to the last request. If that was encoded before, the peer gets it between two answers,
+ * where it is passed over. */
+int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
+    bool is_last = id >> DOMI_HTTP_ID_NUMBER_SHIFT == state->made;
+
     if (state->unanswered != 0)
         state->unanswered--;
-    return state->unanswered == 0 && state->owes_100 ? domi_http_send_100(wire, state) : 0;
+    return state->owes_100 && (is_last || state->unanswered == 0) ? domi_http_send_100(wire, state)
+                                                                  : 0;
 }
 
 bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
@@ -174,7 +180,7 @@ static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id, o
     if (is_head)
         answer->body_size = 0;
     int error = append(wire, state, answer, id, framing, length, has);
-    return error != 0 ? error : domi_http_end_answer(wire, state);
+    return error != 0 ? error : domi_http_end_answer(wire, state, id);
 }
 
 static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, outgoing *answer)
@@ -239,12 +245,12 @@ int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t i
         return encode_response(wire, state, id, payload);
     if (type == &domus_http_trailers_type) {
         error = domi_http_encode_trailers(wire, stream, payload);
-        return error != 0 ? error : domi_http_end_answer(wire, state);
+        return error != 0 ? error : domi_http_end_answer(wire, state, id);
     }
     if (type != &domus_piece_type)
         return -EOPNOTSUPP;
     error = domi_http_encode_piece(wire, stream, payload);
     if (error != 0 || !((const domus_piece *)payload)->last)
         return error;
-    return domi_http_end_answer(wire, state);
+    return domi_http_end_answer(wire, state, id);
 }

@@ -90,5 +90,5 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
         return result;
     if (close)
         domus_wire_last(wire);
-    return domi_http_end_answer(wire, state);
+    return domi_http_end_answer(wire, state, id);
 }

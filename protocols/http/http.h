@@ -124,8 +124,9 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
 int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
                    int error);
 
-/* A request was answered: what waits for that may be sent (answer.c). Returns 0; -ENOMEM. */
-int domi_http_end_answer(domus_wire *wire, domi_http_state *state);
+/* A request was answered: what waits for that may be sent behind the answer (answer.c). Returns 0;
+ * -ENOMEM. */
+int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id);
 
 /* Whether the peer waits to be told to send the body of this request, and will not be: then nobody
  * can know whether it comes before the next request, so the connection ends with the answer

@@ -98,7 +98,7 @@ static int cut(domus_wire *wire, void *state, uint64_t id, int error)
 {
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0 && domi_http_is_server(state);
 
-    return is_head ? domi_http_end_answer(wire, state) : error;
+    return is_head ? domi_http_end_answer(wire, state, id) : error;
 }
 
 const domus_stage domus_http_stage = {

@@ -285,6 +285,15 @@ START_TEST(body_that_comes_whole_is_let_come_at_once)
                          "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" CONTINUE);
         domt_http_stop(&http);
     }
+    domt_http_start(&http, &plain); /* and behind the last, in whatever order they are given */
+    uint64_t first = domt_http_feed(&http, GET);
+    uint64_t second = domt_http_feed(&http, GET);
+    ck_assert_str_eq(sent_after(&http, heads[0]), "");
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
+    ck_assert_ptr_nonnull(strstr(domt_http_sent(&http), CONTINUE));
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
+    ck_assert_ptr_null(strstr(domt_http_sent(&http), CONTINUE));
+    domt_http_stop(&http);
     domt_http_start(&http, &plain); /* it has begun to come by itself */
     ck_assert_str_eq(sent_after(&http, EXPECT(2) "1"), "");
     domt_http_stop(&http);
