@@ -82,6 +82,23 @@ int kv_reply(domus_stack *stack, domus_resp_builder *builder)
     return error != 0 ? error : kv_reply_with(stack, reply);
 }
 
+int kv_reply_change(domus_stack *stack, const struct kv_session *session,
+                    domus_resp_builder *builder, domus_resp_answering answering)
+{
+    domus_resp_change change = {.version = session->version,
+                                .answering = (uint8_t)answering,
+                                .peer = session->admitted ? DOMUS_RESP_PEER_KNOWN
+                                                          : DOMUS_RESP_PEER_STRANGER};
+    int error = domus_resp_end(builder, &change.reply);
+
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domus_resp_change_type, &change);
+    if (error != 0)
+        domus_slice_free(change.reply.bytes);
+    return error;
+}
+
 uint32_t kv_answer_max(void)
 {
     return (uint32_t)kv_settings.answer_max_bytes;

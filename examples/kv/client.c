@@ -131,6 +131,21 @@ static int end_clients(domus_stack *stack, const struct kv_session *session,
     return kv_ask_clerks(stack, &search, answer_killed);
 }
 
+/* CLIENT REPLY: whether this connection is answered. */
+static int set_answering(domus_stack *stack, const struct kv_session *session, domus_slice word)
+{
+    domus_resp_builder builder = {.version = session->version};
+    domus_resp_answering answering = domus_resp_is(word, "ON")     ? DOMUS_RESP_ANSWERS
+                                     : domus_resp_is(word, "OFF")  ? DOMUS_RESP_SILENT
+                                     : domus_resp_is(word, "SKIP") ? DOMUS_RESP_SKIPS
+                                                                   : DOMUS_RESP_AS_BEFORE;
+
+    if (answering == DOMUS_RESP_AS_BEFORE)
+        return kv_error(stack, KV_SYNTAX);
+    (void)domus_resp_add_simple(&builder, "OK"); /* which OFF and SKIP do not send */
+    return kv_reply_change(stack, session, &builder, answering);
+}
+
 /* --- the command ------------------------------------------------------------------------------ */
 
 static int refuse(domus_stack *stack, domus_slice word)
@@ -161,8 +176,10 @@ int kv_serve_client(domus_stack *stack, void *self, const void *payload)
         return answer_own_line(stack, session, command->version);
     if (domus_resp_is(word, "SETINFO") && count == 4)
         return kv_ok(stack);
-    if (domus_resp_is(word, "REPLY") && count == 3)
-        return domus_resp_is(value, "ON") ? kv_ok(stack) : kv_error(stack, KV_SYNTAX);
+    if (domus_resp_is(word, "REPLY") && count != 3)
+        return kv_error(stack, "ERR wrong number of arguments for 'client|reply' command");
+    if (domus_resp_is(word, "REPLY"))
+        return set_answering(stack, session, value);
     if (domus_resp_is(word, "NO-EVICT") && count == 3) /* nothing is evicted anyway */
         return domus_resp_is(value, "ON") || domus_resp_is(value, "OFF")
                    ? kv_ok(stack)

@@ -93,6 +93,7 @@ enum {
     KV_ALWAYS = 4,   /* it is not queued, but served also within a transaction */
     KV_ALONE = 8,    /* it begins when those before it are answered (DOMUS_ALONE) */
     KV_LISTENS = 16, /* a client of RESP 2 may send it while it has subscriptions */
+    KV_BLOCKS = 32,  /* KV_ALONE, and it hears at once when its client ends (DOMUS_HEARS_END) */
 };
 
 struct kv_command {
@@ -173,6 +174,9 @@ int kv_bytes(domus_stack *stack, domus_resp_bytes bytes);
 int kv_answer(domus_stack *stack, const domus_type *type, const void *payload);
 /* The reply that was built. */
 int kv_reply(domus_stack *stack, domus_resp_builder *builder);
+/* The reply that was built, from which on the connection is as its session says now. */
+int kv_reply_change(domus_stack *stack, const struct kv_session *session,
+                    domus_resp_builder *builder, domus_resp_answering answering);
 /* This reply, which is consumed in every case. */
 int kv_reply_with(domus_stack *stack, domus_resp_reply reply);
 

@@ -28,6 +28,7 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     struct kv_session *session = self;
+    domus_resp_builder builder = {.version = command->version};
     domus_slice last = domus_resp_argument(command, command->count - 1);
     domus_slice user = domus_resp_argument(command, 1);
 
@@ -40,34 +41,45 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
         return kv_error(stack, WRONG_PASSWORD);
     session->admitted = true;
     kv_session_settle(session);
-    return kv_ok(stack);
+    if (kv_is_gathering()) /* a stranger is in no transaction */
+        return kv_ok(stack);
+    (void)domus_resp_add_simple(&builder, "OK");
+    return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
-static int answer_hello(domus_stack *stack, const struct kv_session *session, uint32_t version)
+static void add_text(domus_resp_builder *builder, const char *name, const char *value)
 {
-    domus_resp_builder builder = {.version = (uint8_t)version};
-    domus_resp_version answer = {.version = version};
-    static const char *const pairs[][2] = {
-        {"server", "kv"}, {"version", KV_VERSION}, {"mode", "standalone"}, {"role", "master"}};
+    (void)domus_resp_add_bulk(builder, name, strlen(name));
+    (void)domus_resp_add_bulk(builder, value, strlen(value));
+}
+
+static int answer_hello(domus_stack *stack, const struct kv_session *session)
+{
+    domus_resp_builder builder = {.version = session->version};
 
     (void)domus_resp_add_map(&builder, 7);
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        (void)domus_resp_add_bulk(&builder, pairs[i][0], strlen(pairs[i][0]));
-        (void)domus_resp_add_bulk(&builder, pairs[i][1], strlen(pairs[i][1]));
-    }
+    add_text(&builder, "server", "kv");
+    add_text(&builder, "version", KV_VERSION);
     (void)domus_resp_add_bulk(&builder, "proto", 5);
-    (void)domus_resp_add_integer(&builder, version);
+    (void)domus_resp_add_integer(&builder, session->version);
     (void)domus_resp_add_bulk(&builder, "id", 2);
     (void)domus_resp_add_integer(&builder, (int64_t)session->id);
+    add_text(&builder, "mode", "standalone");
+    add_text(&builder, "role", "master");
     (void)domus_resp_add_bulk(&builder, "modules", 7);
     (void)domus_resp_add_array(&builder, 0);
-    int error = domus_resp_end(&builder, &answer.reply);
-    if (error != 0)
-        return error;
-    error = domus_reply(stack, &domus_resp_version_type, &answer);
-    if (error != 0)
-        domus_slice_free(answer.reply.bytes);
-    return error;
+    return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
+}
+
+/* An error in a HELLO that may have given the password before. */
+static int refuse_hello(domus_stack *stack, const struct kv_session *session, const char *format,
+                        domus_slice word)
+{
+    domus_resp_builder builder = {.version = session->version};
+
+    (void)domus_resp_add_error(&builder, format, (int)(word.size < 128 ? word.size : 128),
+                               domus_slice_data(word));
+    return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
 int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
@@ -92,15 +104,21 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
             i += 2;
         } else if (domus_resp_is(word, "SETNAME") && i + 1 < command->count) {
             if (!kv_session_name(session, domus_resp_argument(command, ++i)))
-                return kv_error(stack, "ERR Client names cannot contain spaces, newlines or "
-                                       "special characters.");
+                return refuse_hello(stack, session,
+                                    "ERR Client names cannot contain spaces, newlines or special "
+                                    "characters.%.*s",
+                                    (domus_slice){NULL, 0, 0});
         } else {
-            return kv_error(stack, "ERR Syntax error in HELLO");
+            return refuse_hello(stack, session, "ERR Syntax error in HELLO option '%.*s'", word);
         }
     }
     if (!session->admitted)
-        return kv_error(stack, "NOAUTH HELLO must be called with the client already authenticated");
+        return kv_error(stack,
+                        "NOAUTH HELLO must be called with the client already authenticated, "
+                        "otherwise the HELLO AUTH <user> <pass> option can be used to "
+                        "authenticate the client and select the RESP protocol version at the "
+                        "same time");
     session->version = (uint8_t)version;
     kv_session_settle(session);
-    return answer_hello(stack, session, (uint32_t)version);
+    return answer_hello(stack, session);
 }

@@ -81,7 +81,12 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     int error = domus_conversation_of(stack, &session->waiting);
     if (error == 0)
         error = domus_become(stack, &kv_waiting_session);
-    return error != 0 ? error : ask(stack, shard, command, take_element);
+    if (error != 0)
+        return error;
+    error = ask(stack, shard, command, take_element);
+    if (error != DOMUS_PARKED)
+        (void)domus_become(stack, NULL); /* nothing waits */
+    return error;
 }
 
 /* The peer has finished sending while its command waits: it is gone, as far as one can know, and an

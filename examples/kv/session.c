@@ -11,7 +11,7 @@
 /* First letters of commands that are KV_ALONE, as bits: of those with four letters, and others. */
 #define LETTER(c) (UINT32_C(1) << ((c) % 32))
 #define FOUR      (LETTER('a') | LETTER('q'))
-#define SOME      (LETTER('b') | LETTER('d') | LETTER('h') | LETTER('p'))
+#define SOME      (LETTER('b') | LETTER('c') | LETTER('d') | LETTER('h') | LETTER('p'))
 #define MORE      (SOME | LETTER('r') | LETTER('s') | LETTER('u'))
 
 /* Commands that change what comes behind them, or that wait, are alone. The look at the first
@@ -23,7 +23,9 @@ static uint32_t marks_of(const void *payload)
     if (name.size < 4 || (LETTER(domus_slice_data(name)[0]) & (name.size == 4 ? FOUR : MORE)) == 0)
         return 0;
     const struct kv_command *row = kv_command_find(name);
-    return row != NULL && (row->flags & KV_ALONE) != 0 ? DOMUS_ALONE : 0;
+    if (row == NULL || (row->flags & KV_ALONE) == 0)
+        return 0;
+    return (row->flags & KV_BLOCKS) != 0 ? DOMUS_ALONE | DOMUS_HEARS_END : DOMUS_ALONE;
 }
 
 /* Append an argument to `text` without its unprintable bytes, at most `most` bytes. */
@@ -223,6 +225,10 @@ void kv_sessions_begin(void)
                                 .message_max = (uint32_t)kv_settings.command_max_bytes,
                                 .arguments_max = kv_settings.arguments_max,
                                 .budget = &incomplete};
+    if (kv_settings.password[0] != '\0') {
+        resp.stranger_arguments_max = 10;
+        resp.stranger_bulk_max = resp.bulk_max < 16384 ? resp.bulk_max : 16384;
+    }
 }
 
 static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,

@@ -365,14 +365,9 @@ static void leave(domus_stack *stack, const char *word)
 int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
-    domus_resp_version answer = {.version = 2};
     domus_resp_builder builder = {.version = 2};
 
     (void)payload;
-    (void)domus_resp_add_simple(&builder, "RESET");
-    int error = domus_resp_end(&builder, &answer.reply);
-    if (error != 0)
-        return error;
     if (session->subscriber != NULL) {
         leave(stack, "unsubscribe");
         leave(stack, "punsubscribe");
@@ -385,8 +380,6 @@ int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
     session->version = 2;
     session->admitted = kv_settings.password[0] == '\0';
     kv_session_settle(session);
-    error = domus_reply(stack, &domus_resp_version_type, &answer);
-    if (error != 0)
-        domus_slice_free(answer.reply.bytes);
-    return error;
+    (void)domus_resp_add_simple(&builder, "RESET");
+    return kv_reply_change(stack, session, &builder, DOMUS_RESP_ANSWERS);
 }

@@ -60,7 +60,7 @@ typedef struct domus_on_peer {
     const domus_type *type;
     domus_handler *handle;
     uint32_t frame_size;
-    uint32_t marks; /* DOMUS_ALONE, DOMUS_OUTLIVES, or both; 0: none */
+    uint32_t marks; /* DOMUS_ALONE, DOMUS_OUTLIVES, DOMUS_HEARS_END, or several; 0: none */
     /* Further marks of one message, for protocols in which one type stands for many commands. It is
      * called before the handler, must not call domus_*, and does not change the payload. NULL:
      * none. */
@@ -76,6 +76,12 @@ typedef struct domus_on_peer {
  * connection is gone; others are cancelled then. The actor lives until the last of them has ended.
  * Its answer is thrown away, and to forward it fails with -ENOTCONN. */
 #define DOMUS_OUTLIVES 2u
+
+/* With DOMUS_ALONE: such an actor hears of the end of its peer at once, also when the peer has sent
+ * more behind the request. What it has sent is handled when the request is answered, behind that
+ * on_end, unless the actor closes the channel. The end is not seen while the peer has sent more
+ * than the channel may receive and hold. */
+#define DOMUS_HEARS_END 4u
 
 /* A row of `on_peer` whose messages begin the sequence `name` (domus/await.h). */
 #define DOMUS_ON_PEER(type, name, marks)                                                           \

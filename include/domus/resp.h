@@ -25,9 +25,10 @@
  * too. A push of RESP 3 is a notice of domus_resp_push_type. With DOMUS_ROLE_PEER all that comes is
  * such a notice: so a connection of RESP 2 receives what it has subscribed to.
  *
- * **Versions.** A connection begins with RESP 2. The answer to HELLO is a domus_resp_version: the
+ * **Versions.** A connection begins with RESP 2. The answer to HELLO is a domus_resp_change: the
  * connection speaks its version from that answer on. The row of HELLO must be DOMUS_ALONE, so that
- * the answers before it are sent and the requests behind it know the version. RESP 2 cannot
+ * the answers before it are sent and the requests behind it know the version; so must that of every
+ * command with such an answer (AUTH, CLIENT REPLY, RESET). RESP 2 cannot
  * say everything, and gets the rest as redis-server sends it: a map, a set and a push as an array,
  * a null as a null bulk string, a double, a big number and a verbatim string as bulk strings, a
  * boolean as 1 or 0.
@@ -57,11 +58,16 @@ typedef struct domus_resp_budget {
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_resp_options {
     domus_role role;
-    uint32_t bulk_max;         /* bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
-    uint32_t message_max;      /* bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
-    uint32_t arguments_max;    /* of one command, 1..INT32_MAX; 0: 1,048,576 */
-    uint32_t inline_max;       /* bytes of a command that is a line, 1..65535; 0: 65535 */
-    uint32_t nesting_max;      /* arrays in arrays of a reply, 1..32; 0: 32 */
+    uint32_t bulk_max;      /* bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
+    uint32_t message_max;   /* bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
+    uint32_t arguments_max; /* of one command, 1..INT32_MAX; 0: 1,048,576 */
+    uint32_t inline_max;    /* bytes of a command that is a line, 1..65535; 0: 65535 */
+    uint32_t nesting_max;   /* arrays in arrays of a reply, 1..32; 0: 32 */
+    /* Of a server whose peers begin as strangers: until a domus_resp_change says that the peer is
+     * known, these two bound its commands instead of arguments_max (but for lines) and bulk_max, so
+     * that it takes little memory. redis-server has 10 and 16384. 0: there are no strangers. */
+    uint32_t stranger_arguments_max;
+    uint32_t stranger_bulk_max;
     domus_resp_budget *budget; /* of a server; NULL: each channel may gather message_max. It stays
                                   the caller's, and valid as long as the pipeline is used */
 } domus_resp_options;
@@ -208,13 +214,32 @@ typedef enum domus_resp_form {
 DOMUS_API extern const domus_type domus_resp_reply_type;
 DOMUS_API extern const domus_type domus_resp_push_type; /* what came without being asked for */
 
-/* The answer to HELLO: the connection speaks `version` from this reply on. */
-typedef struct domus_resp_version {
-    domus_resp_reply reply;
-    uint32_t version; /* 2 or 3; another one is refused with -EINVAL */
-} domus_resp_version;
+/* Whether commands are answered: the words of CLIENT REPLY. */
+typedef enum domus_resp_answering {
+    DOMUS_RESP_AS_BEFORE = 0,
+    DOMUS_RESP_ANSWERS, /* this command and those behind it */
+    DOMUS_RESP_SILENT,  /* neither this one nor those behind it; pushes are sent all the same */
+    DOMUS_RESP_SKIPS,   /* neither this one nor the next one */
+} domus_resp_answering;
 
-DOMUS_API extern const domus_type domus_resp_version_type;
+/* Whether the peer is known (stranger_arguments_max). */
+typedef enum domus_resp_peer {
+    DOMUS_RESP_PEER_AS_BEFORE = 0,
+    DOMUS_RESP_PEER_KNOWN,
+    DOMUS_RESP_PEER_STRANGER,
+} domus_resp_peer;
+
+/* An answer that changes the connection from itself on: to HELLO, AUTH, CLIENT REPLY, RESET. Its
+ * `reply` may be empty if it is not sent. */
+typedef struct domus_resp_change {
+    domus_resp_reply reply;
+    uint32_t version;  /* 2 or 3; 0: as before; another one is refused with -EINVAL */
+    uint8_t answering; /* domus_resp_answering */
+    uint8_t peer;      /* domus_resp_peer */
+    uint8_t reserved[2];
+} domus_resp_change;
+
+DOMUS_API extern const domus_type domus_resp_change_type;
 
 /* A builder of a reply, value by value; an array is followed by its elements, a map by its keys and
  * values by turns. `{0}` builds for all connections; one with the `version` of a command builds

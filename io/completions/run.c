@@ -67,15 +67,21 @@ static bool may_be_shown(domus_channel *channel)
     return !channel->blocked;
 }
 
-/* True if the actor has to hear that the peer has finished sending. It has been shown all bytes
- * that came before, and has not paused the channel. An actor with an on_end hears of it also while
- * a request that is alone is not answered, if no bytes came behind that. */
+/* True if the actor has been shown all bytes that came before the end of the peer. */
+static bool has_seen_all(const domus_channel *channel)
+{
+    return channel->inbound.head == NULL && (channel->pipe == NULL || domi_pipe_has_ended(channel));
+}
+
+/* True if the actor has to hear that the peer has finished sending. It has seen all bytes, and has
+ * not paused the channel. An actor with an on_end hears of it also while a request that is alone is
+ * not answered, if no bytes came behind that, or if the request asks for it. */
 static bool is_end_due(const domus_channel *channel)
 {
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
-           channel->inbound.head == NULL && !channel->halted &&
-           (channel->pipe == NULL || domi_pipe_has_ended(channel) ||
-            (domi_pipe_ends_alone(channel) && channel->house->behaviour->on_end.handle != NULL));
+           !channel->halted &&
+           (has_seen_all(channel) || (channel->pipe != NULL && domi_pipe_ends_alone(channel) &&
+                                      channel->house->behaviour->on_end.handle != NULL));
 }
 
 /* Open a channel, with its pipeline if it has one. */

@@ -19,8 +19,8 @@ bool domi_pipe_is_behind(const domus_channel *channel);
 /* True if the peer has finished sending and everything that it has sent was handled. */
 bool domi_pipe_has_ended(const domus_channel *channel);
 
-/* True if a request that is alone is not answered, and no bytes behind it wait in the windows of
- * the stages. */
+/* True if a request that is alone is not answered, and no bytes have come behind it; or whatever
+ * has come, if it is DOMUS_HEARS_END. */
 bool domi_pipe_ends_alone(const domus_channel *channel);
 
 /* This is domi_io_hooks.release_message. */

@@ -87,7 +87,8 @@ int domi_resp_add_span(domi_resp_state *state, uint32_t offset, uint32_t size)
 
 int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
 {
-    domus_resp_command *command = domus_wire_request(wire, &domus_resp_command_type, DOMUS_NO_ID);
+    domus_resp_command *command =
+        domus_wire_request(wire, &domus_resp_command_type, domi_resp_next_id(state));
 
     if (command == NULL)
         return -ENOMEM;

@@ -37,14 +37,14 @@ static int decode_quickly(domus_wire *wire, domi_resp_state *state, const char *
     uint32_t count = (unsigned char)bytes[1] - (uint32_t)'0';
     uint32_t length = 0;
 
-    if (count - 1 >= DOMUS_RESP_SPANS || count > state->options.arguments_max ||
+    if (count - 1 >= DOMUS_RESP_SPANS || count > state->arguments_max ||
         memcmp(bytes + 2, "\r\n", 2) != 0)
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         if (last - at < QUICK_LEAST)
             return 0;
         const char *argument = read_quick_head(at, &length);
-        if (argument == NULL || length > state->options.bulk_max)
+        if (argument == NULL || length > state->bulk_max)
             return 0;
         if (length + 2 > (size_t)(last - argument))
             return 0;
@@ -74,8 +74,12 @@ static int read_count(domi_resp_state *state, const char *bytes, size_t size)
 
     if (used < 0 || (used > 0 && count > state->options.arguments_max))
         return domi_resp_refuse(state, DOMI_RESP_COUNT);
+    if (used > 0 && count > state->arguments_max)
+        return domi_resp_refuse(state, DOMI_RESP_STRANGERS_COUNT);
     if (used > 0)
         state->count = count > 0 ? (uint32_t)count : 0;
+    if (used > 0 && state->count == 0)
+        (void)domi_resp_next_id(state); /* a command of no words has no answer to be skipped */
     return used;
 }
 
@@ -94,6 +98,8 @@ static int read_length(domi_resp_state *state, const char *bytes, size_t size, u
     int used = domi_resp_read_head(bytes, size, &length);
     if (used < 0 || (used > 0 && (length < 0 || length > state->options.bulk_max)))
         return domi_resp_refuse(state, DOMI_RESP_LENGTH);
+    if (used > 0 && length > state->bulk_max)
+        return domi_resp_refuse(state, DOMI_RESP_STRANGERS_LENGTH);
     if (used == 0)
         return 0;
     if ((uint64_t)before + (uint64_t)length > state->options.message_max)
@@ -242,7 +248,7 @@ int domi_resp_decode_command(domus_wire *wire, domi_resp_state *state, const cha
 {
     int used = 0;
 
-    if (state->count == 0 && bytes[0] == '*' && size > 4)
+    if ((state->count | state->silence) == 0 && bytes[0] == '*' && size > 4)
         used = decode_quickly(wire, state, bytes, size);
     return used != 0 ? used : decode_command(wire, state, bytes, size);
 }

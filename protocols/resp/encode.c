@@ -112,19 +112,37 @@ static int put_reply(domus_wire *wire, uint8_t version, const domus_resp_reply *
     return error != 0 ? error : domus_wire_append_slice(wire, bytes);
 }
 
-static int put_version(domus_wire *wire, domi_resp_state *state, const domus_resp_version *answer)
+static int put_change(domus_wire *wire, domi_resp_state *state, uint64_t id,
+                      const domus_resp_change *change)
 {
-    if (answer->version != 2 && answer->version != 3)
+    uint8_t version = change->version != 0 ? (uint8_t)change->version : state->version;
+    uint8_t silence = change->answering == DOMUS_RESP_SILENT  ? DOMI_RESP_SILENT
+                      : change->answering == DOMUS_RESP_SKIPS ? DOMI_RESP_SKIPS
+                                                              : 0;
+    bool is_sent = change->answering == DOMUS_RESP_ANSWERS ||
+                   (change->answering == DOMUS_RESP_AS_BEFORE && id != DOMI_RESP_UNHEARD);
+
+    if (change->version > 3 || change->version == 1)
         return -EINVAL;
-    int error = put_reply(wire, (uint8_t)answer->version, &answer->reply);
-    if (error == 0)
-        state->version = (uint8_t)answer->version;
-    return error;
+    int error = is_sent ? put_reply(wire, version, &change->reply) : 0;
+    if (error != 0)
+        return error;
+    state->version = version;
+    /* to skip one more changes nothing while none is heard */
+    if (change->answering != DOMUS_RESP_AS_BEFORE &&
+        (silence != DOMI_RESP_SKIPS || state->silence != DOMI_RESP_SILENT))
+        state->silence = silence;
+    if (change->peer != DOMUS_RESP_PEER_AS_BEFORE)
+        domi_resp_limit(state, change->peer == DOMUS_RESP_PEER_STRANGER);
+    return 0;
 }
 
-int domi_resp_encode(domus_wire *wire, domi_resp_state *state, const domus_type *type,
+int domi_resp_encode(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *type,
                      const void *payload)
 {
+    if (__builtin_expect(id == DOMI_RESP_UNHEARD, false) && type != &domus_resp_push_type &&
+        type != &domus_resp_change_type)
+        return 0;
     if (type == &domus_slice_type)
         return put_slice(wire, *(const domus_slice *)payload);
     if (type == &domus_resp_ok_type)
@@ -152,8 +170,8 @@ int domi_resp_encode(domus_wire *wire, domi_resp_state *state, const domus_type 
         const char *text = ((const domus_resp_error *)payload)->text;
         return put_line(wire, '-', text, strnlen(text, sizeof(domus_resp_error)));
     }
-    if (type == &domus_resp_version_type)
-        return put_version(wire, state, payload);
+    if (type == &domus_resp_change_type)
+        return put_change(wire, state, id, payload);
     return -EOPNOTSUPP;
 }
 

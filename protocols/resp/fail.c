@@ -19,6 +19,8 @@ static int fail_bytes(domus_wire *wire, const domi_resp_state *state, int error)
         [DOMI_RESP_LINE] = "too big inline request",
         [DOMI_RESP_QUOTES] = "unbalanced quotes in request",
         [DOMI_RESP_SIZE] = "too big request",
+        [DOMI_RESP_STRANGERS_COUNT] = "unauthenticated multibulk length",
+        [DOMI_RESP_STRANGERS_LENGTH] = "unauthenticated bulk length",
     };
     char got = state->got;
 
@@ -32,12 +34,15 @@ static int fail_bytes(domus_wire *wire, const domi_resp_state *state, int error)
     return error == -ENOMEM ? domus_wire_append_text(wire, "-OOM out of memory\r\n") : error;
 }
 
-int domi_resp_fail(domus_wire *wire, domi_resp_state *state, const domus_type *request, int error)
+int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *request,
+                   int error)
 {
     if (state->options.role != DOMUS_ROLE_SERVER)
         return error;
     if (request == NULL)
-        return fail_bytes(wire, state, error);
+        return state->silence == DOMI_RESP_HEARD ? fail_bytes(wire, state, error) : 0;
+    if (id == DOMI_RESP_UNHEARD)
+        return 0;
     switch (-error) {
     case ENOMEM:
         return domus_wire_append_text(

@@ -163,6 +163,8 @@ int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *
     int error = quoted ? divide_quoted(state, bytes, length) : divide(state, bytes, length);
     if (error == 0 && state->have != 0)
         error = domi_resp_make_command(wire, state, quoted ? NULL : bytes, used);
+    else if (error == 0)
+        (void)domi_resp_next_id(state); /* an empty line has no answer to be skipped */
     if (error != 0)
         return error;
     state->at = 0;

@@ -21,7 +21,9 @@ typedef enum domi_resp_wrong {
     DOMI_RESP_MARK,   /* another byte than '$' */
     DOMI_RESP_LINE,   /* a line that is too long */
     DOMI_RESP_QUOTES,
-    DOMI_RESP_SIZE, /* a message that is too long */
+    DOMI_RESP_SIZE,            /* a message that is too long */
+    DOMI_RESP_STRANGERS_COUNT, /* of a stranger */
+    DOMI_RESP_STRANGERS_LENGTH,
     DOMI_RESP_WRONGS
 } domi_resp_wrong;
 
@@ -31,23 +33,38 @@ typedef enum domi_resp_phase {
     DOMI_RESP_TAIL,
 } domi_resp_phase;
 
+/* What CLIENT REPLY has silenced. */
+typedef enum domi_resp_silence {
+    DOMI_RESP_HEARD,
+    DOMI_RESP_SILENT, /* all answers */
+    DOMI_RESP_SKIPS,  /* the answer to the next command */
+} domi_resp_silence;
+
+/* The id of a request whose answer is not sent. Answers are encoded in any order, so whether one is
+ * sent is decided when its request is decoded. */
+#define DOMI_RESP_UNHEARD (DOMUS_NO_ID - 1)
+
 typedef struct domi_resp_state {
     domus_resp_options options; /* with the defaults filled in */
-    uint8_t version;            /* that the peer is sent */
-    uint8_t wrong;              /* domi_resp_wrong */
-    char got;                   /* the byte that is no '$' */
-    bool gathering;             /* the bytes up to here are in `bytes` */
-    uint8_t phase;              /* of an argument that is gathered: domi_resp_phase */
-    uint8_t form;               /* of the reply up to here: domus_resp_form */
-    bool is_push;               /* the reply is one */
-    bool tabled;                /* the arguments are in `table`, not in `spans` */
-    uint32_t at;                /* bytes of the window that are parsed */
-    uint32_t count;             /* arguments that were announced; 0: the head has not come */
-    uint32_t have;              /* arguments that are parsed */
-    uint32_t left;              /* bytes of a bulk string that have not come */
-    domus_appender bytes;       /* those gathered */
-    domus_appender table;       /* pairs of uint32_t: offset and size of each argument */
-    uint64_t charged;           /* bytes of these two that the budget counts */
+    uint32_t arguments_max;     /* those of this peer now, which may be a stranger */
+    uint32_t bulk_max;
+    bool is_stranger;
+    uint8_t silence;      /* domi_resp_silence */
+    uint8_t version;      /* that the peer is sent */
+    uint8_t wrong;        /* domi_resp_wrong */
+    char got;             /* the byte that is no '$' */
+    bool gathering;       /* the bytes up to here are in `bytes` */
+    uint8_t phase;        /* of an argument that is gathered: domi_resp_phase */
+    uint8_t form;         /* of the reply up to here: domus_resp_form */
+    bool is_push;         /* the reply is one */
+    bool tabled;          /* the arguments are in `table`, not in `spans` */
+    uint32_t at;          /* bytes of the window that are parsed */
+    uint32_t count;       /* arguments that were announced; 0: the head has not come */
+    uint32_t have;        /* arguments that are parsed */
+    uint32_t left;        /* bytes of a bulk string that have not come */
+    domus_appender bytes; /* those gathered */
+    domus_appender table; /* pairs of uint32_t: offset and size of each argument */
+    uint64_t charged;     /* bytes of these two that the budget counts */
     union {
         uint16_t spans[DOMUS_RESP_SPANS][2]; /* of a command */
         struct {                             /* of a reply */
@@ -62,6 +79,19 @@ typedef struct domi_resp_state {
 /* Count what is gathered now on the budget, if there is one. Returns 0; -ENOMEM when that is more
  * than it has: then nothing is gathered any more. */
 int domi_resp_charge(domi_resp_state *state);
+
+/* Bound the commands of a stranger, or of a known peer. */
+void domi_resp_limit(domi_resp_state *state, bool is_stranger);
+
+/* The id of the request that is made now. */
+static inline uint64_t domi_resp_next_id(domi_resp_state *state)
+{
+    uint64_t id = state->silence != DOMI_RESP_HEARD ? DOMI_RESP_UNHEARD : DOMUS_NO_ID;
+
+    if (state->silence == DOMI_RESP_SKIPS)
+        state->silence = DOMI_RESP_HEARD;
+    return id;
+}
 
 /* Note why the bytes are wrong. Returns -EPROTO. */
 int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong);
@@ -101,7 +131,7 @@ static inline void domi_resp_bound(domi_resp_state *state, uint32_t more)
 
 /* --- encode (encode.c, downgrade.c, fail.c) --------------------------------------------------- */
 
-int domi_resp_encode(domus_wire *wire, domi_resp_state *state, const domus_type *type,
+int domi_resp_encode(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *type,
                      const void *payload);
 int domi_resp_encode_command(domus_wire *wire, const domus_resp_command *command);
 
@@ -109,6 +139,7 @@ int domi_resp_encode_command(domus_wire *wire, const domus_resp_command *command
  * are wrong; -ENOMEM. */
 int domi_resp_downgrade(domus_slice bytes, domus_appender *to);
 
-int domi_resp_fail(domus_wire *wire, domi_resp_state *state, const domus_type *request, int error);
+int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *request,
+                   int error);
 
 #endif

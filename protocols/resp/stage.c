@@ -17,7 +17,20 @@ static int check_resp(const void *options_)
         options->message_max > DOMUS_SLICE_MAX || options->arguments_max > INT32_MAX ||
         options->inline_max > INLINE_DEFAULT || options->nesting_max > DOMUS_RESP_NESTING_MAX)
         return -EINVAL;
+    if ((options->stranger_arguments_max == 0) != (options->stranger_bulk_max == 0) ||
+        options->stranger_arguments_max > INT32_MAX || options->stranger_bulk_max > DOMUS_SLICE_MAX)
+        return -EINVAL;
     return options->message_max != 0 && options->message_max < DOMUS_WINDOW_MAX ? -EINVAL : 0;
+}
+
+void domi_resp_limit(domi_resp_state *state, bool is_stranger)
+{
+    const domus_resp_options *options = &state->options;
+
+    state->is_stranger = is_stranger && options->stranger_arguments_max != 0;
+    state->arguments_max =
+        state->is_stranger ? options->stranger_arguments_max : options->arguments_max;
+    state->bulk_max = state->is_stranger ? options->stranger_bulk_max : options->bulk_max;
 }
 
 static int open_resp(domus_wire *wire, void *state_, const void *options)
@@ -39,6 +52,7 @@ static int open_resp(domus_wire *wire, void *state_, const void *options)
     if (limits->nesting_max == 0)
         limits->nesting_max = DOMUS_RESP_NESTING_MAX;
     state->version = 2;
+    domi_resp_limit(state, true);
     return 0;
 }
 
@@ -64,17 +78,15 @@ static int encode_resp(domus_wire *wire, void *state_, uint64_t id, const domus_
 {
     domi_resp_state *state = state_;
 
-    (void)id;
     if (state->options.role == DOMUS_ROLE_SERVER)
-        return domi_resp_encode(wire, state, type, payload);
+        return domi_resp_encode(wire, state, id, type, payload);
     return type == &domus_resp_command_type ? domi_resp_encode_command(wire, payload) : -EOPNOTSUPP;
 }
 
 static int fail_resp(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
                      int error)
 {
-    (void)id;
-    return domi_resp_fail(wire, state_, request, error);
+    return domi_resp_fail(wire, state_, id, request, error);
 }
 
 static void close_resp(domus_wire *wire, void *state)

@@ -14,9 +14,9 @@ static void release_reply(void *payload)
     domus_slice_free(((domus_resp_reply *)payload)->bytes);
 }
 
-static void release_version(void *payload)
+static void release_change(void *payload)
 {
-    release_reply(&((domus_resp_version *)payload)->reply);
+    release_reply(&((domus_resp_change *)payload)->reply);
 }
 
 const domus_type domus_resp_command_type = {
@@ -34,5 +34,5 @@ const domus_type domus_resp_reply_type = {
     .name = "resp_reply", .size = sizeof(domus_resp_reply), .release = release_reply};
 const domus_type domus_resp_push_type = {
     .name = "resp_push", .size = sizeof(domus_resp_reply), .release = release_reply};
-const domus_type domus_resp_version_type = {
-    .name = "resp_version", .size = sizeof(domus_resp_version), .release = release_version};
+const domus_type domus_resp_change_type = {
+    .name = "resp_change", .size = sizeof(domus_resp_change), .release = release_change};

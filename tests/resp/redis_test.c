@@ -148,7 +148,7 @@ static const char *const kinds[] = {"string", "integer", "double",   "null",   "
 static void sends_the_same(const char *what, uint32_t version, uint8_t built_for)
 {
     domus_resp_builder builder = {.version = built_for};
-    domus_resp_version hello = {.version = version};
+    domus_resp_change hello = {.version = version};
     char command[100];
     size_t wanted;
     size_t sent;
@@ -165,7 +165,7 @@ static void sends_the_same(const char *what, uint32_t version, uint8_t built_for
     domt_resp_start(&resp, NULL);
     build(what, &builder);
     ck_assert_int_eq(domus_resp_end(&builder, &hello.reply), 0);
-    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_version_type, &hello), 0);
+    ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &hello), 0);
     const char *output = domus_stage_kit_output(resp.kit, &sent);
     ck_assert_msg(sent == wanted && memcmp(output, expected, sent) == 0,
                   "%s: redis-server sends:\n%s\nand domus:\n%s", what, expected, output);

@@ -77,6 +77,45 @@ START_TEST(a_row_has_its_marks_whatever_its_messages_have)
 }
 END_TEST
 
+static _Atomic uint32_t ends_heard;
+
+static int hear_end(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    ends_heard++;
+    return 0;
+}
+
+/* A peer finishes while a request of its is alone, and has sent another one behind it. */
+static void finish_behind_one_alone(uint32_t marks, uint32_t heard_early)
+{
+    domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
+    domus_behaviour behaviour = domt_pipe_framed;
+    rows[0].marks = marks;
+    behaviour.on_peer = rows;
+    behaviour.on_end = (domus_call){hear_end, 0};
+    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    ends_heard = 0;
+    domt_pipes_send(kit, peer, "sleep 100 a\nnow 0 b\n");
+    domus_peer_finish(peer);
+    pass(kit, 50 * MS);
+    ck_assert_uint_eq(ends_heard, heard_early);
+    domt_pipes_expect(kit, peer, "a\nb\n"); /* the actor has closed nothing */
+    pass(kit, 50 * MS);
+    ck_assert_uint_eq(ends_heard, 1);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+
+START_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
+{
+    finish_behind_one_alone(DOMUS_ALONE, 0);
+    finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, 1);
+}
+END_TEST
+
 /* --- sequences ---------------------------------------------------------------------------------
  */
 
@@ -245,6 +284,8 @@ START_TEST(huge_answers_are_whole)
 END_TEST
 
 DOMT_MAIN("pipe_rows", 120, a_row_without_a_type_takes_the_others,
-          a_row_has_its_marks_whatever_its_messages_have, sequences_answer_in_the_order_of_requests,
-          sequences_have_the_marks_of_their_rows, a_request_that_waited_to_be_alone_keeps_its_id,
+          a_row_has_its_marks_whatever_its_messages_have,
+          a_request_alone_may_hear_of_the_end_before_what_is_behind_it,
+          sequences_answer_in_the_order_of_requests, sequences_have_the_marks_of_their_rows,
+          a_request_that_waited_to_be_alone_keeps_its_id,
           requests_behind_one_that_hangs_have_a_limit, huge_answers_are_whole)

@@ -152,10 +152,58 @@ START_TEST(nobody_gets_in_without_the_password)
     GETS(&domt_kv, "HELLO 9 AUTH default secret\r\nGET a\r\n",
          "-NOPROTO unsupported protocol version\r\n" NOAUTH);
     GETS(&domt_kv, "HELLO 3\r\nGET a\r\n",
-         "-NOAUTH HELLO must be called with the client already authenticated\r\n" NOAUTH);
+         "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+         "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+         "protocol version at the same time\r\n" NOAUTH);
     GETS(&domt_kv, "AUTH secret\r\nGET a\r\nAUTH wrong\r\nGET a\r\n",
          "+OK\r\n$-1\r\n" WRONGPASS "$-1\r\n");
     GETS(&domt_kv, "QUIT\r\nAUTH secret\r\nGET a\r\n", "+OK\r\n");
+    domt_service_stop(&service);
+}
+END_TEST
+
+#define UNKNOWN_COUNT  REFUSED("unauthenticated multibulk length")
+#define UNKNOWN_LENGTH REFUSED("unauthenticated bulk length")
+#define ELEVEN                                                                                     \
+    "*11\r\n$3\r\nDEL\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$"      \
+    "1\r\ng"                                                                                       \
+    "\r\n$1\r\nh\r\n$1\r\ni\r\n$1\r\nj\r\n"
+
+/* Without the password one may send ten words of 16 KiB, as to redis-server. */
+START_TEST(strangers_take_little_memory)
+{
+    enum { COUNT = 100, MOST = 300 * 1024 };
+    static char word[16384 + 2];
+    static int fds[COUNT];
+
+    domt_kv_start(&service, (const char *const[]){"kv.password=secret", NULL});
+    uint64_t before = domt_service_rss_bytes(&service);
+    GETS(&domt_kv, "*11\r\n", UNKNOWN_COUNT);
+    GETS(&domt_kv, ELEVEN, UNKNOWN_COUNT);
+    GETS(&domt_kv, "*2\r\n$3\r\nGET\r\n$16385\r\n", UNKNOWN_LENGTH);
+    GETS(&domt_kv, "AUTH wrong\r\n" ELEVEN, WRONGPASS UNKNOWN_COUNT);
+    GETS(&domt_kv, "AUTH secret\r\n" ELEVEN "AUTH wrong\r\n" ELEVEN,
+         "+OK\r\n:0\r\n" WRONGPASS ":0\r\n");
+    GETS(&domt_kv, "AUTH secret\r\nRESET\r\n" ELEVEN, "+OK\r\n+RESET\r\n" UNKNOWN_COUNT);
+    GETS(&domt_kv, "HELLO 2 AUTH default secret WHAT\r\n" ELEVEN,
+         "-ERR Syntax error in HELLO option 'WHAT'\r\n:0\r\n");
+    memset(word, 'w', sizeof word - 2);
+    memcpy(word + sizeof word - 2, "\r\n", 2);
+    for (int i = 0; i < COUNT; i++) { /* each is a whole command but for its last byte */
+        fds[i] = domt_connect(service.port);
+        domt_send_all(fds[i], "*10\r\n", 5);
+        for (int j = 0; j < 10; j++) {
+            domt_send_all(fds[i], "$16384\r\n", 8);
+            domt_send_all(fds[i], word, sizeof word - (j == 9));
+        }
+    }
+    domt_sleep_ms(100);
+    uint64_t grown = domt_service_rss_bytes(&service) - before;
+    fprintf(stderr, "strangers: %llu KiB more\n", (unsigned long long)grown / 1024);
+    if (!DOMT_SANITIZED)
+        ck_assert_uint_lt(grown, (uint64_t)COUNT * MOST);
+    for (int i = 0; i < COUNT; i++)
+        close(fds[i]);
     domt_service_stop(&service);
 }
 END_TEST
@@ -276,5 +324,6 @@ START_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)
 END_TEST
 
 DOMT_MAIN("abuse requests", 120, nonsense_is_refused_in_words_and_takes_no_memory,
-          nobody_gets_in_without_the_password, commands_that_never_end_take_bounded_memory,
-          lines_without_end_are_refused, an_end_or_a_reset_at_any_byte_hurts_nobody)
+          nobody_gets_in_without_the_password, strangers_take_little_memory,
+          commands_that_never_end_take_bounded_memory, lines_without_end_are_refused,
+          an_end_or_a_reset_at_any_byte_hurts_nobody)

@@ -3,6 +3,7 @@
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
+#include "tests/system/dialogue.h"
 #include "tests/system/redis.h"
 
 #include <stdio.h>
@@ -70,6 +71,42 @@ START_TEST(replies_about_the_server_are_those_of_redis)
     int fd = start("kv.shards=3");
 
     domt_resp_compare_with_redis(fd, commands);
+    stop(fd);
+}
+END_TEST
+
+/* Who is not answered is told nothing but what is published. */
+static const char *const silences[] = {
+    "a CLIENT REPLY ON",
+    "a CLIENT REPLY",
+    "a CLIENT REPLY WHAT",
+    "a CLIENT REPLY ON x",
+    "a CLIENT REPLY OFF",
+    "a SET k 1;GET k;nonsense;GET",
+    "a CLIENT REPLY SKIP;GET k;MGET k l m n",
+    "a CLIENT REPLY ON;GET k;MGET k l",
+    "a CLIENT REPLY SKIP;GET k;GET k",
+    "a CLIENT REPLY SKIP;MGET a b c d e f g h;GET k;MGET a b c d e f",
+    "a CLIENT REPLY SKIP;nonsense;PING;CLIENT REPLY SKIP;CLIENT REPLY SKIP;PING;ECHO x",
+    "a CLIENT REPLY SKIP;MULTI;SET k 2;EXEC;PING",
+    "a CLIENT REPLY OFF;MULTI;SET k 3;EXEC",
+    "b GET k",
+    "a CLIENT REPLY ON",
+    "a CLIENT REPLY OFF;SUBSCRIBE c",
+    "b PUBLISH c hello",
+    "a UNSUBSCRIBE c;CLIENT REPLY ON;PING",
+    "a CLIENT REPLY OFF;RESET;PING",
+    "a CLIENT REPLY SKIP;BLPOP none 0.01;PING",
+    "a CLIENT REPLY SKIP;BLPOP l 0;PING",
+    "b RPUSH l 1",
+    "a CLIENT REPLY OFF;PING",
+    NULL};
+
+START_TEST(silence_is_that_of_redis)
+{
+    int fd = start("kv.shards=5");
+
+    domt_dialogue_with_redis(silences, kv.port);
     stop(fd);
 }
 END_TEST
@@ -289,7 +326,7 @@ START_TEST(values_arguments_and_answers_have_limits)
 }
 END_TEST
 
-DOMT_MAIN("kv_admin", 120, replies_about_the_server_are_those_of_redis,
+DOMT_MAIN("kv_admin", 120, replies_about_the_server_are_those_of_redis, silence_is_that_of_redis,
           info_counts_over_all_threads_and_shards, clients_are_listed_and_ended_on_all_threads,
           a_sleep_holds_up_its_own_connection_alone, a_full_store_serves_and_recovers,
           values_arguments_and_answers_have_limits)

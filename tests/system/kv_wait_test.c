@@ -155,6 +155,36 @@ END_TEST
 #define ELEMENTS 4000
 #define POPPERS  4
 
+/* Clients that have sent more behind the command that waits: redis-server forgets it, too. */
+START_TEST(a_client_that_left_more_behind_takes_no_element)
+{
+    enum { LEFT = 10 };
+    int left[LEFT];
+    char byte;
+
+    start("kv.shards=2", "kv.maxMemory=0");
+    int fd = domt_connect(kv.port);
+    for (int i = 0; i < LEFT; i++) {
+        left[i] = domt_connect(kv.port);
+        domt_resp_send(left[i], "BLPOP {k}l 0");
+        if (i % 3 == 1)
+            domt_sleep_ms(20); /* it waits already */
+        domt_resp_send(left[i], i % 2 == 0 ? "PING" : "SET {k}not %40000");
+        ck_assert_int_eq(shutdown(left[i], SHUT_WR), 0);
+    }
+    for (int i = 0; i < LEFT; i++) { /* the service closes, and what was behind is not done */
+        while (recv(left[i], &byte, 1, 0) > 0)
+            ck_assert_int_ne(byte, 'P');
+        close(left[i]);
+    }
+    domt_resp_holds(fd, "RPUSH {k}l a", ":1\r\n");
+    domt_resp_holds(fd, "LLEN {k}l", ":1\r\n");
+    domt_resp_holds(fd, "EXISTS {k}not", ":0\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
 static atomic_bool pushed;
 static atomic_uint popped[ELEMENTS];
 
@@ -209,7 +239,8 @@ static void *pop(void *argument)
         bool last = atomic_load(&pushed);
         if (!last)
             resets += leave(&chance, with_resets);
-        (void)domt_resp_ask(fd, "BLPOP {q}l 0.02", reply);
+        /* what was on its way to clients that left comes back within the last wait */
+        (void)domt_resp_ask(fd, last ? "BLPOP {q}l 1" : "BLPOP {q}l 0.02", reply);
         if (strcmp(reply, "*-1\r\n") != 0)
             note(reply);
         else if (last)
@@ -238,7 +269,6 @@ static uint64_t push_all(uint64_t *ret_resets)
         if (i % 16 == 0)
             domt_sleep_ms(1);
     }
-    domt_sleep_ms(200); /* what was on its way to clients that left is back */
     atomic_store(&pushed, true);
     for (int i = 0; i < POPPERS; i++) {
         void *resets;
@@ -348,6 +378,7 @@ END_TEST
 DOMT_MAIN("kv_wait", 120, waiting_is_that_of_redis_on_one_shard,
           waiting_is_that_of_redis_on_one_of_several_shards,
           waiting_at_keys_of_several_shards_is_refused, a_client_that_left_takes_no_element,
+          a_client_that_left_more_behind_takes_no_element,
           clients_that_finish_lose_and_double_nothing, clients_that_are_reset_double_nothing,
           clients_that_move_lose_nothing_when_they_are_reset, clients_that_wait_are_bounded,
           a_stop_ends_clients_that_wait)
