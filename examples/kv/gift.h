@@ -14,7 +14,8 @@
 struct kv_gift {
     struct kv_gift *next;
     uint32_t shard;
-    enum kv_end end; /* of the list, from which it came */
+    enum kv_end end;     /* of the list, from which it came */
+    bool was_waited_for; /* it was not there when its client came */
     domus_slice key;
     domus_slice element;
 };

@@ -64,12 +64,13 @@ struct kv_seat {
 struct kv_session {
     bool plain;    /* every command runs at once: it is admitted, and in no state of its own */
     bool admitted; /* it has given the password, or needs none */
-    bool is_gone;  /* the peer has finished while it waited */
+    bool is_gone;  /* the peer has finished while a command waited */
     uint32_t watched_shard;             /* where it watches keys; KV_NO_SHARD: nowhere */
     struct kv_transaction *transaction; /* since MULTI; NULL: none */
     uint8_t version;                    /* of RESP */
     struct kv_subscriber *subscriber;   /* its subscriptions (pubsub.h); NULL: none */
     domus_conversation waiting;         /* of the command that waits (serve_wait.c) */
+    uint32_t waiting_shard;             /* where it waits */
     char name[64];
     uint64_t id;
     struct kv_seat seat;

@@ -50,6 +50,17 @@ static int pass_on_gift(domus_stack *stack, const struct kv_session *session, st
     return error;
 }
 
+/* Whether an answer comes too late: its client is gone, and has waited for it in vain. Elements
+ * that were there when the client came are the client's, as is what is behind its command. */
+static bool is_late(const struct kv_session *session, const domus_answer *answer)
+{
+    if (!session->is_gone)
+        return false;
+    return answer->error != 0 || answer->type == &domus_resp_null_array_type ||
+           (answer->type == &kv_gift_type &&
+            (*(struct kv_gift *const *)answer->payload)->was_waited_for);
+}
+
 static int take_element(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_channel *channel = domus_channel_running(stack);
@@ -58,7 +69,7 @@ static int take_element(domus_stack *stack, void *self, const domus_answer *answ
     if (channel == NULL)
         return -ENOTCONN;
     (void)domus_become(stack, NULL);
-    if (session->is_gone) {
+    if (is_late(session, answer)) { /* as redis-server, which forgets what is behind, too */
         int error = domus_reply(stack, &domus_resp_null_array_type, NULL);
         (void)domus_channel_close(stack, channel);
         return error;
@@ -73,31 +84,33 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     const domus_resp_command *command = payload;
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
     struct kv_session *session = self;
-    uint32_t shard;
 
-    if (!kv_find_shard(command, row, &shard))
+    if (!kv_find_shard(command, row, &session->waiting_shard))
         return kv_error(stack, KV_CROSS_SLOT);
     session->version = command->version;
+    session->is_gone = false;
     int error = domus_conversation_of(stack, &session->waiting);
     if (error == 0)
         error = domus_become(stack, &kv_waiting_session);
     if (error != 0)
         return error;
-    error = ask(stack, shard, command, take_element);
+    error = ask(stack, session->waiting_shard, command, take_element);
     if (error != DOMUS_PARKED)
         (void)domus_become(stack, NULL); /* nothing waits */
     return error;
 }
 
-/* The peer has finished sending while its command waits: it is gone, as far as one can know, and an
- * element would be lost with it. */
+/* The peer has finished sending while its command is with the shard: it is gone, as far as one can
+ * know, and an element that it has to wait for would be lost with it. Whether it has to wait, the
+ * shard knows. */
 int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
 
     (void)payload;
     session->is_gone = true;
-    if (domus_cancel(stack, session->waiting) != 0)
+    if (domus_ask_add(stack, kv_shards[session->waiting_shard], &kv_leave_type, NULL, 0, 0) != 0 &&
+        domus_cancel(stack, session->waiting) != 0)
         (void)domus_channel_close(stack, domus_channel_running(stack));
     return 0;
 }

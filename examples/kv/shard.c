@@ -191,6 +191,7 @@ const domus_behaviour kv_shard = {
                              {&kv_unwatch_type, kv_unwatch, 0},
                              {&kv_wait_over_type, kv_wait_over, 0},
                              {&kv_wait_end_type, kv_wait_end, 0},
+                             {&kv_leave_type, kv_leave, 0},
                              {&domus_down_type, kv_client_down, 0},
                              {&expire_type, expire, 0},
                              {&trash_type, free_trash, 0},

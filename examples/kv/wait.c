@@ -136,6 +136,8 @@ static int give(struct kv_call *call, struct kv_item **link, enum kv_end end,
         error = kv_reply(call->stack, &builder);
     } else {
         struct kv_gift *gift = kv_gift_new(call->store->index, end, call->key, element);
+        if (gift != NULL)
+            gift->was_waited_for = kept != NULL;
         error = gift != NULL ? answer(call, kept, &kv_gift_type, &gift) : -ENOMEM;
         if (error != 0 && gift != NULL)
             kv_gift_free(gift);
@@ -395,6 +397,22 @@ int kv_wait_over(domus_stack *stack, void *self, const void *payload)
     end(stack, store, client);
     kv_observed_settle(store);
     return 0;
+}
+
+const domus_type kv_leave_type = {.name = "leave"};
+
+int kv_leave(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_store *store = self;
+    struct kv_client *client = kv_client_find(store, domus_sender(stack));
+
+    (void)payload;
+    if (client != NULL && client->waiter != NULL) {
+        (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
+        end(stack, store, client);
+        kv_observed_settle(store);
+    }
+    return kv_ok(stack);
 }
 
 int kv_client_down(domus_stack *stack, void *self, const void *payload)

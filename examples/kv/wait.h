@@ -20,6 +20,11 @@ void kv_wait_take_returned(domus_stack *stack, struct kv_store *store);
 extern const domus_type kv_wait_over_type, kv_wait_end_type;
 domus_handler kv_wait_over, kv_wait_end, kv_client_down;
 
+/* An ask, which comes behind the command of its client: the client is gone. If its command waits,
+ * that is answered with null. Nobody waits for the answer to this one. */
+extern const domus_type kv_leave_type;
+domus_handler kv_leave;
+
 /* On the channel: ask the shard, and wait for its answer. */
 domus_handler kv_serve_wait;
 

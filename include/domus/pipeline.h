@@ -78,9 +78,10 @@ typedef struct domus_on_peer {
 #define DOMUS_OUTLIVES 2u
 
 /* With DOMUS_ALONE: such an actor hears of the end of its peer at once, also when the peer has sent
- * more behind the request. What it has sent is handled when the request is answered, behind that
- * on_end, unless the actor closes the channel. The end is not seen while the peer has sent more
- * than the channel may receive and hold. */
+ * more behind the request. Such bytes are handled when the request is answered, unless the actor
+ * closes the channel, and when all of it was handled, the end is there once more: for the on_end
+ * that the actor has then, or without one to close the channel. The end is not seen while the peer
+ * has sent more than the channel may receive and hold. */
 #define DOMUS_HEARS_END 4u
 
 /* A row of `on_peer` whose messages begin the sequence `name` (domus/await.h). */

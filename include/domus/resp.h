@@ -63,7 +63,7 @@ typedef struct domus_resp_options {
     uint32_t arguments_max; /* of one command, 1..INT32_MAX; 0: 1,048,576 */
     uint32_t inline_max;    /* bytes of a command that is a line, 1..65535; 0: 65535 */
     uint32_t nesting_max;   /* arrays in arrays of a reply, 1..32; 0: 32 */
-    /* Of a server whose peers begin as strangers: until a domus_resp_change says that the peer is
+    /* The peers of a server may begin as strangers: until a domus_resp_change says that the peer is
      * known, these two bound its commands instead of arguments_max (but for lines) and bulk_max, so
      * that it takes little memory. redis-server has 10 and 16384. 0: there are no strangers. */
     uint32_t stranger_arguments_max;

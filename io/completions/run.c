@@ -114,7 +114,10 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         used++;
     }
     if (is_end_due(channel) && used < budget) {
+        bool is_early = channel->pipe != NULL && domi_pipe_hears_end(channel);
         domi_channel_call_end(manager, house, channel);
+        if (DOMI_UNLIKELY(is_early) && channel->state == DOMI_CHANNEL_OPEN)
+            channel->end_told = false; /* the end of what is behind the request is to come */
         used++;
     }
     if (channel->io->careful)

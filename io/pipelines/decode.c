@@ -165,7 +165,7 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
         domi_channel_refuse(channel, -ENOMEM); /* without a place its answer has no order */
         return;
     }
-    pipe->hears = (marks & DOMUS_HEARS_END) != 0;
+    pipe->hears = pipe->heard = (marks & DOMUS_HEARS_END) != 0;
     domi_ask_begin_of_peer(message, message->type, house, number,
                            timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
     if (on == NULL) {
@@ -351,8 +351,18 @@ bool domi_pipe_ends_alone(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
-    return pipe->alone && (pipe->hears || (pipe->held == NULL && channel->inbound.head == NULL &&
-                                           domi_wire_is_empty(pipe->wire)));
+    return pipe->alone &&
+           (pipe->hears || (!pipe->heard && pipe->held == NULL && channel->inbound.head == NULL &&
+                            domi_wire_is_empty(pipe->wire)));
+}
+
+bool domi_pipe_hears_end(domus_channel *channel)
+{
+    domi_pipe *pipe = channel->pipe;
+    bool hears = pipe->alone && pipe->hears;
+
+    pipe->hears = false;
+    return hears;
 }
 
 /* Handle one message, or look for one. Returns false if there is none. */

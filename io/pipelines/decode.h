@@ -23,6 +23,10 @@ bool domi_pipe_has_ended(const domus_channel *channel);
  * has come, if it is DOMUS_HEARS_END. */
 bool domi_pipe_ends_alone(const domus_channel *channel);
 
+/* Returns whether a request that is alone is about to hear of the end early. It hears of it once.
+ */
+bool domi_pipe_hears_end(domus_channel *channel);
+
 /* This is domi_io_hooks.release_message. */
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
                               bool leaves);

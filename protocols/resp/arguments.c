@@ -47,6 +47,16 @@ void domi_resp_reset(domi_resp_state *state)
     state->at = state->count = state->have = state->left = 0;
 }
 
+void domi_resp_limit(domi_resp_state *state, bool is_stranger)
+{
+    const domus_resp_options *options = &state->options;
+
+    state->is_stranger = is_stranger && options->stranger_arguments_max != 0;
+    state->arguments_max =
+        state->is_stranger ? options->stranger_arguments_max : options->arguments_max;
+    state->bulk_max = state->is_stranger ? options->stranger_bulk_max : options->bulk_max;
+}
+
 static int add_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
 {
     uint32_t span[2] = {offset, size};

@@ -33,7 +33,7 @@ typedef enum domi_resp_phase {
     DOMI_RESP_TAIL,
 } domi_resp_phase;
 
-/* What CLIENT REPLY has silenced. */
+/* Answers that CLIENT REPLY has silenced. */
 typedef enum domi_resp_silence {
     DOMI_RESP_HEARD,
     DOMI_RESP_SILENT, /* all answers */

@@ -23,16 +23,6 @@ static int check_resp(const void *options_)
     return options->message_max != 0 && options->message_max < DOMUS_WINDOW_MAX ? -EINVAL : 0;
 }
 
-void domi_resp_limit(domi_resp_state *state, bool is_stranger)
-{
-    const domus_resp_options *options = &state->options;
-
-    state->is_stranger = is_stranger && options->stranger_arguments_max != 0;
-    state->arguments_max =
-        state->is_stranger ? options->stranger_arguments_max : options->arguments_max;
-    state->bulk_max = state->is_stranger ? options->stranger_bulk_max : options->bulk_max;
-}
-
 static int open_resp(domus_wire *wire, void *state_, const void *options)
 {
     domi_resp_state *state = state_;

@@ -75,7 +75,7 @@ START_TEST(replies_about_the_server_are_those_of_redis)
 }
 END_TEST
 
-/* Who is not answered is told nothing but what is published. */
+/* A client that is not answered is told nothing but what is published. */
 static const char *const silences[] = {
     "a CLIENT REPLY ON",
     "a CLIENT REPLY",
@@ -96,7 +96,7 @@ static const char *const silences[] = {
     "b PUBLISH c hello",
     "a UNSUBSCRIBE c;CLIENT REPLY ON;PING",
     "a CLIENT REPLY OFF;RESET;PING",
-    "a CLIENT REPLY SKIP;BLPOP none 0.01;PING",
+    "a~CLIENT REPLY SKIP;BLPOP none 0.01;PING",
     "a CLIENT REPLY SKIP;BLPOP l 0;PING",
     "b RPUSH l 1",
     "a CLIENT REPLY OFF;PING",

@@ -6,6 +6,7 @@
 #include "tests/support/suite.h"
 #include "tests/system/dialogue.h"
 #include "tests/system/redis.h"
+#include "tests/system/talks.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -181,6 +182,38 @@ START_TEST(a_client_that_left_more_behind_takes_no_element)
     domt_resp_holds(fd, "LLEN {k}l", ":1\r\n");
     domt_resp_holds(fd, "EXISTS {k}not", ":0\r\n");
     close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* An element that is there when a client comes is its own, though it has finished: a script may
+ * have written all its commands at once. */
+START_TEST(a_client_that_has_said_all_gets_what_is_there)
+{
+    static const char said[] =
+        "RPUSH {k}l a b\r\nBLPOP {k}l 0\r\nPING\r\nBLMOVE {k}l {k}m LEFT LEFT "
+        "0\r\nSET {k}s x\r\nBLPOP {k}s 0\r\nBLPOP {k}l 0\r\nSET {k}s y\r\n";
+    static const char heard[] = ":2\r\n*2\r\n$4\r\n{k}l\r\n$1\r\na\r\n+PONG\r\n$1\r\nb\r\n+OK\r\n"
+                                "-WRONGTYPE Operation against a key holding the wrong kind of "
+                                "value\r\n*-1\r\n";
+    char reply[512];
+
+    start("kv.shards=3", "kv.maxMemory=0");
+    for (int i = 0; i < 20; i++) {
+        int fd = domt_connect(kv.port);
+        domt_send_all(fd, said, sizeof said - 1);
+        ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+        size_t size = 0;
+        for (ssize_t got; (got = recv(fd, reply + size, sizeof reply - 1 - size, 0)) > 0;)
+            size += (size_t)got;
+        reply[size] = '\0';
+        ck_assert_str_eq(reply, heard);
+        close(fd);
+        fd = domt_connect(kv.port);
+        domt_resp_holds(fd, "GET {k}s", "$1\r\nx\r\n");
+        domt_resp_holds(fd, "DEL {k}s {k}m", ":2\r\n");
+        close(fd);
+    }
     domt_service_stop(&kv);
 }
 END_TEST
@@ -378,6 +411,7 @@ END_TEST
 DOMT_MAIN("kv_wait", 120, waiting_is_that_of_redis_on_one_shard,
           waiting_is_that_of_redis_on_one_of_several_shards,
           waiting_at_keys_of_several_shards_is_refused, a_client_that_left_takes_no_element,
+          a_client_that_has_said_all_gets_what_is_there,
           a_client_that_left_more_behind_takes_no_element,
           clients_that_finish_lose_and_double_nothing, clients_that_are_reset_double_nothing,
           clients_that_move_lose_nothing_when_they_are_reset, clients_that_wait_are_bounded,
