@@ -271,6 +271,7 @@ static void choose(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *c
     uint32_t key = domt_kv_below(sweep, 4);
 
     client->command_size = 0;
+    domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
     switch (domt_kv_below(sweep, 20)) {
     case 0:
     case 1:
@@ -317,7 +318,7 @@ static void choose(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *c
         send_odd(sweep, client);
         break;
     case 18:
-        if (domt_kv_below(sweep, 4) == 0)
+        if (domt_kv_below(sweep, 4) == 0 && !client->listens)
             send_hello(sweep, client);
         else
             send_wrong_type(client);
@@ -347,20 +348,13 @@ void domt_kv_end(domt_kv_client *client)
         forget(client, key);
 }
 
-static void send_command(domt_kv_client *client)
-{
-    if (client->command_size == 0)
-        return;
-    client->sent++;
-    /* it fails when the connection is gone, and then no answer comes */
-    if (domus_peer_send(client->peer, client->command, client->command_size) != 0)
-        client->is_done = true;
-}
-
 void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
 {
-    choose(sweep, client, counter);
-    send_command(client);
+    if (domt_kv_below(sweep, 8) == 0)
+        domt_kv_send_round(sweep, client, counter);
+    else
+        choose(sweep, client, counter);
+    domt_kv_send_command(client);
 }
 
 void domt_kv_send_last(domt_sweep *sweep, domt_kv_client *client)
@@ -378,9 +372,10 @@ void domt_kv_send_last(domt_sweep *sweep, domt_kv_client *client)
     uint32_t which = domt_kv_below(sweep, sizeof last / sizeof last[0]);
 
     client->command_size = 0;
+    domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
     domt_kv_write_bytes(client, last[which].bytes, strlen(last[which].bytes));
     domt_kv_expect(client, "%s", last[which].answer);
-    send_command(client);
+    domt_kv_send_command(client);
     client->is_done = client->is_last = true;
 }
 

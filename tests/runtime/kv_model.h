@@ -3,7 +3,9 @@
  *
  * The answers are those of redis-server. Keys 0 to 3 are strings, of which two lie on one shard; 4
  * is a number, 5 a list, and 6 a hash. One counter belongs to all clients together; nobody knows
- * the answer to its INCR, but each number comes once. */
+ * the answer to its INCR, but each number comes once, and those of a transaction follow each other.
+ * A queue belongs to all, too, from which each element is taken once; and what one publishes is
+ * heard by those who listen, between two answers, in the order of its publisher. */
 #ifndef DOMT_KV_MODEL_H
 #define DOMT_KV_MODEL_H
 
@@ -39,15 +41,22 @@ typedef struct domt_kv_client {
     char *expected; /* all answers, in their order */
     size_t expected_size;
     size_t expected_room;
-    size_t checked; /* bytes of `expected` that have come */
-    uint64_t number_read;
-    size_t skipped; /* bytes of an answer that is not compared */
+    size_t checked;                     /* bytes of `expected` that have come */
+    uint64_t number_read;               /* of the common counter, last */
+    bool listens;                       /* of RESP 3, it has subscribed to what all say */
+    bool hears;                         /* the same, as far as its answers were checked */
+    uint32_t said;                      /* messages that it has published */
+    uint32_t heard[DOMT_SWEEP_CLIENTS]; /* the last message of each client */
 } domt_kv_client;
 
-/* The numbers that the common counter has given. */
+/* What belongs to all clients: the numbers that the common counter has given, and the elements of
+ * the common queue that were taken. */
 typedef struct domt_kv_counter {
     bool given[DOMT_KV_COUNTED + 1];
-    uint32_t sent;
+    bool taken[DOMT_KV_COUNTED + 1];
+    uint32_t sent, pushed;
+    uint64_t messages; /* that were heard, and transactions that were undone, and elements taken */
+    uint64_t undone, takes;
 } domt_kv_counter;
 
 /* Begin and end with a client, whose peer is the caller's. */
@@ -65,6 +74,10 @@ void domt_kv_send_part(domt_kv_client *client);
 
 /* Hold what has come against the model, and take it. */
 void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
+
+/* Commands that clients of other kinds have not, by chance: transactions, waits, and messages. Each
+ * is a round of several commands. */
+void domt_kv_send_round(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
 
 /* Whether all answers have come. */
 bool domt_kv_has_all(const domt_kv_client *client);

@@ -8,7 +8,8 @@
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
-#include "examples/kv/kv.h"
+#include "examples/kv/gift.h"
+#include "examples/kv/pubsub.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,9 @@ static struct {
     uint64_t commands; /* sent */
     uint64_t whole;    /* clients that had to get all answers, and got them */
     uint64_t stopped;  /* the same of systems that stopped in the midst */
+    uint64_t messages; /* heard */
+    uint64_t undone;   /* transactions, because others had counted */
+    uint64_t takes;    /* elements of the common queue */
 } met;
 
 /* --- clients ---------------------------------------------------------------------------------- */
@@ -162,6 +166,18 @@ static void stop_early(domt_sweep *sweep)
     }
 }
 
+/* Elements that were on their way when the last system ended. */
+static void drop_gifts(void)
+{
+    for (uint32_t i = 0; i < SHARDS_MAX; i++) {
+        struct kv_gift *gift = kv_gifts_returned(i), *next;
+        for (; gift != NULL; gift = next) {
+            next = gift->next;
+            kv_gift_free(gift);
+        }
+    }
+}
+
 /* The same as start() of main.c; but the hashes of keys are the same in each run. */
 static void start_store(domt_sweep *sweep, domus_system *system)
 {
@@ -169,9 +185,16 @@ static void start_store(domt_sweep *sweep, domus_system *system)
     struct kv_store empty = {.memory.bytes_max = UINT64_MAX};
 
     kv_shard_count = 1 + (uint32_t)domt_sweep_below(sweep, SHARDS_MAX);
-    for (uint32_t i = 0; i < kv_shard_count; i++)
+    drop_gifts();
+    for (uint32_t i = 0; i < kv_shard_count; i++) {
         ck_assert_int_eq(
             domus_outside_spawn_with(system, &kv_shard, &empty, &options, &kv_shards[i]), 0);
+        empty.index++;
+    }
+    ck_assert_int_eq(domus_outside_group_open(system, "kv.subscribers", &kv_subscribers), 0);
+    ck_assert_int_eq(domus_outside_spawn_with(system, &kv_switchboard_behaviour, NULL, &options,
+                                              &kv_switchboard),
+                     0);
     ck_assert_int_eq(domus_serve(system, "kv", &kv_sessions, NULL, NULL), 0);
 }
 
@@ -200,6 +223,9 @@ static int run_seed(uint64_t seed, void *context)
         settle(&sweep);
     else
         stop_early(&sweep);
+    met.messages += counter.messages;
+    met.undone += counter.undone;
+    met.takes += counter.takes;
     for (uint32_t i = 0; i < clients_count; i++) {
         met.commands += clients[i].sent;
         domt_kv_end(&clients[i]);
@@ -214,17 +240,26 @@ START_TEST(every_answer_is_right_and_in_order)
                                        .command_max_bytes = 1u << 30,
                                        .arguments_max = 65536,
                                        .incomplete_max_bytes = 1u << 28,
-                                       .scan_max = 4096};
+                                       .scan_max = 4096,
+                                       .transaction_commands = 10000,
+                                       .transaction_bytes = 1u << 28,
+                                       .transaction_memory = 1u << 28,
+                                       .subscriptions_max = 10000,
+                                       .subscription_bytes = 1u << 28,
+                                       .observed_bytes = 1u << 28};
     kv_commands_begin();
     kv_sessions_begin();
     domt_sweep_seeds(SEEDS, run_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;
-    printf("kv sweep: %llu commands; all answers of %llu clients, and of %llu at a stop\n",
+    printf("kv sweep: %llu commands; all answers of %llu clients, and of %llu at a stop; "
+           "%llu messages, %llu undone, %llu waited for\n",
            (unsigned long long)met.commands, (unsigned long long)met.whole,
-           (unsigned long long)met.stopped);
+           (unsigned long long)met.stopped, (unsigned long long)met.messages,
+           (unsigned long long)met.undone, (unsigned long long)met.takes);
     ck_assert_uint_gt(met.commands, 20 * SEEDS);
     ck_assert_uint_gt(met.whole, SEEDS / 10);
+    ck_assert_uint_gt(met.messages + met.takes, SEEDS / 10);
     ck_assert(DOMT_SANITIZED || met.stopped > 0); /* with fewer seeds it is rare */
 }
 END_TEST

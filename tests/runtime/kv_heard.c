@@ -1,0 +1,256 @@
+/* How what a client of a store hears is held against what it expects; see the headers. An answer
+ * that the model does not know is looked at when it is whole. */
+#include "tests/runtime/kv_words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MORE  (-1) /* the bytes are not whole yet */
+#define WRONG (-2)
+
+/* Returns whether the bytes begin with this text: 1; 0; MORE when they are too few to tell. */
+static int begins(const char *bytes, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (memcmp(bytes, text, size < length ? size : length) != 0)
+        return 0;
+    return size < length ? MORE : 1;
+}
+
+/* Returns the bytes up to the end of line `lines`, or MORE. */
+static int lines_of(const char *bytes, size_t size, int lines)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] == '\n' && --lines == 0)
+            return (int)i + 1;
+    }
+    return MORE;
+}
+
+/* Read a decimal number up to `end`, which stands behind it. */
+static bool read_number(const char *bytes, char end, uint64_t *ret_number)
+{
+    *ret_number = 0;
+    for (; *bytes >= '0' && *bytes <= '9' && *ret_number < 1000000; bytes++)
+        *ret_number = *ret_number * 10 + (uint64_t)(*bytes - '0');
+    return *bytes == end;
+}
+
+/* Returns the bytes of a null array; 0: it is none; or MORE. */
+static int null_of(const char *bytes, size_t size)
+{
+    int is_null = begins(bytes, size, "*-1\r\n");
+
+    if (is_null == 0)
+        is_null = begins(bytes, size, "_\r\n");
+    return is_null != 1 ? is_null : bytes[0] == '*' ? 5 : 3;
+}
+
+/* --- answers that the model does not know ----------------------------------------------------- */
+
+/* Each returns the bytes of the answer; MORE; or WRONG. */
+
+static int take_number(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                       size_t size, bool is_next)
+{
+    int used = lines_of(bytes, size, 1);
+    uint64_t number;
+
+    if (used < 0)
+        return used;
+    if (bytes[0] != ':' || !read_number(bytes + 1, '\r', &number) || number < 1 ||
+        number > counter->sent || counter->given[number] ||
+        (is_next && number != client->number_read + 1))
+        return WRONG;
+    counter->given[number] = true;
+    client->number_read = number;
+    return used;
+}
+
+static int take_count(const char *bytes, size_t size)
+{
+    uint64_t number;
+    int used = lines_of(bytes, size, 1);
+
+    if (used < 0)
+        return used;
+    return bytes[0] == ':' && read_number(bytes + 1, '\r', &number) ? used : WRONG;
+}
+
+static int take_hello(const char *bytes, size_t size)
+{
+    for (size_t i = 0; i + 4 <= size; i++) {
+        if (memcmp(bytes + i, "*0\r\n", 4) == 0)
+            return (int)i + 4;
+    }
+    return bytes[0] == '*' || bytes[0] == '%' ? MORE : WRONG;
+}
+
+/* A transaction that has watched the common counter. */
+static int take_perhaps(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                        size_t size)
+{
+    int null = null_of(bytes, size);
+
+    if (null != 0) {
+        counter->undone += null > 0;
+        return null;
+    }
+    int head = begins(bytes, size, "*1\r\n");
+    if (head != 1)
+        return head == MORE ? MORE : WRONG;
+    if (size == 4)
+        return MORE;
+    int used = take_number(client, counter, bytes + 4, size - 4, false);
+    return used < 0 ? used : used + 4;
+}
+
+/* An element of the common queue, which nobody has taken before. */
+static int take_piece(domt_kv_counter *counter, const char *bytes, size_t size)
+{
+    static const char head[] = "*2\r\n$5\r\nqueue\r\n$6\r\ne";
+    size_t whole = sizeof head - 1 + 7;
+    uint64_t number;
+    int null = null_of(bytes, size);
+
+    if (null != 0)
+        return null;
+    int is_head = begins(bytes, size, head);
+    if (is_head == 0)
+        return WRONG;
+    if (size < whole)
+        return MORE;
+    if (!read_number(bytes + sizeof head - 1, '\r', &number) || number < 1 ||
+        number > counter->pushed || counter->taken[number])
+        return WRONG;
+    counter->taken[number] = true;
+    counter->takes++;
+    return (int)whole;
+}
+
+/* A message of another client, or of this one, before an answer. Returns its bytes; 0: it is none;
+ * MORE; or WRONG. */
+static int take_message(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                        size_t size)
+{
+    static const char head[] = "3\r\n$7\r\nmessage\r\n$3\r\nall\r\n$8\r\n";
+    size_t whole = 1 + sizeof head - 1 + 10;
+    uint64_t publisher, number;
+
+    if (!client->hears || (bytes[0] != '>' && bytes[0] != '*'))
+        return 0;
+    int is_head = begins(bytes + 1, size - 1, head);
+    if (is_head != 1)
+        return is_head;
+    if (size < whole)
+        return MORE;
+    const char *text = bytes + sizeof head;
+    if (!read_number(text, ':', &publisher) || publisher >= DOMT_SWEEP_CLIENTS ||
+        !read_number(text + 3, '\r', &number) || number <= client->heard[publisher])
+        return WRONG;
+    client->heard[publisher] = (uint32_t)number;
+    counter->messages++;
+    return (int)whole;
+}
+
+/* --- what comes ------------------------------------------------------------------------------- */
+
+/* Take what a mark stands for. Returns the bytes; MORE; WRONG; `*ret_stays` says that the mark is
+ * there for what comes next, too. */
+static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                     size_t size, bool *ret_stays)
+{
+    char mark = client->expected[client->checked];
+    int used;
+
+    switch (mark) {
+    case DOMT_KV_A_NUMBER:
+    case DOMT_KV_THE_NEXT:
+        return take_number(client, counter, bytes, size, mark == DOMT_KV_THE_NEXT);
+    case DOMT_KV_A_COUNT:
+        return take_count(bytes, size);
+    case DOMT_KV_A_HELLO:
+        return take_hello(bytes, size);
+    case DOMT_KV_PERHAPS:
+        return take_perhaps(client, counter, bytes, size);
+    case DOMT_KV_A_PIECE:
+        return take_piece(counter, bytes, size);
+    case DOMT_KV_BEGIN:
+        used = take_message(client, counter, bytes, size);
+        *ret_stays = used > 0;
+        return used;
+    case DOMT_KV_HEARS:
+    case DOMT_KV_IS_DEAF:
+        client->hears = mark == DOMT_KV_HEARS;
+        return 0;
+    default: /* DOMT_KV_MAY_END: it did not */
+        return 0;
+    }
+}
+
+/* Compare one byte, or take one mark. Returns the bytes taken; MORE; WRONG. */
+static int take(domt_kv_client *client, domt_kv_counter *counter, const char *bytes, size_t size)
+{
+    bool stays = false;
+
+    if (client->checked == client->expected_size) { /* behind all answers */
+        int used = take_message(client, counter, bytes, size);
+        return used == 0 ? WRONG : used;
+    }
+    char wanted = client->expected[client->checked];
+    int used = domt_kv_is_mark(wanted) ? take_mark(client, counter, bytes, size, &stays)
+               : bytes[0] == wanted    ? 1
+                                       : WRONG;
+    client->checked += used >= 0 && !stays;
+    return used;
+}
+
+static void show(const domt_kv_client *client, const char *bytes, size_t size)
+{
+    size_t left = client->expected_size - client->checked;
+
+    if (getenv("DOMUS_SEED") == NULL)
+        return;
+    printf("client %" PRIu32 ", byte %zu: got %.*s\nwanted %.*s\n", client->number, client->checked,
+           (int)(size < 200 ? size : 200), bytes, (int)(left < 200 ? left : 200),
+           client->expected + client->checked);
+}
+
+/* Take the marks at the end that stand for no bytes. */
+static void take_last_marks(domt_kv_client *client)
+{
+    for (; client->checked < client->expected_size; client->checked++) {
+        char mark = client->expected[client->checked];
+        if (mark != DOMT_KV_HEARS && mark != DOMT_KV_IS_DEAF)
+            break;
+        client->hears = mark == DOMT_KV_HEARS;
+    }
+}
+
+void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+{
+    size_t size;
+    const char *got = domus_peer_got(client->peer, &size);
+    size_t at = 0;
+
+    while (at < size && !sweep->has_failed) {
+        int used = take(client, counter, got + at, size - at);
+        if (used == MORE)
+            break;
+        if (used == WRONG)
+            show(client, got + at, size - at);
+        DOMT_SWEEP_HOLD(sweep, used != WRONG);
+        at += used > 0 ? (size_t)used : 0;
+    }
+    take_last_marks(client);
+    domus_peer_take(client->peer, at);
+}
+
+bool domt_kv_has_all(const domt_kv_client *client)
+{
+    return client->checked == client->expected_size ||
+           (client->is_done && client->expected[client->checked] == DOMT_KV_MAY_END);
+}

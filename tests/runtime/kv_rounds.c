@@ -1,0 +1,271 @@
+/* Rounds of several commands: transactions, commands that wait, and messages between clients; see
+ * the header of the model. */
+#include "tests/runtime/kv_words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A command of words alone, whose answer is not expected here. */
+static void send_words(domt_kv_client *client, uint32_t count, const char *const words[])
+{
+    domt_kv_begin_command(client, count, words[0]);
+    for (uint32_t i = 1; i < count; i++)
+        domt_kv_write_argument(client, words[i], strlen(words[i]));
+    domt_kv_send_command(client);
+}
+
+#define SEND(client, ...)                                                                          \
+    send_words(client, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),          \
+               (const char *const[]){__VA_ARGS__})
+
+static void begin_answer(domt_kv_client *client)
+{
+    domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
+}
+
+/* A command whose answer is known. */
+#define ROUND(client, answer, ...)                                                                 \
+    do {                                                                                           \
+        begin_answer(client);                                                                      \
+        SEND(client, __VA_ARGS__);                                                                 \
+        domt_kv_expect(client, "%s", answer);                                                      \
+    } while (0)
+
+/* --- transactions ----------------------------------------------------------------------------- */
+
+#define COMMANDS 4u
+
+/* Queue commands about the two keys that lie on one shard. What they do is known, so the answer to
+ * EXEC is gathered in the text of a client that is nobody. */
+static void queue_commands(domt_sweep *sweep, domt_kv_client *client, domt_kv_client *array,
+                           uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t key = domt_kv_below(sweep, 2);
+        domt_kv_text *at = &array->strings[key];
+        bool reads = domt_kv_below(sweep, 2) == 0;
+        begin_answer(client);
+        domt_kv_begin_command(client, reads ? 2 : 3, reads ? "GET" : "SET");
+        domt_kv_write_key(client, key);
+        if (reads) {
+            domt_kv_expect_text(array, at);
+        } else {
+            domt_kv_text value = domt_kv_make_value(sweep);
+            domt_kv_write_text(client, &value);
+            domt_kv_text_set(at, value);
+            domt_kv_expect(array, "+OK\r\n");
+        }
+        domt_kv_send_command(client);
+        domt_kv_expect(client, "+QUEUED\r\n");
+    }
+}
+
+static domt_kv_text copy_of(const domt_kv_text *text)
+{
+    domt_kv_text copy = {NULL, text->size};
+
+    if (text->bytes == NULL)
+        return copy;
+    copy.bytes = malloc(text->size + 1);
+    memcpy(copy.bytes, text->bytes, text->size);
+    return copy;
+}
+
+enum outcome { DONE, DISCARDED, WRONG, UNDONE };
+
+static void watch_and_change(domt_sweep *sweep, domt_kv_client *client)
+{
+    domt_kv_text value = domt_kv_make_value(sweep);
+
+    begin_answer(client);
+    domt_kv_begin_command(client, 2, "WATCH");
+    domt_kv_write_key(client, 0);
+    domt_kv_send_command(client);
+    domt_kv_expect(client, "+OK\r\n");
+    begin_answer(client);
+    domt_kv_begin_command(client, 3, "SET");
+    domt_kv_write_key(client, 0);
+    domt_kv_write_text(client, &value);
+    domt_kv_send_command(client);
+    domt_kv_text_set(&client->strings[0], value);
+    domt_kv_expect(client, "+OK\r\n");
+}
+
+static void send_transaction(domt_sweep *sweep, domt_kv_client *client)
+{
+    domt_kv_client array = {.speaks_3 = client->speaks_3};
+    enum outcome outcome = domt_kv_below(sweep, 3) != 0 ? DONE : domt_kv_below(sweep, 4);
+    uint32_t count = domt_kv_below(sweep, COMMANDS);
+
+    if (outcome == UNDONE)
+        watch_and_change(sweep, client);
+    ROUND(client, "+OK\r\n", "MULTI");
+    for (uint32_t key = 0; key < 2; key++)
+        array.strings[key] = copy_of(&client->strings[key]);
+    queue_commands(sweep, client, &array, count);
+    if (outcome == WRONG)
+        ROUND(client, "-ERR unknown command 'no', with args beginning with: \r\n", "no");
+    begin_answer(client);
+    if (outcome == DISCARDED)
+        SEND(client, "DISCARD");
+    else
+        SEND(client, "EXEC");
+    switch (outcome) {
+    case DONE:
+        domt_kv_expect(client, "*%" PRIu32 "\r\n", count);
+        if (array.expected_size != 0)
+            domt_kv_expect_bytes(client, array.expected, array.expected_size);
+        break;
+    case DISCARDED:
+        domt_kv_expect(client, "+OK\r\n");
+        break;
+    case WRONG:
+        domt_kv_expect(client, "-EXECABORT Transaction discarded because of previous errors.\r\n");
+        break;
+    case UNDONE:
+        domt_kv_expect_nothing(client);
+        break;
+    }
+    for (uint32_t key = 0; key < 2; key++) {
+        if (outcome == DONE)
+            domt_kv_text_set(&client->strings[key], array.strings[key]);
+        else
+            domt_kv_text_clear(&array.strings[key]);
+    }
+    free(array.expected);
+}
+
+/* Nobody counts between two INCR of one transaction. */
+static void send_two_counts(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+{
+    bool watches = domt_kv_below(sweep, 2) == 0;
+
+    if (counter->sent + 2 > DOMT_KV_COUNTED)
+        return;
+    counter->sent += watches ? 1 : 2;
+    if (watches)
+        ROUND(client, "+OK\r\n", "WATCH", "common");
+    ROUND(client, "+OK\r\n", "MULTI");
+    ROUND(client, "+QUEUED\r\n", "INCR", "common");
+    if (!watches)
+        ROUND(client, "+QUEUED\r\n", "INCR", "common");
+    begin_answer(client);
+    SEND(client, "EXEC");
+    if (watches)
+        domt_kv_expect(client, "%c", DOMT_KV_PERHAPS);
+    else
+        domt_kv_expect(client, "*2\r\n%c%c", DOMT_KV_A_NUMBER, DOMT_KV_THE_NEXT);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+/* A BLPOP of the client's own list: an element, or null after a while. */
+static void send_own_wait(domt_kv_client *client)
+{
+    char name[48];
+    int size = snprintf(name, sizeof name, "c%" PRIu32 ":key5", client->number);
+
+    begin_answer(client);
+    SEND(client, "BLPOP", name, "0.003");
+    if (client->elements_count == 0) {
+        domt_kv_expect_nothing(client);
+        domt_kv_expect(client, "%c", DOMT_KV_MAY_END);
+        return;
+    }
+    domt_kv_expect(client, "*2\r\n$%d\r\n%s\r\n", size, name);
+    domt_kv_expect_text(client, &client->elements[0]);
+    domt_kv_text_clear(&client->elements[0]);
+    client->elements_count--;
+    memmove(client->elements, client->elements + 1,
+            client->elements_count * sizeof client->elements[0]);
+    client->elements[client->elements_count] = (domt_kv_text){NULL, 0};
+}
+
+static void send_queue(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+{
+    char name[24];
+
+    begin_answer(client);
+    if (domt_kv_below(sweep, 2) == 0 || counter->pushed == DOMT_KV_COUNTED) {
+        SEND(client, domt_kv_below(sweep, 2) == 0 ? "BLPOP" : "BRPOP", "queue", "0.005");
+        domt_kv_expect(client, "%c%c", DOMT_KV_A_PIECE, DOMT_KV_MAY_END);
+        return;
+    }
+    (void)snprintf(name, sizeof name, "e%05" PRIu32, ++counter->pushed);
+    SEND(client, "RPUSH", "queue", name);
+    domt_kv_expect(client, "%c", DOMT_KV_A_COUNT);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void publish(domt_kv_client *client)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%02" PRIu32 ":%05" PRIu32, client->number, ++client->said);
+    begin_answer(client);
+    SEND(client, "PUBLISH", "all", text);
+    domt_kv_expect(client, "%c", DOMT_KV_A_COUNT);
+}
+
+/* A client of RESP 3 listens on, one of RESP 2 listens for a while. */
+static void listen_to_all(domt_kv_client *client)
+{
+    char mark = client->speaks_3 ? '>' : '*';
+
+    begin_answer(client);
+    if (client->listens) {
+        SEND(client, "UNSUBSCRIBE", "all");
+        domt_kv_expect(client, ">3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c",
+                       DOMT_KV_IS_DEAF);
+        client->listens = false;
+        return;
+    }
+    SEND(client, "SUBSCRIBE", "all");
+    domt_kv_expect(client, "%c3\r\n$9\r\nsubscribe\r\n$3\r\nall\r\n:1\r\n%c", mark, DOMT_KV_HEARS);
+    if (client->speaks_3) {
+        client->listens = true;
+        return;
+    }
+    ROUND(client, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING");
+    begin_answer(client);
+    SEND(client, "GET", "x");
+    domt_kv_expect(client, "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / "
+                           "PING / QUIT / RESET are allowed in this context\r\n");
+    begin_answer(client);
+    SEND(client, "UNSUBSCRIBE");
+    domt_kv_expect(client, "*3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c", DOMT_KV_IS_DEAF);
+}
+
+/* --- the header's function -------------------------------------------------------------------- */
+
+void domt_kv_send_round(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+{
+    client->command_size = 0;
+    switch (domt_kv_below(sweep, 12)) {
+    case 0:
+    case 1:
+    case 2:
+        send_transaction(sweep, client);
+        break;
+    case 3:
+    case 4:
+        send_two_counts(sweep, client, counter);
+        break;
+    case 5:
+        send_own_wait(client);
+        break;
+    case 6:
+    case 7:
+        send_queue(sweep, client, counter);
+        break;
+    case 8:
+        listen_to_all(client);
+        break;
+    default:
+        publish(client);
+        break;
+    }
+}
