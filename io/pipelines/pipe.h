@@ -113,7 +113,6 @@ typedef struct domi_pipe {
     bool alone;   /* a request that is alone is not answered yet */
     bool hears;   /* the same, and the actor is to hear at once that the peer has ended */
     bool heard;   /* it is one of those, also when it has heard of that */
-    bool hears;   /* the same, and the actor hears at once that the peer has ended */
     /* the last message shows bytes where they were received, because there was no memory to copy
      * them out; the channel was reset */
     bool undone;

@@ -49,7 +49,7 @@ typedef struct domt_kv_client {
     uint32_t heard[DOMT_SWEEP_CLIENTS]; /* the last message of each client */
 } domt_kv_client;
 
-/* What belongs to all clients: the numbers that the common counter has given, and the elements of
+/* Things that belong to all clients: the numbers that the common counter has given, and the elements of
  * the common queue that were taken. */
 typedef struct domt_kv_counter {
     bool given[DOMT_KV_COUNTED + 1];

@@ -37,8 +37,8 @@ static void begin_answer(domt_kv_client *client)
 
 #define COMMANDS 4u
 
-/* Queue commands about the two keys that lie on one shard. What they do is known, so the answer to
- * EXEC is gathered in the text of a client that is nobody. */
+/* Queue commands about the two keys that lie on one shard. Their answers are known, so the answer
+ * to EXEC is gathered in the text of a client that is nobody. */
 static void queue_commands(domt_sweep *sweep, domt_kv_client *client, domt_kv_client *array,
                            uint32_t count)
 {
