@@ -49,8 +49,8 @@ typedef struct domt_kv_client {
     uint32_t heard[DOMT_SWEEP_CLIENTS]; /* the last message of each client */
 } domt_kv_client;
 
-/* Things that belong to all clients: the numbers that the common counter has given, and the elements of
- * the common queue that were taken. */
+/* Things that belong to all clients: the numbers that the common counter has given, and the
+ * elements of the common queue that were taken. */
 typedef struct domt_kv_counter {
     bool given[DOMT_KV_COUNTED + 1];
     bool taken[DOMT_KV_COUNTED + 1];
