@@ -120,7 +120,7 @@ static const struct kv_command commands[] = {
     {"save", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
     {"bgsave", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
     {"bgrewriteaof", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
-    {"debug", -2, KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_debug},
+    {"debug", -2, KV_ALONE, KV_ONE, 0, 0, 0, kv_run_debug, kv_serve_debug},
     {"info", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_info},
     {"post", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
     {"host:", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},

@@ -20,7 +20,7 @@ struct kv_settings {
     uint64_t value_max_bytes;      /* of one argument */
     uint64_t command_max_bytes;    /* of a command */
     uint32_t arguments_max;        /* of a command */
-    uint64_t incomplete_max_bytes; /* of commands that have come in part */
+    uint64_t incomplete_max_bytes; /* of commands that have come in part, or are not answered */
     uint32_t scan_max;             /* elements that one SCAN returns, about */
     uint32_t shards;               /* 0: one for each thread */
     uint32_t transaction_commands; /* that one transaction may queue */
@@ -265,6 +265,7 @@ domus_handler kv_serve_scan;
 kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object;
 kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
     kv_run_hdel, kv_run_hgetall;
+kv_run kv_run_debug;
 domus_handler kv_serve_time, kv_serve_lastsave, kv_serve_save, kv_serve_debug;
 domus_handler kv_serve_ping, kv_serve_echo, kv_serve_quit, kv_serve_select, kv_serve_config,
     kv_serve_command, kv_serve_hello, kv_serve_auth, kv_serve_client, kv_serve_info, kv_serve_http;

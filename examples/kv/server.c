@@ -46,19 +46,48 @@ static int wake(domus_stack *stack, void *self, const domus_answer *answer)
     return answer->error != 0 ? answer->error : kv_ok(stack);
 }
 
-/* DEBUG SLEEP SECONDS. In Redis the whole server sleeps; here this connection alone does, whose
- * later commands wait. */
-int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
+/* Read DEBUG SLEEP SECONDS [KEY]. Returns NULL, or the error. */
+static const char *read_sleep(const domus_resp_command *command, uint64_t *ret_ns)
 {
-    const domus_resp_command *command = payload;
     domus_slice word = domus_resp_argument(command, 2);
     long double seconds = 0;
 
-    (void)self;
-    if (!domus_resp_is(domus_resp_argument(command, 1), "SLEEP") || command->count != 3)
-        return kv_error(stack, "ERR unknown subcommand or wrong number of arguments for 'DEBUG'");
+    if (!domus_resp_is(domus_resp_argument(command, 1), "SLEEP") || command->count < 3 ||
+        command->count > 4)
+        return "ERR unknown subcommand or wrong number of arguments for 'DEBUG'";
     if (!kv_to_float((domus_resp_bytes){domus_slice_data(word), word.size}, &seconds) ||
         seconds < 0 || seconds > SLEEP_MAX_S)
-        return kv_error(stack, "ERR value is not a valid float");
-    return domus_sleep(stack, (uint64_t)(seconds * NS_OF_S), wake);
+        return "ERR value is not a valid float";
+    *ret_ns = (uint64_t)(seconds * NS_OF_S);
+    return NULL;
+}
+
+/* In Redis the whole server sleeps. Here this connection alone does, whose later commands wait; or,
+ * with a key, its shard. */
+int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    uint64_t ns;
+    const char *wrong = read_sleep(command, &ns);
+
+    (void)self;
+    if (wrong != NULL)
+        return kv_error(stack, wrong);
+    if (command->count == 4)
+        return domus_forward(stack, kv_shards[kv_shard_of(domus_resp_argument(command, 3))]);
+    return domus_sleep(stack, ns, wake);
+}
+
+/* The shard sleeps: all its commands wait behind a barrier. */
+int kv_run_debug(struct kv_call *call)
+{
+    uint64_t ns;
+    const char *wrong = read_sleep(call->command, &ns);
+
+    if (wrong != NULL)
+        return kv_error(call->stack, wrong);
+    if (kv_is_gathering())
+        return kv_error(call->stack, "ERR a shard cannot sleep in a transaction");
+    int error = domus_barrier(call->stack);
+    return error != 0 ? error : domus_sleep(call->stack, ns, wake);
 }

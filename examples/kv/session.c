@@ -100,6 +100,7 @@ int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_c
         return error;
     }
     kept.table = table.page;
+    kept.counts = false;
     *ret_command = kept;
     return 0;
 }

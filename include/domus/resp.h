@@ -46,10 +46,11 @@
 extern "C" {
 #endif
 
-/* A bound on the memory of commands that have come in part, of all channels whose options point to
- * it. A command counts from 16 KiB on, until it is whole. If one more byte of it would exceed the
- * bound, its peer gets "-OOM out of memory", and the channel is closed. Threads use it at the same
- * time, and may exceed it by the pieces that they are taking. */
+/* A bound on the memory of commands that have come in part, or that are not answered yet, of all
+ * channels whose options point to it. A command counts from 16 KiB on while it comes, and if it has
+ * more than 4 KiB until it is released, which is when its request has been answered. If a command
+ * would exceed the bound, its peer gets "-OOM out of memory", and the channel is closed. Threads
+ * use it at the same time, and may exceed it by the pieces that they are taking. */
 typedef struct domus_resp_budget {
     uint64_t bytes_max;
     uint64_t used_bytes; /* begins as 0, and is the library's */
@@ -69,7 +70,7 @@ typedef struct domus_resp_options {
     uint32_t stranger_arguments_max;
     uint32_t stranger_bulk_max;
     domus_resp_budget *budget; /* of a server; NULL: each channel may gather message_max. It stays
-                                  the caller's, and valid as long as the pipeline is used */
+                                  the caller's, and valid as long as there are commands */
 } domus_resp_options;
 
 #define DOMUS_RESP_NESTING_MAX 32u
@@ -88,7 +89,8 @@ typedef struct domus_resp_command {
     const domus_page *table; /* where, if there are more than DOMUS_RESP_SPANS or large ones */
     uint32_t count;          /* arguments, with the name of the command; at least 1 */
     uint8_t version;         /* 2 or 3: of the connection, for a builder of the answer */
-    uint8_t reserved[3];
+    bool counts;             /* it counts on a budget until its release; false in a copy */
+    uint8_t reserved[2];
     struct {
         uint16_t offset;
         uint16_t size;

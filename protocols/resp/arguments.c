@@ -9,6 +9,16 @@ _Static_assert(sizeof(((domi_resp_state *)0)->in.spans) == sizeof(((domus_resp_c
                "spans are copied as they are");
 _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits");
 
+/* Bytes of a command from which on it counts until it is released. Those that are decoded quickly
+ * have at most 8 arguments, which are so short that they do not. */
+#define COUNTED_LEAST 4096u
+
+/* A command that counts has this behind the spans of its table. */
+typedef struct domi_resp_charge_note {
+    domus_resp_budget *budget;
+    uint64_t bytes;
+} domi_resp_charge_note;
+
 /* Relaxed: the sum guards no other data. */
 static uint64_t count(domi_resp_state *state, uint64_t bytes)
 {
@@ -24,10 +34,18 @@ static void discharge(domi_resp_state *state)
         (void)count(state, 0);
 }
 
-int domi_resp_charge(domi_resp_state *state)
+void domi_resp_discharge(const domus_resp_command *command)
 {
-    uint64_t bytes = (uint64_t)state->bytes.room + state->table.room;
+    domi_resp_charge_note note;
 
+    memcpy(&note, command->table->data + (size_t)command->count * 2 * sizeof(uint32_t),
+           sizeof note);
+    (void)__atomic_sub_fetch(&note.budget->used_bytes, note.bytes, __ATOMIC_RELAXED);
+}
+
+/* Let `bytes` of the command that is taken count. */
+static int charge(domi_resp_state *state, uint64_t bytes)
+{
     if (state->options.budget == NULL || bytes == state->charged)
         return 0;
     if (count(state, bytes) <= state->options.budget->bytes_max)
@@ -55,6 +73,14 @@ void domi_resp_limit(domi_resp_state *state, bool is_stranger)
     state->arguments_max =
         state->is_stranger ? options->stranger_arguments_max : options->arguments_max;
     state->bulk_max = state->is_stranger ? options->stranger_bulk_max : options->bulk_max;
+    state->quick_max = options->budget != NULL && state->bulk_max > COUNTED_LEAST / 8
+                           ? COUNTED_LEAST / 8
+                           : state->bulk_max;
+}
+
+int domi_resp_charge(domi_resp_state *state)
+{
+    return charge(state, (uint64_t)state->bytes.room + state->table.room);
 }
 
 static int add_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
@@ -95,8 +121,29 @@ int domi_resp_add_span(domi_resp_state *state, uint32_t offset, uint32_t size)
     return 0;
 }
 
+/* Let a command that is whole, of `size` bytes, count until it is released. Returns 1 if it does; 0
+ * if it is short, or there is no budget; -ENOMEM. */
+static int charge_whole(domi_resp_state *state, size_t size)
+{
+    domi_resp_charge_note note = {.budget = state->options.budget};
+
+    if (note.budget == NULL || size <= COUNTED_LEAST)
+        return 0;
+    int error = state->tabled ? 0 : domi_resp_begin_table(state);
+    if (error == 0)
+        error = charge(state, size + state->table.size);
+    note.bytes = state->charged;
+    if (error == 0)
+        error = domus_append(&state->table, &note, sizeof note);
+    return error != 0 ? error : 1;
+}
+
 int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
 {
+    int counts = charge_whole(state, bytes != NULL ? size : state->bytes.size);
+
+    if (counts < 0)
+        return counts;
     domus_resp_command *command =
         domus_wire_request(wire, &domus_resp_command_type, domi_resp_next_id(state));
 
@@ -120,7 +167,11 @@ int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char 
     }
     command->count = state->have;
     command->version = state->version;
-    discharge(state);
+    command->counts = counts != 0;
+    if (command->counts)
+        state->charged = 0; /* its release discharges it */
+    else
+        discharge(state);
     state->gathering = state->tabled = false;
     state->at = state->count = state->have = 0;
     return 0;

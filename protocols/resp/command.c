@@ -44,7 +44,7 @@ static int decode_quickly(domus_wire *wire, domi_resp_state *state, const char *
         if (last - at < QUICK_LEAST)
             return 0;
         const char *argument = read_quick_head(at, &length);
-        if (argument == NULL || length > state->bulk_max)
+        if (argument == NULL || length > state->quick_max)
             return 0;
         if (length + 2 > (size_t)(last - argument))
             return 0;

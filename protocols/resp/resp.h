@@ -48,6 +48,7 @@ typedef struct domi_resp_state {
     domus_resp_options options; /* with the defaults filled in */
     uint32_t arguments_max;     /* those of this peer now, which may be a stranger */
     uint32_t bulk_max;
+    uint32_t quick_max; /* bytes of an argument that may be decoded quickly */
     bool is_stranger;
     uint8_t silence;      /* domi_resp_silence */
     uint8_t version;      /* that the peer is sent */
@@ -92,6 +93,9 @@ static inline uint64_t domi_resp_next_id(domi_resp_state *state)
         state->silence = DOMI_RESP_HEARD;
     return id;
 }
+
+/* Take a command off the budget on which it counts. */
+void domi_resp_discharge(const domus_resp_command *command);
 
 /* Note why the bytes are wrong. Returns -EPROTO. */
 int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong);

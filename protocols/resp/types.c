@@ -1,10 +1,12 @@
 /* The types of RESP, and how their payloads are released. */
-#include <domus/resp.h>
+#include "protocols/resp/resp.h"
 
 static void release_command(void *payload)
 {
     domus_resp_command *command = payload;
 
+    if (command->counts)
+        domi_resp_discharge(command);
     domus_slice_free(command->bytes);
     domus_slice_free((domus_slice){command->table, 0, 0});
 }

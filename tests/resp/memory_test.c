@@ -211,12 +211,59 @@ START_TEST(commands_in_part_share_a_bound)
     ck_assert_uint_eq(budget.used_bytes, 0);
     budget.bytes_max = 1000000;
     kits[0] = gather(&pipeline, 400002, &result);
-    ck_assert_int_eq(result, 1); /* whole, so it does not count */
-    ck_assert_uint_eq(budget.used_bytes, 0);
+    ck_assert_int_eq(result, 1); /* whole, and it counts until it is released */
+    ck_assert_uint_ge(budget.used_bytes, 400000);
     domus_stage_kit_free(kits[0]);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+END_TEST
+
+/* Feed a command, and return what the budget has when it is taken. */
+static uint64_t charge_of(const domus_pipeline *pipeline, const domus_resp_budget *budget,
+                          const char *bytes, size_t size, size_t step)
+{
+    domus_stage_message message;
+    domus_stage_kit *kit;
+    int result = 0;
+
+    ck_assert_int_eq(domus_stage_kit_new(pipeline, &kit), 0);
+    for (size_t at = 0; at < size; at += step) {
+        ck_assert_int_eq(domus_stage_kit_feed(kit, bytes + at, size - at < step ? size - at : step),
+                         0);
+        result = domus_stage_kit_next(kit, &message);
+    }
+    ck_assert_int_eq(result, 1);
+    uint64_t charge = budget->used_bytes;
+    domus_stage_kit_free(kit);
+    ck_assert_uint_eq(budget->used_bytes, 0);
+    return charge;
+}
+
+START_TEST(whole_commands_share_the_bound_until_they_are_released)
+{
+    domus_resp_budget budget = {.bytes_max = 300000};
+    const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
+    const domus_pipeline_stage stages[2] = {{&domus_resp_stage, &options}, {NULL, NULL}};
+    const domus_pipeline pipeline = {.stages = stages};
+    static const size_t sizes[] = {1, 500, 513, 4000, 4200, 16000, 40000, 100000};
+    static char bytes[110000];
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int head = snprintf(bytes, sizeof bytes, "*2\r\n$4\r\nECHO\r\n$%zu\r\n", sizes[i]);
+        memset(bytes + head, 'a', sizes[i]);
+        memcpy(bytes + head + sizes[i], "\r\n", 2);
+        size_t size = (size_t)head + sizes[i] + 2;
+        for (size_t step = size; step > 100; step /= 3) {
+            uint64_t charge = charge_of(&pipeline, &budget, bytes, size, step);
+            if (sizes[i] > 4096)
+                ck_assert_uint_ge(charge, sizes[i]);
+            else
+                ck_assert_uint_eq(charge, 0);
+        }
+    }
 }
 END_TEST
 
 DOMT_MAIN("memory", 60, each_failure_while_decoding_is_returned,
           each_failure_while_encoding_is_returned, nothing_is_taken_for_what_is_announced,
-          commands_in_part_share_a_bound)
+          commands_in_part_share_a_bound, whole_commands_share_the_bound_until_they_are_released)

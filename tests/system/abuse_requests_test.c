@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
@@ -131,6 +132,63 @@ START_TEST(commands_that_never_end_take_bounded_memory)
     close(good);
     domt_service_stop(&service);
     ck_assert_uint_ge(domt_service_count(&service, "channels refused"), COUNT - 8);
+}
+END_TEST
+
+/* Whole commands of 1 MiB, whose shard hangs: they are refused beyond a bound, and those that were
+ * taken are done in the end. */
+START_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
+{
+    enum { COUNT = 12, EACH = 20, MOST_MIB = 32 };
+    static char value[MIB + 2];
+    static int fds[COUNT];
+    struct timeval soon = {.tv_usec = 100000};
+    char reply[256];
+    uint64_t done = 0, refused = 0;
+
+    memset(value, 'v', MIB);
+    memcpy(value + MIB, "\r\n", 2);
+    domt_kv_start(&service, (const char *const[]){"kv.incompleteMax=32MiB", "kv.maxMemory=0",
+                                                  "kv.shards=2", NULL});
+    int fd = domt_connect(service.port), sleeper = domt_connect(service.port);
+    uint64_t before = domt_service_rss_bytes(&service);
+    domt_resp_send(sleeper, DOMT_SANITIZED ? "DEBUG SLEEP 8 k" : "DEBUG SLEEP 3 k");
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = domt_connect(service.port);
+        ck_assert_int_eq(setsockopt(fds[i], SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon), 0);
+        ssize_t sent = 1;
+        for (int j = 0; j < EACH && sent > 0; j++) {
+            (void)!send(fds[i], "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30, MSG_NOSIGNAL);
+            for (size_t at = 0; at < sizeof value && sent > 0; at += (size_t)(sent > 0 ? sent : 0))
+                sent = send(fds[i], value + at, sizeof value - at, MSG_NOSIGNAL);
+        }
+    }
+    uint64_t grown = domt_service_rss_bytes(&service) - before;
+    fprintf(stderr, "commands that wait for a shard: %llu KiB more\n",
+            (unsigned long long)grown / 1024);
+    if (!DOMT_SANITIZED)
+        ck_assert_uint_lt(grown, 2 * MOST_MIB * MIB);
+    ck_assert(domt_hears(sleeper, "+OK\r\n"));
+    for (int i = 0; i < COUNT; i++) {
+        (void)shutdown(fds[i], SHUT_WR);
+        for (ssize_t got; (got = recv(fds[i], reply, sizeof reply, 0)) > 0;) {
+            for (ssize_t j = 0; j < got; j++) {
+                done += reply[j] == '+';
+                refused += reply[j] == '-';
+            }
+        }
+        close(fds[i]);
+    }
+    fprintf(stderr, "%llu were done, %llu connections refused\n", (unsigned long long)done,
+            (unsigned long long)refused);
+    ck_assert_uint_gt(done, 8);
+    ck_assert_uint_lt(done, MOST_MIB + 1);
+    domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30); /* there is room again */
+    domt_send_all(fd, value, sizeof value);
+    ck_assert(domt_hears(fd, "+OK\r\n"));
+    close(fd);
+    close(sleeper);
+    domt_service_stop(&service);
 }
 END_TEST
 
@@ -325,5 +383,6 @@ END_TEST
 
 DOMT_MAIN("abuse requests", 120, nonsense_is_refused_in_words_and_takes_no_memory,
           nobody_gets_in_without_the_password, strangers_take_little_memory,
-          commands_that_never_end_take_bounded_memory, lines_without_end_are_refused,
+          commands_that_never_end_take_bounded_memory,
+          commands_that_wait_for_a_shard_take_bounded_memory, lines_without_end_are_refused,
           an_end_or_a_reset_at_any_byte_hurts_nobody)
