@@ -68,8 +68,29 @@ static int answer_list(domus_stack *stack, void *self, const domus_answer *answe
     return error;
 }
 
+/* Read the type of a client. Returns false, and the answer, if there is no such type. */
+static bool read_type(domus_stack *stack, domus_slice word, enum kv_client_type *ret_type,
+                      int *ret_result)
+{
+    bool is_other = domus_resp_is(word, "MASTER") || domus_resp_is(word, "REPLICA") ||
+                    domus_resp_is(word, "SLAVE");
+    domus_resp_error error;
+
+    *ret_type = domus_resp_is(word, "NORMAL")   ? KV_NORMAL_CLIENT
+                : domus_resp_is(word, "PUBSUB") ? KV_LISTENING_CLIENT
+                                                : KV_NO_CLIENT;
+    if (*ret_type != KV_NO_CLIENT || is_other)
+        return true;
+    error = domus_resp_error_text("ERR Unknown client type '%.*s'",
+                                  (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
+    *ret_result = kv_error(stack, error.text);
+    return false;
+}
+
 static int list(domus_stack *stack, const domus_resp_command *command)
 {
+    int result;
+
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.id = 0};
     domus_slice text = domus_resp_argument(command, 3);
@@ -80,7 +101,10 @@ static int list(domus_stack *stack, const domus_resp_command *command)
         if (!kv_to_integer(domus_slice_data(text), text.size, &id) || id <= 0)
             return kv_error(stack, "ERR Invalid client ID");
         search.id = (uint64_t)id;
-    } else if (command->count != 2 && !domus_resp_is(domus_resp_argument(command, 2), "TYPE")) {
+    } else if (command->count == 4 && domus_resp_is(domus_resp_argument(command, 2), "TYPE")) {
+        if (!read_type(stack, text, &search.type, &result))
+            return result;
+    } else if (command->count != 2) {
         return kv_error(stack, KV_SYNTAX);
     }
     return kv_ask_clerks(stack, &search, answer_list);
@@ -108,6 +132,7 @@ static int end_clients(domus_stack *stack, const struct kv_session *session,
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.ends = true, .but = command->count > 3 ? session->id : 0};
     int64_t id = 0;
+    int result;
 
     frame->command = command;
     if (command->count != 3 && command->count % 2 != 0)
@@ -121,6 +146,9 @@ static int end_clients(domus_stack *stack, const struct kv_session *session,
             memcpy(search.address, size != 0 ? domus_slice_data(value) : "?", size != 0 ? size : 1);
         } else if (domus_resp_is(word, "SKIPME")) {
             search.but = domus_resp_is(value, "NO") ? 0 : session->id;
+        } else if (domus_resp_is(word, "TYPE")) {
+            if (!read_type(stack, value, &search.type, &result))
+                return result;
         } else if (!domus_resp_is(word, "ID")) {
             return kv_error(stack, KV_SYNTAX);
         } else if (!kv_to_integer(domus_slice_data(value), value.size, &id) || id <= 0) {
@@ -150,11 +178,10 @@ static int set_answering(domus_stack *stack, const struct kv_session *session, d
 
 static int refuse(domus_stack *stack, domus_slice word)
 {
-    domus_resp_error error =
-        domus_resp_error_text("ERR unknown subcommand '%.*s'. Try CLIENT HELP.",
-                              (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
+    static const char *const known[] = {"ID",    "GETNAME",  "SETNAME", "INFO",
+                                        "REPLY", "NO-EVICT", "KILL",    NULL};
 
-    return kv_error(stack, error.text);
+    return kv_refuse_word(stack, "CLIENT", word, known);
 }
 
 int kv_serve_client(domus_stack *stack, void *self, const void *payload)
@@ -176,9 +203,7 @@ int kv_serve_client(domus_stack *stack, void *self, const void *payload)
         return answer_own_line(stack, session, command->version);
     if (domus_resp_is(word, "SETINFO") && count == 4)
         return kv_ok(stack);
-    if (domus_resp_is(word, "REPLY") && count != 3)
-        return kv_error(stack, "ERR wrong number of arguments for 'client|reply' command");
-    if (domus_resp_is(word, "REPLY"))
+    if (domus_resp_is(word, "REPLY") && count == 3)
         return set_answering(stack, session, value);
     if (domus_resp_is(word, "NO-EVICT") && count == 3) /* nothing is evicted anyway */
         return domus_resp_is(value, "ON") || domus_resp_is(value, "OFF")

@@ -178,6 +178,7 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
     const domus_resp_command *command = payload;
     domus_slice word = domus_resp_argument(command, 1);
     struct kv_question reset = {.kind = KV_RESET_FIGURES};
+    static const char *const known[] = {"GET", "SET", "RESETSTAT", "REWRITE", NULL};
 
     (void)self;
     if (domus_resp_is(word, "GET") && command->count > 2)
@@ -188,8 +189,5 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
         return kv_ask_all(stack, &reset, answer_changed);
     if (domus_resp_is(word, "REWRITE") && command->count == 2)
         return kv_error(stack, "ERR The server is running without a config file");
-    domus_resp_error error =
-        domus_resp_error_text("ERR unknown subcommand '%.*s'. Try CONFIG HELP.",
-                              (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
-    return kv_error(stack, error.text);
+    return kv_refuse_word(stack, "CONFIG", word, known);
 }

@@ -64,6 +64,7 @@ int kv_serve_command(domus_stack *stack, void *self, const void *payload)
     const domus_resp_command *command = payload;
     domus_resp_builder builder = {.version = command->version};
     domus_slice word = domus_resp_argument(command, 1);
+    static const char *const known[] = {"COUNT", "GETKEYS", NULL};
 
     (void)self;
     if (domus_resp_is(word, "COUNT") && command->count == 2)
@@ -80,10 +81,7 @@ int kv_serve_command(domus_stack *stack, void *self, const void *payload)
     } else if (command->count == 1 || domus_resp_is(word, "INFO")) {
         add_rows(&builder, command);
     } else {
-        domus_resp_error error =
-            domus_resp_error_text("ERR unknown subcommand '%.*s'. Try COMMAND HELP.",
-                                  (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
-        return kv_error(stack, error.text);
+        return kv_refuse_word(stack, "COMMAND", word, known);
     }
     return kv_reply(stack, &builder);
 }

@@ -87,10 +87,16 @@ void kv_describe(const domus_stack *stack, const struct kv_session *session,
         (domus_now_ns(stack) - session->seat.begun_ns) / NS_OF_S);
 }
 
+static bool is_of_type(const struct kv_session *session, enum kv_client_type type)
+{
+    return type == KV_ANY_CLIENT ||
+           type == (session->subscriber != NULL ? KV_LISTENING_CLIENT : KV_NORMAL_CLIENT);
+}
+
 static bool is_searched(const struct kv_session *session, const struct kv_search *search)
 {
     return !session->seat.is_ending && (search->id == 0 || session->id == search->id) &&
-           session->id != search->but &&
+           session->id != search->but && is_of_type(session, search->type) &&
            (search->address[0] == '\0' || strcmp(search->address, session->seat.peer) == 0);
 }
 

@@ -39,6 +39,8 @@ int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_res
 /* Returns 0; the error of an answer. */
 int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum);
 
+enum kv_client_type { KV_ANY_CLIENT, KV_NORMAL_CLIENT, KV_LISTENING_CLIENT, KV_NO_CLIENT };
+
 /* An ask for clerks: the lines of CLIENT LIST as a slice, or the number of connections that were
  * ended. */
 struct kv_search {
@@ -46,6 +48,7 @@ struct kv_search {
     uint64_t but;     /* not this one; 0: none */
     char address[64]; /* "": any */
     bool ends;        /* end those that are found; else list them */
+    enum kv_client_type type;
 };
 
 extern const domus_type kv_search_type;

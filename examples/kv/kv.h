@@ -166,6 +166,10 @@ bool kv_is_gathering(void);
 void kv_gather_failure(int error);
 
 int kv_error(domus_stack *stack, const char *text);
+/* Refuse a word behind the command `title`, in capitals: one of those that are `known`, up to a
+ * NULL, has a wrong number of arguments, and any other one is unknown. */
+int kv_refuse_word(domus_stack *stack, const char *title, domus_slice word,
+                   const char *const known[]);
 int kv_integer(domus_stack *stack, int64_t value);
 int kv_ok(domus_stack *stack);
 int kv_null(domus_stack *stack);

@@ -9,8 +9,8 @@ _Static_assert(sizeof(((domi_resp_state *)0)->in.spans) == sizeof(((domus_resp_c
                "spans are copied as they are");
 _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits");
 
-/* Bytes of a command from which on it counts until it is released. Those that are decoded quickly
- * have at most 8 arguments, which are so short that they do not. */
+/* Bytes of a command from which on it counts until it is released. Commands that are decoded
+ * quickly have at most 8 arguments, which are so short that they do not. */
 #define COUNTED_LEAST 4096u
 
 /* A command that counts has this behind the spans of its table. */

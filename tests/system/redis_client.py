@@ -4,6 +4,7 @@ It prints nothing if all is as it should be, and fails at the first thing that i
 """
 import sys
 import threading
+import time
 
 import redis
 
@@ -99,6 +100,86 @@ def server(r):
     assert r.command_count() > 80
 
 
+def rate_limit(r):
+    """At most 5 requests in a window, by INCR and EXPIRE in one transaction."""
+    def may(user):
+        with r.pipeline() as pipe:
+            count, _ = pipe.incr("{rate}" + user).expire("{rate}" + user, 1, nx=True).execute()
+        return count <= 5
+    assert [may("a") for _ in range(7)] == [True] * 5 + [False] * 2
+    time.sleep(1.1)
+    assert may("a")
+
+
+def queue(r):
+    """Workers take jobs with BLPOP, and keep them in a list of their own until they are done."""
+    done = []
+
+    def work():
+        own = redis.Redis(port=PORT, decode_responses=True)
+        while True:
+            job = own.blmove("{jobs}new", "{jobs}doing", 5, "LEFT", "RIGHT")
+            if job == "end":
+                return
+            done.append(job)
+            assert own.lrem("{jobs}doing", 1, job) == 1
+
+    workers = [threading.Thread(target=work) for _ in range(5)]
+    for worker in workers:
+        worker.start()
+    for i in range(500):
+        r.rpush("{jobs}new", i)
+    r.rpush("{jobs}new", *["end"] * 5)
+    for worker in workers:
+        worker.join()
+    assert sorted(done, key=int) == [str(i) for i in range(500)]
+    assert r.blpop("{jobs}new", 1) is None and r.delete("{jobs}doing") == 1
+    assert r.rpush("{jobs}new", "x") == 1 and r.blpop(["{jobs}none", "{jobs}new"]) == ("{jobs}new", "x")
+
+
+def sessions(r):
+    for i in range(100):
+        r.hset("session:%d" % i, mapping={"user": i, "cart": "[]"})
+        r.expire("session:%d" % i, 1800)
+    assert r.hincrby("session:7", "views", 1) == 1 and r.hget("session:7", "user") == "7"
+    assert 1790 < r.ttl("session:7") <= 1800 and r.hgetall("session:1000") == {}
+    assert r.delete(*["session:%d" % i for i in range(100)]) == 100
+
+
+def leaderboard(r):
+    try:
+        r.zadd("board", {"a": 1})
+    except redis.ResponseError as error:
+        assert str(error).startswith("unknown command 'ZADD'"), error
+    else:
+        raise AssertionError("there are no sorted sets")
+
+
+def cache(r):
+    big = "x" * (20 << 20)
+    assert r.set("big", big, ex=60) and r.get("big") == big and r.delete("big") == 1
+    keys = ["cached:%d" % i for i in range(10000)]
+    with r.pipeline(transaction=False) as pipe:
+        for key in keys:
+            pipe.set(key, key * 3)
+        assert pipe.execute() == [True] * 10000
+        for key in keys:
+            pipe.get(key)
+        assert pipe.execute() == [key * 3 for key in keys]
+    assert r.mget(keys + ["none"]) == [key * 3 for key in keys] + [None]
+    assert r.delete(*keys) == 10000
+
+
+def messages(r):
+    heard = r.pubsub()
+    heard.subscribe("news")
+    heard.psubscribe("n*s")
+    assert [heard.get_message(timeout=5)["type"] for _ in range(2)] == ["subscribe", "psubscribe"]
+    assert r.publish("news", "hello") == 2
+    assert {heard.get_message(timeout=5)["type"] for _ in range(2)} == {"message", "pmessage"}
+    heard.close()
+
+
 def binary():
     r = redis.Redis(port=PORT)
     every = bytes(range(256))
@@ -112,6 +193,12 @@ def main():
     values(r)
     pipelines(r)
     locks(r)
+    rate_limit(r)
+    queue(r)
+    sessions(r)
+    leaderboard(r)
+    cache(r)
+    messages(r)
     server(r)
     binary()
     assert r.flushall() and r.dbsize() == 0
