@@ -13,12 +13,6 @@ _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits")
  * quickly have at most 8 arguments, which are so short that they do not. */
 #define COUNTED_LEAST 4096u
 
-/* A command that counts has this behind the spans of its table. */
-typedef struct domi_resp_charge_note {
-    domus_resp_budget *budget;
-    uint64_t bytes;
-} domi_resp_charge_note;
-
 /* Relaxed: the sum guards no other data. */
 static uint64_t count(domi_resp_state *state, uint64_t bytes)
 {
@@ -32,15 +26,6 @@ static void discharge(domi_resp_state *state)
 {
     if (state->charged != 0)
         (void)count(state, 0);
-}
-
-void domi_resp_discharge(const domus_resp_command *command)
-{
-    domi_resp_charge_note note;
-
-    memcpy(&note, command->table->data + (size_t)command->count * 2 * sizeof(uint32_t),
-           sizeof note);
-    (void)__atomic_sub_fetch(&note.budget->used_bytes, note.bytes, __ATOMIC_RELAXED);
 }
 
 /* Let `bytes` of the command that is taken count. */

@@ -94,8 +94,11 @@ static inline uint64_t domi_resp_next_id(domi_resp_state *state)
     return id;
 }
 
-/* Take a command off the budget on which it counts. */
-void domi_resp_discharge(const domus_resp_command *command);
+/* A command that counts has this behind the spans of its table. */
+typedef struct domi_resp_charge_note {
+    domus_resp_budget *budget;
+    uint64_t bytes;
+} domi_resp_charge_note;
 
 /* Note why the bytes are wrong. Returns -EPROTO. */
 int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong);

@@ -1,12 +1,22 @@
 /* The types of RESP, and how their payloads are released. */
 #include "protocols/resp/resp.h"
 
+/* Take a command off the budget on which it counts. */
+static void discharge(const domus_resp_command *command)
+{
+    domi_resp_charge_note note;
+
+    memcpy(&note, command->table->data + (size_t)command->count * 2 * sizeof(uint32_t),
+           sizeof note);
+    (void)__atomic_sub_fetch(&note.budget->used_bytes, note.bytes, __ATOMIC_RELAXED);
+}
+
 static void release_command(void *payload)
 {
     domus_resp_command *command = payload;
 
     if (command->counts)
-        domi_resp_discharge(command);
+        discharge(command);
     domus_slice_free(command->bytes);
     domus_slice_free((domus_slice){command->table, 0, 0});
 }
