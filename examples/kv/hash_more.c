@@ -1,5 +1,6 @@
 /* More commands of hashes: counting in fields, and fields by chance. */
 #include "hash.h"
+#include "job.h"
 
 #include <errno.h>
 #include <math.h>
@@ -103,26 +104,58 @@ static void add_any(domus_resp_builder *builder, const struct kv_table *fields, 
         add_field(builder, kv_table_any(fields), with_values);
 }
 
-/* Up to `count` fields, all different: the whole hash, but for so many as are too many, which are
- * left out evenly. */
-static void add_different(domus_resp_builder *builder, const struct kv_table *fields,
-                          uint64_t count, bool with_values)
+/* Up to job->found fields, all different: the whole hash, but for so many as are too many, which
+ * are left out evenly. job->left fields are still to be looked at. */
+static int choose_different(struct kv_call *call, struct kv_job *job)
 {
-    uint64_t left = fields->count;
+    const struct kv_table *fields = (*job->link)->fields;
 
-    if (count > left)
-        count = left;
-    (void)domus_resp_add_array(
-        builder, (uint32_t)(with_values && builder->version != 3 ? 2 * count : count));
-    for (uint64_t at = 0; count != 0 && at < kv_table_buckets(fields); at++) {
-        for (struct kv_item *item = kv_table_bucket(fields, at); item != NULL && count != 0;
-             item = item->next, left--) {
-            if (kv_chance() % left >= count)
+    (void)call;
+    for (; job->found != 0 && job->at < kv_table_buckets(fields); job->at++) {
+        if (kv_job_is_full(job, 0))
+            return 1;
+        for (struct kv_item *item = kv_table_bucket(fields, job->at);
+             item != NULL && job->found != 0; item = item->next, job->left--) {
+            if (kv_chance() % (uint64_t)job->left >= (uint64_t)job->found)
                 continue;
-            add_field(builder, item, with_values);
-            count--;
+            add_field(&job->builder, item, job->is_set);
+            (void)kv_job_is_full(job, kv_item_string(item).size);
+            job->found--;
         }
     }
+    return job->builder.bytes.error;
+}
+
+static int answer_different(struct kv_call *call, struct kv_job *job, int error)
+{
+    bool is_too_large = error == -EMSGSIZE && job->builder.bytes.error == 0;
+
+    if (error == 0)
+        return kv_reply(call->stack, &job->builder);
+    domus_resp_drop(&job->builder);
+    return is_too_large ? kv_error(call->stack, KV_TOO_LARGE) : error;
+}
+
+static int give_different(struct kv_call *call, struct kv_item **link, uint64_t count,
+                          domus_resp_builder *builder, bool with_values)
+{
+    struct kv_job job = {.piece = choose_different, .finish = answer_different, .link = link};
+    uint64_t all = (*link)->fields->count;
+
+    if (count > all)
+        count = all;
+    (void)domus_resp_add_array(
+        builder, (uint32_t)(with_values && builder->version != 3 ? 2 * count : count));
+    if (count >= KV_JOB_COST / 64) { /* memory that is not written to costs nothing (walk.c) */
+        uint64_t most = 2 * call->store->memory.used_bytes;
+        uint64_t free = builder->bytes.size_max - builder->bytes.size;
+        (void)domus_append_room(&builder->bytes, (size_t)(most < free ? most : free));
+    }
+    job.builder = *builder;
+    job.is_set = with_values;
+    job.left = (int64_t)all;
+    job.found = (int64_t)count;
+    return kv_job_run(call, &job);
 }
 
 int kv_run_hrandfield(struct kv_call *call)
@@ -154,6 +187,6 @@ int kv_run_hrandfield(struct kv_call *call)
     else if (count < 0)
         add_any(&builder, (*link)->fields, (uint32_t)-count, with_values);
     else
-        add_different(&builder, (*link)->fields, (uint64_t)count, with_values);
+        return give_different(call, link, (uint64_t)count, &builder, with_values);
     return kv_reply(call->stack, &builder);
 }

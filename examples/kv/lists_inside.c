@@ -1,7 +1,5 @@
 /* Commands that look for elements within lists, or change them there. */
-#include "list.h"
-
-#include "kv.h"
+#include "job.h"
 
 #include <errno.h>
 #include <string.h>
@@ -65,28 +63,39 @@ static bool is_equal(struct kv_place place, domus_slice bytes)
            memcmp(element.data, domus_slice_data(bytes), bytes.size) == 0;
 }
 
-int kv_run_linsert(struct kv_call *call)
+static int fail_job(const struct kv_call *call, int error)
 {
-    domus_slice where = domus_resp_argument(call->command, 2);
+    return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
+}
+
+static int look_for_pivot(struct kv_call *call, struct kv_job *job)
+{
     domus_slice pivot = domus_resp_argument(call->command, 3);
+
+    for (; job->place.node != NULL; job->place = kv_list_next(job->place)) {
+        if (kv_job_is_full(job, 0))
+            return 1;
+        if (is_equal(job->place, pivot)) {
+            job->found = 1;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* Insert at the pivot that was found. */
+static int insert(struct kv_call *call, struct kv_job *job, int error)
+{
     domus_slice value = domus_resp_argument(call->command, 4);
     struct kv_memory *memory = &call->store->memory;
-    bool behind = domus_resp_is(where, "AFTER");
-    struct kv_item **link;
-    int error;
+    struct kv_list *list = (*job->link)->list;
+    struct kv_place place = job->place;
 
-    if (!behind && !domus_resp_is(where, "BEFORE"))
-        return kv_error(call->stack, KV_SYNTAX);
-    int there = kv_find_list(call, &link);
-    if (there <= 0)
-        return there == 0 ? kv_integer(call->stack, 0) : kv_error(call->stack, KV_WRONG_TYPE);
-    struct kv_list *list = (*link)->list;
-    struct kv_place place = kv_list_seek(list, 0);
-    while (place.node != NULL && !is_equal(place, pivot))
-        place = kv_list_next(place);
-    if (place.node == NULL)
+    if (error != 0)
+        return fail_job(call, error);
+    if (job->found == 0)
         return kv_integer(call->stack, -1);
-    if (behind)
+    if (job->is_set)
         place = kv_list_next(place);
     if (place.node == NULL)
         error = kv_list_push(memory, list, KV_TAIL, domus_slice_data(value), value.size);
@@ -95,41 +104,65 @@ int kv_run_linsert(struct kv_call *call)
     return error != 0 ? error : kv_integer(call->stack, (int64_t)list->count);
 }
 
-/* Remove equal elements, at most `most` of them, from the head or from the tail on. */
-static int64_t remove_equal(struct kv_memory *memory, struct kv_list *list, domus_slice bytes,
-                            int64_t most, bool from_tail)
+int kv_run_linsert(struct kv_call *call)
 {
-    struct kv_place place = from_tail ? kv_list_last(list) : kv_list_seek(list, 0);
-    int64_t removed = 0;
+    domus_slice where = domus_resp_argument(call->command, 2);
+    struct kv_job job = {.piece = look_for_pivot, .finish = insert};
 
-    while (place.node != NULL && removed < most) {
-        struct kv_place before = from_tail ? kv_list_previous(place) : place;
+    job.is_set = domus_resp_is(where, "AFTER");
+    if (!job.is_set && !domus_resp_is(where, "BEFORE"))
+        return kv_error(call->stack, KV_SYNTAX);
+    int there = kv_find_list(call, &job.link);
+    if (there <= 0)
+        return there == 0 ? kv_integer(call->stack, 0) : kv_error(call->stack, KV_WRONG_TYPE);
+    job.place = kv_list_seek((*job.link)->list, 0);
+    return kv_job_run(call, &job);
+}
+
+/* Remove equal elements, at most job->left of them, from the head or from the tail on. */
+static int remove_equal(struct kv_call *call, struct kv_job *job)
+{
+    domus_slice bytes = domus_resp_argument(call->command, 3);
+    struct kv_memory *memory = &call->store->memory;
+    struct kv_list *list = (*job->link)->list;
+
+    while (job->place.node != NULL && job->found < job->left) {
+        struct kv_place place = job->place;
+        if (kv_job_is_full(job, 0))
+            return 1;
+        struct kv_place before = job->from_tail ? kv_list_previous(place) : place;
         bool equal = is_equal(place, bytes);
-        struct kv_place next = equal       ? kv_list_remove(memory, list, place)
-                               : from_tail ? place
-                                           : kv_list_next(place);
-        removed += equal;
-        place = from_tail ? before : next;
+        struct kv_place next = equal            ? kv_list_remove(memory, list, place)
+                               : job->from_tail ? place
+                                                : kv_list_next(place);
+        job->found += equal;
+        job->place = job->from_tail ? before : next;
     }
-    return removed;
+    return 0;
+}
+
+static int end_removal(struct kv_call *call, struct kv_job *job, int error)
+{
+    if ((*job->link)->list->count == 0)
+        kv_store_remove(call->store, job->link);
+    return error != 0 ? fail_job(call, error) : kv_integer(call->stack, job->found);
 }
 
 int kv_run_lrem(struct kv_call *call)
 {
-    struct kv_item **link;
+    struct kv_job job = {.piece = remove_equal, .finish = end_removal};
     int64_t count;
 
     if (!kv_argument_integer(call, 2, &count))
         return kv_error(call->stack, KV_NO_INTEGER);
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list(call, &job.link);
     if (there <= 0)
         return there == 0 ? kv_integer(call->stack, 0) : kv_error(call->stack, KV_WRONG_TYPE);
-    int64_t most = count == 0 || count == INT64_MIN ? INT64_MAX : count < 0 ? -count : count;
-    int64_t removed = remove_equal(&call->store->memory, (*link)->list,
-                                   domus_resp_argument(call->command, 3), most, count < 0);
-    if ((*link)->list->count == 0)
-        kv_store_remove(call->store, link);
-    return kv_integer(call->stack, removed);
+    struct kv_list *list = (*job.link)->list;
+    job.left = count == 0 || count == INT64_MIN ? INT64_MAX : count < 0 ? -count : count;
+    job.from_tail = count < 0;
+    job.place = job.from_tail ? kv_list_last(list) : kv_list_seek(list, 0);
+    return kv_job_run(call, &job);
 }
 
 int kv_run_ltrim(struct kv_call *call)
@@ -191,29 +224,26 @@ static const char *read_search(const struct kv_call *call, uint32_t i, struct se
     return is_number && value >= 0 ? NULL : "ERR MAXLEN can't be negative";
 }
 
-/* Add the indexes that are wanted to `builder`. Returns their number, and the first of them. */
-static uint32_t search_list(const struct kv_list *list, domus_slice bytes, struct search search,
-                            domus_resp_builder *builder, int64_t *ret_first)
+/* Add the indexes that are wanted to the builder. */
+static int look_for_equal(struct kv_call *call, struct kv_job *job)
 {
-    bool from_tail = search.rank < 0;
-    int64_t skip = from_tail ? -search.rank - 1 : search.rank - 1;
-    struct kv_place place = from_tail ? kv_list_last(list) : kv_list_seek(list, 0);
-    int64_t size = (int64_t)list->count;
-    int64_t most = search.compare != 0 && search.compare < size ? search.compare : size;
-    uint32_t found = 0;
+    domus_slice bytes = domus_resp_argument(call->command, 2);
+    int64_t size = (int64_t)(*job->link)->list->count;
 
-    for (int64_t i = 0; i < most; i++) {
-        int64_t index = from_tail ? size - 1 - i : i;
-        if (is_equal(place, bytes) && skip-- <= 0) {
-            if (found++ == 0)
-                *ret_first = index;
-            (void)domus_resp_add_integer(builder, index);
-            if (search.count != 0 && found == search.count)
-                break;
+    for (; job->at < job->end; job->at++) {
+        int64_t index = job->from_tail ? size - 1 - (int64_t)job->at : (int64_t)job->at;
+        if (kv_job_is_full(job, 0))
+            return 1;
+        if (is_equal(job->place, bytes) && job->skip-- <= 0) {
+            if (job->found++ == 0)
+                job->first = index;
+            (void)domus_resp_add_integer(&job->builder, index);
+            if (job->left != 0 && job->found == job->left)
+                return 0;
         }
-        place = from_tail ? kv_list_previous(place) : kv_list_next(place);
+        job->place = job->from_tail ? kv_list_previous(job->place) : kv_list_next(job->place);
     }
-    return found;
+    return 0;
 }
 
 static int answer_indexes(struct kv_call *call, domus_resp_builder *indexes, uint32_t count)
@@ -231,27 +261,46 @@ static int answer_indexes(struct kv_call *call, domus_resp_builder *indexes, uin
     return kv_reply(call->stack, &builder);
 }
 
+static int end_search(struct kv_call *call, struct kv_job *job, int error)
+{
+    if (error == 0 && job->is_set)
+        return answer_indexes(call, &job->builder, (uint32_t)job->found);
+    domus_resp_drop(&job->builder);
+    if (error != 0)
+        return fail_job(call, error);
+    return job->found != 0 ? kv_integer(call->stack, job->first) : kv_null(call->stack);
+}
+
+/* Let a job look through a list. */
+static void begin_search(struct kv_job *job, const struct kv_list *list,
+                         const struct search *search)
+{
+    int64_t size = (int64_t)list->count;
+
+    job->from_tail = search->rank < 0;
+    job->skip = job->from_tail ? -search->rank - 1 : search->rank - 1;
+    job->left = search->count;
+    job->place = job->from_tail ? kv_list_last(list) : kv_list_seek(list, 0);
+    job->end = (uint64_t)(search->compare != 0 && search->compare < size ? search->compare : size);
+}
+
 int kv_run_lpos(struct kv_call *call)
 {
-    domus_resp_builder indexes = {.version = call->command->version};
+    struct kv_job job = {.piece = look_for_equal, .finish = end_search};
     struct search search = {.rank = 1, .count = 1};
     const char *wrong = NULL;
-    struct kv_item **link;
-    uint32_t found = 0;
-    int64_t first = 0;
 
     for (uint32_t i = 3; i < call->command->count && wrong == NULL; i += 2)
         wrong = read_search(call, i, &search);
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list(call, &job.link);
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    if (there != 0)
-        found = search_list((*link)->list, domus_resp_argument(call->command, 2), search, &indexes,
-                            &first);
-    if (search.many)
-        return answer_indexes(call, &indexes, found);
-    domus_resp_drop(&indexes);
-    return found != 0 ? kv_integer(call->stack, first) : kv_null(call->stack);
+    job.builder.version = call->command->version;
+    job.is_set = search.many;
+    if (there == 0)
+        return end_search(call, &job, 0);
+    begin_search(&job, (*job.link)->list, &search);
+    return kv_job_run(call, &job);
 }

@@ -1,6 +1,6 @@
 /* Parts of strings: GETRANGE, SETRANGE and APPEND. A string that changes is put together in memory
- * of its own, because its slice may be on its way to a slow reader. */
-#include "kv.h"
+ * of its own, because its slice may be on its way to a slow reader; a large one in pieces. */
+#include "job.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,27 +47,68 @@ int kv_run_getrange(struct kv_call *call)
     return answer_part(call, *link, (size_t)from, (size_t)(to - from + 1));
 }
 
-/* Let the string of an item have `more` from the byte `at` on; between its end and `at` are zeros.
- */
-static int overwrite(struct kv_call *call, struct kv_item **link, size_t at, domus_slice more)
+/* Bytes `from` to `to` of the new string of a job, which has the argument from the byte job->at on;
+ * between the end of the old string and that are zeros. */
+static void write_part(const struct kv_job *job, domus_resp_bytes old, domus_slice more,
+                       uint64_t from, uint64_t to)
 {
-    domus_resp_bytes old = kv_item_string(*link);
-    size_t size = at + more.size > old.size ? at + more.size : old.size;
-    domus_appender bytes = {0};
+    uint64_t old_to = to < old.size ? to : old.size;
+    uint64_t more_from = from > job->at ? from : job->at;
+    uint64_t more_to = to < job->at + more.size ? to : job->at + more.size;
+
+    if (from < old_to)
+        memcpy(job->room + from, (const char *)old.data + from, old_to - from);
+    if (old_to < to) {
+        uint64_t zeros = old_to > from ? old_to : from;
+        memset(job->room + zeros, 0, to - zeros);
+    }
+    if (more_from < more_to)
+        memcpy(job->room + more_from, domus_slice_data(more) + (more_from - job->at),
+               more_to - more_from);
+}
+
+static int copy_part(struct kv_call *call, struct kv_job *job)
+{
+    uint64_t from = job->written;
+    uint64_t to = job->end - from > KV_JOB_COST ? from + KV_JOB_COST : job->end;
+
+    if (job->room == NULL)
+        return -ENOMEM;
+    write_part(job, kv_item_string(*job->link), domus_resp_argument(call->command, job->argument),
+               from, to);
+    job->written = to;
+    return to < job->end;
+}
+
+static int end_overwrite(struct kv_call *call, struct kv_job *job, int error)
+{
     domus_slice slice;
 
-    char *whole = domus_append_room(&bytes, size);
-    if (whole != NULL) {
-        memcpy(whole, old.data, old.size);
-        if (old.size < at)
-            memset(whole + old.size, 0, at - old.size);
-        memcpy(whole + at, domus_slice_data(more), more.size);
-        domus_append_written(&bytes, size);
+    if (error != 0) {
+        domus_append_drop(&job->bytes);
+        return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
     }
-    int error = domus_append_end(&bytes, &slice);
-    if (error == 0 && (error = kv_item_set_slice(&call->store->memory, link, slice)) != 0)
+    domus_append_written(&job->bytes, job->end);
+    error = domus_append_end(&job->bytes, &slice);
+    if (error == 0 && (error = kv_item_set_slice(&call->store->memory, job->link, slice)) != 0)
         domus_slice_free(slice);
-    return error != 0 ? error : kv_integer(call->stack, (int64_t)size);
+    return error != 0 ? error : kv_integer(call->stack, (int64_t)job->end);
+}
+
+/* Let the string of an item have an argument from the byte `at` on. */
+static int overwrite(struct kv_call *call, struct kv_item **link, size_t at, uint32_t argument)
+{
+    uint64_t end = at + domus_resp_argument(call->command, argument).size;
+    size_t old = kv_item_string(*link).size;
+    struct kv_job job = {.piece = copy_part,
+                         .finish = end_overwrite,
+                         .link = link,
+                         .at = at,
+                         .end = end > old ? end : old,
+                         .argument = argument};
+
+    job.room = domus_append_room(&job.bytes, job.end);
+    return kv_job_run(call, &job);
 }
 
 /* Find the string of a call, or make an empty one. */
@@ -96,7 +137,7 @@ int kv_run_setrange(struct kv_call *call)
     if (!kv_has_room(call->store, (uint64_t)at + more.size))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
     int error = find_string(call, &link);
-    return error != 0 ? error : overwrite(call, link, (size_t)at, more);
+    return error != 0 ? error : overwrite(call, link, (size_t)at, 3);
 }
 
 int kv_run_append(struct kv_call *call)
@@ -110,5 +151,5 @@ int kv_run_append(struct kv_call *call)
         (int64_t)kv_item_string(*link).size + more.size > (int64_t)kv_settings.value_max_bytes)
         return kv_error(call->stack, too_long);
     int error = find_string(call, &link);
-    return error != 0 ? error : overwrite(call, link, kv_item_string(*link).size, more);
+    return error != 0 ? error : overwrite(call, link, kv_item_string(*link).size, 2);
 }

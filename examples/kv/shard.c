@@ -139,7 +139,7 @@ static int expire(domus_stack *stack, void *self, const void *payload)
     struct kv_store *store = self;
 
     (void)payload;
-    if (store->walk != NULL)
+    if (store->walk != NULL || store->job != NULL)
         return 0; /* nothing changes meanwhile */
     store->now_ms = domus_now_ns(stack) / MS_NS;
     kv_store_expire(store);

@@ -59,6 +59,7 @@ struct kv_store {
     uint64_t expired;             /* items that have expired, since the start */
     bool frees;                   /* a timer is armed that frees trash */
     struct kv_walk *walk;         /* a command that is done in pieces (walk.h); NULL: none */
+    struct kv_job *job;           /* the same (job.h) */
     uint64_t at;                  /* the bucket at which kv_store_expire() goes on */
     struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
     uint64_t noted;               /* memory.changes, as far as `observed` knows of them */

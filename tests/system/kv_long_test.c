@@ -18,6 +18,7 @@
 
 #define ELEMENTS (DOMT_SANITIZED ? 100000u : 1000000u)
 #define AT_ONCE  1000u
+#define STRING   (DOMT_SANITIZED ? 50000000u : 200000000u)
 
 /* CPU time that the service may use before it answers another client. In one piece each of these
  * commands takes 100 ms and more. (The time by the clock would be that of the machine, which has
@@ -163,6 +164,14 @@ static const char *head_of(char mark)
     return head;
 }
 
+static const char *head_of_fields(const char *format)
+{
+    static char command[64];
+
+    snprintf(command, sizeof command, format, ELEMENTS);
+    return command;
+}
+
 static void list_keys(int fd)
 {
     run(fd, "KEYS k*", head_of('*'), ELEMENTS * UINT64_C(17));
@@ -217,6 +226,50 @@ START_TEST(to_list_a_million_elements_lets_nobody_wait)
 {
     measure("LRANGE", fill_list, list_elements);
     measure("HGETALL", fill_hash, get_all);
+}
+END_TEST
+
+static void fill_string(int fd)
+{
+    char reply[DOMT_REPLY_MAX];
+
+    snprintf(reply, sizeof reply, "SETRANGE s %u x", STRING - 1);
+    domt_resp_send(fd, reply);
+    ck_assert_int_gt(recv(fd, reply, sizeof reply, 0), 3);
+    ck_assert_int_eq(reply[0], ':');
+}
+
+static void change_string(int fd)
+{
+    snprintf(head, sizeof head, ":%u\r\n", STRING + 1);
+    run(fd, "APPEND s y", head, 0);
+    domt_resp_holds(fd, "SETRANGE s 5 zz", head);
+    domt_resp_holds(fd, "GETRANGE s 5 6", "$2\r\nzz\r\n");
+}
+
+static void change_list(int fd)
+{
+    run(fd, "LPOS l none", "$-1\r\n", 0);
+    run(fd, "LPOS l none RANK -1 COUNT 0", "*0\r\n", 0);
+    run(fd, "LINSERT l BEFORE none x", ":-1\r\n", 0);
+    snprintf(head, sizeof head, ":%u\r\n", ELEMENTS + 1);
+    run(fd, "LINSERT l AFTER v000099998 x", head, 0);
+    run(fd, "LREM l 0 none", ":0\r\n", 0);
+    run(fd, "LREM l -5 x", ":1\r\n", 0);
+    run(fd, "LREM l 5 v000000003", ":1\r\n", 0);
+}
+
+static void choose_fields(int fd)
+{
+    run(fd, "HRANDFIELD h 3", "*3\r\n", 3 * UINT64_C(17));
+    run(fd, head_of_fields("HRANDFIELD h %u"), head_of('*'), ELEMENTS * UINT64_C(17));
+}
+
+START_TEST(to_change_a_large_value_lets_nobody_wait)
+{
+    measure("APPEND, SETRANGE", fill_string, change_string);
+    measure("LPOS, LINSERT, LREM", fill_list, change_list);
+    measure("HRANDFIELD", fill_hash, choose_fields);
 }
 END_TEST
 
@@ -407,6 +460,7 @@ END_TEST
 
 DOMT_MAIN("kv_long", 120, to_list_a_million_keys_lets_nobody_wait,
           to_flush_a_million_keys_lets_nobody_wait, to_list_a_million_elements_lets_nobody_wait,
-          to_free_a_large_value_lets_nobody_wait, to_list_keys_is_one_moment_though_others_expire,
+          to_change_a_large_value_lets_nobody_wait, to_free_a_large_value_lets_nobody_wait,
+          to_list_keys_is_one_moment_though_others_expire,
           a_scan_returns_what_is_there_the_whole_time, a_scan_is_bounded_at_each_call,
           listings_are_those_of_redis)

@@ -1,0 +1,90 @@
+/* The pieces of a job: after each of them its conversation sleeps for a moment, behind a barrier.
+ */
+#include "job.h"
+
+#include "observed.h"
+#include "wait.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MOMENT_NS             UINT64_C(1000000)
+#define PIECES_OF_TRANSACTION 64u
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+
+static int run_piece(struct kv_call *call, struct kv_job *job)
+{
+    job->cost = 0;
+    return job->piece(call, job);
+}
+
+/* A job that was parked is over. */
+static int end(struct kv_call *call, struct kv_job *job, int error)
+{
+    struct kv_store *store = call->store;
+
+    store->job = NULL;
+    int result = job->finish(call, job, error);
+    if (store->observed != NULL) { /* the command began before it has changed anything */
+        kv_observed_note(store, call->hash, call->key);
+        kv_wait_serve(call->stack, store);
+    }
+    domus_resp_command_type.release(&job->command);
+    free(job);
+    return result;
+}
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct kv_store *store = self;
+    struct kv_job *job = store->job;
+    struct kv_call call = {.stack = stack,
+                           .store = store,
+                           .command = &job->command,
+                           .key = job->key,
+                           .hash = job->hash};
+    int result = answer->error;
+
+    if (result == 0)
+        result = run_piece(&call, job);
+    if (result > 0)
+        result = domus_sleep(stack, MOMENT_NS, go_on);
+    return result == DOMUS_PARKED ? result : end(&call, job, result);
+}
+
+/* Go on later with a copy of the job. */
+static int park(struct kv_call *call, const struct kv_job *begun)
+{
+    struct kv_job *job = malloc(sizeof *job);
+    int error = job != NULL ? kv_command_keep(call->command, &job->command) : -ENOMEM;
+
+    if (error != 0) {
+        struct kv_job failed = *begun;
+        free(job);
+        return failed.finish(call, &failed, error);
+    }
+    const domus_resp_command command = job->command;
+    *job = *begun;
+    job->command = command;
+    job->key = domus_resp_argument(&job->command, 1);
+    job->hash = call->hash;
+    call->store->job = job;
+    struct kv_call later = *call;
+    later.command = &job->command;
+    later.key = job->key;
+    int result = domus_barrier(call->stack);
+    if (result == 0)
+        result = domus_sleep(call->stack, MOMENT_NS, go_on);
+    return result == DOMUS_PARKED ? result : end(&later, job, result);
+}
+
+int kv_job_run(struct kv_call *call, const struct kv_job *begun)
+{
+    struct kv_job job = *begun;
+    int result = run_piece(call, &job);
+
+    for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++)
+        result = i < PIECES_OF_TRANSACTION ? run_piece(call, &job) : -EMSGSIZE;
+    return result > 0 ? park(call, &job) : job.finish(call, &job, result);
+}
