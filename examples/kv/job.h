@@ -32,6 +32,7 @@ struct kv_job {
     domus_resp_builder builder;
     domus_appender bytes;
     char *room; /* in `bytes` */
+    void *copy; /* of a list or a table */
     /* the command, whose key is its first argument; set when the job has not ended at once */
     domus_resp_command command;
     domus_slice key;

@@ -1,7 +1,6 @@
 /* Commands that move and copy values from key to key, and OBJECT, which tells how a value is kept.
  */
-#include "kv.h"
-#include "list.h"
+#include "job.h"
 
 #include <errno.h>
 #include <string.h>
@@ -114,63 +113,98 @@ int kv_run_renamenx(struct kv_call *call)
 
 /* --- copying ---------------------------------------------------------------------------------- */
 
-static int copy_list(struct kv_memory *memory, const struct kv_list *from,
-                     struct kv_list **ret_list)
+/* Copy elements. Returns 1 if there are more; 0; -ENOMEM. */
+static int copy_elements(struct kv_memory *memory, struct kv_job *job)
 {
-    struct kv_list *list = kv_list_new(memory);
-    int error = list == NULL ? -ENOMEM : 0;
+    int error = 0;
 
-    for (struct kv_place place = kv_list_seek(from, 0); place.node != NULL && error == 0;
-         place = kv_list_next(place)) {
-        domus_resp_bytes element = kv_list_at(place);
-        error = kv_list_push(memory, list, KV_TAIL, element.data, (uint32_t)element.size);
+    for (; job->place.node != NULL && error == 0; job->place = kv_list_next(job->place)) {
+        domus_resp_bytes element = kv_list_at(job->place);
+        if (kv_job_is_full(job, element.size))
+            return 1;
+        error = kv_list_push(memory, job->copy, KV_TAIL, element.data, (uint32_t)element.size);
     }
-    if (error != 0 && list != NULL)
-        kv_list_free(memory, list);
-    else
-        *ret_list = list;
     return error;
 }
 
-static int copy_fields(struct kv_memory *memory, const struct kv_table *from,
-                       struct kv_table **ret_fields)
+static int copy_field(struct kv_memory *memory, struct kv_table *to, const struct kv_item *item)
 {
-    struct kv_table *fields = kv_allocate(memory, sizeof *fields);
-    int error = fields == NULL ? -ENOMEM : 0;
+    domus_slice field = {&(domus_page){item->bytes}, 0, item->key_size};
+    domus_resp_bytes value = kv_item_string(item);
+    uint32_t room = item->kind == KV_SHORT ? item->size : 0;
 
-    if (fields != NULL)
-        *fields = (struct kv_table){0};
-    for (uint64_t at = 0; error == 0 && at < kv_table_buckets(from); at++) {
-        for (const struct kv_item *item = kv_table_bucket(from, at); item != NULL && error == 0;
+    if (kv_table_add(to, memory, item->hash, field, room) == NULL)
+        return -ENOMEM;
+    return kv_item_set(memory, kv_table_find(to, item->hash, field), value.data,
+                       (uint32_t)value.size);
+}
+
+static int copy_fields(struct kv_memory *memory, const struct kv_table *from, struct kv_job *job)
+{
+    for (; job->at < kv_table_buckets(from); job->at++) {
+        if (kv_job_is_full(job, 0))
+            return 1;
+        for (const struct kv_item *item = kv_table_bucket(from, job->at); item != NULL;
              item = item->next) {
-            domus_slice field = {&(domus_page){item->bytes}, 0, item->key_size};
-            domus_resp_bytes value = kv_item_string(item);
-            uint32_t room = item->kind == KV_SHORT ? item->size : 0;
-            if (kv_table_add(fields, memory, item->hash, field, room) == NULL)
-                error = -ENOMEM;
-            else
-                error = kv_item_set(memory, kv_table_find(fields, item->hash, field), value.data,
-                                    (uint32_t)value.size);
+            int error = copy_field(memory, job->copy, item);
+            if (error != 0)
+                return error;
+            (void)kv_job_is_full(job, kv_item_string(item).size);
         }
     }
-    if (error != 0 && fields != NULL) {
-        kv_table_clear(fields, memory);
-        kv_free(memory, fields);
-    } else {
-        *ret_fields = fields;
-    }
-    return error;
+    return 0;
 }
 
-static int copy_value(struct kv_memory *memory, const struct kv_item *item, struct value *ret_value)
+static int copy_part(struct kv_call *call, struct kv_job *job)
 {
-    ret_value->kind = item->kind;
-    ret_value->expires_ms = item->expires_ms;
-    if (item->kind == KV_LIST)
-        return copy_list(memory, item->list, &ret_value->list);
-    if (item->kind == KV_HASH)
-        return copy_fields(memory, item->fields, &ret_value->fields);
-    return kv_item_slice(item, &ret_value->slice);
+    const struct kv_item *item = *job->link;
+
+    if (kv_is_string(item))
+        return 0;
+    if (job->copy == NULL)
+        return -ENOMEM;
+    return item->kind == KV_LIST ? copy_elements(&call->store->memory, job)
+                                 : copy_fields(&call->store->memory, item->fields, job);
+}
+
+static int put_copy(struct kv_call *call, struct kv_job *job, int error)
+{
+    const struct kv_item *item = *job->link;
+    struct kv_memory *memory = &call->store->memory;
+    struct value value = {.kind = item->kind, .expires_ms = item->expires_ms};
+
+    if (value.kind == KV_LIST)
+        value.list = job->copy;
+    else if (value.kind == KV_HASH)
+        value.fields = job->copy;
+    else if (error == 0)
+        error = kv_item_slice(item, &value.slice);
+    call->store->noted = memory->changes; /* a copy is no change of what is copied */
+    if (error == 0)
+        error = put_value(call, 2, &value);
+    if (error == 0)
+        return kv_integer(call->stack, 1);
+    if (job->copy != NULL || kv_is_string(item))
+        drop_value(memory, &value);
+    return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
+}
+
+/* Copy the value behind `link` to the second key. */
+static int copy_value(struct kv_call *call, struct kv_item **link)
+{
+    struct kv_job job = {.piece = copy_part, .finish = put_copy, .link = link};
+    struct kv_memory *memory = &call->store->memory;
+    struct kv_table *fields;
+
+    if ((*link)->kind == KV_LIST) {
+        job.copy = kv_list_new(memory);
+        job.place = kv_list_seek((*link)->list, 0);
+    } else if ((*link)->kind == KV_HASH) {
+        job.copy = fields = kv_allocate(memory, sizeof *fields);
+        if (fields != NULL)
+            *fields = (struct kv_table){0};
+    }
+    return kv_job_run(call, &job);
 }
 
 /* Read DB and REPLACE. Returns NULL, or the error. */
@@ -194,10 +228,8 @@ static const char *read_copy(const struct kv_call *call, bool *ret_replaces)
 
 int kv_run_copy(struct kv_call *call)
 {
-    struct kv_memory *memory = &call->store->memory;
     bool replaces = false;
     const char *wrong = read_copy(call, &replaces);
-    struct value value = {0};
 
     if (wrong == NULL && are_same(call, 1, 2))
         wrong = "ERR source and destination objects are the same";
@@ -209,10 +241,7 @@ int kv_run_copy(struct kv_call *call)
     struct kv_item **link = kv_find(call);
     if (link == NULL || is_taken)
         return kv_integer(call->stack, 0);
-    int error = copy_value(memory, *link, &value);
-    if (error == 0 && (error = put_value(call, 2, &value)) != 0)
-        drop_value(memory, &value);
-    return error != 0 ? error : kv_integer(call->stack, 1);
+    return copy_value(call, link);
 }
 
 /* --- OBJECT ----------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * A line of a dialogue is the letter of a client, a space (or '~', when a time-out is waited for),
  * and what it sends: commands with ';' between them, as of domt_resp_send(), or CLOSE. After each
  * line all clients are listened to: redis-server is quick, and what it says tells how much kv has
- * to say. */
+ * to say. If one of them has said more, the other one has some seconds to say it, too. */
 #ifndef DOMT_DIALOGUE_H
 #define DOMT_DIALOGUE_H
 

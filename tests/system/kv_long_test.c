@@ -265,8 +265,26 @@ static void choose_fields(int fd)
     run(fd, head_of_fields("HRANDFIELD h %u"), head_of('*'), ELEMENTS * UINT64_C(17));
 }
 
+static void copy_list(int fd)
+{
+    run(fd, "COPY l m", ":1\r\n", 0);
+    domt_resp_holds(fd, "LINDEX m 77777", "$10\r\nv000077777\r\n");
+    snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
+    domt_resp_holds(fd, "LLEN m", head);
+}
+
+static void copy_hash(int fd)
+{
+    run(fd, "COPY h i", ":1\r\n", 0);
+    domt_resp_holds(fd, "HGET i f000077777", "$10\r\nv000077777\r\n");
+    snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
+    domt_resp_holds(fd, "HLEN i", head);
+}
+
 START_TEST(to_change_a_large_value_lets_nobody_wait)
 {
+    measure("COPY of a list", fill_list, copy_list);
+    measure("COPY of a hash", fill_hash, copy_hash);
     measure("APPEND, SETRANGE", fill_string, change_string);
     measure("LPOS, LINSERT, LREM", fill_list, change_list);
     measure("HRANDFIELD", fill_hash, choose_fields);

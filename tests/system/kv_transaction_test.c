@@ -54,9 +54,11 @@ static const char *const lines[] = {
     "b LREM {t}li 0 none;LRANGE {t}li 0 -1", "a MULTI;PING;EXEC", "b SET {t}st %100",
     "a WATCH {t}st", "b SETRANGE {t}st 5 xyz", "a MULTI;PING;EXEC", "a WATCH {t}st",
     "b COPY {t}st {t}st2;PERSIST {t}st;GETEX {t}st", "a MULTI;PING;EXEC", "a WATCH {t}st2",
-    "b COPY {t}st {t}st2 REPLACE", "a MULTI;PING;EXEC", "a WATCH {t}hh",
-    "b HINCRBY {t}hh f 1;HGET {t}hh f", "a MULTI;PING;EXEC", "a SET {t}q 1;WATCH {t}q",
-    "b FLUSHALL", "a MULTI;PING;EXEC", "a QUIT", NULL};
+    "b COPY {t}st {t}st2 REPLACE", "a MULTI;PING;EXEC", "b RPUSH {t}cl 1 2;HSET {t}ch f v",
+    "a WATCH {t}cl {t}ch", "b COPY {t}cl {t}cl2;COPY {t}ch {t}ch2", "a MULTI;PING;EXEC",
+    "a WATCH {t}cl2", "b COPY {t}cl {t}cl2 REPLACE;LRANGE {t}cl2 0 -1", "a MULTI;PING;EXEC",
+    "a WATCH {t}hh", "b HINCRBY {t}hh f 1;HGET {t}hh f", "a MULTI;PING;EXEC",
+    "a SET {t}q 1;WATCH {t}q", "b FLUSHALL", "a MULTI;PING;EXEC", "a QUIT", NULL};
 
 static void compare(const char *shards)
 {
