@@ -235,7 +235,19 @@ struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at)
 uint64_t kv_chance(void)
 {
     chance += UINT64_C(0x9e3779b97f4a7c15);
-    return mix(chance, seed ^ UINT64_C(0xe7037ed1a0b428db));
+    /* Both factors change: with one that stays, numbers that follow each other would be alike. */
+    return mix(chance, chance ^ seed ^ UINT64_C(0xe7037ed1a0b428db));
+}
+
+#define CHAIN_USUAL 8u /* items of one bucket; of longer ones each has a smaller chance */
+
+static uint32_t length_of(const struct kv_item *item)
+{
+    uint32_t length = 0;
+
+    for (; item != NULL; item = item->next)
+        length++;
+    return length;
 }
 
 struct kv_item *kv_table_any(const struct kv_table *table)
@@ -245,16 +257,21 @@ struct kv_item *kv_table_any(const struct kv_table *table)
 
     if (table->count == 0)
         return NULL;
-    /* A table has at least one item for SHRINK_SHARE buckets, but for a while after many were
-     * removed: then the next one behind the bucket will do. */
-    uint64_t at = kv_chance() % buckets;
-    for (uint32_t tries = 0; tries < 8 * SHRINK_SHARE && item == NULL; tries++)
-        item = kv_table_bucket(table, at = kv_chance() % buckets);
+    /* A bucket is taken as often as it has items, so that all of them have the same chance. A table
+     * has at least one item for SHRINK_SHARE buckets, but for a while after many were removed: then
+     * the next one behind the bucket will do. */
+    uint64_t at = 0;
+    uint32_t length = 0;
+    for (uint32_t tries = 0; tries < 8 * CHAIN_USUAL * SHRINK_SHARE; tries++) {
+        at = kv_chance() % buckets;
+        item = kv_table_bucket(table, at);
+        length = length_of(item);
+        if (length > kv_chance() % CHAIN_USUAL)
+            break;
+    }
     for (; item == NULL; item = kv_table_bucket(table, at))
         at = (at + 1) % buckets;
-    uint32_t length = 0;
-    for (const struct kv_item *each = item; each != NULL; each = each->next)
-        length++;
+    length = length_of(item);
     for (uint64_t steps = kv_chance() % length; steps > 0; steps--)
         item = item->next;
     return (struct kv_item *)(uintptr_t)item;
