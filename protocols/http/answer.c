@@ -36,7 +36,7 @@ int domi_http_send_100(domus_wire *wire, domi_http_state *state)
  * where it is passed over. */
 int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
-    bool is_last = id >> DOMI_HTTP_ID_NUMBER_SHIFT == state->made;
+    bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
     if (state->unanswered != 0)
         state->unanswered--;
