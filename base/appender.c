@@ -1,4 +1,5 @@
-/* The appenders of domus/slice.h: a page that doubles while it is written. */
+/* The appenders of domus/slice.h: a page that doubles while it is written. Large ones grow without
+ * a copy (domi_memory_grow()), so that no turn is long because of one. */
 #include "base/memory.h"
 #include "base/page.h"
 
@@ -31,7 +32,7 @@ static uint32_t most_of(const domus_appender *appender)
     return most == 0 || most > DOMUS_SLICE_MAX ? DOMUS_SLICE_MAX : most;
 }
 
-/* Make a page with room for `size` bytes and more, and move to it. */
+/* Make room for `size` bytes and more. */
 static int grow(domus_appender *appender, uint32_t size)
 {
     uint32_t most = most_of(appender);
@@ -41,13 +42,10 @@ static int grow(domus_appender *appender, uint32_t size)
         room = size;
     if (room > most)
         room = most;
-    domi_page *page = domi_page_new(room);
+    domi_page *page =
+        appender->page != NULL ? domi_page_grow(page_of(appender), room) : domi_page_new(room);
     if (page == NULL)
         return fail(appender, -ENOMEM);
-    if (appender->page != NULL) {
-        memcpy(page->room, appender->page->data, appender->size);
-        domi_page_drop(page_of(appender));
-    }
     appender->page = &page->face;
     appender->room = (uint32_t)room;
     return 0;
@@ -109,7 +107,7 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
  * first, because the arguments may show bytes of the appender. */
 static int append_long(domus_appender *appender, int size, const char *format, va_list list)
 {
-    char *text = domi_memory_new((size_t)size + 1);
+    char *text = domi_memory_new_bytes((size_t)size + 1);
 
     if (text == NULL)
         return fail(appender, -ENOMEM);

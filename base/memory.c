@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define LINE_BYTES 64u   /* bytes of a cache line */
@@ -127,9 +128,14 @@ const domus_allocator *domi_memory_set_allocator(const domus_allocator *allocato
     return before;
 }
 
+static void *allocate_zeroed(size_t bytes)
+{
+    return calloc(1, bytes);
+}
+
 /* Allocate `bytes` at a multiple of `alignment`, which is a multiple of ALIGNMENT and at most
- * LINE_BYTES. */
-static void *allocate(size_t bytes, size_t alignment)
+ * LINE_BYTES. `source` is that of the C library. */
+DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_t bytes))
 {
     const domus_allocator *allocator = current;
 
@@ -139,7 +145,7 @@ static void *allocate(size_t bytes, size_t alignment)
     if (!may_take(bytes))
         return NULL;
     char *start =
-        allocator != NULL ? allocator->allocate(allocator->context, bytes) : calloc(1, bytes);
+        allocator != NULL ? allocator->allocate(allocator->context, bytes) : source(bytes);
     if (start == NULL) {
         give_back(bytes);
         return NULL;
@@ -153,12 +159,49 @@ static void *allocate(size_t bytes, size_t alignment)
 
 void *domi_memory_new(size_t bytes)
 {
-    return allocate(bytes, ALIGNMENT);
+    return allocate(bytes, ALIGNMENT, allocate_zeroed);
+}
+
+void *domi_memory_new_bytes(size_t bytes)
+{
+    return allocate(bytes, ALIGNMENT, malloc);
+}
+
+/* As domi_memory_grow(), by a copy, because an allocator of the user cannot make blocks larger. */
+static void *grow_by_copy(void *memory, size_t bytes)
+{
+    void *grown = domi_memory_new_bytes(bytes);
+
+    if (grown == NULL)
+        return NULL;
+    memcpy(grown, memory, domi_memory_bytes(memory) - ALIGNMENT);
+    domi_memory_free(memory);
+    return grown;
+}
+
+void *domi_memory_grow(void *memory, size_t bytes)
+{
+    block *made = (block *)memory - 1;
+    size_t before = domi_memory_bytes(memory);
+
+    DOMI_CHECK(made->bytes >> BYTES_BITS == ALIGNMENT && bytes >= before - ALIGNMENT);
+    if (made->allocator != NULL || current != NULL)
+        return grow_by_copy(memory, bytes);
+    if (is_made_to_fail() || bytes > BYTES_MAX || !may_take(bytes + ALIGNMENT - before))
+        return NULL;
+    block *grown = realloc(made, bytes + ALIGNMENT);
+    if (grown == NULL) {
+        give_back(bytes + ALIGNMENT - before);
+        return NULL;
+    }
+    grown->bytes = (bytes + ALIGNMENT) | (size_t)ALIGNMENT << BYTES_BITS;
+    return grown + 1;
 }
 
 void *domi_memory_new_lines(size_t bytes)
 {
-    return allocate((bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES, LINE_BYTES);
+    return allocate((bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES, LINE_BYTES,
+                    allocate_zeroed);
 }
 
 void domi_memory_free(void *memory)

@@ -3,8 +3,8 @@
  *
  * Everything that the library allocates passes through here, for two reasons: a test can make the
  * n-th allocation fail (domi_memory_fail_after) and raise n until a scenario passes clean, and a
- * system can bring an allocator of its own. All memory is zeroed. Thread-safety: any thread; the
- * countdown to a failure is one for the whole process.
+ * system can bring an allocator of its own. All memory is zeroed, but for that of bytes.
+ * Thread-safety: any thread; the countdown to a failure is one for the whole process.
  *
  * The allocator is that of the calling thread, which sets it when it enters a system and restores
  * the former one when it leaves (domi_memory_set_allocator). A block from the heap remembers its
@@ -20,6 +20,15 @@
 
 /* Allocate from the heap. Returns NULL when there is no memory. */
 void *domi_memory_new(size_t bytes);
+
+/* The same as domi_memory_new() for bytes that are written before they are read: they are not
+ * zeroed. */
+void *domi_memory_new_bytes(size_t bytes);
+
+/* Let a block of domi_memory_new_bytes() have `bytes`, which are more than it has. It may move; the
+ * kernel moves large ones without a copy. Returns where it is; NULL without memory, and then it is
+ * as it was. */
+void *domi_memory_grow(void *memory, size_t bytes);
 
 /* The same as domi_memory_new(), but aligned to a cache line (64 bytes). */
 void *domi_memory_new_lines(size_t bytes);

@@ -45,10 +45,12 @@ static domi_page *make_small(void)
         kept_room++;
         page->memory = NULL;
     } else {
-        page = domi_memory_new(sizeof *page + DOMI_PAGE_ROOM);
+        page = domi_memory_new_bytes(sizeof *page + DOMI_PAGE_ROOM);
         if (page == NULL)
             return NULL;
         page->small = true;
+        page->holds = false;
+        page->memory = NULL;
     }
     atomic_store_explicit(&page->count, 1, memory_order_relaxed);
     return page;
@@ -61,15 +63,40 @@ domi_page *domi_page_new(size_t size)
     if (size <= DOMI_PAGE_ROOM) {
         page = make_small();
     } else {
-        page = domi_memory_new(offsetof(domi_page, room) + size); /* exactly, for sanitizers */
-        if (page != NULL)
+        page = domi_memory_new_bytes(offsetof(domi_page, room) + size); /* exactly: sanitizers */
+        if (page != NULL) {
             atomic_init(&page->count, 1);
+            page->small = page->holds = false;
+            page->memory = NULL;
+        }
     }
     if (page == NULL)
         return NULL;
     page->borrowed = false;
     page->face.data = page->room;
     return page;
+}
+
+/* Returns a page that is not a small one, with the first bytes of one that is. */
+static domi_page *grow_small(domi_page *page, size_t size)
+{
+    domi_page *grown = domi_page_new(size > DOMI_PAGE_ROOM ? size : DOMI_PAGE_ROOM);
+
+    if (grown == NULL)
+        return NULL;
+    memcpy(grown->room, page->room, DOMI_PAGE_ROOM);
+    domi_page_drop(page);
+    return grown;
+}
+
+domi_page *domi_page_grow(domi_page *page, size_t size)
+{
+    if (page->small)
+        return grow_small(page, size);
+    domi_page *grown = domi_memory_grow(page, offsetof(domi_page, room) + size);
+    if (grown != NULL)
+        grown->face.data = grown->room;
+    return grown;
 }
 
 domi_page *domi_page_borrower(void)
@@ -105,7 +132,7 @@ int domi_page_own(domi_page *page)
         return 0;
     domi_lender lender = lender_of(page);
     if (page->size > DOMI_PAGE_ROOM) {
-        memory = page->memory = domi_memory_new(page->size);
+        memory = page->memory = domi_memory_new_bytes(page->size);
         if (memory == NULL)
             return -ENOMEM;
     }

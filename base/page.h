@@ -42,6 +42,10 @@ void domi_pages_free(void);
 /* Make a page with room for `size` bytes, which belongs to one slice. NULL: no memory. */
 domi_page *domi_page_new(size_t size);
 
+/* Give a page of domi_page_new() with one slice room for `size` bytes, which are more than it has.
+ * Returns it, where it is then; NULL: no memory, and it is as it was. */
+domi_page *domi_page_grow(domi_page *page, size_t size);
+
 /* Make a page that borrows nothing yet, and has a count of 1 for the borrower. NULL: no memory. */
 domi_page *domi_page_borrower(void);
 

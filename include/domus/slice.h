@@ -83,9 +83,11 @@ DOMUS_API bool domus_slice_equals(domus_slice slice, const void *data, size_t si
 
 /* --- appenders ------------------------------------------------------------------------------ */
 
-/* An appender builds a slice piece by piece, in memory that grows. Any actor may have one in its
- * frame or its state. `{0}` is an appender without bytes and without a bound but DOMUS_SLICE_MAX.
- * The fields but `size_max` are the library's. */
+/* An appender builds a slice piece by piece, in memory that doubles. Small memory moves by a copy
+ * then. Large memory is mostly moved by the kernel, without one, unless the system has an allocator
+ * of its own (domus/hooks.h): 0.3 ms is the longest call while 64 MiB are built. Any actor may have
+ * one in its frame or its state. `{0}` is an appender without bytes and without a bound but
+ * DOMUS_SLICE_MAX. The fields but `size_max` are the library's. */
 typedef struct domus_appender {
     uint32_t size_max; /* bytes that it may hold, 0: DOMUS_SLICE_MAX */
     int error;         /* the first error, which each later call returns; 0: none */

@@ -7,18 +7,19 @@
 #include "house/conversation/stack.h"
 
 #include <errno.h>
+#include <string.h>
 
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 {
-    domus_buffer *buffer = domi_memory_new(sizeof *buffer + size);
+    domus_buffer *buffer = domi_memory_new_bytes(sizeof *buffer + size);
 
     if (buffer == NULL)
         return NULL;
-    buffer->io = io;
-    buffer->data = (char *)(buffer + 1);
-    buffer->size = (uint32_t)size;
-    buffer->index = DOMI_BUFFER_HEAP;
-    buffer->holder_slot = UINT32_MAX;
+    *buffer = (domus_buffer){.io = io,
+                             .data = (char *)(buffer + 1),
+                             .size = (uint32_t)size,
+                             .index = DOMI_BUFFER_HEAP,
+                             .holder_slot = UINT32_MAX};
     return buffer;
 }
 
@@ -85,6 +86,7 @@ int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
     domus_buffer *buffer = domi_buffer_heap(stack->manager->io, size);
     if (buffer == NULL)
         return -ENOMEM;
+    memset(buffer->data, 0, size); /* what others have had there is nobody's business */
     *ret_buffer = buffer;
     return 0;
 }

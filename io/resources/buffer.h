@@ -28,7 +28,8 @@ struct domus_buffer {
 
 DOMI_FIFO(domi_buffer_list, domus_buffer, next);
 
-/* Make a heap buffer of `size` bytes. Returns NULL when there is no memory. */
+/* Make a heap buffer of `size` bytes, which are not zeroed. Returns NULL when there is no memory.
+ */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
 
 /* Make a buffer of a slice, which it owns then. Returns NULL when there is no memory. */

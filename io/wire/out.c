@@ -22,7 +22,7 @@ static int grow(domi_out *out, size_t size)
         room = out->size + size + 1;
     if (room > UINT32_MAX)
         room = UINT32_MAX;
-    char *bytes = domi_memory_new(room);
+    char *bytes = domi_memory_new_bytes(room);
     if (bytes == NULL)
         return -ENOMEM;
     if (out->size != 0)

@@ -88,7 +88,7 @@ int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size_t size)
 
     if (error != 0 || size == 0)
         return error;
-    fed = domi_memory_new(kit->left_size + size);
+    fed = domi_memory_new_bytes(kit->left_size + size);
     if (fed == NULL)
         return -ENOMEM;
     if (kit->left_size != 0)
@@ -187,7 +187,7 @@ const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
     while (domi_out_next(&kit->out, &cursor, &part))
         size += part.size;
     domi_memory_free(kit->joined);
-    kit->joined = domi_memory_new(size + 1);
+    kit->joined = domi_memory_new_bytes(size + 1);
     *ret_size = kit->joined != NULL ? size : 0;
     if (kit->joined == NULL)
         return "";

@@ -34,7 +34,7 @@ static int move(domi_window *window, uint32_t size)
 
     while (room < size)
         room *= 2;
-    char *memory = domi_memory_new(room);
+    char *memory = domi_memory_new_bytes(room);
     if (memory == NULL)
         return -ENOMEM;
     if (window->size != 0)

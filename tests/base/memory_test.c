@@ -50,6 +50,77 @@ START_TEST(memory_is_zeroed)
 }
 END_TEST
 
+/* --- blocks that grow ---------------------------------------------------------------------------
+ */
+
+static void *allocate_own(void *context, size_t bytes)
+{
+    (*(int *)context)++;
+    return calloc(1, bytes);
+}
+
+static void free_own(void *context, void *memory, size_t bytes)
+{
+    (void)bytes;
+    (*(int *)context)--;
+    free(memory);
+}
+
+/* Small steps and large ones, by which the C library moves it in different ways. */
+static void grow_in_steps(size_t most)
+{
+    size_t size = 100;
+    char *memory = domi_memory_new_bytes(size);
+
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 'a', size);
+    while (size < most) {
+        size_t before = size;
+        size += size / 2;
+        domi_memory_fail_after(0, 0);
+        ck_assert_ptr_null(domi_memory_grow(memory, size));
+        domi_memory_fail_after(-1, 0);
+        memory = domi_memory_grow(memory, size);
+        ck_assert_ptr_nonnull(memory);
+        ck_assert_uint_eq((uintptr_t)memory % 16, 0);
+        ck_assert_uint_eq(domi_memory_bytes(memory), size + 16);
+        for (size_t i = 0; i < before; i += 1 + i / 16)
+            ck_assert_int_eq(memory[i], 'a');
+        memset(memory + before, 'a', size - before);
+    }
+    domi_memory_free(memory);
+}
+
+START_TEST(memory_grows_with_its_bytes)
+{
+    int blocks = 0;
+    const domus_allocator own = {.context = &blocks, .allocate = allocate_own, .free = free_own};
+    domi_meter meter = {.look_at = INT64_MAX};
+
+    grow_in_steps(3000000);
+    (void)domi_memory_set_meter(&meter);
+    grow_in_steps(3000000);
+    char *memory = domi_memory_new_bytes(100);
+    memory = domi_memory_grow(memory, 10000000);
+    ck_assert_ptr_nonnull(memory);
+    (void)domi_memory_set_meter(NULL);
+    ck_assert_int_eq(meter.held, 10000016);
+    ck_assert_ptr_null(domi_memory_grow(memory, SIZE_MAX / 2));
+    domi_memory_free(memory);
+
+    const domus_allocator *before = domi_memory_set_allocator(&own);
+    grow_in_steps(30000);
+    memory = domi_memory_new_bytes(100);
+    ck_assert_int_eq(blocks, 1);
+    (void)domi_memory_set_allocator(before); /* it grows elsewhere than it began */
+    memset(memory, 'b', 100);
+    memory = domi_memory_grow(memory, 200);
+    ck_assert_int_eq(memory[99], 'b');
+    ck_assert_int_eq(blocks, 0);
+    domi_memory_free(memory);
+}
+END_TEST
+
 START_TEST(memory_takes_back_null)
 {
     domi_memory_free(NULL);
@@ -119,7 +190,7 @@ START_TEST(memory_that_fails_later_passes_before)
 }
 END_TEST
 
-DOMT_MAIN("memory", 20, memory_is_zeroed, memory_takes_back_null,
+DOMT_MAIN("memory", 20, memory_is_zeroed, memory_grows_with_its_bytes, memory_takes_back_null,
           memory_from_the_kernel_is_whole_pages, memory_for_a_huge_page_begins_at_one,
           memory_that_cannot_be_had_is_null, memory_fails_once_at_the_nth,
           memory_fails_from_the_nth_on, memory_that_fails_later_passes_before)
