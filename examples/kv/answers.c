@@ -1,7 +1,6 @@
 /* Answers, and arguments that are numbers. */
 #include "kv.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,31 +16,6 @@ int kv_error(domus_stack *stack, const char *text)
     }
     memcpy(error.text, text, size);
     return kv_answer(stack, &domus_resp_error_type, &error);
-}
-
-static void put_small(char *to, const char *from, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        to[i] = (char)tolower((unsigned char)from[i]);
-    to[size] = '\0';
-}
-
-int kv_refuse_word(domus_stack *stack, const char *title, domus_slice word,
-                   const char *const known[])
-{
-    char command[32], name[65];
-    int size = (int)(word.size < sizeof name ? word.size : sizeof name - 1);
-    domus_resp_error error = domus_resp_error_text("ERR unknown subcommand '%.*s'. Try %s HELP.",
-                                                   size, domus_slice_data(word), title);
-
-    put_small(command, title, strlen(title));
-    put_small(name, domus_slice_data(word), (size_t)size);
-    for (; *known != NULL; known++) {
-        if (domus_resp_is(word, *known))
-            error = domus_resp_error_text("ERR wrong number of arguments for '%s|%s' command",
-                                          command, name);
-    }
-    return kv_error(stack, error.text);
 }
 
 int kv_integer(domus_stack *stack, int64_t value)

@@ -1,5 +1,7 @@
 /* CLIENT: what a connection is called, and all connections. */
 #include "desk.h"
+#include "subcommand.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,95 +70,203 @@ static int answer_list(domus_stack *stack, void *self, const domus_answer *answe
     return error;
 }
 
-/* Read the type of a client. Returns false, and the answer, if there is no such type. */
-static bool read_type(domus_stack *stack, domus_slice word, enum kv_client_type *ret_type,
-                      int *ret_result)
+/* Returns NULL, or the error. */
+static const char *read_id(domus_slice text, const char *wrong, uint64_t *ret_id)
 {
-    bool is_other = domus_resp_is(word, "MASTER") || domus_resp_is(word, "REPLICA") ||
-                    domus_resp_is(word, "SLAVE");
-    domus_resp_error error;
+    int64_t id;
 
-    *ret_type = domus_resp_is(word, "NORMAL")   ? KV_NORMAL_CLIENT
-                : domus_resp_is(word, "PUBSUB") ? KV_LISTENING_CLIENT
-                                                : KV_NO_CLIENT;
-    if (*ret_type != KV_NO_CLIENT || is_other)
-        return true;
-    error = domus_resp_error_text("ERR Unknown client type '%.*s'",
-                                  (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
-    *ret_result = kv_error(stack, error.text);
+    if (!kv_to_integer(domus_slice_data(text), text.size, &id) || id <= 0)
+        return wrong;
+    *ret_id = (uint64_t)id;
+    return NULL;
+}
+
+static bool read_type(domus_slice word, enum kv_client_type *ret_type)
+{
+    static const struct {
+        const char *name;
+        enum kv_client_type type;
+    } types[] = {{"NORMAL", KV_NORMAL},
+                 {"PUBSUB", KV_SUBSCRIBERS},
+                 {"MASTER", KV_REPLICAS},
+                 {"REPLICA", KV_REPLICAS},
+                 {"SLAVE", KV_REPLICAS}};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (domus_resp_is(word, types[i].name)) {
+            *ret_type = types[i].type;
+            return true;
+        }
+    }
     return false;
 }
 
-static int list(domus_stack *stack, const domus_resp_command *command)
+/* Refuse a word by a text that repeats it. */
+static int refuse(domus_stack *stack, const char *what, domus_slice word)
 {
-    int result;
+    domus_resp_error error = domus_resp_error_text(
+        "ERR %s '%.*s'", what, (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
 
-    struct kv_scatter *frame = domus_frame(stack);
-    struct kv_search search = {.id = 0};
-    domus_slice text = domus_resp_argument(command, 3);
-    int64_t id;
-
-    frame->command = command;
-    if (command->count == 4 && domus_resp_is(domus_resp_argument(command, 2), "ID")) {
-        if (!kv_to_integer(domus_slice_data(text), text.size, &id) || id <= 0)
-            return kv_error(stack, "ERR Invalid client ID");
-        search.id = (uint64_t)id;
-    } else if (command->count == 4 && domus_resp_is(domus_resp_argument(command, 2), "TYPE")) {
-        if (!read_type(stack, text, &search.type, &result))
-            return result;
-    } else if (command->count != 2) {
-        return kv_error(stack, KV_SYNTAX);
-    }
-    return kv_ask_clerks(stack, &search, answer_list);
+    return kv_error(stack, error.text);
 }
 
+/* CLIENT LIST, also with TYPE or ID. */
+static int list(domus_stack *stack, const domus_resp_command *command)
+{
+    struct kv_scatter *frame = domus_frame(stack);
+    struct kv_search search = {.kind = KV_LIST_THEM};
+    domus_slice word = domus_resp_argument(command, 2);
+    const char *wrong = NULL;
+
+    frame->command = command;
+    if (command->count == 4 && domus_resp_is(word, "TYPE")) {
+        if (!read_type(domus_resp_argument(command, 3), &search.type))
+            return refuse(stack, "Unknown client type", domus_resp_argument(command, 3));
+    } else if (command->count > 3 && domus_resp_is(word, "ID")) {
+        if (command->count - 3 > KV_IDS_MOST)
+            return kv_error(stack, "ERR too many client IDs");
+        for (uint32_t i = 3; i < command->count && wrong == NULL; i++)
+            wrong = read_id(domus_resp_argument(command, i), "ERR Invalid client ID",
+                            &search.ids[search.id_count++]);
+    } else if (command->count != 2) {
+        wrong = KV_SYNTAX;
+    }
+    return wrong != NULL ? kv_error(stack, wrong) : kv_ask_clerks(stack, &search, answer_list);
+}
+
+/* --- ending them ------------------------------------------------------------------------------ */
+
+/* The connection itself is ended when it has its answer. */
 static int answer_killed(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
-    int64_t ended = 0;
+    const struct kv_session *session = self;
+    bool is_old = frame->command->count == 3;
+    int64_t ended = session->seat.is_ending;
 
-    (void)self;
     for (; answers != NULL; answers = answers->next) {
         if (answers->error == 0)
             ended += ((const domus_resp_integer *)answers->payload)->value;
     }
-    if (frame->command->count > 3)
-        return kv_integer(stack, ended);
-    return ended != 0 ? kv_ok(stack) : kv_error(stack, "ERR No such client");
+    int error = !is_old      ? kv_integer(stack, ended)
+                : ended != 0 ? kv_ok(stack)
+                             : kv_error(stack, "ERR No such client");
+    if (session->seat.is_ending)
+        (void)domus_channel_close(stack, domus_channel_running(stack));
+    return error;
 }
 
-/* CLIENT KILL ADDRESS; CLIENT KILL ID n ADDR a SKIPME yes|no. */
-static int end_clients(domus_stack *stack, const struct kv_session *session,
+/* Copy an endpoint. One that is too long is none. */
+static void copy_endpoint(domus_slice text, char endpoint[64])
+{
+    bool fits = text.size != 0 && text.size < 64;
+
+    memcpy(endpoint, fits ? domus_slice_data(text) : "?", fits ? text.size : 1);
+    endpoint[fits ? text.size : 1] = '\0';
+}
+
+/* Read a filter and its value. Returns 0; what the answer with an error has returned, and then
+ * `ret_answered` is true. */
+static int read_filter(domus_stack *stack, domus_slice word, domus_slice value,
+                       struct kv_search *search, bool *ret_skips, bool *ret_answered)
+{
+    const char *wrong = NULL;
+
+    *ret_answered = true;
+    if (domus_resp_is(word, "ADDR"))
+        copy_endpoint(value, search->address);
+    else if (domus_resp_is(word, "LADDR"))
+        copy_endpoint(value, search->local);
+    else if (domus_resp_is(word, "SKIPME"))
+        *ret_skips = domus_resp_is(value, "YES");
+    else if (domus_resp_is(word, "ID"))
+        wrong = read_id(value, "ERR client-id should be greater than 0", &search->ids[0]);
+    else if (domus_resp_is(word, "TYPE") && !read_type(value, &search->type))
+        return refuse(stack, "Unknown client type", value);
+    else if (domus_resp_is(word, "USER") && !domus_slice_equals(value, "default", 7))
+        return refuse(stack, "No such user", value);
+    else if (!domus_resp_is(word, "TYPE") && !domus_resp_is(word, "USER"))
+        wrong = KV_SYNTAX;
+    if (domus_resp_is(word, "SKIPME") && !*ret_skips && !domus_resp_is(value, "NO"))
+        wrong = KV_SYNTAX;
+    if (domus_resp_is(word, "ID"))
+        search->id_count = 1;
+    *ret_answered = wrong != NULL;
+    return wrong != NULL ? kv_error(stack, wrong) : 0;
+}
+
+/* CLIENT KILL ADDRESS; CLIENT KILL with filters, of which all hold. */
+static int end_clients(domus_stack *stack, struct kv_session *session,
                        const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
-    struct kv_search search = {.ends = true, .but = command->count > 3 ? session->id : 0};
-    int64_t id = 0;
-    int result;
+    struct kv_search search = {.kind = KV_END_THEM};
+    bool skips = command->count > 3, was_answered;
 
     frame->command = command;
-    if (command->count != 3 && command->count % 2 != 0)
-        return kv_error(stack, KV_SYNTAX);
-    for (uint32_t i = 2; i < command->count; i += 2) {
-        bool is_old = command->count == 3;
-        domus_slice word = domus_resp_argument(command, i);
-        domus_slice value = domus_resp_argument(command, is_old ? i : i + 1);
-        if (is_old || domus_resp_is(word, "ADDR")) {
-            size_t size = value.size < sizeof search.address ? value.size : 0;
-            memcpy(search.address, size != 0 ? domus_slice_data(value) : "?", size != 0 ? size : 1);
-        } else if (domus_resp_is(word, "SKIPME")) {
-            search.but = domus_resp_is(value, "NO") ? 0 : session->id;
-        } else if (domus_resp_is(word, "TYPE")) {
-            if (!read_type(stack, value, &search.type, &result))
-                return result;
-        } else if (!domus_resp_is(word, "ID")) {
+    if (command->count == 3)
+        copy_endpoint(domus_resp_argument(command, 2), search.address);
+    for (uint32_t i = 2; command->count > 3 && i < command->count; i += 2) {
+        if (i + 1 == command->count)
             return kv_error(stack, KV_SYNTAX);
-        } else if (!kv_to_integer(domus_slice_data(value), value.size, &id) || id <= 0) {
-            return kv_error(stack, "ERR client-id should be greater than 0");
-        }
+        int result =
+            read_filter(stack, domus_resp_argument(command, i), domus_resp_argument(command, i + 1),
+                        &search, &skips, &was_answered);
+        if (was_answered)
+            return result;
     }
-    search.id = (uint64_t)id;
-    return kv_ask_clerks(stack, &search, answer_killed);
+    bool is_self = !skips && kv_is_searched(session, &search);
+    search.but = session->id;
+    int error = kv_ask_clerks(stack, &search, answer_killed);
+    session->seat.is_ending = is_self && error == DOMUS_PARKED;
+    return error;
+}
+
+/* --- ending their waiting --------------------------------------------------------------------- */
+
+static int take_unblocked(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return answer->error != 0
+               ? answer->error
+               : kv_integer(stack, ((const domus_resp_integer *)answer->payload)->value);
+}
+
+/* The clerks have answered: one of them may know who waits, and its shard ends that. */
+static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers)
+{
+    const struct kv_scatter *frame = domus_frame(stack);
+    domus_slice reason = domus_resp_argument(frame->command, 3);
+    struct kv_unblock unblock = {.by_error = domus_resp_is(reason, "ERROR")};
+
+    (void)self;
+    for (; answers != NULL; answers = answers->next) {
+        const struct kv_found *found = answers->payload;
+        if (answers->error != 0 || !found->is_there)
+            continue;
+        unblock.who = found->who;
+        return domus_ask(stack, kv_shards[found->shard], &kv_unblock_type, &unblock,
+                         take_unblocked);
+    }
+    return kv_integer(stack, 0);
+}
+
+static int unblock(domus_stack *stack, const domus_resp_command *command)
+{
+    struct kv_scatter *frame = domus_frame(stack);
+    struct kv_search search = {.kind = KV_FIND_THEM, .id_count = 1};
+    domus_slice text = domus_resp_argument(command, 2), reason = domus_resp_argument(command, 3);
+    int64_t id;
+
+    frame->command = command;
+    if (command->count > 4)
+        return kv_refuse_form(stack, command);
+    if (command->count == 4 && !domus_resp_is(reason, "TIMEOUT") && !domus_resp_is(reason, "ERROR"))
+        return kv_error(stack, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+    if (!kv_to_integer(domus_slice_data(text), text.size, &id))
+        return kv_error(stack, KV_NO_INTEGER);
+    search.ids[0] = (uint64_t)id;
+    return kv_ask_clerks(stack, &search, ask_shard);
 }
 
 /* CLIENT REPLY: whether this connection is answered. */
@@ -176,44 +286,66 @@ static int set_answering(domus_stack *stack, const struct kv_session *session, d
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int refuse(domus_stack *stack, domus_slice word)
-{
-    static const char *const known[] = {"ID",    "GETNAME",  "SETNAME", "INFO",
-                                        "REPLY", "NO-EVICT", "KILL",    NULL};
+static const struct kv_subcommand subcommands[] = {
+    {"getname", 2, 2, "GETNAME", "    Return the name of the current connection."},
+    {"getredir", 2, 2, "GETREDIR", "    Always -1: there is no tracking."},
+    {"id", 2, 2, "ID", "    Return the ID of the current connection."},
+    {"info", 2, 2, "INFO", "    Return information about the current client connection."},
+    {"kill", 3, KV_ANY_NUMBER, "KILL <option>",
+     "    Kill connections: <ip:port>, or ADDR, LADDR, TYPE, USER, ID, SKIPME with values."},
+    {"list", 2, KV_ANY_NUMBER, "LIST [TYPE <type>|ID <id> [...]]",
+     "    Return information about client connections."},
+    {"no-evict", 3, 3, "NO-EVICT (ON|OFF)", "    Nothing is evicted anyway."},
+    {"reply", 3, 3, "REPLY (ON|OFF|SKIP)", "    Control the replies sent to the connection."},
+    {"setinfo", 4, 4, NULL, NULL},
+    {"setname", 3, 3, "SETNAME <name>", "    Assign the name <name> to the current connection."},
+    {"unblock", 3, KV_ANY_NUMBER, "UNBLOCK <clientid> [TIMEOUT|ERROR]",
+     "    Unblock the specified blocked client."},
+    {NULL, 0, 0, NULL, NULL}};
 
-    return kv_refuse_word(stack, "CLIENT", word, known);
+/* The subcommands that ask other actors. */
+static int serve_others(domus_stack *stack, struct kv_session *session, const char *name,
+                        const domus_resp_command *command)
+{
+    if (kv_is_gathering()) /* a transaction does not wait */
+        return kv_error(stack, "ERR Command not allowed inside a transaction");
+    if (strcmp(name, "list") == 0)
+        return list(stack, command);
+    if (strcmp(name, "kill") == 0)
+        return end_clients(stack, session, command);
+    return unblock(stack, command);
 }
 
 int kv_serve_client(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     struct kv_session *session = self;
-    domus_slice word = domus_resp_argument(command, 1), value = domus_resp_argument(command, 2);
-    uint32_t count = command->count;
+    domus_slice value = domus_resp_argument(command, 2);
+    int result;
+    const struct kv_subcommand *row = kv_subcommand(stack, command, subcommands, &result);
 
-    if (domus_resp_is(word, "ID") && count == 2)
+    if (row == NULL)
+        return result;
+    const char *name = session->seat.word = row->name;
+    if (strcmp(name, "id") == 0)
         return kv_integer(stack, (int64_t)session->id);
-    if (domus_resp_is(word, "GETNAME") && count == 2)
+    if (strcmp(name, "getname") == 0)
         return session->name[0] == '\0'
                    ? kv_null(stack)
                    : kv_bytes(stack, (domus_resp_bytes){session->name, strlen(session->name)});
-    if (domus_resp_is(word, "SETNAME") && count == 3)
+    if (strcmp(name, "setname") == 0)
         return kv_session_name(session, value) ? kv_ok(stack) : kv_error(stack, BAD_NAME);
-    if (domus_resp_is(word, "INFO") && count == 2)
+    if (strcmp(name, "info") == 0)
         return answer_own_line(stack, session, command->version);
-    if (domus_resp_is(word, "SETINFO") && count == 4)
+    if (strcmp(name, "setinfo") == 0)
         return kv_ok(stack);
-    if (domus_resp_is(word, "REPLY") && count == 3)
+    if (strcmp(name, "getredir") == 0)
+        return kv_integer(stack, -1);
+    if (strcmp(name, "reply") == 0)
         return set_answering(stack, session, value);
-    if (domus_resp_is(word, "NO-EVICT") && count == 3) /* nothing is evicted anyway */
+    if (strcmp(name, "no-evict") == 0)
         return domus_resp_is(value, "ON") || domus_resp_is(value, "OFF")
                    ? kv_ok(stack)
                    : kv_error(stack, KV_SYNTAX);
-    if (kv_is_gathering())
-        return refuse(stack, word); /* the others wait for threads, and a transaction does not */
-    if (domus_resp_is(word, "LIST"))
-        return list(stack, command);
-    if (domus_resp_is(word, "KILL") && count > 2)
-        return end_clients(stack, session, command);
-    return refuse(stack, word);
+    return serve_others(stack, session, name, command);
 }

@@ -7,8 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define INDEX_SIZE     1024u /* a power of two, many times the number of commands */
-#define NAME_BYTES_MAX 16u
+#define INDEX_SIZE 1024u /* a power of two, many times the number of commands */
 
 static const struct kv_command commands[] = {
     /* name, arity, flags, where, first, last, step, run, serve */
@@ -25,6 +24,7 @@ static const struct kv_command commands[] = {
     {"renamenx", 3, 0, KV_ONE, 1, 2, 1, kv_run_renamenx, NULL},
     {"copy", -3, KV_GROWS, KV_ONE, 1, 2, 1, kv_run_copy, NULL},
     {"object", -2, 0, KV_ONE, 2, 2, 1, kv_run_object, NULL},
+    {"memory", -2, 0, KV_ONE, 2, 2, 1, kv_run_memory, NULL},
     {"getset", 3, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_getset, NULL},
     {"setnx", 3, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_setnx, NULL},
     {"setex", 4, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_setex, NULL},
@@ -39,6 +39,8 @@ static const struct kv_command commands[] = {
     {"getrange", 4, 0, KV_ONE, 1, 1, 1, kv_run_getrange, NULL},
     {"substr", 4, 0, KV_ONE, 1, 1, 1, kv_run_getrange, NULL},
     {"setrange", 4, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_setrange, NULL},
+    {"getbit", 3, 0, KV_ONE, 1, 1, 1, kv_run_getbit, NULL},
+    {"setbit", 4, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_setbit, NULL},
     {"incrbyfloat", 3, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_incrbyfloat, NULL},
     {"getex", -2, 0, KV_ONE, 1, 1, 1, kv_run_getex, NULL},
     {"msetnx", -3, KV_GROWS, KV_ONE, 1, -1, 2, kv_run_msetnx, NULL},
@@ -89,6 +91,9 @@ static const struct kv_command commands[] = {
     {"flushdb", -1, 0, KV_EVERYWHERE, 0, 0, 0, kv_run_flush, NULL},
     {"lmove", 5, KV_GROWS, KV_ONE, 1, 2, 1, kv_run_lmove, NULL},
     {"rpoplpush", 3, KV_GROWS, KV_ONE, 1, 2, 1, kv_run_rpoplpush, NULL},
+    {"lmpop", -4, KV_COUNTED_1, KV_ONE, 0, 0, 0, kv_run_lmpop, NULL},
+    {"blmpop", -5, KV_COUNTED_2 | KV_ALONE | KV_BLOCKS, KV_ONE, 0, 0, 0, kv_run_blmpop,
+     kv_serve_wait},
     {"blpop", -3, KV_ALONE | KV_BLOCKS, KV_ONE, 1, -2, 1, kv_run_blpop, kv_serve_wait},
     {"brpop", -3, KV_ALONE | KV_BLOCKS, KV_ONE, 1, -2, 1, kv_run_brpop, kv_serve_wait},
     {"blmove", 6, KV_GROWS | KV_ALONE | KV_BLOCKS, KV_ONE, 1, 2, 1, kv_run_blmove, kv_serve_wait},
@@ -110,16 +115,16 @@ static const struct kv_command commands[] = {
     {"echo", 2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_echo},
     {"quit", -1, KV_ALWAYS | KV_ALONE | KV_LISTENS, KV_ONE, 0, 0, 0, NULL, kv_serve_quit},
     {"select", 2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_select},
-    {"config", -2, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_config},
+    {"config", -2, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_config},
     {"command", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_command},
     {"hello", -1, KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_hello},
     {"auth", -2, KV_QUEUES | KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_auth},
     {"client", -2, KV_QUEUES | KV_ALONE, KV_ONE, 0, 0, 0, NULL, kv_serve_client},
     {"time", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_time},
     {"lastsave", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_lastsave},
-    {"save", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
+    {"save", 1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
     {"bgsave", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
-    {"bgrewriteaof", -1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
+    {"bgrewriteaof", 1, KV_QUEUES, KV_ONE, 0, 0, 0, NULL, kv_serve_save},
     {"debug", -2, KV_ALONE, KV_ONE, 0, 0, 0, kv_run_debug, kv_serve_debug},
     {"info", -1, 0, KV_ONE, 0, 0, 0, NULL, kv_serve_info},
     {"post", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
@@ -140,7 +145,7 @@ static struct {
     const struct kv_command *row;
 } by_name[INDEX_SIZE];
 
-/* Read 1..NAME_BYTES_MAX bytes. The two words may overlap. */
+/* Read 1..KV_NAME_MAX bytes. The two words may overlap. */
 static inline struct name read_name(const char *bytes, uint32_t size)
 {
     struct name name = {0, 0};
@@ -185,7 +190,7 @@ void kv_commands_begin(void)
 
 const struct kv_command *kv_command_find(domus_slice bytes)
 {
-    if (bytes.size - 1 >= NAME_BYTES_MAX)
+    if (bytes.size - 1 >= KV_NAME_MAX)
         return NULL;
     struct name name = read_name(domus_slice_data(bytes), bytes.size);
     for (uint32_t at = place_of(name, bytes.size); by_name[at].size != 0;

@@ -1,48 +1,97 @@
-/* CONFIG: the parameters of Redis that mean something here. All but maxmemory stand in the file of
- * the configuration, and cannot be changed while the program runs. */
+/* CONFIG: the parameters of Redis that mean something here, and those that programs set as a matter
+ * of course. Most of what acts stands in the file of the configuration, and cannot be changed while
+ * the program runs; maxmemory can, and the limits below. */
 #include "desk.h"
 #include "glob.h"
+#include "subcommand.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME_MAX_BYTES 40u
+#define TEXT_BYTES     24u
 
-static char timeout_text[24], max_clients_text[24];
+static char timeout_text[TEXT_BYTES], max_clients_text[TEXT_BYTES];
 
-/* A parameter: its only value, or one that is written when it is asked for. */
+/* Relaxed: each is a number of its own. */
+static _Atomic int64_t limits[KV_LIMITS] = {
+    [KV_VALUE] = INT64_MAX, [KV_HASH_ENTRIES] = 512, [KV_HASH_VALUE] = 64, [KV_LIST_SIZE] = -2,
+    [KV_SET_ENTRIES] = 512, [KV_ZSET_ENTRIES] = 128, [KV_ZSET_VALUE] = 64};
+
+int64_t kv_limit(enum kv_limit which)
+{
+    return atomic_load_explicit(&limits[which], memory_order_relaxed);
+}
+
+const char *kv_clients_max(void)
+{
+    return max_clients_text;
+}
+
+enum form {
+    FIXED, /* it has its only value */
+    COUNT,
+    BYTES,
+};
+
 static const struct parameter {
     const char *name;
-    const char *value; /* NULL: that of maxmemory */
+    const char *value; /* of a fixed one */
+    enum form form;
+    enum kv_limit limit;
+    int64_t least, most;
 } parameters[] = {
-    {"appendonly", "no"},
-    {"databases", "1"},
-    {"maxclients", max_clients_text},
-    {"maxmemory", NULL},
-    {"maxmemory-policy", "noeviction"},
-    {"notify-keyspace-events", ""},
-    {"proto-max-bulk-len", "536870912"},
-    {"save", ""},
-    {"timeout", timeout_text},
+    {"appendonly", "no", FIXED, 0, 0, 0},
+    {"databases", "1", FIXED, 0, 0, 0},
+    {"enable-debug-command", NULL, FIXED, 0, 0, 0},
+    {"hash-max-listpack-entries", NULL, COUNT, KV_HASH_ENTRIES, 0, INT64_MAX},
+    {"hash-max-listpack-value", NULL, BYTES, KV_HASH_VALUE, 0, INT64_MAX},
+    {"hash-max-ziplist-entries", NULL, COUNT, KV_HASH_ENTRIES, 0, INT64_MAX},
+    {"hash-max-ziplist-value", NULL, BYTES, KV_HASH_VALUE, 0, INT64_MAX},
+    {"list-compress-depth", NULL, COUNT, KV_LIST_DEPTH, 0, INT32_MAX},
+    {"list-max-listpack-size", NULL, COUNT, KV_LIST_SIZE, INT32_MIN, INT32_MAX},
+    {"list-max-ziplist-size", NULL, COUNT, KV_LIST_SIZE, INT32_MIN, INT32_MAX},
+    {"maxclients", max_clients_text, FIXED, 0, 0, 0},
+    {"maxmemory", NULL, BYTES, KV_MEMORY, 0, INT64_MAX},
+    {"maxmemory-policy", "noeviction", FIXED, 0, 0, 0},
+    {"notify-keyspace-events", "", FIXED, 0, 0, 0},
+    {"proto-max-bulk-len", NULL, BYTES, KV_VALUE, 1048576, INT64_MAX},
+    {"save", "", FIXED, 0, 0, 0},
+    {"set-max-intset-entries", NULL, COUNT, KV_SET_ENTRIES, 0, INT64_MAX},
+    {"timeout", timeout_text, FIXED, 0, 0, 0},
+    {"zset-max-listpack-entries", NULL, COUNT, KV_ZSET_ENTRIES, 0, INT64_MAX},
+    {"zset-max-listpack-value", NULL, BYTES, KV_ZSET_VALUE, 0, INT64_MAX},
+    {"zset-max-ziplist-entries", NULL, COUNT, KV_ZSET_ENTRIES, 0, INT64_MAX},
+    {"zset-max-ziplist-value", NULL, BYTES, KV_ZSET_VALUE, 0, INT64_MAX},
 };
+
+#define PARAMETERS (sizeof parameters / sizeof parameters[0])
 
 void kv_config_begin(const domus_config *config)
 {
+    limits[KV_MEMORY] = (int64_t)kv_settings.memory_max_bytes;
+    limits[KV_VALUE] = (int64_t)kv_settings.value_max_bytes;
     snprintf(timeout_text, sizeof timeout_text, "%" PRIu64,
              config->channel.idle_timeout_ns / UINT64_C(1000000000));
     snprintf(max_clients_text, sizeof max_clients_text, "%" PRIu64,
              (uint64_t)config->channel.connections_max);
 }
 
-static const char *value_of(const struct parameter *parameter, char text[24])
+/* The value as text: a constant, or one that is written to `text`. */
+static const char *value_of(const struct parameter *parameter, char text[TEXT_BYTES])
 {
+    static const char *const debug_words[] = {"no", "local", "yes"};
+
     if (parameter->value != NULL)
         return parameter->value;
-    snprintf(text, 24, "%" PRIu64, kv_memory_max());
+    if (parameter->form == FIXED)
+        return debug_words[kv_settings.debug];
+    snprintf(text, TEXT_BYTES, "%" PRIi64, kv_limit(parameter->limit));
     return text;
 }
 
@@ -72,9 +121,9 @@ static bool is_asked_for(const domus_resp_command *command, const char *name)
 static int get(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
-    const struct parameter *end = parameters + sizeof parameters / sizeof parameters[0];
+    const struct parameter *end = parameters + PARAMETERS;
     uint32_t count = 0;
-    char text[24];
+    char text[TEXT_BYTES];
 
     for (const struct parameter *each = parameters; each != end; each++)
         count += is_asked_for(command, each->name);
@@ -96,16 +145,14 @@ static const struct parameter *find(domus_slice word)
     char name[NAME_MAX_BYTES];
 
     (void)lower(word, name);
-    for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++) {
+    for (size_t i = 0; i < PARAMETERS; i++) {
         if (strcmp(parameters[i].name, name) == 0)
             return &parameters[i];
     }
     return NULL;
 }
 
-/* Read bytes with a unit: 100, 100k, 100mb; kb, mb and gb are powers of 1024, k, m and g of 1000.
- */
-static bool read_bytes(domus_slice word, uint64_t *ret_bytes)
+bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes)
 {
     static const struct {
         const char *unit;
@@ -117,19 +164,68 @@ static bool read_bytes(domus_slice word, uint64_t *ret_bytes)
 
     if (lower(word, text) == 0 || !isdigit((unsigned char)text[0]))
         return false;
-    errno = 0;
     *ret_bytes = strtoull(text, &end, 10);
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(end, units[i].unit) == 0)
-            return errno == 0 && !__builtin_mul_overflow(*ret_bytes, units[i].bytes, ret_bytes);
+        if (strcmp(end, units[i].unit) != 0)
+            continue;
+        if (__builtin_mul_overflow(*ret_bytes, units[i].bytes, ret_bytes))
+            *ret_bytes = UINT64_MAX;
+        return true;
     }
     return false;
 }
 
+/* Read the new value of a parameter. Returns false, and then `ret_why` tells why not. */
+static bool read_value(const struct parameter *parameter, domus_slice value, int64_t *ret_value,
+                       domus_resp_error *ret_why)
+{
+    char text[TEXT_BYTES], number[TEXT_BYTES] = "";
+    char *end = number;
+    uint64_t bytes = 0;
+
+    if (parameter->form == FIXED) {
+        const char *only = value_of(parameter, text);
+        *ret_why = domus_resp_error_text("can't set immutable config");
+        return domus_slice_equals(value, only, strlen(only));
+    }
+    errno = 0;
+    if (parameter->form == BYTES && !kv_read_bytes(value, &bytes)) {
+        *ret_why = domus_resp_error_text("argument must be a memory value");
+        return false;
+    }
+    if (parameter->form == COUNT) {
+        memcpy(number, domus_slice_data(value), value.size < TEXT_BYTES ? value.size : 0);
+        *ret_value = strtoll(number, &end, 10);
+        *ret_why = domus_resp_error_text("argument couldn't be parsed into an integer");
+        if (end == number || *end != '\0' || isspace((unsigned char)number[0]))
+            return false;
+    } else {
+        *ret_value = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+    }
+    int64_t least = parameter->least, most = parameter->most;
+    if (parameter->limit == KV_VALUE) { /* no argument is longer than that of the configuration */
+        most = (int64_t)kv_settings.value_max_bytes;
+        least = least < most ? least : most;
+    }
+    *ret_why = domus_resp_error_text(
+        "argument must be between %" PRIi64 " and %" PRIi64 " inclusive", least, most);
+    return errno == 0 && bytes <= INT64_MAX && *ret_value >= least && *ret_value <= most;
+}
+
 static int refuse(domus_stack *stack, const char *name, const char *why)
 {
-    domus_resp_error error = domus_resp_error_text(
-        "ERR CONFIG SET failed (possibly related to argument '%s') - %s", name, why);
+    domus_resp_builder builder = {.version = 2};
+
+    (void)domus_resp_add_error(
+        &builder, "ERR CONFIG SET failed (possibly related to argument '%s') - %s", name, why);
+    return kv_reply(stack, &builder);
+}
+
+static int refuse_name(domus_stack *stack, domus_slice word)
+{
+    domus_resp_error error =
+        domus_resp_error_text("ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
+                              (int)(word.size < 40 ? word.size : 40), domus_slice_data(word));
 
     return kv_error(stack, error.text);
 }
@@ -143,51 +239,76 @@ static int answer_changed(domus_stack *stack, void *self, const domus_answer *an
     return error != 0 ? error : kv_ok(stack);
 }
 
+/* Tell all shards. A transaction does not wait until they have heard it: what it sends to them
+ * later comes behind. */
+static int tell_all(domus_stack *stack, const struct kv_question *question)
+{
+    if (!kv_is_gathering())
+        return kv_ask_all(stack, question, answer_changed);
+    int error = kv_ask_each(stack, question);
+    return error != 0 ? error : kv_ok(stack);
+}
+
 /* Take all pairs, or none of them. */
 static int set(domus_stack *stack, const domus_resp_command *command)
 {
-    uint64_t memory_max = kv_memory_max();
-    bool changes = false;
+    int64_t values[PARAMETERS];
+    bool is_set[PARAMETERS] = {false};
+    domus_resp_error why;
 
-    for (uint32_t i = 2; i + 1 < command->count; i += 2) {
-        domus_slice word = domus_resp_argument(command, i);
-        domus_slice value = domus_resp_argument(command, i + 1);
-        const struct parameter *parameter = find(word);
-        if (parameter == NULL) {
-            domus_resp_error error = domus_resp_error_text(
-                "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
-                (int)(word.size < 40 ? word.size : 40), domus_slice_data(word));
-            return kv_error(stack, error.text);
-        }
-        if (parameter->value == NULL && !read_bytes(value, &memory_max))
-            return refuse(stack, parameter->name, "argument must be a memory value");
-        if (parameter->value != NULL &&
-            !domus_slice_equals(value, parameter->value, strlen(parameter->value)))
-            return refuse(stack, parameter->name, "can't set immutable config");
-        changes = changes || parameter->value == NULL;
+    if (command->count % 2 != 0)
+        return kv_error(stack, KV_SYNTAX);
+    for (uint32_t i = 2; i < command->count; i += 2) {
+        const struct parameter *parameter = find(domus_resp_argument(command, i));
+        if (parameter == NULL)
+            return refuse_name(stack, domus_resp_argument(command, i));
+        size_t at = (size_t)(parameter - parameters);
+        if (is_set[at])
+            return refuse(stack, parameter->name, "duplicate parameter");
+        is_set[at] = true;
+        if (!read_value(parameter, domus_resp_argument(command, i + 1), &values[at], &why))
+            return refuse(stack, parameter->name, why.text);
     }
-    if (!changes)
+    bool is_memory = false;
+    for (size_t i = 0; i < PARAMETERS; i++) {
+        if (!is_set[i] || parameters[i].form == FIXED)
+            continue;
+        atomic_store_explicit(&limits[parameters[i].limit], values[i], memory_order_relaxed);
+        is_memory = is_memory || parameters[i].limit == KV_MEMORY;
+    }
+    if (!is_memory)
         return kv_ok(stack);
-    kv_set_memory_max(memory_max);
     struct kv_question question = {KV_LIMIT_MEMORY, kv_memory_max_of_shard()};
-    return kv_ask_all(stack, &question, answer_changed);
+    return tell_all(stack, &question);
 }
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static const struct kv_subcommand subcommands[] = {
+    {"get", 3, KV_ANY_NUMBER, "GET <pattern>",
+     "    Return parameters matching the glob-like <pattern> and their values."},
+    {"set", 4, KV_ANY_NUMBER, "SET <directive> <value>",
+     "    Set the configuration <directive> to <value>."},
+    {"resetstat", 2, 2, "RESETSTAT", "    Reset statistics reported by the INFO command."},
+    {"rewrite", 2, 2, "REWRITE", "    There is no file to rewrite, and so an error."},
+    {NULL, 0, 0, NULL, NULL}};
 
 int kv_serve_config(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
-    domus_slice word = domus_resp_argument(command, 1);
+    struct kv_session *session = self;
     struct kv_question reset = {.kind = KV_RESET_FIGURES};
-    static const char *const known[] = {"GET", "SET", "RESETSTAT", "REWRITE", NULL};
+    int result;
+    const struct kv_subcommand *row = kv_subcommand(stack, command, subcommands, &result);
 
-    (void)self;
-    if (domus_resp_is(word, "GET") && command->count > 2)
+    if (row == NULL)
+        return result;
+    session->seat.word = row->name;
+    if (strcmp(row->name, "get") == 0)
         return get(stack, command);
-    if (domus_resp_is(word, "SET") && command->count > 3 && command->count % 2 == 0)
+    if (strcmp(row->name, "set") == 0)
         return set(stack, command);
-    if (domus_resp_is(word, "RESETSTAT") && command->count == 2)
-        return kv_ask_all(stack, &reset, answer_changed);
-    if (domus_resp_is(word, "REWRITE") && command->count == 2)
-        return kv_error(stack, "ERR The server is running without a config file");
-    return kv_refuse_word(stack, "CONFIG", word, known);
+    if (strcmp(row->name, "resetstat") == 0)
+        return tell_all(stack, &reset);
+    return kv_error(stack, "ERR The server is running without a config file");
 }

@@ -1,5 +1,5 @@
 /* COMMAND: what the table of commands says. */
-#include "kv.h"
+#include "subcommand.h"
 
 #include <string.h>
 
@@ -42,15 +42,18 @@ static int answer_keys(domus_stack *stack, const domus_resp_command *command)
     domus_resp_builder builder = {.version = command->version};
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 2));
     uint32_t count = command->count - 2; /* of the command that is asked about */
+    uint32_t first, last;
 
     if (row == NULL)
         return kv_error(stack, "ERR Invalid command specified");
-    if (row->first == 0)
+    if (row->first == 0 && (row->flags & KV_COUNTED) == 0)
         return kv_error(stack, "ERR The command has no key arguments");
     if (!kv_arity_holds(row, count))
         return kv_error(stack, "ERR Invalid number of arguments specified for command");
-    uint32_t last = row->last < 0 ? count - 1 : (uint32_t)row->last;
-    uint32_t first = (uint32_t)row->first, step = (uint32_t)row->step;
+    kv_find_keys(command, 2, row, &first, &last);
+    if (first == 0)
+        return kv_error(stack, "ERR Invalid arguments specified for command");
+    uint32_t step = row->step != 0 ? (uint32_t)row->step : 1;
     (void)domus_resp_add_array(&builder, (last - first) / step + 1);
     for (uint32_t i = first; i <= last; i += step) {
         domus_slice key = domus_resp_argument(command, i + 2);
@@ -59,29 +62,47 @@ static int answer_keys(domus_stack *stack, const domus_resp_command *command)
     return kv_reply(stack, &builder);
 }
 
+static void add_names(domus_resp_builder *builder)
+{
+    (void)domus_resp_add_array(builder, kv_command_count());
+    for (uint32_t i = 0; i < kv_command_count(); i++) {
+        const char *name = kv_command_at(i)->name;
+        (void)domus_resp_add_bulk(builder, name, strlen(name));
+    }
+}
+
+static const struct kv_subcommand subcommands[] = {
+    {"count", 2, 2, "COUNT", "    Return the total number of commands in this server."},
+    {"docs", 2, KV_ANY_NUMBER, "DOCS [<command-name> [...]]", "    Nothing: see those of Redis."},
+    {"getkeys", 4, KV_ANY_NUMBER, "GETKEYS <full-command>",
+     "    Return the keys from a full command."},
+    {"info", 2, KV_ANY_NUMBER, "INFO [<command-name> ...]",
+     "    Return details about multiple commands, or about all."},
+    {"list", 2, 2, "LIST", "    Return a list of all commands in this server."},
+    {NULL, 0, 0, NULL, NULL}};
+
 int kv_serve_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     domus_resp_builder builder = {.version = command->version};
-    domus_slice word = domus_resp_argument(command, 1);
-    static const char *const known[] = {"COUNT", "GETKEYS", NULL};
+    const struct kv_subcommand *row = NULL;
+    struct kv_session *session = self;
+    int result;
 
-    (void)self;
-    if (domus_resp_is(word, "COUNT") && command->count == 2)
-        return kv_integer(stack, kv_command_count());
-    if (domus_resp_is(word, "GETKEYS") && command->count > 2)
-        return answer_keys(stack, command);
-    if (domus_resp_is(word, "DOCS")) {
-        (void)domus_resp_add_map(&builder, 0);
-    } else if (domus_resp_is(word, "LIST") && command->count == 2) {
-        (void)domus_resp_add_array(&builder, kv_command_count());
-        for (uint32_t i = 0; i < kv_command_count(); i++)
-            (void)domus_resp_add_bulk(&builder, kv_command_at(i)->name,
-                                      strlen(kv_command_at(i)->name));
-    } else if (command->count == 1 || domus_resp_is(word, "INFO")) {
+    session->seat.word = "";
+    if (command->count > 1 && (row = kv_subcommand(stack, command, subcommands, &result)) == NULL)
+        return result;
+    if (row != NULL)
+        session->seat.word = row->name;
+    if (row == NULL || strcmp(row->name, "info") == 0)
         add_rows(&builder, command);
-    } else {
-        return kv_refuse_word(stack, "COMMAND", word, known);
-    }
+    else if (strcmp(row->name, "count") == 0)
+        (void)domus_resp_add_integer(&builder, kv_command_count());
+    else if (strcmp(row->name, "getkeys") == 0)
+        return answer_keys(stack, command);
+    else if (strcmp(row->name, "docs") == 0)
+        (void)domus_resp_add_map(&builder, 0);
+    else
+        add_names(&builder);
     return kv_reply(stack, &builder);
 }

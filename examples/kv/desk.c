@@ -15,6 +15,7 @@ uint32_t kv_clerk_count;
 const domus_type kv_question_type = {.name = "question", .size = sizeof(struct kv_question)};
 const domus_type kv_figures_type = {.name = "figures", .size = sizeof(struct kv_figures)};
 const domus_type kv_search_type = {.name = "search", .size = sizeof(struct kv_search)};
+const domus_type kv_found_type = {.name = "found", .size = sizeof(struct kv_found)};
 
 static _Thread_local struct {
     struct kv_session *first;
@@ -30,11 +31,15 @@ void kv_desk_enter(domus_stack *stack, struct kv_session *session)
     const domus_channel *channel = domus_channel_running(stack);
     domus_endpoint peer;
 
+    seat->channel = channel;
+
     session->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
     seat->self = domus_self(stack);
     seat->begun_ns = domus_now_ns(stack);
     if (channel != NULL && domus_channel_peer(channel, &peer) == 0)
         (void)domus_endpoint_text(&peer, seat->peer, sizeof seat->peer);
+    if (channel != NULL && domus_channel_local(channel, &peer) == 0)
+        (void)domus_endpoint_text(&peer, seat->local, sizeof seat->local);
     seat->next = desk.first;
     if (desk.first != NULL)
         desk.first->seat.before = session;
@@ -70,58 +75,71 @@ static int answer_figures(domus_stack *stack, void *self, const void *payload)
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
         if (question->kind == KV_RESET_FIGURES)
             each->seat.commands = 0;
-        figures.clients++;
+        figures.clients += !each->seat.is_ending;
         figures.commands += each->seat.commands;
     }
     return domus_reply(stack, &kv_figures_type, &figures);
 }
 
-void kv_describe(const domus_stack *stack, const struct kv_session *session,
-                 domus_appender *appender)
-{
-    (void)domus_append_text(
-        appender,
-        "id=%" PRIu64 " addr=%s laddr= fd=0 name=%s age=%" PRIu64
-        " idle=0 flags=N db=0 sub=0 psub=0 multi=-1 cmd=NULL user=default redir=-1 resp=2\n",
-        session->id, session->seat.peer, session->name,
-        (domus_now_ns(stack) - session->seat.begun_ns) / NS_OF_S);
-}
-
 static bool is_of_type(const struct kv_session *session, enum kv_client_type type)
 {
     return type == KV_ANY_CLIENT ||
-           type == (session->subscriber != NULL ? KV_LISTENING_CLIENT : KV_NORMAL_CLIENT);
+           type == (session->subscriber != NULL ? KV_SUBSCRIBERS : KV_NORMAL);
 }
 
-static bool is_searched(const struct kv_session *session, const struct kv_search *search)
+static bool has_id(const struct kv_session *session, const struct kv_search *search)
 {
-    return !session->seat.is_ending && (search->id == 0 || session->id == search->id) &&
-           session->id != search->but && is_of_type(session, search->type) &&
-           (search->address[0] == '\0' || strcmp(search->address, session->seat.peer) == 0);
+    for (uint32_t i = 0; i < search->id_count; i++) {
+        if (search->ids[i] == session->id)
+            return true;
+    }
+    return search->id_count == 0;
+}
+
+bool kv_is_searched(const struct kv_session *session, const struct kv_search *search)
+{
+    return !session->seat.is_ending && has_id(session, search) && session->id != search->but &&
+           is_of_type(session, search->type) &&
+           (search->address[0] == '\0' || strcmp(search->address, session->seat.peer) == 0) &&
+           (search->local[0] == '\0' || strcmp(search->local, session->seat.local) == 0);
+}
+
+static int answer_lines(domus_stack *stack, const struct kv_search *search)
+{
+    domus_appender lines = {0};
+    domus_slice slice;
+
+    for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
+        if (kv_is_searched(each, search))
+            kv_describe(stack, each, &lines);
+    }
+    int error = domus_append_end(&lines, &slice);
+    if (error == 0 && (error = domus_reply(stack, &domus_slice_type, &slice)) != 0)
+        domus_slice_free(slice);
+    return error;
 }
 
 static int answer_search(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_search *search = payload;
-    domus_appender lines = {0};
-    domus_slice slice;
+    struct kv_found found = {.is_there = false};
     int64_t ended = 0;
 
     (void)self;
+    if (search->kind == KV_LIST_THEM)
+        return answer_lines(stack, search);
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
-        if (!is_searched(each, search))
+        if (!kv_is_searched(each, search))
             continue;
-        if (search->ends)
+        if (search->kind == KV_END_THEM)
             ended += each->seat.is_ending = domus_stop(stack, each->seat.self) == 0;
         else
-            kv_describe(stack, each, &lines);
+            found = (struct kv_found){each->waiting_shard != KV_NO_SHARD, each->waiting_shard,
+                                      each->seat.self};
     }
-    if (search->ends)
+    if (search->kind == KV_END_THEM)
         return domus_reply(stack, &domus_resp_integer_type, &(domus_resp_integer){ended});
-    int error = domus_append_end(&lines, &slice);
-    if (error == 0 && (error = domus_reply(stack, &domus_slice_type, &slice)) != 0)
-        domus_slice_free(slice);
-    return error;
+    return domus_reply(stack, &kv_found_type, &found);
 }
 
 const domus_behaviour kv_clerk = {
@@ -134,16 +152,9 @@ const domus_behaviour kv_clerk = {
 
 /* --- shards ----------------------------------------------------------------------------------- */
 
-static _Atomic uint64_t memory_max; /* relaxed: the shards hear of it by messages */
-
 uint64_t kv_memory_max(void)
 {
-    return atomic_load_explicit(&memory_max, memory_order_relaxed);
-}
-
-void kv_set_memory_max(uint64_t bytes)
-{
-    atomic_store_explicit(&memory_max, bytes, memory_order_relaxed);
+    return (uint64_t)kv_limit(KV_MEMORY);
 }
 
 uint64_t kv_memory_max_of_shard(void)
@@ -151,6 +162,27 @@ uint64_t kv_memory_max_of_shard(void)
     uint64_t bytes = kv_memory_max();
 
     return bytes != 0 ? bytes / kv_shard_count : UINT64_MAX;
+}
+
+static _Atomic uint64_t rooms[KV_SHARDS_MAX]; /* relaxed: a hint, which is old when it is read */
+
+void kv_room_note(const struct kv_store *store)
+{
+    const struct kv_memory *memory = &store->memory;
+    uint64_t used = memory->used_bytes < memory->bytes_max ? memory->used_bytes : memory->bytes_max;
+
+    atomic_store_explicit(&rooms[store->index], memory->bytes_max - used, memory_order_relaxed);
+}
+
+bool kv_had_room(uint32_t shard, uint64_t bytes)
+{
+    if (shard != KV_NO_SHARD)
+        return bytes <= atomic_load_explicit(&rooms[shard], memory_order_relaxed);
+    for (shard = 0; shard < kv_shard_count; shard++) {
+        if (kv_had_room(shard, bytes))
+            return true;
+    }
+    return false;
 }
 
 int kv_answer_question(domus_stack *stack, void *self, const void *payload)
@@ -162,18 +194,20 @@ int kv_answer_question(domus_stack *stack, void *self, const void *payload)
         store->hits = store->misses = store->expired = 0;
     if (question->kind == KV_LIMIT_MEMORY)
         store->memory.bytes_max = question->value;
+    kv_room_note(store);
     struct kv_figures figures = {.keys = store->table.count,
                                  .expiring = store->expiring,
                                  .expired = store->expired,
                                  .hits = store->hits,
                                  .misses = store->misses,
-                                 .used_bytes = store->memory.used_bytes};
+                                 .used_bytes = store->memory.used_bytes,
+                                 .waiting = store->waiting};
     return domus_reply(stack, &kv_figures_type, &figures);
 }
 
 /* --- asking them ------------------------------------------------------------------------------ */
 
-int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then)
+int kv_ask_each(domus_stack *stack, const struct kv_question *question)
 {
     int error = 0;
 
@@ -181,6 +215,13 @@ int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_res
         error = domus_ask_add(stack, kv_shards[i], &kv_question_type, question, 0, i);
     for (uint32_t i = 0; i < kv_clerk_count && error == 0; i++)
         error = domus_ask_add(stack, kv_clerks[i], &kv_question_type, question, 0, i);
+    return error;
+}
+
+int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then)
+{
+    int error = kv_ask_each(stack, question);
+
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
@@ -197,6 +238,7 @@ int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum)
         ret_sum->hits += each->hits;
         ret_sum->misses += each->misses;
         ret_sum->used_bytes += each->used_bytes;
+        ret_sum->waiting += each->waiting;
         ret_sum->clients += each->clients;
         ret_sum->accepted += each->accepted;
         ret_sum->commands += each->commands;

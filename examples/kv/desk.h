@@ -16,8 +16,8 @@ void kv_desk_leave(struct kv_session *session);
 
 /* Figures, of which those of all shards and desks are added up. */
 struct kv_figures {
-    uint64_t keys, expiring, expired, hits, misses, used_bytes; /* of a shard */
-    uint64_t clients, accepted, commands;                       /* of a desk */
+    uint64_t keys, expiring, expired, hits, misses, used_bytes, waiting; /* of a shard */
+    uint64_t clients, accepted, commands;                                /* of a desk */
 };
 
 enum kv_question_kind { KV_ASK_FIGURES, KV_RESET_FIGURES, KV_LIMIT_MEMORY };
@@ -36,35 +36,63 @@ domus_handler kv_answer_question;
 
 /* Ask all shards and clerks, and go on with `then`, to which kv_figures_sum() gives the sum. */
 int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then);
+/* Ask them, and wait for nothing. */
+int kv_ask_each(domus_stack *stack, const struct kv_question *question);
 /* Returns 0; the error of an answer. */
 int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum);
 
-enum kv_client_type { KV_ANY_CLIENT, KV_NORMAL_CLIENT, KV_LISTENING_CLIENT, KV_NO_CLIENT };
+#define KV_IDS_MOST 64u /* that one CLIENT LIST may ask for */
 
-/* An ask for clerks: the lines of CLIENT LIST as a slice, or the number of connections that were
- * ended. */
-struct kv_search {
-    uint64_t id;      /* 0: any */
-    uint64_t but;     /* not this one; 0: none */
-    char address[64]; /* "": any */
-    bool ends;        /* end those that are found; else list them */
-    enum kv_client_type type;
+enum kv_search_kind {
+    KV_LIST_THEM, /* the answer is the lines of CLIENT LIST, a slice */
+    KV_END_THEM,  /* how many there were, an integer */
+    KV_FIND_THEM, /* a struct kv_found */
 };
+
+enum kv_client_type { KV_ANY_CLIENT, KV_NORMAL, KV_SUBSCRIBERS, KV_REPLICAS };
+
+/* An ask for clerks, about the connections that are all of this. */
+struct kv_search {
+    enum kv_search_kind kind;
+    enum kv_client_type type;
+    uint64_t but;                /* not this one; 0: none */
+    uint32_t id_count;           /* 0: any */
+    char address[64], local[64]; /* "": any */
+    uint64_t ids[KV_IDS_MOST];
+};
+
+/* A connection whose command waits. */
+struct kv_found {
+    bool is_there;
+    uint32_t shard;
+    domus_address who;
+};
+extern const domus_type kv_found_type;
+
+/* Whether a connection is searched. */
+bool kv_is_searched(const struct kv_session *session, const struct kv_search *search);
 
 extern const domus_type kv_search_type;
 
 int kv_ask_clerks(domus_stack *stack, const struct kv_search *search, domus_resumed *then);
 
-/* Write the line of CLIENT LIST of a connection. */
+/* Write the line of CLIENT LIST of a connection. Thread-safety: its thread. */
 void kv_describe(const domus_stack *stack, const struct kv_session *session,
                  domus_appender *appender);
 
 /* The bytes that all keys may take, which CONFIG SET changes; 0: no limit. */
 uint64_t kv_memory_max(void);
-void kv_set_memory_max(uint64_t bytes);
 uint64_t kv_memory_max_of_shard(void);
 
-/* Write bytes as Redis does for people. */
+/* The connections that are accepted at most, as text. */
+const char *kv_clients_max(void);
+
+/* Whether a connection may send DEBUG. */
+bool kv_may_debug(const struct kv_session *session);
+
+/* Write bytes as Redis does for people, and read them with a unit: 100, 100k, 100mb; kb, mb and gb
+ * are powers of 1024, k, m and g of 1000. */
+bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes);
 void kv_print_bytes(char text[32], uint64_t bytes);
 
 #endif

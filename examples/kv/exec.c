@@ -68,7 +68,13 @@ int kv_exec(domus_stack *stack, void *self, const void *payload)
     struct kv_store *store = self;
 
     kv_store_begin(stack, store);
-    if (transaction->watches && !kv_watch_end(stack, store, domus_sender(stack))) {
+    bool may_run = !transaction->watches || kv_watch_end(stack, store, domus_sender(stack));
+    if (transaction->growing_bytes != 0 && !kv_has_room(store, transaction->growing_bytes)) {
+        kv_room_note(store);
+        kv_wait_serve(stack, store);
+        return kv_error(stack, "EXECABORT Transaction discarded because of: " KV_OUT_OF_MEMORY);
+    }
+    if (!may_run) {
         kv_wait_serve(stack, store); /* keys may have expired */
         return domus_reply(stack, &domus_resp_null_array_type, NULL);
     }

@@ -24,17 +24,20 @@ static void give_back(void *payload)
 const domus_type kv_gift_type = {
     .name = "gift", .size = sizeof(struct kv_gift *), .release = give_back};
 
-struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key,
-                            domus_resp_bytes element)
+struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, domus_slice elements,
+                            uint32_t count)
 {
     struct kv_gift *gift = calloc(1, sizeof *gift);
 
-    if (gift == NULL)
+    if (gift == NULL) {
+        domus_slice_free(elements);
         return NULL;
+    }
     gift->shard = shard;
     gift->end = end;
-    if (domus_slice_copy(domus_slice_data(key), key.size, &gift->key) != 0 ||
-        domus_slice_copy(element.data, element.size, &gift->element) != 0) {
+    gift->elements = elements;
+    gift->count = count;
+    if (domus_slice_copy(domus_slice_data(key), key.size, &gift->key) != 0) {
         kv_gift_free(gift);
         return NULL;
     }
@@ -44,7 +47,7 @@ struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key,
 void kv_gift_free(struct kv_gift *gift)
 {
     domus_slice_free(gift->key);
-    domus_slice_free(gift->element);
+    domus_slice_free(gift->elements);
     free(gift);
 }
 

@@ -1,9 +1,9 @@
-/* An element of a list on its way to a client that waits for it.
+/* Elements of a list on their way to a client that waits for them.
  *
- * It has left its list, and the client may end before the answer reaches it: the answer is then
- * thrown away wherever it is, on any thread, and with it the element would be lost. So the answer
- * owns the element: whoever passes the element on to the peer takes it, and in every other case the
- * `release` of the type gives it back. The shard puts it where it was at its next look. */
+ * They have left their list, and the client may end before the answer reaches it: the answer is
+ * then thrown away wherever it is, on any thread, and with it the elements would be lost. So the
+ * answer owns them: whoever passes them on to the peer takes them, and in every other case the
+ * `release` of the type gives them back. The shard puts them where they were at its next look. */
 #ifndef KV_GIFT_H
 #define KV_GIFT_H
 
@@ -17,16 +17,17 @@ struct kv_gift {
     enum kv_end end;     /* of the list, from which it came */
     bool was_waited_for; /* it was not there when its client came */
     domus_slice key;
-    domus_slice element;
+    domus_slice elements; /* one element; or (`count`) the array of them, as it is sent */
+    uint32_t count;       /* elements of the array; 0: there is none */
 };
 
 /* The payload is a pointer to a gift. */
 extern const domus_type kv_gift_type;
 
-/* Returns NULL without memory. */
-struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key,
-                            domus_resp_bytes element);
-/* The element is with the peer, or was never taken from its list. */
+/* The elements are consumed in every case. Returns NULL without memory. */
+struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, domus_slice elements,
+                            uint32_t count);
+/* The elements are with the peer, or were never taken from their list. */
 void kv_gift_free(struct kv_gift *gift);
 
 /* Take the gifts that were given back to a shard, the last one first; NULL: none. */

@@ -4,6 +4,13 @@
 
 #include "kv.h"
 
+/* Whether Redis would keep the hash as a table: it was larger once than hash-max-listpack-entries
+ * and -value allow. The size of the item, which a hash does not need, holds that. */
+static inline bool kv_hash_is_large(const struct kv_item *item)
+{
+    return item->kind == KV_HASH && item->size != 0;
+}
+
 /* Find the hash of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
  * kind of value. */
 int kv_hash_find(struct kv_call *call, struct kv_item ***ret_link);

@@ -42,6 +42,15 @@ static struct kv_item **add_fields(struct kv_call *call)
     return link;
 }
 
+/* Whether a hash that has just got this field is larger than Redis keeps in a list. */
+static bool is_too_large(const struct kv_table *fields, domus_slice field, domus_slice value)
+{
+    int64_t bytes = kv_limit(KV_HASH_VALUE);
+
+    return field.size > bytes || value.size > bytes ||
+           (int64_t)fields->count > kv_limit(KV_HASH_ENTRIES);
+}
+
 /* Set a field. Returns 1 if it is new; 0; -ENOMEM. */
 static int set_field(struct kv_call *call, struct kv_item *item, domus_slice field,
                      domus_slice value)
@@ -60,6 +69,8 @@ static int set_field(struct kv_call *call, struct kv_item *item, domus_slice fie
     int error = kv_item_set(memory, link, domus_slice_data(value), value.size);
     if (error != 0 && is_new)
         kv_table_remove(item->fields, memory, link);
+    if (item->size == 0)
+        item->size = is_too_large(item->fields, field, value);
     return error != 0 ? error : is_new;
 }
 

@@ -37,7 +37,11 @@ static void add_server(domus_appender *text, const struct kv_figures *sum)
 
 static void add_clients(domus_appender *text, const struct kv_figures *sum)
 {
-    (void)domus_append_text(text, "connected_clients:%" PRIu64 "\r\n", sum->clients);
+    (void)domus_append_text(text,
+                            "connected_clients:%" PRIu64 "\r\ncluster_connections:0\r\n"
+                            "maxclients:%s\r\nblocked_clients:%" PRIu64 "\r\n"
+                            "tracking_clients:0\r\n",
+                            sum->clients, kv_clients_max(), sum->waiting);
 }
 
 static uint64_t resident_bytes(void)

@@ -25,7 +25,8 @@ struct kv_job {
     uint64_t written;       /* bytes of a string */
     uint64_t cost;          /* of this piece */
     struct kv_place place;  /* in a list */
-    uint32_t argument;      /* of the command, with which it works */
+    uint32_t argument;      /* of the command, with which it works; 0: `byte` */
+    char byte;              /* that a string gets */
     int64_t skip, left;     /* elements that are passed over, and that are wanted */
     int64_t found, first;   /* those that were found, and the index of the first of them */
     bool from_tail, is_set; /* the second one is the command's */

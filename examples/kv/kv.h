@@ -12,7 +12,11 @@
 
 #define KV_SHARDS_MAX  256u
 #define KV_THREADS_MAX 1024u
+#define KV_NAME_MAX    16u     /* bytes of the name of a command */
 #define KV_VERSION     "7.0.0" /* of Redis, as clients are told */
+
+/* Clients that may send DEBUG. */
+enum kv_debug { KV_DEBUG_NO, KV_DEBUG_LOCAL, KV_DEBUG_YES };
 
 struct kv_settings {
     uint64_t memory_max_bytes;     /* of all shards; 0: no limit */
@@ -29,6 +33,7 @@ struct kv_settings {
     uint32_t subscriptions_max;    /* of one connection */
     uint64_t subscription_bytes;   /* of all subscriptions */
     uint64_t observed_bytes;       /* of the keys that clients watch and wait for, in all shards */
+    uint32_t debug;                /* enum kv_debug */
     char password[128];            /* "": none is asked for */
 };
 
@@ -55,9 +60,12 @@ struct kv_seat {
     struct kv_session *next, *before;
     domus_address self;
     uint64_t begun_ns;
-    uint64_t commands; /* that it has sent */
-    bool is_ending;    /* CLIENT KILL has ended it */
-    char peer[64];
+    uint64_t commands;            /* that it has sent */
+    bool is_ending;               /* CLIENT KILL has ended it */
+    const struct kv_command *row; /* its last command; NULL: none */
+    const char *word;             /* and the subcommand, of some commands */
+    const domus_channel *channel; /* NULL when it is closed */
+    char peer[64], local[64];     /* the endpoints */
 };
 
 /* The state of a connection. */
@@ -70,7 +78,7 @@ struct kv_session {
     uint8_t version;                    /* of RESP */
     struct kv_subscriber *subscriber;   /* its subscriptions (pubsub.h); NULL: none */
     domus_conversation waiting;         /* of the command that waits (serve_wait.c) */
-    uint32_t waiting_shard;             /* where it waits */
+    uint32_t waiting_shard;             /* where it waits; KV_NO_SHARD: nowhere */
     char name[64];
     uint64_t id;
     struct kv_seat seat;
@@ -95,6 +103,9 @@ enum {
     KV_ALONE = 8,    /* it begins when those before it are answered (DOMUS_ALONE) */
     KV_LISTENS = 16, /* a client of RESP 2 may send it while it has subscriptions */
     KV_BLOCKS = 32,  /* KV_ALONE, and it hears at once when its client ends (DOMUS_HEARS_END) */
+    KV_COUNTED_1 = 64,  /* its keys stand behind their number, which is argument 1 */
+    KV_COUNTED_2 = 128, /* the same, argument 2 */
+    KV_COUNTED = KV_COUNTED_1 | KV_COUNTED_2,
 };
 
 struct kv_command {
@@ -115,6 +126,14 @@ const struct kv_command *kv_command_find(domus_slice name);
 uint32_t kv_command_count(void);
 const struct kv_command *kv_command_at(uint32_t i);
 bool kv_arity_holds(const struct kv_command *row, uint32_t count);
+/* Say that a command has too few or too many arguments. */
+int kv_refuse_count(domus_stack *stack, const struct kv_command *row);
+
+/* Find the keys of a command whose name is argument `begin`, and whose arguments are counted from
+ * there: they are every `step` from the first to the last one; a `*ret_first` of 0: there are none,
+ * or their number is wrong. */
+void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struct kv_command *row,
+                  uint32_t *ret_first, uint32_t *ret_last);
 
 /* Find the shard of all keys of a command. Returns false if they lie on several. */
 bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
@@ -166,10 +185,6 @@ bool kv_is_gathering(void);
 void kv_gather_failure(int error);
 
 int kv_error(domus_stack *stack, const char *text);
-/* Refuse a word behind the command `title`, in capitals: one of those that are `known`, up to a
- * NULL, has a wrong number of arguments, and any other one is unknown. */
-int kv_refuse_word(domus_stack *stack, const char *title, domus_slice word,
-                   const char *const known[]);
 int kv_integer(domus_stack *stack, int64_t value);
 int kv_ok(domus_stack *stack);
 int kv_null(domus_stack *stack);
@@ -229,6 +244,10 @@ bool kv_is_string(const struct kv_item *item);
 const char *kv_type_word(const struct kv_item *item);
 /* Returns whether the store may take `size` bytes more; if not, some trash is freed first. */
 bool kv_has_room(struct kv_store *store, uint64_t size);
+/* Tell other threads how much room the store has; and whether a shard, or (KV_NO_SHARD) any of
+ * them, had room for so many bytes when it was last told, which is a moment ago. */
+void kv_room_note(const struct kv_store *store);
+bool kv_had_room(uint32_t shard, uint64_t bytes);
 /* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
  * kind of value. */
 int kv_find_list(struct kv_call *call, struct kv_item ***ret_link);
@@ -252,6 +271,27 @@ const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, co
 /* The wall clock, in ms. */
 int64_t kv_wall_ms(void);
 
+/* Numbers that CONFIG SET changes. Thread-safety: any thread. */
+enum kv_limit {
+    KV_MEMORY, /* bytes of all keys; 0: no limit */
+    KV_VALUE,  /* bytes of a string that grows */
+    /* fields of a hash, and bytes of a field or value, up to which OBJECT ENCODING says listpack */
+    KV_HASH_ENTRIES,
+    KV_HASH_VALUE,
+    /* these are kept for those who ask, and mean nothing here */
+    KV_LIST_SIZE,
+    KV_LIST_DEPTH,
+    KV_SET_ENTRIES,
+    KV_ZSET_ENTRIES,
+    KV_ZSET_VALUE,
+    KV_LIMITS
+};
+int64_t kv_limit(enum kv_limit which);
+
+/* Whether keys are removed when they expire; if not, only when somebody looks at them (DEBUG
+ * SET-ACTIVE-EXPIRE). */
+bool kv_expires_actively(void);
+
 kv_run kv_run_get, kv_run_set, kv_run_del, kv_run_mget, kv_run_mset, kv_run_exists, kv_run_dbsize,
     kv_run_flush, kv_run_type, kv_run_expire, kv_run_pexpire, kv_run_ttl, kv_run_pttl,
     kv_run_persist;
@@ -260,13 +300,14 @@ kv_run kv_run_getset, kv_run_setnx, kv_run_setex, kv_run_psetex, kv_run_getdel, 
 kv_run kv_run_lpush, kv_run_rpush, kv_run_lpushx, kv_run_rpushx, kv_run_lpop, kv_run_rpop,
     kv_run_llen, kv_run_lrange;
 kv_run kv_run_expireat, kv_run_pexpireat, kv_run_expiretime, kv_run_pexpiretime, kv_run_getex,
-    kv_run_getrange, kv_run_setrange, kv_run_incrbyfloat, kv_run_msetnx;
+    kv_run_getrange, kv_run_setrange, kv_run_getbit, kv_run_setbit, kv_run_incrbyfloat,
+    kv_run_msetnx;
 kv_run kv_run_lindex, kv_run_lset, kv_run_linsert, kv_run_lrem, kv_run_ltrim, kv_run_lpos;
 kv_run kv_run_hsetnx, kv_run_hstrlen, kv_run_hincrby, kv_run_hincrbyfloat, kv_run_hrandfield,
     kv_run_hkeys, kv_run_hvals;
 kv_run kv_run_scan, kv_run_hscan, kv_run_keys, kv_run_randomkey;
 domus_handler kv_serve_scan;
-kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object;
+kv_run kv_run_rename, kv_run_renamenx, kv_run_copy, kv_run_object, kv_run_memory;
 kv_run kv_run_hset, kv_run_hmset, kv_run_hget, kv_run_hmget, kv_run_hexists, kv_run_hlen,
     kv_run_hdel, kv_run_hgetall;
 kv_run kv_run_debug;

@@ -101,6 +101,8 @@ static int pop(struct kv_call *call, enum kv_end end)
     int64_t count = 1;
     struct kv_item **link;
 
+    if (call->command->count > 3)
+        return kv_refuse_count(call->stack, kv_command_find(domus_resp_argument(call->command, 0)));
     if (many && (!kv_argument_integer(call, 2, &count) || count < 0))
         return kv_error(call->stack, "ERR value is out of range, must be positive");
     int there = kv_find_list(call, &link);

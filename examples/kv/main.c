@@ -26,7 +26,6 @@ static int start(domus_system *system, void *argument)
     kv_shard_count = kv_settings.shards != 0 ? kv_settings.shards : threads;
     if (kv_shard_count > KV_SHARDS_MAX)
         kv_shard_count = KV_SHARDS_MAX;
-    kv_set_memory_max(kv_settings.memory_max_bytes);
     struct kv_store empty = {.memory.bytes_max = kv_memory_max_of_shard()};
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         empty.index = i;
@@ -57,6 +56,8 @@ static void stop(domus_system *system, void *argument)
         (void)domus_outside_notice(system, kv_shards[i], &kv_wait_end_type, NULL);
 }
 
+static const char *const debug_words[] = {"no", "local", "yes", NULL};
+
 static const domus_config_key keys[] = {
     {DOMUS_KEY("maxMemory", SIZE, struct kv_settings, memory_max_bytes, 1048576, UINT64_MAX / 2, 0),
      .or_zero = true},
@@ -83,6 +84,7 @@ static const domus_config_key keys[] = {
                UINT64_MAX / 2, 67108864)},
     {DOMUS_KEY("observedMemory", SIZE, struct kv_settings, observed_bytes, 65536, UINT64_MAX / 2,
                16777216)},
+    {DOMUS_KEY_WORD("debug", struct kv_settings, debug, debug_words, KV_DEBUG_NO)},
     {DOMUS_KEY_TEXT("password", TEXT, struct kv_settings, password, 0, "")},
     {0}};
 static const domus_section section = {"kv", keys, sizeof kv_settings, NULL};

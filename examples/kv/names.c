@@ -1,5 +1,5 @@
-/* Commands that move and copy values from key to key, and OBJECT, which tells how a value is kept.
- */
+/* Commands that move and copy values from key to key. */
+#include "hash.h"
 #include "job.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 /* A value on its way from one key to another. */
 struct value {
     uint8_t kind;
+    bool is_large; /* of a hash (hash.h) */
     uint64_t expires_ms;
     union {
         domus_slice slice; /* of both kinds of strings */
@@ -44,6 +45,7 @@ static int put_value(struct kv_call *call, uint32_t i, const struct value *value
     } else {
         (*link)->slice = value->slice; /* the largest of the union, whatever the value is */
         (*link)->kind = value->kind;
+        (*link)->size = value->is_large;
     }
     kv_store_set_expiry(call->store, *link, value->expires_ms);
     return 0;
@@ -65,6 +67,7 @@ static int move_value(struct kv_call *call)
 {
     struct kv_item *item = *kv_find(call);
     struct value value = {.kind = item->kind, .expires_ms = item->expires_ms};
+    value.is_large = kv_hash_is_large(item);
     bool is_string = kv_is_string(item);
     int error = 0;
 
@@ -171,7 +174,8 @@ static int put_copy(struct kv_call *call, struct kv_job *job, int error)
 {
     const struct kv_item *item = *job->link;
     struct kv_memory *memory = &call->store->memory;
-    struct value value = {.kind = item->kind, .expires_ms = item->expires_ms};
+    struct value value = {
+        .kind = item->kind, .is_large = kv_hash_is_large(item), .expires_ms = item->expires_ms};
 
     if (value.kind == KV_LIST)
         value.list = job->copy;
@@ -242,47 +246,4 @@ int kv_run_copy(struct kv_call *call)
     if (link == NULL || is_taken)
         return kv_integer(call->stack, 0);
     return copy_value(call, link);
-}
-
-/* --- OBJECT ----------------------------------------------------------------------------------- */
-
-#define EMBEDDED_MAX  44u /* bytes of a string that Redis keeps beside its key */
-#define LISTPACK_MOST 128u
-
-static const char *encoding_of(const struct kv_item *item)
-{
-    domus_resp_bytes bytes;
-    int64_t number;
-
-    if (item->kind == KV_LIST)
-        return "quicklist";
-    if (item->kind == KV_HASH)
-        return item->fields->count <= LISTPACK_MOST ? "listpack" : "hashtable";
-    bytes = kv_item_string(item);
-    if (kv_to_integer(bytes.data, bytes.size, &number))
-        return "int";
-    return bytes.size <= EMBEDDED_MAX ? "embstr" : "raw";
-}
-
-int kv_run_object(struct kv_call *call)
-{
-    domus_slice word = domus_resp_argument(call->command, 1);
-    bool is_encoding = domus_resp_is(word, "ENCODING");
-    bool is_known =
-        is_encoding || domus_resp_is(word, "REFCOUNT") || domus_resp_is(word, "IDLETIME");
-
-    if (!is_known || call->command->count != 3) {
-        domus_resp_error error = domus_resp_error_text(
-            is_known ? "ERR wrong number of arguments for 'object|%.*s' command"
-                     : "ERR unknown subcommand '%.*s'. Try OBJECT HELP.",
-            (int)(word.size < 60 ? word.size : 60), domus_slice_data(word));
-        return kv_error(call->stack, error.text);
-    }
-    struct kv_item **link = kv_find(call);
-    if (link == NULL)
-        return kv_null(call->stack);
-    if (!is_encoding)
-        return kv_integer(call->stack, domus_resp_is(word, "REFCOUNT"));
-    const char *name = encoding_of(*link);
-    return kv_bytes(call->stack, (domus_resp_bytes){name, strlen(name)});
 }

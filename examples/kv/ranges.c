@@ -1,5 +1,6 @@
-/* Parts of strings: GETRANGE, SETRANGE and APPEND. A string that changes is put together in memory
- * of its own, because its slice may be on its way to a slow reader; a large one in pieces. */
+/* Parts of strings: GETRANGE, SETRANGE and APPEND, and bits of them: GETBIT and SETBIT. A string
+ * that changes is put together in memory of its own, because its slice may be on its way to a slow
+ * reader; a large one in pieces. */
 #include "job.h"
 
 #include <errno.h>
@@ -74,41 +75,56 @@ static int copy_part(struct kv_call *call, struct kv_job *job)
 
     if (job->room == NULL)
         return -ENOMEM;
-    write_part(job, kv_item_string(*job->link), domus_resp_argument(call->command, job->argument),
-               from, to);
+    domus_page page = {&job->byte};
+    domus_slice more = job->argument != 0 ? domus_resp_argument(call->command, job->argument)
+                                          : (domus_slice){&page, 0, 1};
+    write_part(job, kv_item_string(*job->link), more, from, to);
     job->written = to;
     return to < job->end;
 }
 
-static int end_overwrite(struct kv_call *call, struct kv_job *job, int error)
+/* Give the item its new string. Returns 0; an error. */
+static int take_over(struct kv_call *call, struct kv_job *job)
 {
     domus_slice slice;
 
+    domus_append_written(&job->bytes, job->end);
+    int error = domus_append_end(&job->bytes, &slice);
+    if (error == 0 && (error = kv_item_set_slice(&call->store->memory, job->link, slice)) != 0)
+        domus_slice_free(slice);
+    return error;
+}
+
+static int end_overwrite(struct kv_call *call, struct kv_job *job, int error)
+{
     if (error != 0) {
         domus_append_drop(&job->bytes);
         return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
     }
-    domus_append_written(&job->bytes, job->end);
-    error = domus_append_end(&job->bytes, &slice);
-    if (error == 0 && (error = kv_item_set_slice(&call->store->memory, job->link, slice)) != 0)
-        domus_slice_free(slice);
-    return error != 0 ? error : kv_integer(call->stack, (int64_t)job->end);
+    error = take_over(call, job);
+    if (error != 0)
+        return error;
+    return kv_integer(call->stack, job->argument != 0 ? (int64_t)job->end : job->found);
 }
 
-/* Let the string of an item have an argument from the byte `at` on. */
+/* Let the string of an item have an argument, or the byte of a job, from job->at on. */
+static int put_bytes(struct kv_call *call, struct kv_job *job, uint32_t size)
+{
+    uint64_t end = job->at + size;
+    size_t old = kv_item_string(*job->link).size;
+
+    job->piece = copy_part;
+    job->finish = end_overwrite;
+    job->end = end > old ? end : old;
+    job->room = domus_append_room(&job->bytes, job->end);
+    return kv_job_run(call, job);
+}
+
 static int overwrite(struct kv_call *call, struct kv_item **link, size_t at, uint32_t argument)
 {
-    uint64_t end = at + domus_resp_argument(call->command, argument).size;
-    size_t old = kv_item_string(*link).size;
-    struct kv_job job = {.piece = copy_part,
-                         .finish = end_overwrite,
-                         .link = link,
-                         .at = at,
-                         .end = end > old ? end : old,
-                         .argument = argument};
+    struct kv_job job = {.link = link, .at = at, .argument = argument};
 
-    job.room = domus_append_room(&job.bytes, job.end);
-    return kv_job_run(call, &job);
+    return put_bytes(call, &job, domus_resp_argument(call->command, argument).size);
 }
 
 /* Find the string of a call, or make an empty one. */
@@ -132,7 +148,7 @@ int kv_run_setrange(struct kv_call *call)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (more.size == 0)
         return kv_integer(call->stack, link != NULL ? (int64_t)kv_item_string(*link).size : 0);
-    if (at > (int64_t)kv_settings.value_max_bytes - more.size)
+    if (at > kv_limit(KV_VALUE) - more.size)
         return kv_error(call->stack, too_long);
     if (!kv_has_room(call->store, (uint64_t)at + more.size))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
@@ -147,9 +163,68 @@ int kv_run_append(struct kv_call *call)
 
     if (link != NULL && !kv_is_string(*link))
         return kv_error(call->stack, KV_WRONG_TYPE);
-    if (link != NULL &&
-        (int64_t)kv_item_string(*link).size + more.size > (int64_t)kv_settings.value_max_bytes)
+    if (link != NULL && (int64_t)kv_item_string(*link).size + more.size > kv_limit(KV_VALUE))
         return kv_error(call->stack, too_long);
     int error = find_string(call, &link);
     return error != 0 ? error : overwrite(call, link, kv_item_string(*link).size, 2);
+}
+
+/* --- bits ------------------------------------------------------------------------------------- */
+
+/* Read argument 2 as the place of a bit; the first one of a byte is its highest. */
+static bool read_place(const struct kv_call *call, int64_t *ret_byte, unsigned *ret_shift)
+{
+    int64_t place;
+
+    if (!kv_argument_integer(call, 2, &place) || place < 0 || place / 8 >= kv_limit(KV_VALUE))
+        return false;
+    *ret_byte = place / 8;
+    *ret_shift = 7u - (unsigned)(place % 8);
+    return true;
+}
+
+static const char bad_place[] = "ERR bit offset is not an integer or out of range";
+
+/* The byte `at` of the string of an item; 0 behind its end, and of no item. */
+static unsigned byte_at(struct kv_item *const *link, int64_t at)
+{
+    if (link == NULL)
+        return 0;
+    domus_resp_bytes bytes = kv_item_string(*link);
+    return at < (int64_t)bytes.size ? ((const unsigned char *)bytes.data)[at] : 0;
+}
+
+int kv_run_getbit(struct kv_call *call)
+{
+    struct kv_item **link = kv_find(call);
+    unsigned shift;
+    int64_t at;
+
+    if (!read_place(call, &at, &shift))
+        return kv_error(call->stack, bad_place);
+    if (link != NULL && !kv_is_string(*link))
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    return kv_integer(call->stack, byte_at(link, at) >> shift & 1);
+}
+
+int kv_run_setbit(struct kv_call *call)
+{
+    struct kv_item **link = kv_find(call);
+    unsigned shift;
+    int64_t at, bit;
+
+    if (!read_place(call, &at, &shift))
+        return kv_error(call->stack, bad_place);
+    if (!kv_argument_integer(call, 3, &bit) || bit < 0 || bit > 1)
+        return kv_error(call->stack, "ERR bit is not an integer or out of range");
+    if (link != NULL && !kv_is_string(*link))
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (!kv_has_room(call->store, (uint64_t)at + 1))
+        return kv_error(call->stack, KV_OUT_OF_MEMORY);
+    unsigned old = byte_at(link, at);
+    struct kv_job job = {.at = (uint64_t)at,
+                         .byte = (char)((old & ~(1u << shift)) | (unsigned)bit << shift),
+                         .found = old >> shift & 1};
+    int error = find_string(call, &job.link);
+    return error != 0 ? error : put_bytes(call, &job, 1);
 }

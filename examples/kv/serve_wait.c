@@ -33,15 +33,19 @@ static int pass_on(domus_stack *stack, const domus_answer *answer)
 
 /* --- commands that wait ----------------------------------------------------------------------- */
 
-/* Answer with the key and the element. Without an answer the element stays with the message, whose
- * end gives it back. */
+/* Answer with the key and the elements. Without an answer the elements stay with the message, whose
+ * end gives them back. */
 static int pass_on_gift(domus_stack *stack, const struct kv_session *session, struct kv_gift *gift)
 {
     domus_resp_builder builder = {.version = session->version};
+    const domus_resp_reply array = {.bytes = gift->elements, .values = 1};
 
     (void)domus_resp_add_array(&builder, 2);
     (void)domus_resp_add_bulk(&builder, domus_slice_data(gift->key), gift->key.size);
-    (void)domus_resp_add_bulk(&builder, domus_slice_data(gift->element), gift->element.size);
+    if (gift->count != 0)
+        (void)domus_resp_add_reply(&builder, &array);
+    else
+        (void)domus_resp_add_bulk(&builder, domus_slice_data(gift->elements), gift->elements.size);
     int error = kv_reply(stack, &builder);
     if (error == 0) {
         (void)domus_take(stack);
@@ -69,6 +73,7 @@ static int take_element(domus_stack *stack, void *self, const domus_answer *answ
     if (channel == NULL)
         return -ENOTCONN;
     (void)domus_become(stack, NULL);
+    session->waiting_shard = KV_NO_SHARD;
     if (is_late(session, answer)) { /* as redis-server, which forgets what is behind, too */
         int error = domus_reply(stack, &domus_resp_null_array_type, NULL);
         (void)domus_channel_close(stack, channel);
@@ -84,8 +89,9 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     const domus_resp_command *command = payload;
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
     struct kv_session *session = self;
+    uint32_t shard;
 
-    if (!kv_find_shard(command, row, &session->waiting_shard))
+    if (!kv_find_shard(command, row, &shard))
         return kv_error(stack, KV_CROSS_SLOT);
     session->version = command->version;
     session->is_gone = false;
@@ -94,9 +100,12 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
         error = domus_become(stack, &kv_waiting_session);
     if (error != 0)
         return error;
-    error = ask(stack, session->waiting_shard, command, take_element);
-    if (error != DOMUS_PARKED)
+    session->waiting_shard = shard;
+    error = ask(stack, shard, command, take_element);
+    if (error != DOMUS_PARKED) {
+        session->waiting_shard = KV_NO_SHARD;
         (void)domus_become(stack, NULL); /* nothing waits */
+    }
     return error;
 }
 

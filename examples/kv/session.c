@@ -59,18 +59,37 @@ static int refuse_unknown(domus_stack *stack, const domus_resp_command *command)
     return kv_reply(stack, &builder);
 }
 
-static int refuse_count(domus_stack *stack, const struct kv_command *row)
+int kv_refuse_count(domus_stack *stack, const struct kv_command *row)
 {
     domus_resp_error error =
         domus_resp_error_text("ERR wrong number of arguments for '%s' command", row->name);
 
-    return domus_reply(stack, &domus_resp_error_type, &error);
+    return kv_error(stack, error.text);
+}
+
+void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struct kv_command *row,
+                  uint32_t *ret_first, uint32_t *ret_last)
+{
+    uint32_t count = command->count - begin;
+    uint32_t at = (row->flags & KV_COUNTED_1) != 0 ? 1 : 2;
+    domus_slice text = domus_resp_argument(command, begin + at);
+    int64_t number = 0;
+
+    *ret_first = (uint32_t)row->first;
+    *ret_last = row->last < 0 ? count + (uint32_t)row->last : (uint32_t)row->last;
+    if ((row->flags & KV_COUNTED) == 0)
+        return;
+    if (kv_to_integer(domus_slice_data(text), text.size, &number) && number > 0 &&
+        number < (int64_t)count - at - 1) {
+        *ret_first = at + 1;
+        *ret_last = at + (uint32_t)number;
+    }
 }
 
 bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
                    uint32_t *ret_shard)
 {
-    uint32_t last = row->last < 0 ? command->count + (uint32_t)row->last : (uint32_t)row->last;
+    uint32_t first, last, step = row->step != 0 ? (uint32_t)row->step : 1;
 
     if (kv_shard_count == 1) {
         *ret_shard = 0;
@@ -78,8 +97,9 @@ bool kv_find_shard(const domus_resp_command *command, const struct kv_command *r
     }
     if (row->where >= KV_EVERYWHERE)
         return false;
-    *ret_shard = kv_shard_of(domus_resp_argument(command, (uint32_t)row->first));
-    for (uint32_t i = (uint32_t)(row->first + row->step); i <= last; i += (uint32_t)row->step) {
+    kv_find_keys(command, 0, row, &first, &last);
+    *ret_shard = kv_shard_of(domus_resp_argument(command, first));
+    for (uint32_t i = first + step; i <= last; i += step) {
         if (kv_shard_of(domus_resp_argument(command, i)) != *ret_shard)
             return false;
     }
@@ -109,7 +129,7 @@ int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_c
 static int refuse(domus_stack *stack, struct kv_session *session, const domus_resp_command *command,
                   const struct kv_command *row)
 {
-    if (row != NULL && row->serve == kv_serve_exec && session->transaction != NULL) {
+    if (row != NULL && row->serve == kv_serve_exec) {
         kv_transaction_free(session->transaction);
         session->transaction = NULL;
         kv_session_settle(session);
@@ -118,7 +138,7 @@ static int refuse(domus_stack *stack, struct kv_session *session, const domus_re
                                "arguments for 'exec' command");
     }
     kv_transaction_spoil(session);
-    return row != NULL ? refuse_count(stack, row) : refuse_unknown(stack, command);
+    return row != NULL ? kv_refuse_count(stack, row) : refuse_unknown(stack, command);
 }
 
 /* Take a command of a client of RESP 2 that has subscriptions. */
@@ -169,6 +189,7 @@ static int take_command(domus_stack *stack, void *self, const void *payload)
     int result;
 
     session->seat.commands++;
+    session->seat.row = row;
     if (row == NULL || !kv_arity_holds(row, command->count) ||
         (row->step == 2 && command->count % 2 == 0))
         return refuse(stack, session, command, row);
@@ -197,9 +218,18 @@ static int open_session(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     kv_desk_enter(stack, session);
     session->admitted = kv_settings.password[0] == '\0';
-    session->watched_shard = KV_NO_SHARD;
+    session->watched_shard = session->waiting_shard = KV_NO_SHARD;
     session->version = 2;
     kv_session_settle(session);
+    return 0;
+}
+
+static int close_session(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_session *session = self;
+
+    (void)stack, (void)payload;
+    session->seat.channel = NULL;
     return 0;
 }
 
@@ -248,6 +278,7 @@ static const domus_behaviour session = {
     .on = mail,
     .on_peer = rows,
     .on_open = {open_session, 0},
+    .on_close = {close_session, 0},
     .on_stop = stop_session,
 };
 
@@ -259,6 +290,7 @@ const domus_behaviour kv_waiting_session = {
     .on = mail,
     .on_peer = rows,
     .on_end = {kv_end_waiting, 0},
+    .on_close = {close_session, 0},
     .on_stop = stop_session,
 };
 

@@ -142,8 +142,10 @@ static int expire(domus_stack *stack, void *self, const void *payload)
     if (store->walk != NULL || store->job != NULL)
         return 0; /* nothing changes meanwhile */
     store->now_ms = domus_now_ns(stack) / MS_NS;
-    kv_store_expire(store);
+    if (kv_expires_actively())
+        kv_store_expire(store);
     kv_wait_take_returned(stack, store);
+    kv_room_note(store);
     if (store->memory.trash != NULL && !store->frees)
         store->frees = domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
     return 0;
@@ -163,6 +165,7 @@ static int mount(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
+    kv_room_note(store);
     store->wall_ms = kv_wall_ms() - (int64_t)(domus_now_ns(stack) / MS_NS);
     return domus_repeat(stack, EXPIRE_NS, &expire_type, NULL, NULL);
 }
@@ -191,6 +194,7 @@ const domus_behaviour kv_shard = {
                              {&kv_unwatch_type, kv_unwatch, 0},
                              {&kv_wait_over_type, kv_wait_over, 0},
                              {&kv_wait_end_type, kv_wait_end, 0},
+                             {&kv_unblock_type, kv_unblock, 0},
                              {&kv_leave_type, kv_leave, 0},
                              {&domus_down_type, kv_client_down, 0},
                              {&expire_type, expire, 0},

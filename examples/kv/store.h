@@ -67,6 +67,7 @@ struct kv_store {
     bool is_ending;               /* no client may begin to wait any more */
     uint64_t hits;                /* strings that were asked for, and there */
     uint64_t misses;              /* and not there */
+    uint64_t waiting;             /* commands that wait */
 };
 
 /* A hash of bytes that strangers cannot foresee, once kv_hash_seed() was called. */

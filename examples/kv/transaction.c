@@ -67,6 +67,7 @@ static int put(struct kv_transaction *transaction, const domus_resp_command *com
         return error;
     transaction->queue[transaction->count++] = queued;
     transaction->keyed += row->run != NULL;
+    transaction->growing_bytes += (row->flags & KV_GROWS) != 0 ? command->bytes.size : 0;
     transaction->publishes += row->serve == kv_serve_publish;
     return 0;
 }
@@ -82,9 +83,12 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
     if (row->run == NULL && ((row->flags & KV_QUEUES) == 0 || row->serve == kv_serve_client))
         return refuse(stack, session, "ERR Command not allowed inside a transaction");
     if (row->run != NULL &&
-        ((row->first == 0 && kv_shard_count > 1) || !kv_find_shard(command, row, &shard) ||
+        ((row->first == 0 && (row->flags & KV_COUNTED) == 0 && kv_shard_count > 1) ||
+         !kv_find_shard(command, row, &shard) ||
          (transaction->shard != KV_NO_SHARD && transaction->shard != shard)))
         return refuse(stack, session, KV_CROSS_SLOT);
+    if (!kv_had_room(shard, command->bytes.size)) /* also of those that do not grow, as Redis */
+        return refuse(stack, session, KV_OUT_OF_MEMORY);
     if (transaction->count >= kv_settings.transaction_commands ||
         transaction->bytes + bytes > kv_settings.transaction_bytes)
         return refuse(stack, session, "ERR the transaction is too large");

@@ -26,7 +26,8 @@ struct kv_transaction {
     uint32_t keyed;     /* commands that run in the shard; the others run on the channel */
     uint32_t publishes; /* commands among the others that the switchboard runs */
     uint32_t count, room;
-    uint64_t bytes; /* that were charged for what is queued */
+    uint64_t bytes;         /* that were charged for what is queued */
+    uint64_t growing_bytes; /* of the commands that are refused when the memory is full */
     struct kv_queued *queue;
     domus_resp_reply array; /* the answers of the commands that have run in the shard */
 };

@@ -6,8 +6,8 @@
  * is passed over: domus_kept_reply() tells so. */
 #include "wait.h"
 
-#include "gift.h"
 #include "kv.h"
+#include "wish.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,19 +17,13 @@
 #define FOR_EVER_MS (UINT64_C(3650) * 86400 * 1000) /* ten years and more are for ever */
 #define MS_NS       UINT64_C(1000000)
 #define UNBLOCKED   "UNBLOCKED force unblock from blocking operation, the server is shutting down"
-
-/* A wish: pop an element at `from` of the first key that has one; with `moves`, push it to another
- * key at `to`. */
-struct wish {
-    enum kv_end from, to;
-    bool moves;
-};
+#define BY_CLIENT   "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 
 struct kv_waiter {
     domus_kept kept;
     domus_timer timer;
     bool has_timer;
-    struct wish wish;
+    struct kv_wish wish;
     domus_slice to; /* the key, an owner */
 };
 
@@ -68,131 +62,6 @@ static bool read_end(domus_slice word, enum kv_end *ret_end)
     return true;
 }
 
-/* --- the lists -------------------------------------------------------------------------------- */
-
-static void pop_at(struct kv_store *store, struct kv_item **link, enum kv_end end)
-{
-    struct kv_list *list = (*link)->list;
-
-    kv_list_pop(&store->memory, list, end);
-    if (list->count == 0)
-        kv_store_remove(store, link);
-}
-
-/* Returns 0; -EINVAL when the key has another kind of value; -ENOMEM. */
-static int push(struct kv_call *call, enum kv_end end, domus_slice element)
-{
-    struct kv_item **link;
-    int there = kv_find_list(call, &link);
-
-    if (there == 0 && (link = kv_add_list(call)) == NULL)
-        return -ENOMEM;
-    if (there < 0)
-        return there;
-    struct kv_list *list = (*link)->list;
-    int error =
-        kv_list_push(&call->store->memory, list, end, domus_slice_data(element), element.size);
-    if (list->count == 0)
-        kv_store_remove(call->store, link);
-    return error;
-}
-
-static void turn_to(struct kv_call *call, domus_slice key)
-{
-    if (call->store->observed != NULL)
-        kv_observed_note(call->store, call->hash, call->key);
-    call->key = key;
-    call->hash = kv_hash(domus_slice_data(key), key.size);
-}
-
-/* Put back what was popped for a client that is gone. */
-static void put_back(struct kv_call *call, domus_slice key, enum kv_end end, domus_slice element)
-{
-    turn_to(call, key);
-    (void)push(call, end, element);
-}
-
-/* Answer the command that waited (`kept`), or (NULL) the one that runs. The answer owns what its
- * payload owns, unless this fails. */
-static int answer(struct kv_call *call, const domus_kept *kept, const domus_type *type,
-                  const void *payload)
-{
-    return kept != NULL ? domus_kept_reply(call->stack, *kept, type, payload)
-                        : kv_answer(call->stack, type, payload);
-}
-
-/* Answer with the key of the call and an element of its list. */
-static int give(struct kv_call *call, struct kv_item **link, enum kv_end end,
-                const domus_kept *kept)
-{
-    domus_resp_bytes element = kv_list_end((*link)->list, end);
-    int error;
-
-    if (kv_is_gathering()) {
-        domus_resp_builder builder = {.version = call->command->version};
-        (void)domus_resp_add_array(&builder, 2);
-        (void)domus_resp_add_bulk(&builder, domus_slice_data(call->key), call->key.size);
-        (void)domus_resp_add_bulk(&builder, element.data, element.size);
-        error = kv_reply(call->stack, &builder);
-    } else {
-        struct kv_gift *gift = kv_gift_new(call->store->index, end, call->key, element);
-        if (gift != NULL)
-            gift->was_waited_for = kept != NULL;
-        error = gift != NULL ? answer(call, kept, &kv_gift_type, &gift) : -ENOMEM;
-        if (error != 0 && gift != NULL)
-            kv_gift_free(gift);
-    }
-    if (error == 0)
-        pop_at(call->store, link, end);
-    return error;
-}
-
-/* Move an element from the list of the call's key to the key `to`, and answer with it. */
-static int move(struct kv_call *call, struct kv_item **link, const struct wish *wish,
-                domus_slice to, const domus_kept *kept)
-{
-    domus_resp_bytes bytes = kv_list_end((*link)->list, wish->from);
-    domus_slice from = call->key;
-    domus_slice element;
-
-    int error = domus_slice_copy(bytes.data, bytes.size, &element);
-    if (error != 0)
-        return error;
-    turn_to(call, to);
-    error = push(call, wish->to, element);
-    if (error != 0) {
-        domus_resp_error text = domus_resp_error_text("%s", KV_WRONG_TYPE);
-        domus_slice_free(element);
-        return error == -EINVAL ? answer(call, kept, &domus_resp_error_type, &text) : error;
-    }
-    turn_to(call, from);
-    pop_at(call->store, kv_find(call), wish->from);
-    turn_to(call, to); /* what was changed is noted before the answer frees the command */
-    error = answer(call, kept, &domus_slice_type, &element);
-    if (error == 0)
-        return 0;
-    put_back(call, from, wish->from, element);
-    turn_to(call, to);
-    pop_at(call->store, kv_find(call), wish->to);
-    domus_slice_free(element);
-    return error;
-}
-
-/* Returns 0 if the command was answered; 1 if its key has no element; -ENOENT when its client is
- * gone; or another error. */
-static int fulfil(struct kv_call *call, const struct wish *wish, domus_slice to,
-                  const domus_kept *kept)
-{
-    struct kv_item **link;
-    int there = kv_find_list(call, &link);
-
-    if (there == 0 || (there < 0 && kept != NULL))
-        return 1;
-    if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    return wish->moves ? move(call, link, wish, to, kept) : give(call, link, wish->from, kept);
-}
-
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 void kv_waiter_free(struct kv_store *store, struct kv_client *client)
@@ -205,6 +74,7 @@ void kv_waiter_free(struct kv_store *store, struct kv_client *client)
     domus_slice_free(waiter->to);
     kv_free(&store->observed->memory, waiter);
     client->waiter = NULL;
+    store->waiting--;
 }
 
 /* The command of a client is over. */
@@ -216,12 +86,17 @@ static void end(domus_stack *stack, struct kv_store *store, struct kv_client *cl
     kv_client_settle(stack, store, client);
 }
 
-/* Mark the keys first..last of the command for the client. */
-static int mark_keys(struct kv_call *call, struct kv_client *client, uint32_t last)
+/* The keys among the arguments. */
+struct keys {
+    uint32_t first, last;
+};
+
+/* Mark the keys of the command for the client. */
+static int mark_keys(struct kv_call *call, struct kv_client *client, struct keys keys)
 {
     int error = 0;
 
-    for (uint32_t i = 1; i <= last && error == 0; i++) {
+    for (uint32_t i = keys.first; i <= keys.last && error == 0; i++) {
         domus_slice key = domus_resp_argument(call->command, i);
         error = kv_mark_add(call->store, client, KV_WAITS, kv_hash(domus_slice_data(key), key.size),
                             key);
@@ -243,8 +118,8 @@ static int keep(struct kv_call *call, struct kv_waiter *waiter, struct kv_client
     return error != 0 ? error : domus_keep(call->stack, &waiter->kept);
 }
 
-/* Let the client of the command wait at its keys 1..last. */
-static int wait(struct kv_call *call, const struct wish *wish, domus_slice to, uint32_t last,
+/* Let the client of the command wait at its keys. */
+static int wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to, struct keys keys,
                 uint64_t timeout_ms)
 {
     struct kv_store *store = call->store;
@@ -259,9 +134,10 @@ static int wait(struct kv_call *call, const struct wish *wish, domus_slice to, u
     if (waiter != NULL) {
         *waiter = (struct kv_waiter){.wish = *wish};
         client->waiter = waiter;
+        store->waiting++;
         error = domus_slice_copy(domus_slice_data(to), to.size, &waiter->to);
         if (error == 0)
-            error = mark_keys(call, client, last);
+            error = mark_keys(call, client, keys);
         if (error == 0)
             error = keep(call, waiter, client, timeout_ms);
         if (error == 0)
@@ -275,48 +151,114 @@ static int wait(struct kv_call *call, const struct wish *wish, domus_slice to, u
                             : error;
 }
 
-/* Run a command that pops from the first of its keys 1..last that has an element, or waits. */
-static int run(struct kv_call *call, const struct wish *wish, domus_slice to, uint32_t last)
+/* Run a command that pops from the first of its keys that has an element, or waits as long as
+ * argument `at` says. */
+static int run(struct kv_call *call, const struct kv_wish *wish, domus_slice to, struct keys keys,
+               uint32_t at)
 {
-    domus_slice argument = domus_resp_argument(call->command, call->command->count - 1);
     uint64_t timeout_ms = 0;
-    const char *wrong = read_timeout(argument, &timeout_ms);
+    const char *wrong = read_timeout(domus_resp_argument(call->command, at), &timeout_ms);
 
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
-    for (uint32_t i = 1; i <= last; i++) {
+    for (uint32_t i = keys.first; i <= keys.last; i++) {
         kv_turn_to(call, i);
-        int result = fulfil(call, wish, to, NULL);
+        int result = kv_fulfil(call, wish, to, NULL);
         if (result != 1)
             return result;
     }
     if (kv_is_gathering())
         return kv_answer(call->stack,
                          wish->moves ? &domus_resp_null_type : &domus_resp_null_array_type, NULL);
-    return wait(call, wish, to, last, timeout_ms);
+    return wait(call, wish, to, keys, timeout_ms);
 }
 
 /* --- the commands ----------------------------------------------------------------------------- */
 
+static int pop_from_any(struct kv_call *call, enum kv_end end)
+{
+    uint32_t last = call->command->count - 1;
+
+    return run(call, &(struct kv_wish){.from = end}, (domus_slice){0}, (struct keys){1, last - 1},
+               last);
+}
+
 int kv_run_blpop(struct kv_call *call)
 {
-    return run(call, &(struct wish){.from = KV_HEAD}, (domus_slice){0}, call->command->count - 2);
+    return pop_from_any(call, KV_HEAD);
 }
 
 int kv_run_brpop(struct kv_call *call)
 {
-    return run(call, &(struct wish){.from = KV_TAIL}, (domus_slice){0}, call->command->count - 2);
+    return pop_from_any(call, KV_TAIL);
+}
+
+static int move_first(struct kv_call *call, const struct kv_wish *wish)
+{
+    return run(call, wish, domus_resp_argument(call->command, 2), (struct keys){1, 1},
+               call->command->count - 1);
 }
 
 int kv_run_brpoplpush(struct kv_call *call)
 {
-    const struct wish wish = {.from = KV_TAIL, .to = KV_HEAD, .moves = true};
+    return move_first(call, &(struct kv_wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
+}
 
-    return run(call, &wish, domus_resp_argument(call->command, 2), 1);
+/* Read what stands behind the number of keys, argument `at`: the keys, an end, and a count. Returns
+ * NULL, or the error. */
+static const char *read_pops(const struct kv_call *call, uint32_t at, struct keys *keys,
+                             struct kv_wish *wish)
+{
+    int64_t number, count = 0;
+
+    if (!kv_argument_integer(call, at, &number) || number < 1)
+        return "ERR numkeys should be greater than 0";
+    if (number > (int64_t)call->command->count - at - 2)
+        return KV_SYNTAX;
+    *keys = (struct keys){at + 1, at + (uint32_t)number};
+    if (!read_end(domus_resp_argument(call->command, keys->last + 1), &wish->from))
+        return KV_SYNTAX;
+    for (uint32_t i = keys->last + 2; i < call->command->count; i += 2) {
+        if (!domus_resp_is(domus_resp_argument(call->command, i), "COUNT") || count != 0 ||
+            i + 1 == call->command->count)
+            return KV_SYNTAX;
+        if (!kv_argument_integer(call, i + 1, &count) || count < 1)
+            return "ERR count should be greater than 0";
+    }
+    wish->count = count != 0 ? (uint64_t)count : 1;
+    return NULL;
+}
+
+int kv_run_lmpop(struct kv_call *call)
+{
+    struct kv_wish wish = {.is_direct = true};
+    struct keys keys;
+    const char *wrong = read_pops(call, 1, &keys, &wish);
+
+    if (wrong != NULL)
+        return kv_error(call->stack, wrong);
+    for (uint32_t i = keys.first; i <= keys.last; i++) {
+        kv_turn_to(call, i);
+        int result = kv_fulfil(call, &wish, (domus_slice){0}, NULL);
+        if (result != 1)
+            return result;
+    }
+    return kv_answer(call->stack, &domus_resp_null_array_type, NULL);
+}
+
+int kv_run_blmpop(struct kv_call *call)
+{
+    struct kv_wish wish = {.count = 0};
+    struct keys keys;
+    const char *wrong = read_pops(call, 2, &keys, &wish);
+
+    if (wrong != NULL)
+        return kv_error(call->stack, wrong);
+    return run(call, &wish, (domus_slice){0}, keys, 1);
 }
 
 /* Read the ends of an LMOVE. */
-static bool read_ends(const struct kv_call *call, struct wish *wish)
+static bool read_ends(const struct kv_call *call, struct kv_wish *wish)
 {
     return read_end(domus_resp_argument(call->command, 3), &wish->from) &&
            read_end(domus_resp_argument(call->command, 4), &wish->to);
@@ -324,30 +266,30 @@ static bool read_ends(const struct kv_call *call, struct wish *wish)
 
 int kv_run_blmove(struct kv_call *call)
 {
-    struct wish wish = {.moves = true};
+    struct kv_wish wish = {.moves = true};
 
     if (!read_ends(call, &wish))
         return kv_error(call->stack, KV_SYNTAX);
-    return run(call, &wish, domus_resp_argument(call->command, 2), 1);
+    return move_first(call, &wish);
 }
 
-static int move_now(struct kv_call *call, const struct wish *wish)
+static int move_now(struct kv_call *call, const struct kv_wish *wish)
 {
-    int result = fulfil(call, wish, domus_resp_argument(call->command, 2), NULL);
+    int result = kv_fulfil(call, wish, domus_resp_argument(call->command, 2), NULL);
 
     return result == 1 ? kv_null(call->stack) : result;
 }
 
 int kv_run_lmove(struct kv_call *call)
 {
-    struct wish wish = {.moves = true};
+    struct kv_wish wish = {.moves = true};
 
     return read_ends(call, &wish) ? move_now(call, &wish) : kv_error(call->stack, KV_SYNTAX);
 }
 
 int kv_run_rpoplpush(struct kv_call *call)
 {
-    return move_now(call, &(struct wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
+    return move_now(call, &(struct kv_wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
 }
 
 /* --- serving ---------------------------------------------------------------------------------- */
@@ -360,7 +302,7 @@ static void serve_chain(domus_stack *stack, struct kv_store *store, struct kv_ch
         const struct kv_waiter *waiter = client->waiter;
         struct kv_call call = {
             .stack = stack, .store = store, .key = kv_chain_key(chain), .hash = chain->hash};
-        int result = fulfil(&call, &waiter->wish, waiter->to, &waiter->kept);
+        int result = kv_fulfil(&call, &waiter->wish, waiter->to, &waiter->kept);
         kv_observed_note(store, call.hash, call.key);
         if (result == 1)
             return;
@@ -397,6 +339,26 @@ int kv_wait_over(domus_stack *stack, void *self, const void *payload)
     end(stack, store, client);
     kv_observed_settle(store);
     return 0;
+}
+
+const domus_type kv_unblock_type = {.name = "unblock", .size = sizeof(struct kv_unblock)};
+
+int kv_unblock(domus_stack *stack, void *self, const void *payload)
+{
+    const struct kv_unblock *unblock = payload;
+    struct kv_store *store = self;
+    struct kv_client *client = kv_client_find(store, unblock->who);
+    domus_resp_error error = domus_resp_error_text("%s", BY_CLIENT);
+
+    if (client == NULL || client->waiter == NULL)
+        return kv_integer(stack, 0);
+    if (unblock->by_error)
+        (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_error_type, &error);
+    else
+        (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
+    end(stack, store, client);
+    kv_observed_settle(store);
+    return kv_integer(stack, 1);
 }
 
 const domus_type kv_leave_type = {.name = "leave"};
@@ -462,7 +424,7 @@ void kv_wait_take_returned(domus_stack *stack, struct kv_store *store)
     for (; gift != NULL; gift = next) {
         struct kv_call call = {.stack = stack, .store = store};
         next = gift->next;
-        put_back(&call, gift->key, gift->end, gift->element);
+        kv_put_back(&call, gift);
         if (store->observed != NULL)
             kv_observed_note(store, call.hash, call.key);
         kv_gift_free(gift);

@@ -1,5 +1,5 @@
-/* Commands that wait for elements of lists: BLPOP, BRPOP, BLMOVE and BRPOPLPUSH; and LMOVE and
- * RPOPLPUSH, which do not wait. */
+/* Commands that wait for elements of lists: BLPOP, BRPOP, BLMPOP, BLMOVE and BRPOPLPUSH; and LMPOP,
+ * LMOVE and RPOPLPUSH, which do not wait. */
 #ifndef KV_WAIT_H
 #define KV_WAIT_H
 
@@ -20,6 +20,15 @@ void kv_wait_take_returned(domus_stack *stack, struct kv_store *store);
 extern const domus_type kv_wait_over_type, kv_wait_end_type;
 domus_handler kv_wait_over, kv_wait_end, kv_client_down;
 
+/* An ask: end the command of a client that waits, by an error, or as if its time were over. The
+ * answer is the integer 1, or 0 if none waits. */
+struct kv_unblock {
+    domus_address who; /* the connection */
+    bool by_error;
+};
+extern const domus_type kv_unblock_type;
+domus_handler kv_unblock;
+
 /* An ask, which comes behind the command of its client: the client is gone. If its command waits,
  * that is answered with null. Nobody waits for the answer to this one. */
 extern const domus_type kv_leave_type;
@@ -28,6 +37,7 @@ domus_handler kv_leave;
 /* On the channel: ask the shard, and wait for its answer. */
 domus_handler kv_serve_wait;
 
-kv_run kv_run_blpop, kv_run_brpop, kv_run_blmove, kv_run_brpoplpush, kv_run_lmove, kv_run_rpoplpush;
+kv_run kv_run_blpop, kv_run_brpop, kv_run_blmpop, kv_run_blmove, kv_run_brpoplpush, kv_run_lmove,
+    kv_run_rpoplpush, kv_run_lmpop;
 
 #endif

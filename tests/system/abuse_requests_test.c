@@ -149,7 +149,7 @@ START_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     memset(value, 'v', MIB);
     memcpy(value + MIB, "\r\n", 2);
     domt_kv_start(&service, (const char *const[]){"kv.incompleteMax=32MiB", "kv.maxMemory=0",
-                                                  "kv.shards=2", NULL});
+                                                  "kv.debug=local", "kv.shards=2", NULL});
     int fd = domt_connect(service.port), sleeper = domt_connect(service.port);
     uint64_t before = domt_service_rss_bytes(&service);
     domt_resp_send(sleeper, DOMT_SANITIZED ? "DEBUG SLEEP 8 k" : "DEBUG SLEEP 3 k");

@@ -223,7 +223,7 @@ END_TEST
 
 START_TEST(a_sleep_holds_up_its_own_connection_alone)
 {
-    int fd = start("kv.shards=1"), other = domt_connect(kv.port);
+    int fd = start("kv.debug=local"), other = domt_connect(kv.port);
     char reply[DOMT_REPLY_MAX];
     size_t got = 0;
 

@@ -59,19 +59,82 @@ START_TEST(redis_cli_is_served)
 }
 END_TEST
 
-/* All tests that redis-benchmark makes by itself, but for those of sets and sorted sets. Its MSET
- * has keys of several shards. */
+/* Uses of redis-cli for a whole server: walks over all keys, and mass insertion. */
+START_TEST(redis_cli_looks_at_all_keys)
+{
+    start("kv.shards=3");
+    if (is_installed("command -v redis-cli >/dev/null")) {
+        ck_assert_int_eq(shell("seq 0 99999 | sed 's/.*/SET key:& &\\r/' | "
+                               "timeout 60 redis-cli -p %u --pipe | "
+                               "grep -q 'errors: 0, replies: 100000'"),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u DBSIZE | grep -qx 100000"), 0);
+        ck_assert_int_eq(shell("test $(timeout 60 redis-cli -p %u --scan --pattern 'key:77*' | "
+                               "sort -u | wc -l) = 1111"),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u FLUSHALL | grep -qx OK"), 0);
+        ck_assert_int_eq(shell("printf 'SET a 1\nRPUSH l 1 2\nHSET h a 1\n' | "
+                               "timeout 20 redis-cli -p %u >/dev/null"),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u --memkeys 2>&1 | "
+                               "grep -q 'Biggest   hash found' "),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u --hotkeys 2>&1 | "
+                               "grep -q 'An LFU maxmemory policy is not selected'"),
+                         0);
+    }
+    domt_service_stop(&kv);
+}
+END_TEST
+
+START_TEST(redis_cli_watches_a_server)
+{
+    start("kv.shards=3");
+    if (is_installed("command -v redis-cli >/dev/null")) {
+        /* each ends by a signal, as it runs for ever */
+        ck_assert_int_eq(shell("timeout 2 stdbuf -oL redis-cli -p %u -i 0.1 --stat | "
+                               "grep -q requests"),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u --raw --latency-history -i 1 | "
+                               "head -n 1 | grep -q '^[0-9]'"),
+                         0);
+        /* what there is not is an error that says so */
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u --rdb /dev/null 2>&1 | "
+                               "grep -q \"unknown command 'SYNC'\""),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u MONITOR | "
+                               "grep -q \"unknown command 'MONITOR'\""),
+                         0);
+        ck_assert_int_eq(shell("timeout 20 redis-cli -p %u EVAL 'return 1' 0 | "
+                               "grep -q \"unknown command 'EVAL'\""),
+                         0);
+    }
+    domt_service_stop(&kv);
+}
+END_TEST
+
+#define TESTS                                                                                      \
+    "ping_inline,ping_mbulk,set,get,incr,lpush,rpush,lpop,rpop,hset,lrange_100,lrange_300,"        \
+    "lrange_500,lrange_600,mset"
+
+/* All tests that redis-benchmark makes by itself, but for those of sets and sorted sets, one by one
+ * and in pipelines, in RESP 2 and 3. Its MSET has keys of several shards. */
 START_TEST(redis_benchmark_is_served)
 {
     start("kv.shards=1");
     if (is_installed("command -v redis-benchmark >/dev/null")) {
+        ck_assert_int_eq(shell("said=$(timeout 100 redis-benchmark -p %u -q -n 1000 -t " TESTS
+                               " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
+                         0);
         ck_assert_int_eq(
-            shell("said=$(timeout 100 redis-benchmark -p %u -q -n 1000 -t ping,set,get,incr,lpush,"
-                  "rpush,lpop,rpop,hset,lrange_100,lrange_300,lrange_500,lrange_600,mset 2>&1) && "
-                  "! echo \"$said\" | grep -i err >&2"),
+            shell("said=$(timeout 100 redis-benchmark -p %u -q -n 1000 -P 16 -3 -t " TESTS
+                  " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
             0);
         ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n 20000 -P 16 -r 1000 "
                                "--threads 2 -t set,get,incr,hset >/dev/null"),
+                         0);
+        ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n 100 -t sadd 2>&1 | "
+                               "grep -q \"Error from server: ERR unknown command 'SADD'\""),
                          0);
     }
     domt_service_stop(&kv);
@@ -152,5 +215,6 @@ START_TEST(hiredis_is_served)
 }
 END_TEST
 
-DOMT_MAIN("kv_clients", 240, redis_cli_is_served, redis_benchmark_is_served,
-          python3_redis_is_served, hiredis_is_served)
+DOMT_MAIN("kv_clients", 240, redis_cli_is_served, redis_cli_looks_at_all_keys,
+          redis_cli_watches_a_server, redis_benchmark_is_served, python3_redis_is_served,
+          hiredis_is_served)

@@ -74,7 +74,8 @@ static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
     if (*ret_pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
-               "--appendonly", "no", "--logfile", "/dev/null", "--dir", "/tmp", (char *)NULL);
+               "--appendonly", "no", "--enable-debug-command", "yes", "--logfile", "/dev/null",
+               "--dir", "/tmp", (char *)NULL);
         _exit(127);
     }
     for (int i = 0; i < START_MS; i++) {

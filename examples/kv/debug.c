@@ -1,0 +1,174 @@
+/* DEBUG: SLEEP, SET-ACTIVE-EXPIRE, and PROTOCOL, by which tests of clients and of servers look into
+ * a server. It is closed, unless kv.debug opens it: a stranger could hold up others by it. */
+#include "desk.h"
+#include "subcommand.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_OF_S      1e9
+#define SLEEP_MAX_S  3600.0
+#define PACKED_LEAST 1
+#define PACKED_MOST  (UINT64_C(4) << 30)
+
+static _Atomic bool is_lazy; /* relaxed: the shards look at it now and then */
+
+bool kv_expires_actively(void)
+{
+    return !atomic_load_explicit(&is_lazy, memory_order_relaxed);
+}
+
+static bool is_local(const struct kv_session *session)
+{
+    static const char *const begins[] = {"127.", "[::1]", "unix:", "unnamed"};
+
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        if (strncmp(session->seat.peer, begins[i], strlen(begins[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool kv_may_debug(const struct kv_session *session)
+{
+    return kv_settings.debug == KV_DEBUG_YES ||
+           (kv_settings.debug == KV_DEBUG_LOCAL && is_local(session));
+}
+
+/* --- SLEEP ------------------------------------------------------------------------------------ */
+
+static int wake(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return answer->error != 0 ? answer->error : kv_ok(stack);
+}
+
+/* Read the seconds: what is no number is 0, as in Redis. */
+static uint64_t read_ns(domus_slice text)
+{
+    char number[32];
+    size_t size = text.size < sizeof number - 1 ? text.size : sizeof number - 1;
+
+    memcpy(number, size != 0 ? domus_slice_data(text) : "", size);
+    number[size] = '\0';
+    double seconds = strtod(number, NULL);
+    if (!(seconds > 0))
+        return 0;
+    return (uint64_t)((seconds < SLEEP_MAX_S ? seconds : SLEEP_MAX_S) * NS_OF_S);
+}
+
+/* In Redis the whole server sleeps. Here this connection alone does, whose later commands wait; or,
+ * with a key, its shard. */
+static int sleep_for(domus_stack *stack, const domus_resp_command *command)
+{
+    uint64_t ns = read_ns(domus_resp_argument(command, 2));
+
+    if (command->count == 4)
+        return domus_forward(stack, kv_shards[kv_shard_of(domus_resp_argument(command, 3))]);
+    return ns != 0 ? domus_sleep(stack, ns, wake) : kv_ok(stack);
+}
+
+/* The shard sleeps: all its commands wait behind a barrier. */
+int kv_run_debug(struct kv_call *call)
+{
+    uint64_t ns = read_ns(domus_resp_argument(call->command, 2));
+
+    if (ns == 0)
+        return kv_ok(call->stack);
+    if (kv_is_gathering())
+        return kv_error(call->stack, "ERR a shard cannot sleep in a transaction");
+    int error = domus_barrier(call->stack);
+    return error != 0 ? error : domus_sleep(call->stack, ns, wake);
+}
+
+/* --- PROTOCOL --------------------------------------------------------------------------------- */
+
+#define PUSH               ">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n"
+#define ATTRIB             "|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n"
+#define BEHIND(size, what) "$" size "\r\nSome real reply following the " what "\r\n"
+#define BIG                "1234567999999999999999999999999999999"
+
+/* Answers of Redis, to RESP 2 and to RESP 3. */
+static const struct {
+    const char *name; /* in capitals */
+    const char *bytes[2];
+} samples[] = {
+    {"STRING", {"$11\r\nHello World\r\n", "$11\r\nHello World\r\n"}},
+    {"INTEGER", {":12345\r\n", ":12345\r\n"}},
+    {"DOUBLE", {"$5\r\n3.141\r\n", ",3.141\r\n"}},
+    {"BIGNUM", {"$37\r\n" BIG "\r\n", "(" BIG "\r\n"}},
+    {"NULL", {"$-1\r\n", "_\r\n"}},
+    {"ARRAY", {"*3\r\n:0\r\n:1\r\n:2\r\n", "*3\r\n:0\r\n:1\r\n:2\r\n"}},
+    {"SET", {"*3\r\n:0\r\n:1\r\n:2\r\n", "~3\r\n:0\r\n:1\r\n:2\r\n"}},
+    {"MAP",
+     {"*6\r\n:0\r\n:0\r\n:1\r\n:1\r\n:2\r\n:0\r\n", "%3\r\n:0\r\n#f\r\n:1\r\n#t\r\n:2\r\n#f\r\n"}},
+    {"ATTRIB", {BEHIND("39", "attribute"), ATTRIB BEHIND("39", "attribute")}},
+    {"PUSH", {"-ERR RESP2 is not supported by this command\r\n", PUSH BEHIND("40", "push reply")}},
+    {"VERBATIM",
+     {"$25\r\nThis is a verbatim\nstring\r\n", "=29\r\ntxt:This is a verbatim\nstring\r\n"}},
+    {"TRUE", {":1\r\n", "#t\r\n"}},
+    {"FALSE", {":0\r\n", "#f\r\n"}},
+};
+
+static int answer_sample(domus_stack *stack, const domus_resp_command *command)
+{
+    domus_slice word = domus_resp_argument(command, 2);
+    domus_resp_reply reply = {.values = 1};
+
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        if (!domus_resp_is(word, samples[i].name))
+            continue;
+        const char *bytes = samples[i].bytes[command->version == 3];
+        int error = domus_slice_copy(bytes, strlen(bytes), &reply.bytes);
+        return error != 0 ? error : kv_reply_with(stack, reply);
+    }
+    return kv_error(stack, "ERR Wrong protocol type name. Please use one of the following: "
+                           "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|"
+                           "true|false");
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static int set_active(domus_stack *stack, domus_slice text)
+{
+    int64_t value = 0;
+
+    (void)kv_to_integer(domus_slice_data(text), text.size, &value);
+    atomic_store_explicit(&is_lazy, value == 0, memory_order_relaxed);
+    return kv_ok(stack);
+}
+
+/* Elements of lists have one form here, so nothing changes; tests of large elements ask for it. */
+static int set_packed(domus_stack *stack, domus_slice text)
+{
+    uint64_t bytes;
+
+    if (!kv_read_bytes(text, &bytes) || bytes > PACKED_MOST)
+        return kv_error(stack, "ERR argument must be a memory value bigger than 1 and smaller than "
+                               "4gb");
+    return kv_ok(stack);
+}
+
+int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_resp_command *command = payload;
+    const struct kv_session *session = self;
+    domus_slice word = domus_resp_argument(command, 1), value = domus_resp_argument(command, 2);
+
+    if (!kv_may_debug(session))
+        return kv_error(stack, "ERR DEBUG command not allowed. If kv.debug is \"local\", you can "
+                               "run it from a local connection, otherwise you need to set this "
+                               "key in the configuration file, and then restart the server.");
+    if (domus_resp_is(word, "SLEEP") && (command->count == 3 || command->count == 4))
+        return sleep_for(stack, command);
+    if (domus_resp_is(word, "PROTOCOL") && command->count == 3)
+        return answer_sample(stack, command);
+    if (domus_resp_is(word, "SET-ACTIVE-EXPIRE") && command->count == 3)
+        return set_active(stack, value);
+    if (domus_resp_is(word, "QUICKLIST-PACKED-THRESHOLD") && command->count == 3)
+        return set_packed(stack, value);
+    if (domus_resp_is(word, "RELOAD") || domus_resp_is(word, "LOADAOF"))
+        return kv_error(stack, "ERR this server keeps its keys in memory alone");
+    return kv_refuse_form(stack, command);
+}

@@ -1,0 +1,145 @@
+/* OBJECT and MEMORY: how a value is kept, and what it takes. */
+#include "hash.h"
+#include "list.h"
+#include "subcommand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EMBEDDED_MAX  44u   /* bytes of a string that Redis keeps beside its key */
+#define SAMPLES_GIVEN 5     /* nodes or fields that MEMORY USAGE looks at */
+#define SAMPLES_MOST  65536 /* and at most */
+
+/* --- OBJECT ----------------------------------------------------------------------------------- */
+
+static const char *encoding_of(const struct kv_item *item)
+{
+    domus_resp_bytes bytes;
+    int64_t number;
+
+    if (item->kind == KV_LIST)
+        return "quicklist";
+    if (item->kind == KV_HASH)
+        return kv_hash_is_large(item) ? "hashtable" : "listpack";
+    bytes = kv_item_string(item);
+    if (kv_to_integer(bytes.data, bytes.size, &number))
+        return "int";
+    return bytes.size <= EMBEDDED_MAX ? "embstr" : "raw";
+}
+
+/* Whether Redis would keep a string as one of its shared integers, 0 to 9999. */
+static bool is_shared(const struct kv_item *item)
+{
+    int64_t number;
+
+    if (!kv_is_string(item))
+        return false;
+    domus_resp_bytes bytes = kv_item_string(item);
+    return kv_to_integer(bytes.data, bytes.size, &number) && number >= 0 && number < 10000;
+}
+
+static const struct kv_subcommand of_object[] = {
+    {"encoding", 3, 3, "ENCODING <key>",
+     "    Return the kind of internal representation that Redis would use for the value of <key>."},
+    {"freq", 3, 3, "FREQ <key>", "    An error, because nothing is evicted."},
+    {"idletime", 3, 3, "IDLETIME <key>", "    Always 0: the time of an access is not noted."},
+    {"refcount", 3, 3, "REFCOUNT <key>",
+     "    2147483647 for integers that Redis would share, else 1: values are not shared."},
+    {NULL, 0, 0, NULL, NULL}};
+
+int kv_run_object(struct kv_call *call)
+{
+    int result;
+    const struct kv_subcommand *row = kv_subcommand(call->stack, call->command, of_object, &result);
+
+    if (row == NULL)
+        return result;
+    struct kv_item **link = kv_find(call);
+    if (link == NULL)
+        return kv_null(call->stack);
+    if (strcmp(row->name, "freq") == 0)
+        return kv_error(
+            call->stack,
+            "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+            "Please note that when switching between policies at runtime LRU and LFU "
+            "data will take some time to adjust.");
+    if (strcmp(row->name, "idletime") == 0)
+        return kv_integer(call->stack, 0);
+    if (strcmp(row->name, "refcount") == 0)
+        return kv_integer(call->stack, is_shared(*link) ? INT32_MAX : 1);
+    const char *name = encoding_of(*link);
+    return kv_bytes(call->stack, (domus_resp_bytes){name, strlen(name)});
+}
+
+/* --- MEMORY ----------------------------------------------------------------------------------- */
+
+static uint64_t weigh_item(const struct kv_item *item)
+{
+    return sizeof *item + item->key_size + item->room +
+           (item->kind == KV_LONG ? item->slice.size : 0);
+}
+
+/* Bytes of all `count` things, of which `seen` ones take `bytes`. */
+static uint64_t scale(uint64_t bytes, uint64_t seen, uint64_t count)
+{
+    return seen != 0 ? (uint64_t)((double)bytes / (double)seen * (double)count) : 0;
+}
+
+static uint64_t weigh_list(const struct kv_list *list, int64_t samples)
+{
+    uint64_t bytes = 0, seen = 0;
+
+    for (const struct kv_node *node = list->ends[KV_HEAD]; node != NULL && samples-- > 0;
+         node = node->next[KV_TAIL]) {
+        bytes += sizeof *node + node->room;
+        seen += node->count;
+    }
+    return sizeof *list + scale(bytes, seen, list->count);
+}
+
+static uint64_t weigh_fields(const struct kv_table *fields, int64_t samples)
+{
+    uint64_t bytes = 0, seen = 0;
+    uint64_t buckets = kv_table_buckets(fields);
+
+    for (uint64_t at = 0; at < buckets && (int64_t)seen < samples; at++) {
+        for (const struct kv_item *item = kv_table_bucket(fields, at); item != NULL;
+             item = item->next, seen++)
+            bytes += weigh_item(item);
+    }
+    return sizeof *fields + buckets * sizeof(struct kv_item *) + scale(bytes, seen, fields->count);
+}
+
+static const struct kv_subcommand of_memory[] = {
+    {"usage", 3, KV_ANY_NUMBER, "USAGE <key> [SAMPLES <count>]",
+     "    Return memory in bytes used by <key> and its value, about."},
+    {NULL, 0, 0, NULL, NULL}};
+
+int kv_run_memory(struct kv_call *call)
+{
+    int result;
+    int64_t samples = SAMPLES_GIVEN;
+
+    if (kv_subcommand(call->stack, call->command, of_memory, &result) == NULL)
+        return result;
+    for (uint32_t i = 3; i < call->command->count; i += 2) {
+        if (!domus_resp_is(domus_resp_argument(call->command, i), "SAMPLES") ||
+            i + 1 == call->command->count)
+            return kv_error(call->stack, KV_SYNTAX);
+        if (!kv_argument_integer(call, i + 1, &samples))
+            return kv_error(call->stack, KV_NO_INTEGER);
+        if (samples < 0)
+            return kv_error(call->stack, KV_SYNTAX);
+    }
+    if (samples == 0 || samples > SAMPLES_MOST) /* 0 asks for all */
+        samples = SAMPLES_MOST;
+    struct kv_item **link = kv_find(call);
+    if (link == NULL)
+        return kv_null(call->stack);
+    uint64_t bytes = weigh_item(*link);
+    if ((*link)->kind == KV_LIST)
+        bytes += weigh_list((*link)->list, samples);
+    else if ((*link)->kind == KV_HASH)
+        bytes += weigh_fields((*link)->fields, samples);
+    return kv_integer(call->stack, (int64_t)bytes);
+}

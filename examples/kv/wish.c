@@ -1,0 +1,207 @@
+/* How a wish is fulfilled, and what is put back when its client is gone. An element leaves its list
+ * only when the answer that has it is on its way. */
+#include "wish.h"
+
+#include "observed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void pop_at(struct kv_store *store, struct kv_item **link, enum kv_end end)
+{
+    struct kv_list *list = (*link)->list;
+
+    kv_list_pop(&store->memory, list, end);
+    if (list->count == 0)
+        kv_store_remove(store, link);
+}
+
+/* Returns 0; -EINVAL when the key has another kind of value; -ENOMEM. */
+static int push(struct kv_call *call, enum kv_end end, domus_slice element)
+{
+    struct kv_item **link;
+    int there = kv_find_list(call, &link);
+
+    if (there == 0 && (link = kv_add_list(call)) == NULL)
+        return -ENOMEM;
+    if (there < 0)
+        return there;
+    struct kv_list *list = (*link)->list;
+    int error =
+        kv_list_push(&call->store->memory, list, end, domus_slice_data(element), element.size);
+    if (list->count == 0)
+        kv_store_remove(call->store, link);
+    return error;
+}
+
+static void turn_to(struct kv_call *call, domus_slice key)
+{
+    if (call->store->observed != NULL)
+        kv_observed_note(call->store, call->hash, call->key);
+    call->key = key;
+    call->hash = kv_hash(domus_slice_data(key), key.size);
+}
+
+/* Push elements that were popped one after the other, the last one first. */
+static void push_again(struct kv_call *call, const struct kv_gift *gift)
+{
+    domus_resp_reader reader = {gift->elements, 0};
+    domus_resp_value value;
+    domus_slice *elements = calloc(gift->count, sizeof *elements);
+
+    if (elements == NULL)
+        return;                             /* without memory they are lost */
+    (void)domus_resp_read(&reader, &value); /* the head of the array */
+    for (uint32_t i = 0; i < gift->count && domus_resp_read(&reader, &value) == 1; i++)
+        elements[i] = value.text;
+    for (uint32_t i = gift->count; i > 0; i--)
+        (void)push(call, gift->end, elements[i - 1]);
+    free(elements);
+}
+
+void kv_put_back(struct kv_call *call, const struct kv_gift *gift)
+{
+    turn_to(call, gift->key);
+    if (gift->count != 0)
+        push_again(call, gift);
+    else
+        (void)push(call, gift->end, gift->elements);
+}
+
+/* Answer the command that waited (`kept`), or (NULL) the one that runs. The answer owns what its
+ * payload owns, unless this fails. */
+static int answer(struct kv_call *call, const domus_kept *kept, const domus_type *type,
+                  const void *payload)
+{
+    return kept != NULL ? domus_kept_reply(call->stack, *kept, type, payload)
+                        : kv_answer(call->stack, type, payload);
+}
+
+/* Build an array of `count` elements from an end of a list. */
+static int show(const struct kv_list *list, enum kv_end end, uint64_t count,
+                domus_resp_reply *ret_array)
+{
+    domus_resp_builder builder = {.bytes.size_max = kv_answer_max()};
+    struct kv_place place = end == KV_HEAD ? kv_list_seek(list, 0) : kv_list_last(list);
+
+    (void)domus_resp_add_array(&builder, (uint32_t)count);
+    for (; count > 0 && builder.bytes.error == 0; count--) {
+        domus_resp_bytes element = kv_list_at(place);
+        (void)domus_resp_add_bulk(&builder, element.data, element.size);
+        place = end == KV_HEAD ? kv_list_next(place) : kv_list_previous(place);
+    }
+    return domus_resp_end(&builder, ret_array);
+}
+
+/* Answer with the key of the call and `elements`. */
+static int answer_now(struct kv_call *call, const domus_resp_reply *elements)
+{
+    domus_resp_builder builder = {.version = call->command->version,
+                                  .bytes.size_max = kv_answer_max()};
+
+    (void)domus_resp_add_array(&builder, 2);
+    (void)domus_resp_add_bulk(&builder, domus_slice_data(call->key), call->key.size);
+    (void)domus_resp_add_reply(&builder, elements);
+    domus_slice_free(elements->bytes);
+    return kv_reply(call->stack, &builder);
+}
+
+/* The first element from an end, as an answer of its own. */
+static int show_one(const struct kv_list *list, enum kv_end end, domus_resp_reply *ret_element)
+{
+    domus_resp_builder builder = {.version = 0};
+    domus_resp_bytes element = kv_list_end(list, end);
+
+    (void)domus_resp_add_bulk(&builder, element.data, element.size);
+    return domus_resp_end(&builder, ret_element);
+}
+
+/* Answer by a gift, which is made of the elements and owns them. */
+static int answer_gift(struct kv_call *call, const struct kv_wish *wish, domus_slice elements,
+                       uint32_t count, const domus_kept *kept)
+{
+    struct kv_gift *gift = kv_gift_new(call->store->index, wish->from, call->key, elements, count);
+
+    if (gift == NULL)
+        return -ENOMEM;
+    gift->was_waited_for = kept != NULL;
+    int error = answer(call, kept, &kv_gift_type, &gift);
+
+    if (error != 0)
+        kv_gift_free(gift);
+    return error;
+}
+
+/* Answer with the key of the call and elements of its list. */
+static int give(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
+                const domus_kept *kept)
+{
+    struct kv_list *list = (*link)->list;
+    uint64_t count = wish->count < list->count ? wish->count : list->count;
+    domus_resp_reply shown = {.values = 0};
+    int error;
+
+    if (count != 0)
+        error = show(list, wish->from, count, &shown);
+    else if (kv_is_gathering())
+        error = show_one(list, wish->from, &shown);
+    else
+        error = domus_slice_copy(kv_list_end(list, wish->from).data,
+                                 (uint32_t)kv_list_end(list, wish->from).size, &shown.bytes);
+    if (error != 0)
+        return error;
+    error = kv_is_gathering() || wish->is_direct
+                ? answer_now(call, &shown)
+                : answer_gift(call, wish, shown.bytes, (uint32_t)count, kept);
+    if (error != 0)
+        return error;
+    kv_list_drop(&call->store->memory, list, wish->from, count != 0 ? count : 1);
+    if (list->count == 0)
+        kv_store_remove(call->store, link);
+    return 0;
+}
+
+/* Move an element from the list of the call's key to the key `to`, and answer with it. */
+static int move(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
+                domus_slice to, const domus_kept *kept)
+{
+    domus_resp_bytes bytes = kv_list_end((*link)->list, wish->from);
+    domus_slice from = call->key;
+    domus_slice element;
+
+    int error = domus_slice_copy(bytes.data, bytes.size, &element);
+    if (error != 0)
+        return error;
+    turn_to(call, to);
+    error = push(call, wish->to, element);
+    if (error != 0) {
+        domus_resp_error text = domus_resp_error_text("%s", KV_WRONG_TYPE);
+        domus_slice_free(element);
+        return error == -EINVAL ? answer(call, kept, &domus_resp_error_type, &text) : error;
+    }
+    turn_to(call, from);
+    pop_at(call->store, kv_find(call), wish->from);
+    turn_to(call, to); /* what was changed is noted before the answer frees the command */
+    error = answer(call, kept, &domus_slice_type, &element);
+    if (error == 0)
+        return 0;
+    turn_to(call, from);
+    (void)push(call, wish->from, element);
+    turn_to(call, to);
+    pop_at(call->store, kv_find(call), wish->to);
+    domus_slice_free(element);
+    return error;
+}
+
+int kv_fulfil(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
+              const domus_kept *kept)
+{
+    struct kv_item **link;
+    int there = kv_find_list(call, &link);
+
+    if (there == 0 || (there < 0 && kept != NULL))
+        return 1;
+    if (there < 0)
+        return kv_error(call->stack, KV_WRONG_TYPE);
+    return wish->moves ? move(call, link, wish, to, kept) : give(call, link, wish, kept);
+}

@@ -1,0 +1,28 @@
+/* Wishes: what a command that pops from lists wants, whether it waits or not. */
+#ifndef KV_WISH_H
+#define KV_WISH_H
+
+#include "gift.h"
+#include "kv.h"
+
+/* Pop an element at `from` of the first key that has one; with `moves`, push it to another key at
+ * `to`; with a count, pop up to so many, and answer with an array of them. */
+struct kv_wish {
+    enum kv_end from, to;
+    bool moves;
+    bool is_direct; /* the shard answers the peer itself, because the command never waits */
+    uint64_t count; /* 0: one element, which stands by itself */
+};
+
+/* Fulfil a wish from the key of the call, for the command that has waited (`kept`), or (NULL) for
+ * the one that runs. `to` is the key that is moved to.
+ *
+ * Returns 0 if the command was answered; 1 if its key has no element; -ENOENT when its client is
+ * gone; or another error. */
+int kv_fulfil(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
+              const domus_kept *kept);
+
+/* Put back what was popped for a client that is gone. */
+void kv_put_back(struct kv_call *call, const struct kv_gift *gift);
+
+#endif

@@ -1,0 +1,351 @@
+/* Differences of the example `kv` that redis-server's own tests have shown: how many arguments a
+ * command may have, DEBUG and its door, CONFIG SET of what programs set, how values are kept,
+ * transactions without memory, and fields that are drawn by chance. Both servers are asked, and say
+ * the same. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/dialogue.h"
+#include "tests/system/redis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static domt_service kv;
+
+static int start(const char *const settings[])
+{
+    domt_kv_start(&kv, settings);
+    return domt_connect(kv.port);
+}
+
+static void stop(int fd)
+{
+    close(fd);
+    domt_service_stop(&kv);
+}
+
+/* --- arguments -------------------------------------------------------------------------------- */
+
+#define ARGUMENTS_MOST 8
+
+/* Send a command with 0 to 7 arguments more, which are all the same, each time to a server that
+ * knows of nothing, and hear all answers together. */
+static size_t ask_counts(int fd, const char *name, const char *argument, char reply[DOMT_REPLY_MAX])
+{
+    char words[160];
+
+    snprintf(words, sizeof words, "%s", name);
+    for (int count = 0; count < ARGUMENTS_MOST; count++) {
+        domt_resp_send(fd, "RESET"); /* no transaction, and no subscription, is left */
+        domt_resp_send(fd, "FLUSHALL");
+        domt_resp_send(fd, words);
+        snprintf(words + strlen(words), sizeof words - strlen(words), " %s", argument);
+    }
+    return domt_resp_ask(fd, "RESET", reply);
+}
+
+static void compare_counts(int fd, int redis, const char *name, const char *argument)
+{
+    char ours[DOMT_REPLY_MAX], theirs[DOMT_REPLY_MAX];
+
+    ask_counts(fd, name, argument, ours);
+    ask_counts(redis, name, argument, theirs);
+    ck_assert_msg(strcmp(ours, theirs) == 0, "%s\n kv:    %s\n redis: %s", name, ours, theirs);
+}
+
+static bool is_one_of(const char *const words[], const char *word)
+{
+    while (*words != NULL && strcmp(*words, word) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* Commands whose answers tell of the server itself, or that have no answer. */
+static const char *const own[] = {
+    "quit",        "post",         "host:",  "command",  "info",      "save",
+    "bgsave",      "bgrewriteaof", "time",   "lastsave", "select",    "memory",
+    "client",      "config",       "object", "pubsub",   "subscribe", "psubscribe",
+    "unsubscribe", "punsubscribe", "hello",  "debug",    NULL};
+
+static const char *const subcommands[] = {"CLIENT GETNAME",
+                                          "CLIENT SETNAME",
+                                          "CLIENT KILL",
+                                          "CLIENT NO-EVICT",
+                                          "CLIENT WHAT",
+                                          "CLIENT KILL TYPE",
+                                          "CLIENT KILL ID",
+                                          "CLIENT KILL ADDR",
+                                          "CLIENT KILL LADDR",
+                                          "CLIENT KILL USER",
+                                          "CLIENT KILL SKIPME",
+                                          "CLIENT LIST TYPE",
+                                          "CLIENT LIST ID",
+                                          "CLIENT UNBLOCK",
+                                          "CLIENT UNBLOCK 1",
+                                          "CLIENT REPLY",
+                                          "CLIENT GETREDIR",
+
+                                          "CONFIG GET",
+                                          "CONFIG RESETSTAT",
+                                          "CONFIG WHAT",
+                                          "OBJECT ENCODING",
+                                          "OBJECT REFCOUNT",
+                                          "OBJECT FREQ",
+                                          "OBJECT WHAT",
+                                          "OBJECT IDLETIME",
+                                          "PUBSUB NUMPAT",
+                                          "PUBSUB NUMSUB",
+                                          "MEMORY WHAT",
+                                          "COMMAND COUNT X",
+                                          "COMMAND GETKEYS",
+                                          "CONFIG SET",
+                                          "MEMORY USAGE",
+                                          "DEBUG",
+                                          "DEBUG PROTOCOL",
+
+                                          NULL};
+
+START_TEST(arguments_are_counted_as_by_redis)
+{
+    int fd = start((const char *const[]){"kv.shards=1", "kv.debug=yes", NULL});
+    char names[DOMT_REPLY_MAX];
+    uint16_t port;
+    pid_t pid;
+
+    if (!domt_redis_start(&pid, &port)) {
+        stop(fd);
+        return;
+    }
+    int redis = domt_connect(port);
+    (void)domt_resp_ask(fd, "COMMAND LIST", names);
+    char *rest;
+    (void)strtok_r(names, "\r\n", &rest); /* the head of the array */
+    int count = 0;
+    for (char *word; (word = strtok_r(NULL, "\r\n", &rest)) != NULL;) {
+        if (*word != '$' && !is_one_of(own, word)) {
+            compare_counts(fd, redis, word, "x");
+            count++;
+        }
+    }
+    ck_assert_int_gt(count, 80);
+    for (size_t i = 0; subcommands[i] != NULL; i++)
+        compare_counts(fd, redis, subcommands[i], "x");
+    close(redis);
+    domt_redis_stop(pid);
+    stop(fd);
+}
+END_TEST
+
+/* --- DEBUG ------------------------------------------------------------------------------------ */
+
+static const char *const debug_lines[] = {"DEBUG",
+                                          "DEBUG WHAT",
+                                          "DEBUG SLEEP",
+                                          "DEBUG SLEEP 0",
+                                          "DEBUG SLEEP x",
+                                          "DEBUG SLEEP 0.01",
+                                          "DEBUG SET-ACTIVE-EXPIRE",
+                                          "DEBUG SET-ACTIVE-EXPIRE 0",
+                                          "SET k v PX 1",
+                                          "DEBUG SLEEP 0.2",
+                                          "DBSIZE",
+                                          "GET k",
+                                          "DBSIZE",
+                                          "DEBUG SET-ACTIVE-EXPIRE 1",
+                                          "SET k v PX 1",
+                                          "DEBUG SLEEP 0.4",
+                                          "DBSIZE",
+                                          "DEBUG PROTOCOL string",
+                                          "DEBUG PROTOCOL integer",
+                                          "DEBUG PROTOCOL double",
+                                          "DEBUG PROTOCOL bignum",
+                                          "DEBUG PROTOCOL null",
+                                          "DEBUG PROTOCOL array",
+                                          "DEBUG PROTOCOL set",
+                                          "DEBUG PROTOCOL map",
+                                          "DEBUG PROTOCOL attrib",
+                                          "DEBUG PROTOCOL push",
+                                          "DEBUG PROTOCOL verbatim",
+                                          "DEBUG PROTOCOL true",
+                                          "DEBUG PROTOCOL false",
+                                          "DEBUG PROTOCOL what",
+                                          "DEBUG PROTOCOL",
+                                          "DEBUG QUICKLIST-PACKED-THRESHOLD 1b",
+                                          "DEBUG QUICKLIST-PACKED-THRESHOLD x",
+                                          NULL};
+
+START_TEST(debug_is_that_of_redis_in_both_versions)
+{
+    int fd = start((const char *const[]){"kv.debug=local", NULL});
+    char reply[DOMT_REPLY_MAX];
+    uint16_t port;
+    pid_t pid;
+
+    if (domt_redis_start(&pid, &port)) {
+        int redis = domt_connect(port);
+        domt_resp_compare(fd, redis, debug_lines);
+        (void)domt_resp_ask(fd, "HELLO 3", reply);
+        (void)domt_resp_ask(redis, "HELLO 3", reply);
+        domt_resp_compare(fd, redis, debug_lines);
+        close(redis);
+        domt_redis_stop(pid);
+    }
+    domt_resp_holds(fd, "HELLO 2 what", "-ERR Syntax error in HELLO option 'what'\r\n");
+    stop(fd);
+}
+END_TEST
+
+START_TEST(debug_is_closed_unless_it_is_opened)
+{
+    int fd = start((const char *const[]){NULL});
+    char reply[DOMT_REPLY_MAX];
+
+    (void)domt_resp_ask(fd, "DEBUG SLEEP 0", reply);
+    ck_assert_ptr_eq(strstr(reply, "-ERR DEBUG command not allowed."), reply);
+    (void)domt_resp_ask(fd, "CONFIG GET enable-debug-command", reply);
+    ck_assert_ptr_nonnull(strstr(reply, "$2\r\nno\r\n"));
+    domt_resp_holds(fd, "CONFIG SET enable-debug-command yes",
+                    "-ERR CONFIG SET failed (possibly related to argument 'enable-debug-command')"
+                    " - can't set immutable config\r\n");
+    stop(fd);
+}
+END_TEST
+
+/* --- CONFIG, and how values are kept ---------------------------------------------------------- */
+
+static const char *const config_lines[] = {
+    "CONFIG GET hash-max-listpack-entries", "CONFIG GET hash-max-listpack-value",
+    "CONFIG GET *-ziplist-entries-none", "CONFIG GET proto-max-bulk-len",
+    "CONFIG SET hash-max-ziplist-entries 3 hash-max-listpack-value 10",
+    "CONFIG GET hash-max-listpack-entries", "CONFIG GET hash-max-ziplist-value",
+    "CONFIG SET hash-max-listpack-value 1kb", "CONFIG GET hash-max-listpack-value",
+    "CONFIG SET hash-max-listpack-value 10", "CONFIG SET hash-max-listpack-entries x",
+    "CONFIG SET hash-max-listpack-entries -1", "CONFIG SET hash-max-listpack-entries \"\"",
+    "CONFIG SET hash-max-listpack-entries \" 1\"", "CONFIG SET hash-max-listpack-value x",
+    "CONFIG SET hash-max-listpack-value 99999999999999999999",
+    "CONFIG SET list-max-listpack-size -5 list-compress-depth 2",
+    "CONFIG GET list-max-ziplist-size", "CONFIG GET list-compress-depth",
+    "CONFIG SET list-compress-depth -1", "CONFIG SET list-max-ziplist-size 99999999999",
+    "CONFIG SET set-max-intset-entries 5 zset-max-listpack-entries 6 zset-max-ziplist-value 7",
+    "CONFIG GET set-max-intset-entries", "CONFIG GET zset-max-ziplist-entries",
+    "CONFIG GET zset-max-listpack-value",
+    "CONFIG SET zset-max-listpack-value 1 zset-max-listpack-value 2",
+    "CONFIG SET zset-max-listpack-value 3 nonsense 1", "CONFIG GET zset-max-listpack-value",
+    "CONFIG SET zset-max-listpack-value", "CONFIG SET zset-max-listpack-value 1 x",
+    "CONFIG GET proto-max-bulk-len", "SETRANGE s 1048575 a", "SETRANGE s 1048576 a", "APPEND s a",
+    "CONFIG SET maxmemory-policy noeviction", "CONFIG SET save \"\"", "CONFIG SET appendonly no",
+    "CONFIG SET databases 3",
+    /* a hash stays what it has become */
+    "HSET h a 1 b 2 c 3", "OBJECT ENCODING h", "HSET h d 4", "OBJECT ENCODING h", "HDEL h a b c",
+    "OBJECT ENCODING h", "COPY h h2", "OBJECT ENCODING h2", "RENAME h2 h3", "OBJECT ENCODING h3",
+    "DEL h", "HSET h a 1234567890", "OBJECT ENCODING h", "HSET h a 12345678901",
+    "OBJECT ENCODING h", "HSET h a 1", "OBJECT ENCODING h", "DEL h", "HSET h 12345678901 a",
+    "OBJECT ENCODING h", "DEL h", "HINCRBY h 12345678901 1", "OBJECT ENCODING h", "DEL h",
+    "HSETNX h a 12345678901", "OBJECT ENCODING h",
+    "CONFIG SET hash-max-listpack-value 64 hash-max-listpack-entries 512", "OBJECT ENCODING h",
+    "HSET h4 a 12345678901", "OBJECT ENCODING h4", "RPUSH l 1 2 3", "OBJECT ENCODING l", NULL};
+
+static const char *const queued_lines[] = {
+    "a MULTI;CONFIG SET hash-max-listpack-value 65;CONFIG GET hash-max-listpack-value;EXEC",
+    "a MULTI;CONFIG SET maxmemory bla;CONFIG SET maxmemory 100mb;SET s 1;CONFIG RESETSTAT;EXEC",
+    "a CONFIG GET maxmemory;CONFIG SET maxmemory 0", NULL};
+
+START_TEST(limits_are_set_and_heeded_as_by_redis)
+{
+    int fd = start((const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
+
+    domt_resp_compare_with_redis(fd, config_lines);
+    domt_dialogue_with_redis(queued_lines, kv.port);
+    domt_resp_holds(fd, "CONFIG SET maxmemory-policy allkeys-lru",
+                    "-ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - "
+                    "can't set immutable config\r\n");
+    stop(fd);
+}
+END_TEST
+
+/* --- transactions without memory -------------------------------------------------------------- */
+
+static const char *const full_lines[] = {"a CONFIG SET maxmemory 1",
+                                         "a MULTI;SET x 1;GET x;EXEC",
+                                         "a MULTI;SET x 1;DISCARD;PING",
+                                         "a MULTI;GET x;EXEC",
+                                         "a CONFIG SET maxmemory 0",
+                                         "a MULTI;SET x 1;GET x",
+                                         "b CONFIG SET maxmemory 1",
+                                         "a EXEC;EXEC;GET x",
+                                         "b CONFIG SET maxmemory 0",
+                                         "a WATCH x;MULTI;SET x 1",
+                                         "b CONFIG SET maxmemory 1",
+                                         "a EXEC",
+                                         "b CONFIG SET maxmemory 0",
+                                         "a MULTI;SET x 2;EXEC;GET x",
+                                         "a MULTI;GET x;PING",
+                                         "b CONFIG SET maxmemory 1",
+                                         "a EXEC",
+                                         "b CONFIG SET maxmemory 0",
+                                         "a MULTI;SAVE;EXEC",
+                                         "a EXEC x",
+                                         NULL};
+
+START_TEST(a_transaction_without_memory_is_refused_as_by_redis)
+{
+    int fd = start((const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
+
+    domt_dialogue_with_redis(full_lines, kv.port);
+    stop(fd);
+}
+END_TEST
+
+/* --- chance ----------------------------------------------------------------------------------- */
+
+#define FIELDS 64
+#define DRAWS  32000 /* 500 for each field */
+
+/* Fields, and keys, are drawn with the same chance each, whatever buckets they share. The bound is
+ * far beyond what chance does: the sum has 63 degrees of freedom. */
+static void expect_fair(int fd, const char *command, int draws, int times)
+{
+    static char reply[DOMT_REPLY_MAX];
+    int seen[FIELDS] = {0};
+    double sum = 0;
+
+    for (int i = 0; i < times; i++) {
+        (void)domt_resp_ask(fd, command, reply);
+        for (char *at = reply; (at = strstr(at, "\r\nf")) != NULL; at++)
+            seen[strtol(at + 3, NULL, 10)]++;
+    }
+    for (int i = 0; i < FIELDS; i++) {
+        double off = seen[i] - (double)draws / FIELDS;
+        sum += off * off / ((double)draws / FIELDS);
+    }
+    ck_assert_msg(sum < 140, "%s: %.1f", command, sum);
+}
+
+START_TEST(what_is_drawn_by_chance_is_drawn_evenly)
+{
+    int fd = start((const char *const[]){"kv.shards=1", NULL});
+    char command[64], reply[DOMT_REPLY_MAX];
+
+    for (int i = 0; i < FIELDS; i++) {
+        snprintf(command, sizeof command, "HSET h f%d 1", i);
+        (void)domt_resp_ask(fd, command, reply);
+    }
+    expect_fair(fd, "HRANDFIELD h -2000", DRAWS, DRAWS / 2000);
+    domt_resp_holds(fd, "DEL h", ":1\r\n");
+    for (int i = 0; i < FIELDS; i++) {
+        snprintf(command, sizeof command, "SET f%d 1", i);
+        (void)domt_resp_ask(fd, command, reply);
+    }
+    expect_fair(fd, "RANDOMKEY", DRAWS / 10, DRAWS / 10);
+    stop(fd);
+}
+END_TEST
+
+DOMT_MAIN("kv_suite", 240, arguments_are_counted_as_by_redis,
+          debug_is_that_of_redis_in_both_versions, debug_is_closed_unless_it_is_opened,
+          limits_are_set_and_heeded_as_by_redis,
+          a_transaction_without_memory_is_refused_as_by_redis,
+          what_is_drawn_by_chance_is_drawn_evenly)
