@@ -61,6 +61,7 @@ static const domt_line trailer = {.text = "-end"};
 DOMUS_SEQUENCE(send, send_frame)
 {
     unsigned long long bytes = 0, wait_ms = 0;
+    domt_line begin = head;
 
     DOMUS_BEGIN;
     ck_assert_int_ge(
@@ -68,7 +69,9 @@ DOMUS_SEQUENCE(send, send_frame)
         2);
     frame->left = bytes;
     frame->wait_ns = wait_ms * MS;
-    DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domt_line_type, &head,
+    if (domt_uploads_now.head != NULL)
+        snprintf(begin.text, sizeof begin.text, "%s", domt_uploads_now.head);
+    DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domt_line_type, &begin,
                                     is(frame, "within") ? 100 * MS : 0, then));
     if (answer->error != 0)
         return answer->error;

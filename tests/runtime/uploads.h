@@ -10,6 +10,7 @@
 /* The deeds of these actors. */
 typedef struct domt_uploads {
     domus_address to;         /* whom they ask */
+    const char *head;         /* the text of the head; NULL: "put" */
     domus_address lender;     /* another one of them */
     _Atomic uint64_t written; /* bytes */
     _Atomic int error;        /* of the last write that has failed */
