@@ -126,7 +126,7 @@ DOMUS_API int domus_reply_begin(domus_stack *stack, const domus_type *type, cons
 
 /* Send a piece, and suspend until the next one may be sent. An empty slice sends nothing.
  *
- * Ownership: the stream owns the slice, unless this returns a negative errno.
+ * Ownership: this takes the slice in every case.
  * `then` is resumed with -EPIPE when the request is over or the channel has closed (-ESTALE when
  * the channel is gone); -EINVAL when
  * the answer has not begun; -EBUSY when another write to this answer waits; -ENOBUFS when the
@@ -189,7 +189,7 @@ DOMUS_API int domus_request_begin(domus_stack *stack, domus_address to, const do
 /* Send a piece, and suspend until the next one may be sent: while more than channel.sendHigh bytes
  * wait for the peer. An empty slice sends nothing. Any actor may write, with the stream.
  *
- * Ownership: the stream owns the slice, unless this returns a negative errno.
+ * Ownership: this takes the slice in every case.
  * `then` is resumed with -EALREADY, once, when the answer has come; -EPIPE when the request is over
  * or the channel has closed (-ESTALE when the channel is gone); -EBUSY when another write to this
  * request waits; -ENOBUFS when the thread may queue no more bytes; what `encode` returned.

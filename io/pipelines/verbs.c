@@ -73,7 +73,10 @@ int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice byte
                             .of_request = stream.of_request,
                             .bytes = bytes};
 
-    return domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+    int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+    if (result < 0)
+        domus_slice_free(bytes);
+    return result;
 }
 
 int domus_reply_begin(domus_stack *stack, const domus_type *type, const void *payload,
@@ -90,7 +93,10 @@ int domus_reply_write(domus_stack *stack, domus_slice bytes, domus_resumed *then
     domus_stream stream;
     int error = domus_reply_stream(stack, &stream);
 
-    return error != 0 ? error : domus_stream_write(stack, stream, bytes, then);
+    if (error == 0)
+        return domus_stream_write(stack, stream, bytes, then);
+    domus_slice_free(bytes);
+    return error;
 }
 
 int domus_reply_end(domus_stack *stack, const domus_type *type, const void *payload)

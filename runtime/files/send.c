@@ -74,12 +74,8 @@ static int read_piece(domus_stack *stack, sending *now)
 /* Hand a piece on. Returns DOMUS_PARKED, or an error. Consumes the piece. */
 static int send_piece(domus_stack *stack, sending *now, domus_slice piece)
 {
-    if (now->stream.channel.house != NULL) {
-        int result = domus_stream_write(stack, now->stream, piece, piece_was_taken);
-        if (result < 0)
-            domus_slice_free(piece);
-        return result;
-    }
+    if (now->stream.channel.house != NULL)
+        return domus_stream_write(stack, now->stream, piece, piece_was_taken);
     domus_channel *channel = domus_channel_running(stack);
     if (channel == NULL) {
         domus_slice_free(piece);

@@ -214,7 +214,7 @@ DOMUS_SEQUENCE(wrong, serve_frame)
     EXPECT(0);
     ck_assert_int_eq(domus_reply_end(stack, NULL, NULL), 0);
     ck_assert_int_eq(domus_reply_end(stack, NULL, NULL), -EALREADY);
-    ck_assert_int_eq(domus_reply_write(stack, (domus_slice){NULL, 0, 0}, then), -EALREADY);
+    ck_assert_int_eq(domus_reply_write(stack, slice_of("late"), then), -EALREADY);
     domt_streams_now.ended++;
     return 0;
     DOMUS_END;
