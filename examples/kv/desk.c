@@ -164,20 +164,23 @@ uint64_t kv_memory_max_of_shard(void)
     return bytes != 0 ? bytes / kv_shard_count : UINT64_MAX;
 }
 
-static _Atomic uint64_t rooms[KV_SHARDS_MAX]; /* relaxed: a hint, which is old when it is read */
+/* What a shard lacks of all the room there could be, so that a shard that has not told yet has
+ * room. Relaxed: a hint, which is old when it is read. */
+static _Atomic uint64_t lacks[KV_SHARDS_MAX];
 
 void kv_room_note(const struct kv_store *store)
 {
     const struct kv_memory *memory = &store->memory;
     uint64_t used = memory->used_bytes < memory->bytes_max ? memory->used_bytes : memory->bytes_max;
 
-    atomic_store_explicit(&rooms[store->index], memory->bytes_max - used, memory_order_relaxed);
+    atomic_store_explicit(&lacks[store->index], UINT64_MAX - (memory->bytes_max - used),
+                          memory_order_relaxed);
 }
 
 bool kv_had_room(uint32_t shard, uint64_t bytes)
 {
     if (shard != KV_NO_SHARD)
-        return bytes <= atomic_load_explicit(&rooms[shard], memory_order_relaxed);
+        return bytes <= UINT64_MAX - atomic_load_explicit(&lacks[shard], memory_order_relaxed);
     for (shard = 0; shard < kv_shard_count; shard++) {
         if (kv_had_room(shard, bytes))
             return true;
