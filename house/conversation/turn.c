@@ -144,7 +144,7 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
     }
     domi_promise_finish(manager, promise, message);
     answers_append(stack, promise);
-    if (stack->awaited != NULL && stack->awaited->kind == DOMI_PROMISE_BEGIN)
+    if (stack->wait == DOMI_WAIT_ONE && stack->awaited->kind == DOMI_PROMISE_BEGIN)
         await_whole(manager, stack, promise);
     if (!stack->queued && domi_stack_is_satisfied(stack))
         resume(manager, stack);

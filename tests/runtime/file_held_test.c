@@ -14,8 +14,10 @@
 static atomic_bool held;
 static _Atomic uint32_t waiting, left_call;
 
-/* Other threads use these calls, too: those that measure memory read files of the kernel. */
-static void wait_while_held(void)
+/* Other threads use these calls, too: those that measure memory read files of the kernel. This is
+ * not static, because the C library may declare its own functions as inline ones. */
+void wait_while_held(void);
+void wait_while_held(void)
 {
     if (!atomic_load(&held) || !domi_workers_is_helper(domt_files_now.system->workers))
         return;
