@@ -164,7 +164,7 @@ uint64_t kv_memory_max_of_shard(void)
     return bytes != 0 ? bytes / kv_shard_count : UINT64_MAX;
 }
 
-/* What a shard lacks of all the room there could be, so that a shard that has not told yet has
+/* Bytes that a shard lacks of all the room there could be, so that one that has not told yet has
  * room. Relaxed: a hint, which is old when it is read. */
 static _Atomic uint64_t lacks[KV_SHARDS_MAX];
 

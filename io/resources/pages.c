@@ -41,7 +41,7 @@ static bool make_room(domi_queued_pages *pages)
     if (pages->count < pages->lists_count)
         return true;
     grown.lists_count = pages->lists_count == 0 ? LISTS_LEAST : 2 * pages->lists_count;
-    grown.lists = domi_memory_new(grown.lists_count * sizeof *grown.lists);
+    grown.lists = domi_memory_new(grown.lists_count * sizeof(domi_queued_page *));
     if (grown.lists == NULL)
         return pages->lists_count != 0;
     for (uint32_t i = 0; i < pages->lists_count; i++) {
