@@ -243,7 +243,7 @@ static void stop_session(domus_stack *stack, void *self)
     kv_desk_leave(session);
 }
 
-static domus_resp_budget incomplete;
+static domus_budget incomplete;
 static domus_resp_options resp; /* the limits of the protocol */
 static const domus_pipeline commands = {
     .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &resp}, {NULL, NULL}}};

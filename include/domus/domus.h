@@ -6,6 +6,7 @@
 #include <domus/actor.h>
 #include <domus/await.h>
 #include <domus/blocking.h>
+#include <domus/budget.h>
 #include <domus/channel.h>
 #include <domus/channel_options.h>
 #include <domus/config.h>

@@ -36,6 +36,7 @@
 #ifndef DOMUS_HTTP_H
 #define DOMUS_HTTP_H
 
+#include <domus/budget.h>
 #include <domus/pipeline.h>
 
 #ifdef __cplusplus
@@ -43,15 +44,6 @@ extern "C" {
 #endif
 
 /* --- the stage ------------------------------------------------------------------------------ */
-
-/* A bound on the memory of bodies that have come in part, of all channels whose options point to
- * it. A body counts while it is gathered, until it is whole. If one more byte of it would exceed
- * the bound, its peer gets 503, and the channel is closed. Threads use it at the same time, and may
- * exceed it by the pieces that they are taking. */
-typedef struct domus_http_budget {
-    uint64_t bytes_max;
-    uint64_t used_bytes; /* begins as 0, and is the library's */
-} domus_http_budget;
 
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_http_options {
@@ -71,8 +63,10 @@ typedef struct domus_http_options {
     uint32_t trailer_max; /* bytes of the trailers of a body, 2..61440; 0: 8192. More: 431 */
     const char *host;     /* of a client: the Host of requests that have none in their fields;
                              NULL: such requests are refused with -EINVAL */
-    domus_http_budget *budget; /* NULL: each channel may gather body_max. It stays the caller's, and
-                                  valid as long as the pipeline is used */
+    domus_budget *budget; /* of the bodies that have come in part, of all channels whose options
+                             have it: a body counts while it is gathered, until it is whole. Beyond
+                             it the peer gets 503, and the channel is closed. NULL: each channel may
+                             gather body_max. Valid as long as the pipeline is used */
 } domus_http_options;
 
 /* The stage. Memory is taken for bytes that have come, never for those that are only announced. */

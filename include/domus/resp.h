@@ -38,6 +38,7 @@
 #ifndef DOMUS_RESP_H
 #define DOMUS_RESP_H
 
+#include <domus/budget.h>
 #include <domus/pipeline.h>
 
 #include <string.h>
@@ -45,16 +46,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A bound on the memory of commands that have come in part, or that are not answered yet, of all
- * channels whose options point to it. A command counts from 16 KiB on while it comes, and if it has
- * more than 4 KiB until it is released, which is when its request has been answered. If a command
- * would exceed the bound, its peer gets "-OOM out of memory", and the channel is closed. Threads
- * use it at the same time, and may exceed it by the pieces that they are taking. */
-typedef struct domus_resp_budget {
-    uint64_t bytes_max;
-    uint64_t used_bytes; /* begins as 0, and is the library's */
-} domus_resp_budget;
 
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_resp_options {
@@ -69,8 +60,12 @@ typedef struct domus_resp_options {
      * that it takes little memory. redis-server has 10 and 16384. 0: there are no strangers. */
     uint32_t stranger_arguments_max;
     uint32_t stranger_bulk_max;
-    domus_resp_budget *budget; /* of a server; NULL: each channel may gather message_max. It stays
-                                  the caller's, and valid as long as there are commands */
+    /* A server has it for the commands that have come in part, or are not answered yet, of all
+     * channels whose options have it. A command counts from 16 KiB on while it comes, and if it has
+     * more than 4 KiB until it is released, which is when its request has been answered. Beyond it
+     * the peer gets "-OOM out of memory", and the channel is closed. NULL: each channel may gather
+     * message_max. Valid as long as there are commands. */
+    domus_budget *budget;
 } domus_resp_options;
 
 #define DOMUS_RESP_NESTING_MAX 32u

@@ -4,30 +4,19 @@
 
 #include <errno.h>
 
-/* Relaxed: the sum guards no other data. */
-static uint64_t count(domi_http_state *state, uint64_t bytes)
-{
-    uint64_t more = bytes - state->charged;
-
-    state->charged = bytes;
-    return __atomic_add_fetch(&state->options.budget->used_bytes, more, __ATOMIC_RELAXED);
-}
-
 static int charge(domi_http_state *state)
 {
     uint64_t bytes = (uint64_t)state->head_bytes.room + state->body_bytes.room;
-    const domus_http_budget *budget = state->options.budget;
+    int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
-    if (budget == NULL || bytes == state->charged || count(state, bytes) <= budget->bytes_max)
-        return 0;
-    domi_http_reset(state);
-    return -ENOMEM;
+    if (error != 0)
+        domi_http_reset(state);
+    return error;
 }
 
 void domi_http_reset(domi_http_state *state)
 {
-    if (state->charged != 0)
-        (void)count(state, 0);
+    (void)domus_budget_charge(state->options.budget, &state->charged, 0);
     domus_append_drop(&state->head_bytes);
     domus_append_drop(&state->body_bytes);
 }

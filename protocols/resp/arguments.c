@@ -13,30 +13,20 @@ _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits")
  * quickly have at most 8 arguments, which are so short that they do not. */
 #define COUNTED_LEAST 4096u
 
-/* Relaxed: the sum guards no other data. */
-static uint64_t count(domi_resp_state *state, uint64_t bytes)
-{
-    uint64_t more = bytes - state->charged;
-
-    state->charged = bytes;
-    return __atomic_add_fetch(&state->options.budget->used_bytes, more, __ATOMIC_RELAXED);
-}
-
 static void discharge(domi_resp_state *state)
 {
     if (state->charged != 0)
-        (void)count(state, 0);
+        (void)domus_budget_charge(state->options.budget, &state->charged, 0);
 }
 
 /* Let `bytes` of the command that is taken count. */
 static int charge(domi_resp_state *state, uint64_t bytes)
 {
-    if (state->options.budget == NULL || bytes == state->charged)
-        return 0;
-    if (count(state, bytes) <= state->options.budget->bytes_max)
-        return 0;
-    domi_resp_reset(state);
-    return -ENOMEM;
+    int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
+
+    if (error != 0)
+        domi_resp_reset(state);
+    return error;
 }
 
 void domi_resp_reset(domi_resp_state *state)

@@ -96,7 +96,7 @@ static inline uint64_t domi_resp_next_id(domi_resp_state *state)
 
 /* A command that counts has this behind the spans of its table. */
 typedef struct domi_resp_charge_note {
-    domus_resp_budget *budget;
+    domus_budget *budget;
     uint64_t bytes;
 } domi_resp_charge_note;
 

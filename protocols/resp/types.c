@@ -8,7 +8,7 @@ static void discharge(const domus_resp_command *command)
 
     memcpy(&note, command->table->data + (size_t)command->count * 2 * sizeof(uint32_t),
            sizeof note);
-    (void)__atomic_sub_fetch(&note.budget->used_bytes, note.bytes, __ATOMIC_RELAXED);
+    (void)domus_budget_charge(note.budget, &note.bytes, 0);
 }
 
 static void release_command(void *payload)

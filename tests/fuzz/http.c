@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static domus_http_budget budget = {.bytes_max = 100000};
+static domus_budget budget = {.bytes_max = 100000};
 static const domus_http_options options[] = {
     {.role = DOMUS_ROLE_SERVER, .budget = &budget},
     {.role = DOMUS_ROLE_SERVER, .streams = true},

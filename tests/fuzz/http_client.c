@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static domus_http_budget budget = {.bytes_max = 100000};
+static domus_budget budget = {.bytes_max = 100000};
 static const domus_http_options options[] = {
     {.role = DOMUS_ROLE_CLIENT, .host = "a", .budget = &budget},
     {.role = DOMUS_ROLE_CLIENT, .host = "a", .streams = true},

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static domus_resp_budget budget = {.bytes_max = 100000};
+static domus_budget budget = {.bytes_max = 100000};
 static const domus_resp_options options[3] = {
     {.role = DOMUS_ROLE_SERVER, .bulk_max = 1 << 20, .budget = &budget},
     {.role = DOMUS_ROLE_CLIENT, .bulk_max = 1 << 20},
