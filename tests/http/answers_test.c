@@ -18,28 +18,28 @@ static const domus_http_options plain = {.no_date = true};
 /* Answer a request, and return what the peer gets. */
 static const char *answer(const char *request, const domus_type *type, const void *payload)
 {
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &plain);
     uint64_t id = domt_http_feed(&http, request);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, type, payload), 0);
-    const char *sent = domt_http_sent(&http);
+    const char *sent = domt_codec_sent(&http);
     bool closes = strstr(sent, "Connection: close\r\n") != NULL;
     ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
     return sent;
 }
 
 /* Returns the error of an answer that is refused, of which nothing is sent. */
 static int refused(const char *request, const domus_type *type, const void *payload)
 {
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &plain);
     uint64_t id = domt_http_feed(&http, request);
     int error = domus_stage_kit_encode(http.kit, id, type, payload);
-    ck_assert_str_eq(domt_http_sent(&http), "");
-    domt_http_stop(&http);
+    ck_assert_str_eq(domt_codec_sent(&http), "");
+    domt_codec_stop(&http);
     return error;
 }
 
@@ -229,20 +229,20 @@ END_TEST
 START_TEST(answers_have_a_date)
 {
     static const domus_http_text done = {.status = 200};
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, NULL);
     uint64_t id = domt_http_feed(&http, GET);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
-    const char *date = strstr(domt_http_sent(&http), "\r\nDate: ");
+    const char *date = strstr(domt_codec_sent(&http), "\r\nDate: ");
     ck_assert_ptr_nonnull(date);
     ck_assert_int_eq(strncmp(date + 8 + 29 - 4, " GMT\r\n", 6), 0);
     id = domt_http_feed(&http, GET);
     domus_http_response own = {.status = 200, .fields = domt_http_slice("DATE: a\r\n")};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &own), 0);
-    ck_assert_ptr_null(strstr(domt_http_sent(&http), "Date: "));
+    ck_assert_ptr_null(strstr(domt_codec_sent(&http), "Date: "));
     domus_http_response_type.release(&own);
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 END_TEST
 

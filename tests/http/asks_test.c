@@ -19,7 +19,7 @@ static domus_http_request make(domus_http_method method, const char *target, con
 }
 
 /* Encode a request, and release it. Returns the error. */
-static int encode(domt_http *http, domus_http_request *request)
+static int encode(domt_codec *http, domus_http_request *request)
 {
     int error = domus_stage_kit_encode(http->kit, 0, &domus_http_request_type, request);
 
@@ -29,13 +29,13 @@ static int encode(domt_http *http, domus_http_request *request)
 
 static void hold(domus_http_request request, const char *expected)
 {
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &client);
     ck_assert_int_eq(encode(&http, &request), 0);
-    ck_assert_str_eq(domt_http_sent(&http), expected);
+    ck_assert_str_eq(domt_codec_sent(&http), expected);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 
 START_TEST(requests_are_encoded)
@@ -70,7 +70,7 @@ START_TEST(requests_that_http_cannot_say_are_refused)
                                          "Transfer-Encoding: chunked\r\n",
                                          "Connection: close\r\n",
                                          "Host: a\r\nHost: a\r\n"};
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &client);
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
@@ -95,12 +95,12 @@ START_TEST(requests_that_http_cannot_say_are_refused)
         domus_stage_kit_encode(http.kit, DOMUS_NO_ID, &domus_http_request_type, &request),
         -EOPNOTSUPP);
     domus_http_request_type.release(&request);
-    ck_assert_str_eq(domt_http_sent(&http), "");
-    domt_http_stop(&http);
+    ck_assert_str_eq(domt_codec_sent(&http), "");
+    domt_codec_stop(&http);
     domt_http_start(&http, &hostless);
     request = make(DOMUS_HTTP_GET, "/", "", "");
     ck_assert_int_eq(encode(&http, &request), -EINVAL);
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 END_TEST
 
@@ -111,7 +111,7 @@ static const char *streamed(uint64_t length, const char *trailers)
     domus_http_request head = make(DOMUS_HTTP_PUT, "/", "", "");
     domus_piece piece = {.bytes = domt_http_slice("hello")};
     const domus_piece last = {.last = true};
-    domt_http http;
+    domt_codec http;
     uint64_t word = 0;
 
     head.length = length;
@@ -128,8 +128,8 @@ static const char *streamed(uint64_t length, const char *trailers)
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_piece_type, &last), 0);
     }
     domus_slice_free(piece.bytes);
-    const char *sent = domt_http_sent(&http);
-    domt_http_stop(&http);
+    const char *sent = domt_codec_sent(&http);
+    domt_codec_stop(&http);
     return domt_http_trace(&server, "", sent, strlen(sent), 0, 0);
 }
 
@@ -148,7 +148,7 @@ START_TEST(requests_without_an_answer_have_a_bound)
 {
     static const char answer[] = "HTTP/1.1 204 a\r\n\r\n";
     domus_stage_message message;
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &client);
     for (int i = 0; i < 3000; i++) {
@@ -160,7 +160,7 @@ START_TEST(requests_without_an_answer_have_a_bound)
     ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
     domus_http_request request = make(DOMUS_HTTP_GET, "/", "", "");
     ck_assert_int_eq(encode(&http, &request), 0);
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 END_TEST
 

@@ -18,7 +18,7 @@ static const domus_http_options options = {.body_max = 1u << 24};
  */
 
 /* Answer with the body in pieces of 1000 bytes. */
-static void answer_in_pieces(domt_http *http, uint64_t id, domus_slice body)
+static void answer_in_pieces(domt_codec *http, uint64_t id, domus_slice body)
 {
     const domus_http_response head = {.status = 200, .media = "text/plain"};
     domus_http_trailers trailers = {domt_http_slice("X-Trailer: end\r\n")};
@@ -39,7 +39,7 @@ static void answer_in_pieces(domt_http *http, uint64_t id, domus_slice body)
     domus_slice_free(trailers.fields);
 }
 
-static void answer(domt_http *http, const domus_stage_message *message)
+static void answer(domt_codec *http, const domus_stage_message *message)
 {
     const domus_http_request *request = message->payload;
     domus_http_response response = {.status = 200, .media = "text/plain", .body = request->body};
@@ -55,7 +55,7 @@ static void answer(domt_http *http, const domus_stage_message *message)
         domus_stage_kit_encode(http->kit, message->id, &domus_http_response_type, &response), 0);
 }
 
-static bool send_output(domt_http *http, int fd)
+static bool send_output(domt_codec *http, int fd)
 {
     size_t size;
     const char *output = domus_stage_kit_output(http->kit, &size);
@@ -74,7 +74,7 @@ static void serve_connection(int fd)
 {
     static char bytes[100000];
     domus_stage_message message;
-    domt_http http;
+    domt_codec http;
     int result = 0;
     ssize_t size;
 
@@ -89,7 +89,7 @@ static void serve_connection(int fd)
         if (!send_output(&http, fd))
             break;
     }
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
     (void)close(fd);
 }
 

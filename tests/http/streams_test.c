@@ -18,7 +18,7 @@ static const domus_http_options streams = {.no_date = true, .streams = true};
 
 /* Encode a head, pieces (each up to a '|'), and the end: with trailers, if there are some. Returns
  * the first error. */
-static int encode_stream(domt_http *http, uint64_t id, const domus_http_response *head,
+static int encode_stream(domt_codec *http, uint64_t id, const domus_http_response *head,
                          const char *pieces, const char *trailers)
 {
     uint64_t word = 0;
@@ -48,15 +48,15 @@ static int encode_stream(domt_http *http, uint64_t id, const domus_http_response
 static const char *streamed(const char *request, const domus_http_response *head,
                             const char *pieces, const char *trailers)
 {
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &plain);
     uint64_t id = domt_http_feed(&http, request);
     ck_assert_int_eq(encode_stream(&http, id, head, pieces, trailers), 0);
-    const char *sent = domt_http_sent(&http);
+    const char *sent = domt_codec_sent(&http);
     bool closes = strstr(sent, "Connection: close\r\n") != NULL;
     ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
     return sent;
 }
 
@@ -82,7 +82,7 @@ END_TEST
 START_TEST(streams_of_a_known_length_meet_it)
 {
     domus_http_response head = {.status = 200, .length = 3};
-    domt_http http;
+    domt_codec http;
 
     ck_assert_str_eq(streamed(GET, &head, "ab|c", NULL),
                      "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
@@ -98,14 +98,14 @@ START_TEST(streams_of_a_known_length_meet_it)
     ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EINVAL), -EINVAL);
     id = domt_http_feed(&http, HEAD);
     ck_assert_int_eq(domus_stage_kit_cut(http.kit, id, -EINVAL), 0);
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 END_TEST
 
 START_TEST(streams_that_http_cannot_say_are_refused)
 {
     domus_http_response head = {.status = 204};
-    domt_http http;
+    domt_codec http;
 
     ck_assert_str_eq(streamed(GET, &head, "", NULL), "HTTP/1.1 204 No Content\r\n\r\n");
     domt_http_start(&http, &plain);
@@ -125,7 +125,7 @@ START_TEST(streams_that_http_cannot_say_are_refused)
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &head),
                      -EOPNOTSUPP); /* a second head */
     domus_stage_kit_stream(http.kit, NULL);
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 END_TEST
 
@@ -150,31 +150,31 @@ START_TEST(failed_requests_get_a_status)
         {-ENOMEM, "HTTP/1.1 503 Service Unavailable\r\n"},
         {-ETIMEDOUT, "HTTP/1.1 504 Gateway Timeout\r\n"},
     };
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &plain);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint64_t id = domt_http_feed(&http, GET);
         ck_assert_int_eq(
             domus_stage_kit_fail(http.kit, id, &domus_http_request_type, rows[i].error), 0);
-        const char *sent = domt_http_sent(&http);
+        const char *sent = domt_codec_sent(&http);
         ck_assert_int_eq(strncmp(sent, rows[i].sent, strlen(rows[i].sent)), 0);
         ck_assert_ptr_null(strstr(sent, "Connection"));
     }
     uint64_t id = domt_http_feed(&http, HEAD);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
-    ck_assert_str_eq(domt_http_sent(&http), "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n"
-                                            "Content-Type: text/plain\r\n\r\n");
+    ck_assert_str_eq(domt_codec_sent(&http), "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n"
+                                             "Content-Type: text/plain\r\n\r\n");
     ck_assert(!domus_stage_kit_is_last(http.kit));
     id = domt_http_feed(&http, OLD);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
-    ck_assert_str_eq(domt_http_sent(&http),
+    ck_assert_str_eq(domt_codec_sent(&http),
                      "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\nConnection: close\r\n"
                      "Content-Type: text/plain\r\n\r\nNot Found\n");
     ck_assert(domus_stage_kit_is_last(http.kit));
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ETIMEDOUT), 0);
-    ck_assert_int_eq(strncmp(domt_http_sent(&http), "HTTP/1.1 408 Request Timeout\r\n", 30), 0);
-    domt_http_stop(&http);
+    ck_assert_int_eq(strncmp(domt_codec_sent(&http), "HTTP/1.1 408 Request Timeout\r\n", 30), 0);
+    domt_codec_stop(&http);
 }
 END_TEST
 
@@ -185,79 +185,79 @@ END_TEST
 START_TEST(body_that_is_read_is_let_come)
 {
     static const domus_http_text done = {.status = 200};
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &streams);
     uint64_t id = domt_http_feed(&http, EXPECT(2));
-    ck_assert_str_eq(domt_http_sent(&http), "");
+    ck_assert_str_eq(domt_codec_sent(&http), "");
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
-    ck_assert_str_eq(domt_http_sent(&http), CONTINUE);
+    ck_assert_str_eq(domt_codec_sent(&http), CONTINUE);
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0); /* once */
-    ck_assert_str_eq(domt_http_sent(&http), "");
+    ck_assert_str_eq(domt_codec_sent(&http), "");
     (void)domt_http_feed(&http, "ab");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
-    ck_assert_str_eq(domt_http_sent(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    domt_http_stop(&http);
+    ck_assert_str_eq(domt_codec_sent(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    domt_codec_stop(&http);
 }
 END_TEST
 
 START_TEST(body_that_is_not_let_come_ends_the_connection)
 {
     static const domus_http_text refusal = {.status = 403};
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &streams);
     uint64_t id = domt_http_feed(&http, EXPECT(2));
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &refusal), 0);
-    ck_assert_str_eq(domt_http_sent(&http),
+    ck_assert_str_eq(domt_codec_sent(&http),
                      "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     ck_assert(domus_stage_kit_is_last(http.kit));
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
     domt_http_start(&http, &streams);
     id = domt_http_feed(&http, EXPECT(2)); /* it is read when the answer has begun */
     ck_assert_int_eq(encode_stream(&http, id, &(domus_http_response){.status = 200}, "a", NULL), 0);
-    ck_assert_ptr_nonnull(strstr(domt_http_sent(&http), "\r\nConnection: close\r\n"));
+    ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "\r\nConnection: close\r\n"));
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
-    ck_assert_str_eq(domt_http_sent(&http), "");
-    domt_http_stop(&http);
+    ck_assert_str_eq(domt_codec_sent(&http), "");
+    domt_codec_stop(&http);
     domt_http_start(&http, &streams);
     id = domt_http_feed(&http, EXPECT(2));
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -EACCES), 0);
-    ck_assert_ptr_nonnull(strstr(domt_http_sent(&http), "\r\nConnection: close\r\n"));
+    ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "\r\nConnection: close\r\n"));
     ck_assert(domus_stage_kit_is_last(http.kit));
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 END_TEST
 
 /* Returns what is sent when a peer has sent these bytes, of which no request is made. */
-static const char *sent_after(domt_http *http, const char *bytes)
+static const char *sent_after(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
 
     ck_assert_int_eq(domus_stage_kit_feed(http->kit, bytes, strlen(bytes)), 0);
     ck_assert_int_eq(domus_stage_kit_next(http->kit, &message), 0);
-    return domt_http_sent(http);
+    return domt_codec_sent(http);
 }
 
 START_TEST(body_of_a_later_request_is_let_come_all_the_same)
 {
     static const domus_http_text done = {.status = 200};
-    domt_http http;
+    domt_codec http;
 
     domt_http_start(&http, &streams);
     uint64_t first = domt_http_feed(&http, EXPECT(2));
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
     (void)domt_http_feed(&http, "ab");
     uint64_t second = domt_http_feed(&http, EXPECT(2));
-    (void)domt_http_sent(&http);
+    (void)domt_codec_sent(&http);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
-    ck_assert_str_eq(domt_http_sent(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    ck_assert_str_eq(domt_codec_sent(&http), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     ck_assert_int_eq(domus_stage_kit_wanted(http.kit), 0);
-    ck_assert_str_eq(domt_http_sent(&http), CONTINUE);
+    ck_assert_str_eq(domt_codec_sent(&http), CONTINUE);
     (void)domt_http_feed(&http, "ab");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
     ck_assert(!domus_stage_kit_is_last(http.kit));
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
 }
 END_TEST
 
@@ -267,40 +267,40 @@ START_TEST(body_that_comes_whole_is_let_come_at_once)
     static const char *const heads[] = {
         EXPECT(2), EXPECT(20000),
         "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n"};
-    domt_http http;
+    domt_codec http;
 
     for (int i = 0; i < 3; i++) {
         domt_http_start(&http, &plain);
         ck_assert_str_eq(sent_after(&http, heads[i]), CONTINUE);
         ck_assert_str_eq(sent_after(&http, "1"), "");
-        domt_http_stop(&http);
+        domt_codec_stop(&http);
         domt_http_start(&http, &plain); /* behind the answers that are missing */
         uint64_t first = domt_http_feed(&http, GET);
         uint64_t second = domt_http_feed(&http, GET);
         ck_assert_str_eq(sent_after(&http, heads[i]), "");
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
-        ck_assert_ptr_null(strstr(domt_http_sent(&http), CONTINUE));
+        ck_assert_ptr_null(strstr(domt_codec_sent(&http), CONTINUE));
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
-        ck_assert_str_eq(domt_http_sent(&http),
+        ck_assert_str_eq(domt_codec_sent(&http),
                          "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" CONTINUE);
-        domt_http_stop(&http);
+        domt_codec_stop(&http);
     }
     domt_http_start(&http, &plain); /* and behind the last, in whatever order they are given */
     uint64_t first = domt_http_feed(&http, GET);
     uint64_t second = domt_http_feed(&http, GET);
     ck_assert_str_eq(sent_after(&http, heads[0]), "");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, second, &domus_http_text_type, &done), 0);
-    ck_assert_ptr_nonnull(strstr(domt_http_sent(&http), CONTINUE));
+    ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), CONTINUE));
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, first, &domus_http_text_type, &done), 0);
-    ck_assert_ptr_null(strstr(domt_http_sent(&http), CONTINUE));
-    domt_http_stop(&http);
+    ck_assert_ptr_null(strstr(domt_codec_sent(&http), CONTINUE));
+    domt_codec_stop(&http);
     domt_http_start(&http, &plain); /* it has begun to come by itself */
     ck_assert_str_eq(sent_after(&http, EXPECT(2) "1"), "");
-    domt_http_stop(&http);
+    domt_codec_stop(&http);
     domt_http_start(&http, &plain); /* there is none */
     (void)domt_http_feed(&http, EXPECT(0));
-    ck_assert_str_eq(domt_http_sent(&http), "");
-    domt_http_stop(&http);
+    ck_assert_str_eq(domt_codec_sent(&http), "");
+    domt_codec_stop(&http);
 }
 END_TEST
 

@@ -3,27 +3,18 @@
 #ifndef DOMT_HTTP_TRACE_H
 #define DOMT_HTTP_TRACE_H
 
+#include "tests/support/codec.h"
+
 #include <domus/http.h>
-#include <domus/stage_kit.h>
 
-/* A stage in a kit. It fails the test when it cannot be made. */
-typedef struct domt_http {
-    domus_pipeline_stage stages[2];
-    domus_pipeline pipeline;
-    domus_stage_kit *kit;
-} domt_http;
-
-void domt_http_start(domt_http *http, const domus_http_options *options);
-void domt_http_stop(domt_http *http);
-
-/* The bytes that went to the peer since the last call, as a string, valid until the next call. */
-const char *domt_http_sent(domt_http *http);
+/* Begin with the stage of HTTP in a kit. */
+void domt_http_start(domt_codec *http, const domus_http_options *options);
 
 /* Let a peer send a request or a part of its body, and return the id of the message that comes. */
-uint64_t domt_http_feed(domt_http *http, const char *bytes);
+uint64_t domt_http_feed(domt_codec *http, const char *bytes);
 
 /* Let a client ask, as the letters say: G is a GET, H a HEAD, U a GET that wants to upgrade. */
-void domt_http_ask(domt_http *http, const char *asks);
+void domt_http_ask(domt_codec *http, const char *asks);
 
 /* A slice of a text, which the test frees. */
 domus_slice domt_http_slice(const char *text);

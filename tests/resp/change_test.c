@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-static domt_resp resp;
+static domt_codec resp;
 
 static void begin(void)
 {
@@ -14,7 +14,7 @@ static void begin(void)
 
 static void finish(void)
 {
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
 }
 
 /* Feed commands, and answer each with its first word; "off", "skip", "on", "known" and "stranger"
@@ -60,7 +60,7 @@ static void converse(const char *bytes)
 #define CONVERSES(bytes, expected)                                                                 \
     do {                                                                                           \
         converse(bytes);                                                                           \
-        ck_assert_str_eq(domt_resp_sent(&resp), expected);                                         \
+        ck_assert_str_eq(domt_codec_sent(&resp), expected);                                        \
     } while (0)
 
 START_TEST(a_silenced_connection_gets_no_answers)
@@ -98,7 +98,7 @@ START_TEST(a_skipped_answer_is_that_of_its_command)
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &second), 1);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, second.id, &domus_resp_ok_type, NULL), 0);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, id, &domus_resp_null_type, NULL), 0);
-    ck_assert_str_eq(domt_resp_sent(&resp), "+OK\r\n");
+    ck_assert_str_eq(domt_codec_sent(&resp), "+OK\r\n");
     finish();
 }
 END_TEST

@@ -232,7 +232,7 @@ END_TEST
 /* Slices stay right when the bytes of the window are copied out. */
 START_TEST(argument_can_be_kept)
 {
-    domt_resp resp;
+    domt_codec resp;
     domus_stage_message message;
     domus_slice kept;
 
@@ -245,7 +245,7 @@ START_TEST(argument_can_be_kept)
     ck_assert(!domus_resp_is(domus_resp_argument(command, 0), "GE"));
     ck_assert(!domus_resp_is(domus_resp_argument(command, 0), "GETS"));
     ck_assert_uint_eq(command->version, 2);
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
     ck_assert(domus_slice_equals(kept, "abc", 3));
     ck_assert(domus_resp_is(kept, "ABC"));
     domus_slice_free(kept);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static domt_resp resp;
+static domt_codec resp;
 
 static void speak(uint32_t version)
 {
@@ -28,7 +28,7 @@ static void begin(void)
 
 static void finish(void)
 {
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
 }
 
 #define SENDS(type, payload, expected)                                                             \
@@ -174,7 +174,7 @@ START_TEST(resp_2_gets_no_attributes)
     reply.bytes.size -= 1;
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, &domus_resp_reply_type, &reply),
                      -EINVAL);
-    ck_assert_str_eq(domt_resp_sent(&resp), "");
+    ck_assert_str_eq(domt_codec_sent(&resp), "");
     domus_slice_free(reply.bytes);
     finish();
 }
@@ -361,14 +361,14 @@ START_TEST(commands_are_sent)
     domus_resp_command none = {.count = 0};
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_command_type, &none), -EINVAL);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_ok_type, NULL), -EOPNOTSUPP);
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
 }
 END_TEST
 
 static void fails(int error, const char *expected)
 {
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, 0, &domus_resp_command_type, error), 0);
-    ck_assert_str_eq(domt_resp_sent(&resp), expected);
+    ck_assert_str_eq(domt_codec_sent(&resp), expected);
 }
 
 START_TEST(failed_request_gets_an_error)
@@ -384,7 +384,7 @@ START_TEST(failed_request_gets_an_error)
     fails(-ESTALE, "-ERR internal error (ESTALE)\r\n");
     fails(-54321, "-ERR internal error (unknown)\r\n");
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
-    ck_assert_str_eq(domt_resp_sent(&resp), "-OOM out of memory\r\n");
+    ck_assert_str_eq(domt_codec_sent(&resp), "-OOM out of memory\r\n");
     finish();
     domt_resp_start(&resp, &client);
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -EPROTO), -EPROTO);

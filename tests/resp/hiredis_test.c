@@ -10,7 +10,7 @@
 #ifdef DOMT_HIREDIS
 #include <hiredis.h>
 
-static domt_resp resp;
+static domt_codec resp;
 static redisReader *reader;
 
 /* Read one reply of what was encoded. */
@@ -64,7 +64,7 @@ START_TEST(hiredis_understands_the_common_replies)
     redisReply *reply = read_next();
     is(reply, REDIS_REPLY_ERROR, "BUSY the server is busy, try again later", 0);
     freeReplyObject(reply);
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
     redisReaderFree(reader);
 }
 END_TEST
@@ -85,7 +85,7 @@ START_TEST(hiredis_understands_long_strings)
         freeReplyObject(reply);
         domus_slice_free(slice);
     }
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
     redisReaderFree(reader);
 }
 END_TEST
@@ -125,7 +125,7 @@ START_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
         ck_assert_uint_eq(reply->element[6]->elements, 0);
         freeReplyObject(reply);
         domus_slice_free(built.bytes);
-        domt_resp_stop(&resp);
+        domt_codec_stop(&resp);
     }
     redisReaderFree(reader);
 }
@@ -146,7 +146,7 @@ START_TEST(commands_of_hiredis_are_understood)
     domt_resp_print(&message, line, sizeof line);
     ck_assert_str_eq(line, "command [SET] [key] [a\\x00b]");
     redisFreeCommand(command);
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
 }
 END_TEST
 

@@ -3,46 +3,14 @@
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
-#include "base/memory.h"
-
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Do all of the work with a new stage. Returns 0, or -ENOMEM. */
-static int decode(const domus_resp_options *options, const char *bytes, size_t size, size_t step)
-{
-    domus_pipeline_stage stages[2] = {{&domus_resp_stage, options}, {NULL, NULL}};
-    domus_pipeline pipeline = {.stages = stages};
-    domus_stage_message message;
-    domus_stage_kit *kit;
-    int result = domus_stage_kit_new(&pipeline, &kit);
-
-    if (result != 0)
-        return result;
-    for (size_t done = 0; done < size && result == 0; done += step) {
-        size_t piece = size - done < step ? size - done : step;
-        result = domus_stage_kit_feed(kit, bytes + done, piece);
-        while (result == 0 && (result = domus_stage_kit_next(kit, &message)) == 1)
-            result = 0;
-    }
-    domus_stage_kit_free(kit);
-    return result;
-}
-
-/* Raise the number of allocations that succeed until all do. */
 static void sweep(const domus_resp_options *options, const char *bytes, size_t size, size_t step)
 {
-    int result = -ENOMEM;
+    domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, size, step};
 
-    for (int64_t n = 0; result != 0; n++) {
-        domi_memory_fail_after(n, 1);
-        result = decode(options, bytes, size, step);
-        domi_memory_fail_after(-1, 0);
-        ck_assert_msg(result == 0 || result == -ENOMEM, "%d after %lld", result, (long long)n);
-        ck_assert_int_lt(n, 10000);
-    }
+    domt_fail_allocations(domt_codec_decode, &work);
 }
 
 static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
@@ -67,8 +35,9 @@ START_TEST(each_failure_while_decoding_is_returned)
 }
 END_TEST
 
-static int build_and_encode(void)
+static int build_and_encode(void *context)
 {
+    (void)context;
     domus_pipeline_stage stages[2] = {{&domus_resp_stage, NULL}, {NULL, NULL}};
     domus_pipeline pipeline = {.stages = stages};
     domus_resp_builder b = {0};
@@ -92,8 +61,9 @@ static int build_and_encode(void)
     return result;
 }
 
-static int make_command(void)
+static int make_command(void *context)
 {
+    (void)context;
     domus_resp_bytes words[10];
     domus_resp_command command;
 
@@ -107,54 +77,16 @@ static int make_command(void)
 
 START_TEST(each_failure_while_encoding_is_returned)
 {
-    int (*const works[])(void) = {build_and_encode, make_command};
-
-    for (int i = 0; i < 2; i++) {
-        int result = -ENOMEM;
-        for (int64_t n = 0; result != 0; n++) {
-            domi_memory_fail_after(n, 1);
-            result = works[i]();
-            domi_memory_fail_after(-1, 0);
-            ck_assert(result == 0 || result == -ENOMEM);
-            ck_assert_int_lt(n, 1000);
-        }
-    }
+    domt_fail_allocations(build_and_encode, NULL);
+    domt_fail_allocations(make_command, NULL);
 }
 END_TEST
 
-/* --- the greatest block ----------------------------------------------------------------------- */
-
-static size_t greatest;
-
-static void *allocate(void *context, size_t bytes)
-{
-    (void)context;
-    if (bytes > greatest)
-        greatest = bytes;
-    return calloc(1, bytes);
-}
-
-static void release(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    free(memory);
-}
-
-/* Feed bytes, and return the greatest block that was taken meanwhile. */
 static size_t takes(const domus_resp_options *options, const char *bytes)
 {
-    const domus_allocator *before;
-    static domus_allocator allocator;
+    domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, strlen(bytes), 1000};
 
-    allocator.allocate = allocate;
-    allocator.free = release;
-    greatest = 0;
-    before = domi_memory_set_allocator(&allocator);
-    ck_assert_int_eq(decode(options, bytes, strlen(bytes), 1000), 0);
-    domi_memory_set_allocator(before);
-    ck_assert_uint_gt(greatest, 0);
-    return greatest;
+    return domt_greatest_block(domt_codec_decode, &work);
 }
 
 START_TEST(nothing_is_taken_for_what_is_announced)
@@ -166,60 +98,24 @@ START_TEST(nothing_is_taken_for_what_is_announced)
 }
 END_TEST
 
-static domus_stage_kit *gather(const domus_pipeline *pipeline, size_t size, int *ret_result)
-{
-    static const char head[] = "*2\r\n$3\r\nSET\r\n$400000\r\n";
-    static char body[400002] = {[400000] = '\r', [400001] = '\n'};
-    domus_stage_message message;
-    domus_stage_kit *kit;
-
-    ck_assert_int_eq(domus_stage_kit_new(pipeline, &kit), 0);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, head, sizeof head - 1), 0);
-    ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
-    ck_assert_int_eq(domus_stage_kit_feed(kit, body, size), 0);
-    *ret_result = domus_stage_kit_next(kit, &message);
-    return kit;
-}
-
 START_TEST(commands_in_part_share_a_bound)
 {
-    domus_resp_budget budget = {.bytes_max = 300000};
+    static const char body[400002] = {[400000] = '\r', [400001] = '\n'};
+    domus_budget budget = {0};
     const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
-    const domus_pipeline_stage stages[2] = {{&domus_resp_stage, &options}, {NULL, NULL}};
-    const domus_pipeline pipeline = {.stages = stages};
-    domus_stage_kit *kits[3];
-    int result;
 
-    for (int i = 0; i < 2; i++) {
-        kits[i] = gather(&pipeline, 100000, &result);
-        ck_assert_int_eq(result, 0);
-        ck_assert_uint_ge(budget.used_bytes, (uint64_t)(i + 1) * 100000);
-        ck_assert_uint_le(budget.used_bytes, budget.bytes_max);
-    }
-    uint64_t before = budget.used_bytes;
-    kits[2] = gather(&pipeline, 100000, &result);
-    ck_assert_int_eq(result, -ENOMEM);
-    ck_assert_uint_eq(budget.used_bytes, before); /* it gives back what it had at once */
-    ck_assert_int_eq(domus_stage_kit_fail(kits[2], DOMUS_NO_ID, NULL, result), 0);
-    size_t size;
-    const char *said = domus_stage_kit_output(kits[2], &size);
-    ck_assert_int_eq(strncmp(said, "-OOM out of memory\r\n", size), 0);
-    domus_stage_kit_free(kits[2]);
-    domus_stage_kit_free(kits[0]);
-    ck_assert_uint_lt(budget.used_bytes, before);
-    domus_stage_kit_free(kits[1]);
-    ck_assert_uint_eq(budget.used_bytes, 0);
-    budget.bytes_max = 1000000;
-    kits[0] = gather(&pipeline, 400002, &result);
-    ck_assert_int_eq(result, 1); /* whole, and it counts until it is released */
-    ck_assert_uint_ge(budget.used_bytes, 400000);
-    domus_stage_kit_free(kits[0]);
-    ck_assert_uint_eq(budget.used_bytes, 0);
+    domt_gathered_share_a_bound(&(domt_gathered){.stage = {&domus_resp_stage, &options},
+                                                 .budget = &budget,
+                                                 .head = "*2\r\n$3\r\nSET\r\n$400000\r\n",
+                                                 .body = body,
+                                                 .size = sizeof body,
+                                                 .whole_least = 400000, /* until it is released */
+                                                 .refused = "-OOM out of memory\r\n"});
 }
 END_TEST
 
 /* Feed a command, and return what the budget has when it is taken. */
-static uint64_t charge_of(const domus_pipeline *pipeline, const domus_resp_budget *budget,
+static uint64_t charge_of(const domus_pipeline *pipeline, const domus_budget *budget,
                           const char *bytes, size_t size, size_t step)
 {
     domus_stage_message message;
@@ -241,7 +137,7 @@ static uint64_t charge_of(const domus_pipeline *pipeline, const domus_resp_budge
 
 START_TEST(whole_commands_share_the_bound_until_they_are_released)
 {
-    domus_resp_budget budget = {.bytes_max = 300000};
+    domus_budget budget = {.bytes_max = 300000};
     const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
     const domus_pipeline_stage stages[2] = {{&domus_resp_stage, &options}, {NULL, NULL}};
     const domus_pipeline pipeline = {.stages = stages};

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static domt_resp resp;
+static domt_codec resp;
 
 /* A server that knows ECHO and PING. */
 static void answer(const domus_resp_command *command, uint64_t id)
@@ -50,7 +50,7 @@ static void same(const char *bytes, size_t size)
     ck_assert_msg(sent == wanted && memcmp(output, expected, sent) == 0,
                   "to %.60s redis-server answers:\n%.200s\nand domus:\n%.200s", bytes, expected,
                   output);
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
 }
 
 #define SAME(bytes) same(bytes, sizeof bytes - 1)
@@ -170,7 +170,7 @@ static void sends_the_same(const char *what, uint32_t version, uint8_t built_for
     ck_assert_msg(sent == wanted && memcmp(output, expected, sent) == 0,
                   "%s: redis-server sends:\n%s\nand domus:\n%s", what, expected, output);
     domus_slice_free(hello.reply.bytes);
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
 }
 
 START_TEST(replies_of_both_versions_are_the_same_bytes)
@@ -252,7 +252,7 @@ START_TEST(client_understands_redis)
         ck_assert_msg(strncmp(line, told[i], strlen(told[i])) == 0, "%s, not %s", line, told[i]);
     }
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &message), 0);
-    domt_resp_stop(&resp);
+    domt_codec_stop(&resp);
     domt_redis_stop();
 }
 END_TEST

@@ -3,24 +3,15 @@
 #ifndef DOMT_RESP_TRACE_H
 #define DOMT_RESP_TRACE_H
 
+#include "tests/support/codec.h"
+
 #include <domus/resp.h>
-#include <domus/stage_kit.h>
 
-/* A stage in a kit. It fails the test when it cannot be made. */
-typedef struct domt_resp {
-    domus_pipeline_stage stages[2];
-    domus_pipeline pipeline;
-    domus_stage_kit *kit;
-} domt_resp;
-
-void domt_resp_start(domt_resp *resp, const domus_resp_options *options);
-void domt_resp_stop(domt_resp *resp);
-
-/* The bytes that went to the peer since the last call, as a string, valid until the next call. */
-const char *domt_resp_sent(domt_resp *resp);
+/* Begin with the stage of RESP in a kit. */
+void domt_resp_start(domt_codec *resp, const domus_resp_options *options);
 
 /* Encode, and return what was sent. It fails the test when the stage refuses. */
-const char *domt_resp_encoded(domt_resp *resp, const domus_type *type, const void *payload);
+const char *domt_resp_encoded(domt_codec *resp, const domus_type *type, const void *payload);
 
 /* Print a message to `text`, which has room for `size` bytes: "command [GET] [a]", "reply *2 :1
  * $[a]". Long texts are printed as their size and a sum. */
