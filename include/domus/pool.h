@@ -33,6 +33,16 @@
  * up to `connections_max`, while each connection has as many asks as may be with its peer. Idle
  * ones are closed by channel.idleTimeout.
  *
+ * **On demand.** For clients of servers that close idle connections, and protocols with one request
+ * at a time on a connection (HTTP/1.1). With `on_demand` the pool makes a connection only when
+ * asks wait, one for each of them up to `connections_max`. An ask waits in the pool, not in a
+ * connection, and goes to the first one that has room; so none waits behind a slow answer while
+ * another connection is free. Up to `queue_max` asks wait, for as long as their deadlines allow.
+ * They fail with the error of the connect when there is no connection, and every address has
+ * failed; and so do further ones, until the first back-off is over. A connection that has answered
+ * an ask, and then ends, is no failure of its address. A connection with an ask under way is not
+ * idle (channel.idleTimeout). `wait_ns` has no meaning.
+ *
  * A pool is stopped as any actor is (domus_stop()): its connections close, and what is under way
  * fails as if it had not come from a pool. To let that end first, send it a notice of
  * domus_pool_drain_type: it takes no further asks (-ESHUTDOWN), and stops when nothing is under
@@ -63,9 +73,9 @@ typedef struct domus_pool_options {
     /* The behaviour of the connections, with a pipeline whose peer answers. Its shares_state must
      * be false. */
     const struct domus_behaviour *behaviour;
-    uint32_t connections_min;    /* 1..64; 0: 1 */
-    uint32_t connections_max;    /* connections_min..64; 0: connections_min */
-    uint32_t queue_max;          /* messages that wait while nothing is connected; 0: 1,024 */
+    uint32_t connections_min;    /* 1..64; 0: 1, or none with `on_demand`, which allows no more */
+    uint32_t connections_max;    /* connections_min..64; 0: connections_min, or 1 */
+    uint32_t queue_max;          /* messages that wait for a connection; 0: 1,024 */
     uint64_t wait_ns;            /* how long they wait; 0: 1 s */
     uint64_t connect_timeout_ns; /* of one connect; 0: as connect.timeout says */
     uint64_t backoff_min_ns;     /* 1 ms..1 h; 0: 100 ms */
@@ -76,6 +86,7 @@ typedef struct domus_pool_options {
     /* Make a pool on each thread, and one address for all of them: an ask goes to the pool on its
      * own thread (domus/router.h). */
     bool per_thread;
+    bool on_demand;                       /* see above */
     const domus_channel_options *channel; /* of the connections; copied; NULL: nothing */
 } domus_pool_options;
 

@@ -111,6 +111,7 @@ struct domus_channel {
     bool reading : 1;   /* a piece of a body is wanted, so the channel receives though it is busy */
     bool broken : 1;    /* it is reset when the queued bytes are sent (domi_channel_break) */
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
+    bool pulls : 1;     /* asks wait in its pool, and it takes the next one when it has room */
 
     /* Line 1: what came. */
     domi_datagrams *datagrams; /* of a channel of datagrams (io/datagrams/); NULL: a stream */
@@ -148,6 +149,7 @@ struct domus_channel {
     domi_peer *peer;        /* the address on which the connection is counted; NULL: none */
     domus_endpoint *client; /* the client that a proxy has named; NULL: none */
     domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
+    bool *has_answered;     /* of its pool: set when its peer has answered an ask, if it `pulls` */
     uint64_t answer_cost;   /* of `cost`, that of answers that wait for their turn */
     uint64_t unsent_bytes;  /* bytes that were dropped unsent; on_close may ask for them */
     uint64_t opened_ns;     /* when the channel was made */

@@ -134,8 +134,9 @@ void domi_channel_handle_timer(domus_channel *channel)
     bool is_unread = waits_to_be_read(channel);
     bool is_crowded =
         !channel->ended && (channel->crowded || (channel->paused && channel->io->pressure.spares));
-    if (is_crowded || is_unread)
-        channel->active_ns = now_ns; /* a channel that this side does not read is not idle */
+    if (is_crowded || is_unread || (channel->pulls && channel->asks != 0))
+        /* a channel that this side does not read is not idle, nor is one whose peer works */
+        channel->active_ns = now_ns;
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
         /* this side did not read, so the peer's first byte may have come long ago */
         channel->silent_ns = now_ns;

@@ -96,6 +96,16 @@ static void clear_place(domus_stack *stack, domi_connection_pool *pool, domi_pla
         arm_place(stack, pool, index, 0);
 }
 
+/* Something has changed for the asks that wait: on demand, the pool handles them once more, and
+ * opens a connection for them, or lets them fail with `error` if it cannot. */
+static void look_at_waiting(domus_stack *stack, domi_connection_pool *pool, int error)
+{
+    if (!pool->options.on_demand)
+        return;
+    pool->error = error;
+    domus_unstash(stack);
+}
+
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_connection_pool *pool = self;
@@ -108,19 +118,23 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     if (answer->error != 0) {
         leave_out(pool, &pool->targets[place->target], now_ns);
         clear_place(stack, pool, place);
+        look_at_waiting(stack, pool, answer->error);
         return 0;
     }
     const domus_connected *connected = answer->payload;
     place->state = DOMI_PLACE_OPEN;
     place->channel = connected->channel;
     place->opened_ns = now_ns;
+    place->has_answered = false;
     pool->open++;
     pool->counted.connects++;
-    domi_pipe_return_asks_to(place->channel, domus_self(stack));
+    domi_pipe_return_asks_to(place->channel, domus_self(stack),
+                             pool->options.on_demand ? &place->has_answered : NULL);
     if (domus_watch_actor(stack, place->channel, NULL) != 0) { /* nobody would tell of its end */
         (void)domus_stop(stack, place->channel);
         pool->open--;
         clear_place(stack, pool, place);
+        look_at_waiting(stack, pool, -ENOMEM);
         return 0;
     }
     domus_unstash(stack);
@@ -141,7 +155,11 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
     domi_place *place = &pool->places[*index];
     domi_target *target = choose_target(pool, now_ns, &until_ns);
     if (target == NULL) {
-        arm_place(stack, pool, *index, until_ns - now_ns);
+        if (!pool->options.on_demand)
+            arm_place(stack, pool, *index, until_ns - now_ns);
+        else
+            place->state = DOMI_PLACE_FREE;
+        look_at_waiting(stack, pool, pool->error);
         return 0;
     }
     place->state = DOMI_PLACE_CONNECTS;
@@ -151,6 +169,7 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
     if (result < 0) {
         leave_out(pool, target, now_ns);
         clear_place(stack, pool, place);
+        look_at_waiting(stack, pool, result);
         return 0;
     }
     return result;
@@ -169,7 +188,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
             place->channel.lease != down->who.lease)
             continue;
         domi_target *target = &pool->targets[place->target];
-        if (now_ns - place->opened_ns < pool->options.backoff_max_ns)
+        if (now_ns - place->opened_ns < pool->options.backoff_max_ns && !place->has_answered)
             leave_out(pool, target, now_ns);
         else
             target->failures = 0;
@@ -179,6 +198,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
             pool->lost_ns = now_ns;
             (void)domus_after(stack, pool->options.wait_ns, &give_up_type, NULL, NULL);
         }
+        look_at_waiting(stack, pool, -ENOTCONN);
     }
     return 0;
 }
@@ -206,22 +226,6 @@ static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
     return best;
 }
 
-/* Each connection has as much as it may send: open one more, unless one is being made. */
-static void grow(domus_stack *stack, domi_connection_pool *pool)
-{
-    uint32_t vacant = UINT32_MAX;
-
-    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
-        if (pool->places[i].state == DOMI_PLACE_WAITS ||
-            pool->places[i].state == DOMI_PLACE_CONNECTS)
-            return;
-        if (pool->places[i].state == DOMI_PLACE_FREE && vacant == UINT32_MAX)
-            vacant = i;
-    }
-    if (vacant != UINT32_MAX && !pool->draining)
-        arm_place(stack, pool, vacant, 0);
-}
-
 /* Returns the number of messages that wait. */
 static uint32_t waiting(domus_stack *stack)
 {
@@ -230,16 +234,64 @@ static uint32_t waiting(domus_stack *stack)
     return house->family != NULL ? house->family->stashed : 0;
 }
 
+/* Returns how many connections are being made, and the first free place; UINT32_MAX: there is none.
+ */
+static uint32_t count_coming(const domi_connection_pool *pool, uint32_t *ret_vacant)
+{
+    uint32_t coming = 0;
+
+    *ret_vacant = UINT32_MAX;
+    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
+        if (pool->places[i].state == DOMI_PLACE_WAITS ||
+            pool->places[i].state == DOMI_PLACE_CONNECTS)
+            coming++;
+        else if (pool->places[i].state == DOMI_PLACE_FREE && *ret_vacant == UINT32_MAX)
+            *ret_vacant = i;
+    }
+    return coming;
+}
+
+/* Each connection has as much as it may send: open one more, unless one is being made; on demand
+ * one for each message that waits. */
+static void grow(domus_stack *stack, domi_connection_pool *pool)
+{
+    uint32_t enough = pool->options.on_demand ? waiting(stack) + 1 : 1;
+    uint32_t vacant;
+
+    if (count_coming(pool, &vacant) < enough && vacant != UINT32_MAX && !pool->draining)
+        arm_place(stack, pool, vacant, 0);
+}
+
+/* Let a message wait. Returns 0; -ENOBUFS when as many wait as may. */
+static int put_aside(domus_stack *stack, const domi_connection_pool *pool)
+{
+    return waiting(stack) < pool->options.queue_max ? domus_stash(stack) : -ENOBUFS;
+}
+
+/* On demand: no connection has room, so one more is made if it may be, and the message waits for
+ * whatever has room first. Returns 0, or why it may not wait. */
+static int wait_for_room(domus_stack *stack, domi_connection_pool *pool)
+{
+    uint64_t until_ns;
+    uint32_t vacant;
+
+    if (choose_target(pool, domus_now_ns(stack), &until_ns) != NULL)
+        grow(stack, pool);
+    if (pool->open == 0 && count_coming(pool, &vacant) == 0)
+        return pool->error != 0 ? pool->error : -ENOTCONN;
+    return put_aside(stack, pool);
+}
+
 /* Nothing is connected: let the message wait. Returns 0, or why it may not. */
 static int wait_for_connection(domus_stack *stack, domi_connection_pool *pool)
 {
+    if (pool->options.on_demand)
+        return wait_for_room(stack, pool);
     if (pool->open == 0)
         grow(stack, pool);
     if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
         return -ENOTCONN;
-    if (waiting(stack) >= pool->options.queue_max)
-        return -ENOBUFS;
-    return domus_stash(stack);
+    return put_aside(stack, pool);
 }
 
 static bool is_repeatable(const domi_connection_pool *pool, const domus_type *type)
@@ -277,8 +329,11 @@ static int pass_on(domus_stack *stack, domi_connection_pool *pool)
 
     if (DOMI_UNLIKELY(place == NULL))
         return wait_for_connection(stack, pool);
-    if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel)))
+    if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel))) {
+        if (pool->options.on_demand && (load & ~DOMI_PIPE_LAST) >= domi_pipe_room(place->channel))
+            return wait_for_room(stack, pool);
         grow(stack, pool);
+    }
     int result = domus_forward(stack, place->channel);
     return result == -ESTALE ? wait_for_connection(stack, pool) : result;
 }
@@ -409,55 +464,3 @@ const domus_behaviour domi_pool_behaviour = {
     .on = rows,
     .on_mount = on_mount,
 };
-
-bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                           uint32_t **ret_count)
-{
-    if (house->behaviour != &domi_pool_behaviour)
-        return domi_pipe_unsent_asks(house, index, ret_list, ret_count);
-    const domi_connection_pool *pool = house->self;
-    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
-        const domi_place *place = &pool->places[i];
-        bool is_open =
-            place->state == DOMI_PLACE_OPEN && domi_pipe_load(place->channel) != DOMI_PIPE_CLOSED;
-        if (is_open && index-- == 0)
-            return domi_pipe_unsent_asks(place->channel.house, 0, ret_list, ret_count);
-    }
-    return false;
-}
-
-/* Let those asks in the list fail that may have been done. Returns how many. */
-static uint32_t fail_done(domi_manager *manager, domi_node **list)
-{
-    domi_node *waiting = *list;
-    uint32_t failed = 0;
-
-    *list = NULL;
-    while (waiting != NULL) {
-        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
-        uint32_t note = domi_envelope_return(ask)->note;
-        if (note == DOMI_ASK_MAYBE_DONE || note >> DOMI_TRIES_SHIFT != 0) {
-            domi_ask_fail(manager, ask, -EPIPE);
-            failed++;
-        } else {
-            domi_list_push(list, &ask->node);
-        }
-    }
-    return failed;
-}
-
-void domi_pool_return_mail(domi_manager *manager, domi_house *house)
-{
-    const domus_behaviour *behaviour = house->behaviour;
-
-    if (behaviour == &domi_pool_behaviour) {
-        house->mail -= fail_done(manager, &house->tails[DOMI_ASK]);
-        if (house->family != NULL)
-            house->family->stashed -= fail_done(manager, &house->family->stash[0]);
-    } else if (behaviour->pipeline != NULL && domi_house_is_channel(house)) {
-        bool is_pooled = house->parent->behaviour == &domi_pool_behaviour;
-        domi_pipe_return_mail(manager, house,
-                              is_pooled ? domi_house_address(house->parent)
-                                        : (domus_address){NULL, 0});
-    }
-}

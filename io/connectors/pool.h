@@ -25,6 +25,7 @@ typedef struct domi_place {
     uint32_t target; /* index of its address; valid in CONNECTS and OPEN */
     domus_address channel;
     uint64_t opened_ns; /* when it came */
+    bool has_answered;  /* its peer has answered an ask; set if the pool is on demand */
 } domi_place;
 
 /* An address to connect to. */
@@ -44,6 +45,7 @@ typedef struct domi_connection_pool {
     uint32_t next;    /* the place at which the next look for the least one begins */
     uint32_t targets_count;
     bool draining;
+    int error; /* on demand: why the last connection was lost, or could not be had */
     domus_pool_status counted; /* its counters */
     domi_place places[DOMUS_POOL_CONNECTIONS_MAX];
     domi_target targets[DOMUS_POOL_ADDRESSES_MAX];

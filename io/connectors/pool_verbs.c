@@ -48,10 +48,10 @@ static int read_targets(const char *to, domi_connection_pool *pool)
 /* Put the defaults where the options have 0. */
 static void resolve(domus_pool_options *options)
 {
-    if (options->connections_min == 0)
+    if (options->connections_min == 0 && !options->on_demand)
         options->connections_min = 1;
     if (options->connections_max == 0)
-        options->connections_max = options->connections_min;
+        options->connections_max = options->on_demand ? 1 : options->connections_min;
     if (options->queue_max == 0)
         options->queue_max = DOMUS_POOL_QUEUE_MAX;
     if (options->wait_ns == 0)
@@ -71,7 +71,8 @@ static bool are_right(const domus_pool_options *options)
     const domus_behaviour *behaviour = options->behaviour;
 
     return behaviour != NULL && behaviour->kind == DOMUS_CHANNELS && behaviour->pipeline != NULL &&
-           !behaviour->shares_state && options->connections_min <= options->connections_max &&
+           !behaviour->shares_state && (!options->on_demand || options->connections_min == 0) &&
+           options->connections_min <= options->connections_max &&
            options->connections_max <= DOMUS_POOL_CONNECTIONS_MAX &&
            options->backoff_min_ns >= MS && options->backoff_min_ns <= options->backoff_max_ns &&
            options->backoff_max_ns <= HOUR_NS && options->tries_max <= UINT8_MAX;

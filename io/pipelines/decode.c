@@ -399,7 +399,7 @@ static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
     if (pipe->change != NULL)
         domi_pipe_change(pipe);
     pipe->stopped = pipe->own_answer || pipe->change != NULL;
-    if (!pipe->stopped && pipe->queue != NULL)
+    if (!pipe->stopped && (pipe->queue != NULL || pipe->channel->pulls))
         domi_pipe_send_waiting(manager, pipe);
 }
 

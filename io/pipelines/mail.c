@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "house/conversation/answer.h"
 #include "house/conversation/dead.h"
+#include "house/message/family.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
 #include "house/message/sign.h"
@@ -215,6 +216,22 @@ static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     pipe->queue_count++;
 }
 
+/* Send asks that wait in the pool, the oldest first. They cannot be in its mailbox meanwhile: the
+ * pool puts one aside only while no connection has room for it. */
+static void pull(domi_manager *manager, domi_pipe *pipe)
+{
+    domi_family *family = pipe->channel->pool.house->family;
+
+    while (family != NULL && family->stash[0] != NULL && may_send(pipe) && is_answering(pipe)) {
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&family->stash[0]);
+        family->stashed--;
+        if (domi_ask_is_expired(manager, ask))
+            domi_ask_expire(manager, ask);
+        else
+            send_ask(manager, pipe, ask);
+    }
+}
+
 void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
 {
     const domus_pipeline *pipeline = pipe->wire->pipeline;
@@ -229,20 +246,8 @@ void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
         else
             send_ask(manager, pipe, ask);
     }
-}
-
-bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                           uint32_t **ret_count)
-{
-    domi_pipe *pipe = domi_pipe_of(house);
-
-    if (pipe == NULL || index > 2)
-        return false;
-    *ret_list = index == 0 ? &pipe->queue : index == 1 ? &pipe->body.reader : &pipe->writers;
-    *ret_count = index == 0   ? &pipe->queue_count
-                 : index == 1 ? &pipe->body.readers
-                              : &pipe->writer_count;
-    return true;
+    if (pipe->channel->pulls)
+        pull(manager, pipe);
 }
 
 /* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when the peer does not take what
@@ -291,12 +296,15 @@ uint64_t domi_pipe_room(domus_address address)
     return channel != NULL && channel->pipe != NULL ? inflight_max(channel->pipe) : UINT64_MAX;
 }
 
-void domi_pipe_return_asks_to(domus_address address, domus_address pool)
+void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_has_answered)
 {
     domus_channel *channel = channel_at(address);
 
-    if (channel != NULL)
-        channel->pool = pool;
+    if (channel == NULL)
+        return;
+    channel->pool = pool;
+    channel->has_answered = ret_has_answered;
+    channel->pulls = ret_has_answered != NULL;
 }
 
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
@@ -362,7 +370,9 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
         return;
     note_one_less(channel);
     set_due(manager, pipe);
-    if (DOMI_UNLIKELY(pipe->queue != NULL))
+    if (DOMI_UNLIKELY(channel->pulls))
+        *channel->has_answered = true;
+    if (DOMI_UNLIKELY(pipe->queue != NULL) || DOMI_UNLIKELY(channel->pulls))
         domi_pipe_send_waiting(manager, pipe);
     if (DOMI_LIKELY(channel->asks != 0 || !(channel->close_due || channel->drain)))
         return;

@@ -11,11 +11,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
  * (domus_pipeline.holds_asks). Returns false if nothing is held. */
 bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
 
-/* This is domi_io_hooks.unsent_asks for the house of a channel. */
-bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                           uint32_t **ret_count);
-
-/* Send asks that have waited, as many as may be with the peer. */
+/* Send asks that have waited, also in the pool, as many as may be with the peer. */
 void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe);
 
 #define DOMI_PIPE_CLOSED UINT32_MAX
@@ -29,8 +25,10 @@ uint32_t domi_pipe_load(domus_address address);
 /* Returns how many asks it may have with its peer. */
 uint64_t domi_pipe_room(domus_address address);
 
-/* Asks that the channel at this address cannot have answered go back to `pool`. */
-void domi_pipe_return_asks_to(domus_address address, domus_address pool);
+/* Asks that the channel at this address cannot have answered go back to `pool`. With
+ * `ret_has_answered` the channel also takes the asks that wait there, its parent, when it has room,
+ * and sets this, in the memory of the pool, when its peer has answered one. */
+void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_has_answered);
 
 /* The peer has answered: give the oldest ask, or the one with this id, its answer. Takes `made`. */
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,

@@ -63,3 +63,17 @@ void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_addre
     if (returned != 0)
         domi_mailbox_show_again(house);
 }
+
+bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                           uint32_t **ret_count)
+{
+    domi_pipe *pipe = domi_pipe_of(house);
+
+    if (pipe == NULL || index > 2)
+        return false;
+    *ret_list = index == 0 ? &pipe->queue : index == 1 ? &pipe->body.reader : &pipe->writers;
+    *ret_count = index == 0   ? &pipe->queue_count
+                 : index == 1 ? &pipe->body.readers
+                              : &pipe->writer_count;
+    return true;
+}

@@ -28,4 +28,8 @@ void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *a
  * to `pool`, or fail. */
 void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_address pool);
 
+/* This is domi_io_hooks.unsent_asks for the house of a channel. */
+bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                           uint32_t **ret_count);
+
 #endif

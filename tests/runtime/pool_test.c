@@ -1,6 +1,6 @@
 /* Pools in a test kit, whose services are scripts of the test: where asks go, what becomes of them
  * when connections end, back-offs, addresses that are left out, and the ends of a pool. */
-#include "tests/runtime/clients.h"
+#include "tests/runtime/pools.h"
 #include "tests/support/suite.h"
 
 #include <domus/pool.h>
@@ -11,10 +11,6 @@
 
 #define MS (DOMT_NET_SECOND / 1000)
 
-static domus_testkit *kit;
-static domus_probe *probe;
-static domus_address pool;
-
 static const domus_pipeline one_under_way = {
     .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 1};
 static const domus_behaviour line = {
@@ -22,104 +18,29 @@ static const domus_behaviour line = {
 static const domus_behaviour narrow_line = {
     .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &one_under_way};
 
-static domus_peer_listener *listen_at(const char *at)
-{
-    domus_peer_listener *listener;
-
-    domt_net_ok(kit, domus_peer_listen(kit, at, 0, &listener));
-    return listener;
-}
-
-static domus_peer *take_peer(domus_peer_listener *listener)
-{
-    domus_peer *peer;
-
-    domt_net_ok(kit, domus_peer_accept(listener, 20 * DOMT_NET_SECOND, &peer));
-    domt_net_ok(kit, domus_testkit_run(kit));
-    return peer;
-}
-
-static void begin(void)
-{
-    kit = domt_net_kit("10.0.0.3:80", 7);
-    probe = domt_new_probe(kit);
-}
-
-static void open_pool(const char *to, const domus_pool_options *options)
-{
-    ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(kit), to, options, &pool), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
-}
-
-/* Begin with a service at 10.0.0.9:1 and a pool of it. Returns what listens there. */
-static domus_peer_listener *begin_with_pool(const domus_pool_options *options)
-{
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", options);
-    return listener;
-}
-
-static void end(void)
-{
-    domt_net_ok(kit, domus_probe_expect_nothing(probe, DOMT_NET_SECOND));
-    domus_testkit_free(kit);
-}
-
-static void ask(const char *text)
-{
-    domt_ask_line(probe, pool, text);
-    domt_net_ok(kit, domus_testkit_run(kit));
-}
-
-static void expect_sent(domus_peer *peer, const char *text)
-{
-    domt_net_ok(kit, domus_peer_expect(peer, text, strlen(text), DOMT_NET_SECOND));
-}
-
-static void answer(domus_peer *peer, const char *text)
-{
-    domt_net_ok(kit, domus_peer_send(peer, text, strlen(text)));
-}
-
-static void expect_error(int error)
-{
-    domt_net_ok(kit, domus_probe_expect_error(probe, error, 5 * DOMT_NET_SECOND));
-}
-
-static domus_pool_status look(void)
-{
-    domus_pool_status status;
-    domus_probe *other = domt_new_probe(kit);
-
-    ck_assert_int_eq(domus_probe_ask(other, pool, &domus_pool_look_type, NULL), 0);
-    domt_net_ok(kit, domus_probe_expect(other, &domus_pool_status_type, DOMT_NET_SECOND, &status));
-    return status;
-}
-
 START_TEST(asks_go_where_the_fewest_are_under_way)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
-    domus_peer_listener *listener = begin_with_pool(&options);
-    domus_peer *one = take_peer(listener), *two = take_peer(listener);
+    domus_peer_listener *listener = domt_pool_begin_listening(&options);
+    domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
     for (uint32_t i = 0; i < 4; i++) /* in one run of the pool */
-        domt_ask_line(probe, pool, "a");
-    expect_sent(one, "a\na\n");
-    expect_sent(two, "a\na\n");
-    answer(two, "1\n2\n");
-    domt_expect_line(kit, probe, "1");
-    domt_expect_line(kit, probe, "2");
+        domt_ask_line(domt_pool_probe, domt_pool, "a");
+    domt_pool_sent(one, "a\na\n");
+    domt_pool_sent(two, "a\na\n");
+    domt_pool_answer(two, "1\n2\n");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
     for (uint32_t i = 0; i < 4; i++)
-        domt_ask_line(probe, pool, "b");
-    expect_sent(one, "b\n"); /* so that three are with each */
-    expect_sent(two, "b\nb\nb\n");
-    ck_assert_uint_eq(look().under_way, 6);
-    answer(one, "n\nn\nn\n");
-    answer(two, "n\nn\nn\n");
+        domt_ask_line(domt_pool_probe, domt_pool, "b");
+    domt_pool_sent(one, "b\n"); /* so that three are with each */
+    domt_pool_sent(two, "b\nb\nb\n");
+    ck_assert_uint_eq(domt_pool_look().under_way, 6);
+    domt_pool_answer(one, "n\nn\nn\n");
+    domt_pool_answer(two, "n\nn\nn\n");
     for (uint32_t i = 0; i < 6; i++)
-        domt_expect_line(kit, probe, "n");
-    end();
+        domt_expect_line(domt_pool_kit, domt_pool_probe, "n");
+    domt_pool_end();
 }
 END_TEST
 
@@ -128,26 +49,26 @@ START_TEST(asks_wait_for_the_first_connection_within_bounds)
     static const domus_pool_options options = {
         .behaviour = &line, .queue_max = 2, .wait_ns = 300 * MS, .backoff_min_ns = 50 * MS};
 
-    begin();
-    open_pool("10.0.0.9:1", &options); /* nobody listens */
-    ask("a");
-    ask("b");
-    ask("c");
-    expect_error(-ENOBUFS);
-    ck_assert_uint_eq(look().waiting, 2);
-    domt_net_ok(kit, domus_probe_expect_nothing(probe, 250 * MS));
-    expect_error(-ENOTCONN);
-    expect_error(-ENOTCONN);
-    ask("d");
-    expect_error(-ENOTCONN); /* at once, from now on */
-    ck_assert_uint_eq(look().refused, 4);
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    domus_peer *peer = take_peer(listener);
-    ask("e");
-    expect_sent(peer, "e\n");
-    answer(peer, "5\n");
-    domt_expect_line(kit, probe, "5");
-    end();
+    domt_pool_begin();
+    domt_pool_open("10.0.0.9:1", &options); /* nobody listens */
+    domt_pool_ask("a");
+    domt_pool_ask("b");
+    domt_pool_ask("c");
+    domt_pool_error(-ENOBUFS);
+    ck_assert_uint_eq(domt_pool_look().waiting, 2);
+    domt_net_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, 250 * MS));
+    domt_pool_error(-ENOTCONN);
+    domt_pool_error(-ENOTCONN);
+    domt_pool_ask("d");
+    domt_pool_error(-ENOTCONN); /* at once, from now on */
+    ck_assert_uint_eq(domt_pool_look().refused, 4);
+    domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
+    domus_peer *peer = domt_pool_peer(listener);
+    domt_pool_ask("e");
+    domt_pool_sent(peer, "e\n");
+    domt_pool_answer(peer, "5\n");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "5");
+    domt_pool_end();
 }
 END_TEST
 
@@ -157,16 +78,17 @@ START_TEST(a_back_off_doubles_up_to_its_bound)
         .behaviour = &line, .backoff_min_ns = 100 * MS, .backoff_max_ns = 800 * MS};
     static const uint64_t most_ms[] = {100, 200, 400, 800, 800};
 
-    begin();
-    open_pool("10.0.0.9:1", &options);
-    ck_assert_uint_eq(look().failures, 1);
+    domt_pool_begin();
+    domt_pool_open("10.0.0.9:1", &options);
+    ck_assert_uint_eq(domt_pool_look().failures, 1);
     for (uint32_t i = 0; i < 5; i++) {
-        domt_net_ok(kit, domus_testkit_advance(kit, most_ms[i] / 2 * MS - 2 * MS));
-        ck_assert_uint_eq(look().failures, 1 + i);
-        while (look().failures == 1 + i)
-            domt_net_ok(kit, domus_testkit_advance(kit, MS));
+        domt_net_ok(domt_pool_kit,
+                    domus_testkit_advance(domt_pool_kit, most_ms[i] / 2 * MS - 2 * MS));
+        ck_assert_uint_eq(domt_pool_look().failures, 1 + i);
+        while (domt_pool_look().failures == 1 + i)
+            domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, MS));
     }
-    end();
+    domt_pool_end();
 }
 END_TEST
 
@@ -174,18 +96,18 @@ START_TEST(an_ask_that_was_perhaps_done_fails)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
-    domus_peer_listener *listener = begin_with_pool(&options);
-    domus_peer *peer = take_peer(listener);
-    ask("a");
-    expect_sent(peer, "a\n");
+    domus_peer_listener *listener = domt_pool_begin_listening(&options);
+    domus_peer *peer = domt_pool_peer(listener);
+    domt_pool_ask("a");
+    domt_pool_sent(peer, "a\n");
     domus_peer_reset(peer);
-    expect_error(-EPIPE);
-    ask("b"); /* waits for the next connection */
-    peer = take_peer(listener);
-    expect_sent(peer, "b\n");
-    answer(peer, "2\n");
-    domt_expect_line(kit, probe, "2");
-    end();
+    domt_pool_error(-EPIPE);
+    domt_pool_ask("b"); /* waits for the next connection */
+    peer = domt_pool_peer(listener);
+    domt_pool_sent(peer, "b\n");
+    domt_pool_answer(peer, "2\n");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_end();
 }
 END_TEST
 
@@ -193,22 +115,23 @@ START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line};
 
-    domus_peer_listener *listener = begin_with_pool(&options);
-    domus_peer *peer = take_peer(listener);
-    ask("a");
-    ask("b");
-    expect_sent(peer, "a\n");
+    domus_peer_listener *listener = domt_pool_begin_listening(&options);
+    domus_peer *peer = domt_pool_peer(listener);
+    domt_pool_ask("a");
+    domt_pool_ask("b");
+    domt_pool_sent(peer, "a\n");
     domus_peer_reset(peer);
-    expect_error(-EPIPE);
-    peer = take_peer(listener);
-    expect_sent(peer, "b\n");
-    answer(peer, "2\n");
-    domt_expect_line(kit, probe, "2");
-    end();
+    domt_pool_error(-EPIPE);
+    peer = domt_pool_peer(listener);
+    domt_pool_sent(peer, "b\n");
+    domt_pool_answer(peer, "2\n");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_end();
 }
 END_TEST
 
-/* An actor beside the pool, which lets the first connection close when an ask lies in its mailbox.
+/* An actor beside the domt_pool, which lets the first connection close when an ask lies in its
+ * mailbox.
  */
 static const domus_type turn_type = {.name = "turn"}, go_type = {.name = "go"};
 static domus_address beside;
@@ -252,7 +175,7 @@ static int go(domus_stack *stack, void *self, const void *payload)
 
     (void)self, (void)payload;
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
-    int result = domus_ask(stack, pool, &domus_packet_type, &packet, note_outcome);
+    int result = domus_ask(stack, domt_pool, &domus_packet_type, &packet, note_outcome);
     ck_assert_int_eq(domus_kept_reply(stack, held, &turn_type, NULL), 0);
     return result;
 }
@@ -263,7 +186,7 @@ static int open_beside(domus_stack *stack, void *self)
 
     (void)self;
     beside = domus_self(stack);
-    return domus_pool_open(stack, "10.0.0.9:1", &options, &pool);
+    return domus_pool_open(stack, "10.0.0.9:1", &options, &domt_pool);
 }
 
 static const domus_behaviour neighbour = {
@@ -275,22 +198,22 @@ static const domus_behaviour neighbour = {
 
 START_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
 {
-    begin();
+    domt_pool_begin();
     connections = 0;
     outcome = 1;
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    domus_system *system = domus_testkit_system(kit);
+    domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
+    domus_system *system = domus_testkit_system(domt_pool_kit);
     domus_address address;
     ck_assert_int_eq(domus_outside_spawn(system, &neighbour, NULL, &address), 0);
-    domus_peer *one = take_peer(listener), *two = take_peer(listener);
+    domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
     ck_assert_uint_eq(connections, 2);
     ck_assert_int_eq(domus_outside_notice(system, address, &go_type, NULL), 0);
-    expect_sent(two, "a\n");
-    answer(two, "1\n");
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_pool_sent(two, "a\n");
+    domt_pool_answer(two, "1\n");
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
     ck_assert_int_eq(outcome, 0);
-    domt_net_ok(kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
-    end();
+    domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
+    domt_pool_end();
 }
 END_TEST
 
@@ -299,16 +222,16 @@ START_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
     static const domus_pool_options options = {
         .behaviour = &line, .repeatable = domt_packets, .tries_max = 3};
 
-    domus_peer_listener *listener = begin_with_pool(&options);
-    ask("a");
+    domus_peer_listener *listener = domt_pool_begin_listening(&options);
+    domt_pool_ask("a");
     for (uint32_t i = 0; i < 3; i++) {
-        domus_peer *peer = take_peer(listener);
-        expect_sent(peer, "a\n");
+        domus_peer *peer = domt_pool_peer(listener);
+        domt_pool_sent(peer, "a\n");
         domus_peer_reset(peer);
     }
-    expect_error(-EPIPE);
-    ck_assert_uint_eq(look().repeated, 2);
-    end();
+    domt_pool_error(-EPIPE);
+    ck_assert_uint_eq(domt_pool_look().repeated, 2);
+    domt_pool_end();
 }
 END_TEST
 
@@ -320,18 +243,18 @@ START_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
                                                .wait_ns = 300 * MS,
                                                .backoff_min_ns = 1000 * MS};
 
-    begin();
-    domus_peer_listener *listener = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.9:1", &options);
-    domus_peer *peer = take_peer(listener);
-    ask("a");
-    expect_sent(peer, "a\n");
+    domt_pool_begin();
+    domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
+    domt_pool_open("10.0.0.9:1", &options);
+    domus_peer *peer = domt_pool_peer(listener);
+    domt_pool_ask("a");
+    domt_pool_sent(peer, "a\n");
     domus_peer_reset(peer);
-    domt_net_ok(kit, domus_testkit_run(kit));
-    ask("b");
-    expect_error(-EPIPE);
-    expect_error(-ENOTCONN); /* it was never sent */
-    end();
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_ask("b");
+    domt_pool_error(-EPIPE);
+    domt_pool_error(-ENOTCONN); /* it was never sent */
+    domt_pool_end();
 }
 END_TEST
 
@@ -339,16 +262,16 @@ START_TEST(an_address_that_fails_is_left_out)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
-    begin();
-    domus_peer_listener *good = listen_at("10.0.0.9:1");
-    open_pool("10.0.0.8:1, 10.0.0.9:1", &options); /* nobody listens at the first one */
-    (void)take_peer(good);
-    (void)take_peer(good);
-    domus_pool_status status = look();
+    domt_pool_begin();
+    domus_peer_listener *good = domt_pool_listen("10.0.0.9:1");
+    domt_pool_open("10.0.0.8:1, 10.0.0.9:1", &options); /* nobody listens at the first one */
+    (void)domt_pool_peer(good);
+    (void)domt_pool_peer(good);
+    domus_pool_status status = domt_pool_look();
     ck_assert_uint_eq(status.addresses, 2);
     ck_assert_uint_eq(status.left_out, 1);
     ck_assert_uint_eq(status.connected, 2);
-    end();
+    domt_pool_end();
 }
 END_TEST
 
@@ -356,19 +279,19 @@ START_TEST(a_pool_grows_while_all_connections_are_busy)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line, .connections_max = 2};
 
-    domus_peer_listener *listener = begin_with_pool(&options);
-    domus_peer *one = take_peer(listener);
-    ask("a");
-    expect_sent(one, "a\n");
-    ask("b"); /* waits behind the first one, and asks for a second connection */
-    domus_peer *two = take_peer(listener);
-    ask("c");
-    expect_sent(two, "c\n");
-    ask("d");
-    ask("e");
-    ck_assert_uint_eq(look().connected, 2);
-    ck_assert_uint_eq(look().connecting, 0);
-    domus_testkit_free(kit);
+    domus_peer_listener *listener = domt_pool_begin_listening(&options);
+    domus_peer *one = domt_pool_peer(listener);
+    domt_pool_ask("a");
+    domt_pool_sent(one, "a\n");
+    domt_pool_ask("b"); /* waits behind the first one, and asks for a second connection */
+    domus_peer *two = domt_pool_peer(listener);
+    domt_pool_ask("c");
+    domt_pool_sent(two, "c\n");
+    domt_pool_ask("d");
+    domt_pool_ask("e");
+    ck_assert_uint_eq(domt_pool_look().connected, 2);
+    ck_assert_uint_eq(domt_pool_look().connecting, 0);
+    domus_testkit_free(domt_pool_kit);
 }
 END_TEST
 
@@ -376,22 +299,23 @@ START_TEST(a_cancel_finds_the_ask_in_the_channel)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line};
 
-    domus_peer *peer = take_peer(begin_with_pool(&options));
-    domus_probe *other = domt_new_probe(kit);
-    ask("a");
-    domt_ask_line(other, pool, "b");
-    domt_net_ok(kit, domus_testkit_run(kit));
-    ask("c");
-    ck_assert_uint_eq(look().under_way, 3);
-    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), domus_probe_address(other)), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
-    ck_assert_uint_eq(look().under_way, 2);
-    answer(peer, "1\n");
-    domt_expect_line(kit, probe, "1");
-    expect_sent(peer, "a\nc\n");
-    answer(peer, "3\n");
-    domt_expect_line(kit, probe, "3");
-    end();
+    domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
+    domus_probe *other = domt_new_probe(domt_pool_kit);
+    domt_pool_ask("a");
+    domt_ask_line(other, domt_pool, "b");
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_ask("c");
+    ck_assert_uint_eq(domt_pool_look().under_way, 3);
+    ck_assert_int_eq(
+        domus_outside_stop(domus_testkit_system(domt_pool_kit), domus_probe_address(other)), 0);
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    ck_assert_uint_eq(domt_pool_look().under_way, 2);
+    domt_pool_answer(peer, "1\n");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_pool_sent(peer, "a\nc\n");
+    domt_pool_answer(peer, "3\n");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "3");
+    domt_pool_end();
 }
 END_TEST
 
@@ -399,15 +323,15 @@ START_TEST(a_stop_of_the_pool_ends_what_is_under_way)
 {
     static const domus_pool_options options = {.behaviour = &narrow_line};
 
-    domus_peer *peer = take_peer(begin_with_pool(&options));
-    ask("a");
-    ask("b");
-    expect_sent(peer, "a\n");
-    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), pool), 0);
-    expect_error(-EPIPE);
-    expect_error(-ENOTCONN);
-    domt_net_ok(kit, domus_peer_expect_end(peer, 5 * DOMT_NET_SECOND));
-    end();
+    domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
+    domt_pool_ask("a");
+    domt_pool_ask("b");
+    domt_pool_sent(peer, "a\n");
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(domt_pool_kit), domt_pool), 0);
+    domt_pool_error(-EPIPE);
+    domt_pool_error(-ENOTCONN);
+    domt_net_ok(domt_pool_kit, domus_peer_expect_end(peer, 5 * DOMT_NET_SECOND));
+    domt_pool_end();
 }
 END_TEST
 
@@ -415,20 +339,21 @@ START_TEST(a_drain_of_the_pool_lets_asks_end)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
-    domus_peer *peer = take_peer(begin_with_pool(&options));
-    ask("a");
-    expect_sent(peer, "a\n");
-    ck_assert_int_eq(
-        domus_outside_notice(domus_testkit_system(kit), pool, &domus_pool_drain_type, NULL), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
-    ask("b");
-    expect_error(-ESHUTDOWN);
-    domt_net_ok(kit, domus_probe_expect_nothing(probe, DOMT_NET_SECOND));
-    answer(peer, "1\n");
-    domt_expect_line(kit, probe, "1");
-    domt_net_ok(kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
-    domt_expect_gone(kit, pool);
-    end();
+    domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
+    domt_pool_ask("a");
+    domt_pool_sent(peer, "a\n");
+    ck_assert_int_eq(domus_outside_notice(domus_testkit_system(domt_pool_kit), domt_pool,
+                                          &domus_pool_drain_type, NULL),
+                     0);
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    domt_pool_ask("b");
+    domt_pool_error(-ESHUTDOWN);
+    domt_net_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, DOMT_NET_SECOND));
+    domt_pool_answer(peer, "1\n");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "1");
+    domt_net_ok(domt_pool_kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
+    domt_expect_gone(domt_pool_kit, domt_pool);
+    domt_pool_end();
 }
 END_TEST
 
@@ -446,20 +371,21 @@ START_TEST(wrong_options_and_addresses_are_refused)
     };
     static const domus_pool_options right = {.behaviour = &line};
 
-    begin();
-    domus_system *system = domus_testkit_system(kit);
+    domt_pool_begin();
+    domus_system *system = domus_testkit_system(domt_pool_kit);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1", &wrong[i], &pool), -EINVAL);
-    ck_assert_int_eq(domus_outside_pool_open(system, "", &right, &pool), -EINVAL);
-    ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1,", &right, &pool), -EINVAL);
-    ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9", &right, &pool), -EINVAL);
+        ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1", &wrong[i], &domt_pool),
+                         -EINVAL);
+    ck_assert_int_eq(domus_outside_pool_open(system, "", &right, &domt_pool), -EINVAL);
+    ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1,", &right, &domt_pool), -EINVAL);
+    ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9", &right, &domt_pool), -EINVAL);
     char many[512] = "10.0.0.9:1";
     for (uint32_t i = 0; i < DOMUS_POOL_ADDRESSES_MAX; i++) {
         size_t size = strlen(many);
         (void)snprintf(many + size, sizeof many - size, ",10.0.0.9:1");
     }
-    ck_assert_int_eq(domus_outside_pool_open(system, many, &right, &pool), -E2BIG);
-    end();
+    ck_assert_int_eq(domus_outside_pool_open(system, many, &right, &domt_pool), -E2BIG);
+    domt_pool_end();
 }
 END_TEST
 

@@ -1,0 +1,86 @@
+/* A pool in a test kit; see the header. */
+#include "tests/runtime/pools.h"
+
+#include <string.h>
+
+domus_testkit *domt_pool_kit;
+domus_probe *domt_pool_probe;
+domus_address domt_pool;
+
+domus_peer_listener *domt_pool_listen(const char *at)
+{
+    domus_peer_listener *listener;
+
+    domt_net_ok(domt_pool_kit, domus_peer_listen(domt_pool_kit, at, 0, &listener));
+    return listener;
+}
+
+domus_peer *domt_pool_peer(domus_peer_listener *listener)
+{
+    domus_peer *peer;
+
+    domt_net_ok(domt_pool_kit, domus_peer_accept(listener, 20 * DOMT_NET_SECOND, &peer));
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+    return peer;
+}
+
+void domt_pool_begin(void)
+{
+    domt_pool_kit = domt_net_kit("10.0.0.3:80", 7);
+    domt_pool_probe = domt_new_probe(domt_pool_kit);
+}
+
+void domt_pool_open(const char *to, const domus_pool_options *options)
+{
+    ck_assert_int_eq(
+        domus_outside_pool_open(domus_testkit_system(domt_pool_kit), to, options, &domt_pool), 0);
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+}
+
+/* Begin with a service at 10.0.0.9:1 and a pool of it. Returns what listens there. */
+domus_peer_listener *domt_pool_begin_listening(const domus_pool_options *options)
+{
+    domt_pool_begin();
+    domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
+    domt_pool_open("10.0.0.9:1", options);
+    return listener;
+}
+
+void domt_pool_end(void)
+{
+    domt_net_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, DOMT_NET_SECOND));
+    domus_testkit_free(domt_pool_kit);
+}
+
+void domt_pool_ask(const char *text)
+{
+    domt_ask_line(domt_pool_probe, domt_pool, text);
+    domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+}
+
+void domt_pool_sent(domus_peer *peer, const char *text)
+{
+    domt_net_ok(domt_pool_kit, domus_peer_expect(peer, text, strlen(text), DOMT_NET_SECOND));
+}
+
+void domt_pool_answer(domus_peer *peer, const char *text)
+{
+    domt_net_ok(domt_pool_kit, domus_peer_send(peer, text, strlen(text)));
+}
+
+void domt_pool_error(int error)
+{
+    domt_net_ok(domt_pool_kit,
+                domus_probe_expect_error(domt_pool_probe, error, 5 * DOMT_NET_SECOND));
+}
+
+domus_pool_status domt_pool_look(void)
+{
+    domus_pool_status status;
+    domus_probe *other = domt_new_probe(domt_pool_kit);
+
+    ck_assert_int_eq(domus_probe_ask(other, domt_pool, &domus_pool_look_type, NULL), 0);
+    domt_net_ok(domt_pool_kit,
+                domus_probe_expect(other, &domus_pool_status_type, DOMT_NET_SECOND, &status));
+    return status;
+}

@@ -1,0 +1,34 @@
+/* A pool of a line protocol in a test kit, one for each test, whose service is a script of the
+ * test. */
+#ifndef DOMT_POOLS_H
+#define DOMT_POOLS_H
+
+#include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
+
+#include <domus/pool.h>
+
+extern domus_testkit *domt_pool_kit;
+extern domus_probe *domt_pool_probe; /* who asks the pool */
+extern domus_address domt_pool;
+
+domus_peer_listener *domt_pool_listen(const char *at);
+
+/* Take the next connection of a service. */
+domus_peer *domt_pool_peer(domus_peer_listener *listener);
+
+/* Make the kit and the probe; open the pool; do both, with a service at 10.0.0.9:1; end. */
+void domt_pool_begin(void);
+void domt_pool_open(const char *to, const domus_pool_options *options);
+domus_peer_listener *domt_pool_begin_listening(const domus_pool_options *options);
+void domt_pool_end(void);
+
+/* Ask the pool with a line; hold that a service got it; let it answer; hold that an ask fails. */
+void domt_pool_ask(const char *text);
+void domt_pool_sent(domus_peer *peer, const char *text);
+void domt_pool_answer(domus_peer *peer, const char *text);
+void domt_pool_error(int error);
+
+domus_pool_status domt_pool_look(void);
+
+#endif
