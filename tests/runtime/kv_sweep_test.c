@@ -1,7 +1,7 @@
 /* examples/kv over many seeds of a network that fails: every answer is accounted for, is right, and
  * comes in the order of the commands. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds.
  *
- * The store is the example itself: all its files but main.c. Its clients send commands one behind
+ * The store is the example itself, without main.c and start.c. Its clients send commands one behind
  * the other without waiting, and each knows all its answers (tests/runtime/kv_model.h). */
 #include "tests/runtime/kv_model.h"
 #include "tests/runtime/net_sweep.h"
@@ -20,7 +20,7 @@
 #define SHARDS_MAX 8u
 #define AT         "127.0.0.1:80"
 
-/* The globals that main.c would define. */
+/* The globals that start.c would define. */
 struct kv_settings kv_settings;
 domus_address kv_shards[KV_SHARDS_MAX];
 uint32_t kv_shard_count;

@@ -1,19 +1,15 @@
-/* examples/rooms.c over many seeds of a network that fails: each line that comes was said, comes
+/* examples/rooms over many seeds of a network that fails: each line that comes was said, comes
  * whole and once, and lines of one guest come in order; whoever was neither reset nor slow has got
  * each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
+#include "examples/rooms/rooms.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The example itself, without its main(). */
-int domt_rooms_main(int argc, char **argv);
-#define main domt_rooms_main
-#include "examples/rooms.c"
-#undef main
 
 #define SEEDS  DOMT_SCALE(1000, 60)
 #define DEEDS  40u /* of the guests of a seed */
@@ -41,13 +37,14 @@ static void make_kit(domt_sweep *sweep)
 
     domt_sweep_configure(sweep, &config);
     drops_lines = config.channel.send_high_bytes < 65536;
-    settings = (struct settings){
+    rooms_settings = (struct rooms_settings){
         .slow_bytes = drops_lines ? 500 : 65536, .room_count = 2, .rooms = {"lobby", "garden"}};
     config.listeners = &listener;
     config.listener_count = 1;
     ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
                   "%s", error);
-    ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "rooms", &rooms, NULL, NULL), 0);
+    ck_assert_int_eq(
+        domus_serve(domus_testkit_system(sweep->kit), "rooms", &rooms_behaviour, NULL, NULL), 0);
 }
 
 /* Give the peer another piece of its line, or of its next one. */

@@ -16,7 +16,7 @@ static void start(void)
 {
     domt_service_start(&rooms,
                        (const char *const[]){DOMT_BIN_DIR "/rooms", "--config",
-                                             DOMT_SOURCE_DIR "/examples/rooms.yaml", "--set",
+                                             DOMT_SOURCE_DIR "/examples/rooms/rooms.yaml", "--set",
                                              "listeners.rooms.address=127.0.0.1:0", NULL});
 }
 

@@ -1,0 +1,22 @@
+/* The store as a part of a program, for main.c and for programs that serve something else beside it
+ * (examples/web).
+ *
+ * Thread-safety: the main thread, in the hooks of domus_main(). */
+#ifndef KV_START_H
+#define KV_START_H
+
+#include "kv.h"
+
+#include <domus/section.h>
+
+/* The keys of kv_settings. The last row has no path. */
+extern const domus_config_key kv_keys[];
+
+/* Make the shards and all other actors, with kv_settings; kv_sessions then serves a port. Returns
+ * 0; a negative errno. */
+int kv_start(domus_system *system);
+
+/* The program ends: what clients wait for ends, too. */
+void kv_stop(domus_system *system);
+
+#endif
