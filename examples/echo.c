@@ -1,6 +1,6 @@
 /* A TCP echo service: every byte goes back, in the buffer it came in.
  *
- *   ./dev serve                             or: ./dev run echo --config config/domus.yaml
+ *   ./dev run echo --config config/domus.yaml
  *   printf 'hello\n' | nc -N 127.0.0.1 7000
  *
  * One channels actor runs on each thread; each connection is a channel of the actor on the thread

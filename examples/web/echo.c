@@ -1,0 +1,76 @@
+/* Echo: the body of a POST to /echo, and the bytes that come to the port `echo`.
+ *
+ * The body goes back piece by piece. Each piece is read when the one before it was taken, so a body
+ * of any size takes the memory of one piece, and a peer that does not read its answer is not read
+ * from. */
+#include "web.h"
+
+struct echo {
+    domus_body body;
+    uint64_t length;   /* of the body; 0: not known */
+    domus_slice piece; /* to be sent */
+    bool is_last;
+};
+
+/* Take the piece that was read. Trailers end the body, and are left away. */
+static int take_piece(domus_stack *stack, struct echo *echo, const domus_answer *answer)
+{
+    echo->is_last = true;
+    if (answer->error != 0 || answer->type != &domus_piece_type)
+        return answer->error;
+    const domus_piece *piece = answer->payload;
+    int error = domus_take_answer(stack, answer);
+    if (error == 0) {
+        echo->piece = piece->bytes;
+        echo->is_last = piece->last;
+    }
+    return error;
+}
+
+/* The first piece is read before the answer begins, so that a wrong body still gets a status. A
+ * sequence that fails later cuts the answer. */
+DOMUS_SEQUENCE(echo, struct echo)
+{
+    const domus_http_request *request = message;
+    const domus_http_response head = {.status = 200, .media = WEB_BYTES, .length = frame->length};
+    int error;
+
+    DOMUS_BEGIN;
+    frame->body = request->stream;
+    frame->length = request->length;
+    if (frame->body.number == 0)
+        return web_answer(stack, WEB_BYTES, (domus_slice){0});
+    DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
+    if ((error = take_piece(stack, frame, answer)) != 0)
+        return error;
+    DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
+    if (answer->error != 0) {
+        domus_slice_free(frame->piece);
+        return answer->error;
+    }
+    for (;;) {
+        DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
+        frame->piece = (domus_slice){0};
+        if (answer->error != 0)
+            return answer->error;
+        if (frame->is_last)
+            return domus_reply_end(stack, NULL, NULL);
+        DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
+        if ((error = take_piece(stack, frame, answer)) != 0)
+            return error;
+    }
+    DOMUS_END;
+}
+
+const domus_call web_serve_echo = DOMUS_BY(echo);
+
+static int send_back(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes); /* consumed in every case */
+}
+
+const domus_behaviour web_echo_port = {
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {send_back, 0}};

@@ -1,0 +1,114 @@
+/* A web site, the store of kv, the rooms of the chat, and echo, in one system.
+ *
+ *   ./dev serve          or: ./dev run web --config examples/web/web.yaml
+ *
+ * Begin with web.h, which tells the way of a request. */
+#include "web.h"
+
+#include <kv/start.h>
+
+#include <domus/main.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct web_settings web_settings;
+domus_system *web_system;
+domus_address web_meter;
+
+/* Serve a listener, if the configuration has it. */
+static int serve(domus_system *system, const char *name, const domus_behaviour *behaviour)
+{
+    int error = domus_main_serve(system, name, behaviour, NULL);
+
+    return error == -ENOENT ? 0 : error;
+}
+
+static int start(domus_system *system, void *argument)
+{
+    static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
+
+    (void)argument;
+    web_system = system;
+    kv_settings = web_settings.kv;
+    rooms_settings = web_settings.rooms;
+    web_settings.is_live = web_settings.is_live && web_live_is_possible();
+    int error = kv_start(system);
+    if (error == 0)
+        error = domus_outside_spawn_with(system, &web_meter_behaviour, NULL, &options, &web_meter);
+    if (error == 0)
+        error = web_site_begin();
+    if (error == 0)
+        error = serve(system, "web", &web_site);
+    if (error == 0)
+        error = serve(system, "kv", &kv_sessions);
+    if (error == 0)
+        error = serve(system, "rooms", &rooms_behaviour);
+    if (error == 0)
+        error = serve(system, "echo", &web_echo_port);
+    return error;
+}
+
+/* Events have no end of their own, and would hold up the drain. */
+static void stop(domus_system *system, void *argument)
+{
+    (void)argument;
+    (void)domus_outside_notice(system, web_meter, &web_end_type, NULL);
+    kv_stop(system);
+}
+
+/* --- the section ------------------------------------------------------------------------------ */
+
+static const domus_config_key own_keys[] = {
+    {DOMUS_KEY("bodyMax", SIZE, struct web_settings, body_max_bytes, 1, UINT64_C(1) << 40,
+               UINT64_C(1) << 30)},
+    {DOMUS_KEY("valueMax", SIZE, struct web_settings, value_max_bytes, 1, 64 * 1048576, 1048576)},
+    {DOMUS_KEY("gatheredMax", SIZE, struct web_settings, gathered_max_bytes, 1048576,
+               UINT64_C(1) << 40, 64 * 1048576)},
+    {DOMUS_KEY("tick", DURATION, struct web_settings, tick_ns, 100 * UINT64_C(1000000),
+               60 * UINT64_C(1000000000), UINT64_C(1000000000))},
+    {DOMUS_KEY("eventsMax", COUNT, struct web_settings, events_max, 1, 65535, 1000)},
+    {DOMUS_KEY_SWITCH("live", struct web_settings, is_live, false)},
+    {0}};
+
+static domus_config_key keys[DOMUS_SECTION_KEYS_MAX + 1];
+static char paths[DOMUS_SECTION_KEYS_MAX][64]; /* of the rows behind own_keys */
+
+/* Add the keys of another example as those of a section within this one. */
+static void add_keys(const char *section, const domus_config_key *from, size_t offset)
+{
+    size_t count = 0;
+
+    while (keys[count].path != NULL)
+        count++;
+    for (; from->path != NULL && count < DOMUS_SECTION_KEYS_MAX; from++, count++) {
+        (void)snprintf(paths[count], sizeof paths[count], "%s.%s", section, from->path);
+        keys[count] = *from;
+        keys[count].path = paths[count];
+        keys[count].offset += (uint32_t)offset;
+        if (from->list_max != 0)
+            keys[count].count_offset += (uint32_t)offset;
+    }
+}
+
+static const domus_option options[] = {
+    {.name = "live", .help = "write a line of rates to the terminal", .key = "web.live"},
+    {.name = NULL},
+};
+
+int main(int argc, char **argv)
+{
+    static const domus_section section = {"web", keys, sizeof web_settings, NULL};
+    static const domus_program program = {.name = "web",
+                                          .start = start,
+                                          .stop = stop,
+                                          .options = options,
+                                          .section = &section,
+                                          .settings = &web_settings};
+
+    memcpy(keys, own_keys, sizeof own_keys);
+    add_keys("kv", kv_keys, offsetof(struct web_settings, kv));
+    add_keys("rooms", rooms_keys, offsetof(struct web_settings, rooms));
+    return domus_main(argc, argv, &program);
+}

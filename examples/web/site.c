@@ -1,0 +1,108 @@
+/* The site: its routes, and the channels that take requests. A function of a route runs on the
+ * thread of its connection. */
+#include "web.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+enum { PAGE, JSON, ECHO, KEY, EVENTS, METRICS };
+
+static const domus_http_route routes[] = {
+    {DOMUS_HTTP_ON(GET), "/", PAGE},
+    {DOMUS_HTTP_ON(GET), "/json", JSON},
+    {DOMUS_HTTP_ON(POST), "/echo", ECHO},
+    {DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT) | DOMUS_HTTP_ON(DELETE), "/kv/{key}", KEY},
+    {DOMUS_HTTP_ON(GET), "/events", EVENTS},
+    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {0, NULL, 0},
+};
+
+static const domus_call *const functions[] = {
+    [PAGE] = &web_serve_page, [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
+    [KEY] = &web_serve_key,   [EVENTS] = &web_serve_events, [METRICS] = &web_serve_metrics,
+};
+
+domus_slice web_path_value(const domus_http_request *request, const char *name)
+{
+    domus_http_match match = domus_http_find_route(routes, request);
+
+    return domus_http_route_value(&match, name);
+}
+
+int web_say(domus_stack *stack, uint16_t status, const char *line)
+{
+    return domus_reply(stack, &domus_http_text_type, &(domus_http_text){status, WEB_PLAIN, line});
+}
+
+int web_answer(domus_stack *stack, const char *media, domus_slice body)
+{
+    domus_http_response response = {.status = 200, .media = media, .body = body};
+    domus_appender fields = {0};
+
+    (void)domus_http_add(&fields, "X-Content-Type-Options", "nosniff");
+    (void)domus_http_add(&fields, "Cache-Control", "no-store");
+    int error = domus_append_end(&fields, &response.fields);
+    if (error == 0)
+        error = domus_reply(stack, &domus_http_response_type, &response);
+    if (error != 0)
+        domus_http_response_type.release(&response);
+    return error;
+}
+
+/* Answer a request that no route takes. */
+static int refuse(domus_stack *stack, const domus_http_match *match)
+{
+    domus_http_response response;
+    int error = domus_http_unrouted(match, &response);
+
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domus_http_response_type, &response);
+    if (error != 0)
+        domus_http_response_type.release(&response);
+    return error;
+}
+
+static int take_request(domus_stack *stack, void *self, const void *payload)
+{
+    domus_http_match match = domus_http_find_route(routes, payload);
+
+    web_count_request();
+    if (match.route == NULL)
+        return refuse(stack, &match);
+    return functions[match.route->id]->handle(stack, self, payload);
+}
+
+static domus_http_options http = {.streams = true};
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &http}, {NULL, NULL}}};
+
+static void stop_visitor(domus_stack *stack, void *self)
+{
+    (void)stack;
+    web_events_leave(self);
+}
+
+static const domus_behaviour visitor = {
+    .name = "visitor",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(struct web_visitor),
+    .pipeline = &pipeline,
+    .on_peer =
+        (const domus_on_peer[]){
+            {.type = &domus_http_request_type, .handle = take_request, .frame_size = WEB_FRAME_MAX},
+            {.type = NULL}},
+    .on_stop = stop_visitor,
+};
+
+const domus_behaviour web_site = {.name = "site", .kind = DOMUS_CHANNELS, .channel = &visitor};
+
+int web_site_begin(void)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        if (functions[i]->frame_size > WEB_FRAME_MAX)
+            return -EMSGSIZE;
+    }
+    http.body_max = web_settings.body_max_bytes;
+    return 0;
+}

@@ -1,0 +1,109 @@
+/* Parts that the files of web share.
+ *
+ * A request goes this way. The channel (site.c) finds its route, whose file answers it: at once, in
+ * pieces, or after it has asked other actors, such as the shards of kv. */
+#ifndef WEB_H
+#define WEB_H
+
+#include <rooms/rooms.h>
+
+#include <domus/await.h>
+#include <domus/domus.h>
+#include <domus/http_router.h>
+
+#include <kv/kv.h>
+
+#define WEB_FRAME_MAX 256u /* bytes of the frame of a request */
+#define WEB_BYTES     "application/octet-stream"
+#define WEB_JSON      "application/json"
+#define WEB_PLAIN     "text/plain; charset=utf-8"
+
+/* The section `web` of the configuration. */
+struct web_settings {
+    uint64_t body_max_bytes;     /* of a body that is echoed */
+    uint64_t value_max_bytes;    /* of a value that is put */
+    uint64_t gathered_max_bytes; /* of values that have come in part, all together */
+    uint64_t tick_ns;            /* between two events, and two live lines */
+    uint32_t events_max;         /* pages that get events */
+    bool is_live;                /* a live line is written to a terminal */
+    struct kv_settings kv;
+    struct rooms_settings rooms;
+};
+
+/* Constant once the program has started. */
+extern struct web_settings web_settings;
+extern domus_system *web_system;
+extern domus_address web_meter;
+
+/* --- the site --------------------------------------------------------------------------------- */
+
+extern const domus_behaviour web_site;
+/* Take from the settings what the site needs, once. Returns 0; a negative errno. */
+int web_site_begin(void);
+
+/* The state of a connection. */
+struct web_visitor {
+    bool gets_events; /* and counts as a page that does */
+};
+
+/* The functions of the routes. The payload of each is the domus_http_request. */
+extern const domus_call web_serve_page, web_serve_json, web_serve_echo, web_serve_key,
+    web_serve_events, web_serve_metrics;
+
+/* The segment "{name}" of the path of a request; see domus_http_route_value(). */
+domus_slice web_path_value(const domus_http_request *request, const char *name);
+
+/* Answer with a status and a line of text, constants of the program. */
+int web_say(domus_stack *stack, uint16_t status, const char *line);
+
+/* Answer with bytes that no browser takes for another type than `media`. This consumes the body in
+ * every case. */
+int web_answer(domus_stack *stack, const char *media, domus_slice body);
+
+/* --- the meter -------------------------------------------------------------------------------- */
+
+/* Rates since the tick before, which the meter reads (meter.c). */
+struct web_rates {
+    uint32_t threads;
+    uint64_t serial;      /* of the tick; 0: there was none */
+    uint64_t requests;    /* of HTTP, in a second */
+    uint64_t messages;    /* asks and notices of actors, in a second */
+    uint64_t connections; /* now */
+    struct {
+        uint16_t phases[DOMUS_PHASES]; /* shares of the time, in 1/1000 */
+    } shares[];
+};
+
+extern const domus_behaviour web_meter_behaviour;
+/* An ask for the tick behind the one that was seen (0: the next one). It fails with -ESHUTDOWN when
+ * the program ends. */
+struct web_next {
+    uint64_t serial;
+};
+/* The answer: what happened at a tick, as a server-sent event. */
+struct web_tick {
+    domus_slice event;
+    uint64_t serial;
+};
+extern const domus_type web_next_type, web_tick_type;
+extern const domus_type web_end_type; /* a notice: the program ends, and so do all events */
+
+/* The connection of a visitor has ended, or its events have. */
+void web_events_leave(struct web_visitor *visitor);
+
+/* Count a request. Thread-safety: the threads of the system. */
+void web_count_request(void);
+/* All that were counted. Thread-safety: any thread. */
+uint64_t web_requests(void);
+
+/* --- others ----------------------------------------------------------------------------------- */
+
+/* The port for bytes that go back. */
+extern const domus_behaviour web_echo_port;
+
+/* Write the live line, and end it. Thread-safety: one thread at a time. */
+void web_live_write(const struct web_rates *rates);
+void web_live_end(void);
+bool web_live_is_possible(void); /* standard output is a terminal that knows lines */
+
+#endif
