@@ -283,7 +283,6 @@ static domus_address actors[ACTORS];
 static void make_kit(domt_sweep *sweep)
 {
     domus_config config;
-    char error[256] = "";
 
     domt_sweep_configure(sweep, &config);
     config.connect.attempt_delay_ns = (1 + domt_sweep_below(sweep, 20)) * 10 * DOMT_SWEEP_MS;
@@ -293,8 +292,7 @@ static void make_kit(domt_sweep *sweep)
         config.connect.connections_max = 1 + (uint32_t)domt_sweep_below(sweep, 8);
     if (domt_sweep_below(sweep, 3) == 0)
         config.connect.under_way_max = 1 + (uint32_t)domt_sweep_below(sweep, 4);
-    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
+    domt_sweep_make(sweep, &config, NULL, 0);
     domus_testkit_resolve_with(sweep->kit, look_up, NULL);
 }
 

@@ -5,16 +5,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Run `hold` in both. */
-#define IN_BOTH(hold)                                                                              \
-    do {                                                                                           \
-        for (int kit_ = 0; kit_ < 2; kit_++) {                                                     \
-            domt_files_begin(NULL, kit_ != 0);                                                     \
-            hold();                                                                                \
-            domt_files_end();                                                                      \
-        }                                                                                          \
-    } while (0)
-
 static int error_of(domt_deed deed)
 {
     domt_done done = domt_file_do(deed);
@@ -87,7 +77,7 @@ static void hold_names(void)
 
 START_TEST(names_are_changed)
 {
-    IN_BOTH(hold_names);
+    domt_files_in_both(hold_names);
 }
 END_TEST
 
@@ -164,7 +154,7 @@ static void hold_beneath(void)
 
 START_TEST(nothing_leads_out_of_a_directory)
 {
-    IN_BOTH(hold_beneath);
+    domt_files_in_both(hold_beneath);
 }
 END_TEST
 

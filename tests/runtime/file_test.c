@@ -12,16 +12,6 @@
 
 #define RW (DOMUS_FILE_READ | DOMUS_FILE_WRITE)
 
-/* Run `hold` in both. */
-#define IN_BOTH(hold)                                                                              \
-    do {                                                                                           \
-        for (int kit_ = 0; kit_ < 2; kit_++) {                                                     \
-            domt_files_begin(NULL, kit_ != 0);                                                     \
-            hold();                                                                                \
-            domt_files_end();                                                                      \
-        }                                                                                          \
-    } while (0)
-
 static void hold_bytes(void)
 {
     domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE | DOMUS_FILE_EXCLUSIVE);
@@ -74,7 +64,7 @@ static void hold_bytes(void)
 
 START_TEST(bytes_are_written_and_read_at_their_positions)
 {
-    IN_BOTH(hold_bytes);
+    domt_files_in_both(hold_bytes);
 }
 END_TEST
 
@@ -161,7 +151,7 @@ static void hold_refusals(void)
 
 START_TEST(wrong_arguments_are_refused)
 {
-    IN_BOTH(hold_refusals);
+    domt_files_in_both(hold_refusals);
 }
 END_TEST
 
@@ -215,7 +205,7 @@ static void hold_errors(void)
 
 START_TEST(errors_of_the_kernel_are_told)
 {
-    IN_BOTH(hold_errors);
+    domt_files_in_both(hold_errors);
 }
 END_TEST
 
@@ -297,7 +287,7 @@ START_TEST(a_write_tells_how_much_was_written)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     ck_assert_int_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
-    IN_BOTH(hold_part);
+    domt_files_in_both(hold_part);
 }
 END_TEST
 

@@ -291,3 +291,12 @@ uint32_t domt_threads_named(const char *name)
     (void)closedir(tasks);
     return count;
 }
+
+void domt_files_in_both(void (*hold)(void))
+{
+    for (int is_kit = 0; is_kit < 2; is_kit++) {
+        domt_files_begin(NULL, is_kit != 0);
+        hold();
+        domt_files_end();
+    }
+}

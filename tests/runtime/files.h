@@ -93,4 +93,7 @@ uint64_t domt_helped(void);
 /* Threads of this process whose name begins so. */
 uint32_t domt_threads_named(const char *name);
 
+/* Run `hold` with a test kit, and with a real system. */
+void domt_files_in_both(void (*hold)(void));
+
 #endif

@@ -204,16 +204,12 @@ static int run_seed(uint64_t seed, void *context)
     /* bytes behind a QUIT and behind wrong ones are received, and then discarded */
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
-    char error[256] = "";
 
     (void)context;
     domi_random_init(&sweep.random, seed);
     domt_sweep_configure(&sweep, &config);
     config.channel.requests_max = (uint32_t)domt_sweep_below(&sweep, 3) * 5;
-    config.listeners = &listener;
-    config.listener_count = 1;
-    ck_assert_msg(domus_testkit_new(&config, sweep.seed, error, sizeof error, &sweep.kit) == 0,
-                  "%s", error);
+    domt_sweep_make(&sweep, &config, &listener, 1);
     start_store(&sweep, domus_testkit_system(sweep.kit));
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);

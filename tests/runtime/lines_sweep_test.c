@@ -225,16 +225,12 @@ static int run_seed(uint64_t seed, void *context)
     /* bytes behind wrong ones are received, and then discarded, as a proxy does with some */
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
-    char error[256] = "";
 
     (void)context;
     domi_random_init(&sweep.random, seed);
     domt_sweep_configure(&sweep, &config);
     config.channel.requests_max = (uint32_t)domt_sweep_below(&sweep, 3) * 5;
-    config.listeners = &listener;
-    config.listener_count = 1;
-    ck_assert_msg(domus_testkit_new(&config, sweep.seed, error, sizeof error, &sweep.kit) == 0,
-                  "%s", error);
+    domt_sweep_make(&sweep, &config, &listener, 1);
     domus_system *system = domus_testkit_system(sweep.kit);
     ck_assert_int_eq(
         domus_outside_spawn_many(system, &shard, NULL, SHARDS, &by_line, NULL, &shards), 0);

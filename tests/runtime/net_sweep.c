@@ -51,6 +51,26 @@ void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config)
     }
 }
 
+void domt_sweep_make(domt_sweep *sweep, domus_config *config,
+                     const domus_listener_config *listeners, uint32_t count)
+{
+    char error[256] = "";
+
+    config->listeners = listeners;
+    config->listener_count = count;
+    ck_assert_msg(domus_testkit_new(config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
+                  "%s", error);
+}
+
+void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)
+{
+    domus_listener_config listener = {.name = name, .address = address, .backlog = 4};
+    domus_config config;
+
+    domt_sweep_configure(sweep, &config);
+    domt_sweep_make(sweep, &config, &listener, 1);
+}
+
 /* A fault is off in half of the seeds, and otherwise comes with one of several probabilities. */
 static uint32_t draw_chance(domt_sweep *sweep, uint32_t most)
 {

@@ -52,6 +52,13 @@ void domt_sweep_draw_datagram_faults(domt_sweep *sweep);
 /* Set up a configuration of three threads without time-outs. Its limits are drawn. */
 void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config);
 
+/* Make the kit with a configuration and its listeners. */
+void domt_sweep_make(domt_sweep *sweep, domus_config *config,
+                     const domus_listener_config *listeners, uint32_t count);
+
+/* Do both, with one listener. */
+void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address);
+
 /* Connect some clients to `to`, and let them do up to `deeds_max` things, with steps between. */
 void domt_sweep_play(domt_sweep *sweep, const char *to, uint32_t deeds_max);
 

@@ -192,26 +192,13 @@ static const domus_behaviour services[] = {
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static void make_kit(domt_sweep *sweep)
-{
-    domus_listener_config listener = {.name = "echo", .address = "127.0.0.1:80", .backlog = 4};
-    domus_config config;
-    char error[256] = "";
-
-    domt_sweep_configure(sweep, &config);
-    config.listeners = &listener;
-    config.listener_count = 1;
-    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
-}
-
 static int run_seed(uint64_t seed, void *context)
 {
     domt_sweep sweep = {.seed = seed};
 
     (void)context;
     domi_random_init(&sweep.random, seed);
-    make_kit(&sweep);
+    domt_sweep_listen(&sweep, "echo", "127.0.0.1:80");
     domus_system *system = domus_testkit_system(sweep.kit);
     const domus_behaviour *behaviour = &services[domt_sweep_below(&sweep, SERVICES)];
     ck_assert_int_eq(domus_outside_spawn(system, &helping, NULL, &helper), 0);

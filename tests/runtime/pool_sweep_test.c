@@ -21,13 +21,9 @@ static void make_kit(domt_sweep *sweep)
         {.name = "two", .address = "127.0.0.1:2", .backlog = 4},
     };
     domus_config config;
-    char error[256] = "";
 
     domt_sweep_configure(sweep, &config);
-    config.listeners = listeners;
-    config.listener_count = 2;
-    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
+    domt_sweep_make(sweep, &config, listeners, 2);
     domus_system *system = domus_testkit_system(sweep->kit);
     ck_assert_int_eq(domus_serve(system, "one", &domt_line_server, NULL, NULL), 0);
     ck_assert_int_eq(domus_serve(system, "two", &domt_line_server, NULL, NULL), 0);

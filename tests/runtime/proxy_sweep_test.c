@@ -39,14 +39,10 @@ static void make_kit(domt_sweep *sweep)
         {.name = "echo", .address = "127.0.0.1:7", .backlog = 4},
     };
     domus_config config;
-    char error[256] = "";
 
     domt_sweep_configure(sweep, &config);
-    config.listeners = listeners;
-    config.listener_count = 2;
     config.connect.timeout_ns = 300 * DOMT_SWEEP_SECOND;
-    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
+    domt_sweep_make(sweep, &config, listeners, 2);
     ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "proxy", &proxy, NULL, NULL), 0);
     ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "echo", &echo, NULL, NULL), 0);
 }

@@ -33,16 +33,12 @@ static void make_kit(domt_sweep *sweep)
 {
     domus_listener_config listener = {.name = "rooms", .address = "127.0.0.1:80", .backlog = 4};
     domus_config config;
-    char error[256] = "";
 
     domt_sweep_configure(sweep, &config);
     drops_lines = config.channel.send_high_bytes < 65536;
     rooms_settings = (struct rooms_settings){
         .slow_bytes = drops_lines ? 500 : 65536, .room_count = 2, .rooms = {"lobby", "garden"}};
-    config.listeners = &listener;
-    config.listener_count = 1;
-    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
+    domt_sweep_make(sweep, &config, &listener, 1);
     ck_assert_int_eq(
         domus_serve(domus_testkit_system(sweep->kit), "rooms", &rooms_behaviour, NULL, NULL), 0);
 }

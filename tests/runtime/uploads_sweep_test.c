@@ -64,21 +64,6 @@ static const domus_behaviour asker = {
 /* --- a seed -------------------------------------------------------------------------------------
  */
 
-static void make_kit(domt_sweep *sweep)
-{
-    domus_listener_config listener = {.name = "one", .address = "127.0.0.1:1", .backlog = 4};
-    domus_config config;
-    char error[256] = "";
-
-    domt_sweep_configure(sweep, &config);
-    config.listeners = &listener;
-    config.listener_count = 1;
-    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
-    ck_assert_int_eq(
-        domus_serve(domus_testkit_system(sweep->kit), "one", &domt_stream_service, NULL, NULL), 0);
-}
-
 static void begin_asking(domt_sweep *sweep)
 {
     static const char *const ways[] = {"put", "put", "put", "leave", "stop", "within"};
@@ -104,7 +89,9 @@ static int run_seed(uint64_t seed, void *context)
     domi_random_init(&sweep.random, seed);
     answered = failed = wrong = 0;
     domt_uploads_now.head = "C count 0 ";
-    make_kit(&sweep);
+    domt_sweep_listen(&sweep, "one", "127.0.0.1:1");
+    ck_assert_int_eq(
+        domus_serve(domus_testkit_system(sweep.kit), "one", &domt_stream_service, NULL, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     line.pipeline = domt_sweep_below(&sweep, 2) == 0 ? &pipeline : &without_cut;

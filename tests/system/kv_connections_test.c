@@ -13,18 +13,6 @@
 
 static domt_service kv;
 
-static int start(const char *const settings[])
-{
-    domt_kv_start(&kv, settings);
-    return domt_connect(kv.port);
-}
-
-static void stop(int fd)
-{
-    close(fd);
-    domt_service_stop(&kv);
-}
-
 static int connect_as(const char *name)
 {
     char command[64];
@@ -84,7 +72,7 @@ static void expect_bytes(int fd, const char *bytes)
 
 START_TEST(client_list_tells_what_connections_do)
 {
-    int fd = start((const char *const[]){"kv.shards=3", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
     int waiting = connect_as("waiting"), listening = connect_as("listening");
     int queueing = connect_as("queueing"), third = connect_as("third");
     char reply[DOMT_REPLY_MAX];
@@ -116,13 +104,13 @@ START_TEST(client_list_tells_what_connections_do)
     (void)domt_resp_ask(fd, "INFO clients", reply);
     ck_assert_ptr_nonnull(strstr(reply, "blocked_clients:0\r\n"));
     close(waiting), close(listening), close(queueing), close(third);
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 
 START_TEST(client_unblock_ends_a_wait)
 {
-    int fd = start((const char *const[]){"kv.shards=3", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
     int waiting = connect_as("waiting");
     char command[64], reply[DOMT_REPLY_MAX];
 
@@ -142,13 +130,13 @@ START_TEST(client_unblock_ends_a_wait)
     domt_resp_holds(fd, "LLEN list", ":1\r\n");
     domt_resp_holds(waiting, "PING", "+PONG\r\n");
     close(waiting);
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 
 START_TEST(client_kill_has_filters)
 {
-    int fd = start((const char *const[]){"kv.shards=3", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=3", NULL});
     int listening = connect_as("listening"), other = connect_as("other");
     char command[64], reply[DOMT_REPLY_MAX], byte;
 
@@ -169,7 +157,7 @@ START_TEST(client_kill_has_filters)
     expect_bytes(fd, ":1\r\n");
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
     close(listening), close(other);
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 

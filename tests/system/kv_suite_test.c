@@ -15,18 +15,6 @@
 
 static domt_service kv;
 
-static int start(const char *const settings[])
-{
-    domt_kv_start(&kv, settings);
-    return domt_connect(kv.port);
-}
-
-static void stop(int fd)
-{
-    close(fd);
-    domt_service_stop(&kv);
-}
-
 /* --- arguments -------------------------------------------------------------------------------- */
 
 #define ARGUMENTS_MOST 8
@@ -110,13 +98,13 @@ static const char *const subcommands[] = {"CLIENT GETNAME",
 
 START_TEST(arguments_are_counted_as_by_redis)
 {
-    int fd = start((const char *const[]){"kv.shards=1", "kv.debug=yes", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.debug=yes", NULL});
     char names[DOMT_REPLY_MAX];
     uint16_t port;
     pid_t pid;
 
     if (!domt_redis_start(&pid, &port)) {
-        stop(fd);
+        domt_kv_close(&kv, fd);
         return;
     }
     int redis = domt_connect(port);
@@ -135,7 +123,7 @@ START_TEST(arguments_are_counted_as_by_redis)
         compare_counts(fd, redis, subcommands[i], "x");
     close(redis);
     domt_redis_stop(pid);
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 
@@ -179,7 +167,7 @@ static const char *const debug_lines[] = {"DEBUG",
 
 START_TEST(debug_is_that_of_redis_in_both_versions)
 {
-    int fd = start((const char *const[]){"kv.debug=local", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.debug=local", NULL});
     char reply[DOMT_REPLY_MAX];
     uint16_t port;
     pid_t pid;
@@ -194,13 +182,13 @@ START_TEST(debug_is_that_of_redis_in_both_versions)
         domt_redis_stop(pid);
     }
     domt_resp_holds(fd, "HELLO 2 what", "-ERR Syntax error in HELLO option 'what'\r\n");
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 
 START_TEST(debug_is_closed_unless_it_is_opened)
 {
-    int fd = start((const char *const[]){NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){NULL});
     char reply[DOMT_REPLY_MAX];
 
     (void)domt_resp_ask(fd, "DEBUG SLEEP 0", reply);
@@ -210,7 +198,7 @@ START_TEST(debug_is_closed_unless_it_is_opened)
     domt_resp_holds(fd, "CONFIG SET enable-debug-command yes",
                     "-ERR CONFIG SET failed (possibly related to argument 'enable-debug-command')"
                     " - can't set immutable config\r\n");
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 
@@ -255,14 +243,14 @@ static const char *const queued_lines[] = {
 
 START_TEST(limits_are_set_and_heeded_as_by_redis)
 {
-    int fd = start((const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
     domt_resp_compare_with_redis(fd, config_lines);
     domt_dialogue_with_redis(queued_lines, kv.port);
     domt_resp_holds(fd, "CONFIG SET maxmemory-policy allkeys-lru",
                     "-ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - "
                     "can't set immutable config\r\n");
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 
@@ -292,10 +280,10 @@ static const char *const full_lines[] = {"a CONFIG SET maxmemory 1",
 
 START_TEST(a_transaction_without_memory_is_refused_as_by_redis)
 {
-    int fd = start((const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
     domt_dialogue_with_redis(full_lines, kv.port);
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 
@@ -326,7 +314,7 @@ static void expect_fair(int fd, const char *command, int draws, int times)
 
 START_TEST(what_is_drawn_by_chance_is_drawn_evenly)
 {
-    int fd = start((const char *const[]){"kv.shards=1", NULL});
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
     char command[64], reply[DOMT_REPLY_MAX];
 
     for (int i = 0; i < FIELDS; i++) {
@@ -340,7 +328,7 @@ START_TEST(what_is_drawn_by_chance_is_drawn_evenly)
         (void)domt_resp_ask(fd, command, reply);
     }
     expect_fair(fd, "RANDOMKEY", DRAWS / 10, DRAWS / 10);
-    stop(fd);
+    domt_kv_close(&kv, fd);
 }
 END_TEST
 

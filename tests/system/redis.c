@@ -62,6 +62,18 @@ void domt_kv_start(domt_service *service, const char *const settings[])
     domt_service_start(service, arguments);
 }
 
+int domt_kv_open(domt_service *service, const char *const settings[])
+{
+    domt_kv_start(service, settings);
+    return domt_connect(service->port);
+}
+
+void domt_kv_close(domt_service *service, int fd)
+{
+    close(fd);
+    domt_service_stop(service);
+}
+
 /* Returns whether it answers. */
 static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
 {

@@ -15,6 +15,10 @@
  * two threads, and with settings up to a NULL, each as --set takes it. */
 void domt_kv_start(domt_service *service, const char *const settings[]);
 
+/* The same, and a connection to it; and the end of both. */
+int domt_kv_open(domt_service *service, const char *const settings[]);
+void domt_kv_close(domt_service *service, int fd);
+
 /* Start redis-server on a free port of 127.0.0.1, without a file of its own, and wait until it
  * answers. It dies with the test. Returns false if it is not installed, and says so. */
 bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port);
