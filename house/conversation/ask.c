@@ -220,6 +220,12 @@ uint64_t domus_deadline_ns(const domus_stack *stack)
     return domi_stack_deadline_ns(stack);
 }
 
+const void *domus_asked(const domus_stack *stack, const domus_type *type)
+{
+    return stack->ask != NULL && stack->ask->type == type ? domi_envelope_payload(stack->ask)
+                                                          : NULL;
+}
+
 /* --- answer --------------------------------------------------------------------------------- */
 
 /* Returns the ask that a verb concerns: one that was just received, else the one that the

@@ -112,6 +112,11 @@ DOMUS_API int domus_sleep_add(domus_stack *stack, uint64_t time_ns, uint64_t tag
  * conversation any more. Returns 0 if there is no deadline, or if the answer was given. */
 DOMUS_API uint64_t domus_deadline_ns(const domus_stack *stack);
 
+/* The payload of the ask that this conversation answers, also behind a wait, for functions that are
+ * not handed it. Returns NULL if that is not of `type`, if the conversation answers no ask, or if
+ * the ask was answered, forwarded or kept. */
+DOMUS_API const void *domus_asked(const domus_stack *stack, const domus_type *type);
+
 /* --- answer --------------------------------------------------------------------------------- */
 
 /* Answer the ask that is handled. `payload` may point into the ask's own payload, or into memory

@@ -209,6 +209,44 @@ typedef struct domus_file_entry {
 DOMUS_API bool domus_file_next_entry(const domus_file_entries *entries, uint32_t *at,
                                      domus_file_entry *ret_entry);
 
+/* --- whole files ------------------------------------------------------------------------------ */
+
+/* A file that was opened, looked at, and read as a whole if it is small. Its `release` closes the
+ * file and frees the bytes. */
+typedef struct domus_file_loaded {
+    domus_file_status status;
+    domus_slice bytes; /* all bytes of a regular file of up to `size_max` */
+    domus_file *file;  /* open, if it is a directory or has more bytes than that; else NULL */
+    const char *path;  /* of the list; valid until the call or the resumed function returns */
+    uint32_t index;    /* of that path in the list */
+} domus_file_loaded;
+
+DOMUS_API extern const domus_type domus_file_loaded_type;
+
+#define DOMUS_FILE_PATHS_MAX 4u /* paths in the list of a load */
+
+/* Load the first of 1..DOMUS_FILE_PATHS_MAX paths, whose list ends with NULL, that is there: open
+ * it as domus_file_open() does for reading, look at it as domus_file_stat() does, and read it. A
+ * path that cannot be opened, or is a directory, is passed over, but for the last one. `flags` are
+ * DOMUS_FILE_BENEATH or 0. `size_max` is 0..files.readMax.
+ *
+ * domus_file_load_now() does that in this call, if the kernel has in memory what it needs, so it
+ * never waits for a disk. It costs four calls to the kernel, and neither a message nor a turn of
+ * the ring. If it cannot, it has done nothing and returns -EAGAIN; then domus_file_load() lets a
+ * helper thread do it. The answer to that is of domus_file_loaded_type, and carries `tag`, also
+ * with an error.
+ *
+ * Ownership: what domus_file_load_now() sets is the caller's, who calls the type's `release`.
+ * Both return as the head of this file and domus_file_open() say; -EINVAL for a wrong list;
+ * -EMSGSIZE above files.readMax; -EBUSY while memory is critical, and when the file changed its
+ * size at each of some tries. domus_file_load_now() returns 0 if the file was loaded, and otherwise
+ * also what `then` would be resumed with. */
+DOMUS_API int domus_file_load_now(domus_stack *stack, domus_file *directory,
+                                  const char *const *paths, uint32_t flags, uint32_t size_max,
+                                  domus_file_loaded *ret_loaded);
+DOMUS_API int domus_file_load(domus_stack *stack, domus_file *directory, const char *const *paths,
+                              uint32_t flags, uint32_t size_max, uint64_t tag, domus_resumed *then);
+
 /* --- sending -------------------------------------------------------------------------------- */
 
 /* Send `size` bytes of a file, from `position` on, as pieces of the answer that domus_reply_begin()
@@ -232,6 +270,16 @@ DOMUS_API int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t p
                                 uint64_t size, domus_stream stream, domus_resumed *then);
 DOMUS_API int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position,
                               uint64_t size, domus_resumed *then);
+
+/* Answer the request that is handled with a head, and `size` bytes of a file behind it: this is
+ * domus_reply_begin(), domus_file_reply() and domus_reply_end(), and the conversation ends with
+ * them. Write `return domus_file_answer(...)`.
+ *
+ * Ownership: the head owns what the payload owns, unless this returns a negative errno.
+ * Returns as domus_file_reply(). If the answer fails before its head was sent, the request fails
+ * with the error; after that the stream is cut. */
+DOMUS_API int domus_file_answer(domus_stack *stack, const domus_type *type, const void *head,
+                                domus_file *file, uint64_t position, uint64_t size);
 
 #ifdef __cplusplus
 }

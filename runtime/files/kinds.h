@@ -16,6 +16,7 @@ extern const domi_file_verb domi_file_rename_verb;
 extern const domi_file_verb domi_file_remove_verb;
 extern const domi_file_verb domi_file_make_directory_verb;
 extern const domi_file_verb domi_file_list_verb;
+extern const domi_file_verb domi_file_load_verb; /* load.c */
 
 /* A bit of `flags`: this read brings a piece of a file that is being sent, which goes on while
  * memory is critical, because it frees some. No flag of users has this bit. */

@@ -237,7 +237,9 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
                     uint64_t tag, domus_resumed *then)
 {
     domi_manager *manager = stack->manager;
-    size_t path_size = what->path != NULL ? strlen(what->path) + 1 : 0;
+    size_t path_size = what->path_size != 0 ? what->path_size
+                       : what->path != NULL ? strlen(what->path) + 1
+                                            : 0;
     size_t to_size = what->to != NULL ? strlen(what->to) + 1 : 0;
     domi_promise *promise;
     domi_envelope *envelope = domi_message_new(

@@ -43,6 +43,7 @@ struct domi_file_operation {
         domus_file_written written;
         domus_file_status status;
         domus_file_entries entries;
+        domus_file_loaded loaded;
     } answer;
     const domi_file_verb *verb;
     domus_address asker; /* the actor that waits */
@@ -66,6 +67,7 @@ struct domi_file_operation {
     uint32_t mode;          /* permissions of a directory that is made */
     int error;              /* of a write that has ended in the midst */
     bool last;              /* of a listing: nothing follows */
+    uint32_t path_size;     /* bytes at `path`, which may be a list; 0: it is one path */
     const char *path;       /* in `text`; NULL: none */
     const char *to;
     char text[]; /* the paths */

@@ -115,8 +115,9 @@ static int piece_was_taken(domus_stack *stack, void *self, const domus_answer *a
     return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
 }
 
-static int begin(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
-                 domus_stream stream, domus_resumed *then)
+/* Make a sending that has not begun. Returns 0; -EINVAL; -ENOMEM. */
+static int make(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
+                domus_stream stream, domus_resumed *then, sending **ret_sending)
 {
     uint64_t read_max = stack->manager->config->files.read_max_bytes;
 
@@ -135,14 +136,30 @@ static int begin(domus_stack *stack, domus_file *file, uint64_t position, uint64
         .rest = size,
         .piece = read_max < PIECE_BYTES ? (uint32_t)read_max : PIECE_BYTES,
     };
-    /* With a size of 0 the read ends at once, and so does the sending. */
-    int result = read_piece(stack, now);
+    *ret_sending = now;
+    return 0;
+}
+
+/* The first step of a sending was begun, or could not be. */
+static int begin_with(domus_stack *stack, sending *now, int result)
+{
     if (result != DOMUS_PARKED) {
         free_sending(&now->left);
         return result;
     }
+    tag_step(stack, now);
     domi_file_left_add(now->files, &now->left);
     return result;
+}
+
+static int begin(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
+                 domus_stream stream, domus_resumed *then)
+{
+    sending *now;
+    int error = make(stack, file, position, size, stream, then, &now);
+
+    /* With a size of 0 the read ends at once, and so does the sending. */
+    return error != 0 ? error : begin_with(stack, now, read_piece(stack, now));
 }
 
 int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
@@ -168,4 +185,35 @@ int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uin
 
     return domus_channel_running(stack) != NULL ? begin(stack, file, position, size, none, then)
                                                 : -EPERM;
+}
+
+/* --- a whole answer ----------------------------------------------------------------------------
+ */
+
+static int head_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    sending *now = sending_of(answer);
+    int result = answer->error != 0 ? answer->error : read_piece(stack, now);
+
+    return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
+}
+
+static int end_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
+}
+
+int domus_file_answer(domus_stack *stack, const domus_type *type, const void *head,
+                      domus_file *file, uint64_t position, uint64_t size)
+{
+    domus_stream stream;
+    sending *now;
+    int error = domus_reply_stream(stack, &stream);
+
+    if (error == 0)
+        error = make(stack, file, position, size, stream, end_answer, &now);
+    if (error != 0)
+        return error;
+    return begin_with(stack, now, domus_stream_begin(stack, stream, type, head, head_was_sent));
 }

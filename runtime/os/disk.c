@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define TRIES_MAX  16 /* a path that is renamed meanwhile is looked up again so often */
@@ -36,7 +38,7 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how)
         fd = syscall(SYS_openat2, directory, path, how, sizeof *how);
         if (fd < 0 && errno == ENOSYS)
             return open_without_resolve(directory, path, how);
-        if (fd < 0 && errno != EINTR && errno != EAGAIN)
+        if (fd < 0 && errno != EINTR && (errno != EAGAIN || (how->resolve & RESOLVE_CACHED) != 0))
             return -errno;
     }
     return fd >= 0 ? (int)fd : -errno;
@@ -51,6 +53,25 @@ int domi_disk_look(int fd, bool *ret_is_directory)
     if (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode))
         return -EINVAL;
     *ret_is_directory = S_ISDIR(status.stx_mode);
+    return 0;
+}
+
+int domi_disk_stat_now(int fd, domus_file_status *ret_status)
+{
+    struct statx status;
+
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) != 0)
+        return -errno;
+    if (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode))
+        return -EINVAL;
+    *ret_status = (domus_file_status){
+        .size = status.stx_size,
+        .inode = status.stx_ino,
+        .device = makedev(status.stx_dev_major, status.stx_dev_minor),
+        .modified_ns = status.stx_mtime.tv_sec * NS_OF_SECOND + status.stx_mtime.tv_nsec,
+        .mode = status.stx_mode,
+        .links = status.stx_nlink,
+    };
     return 0;
 }
 
@@ -74,6 +95,16 @@ int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position)
         done += count > 0 ? (uint32_t)count : 0;
     }
     return (int)done;
+}
+
+int domi_disk_read_now(int fd, void *data, uint32_t size, uint64_t position)
+{
+    const struct iovec bytes = {data, size};
+    ssize_t count = preadv2(fd, &bytes, 1, (off_t)position, RWF_NOWAIT);
+
+    if (count >= 0)
+        return (int)count;
+    return errno == EOPNOTSUPP || errno == EINTR || errno == ENOSYS ? -EAGAIN : -errno;
 }
 
 uint32_t domi_disk_write(int fd, const void *data, uint32_t size, uint64_t position, int *ret_error)

@@ -10,19 +10,27 @@
 #include <linux/openat2.h>
 #include <stddef.h>
 
-/* Returns a new descriptor. `how` is as for openat2(2); a kernel without that call opens by
- * openat(2), unless `how->resolve` asks for what this cannot (-EOPNOTSUPP). */
+/* Returns a new descriptor; with RESOLVE_CACHED -EAGAIN if that would wait. `how` is as for
+ * openat2(2); a kernel without that call opens by openat(2), unless `how->resolve` asks for what
+ * this cannot (-EOPNOTSUPP). */
 int domi_disk_open(int directory, const char *path, const struct open_how *how);
 
 /* Set `ret_is_directory` to what the descriptor is, by what the kernel has in memory. Returns 0;
  * -EINVAL if it is neither a regular file nor a directory. */
 int domi_disk_look(int fd, bool *ret_is_directory);
 
+/* Set `ret_status` to what the kernel has in memory of a regular file or a directory. Returns as
+ * domi_disk_look(). */
+int domi_disk_stat_now(int fd, domus_file_status *ret_status);
+
 void domi_disk_close(int fd);
 
 /* Read or write up to `size` bytes. Reading returns fewer only at the end of the file. Writing
  * returns how many were written, and sets `ret_error` if these are not all. */
 int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position);
+/* Read what the kernel has in memory. Returns how many bytes these are; -EAGAIN if there are none.
+ */
+int domi_disk_read_now(int fd, void *data, uint32_t size, uint64_t position);
 uint32_t domi_disk_write(int fd, const void *data, uint32_t size, uint64_t position,
                          int *ret_error);
 

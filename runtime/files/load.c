@@ -1,0 +1,275 @@
+/* This file loads files: it opens one, looks at it, and reads it as a whole if it is small.
+ *
+ * A load is tried in the call of the user, by calls that never wait for a disk (RESOLVE_CACHED,
+ * AT_STATX_DONT_SYNC, RWF_NOWAIT). So a file that the kernel has in memory costs neither a message
+ * nor a turn of the ring. The other files are loaded by a helper thread. Both take the same steps;
+ * `in_place` says which of them takes them. Whoever runs the house of the stack, or a helper
+ * thread. */
+#include "base/page.h"
+#include "house/conversation/stack.h"
+#include "runtime/files/kinds.h"
+#include "runtime/os/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PATH_BYTES_MAX 4095u
+#define READS_MAX      4 /* a file that is changed while it is read is looked at again so often */
+
+static void release_loaded(void *payload)
+{
+    domus_file_loaded *loaded = payload;
+
+    domus_slice_free(loaded->bytes);
+    domus_file_close(loaded->file);
+}
+
+const domus_type domus_file_loaded_type = {
+    .name = "file loaded", .size = sizeof(domus_file_loaded), .release = release_loaded};
+
+/* A load on its way. */
+typedef struct loading {
+    int directory;
+    uint32_t flags;
+    uint32_t size_max;
+    bool in_place;          /* the calls must not wait */
+    int fd;                 /* -1: no file is open */
+    struct domi_page *page; /* the bytes; NULL: none were read */
+    domus_file_loaded loaded;
+} loading;
+
+/* --- steps -------------------------------------------------------------------------------------
+ */
+
+static int open_path(const loading *load, const char *path)
+{
+    const struct open_how how = {
+        .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+        .resolve =
+            ((load->flags & DOMUS_FILE_BENEATH) != 0 ? RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
+                                                     : 0) |
+            (load->in_place ? RESOLVE_CACHED : 0),
+    };
+    int fd = domi_disk_open(load->directory, path, &how);
+
+    /* a socket, or a FIFO without a reader; or, in place, a kernel without openat2(2) */
+    if (fd == -ENXIO)
+        return -EINVAL;
+    return fd == -EOPNOTSUPP && load->in_place ? -EAGAIN : fd;
+}
+
+/* Open the first path of a list that is there, and look at it. Returns 0 or an error. */
+static int open_first(loading *load, const char *const *paths)
+{
+    int error = -ENOENT;
+
+    for (uint32_t i = 0; paths[i] != NULL; i++) {
+        int fd = open_path(load, paths[i]);
+        error = fd < 0 ? fd : domi_disk_stat_now(fd, &load->loaded.status);
+        if (error == 0 && S_ISDIR(load->loaded.status.mode) && paths[i + 1] != NULL)
+            error = -EISDIR;
+        if (error == 0) {
+            load->fd = fd;
+            load->loaded.path = paths[i];
+            load->loaded.index = i;
+            return 0;
+        }
+        if (fd >= 0)
+            domi_disk_close(fd);
+        if (error == -EAGAIN)
+            return error;
+    }
+    return error;
+}
+
+static bool is_small(const loading *load)
+{
+    return S_ISREG(load->loaded.status.mode) && load->loaded.status.size <= load->size_max;
+}
+
+/* Fill a page with the bytes of a file, whose size is known. Returns 0; -EAGAIN if that would wait,
+ * or if the file is shorter by now; an error. */
+static int read_whole(loading *load)
+{
+    uint32_t size = (uint32_t)load->loaded.status.size;
+    int result = load->in_place ? domi_disk_read_now(load->fd, load->page->room, size, 0)
+                                : domi_disk_read(load->fd, load->page->room, size, 0);
+
+    if (result < 0)
+        return result;
+    return (uint32_t)result == size ? 0 : -EAGAIN;
+}
+
+/* --- in place ----------------------------------------------------------------------------------
+ */
+
+/* Read the bytes into a page of exactly their size. */
+static int read_small(loading *load)
+{
+    if (load->loaded.status.size == 0)
+        return 0;
+    load->page = domi_page_new(load->loaded.status.size);
+    if (load->page == NULL)
+        return -ENOMEM;
+    int error = read_whole(load);
+    if (error != 0) {
+        domi_page_drop(load->page);
+        return error;
+    }
+    load->loaded.bytes = (domus_slice){&load->page->face, 0, (uint32_t)load->loaded.status.size};
+    return 0;
+}
+
+/* Hand the open file to a handle. Returns 0; -EMFILE; -ENOMEM. */
+static int make_handle(domus_stack *stack, loading *load)
+{
+    domus_system *system = stack->manager->system;
+    int error = domi_file_new(system->files, &load->loaded.file);
+
+    if (error != 0)
+        return error;
+    load->loaded.file->fd = load->fd;
+    load->loaded.file->is_directory = S_ISDIR(load->loaded.status.mode);
+    return 0;
+}
+
+static int check(const domus_stack *stack, const char *const *paths, uint32_t flags,
+                 uint32_t size_max)
+{
+    uint32_t count = 0;
+
+    if (paths == NULL || paths[0] == NULL || (flags & ~DOMUS_FILE_BENEATH) != 0)
+        return -EINVAL;
+    for (; paths[count] != NULL; count++) {
+        if (count == DOMUS_FILE_PATHS_MAX || paths[count][0] == '\0')
+            return -EINVAL;
+        if (strnlen(paths[count], PATH_BYTES_MAX + 1) > PATH_BYTES_MAX)
+            return -ENAMETOOLONG;
+    }
+    return size_max > stack->manager->config->files.read_max_bytes ? -EMSGSIZE : 0;
+}
+
+int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *const *paths,
+                        uint32_t flags, uint32_t size_max, domus_file_loaded *ret_loaded)
+{
+    loading load = {.directory = domi_file_fd(directory),
+                    .flags = flags,
+                    .size_max = size_max,
+                    .in_place = true};
+    int error = check(stack, paths, flags, size_max);
+
+    if (error == 0 && stack->manager->memory.busy)
+        error = -EBUSY;
+    if (error == 0)
+        error = open_first(&load, paths);
+    if (error != 0)
+        return error;
+    if (is_small(&load)) {
+        error = read_small(&load);
+        domi_disk_close(load.fd);
+    } else {
+        error = make_handle(stack, &load);
+        if (error != 0)
+            domi_disk_close(load.fd);
+    }
+    if (error == 0)
+        *ret_loaded = load.loaded;
+    return error;
+}
+
+/* --- on a helper thread -------------------------------------------------------------------------
+ */
+
+static int load_prepare(domi_file_operation *operation, domi_manager *manager)
+{
+    int error = domi_file_make_page(operation, manager, operation->size);
+
+    return error != 0 ? error : domi_file_new(operation->system->files, &operation->opened);
+}
+
+/* Set `ret_paths` to the paths of an operation, which are a list in its text. */
+static void list_paths(const domi_file_operation *operation,
+                       const char *ret_paths[DOMUS_FILE_PATHS_MAX + 1])
+{
+    const char *at = operation->path;
+    uint32_t count = 0;
+
+    for (; at < operation->path + operation->path_size; at += strlen(at) + 1)
+        ret_paths[count++] = at;
+    ret_paths[count] = NULL;
+}
+
+/* The file was opened: read it, or hand it on open. Returns 0; -EAGAIN if it has changed. */
+static int finish(domi_file_operation *operation, loading *load)
+{
+    if (!is_small(load)) {
+        operation->opened->fd = load->fd;
+        operation->opened->is_directory = S_ISDIR(load->loaded.status.mode);
+        load->loaded.file = operation->opened;
+        return 0;
+    }
+    int error = load->loaded.status.size != 0 ? read_whole(load) : 0;
+    operation->done = (uint32_t)load->loaded.status.size;
+    domi_disk_close(load->fd);
+    return error;
+}
+
+static int load_work(domi_file_operation *operation)
+{
+    const char *paths[DOMUS_FILE_PATHS_MAX + 1];
+    loading load = {
+        .directory = domi_file_fd(operation->file),
+        .flags = operation->flags,
+        .size_max = operation->size,
+        .page = operation->page,
+    };
+    int error = -EAGAIN;
+
+    list_paths(operation, paths);
+    for (int i = 0; i < READS_MAX && error == -EAGAIN; i++) {
+        error = open_first(&load, paths);
+        if (error == 0)
+            error = finish(operation, &load);
+    }
+    operation->answer.loaded = load.loaded;
+    return error != -EAGAIN ? error : -EBUSY;
+}
+
+static void load_fill(domi_file_operation *operation)
+{
+    if (operation->answer.loaded.file != NULL)
+        operation->opened = NULL; /* the answer's */
+    else
+        operation->answer.loaded.bytes = domi_file_take_page(operation, operation->done);
+}
+
+const domi_file_verb domi_file_load_verb = {
+    .waits = {.name = "file load"},
+    .reply = &domus_file_loaded_type,
+    .prepare = load_prepare,
+    .work = load_work,
+    .fill = load_fill,
+};
+
+int domus_file_load(domus_stack *stack, domus_file *directory, const char *const *paths,
+                    uint32_t flags, uint32_t size_max, uint64_t tag, domus_resumed *then)
+{
+    char list[DOMUS_FILE_PATHS_MAX * (PATH_BYTES_MAX + 1)];
+    uint32_t size = 0;
+    int error = check(stack, paths, flags, size_max);
+
+    if (error != 0)
+        return error;
+    for (; *paths != NULL; paths++) {
+        uint32_t bytes = (uint32_t)strlen(*paths) + 1;
+        memcpy(list + size, *paths, bytes);
+        size += bytes;
+    }
+    return domi_file_begin(
+        stack, &domi_file_load_verb,
+        &(const domi_file_operation){
+            .file = directory, .path = list, .path_size = size, .flags = flags, .size = size_max},
+        tag, then);
+}
