@@ -1,0 +1,397 @@
+/* Serves files (domus/http_files.h).
+ *
+ * A request is carried by its conversation alone: the file is loaded in the call if the kernel has
+ * it in memory, and otherwise behind one wait, whose tag leads to the options. The answer is a
+ * whole message, or is left to domus_file_answer(). So nothing of a request is kept here. */
+#include "protocols/http/encoding.h"
+#include "protocols/http/write.h"
+
+#include <domus/http_condition.h>
+#include <domus/http_date.h>
+#include <domus/http_files.h>
+#include <domus/http_media.h>
+#include <domus/http_query.h>
+#include <domus/http_range.h>
+
+#include <sys/stat.h>
+
+#define PATH_MAX_BYTES  3800u /* of a path before it is decoded: with an index it fits into 4095 */
+#define INDEX_MAX_BYTES 255u
+#define VALUE_MAX_BYTES 255u /* of Cache-Control */
+#define WHOLE_DEFAULT   65536u
+#define NS_OF_SECOND    INT64_C(1000000000)
+
+#define ETAG_ROOM  (3 * 16 + 4 + 1) /* three numbers of base 16, with what stands between them */
+#define FIELD_ROOM (512 + VALUE_MAX_BYTES)
+
+/* The paths that are tried for a request. */
+typedef struct names {
+    char plain[PATH_MAX_BYTES + 2 + INDEX_MAX_BYTES + 1];
+    char packed[PATH_MAX_BYTES + 2 + INDEX_MAX_BYTES + 4];
+    const char *list[3];
+} names;
+
+/* A file that was found, and what its answer says of it. */
+typedef struct found {
+    const domus_http_files *files;
+    const domus_http_request *request;
+    domus_file_loaded *loaded;
+    bool is_packed;
+    char etag[ETAG_ROOM];
+    int64_t modified; /* in seconds */
+} found;
+
+/* Returns the error with which a request fails. */
+static int refusal(int error)
+{
+    switch (-error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case EXDEV:
+    case ENAMETOOLONG:
+    case EINVAL:
+        return -ENOENT;
+    case EACCES:
+    case EPERM:
+        return -EACCES;
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN:
+    case EBUSY:
+    case ENOBUFS:
+    case ENOMEM:
+    case ESHUTDOWN:
+        return -EBUSY;
+    case EMSGSIZE:
+        return -EINVAL; /* `whole_max` is more than files.readMax */
+    case ECANCELED:
+    case ETIMEDOUT:
+        return error;
+    default:
+        return -EIO;
+    }
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Decode a path. Returns 0; -ENOENT if no file can have such a name; -EINVAL. */
+static int decode_path(const domus_http_files *files, domus_slice path, names *to)
+{
+    const char *index = files->index != NULL ? files->index : "index.html";
+    char text[PATH_MAX_BYTES + 1] = "/";
+    const char *bytes = domus_slice_data(path);
+    size_t skip = path.size != 0 && *bytes == '/';
+
+    if (path.size > PATH_MAX_BYTES)
+        return -ENOENT;
+    memcpy(text + 1, bytes + skip, path.size - skip);
+    int64_t size = domus_http_decode_path(to->plain, text, path.size - skip + 1);
+    if (size < 0)
+        return -ENOENT;
+    to->plain[size] = '\0';
+    if (!files->hidden && strstr(to->plain, "/.") != NULL)
+        return -ENOENT;
+    if (to->plain[size - 1] != '/')
+        return 0;
+    size_t index_size = strlen(index);
+    if (index_size > INDEX_MAX_BYTES)
+        return -EINVAL;
+    memcpy(to->plain + size, index, index_size + 1);
+    return index_size != 0 ? 0 : -ENOENT;
+}
+
+static bool wants_packed(const domus_http_files *files, const domus_http_request *request)
+{
+    return files->compressed && domi_http_wants_gzip(request->fields);
+}
+
+static int list_names(const domus_http_files *files, const domus_http_request *request,
+                      domus_slice path, names *to)
+{
+    int error = decode_path(files, path, to);
+    uint32_t count = 0;
+
+    if (error != 0)
+        return error;
+    if (wants_packed(files, request)) {
+        size_t size = strlen(to->plain + 1);
+        memcpy(to->packed, to->plain + 1, size);
+        memcpy(to->packed + size, ".gz", 4);
+        to->list[count++] = to->packed;
+    }
+    to->list[count++] = to->plain + 1;
+    to->list[count] = NULL;
+    return 0;
+}
+
+/* --- heads -------------------------------------------------------------------------------------
+ */
+
+static char *put_hex(char *to, uint64_t number)
+{
+    static const char digits[] = "0123456789abcdef";
+    int shift = 60;
+
+    while (shift > 0 && number >> shift == 0)
+        shift -= 4;
+    for (; shift >= 0; shift -= 4)
+        *to++ = digits[number >> shift & 15];
+    return to;
+}
+
+static void note_version(found *file)
+{
+    const domus_file_status *status = &file->loaded->status;
+    char *to = file->etag;
+
+    *to++ = '"';
+    to = put_hex(to, (uint64_t)status->modified_ns);
+    *to++ = '-';
+    to = put_hex(to, status->size);
+    *to++ = '-';
+    to = put_hex(to, status->inode);
+    *to++ = '"';
+    *to = '\0';
+    file->modified = status->modified_ns > 0 ? status->modified_ns / NS_OF_SECOND : 0;
+}
+
+/* Make the fields of an answer; `range`: NULL, or the bytes that it has. Returns 0; -EINVAL;
+ * -ENOMEM. */
+static int make_fields(const found *file, const domus_http_range *range, domus_slice *ret_fields)
+{
+    const char *cache = file->files->cache_control;
+    size_t cache_size = cache != NULL ? strlen(cache) : 0;
+    char fields[FIELD_ROOM];
+    char *to = DOMI_HTTP_PUT(fields, "ETag: ");
+
+    if (cache_size > VALUE_MAX_BYTES)
+        return -EINVAL;
+    to = domi_http_put(to, file->etag, strlen(file->etag));
+    to = DOMI_HTTP_PUT(to, "\r\nLast-Modified: ");
+    domus_http_date(file->modified, to);
+    to = DOMI_HTTP_PUT(to + DOMUS_HTTP_DATE_SIZE, "\r\nAccept-Ranges: bytes\r\n");
+    if (cache != NULL) {
+        to = DOMI_HTTP_PUT(to, "Cache-Control: ");
+        to = domi_http_put(to, cache, cache_size);
+        to = DOMI_HTTP_PUT(to, "\r\n");
+    }
+    if (file->files->compressed)
+        to = DOMI_HTTP_PUT(to, "Vary: Accept-Encoding\r\n");
+    if (file->is_packed)
+        to = DOMI_HTTP_PUT(to, "Content-Encoding: gzip\r\n");
+    if (range != NULL) {
+        to = DOMI_HTTP_PUT(to, "Content-Range: bytes ");
+        to = domi_http_put_number(to, range->first);
+        *to++ = '-';
+        to = domi_http_put_number(to, range->last);
+        *to++ = '/';
+        to = domi_http_put_number(to, file->loaded->status.size);
+        to = DOMI_HTTP_PUT(to, "\r\n");
+    }
+    return domus_slice_copy(fields, (size_t)(to - fields), ret_fields);
+}
+
+/* The media type of a file, by its name without ".gz" if that says how it is encoded. */
+static const char *media_of(const found *file)
+{
+    const char *slash = strrchr(file->loaded->path, '/');
+    const char *name = slash != NULL ? slash + 1 : file->loaded->path;
+    char bare[256];
+    size_t size = strlen(name);
+
+    if (!file->is_packed)
+        return domus_http_media_of(name);
+    size = size - 3 < sizeof bare ? size - 3 : sizeof bare - 1;
+    memcpy(bare, name, size);
+    bare[size] = '\0';
+    return domus_http_media_of(bare);
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+/* Answer with a message, whose slices it owns if this returns 0. */
+static int reply(domus_stack *stack, domus_http_response *response)
+{
+    int error = domus_reply(stack, &domus_http_response_type, response);
+
+    if (error != 0)
+        domus_http_response_type.release(response);
+    return error;
+}
+
+static int reply_with_fields(domus_stack *stack, unsigned status, domus_appender *fields)
+{
+    domus_http_response response = {.status = (uint16_t)status};
+    int error = domus_append_end(fields, &response.fields);
+
+    return error != 0 ? error : reply(stack, &response);
+}
+
+static int refuse_method(domus_stack *stack)
+{
+    domus_appender fields = {0};
+
+    (void)domus_http_add(&fields, "Allow", "GET, HEAD");
+    return reply_with_fields(stack, 405, &fields);
+}
+
+/* The path names a folder: send the client to the same path with a '/' behind it. A path that
+ * begins with two of them would name a host. If it ends with one, the index is a folder itself. */
+static int redirect(domus_stack *stack, const domus_http_request *request)
+{
+    domus_slice path = domus_http_path(request);
+    domus_slice query = domus_http_query(request);
+    const char *text = domus_slice_data(path);
+    domus_appender fields = {0};
+
+    if (path.size != 0 && text[path.size - 1] == '/')
+        return -ENOENT;
+    while (path.size > 1 && text[0] == '/' && text[1] == '/') {
+        text++;
+        path.size--;
+    }
+    (void)domus_append_text(&fields, "Location: %.*s/%s%.*s\r\n", (int)path.size, text,
+                            query.size != 0 ? "?" : "", (int)query.size, domus_slice_data(query));
+    return reply_with_fields(stack, 301, &fields);
+}
+
+/* Send what is to be sent: some bytes of the file, from `first` on. */
+static int send_bytes(domus_stack *stack, found *file, domus_http_response *response,
+                      uint64_t first, uint64_t size)
+{
+    domus_file_loaded *loaded = file->loaded;
+
+    response->media = media_of(file);
+    response->length = size;
+    if (file->request->method == DOMUS_HTTP_HEAD)
+        return reply(stack, response);
+    if (loaded->file == NULL) {
+        response->body = loaded->bytes;
+        response->body.offset += (uint32_t)first;
+        response->body.size = (uint32_t)size;
+        loaded->bytes = (domus_slice){NULL, 0, 0};
+        return reply(stack, response);
+    }
+    int result =
+        domus_file_answer(stack, &domus_http_response_type, response, loaded->file, first, size);
+    if (result < 0)
+        domus_http_response_type.release(response);
+    return result;
+}
+
+/* Returns 206 and the one range that is wanted; 416; or 200. */
+static unsigned choose_range(const found *file, const domus_http_version *version,
+                             domus_http_range *ret_range)
+{
+    domus_slice value;
+
+    if (!domus_http_field(file->request->fields, "range", &value) ||
+        !domus_http_may_range(file->request, version))
+        return 200;
+    int count = domus_http_read_range(value, file->loaded->status.size, ret_range, 1);
+    return count == 1 ? 206 : count == -ERANGE ? 416 : 200;
+}
+
+static int answer_unsatisfied(domus_stack *stack, uint64_t size)
+{
+    domus_appender fields = {0};
+
+    (void)domus_http_add_unsatisfied(&fields, size);
+    return reply_with_fields(stack, 416, &fields);
+}
+
+static int answer_file(domus_stack *stack, found *file)
+{
+    domus_http_range range = {0, 0};
+    domus_http_response response = {.status = 200};
+
+    note_version(file);
+    const domus_http_version version = {file->etag, file->modified, true};
+    unsigned status = domus_http_check_conditions(file->request, &version);
+    if (status == 0)
+        status = choose_range(file, &version, &range);
+    if (status == 416)
+        return answer_unsatisfied(stack, file->loaded->status.size);
+    int error = make_fields(file, status == 206 ? &range : NULL, &response.fields);
+    if (error != 0)
+        return error;
+    response.status = (uint16_t)status;
+    if (status == 206)
+        return send_bytes(stack, file, &response, range.first, range.last - range.first + 1);
+    return status == 200 ? send_bytes(stack, file, &response, 0, file->loaded->status.size)
+                         : reply(stack, &response);
+}
+
+/* Answer with what was loaded, which this consumes. */
+static int answer_loaded(domus_stack *stack, const domus_http_files *files,
+                         const domus_http_request *request, domus_file_loaded *loaded)
+{
+    found file = {
+        .files = files,
+        .request = request,
+        .loaded = loaded,
+        .is_packed = loaded->index == 0 && wants_packed(files, request),
+    };
+    int result =
+        S_ISDIR(loaded->status.mode) ? redirect(stack, request) : answer_file(stack, &file);
+
+    domus_file_loaded_type.release(loaded);
+    return result;
+}
+
+static int was_loaded(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const domus_http_files *files = (const domus_http_files *)(uintptr_t)answer->tag;
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
+
+    (void)self;
+    if (answer->error != 0)
+        return refusal(answer->error);
+    if (request == NULL)
+        return -EINVAL;
+    domus_file_loaded loaded = *(const domus_file_loaded *)answer->payload;
+    int error = domus_take_answer(stack, answer);
+    return error != 0 ? error : answer_loaded(stack, files, request, &loaded);
+}
+
+/* Bytes that are read with the load: none if they may not be wanted. */
+static uint32_t whole_of(const domus_http_files *files, const domus_http_request *request)
+{
+    domus_slice value;
+
+    if (request->method == DOMUS_HTTP_HEAD ||
+        domus_http_field(request->fields, "if-none-match", &value) ||
+        domus_http_field(request->fields, "if-modified-since", &value))
+        return 0;
+    return files->whole_max != 0 ? files->whole_max : WHOLE_DEFAULT;
+}
+
+int domus_http_serve(domus_stack *stack, const domus_http_files *files, domus_slice path)
+{
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
+    domus_file_loaded loaded;
+    names tried;
+
+    if (request == NULL)
+        return -EINVAL;
+    if (request->method != DOMUS_HTTP_GET && request->method != DOMUS_HTTP_HEAD)
+        return refuse_method(stack);
+    if (files->root == NULL)
+        return -EBUSY;
+    int error = list_names(files, request, path, &tried);
+    if (error != 0)
+        return error;
+    uint32_t size_max = whole_of(files, request);
+    error =
+        domus_file_load_now(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max, &loaded);
+    if (error == 0)
+        return answer_loaded(stack, files, request, &loaded);
+    if (error != -EAGAIN)
+        return refusal(error);
+    int result = domus_file_load(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max,
+                                 (uintptr_t)files, was_loaded);
+    return result < 0 ? refusal(result) : result;
+}

@@ -1,0 +1,235 @@
+/* The site, and the calls of the library that may refuse. */
+#include "tests/runtime/sites.h"
+
+#include "runtime/files/handle.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SECOND DOMT_PIPE_SECOND
+
+domt_site_type domt_site;
+
+/* --- the calls of the library -------------------------------------------------------------------
+ */
+
+const char *domt_site_path(const char *name)
+{
+    static char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", domt_site.tree.root, name);
+    return path;
+}
+
+static void shrink(void)
+{
+    struct stat status;
+
+    ck_assert_int_eq(stat(domt_site_path("a.txt"), &status), 0);
+    ck_assert_int_eq(truncate(domt_site_path("a.txt"), status.st_size - 1), 0);
+}
+
+ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t position, int flags)
+{
+    if (domt_site.shrinks)
+        shrink();
+    if (domt_site.reads_wait) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return syscall(SYS_preadv2, fd, parts, count, (long)position, 0L, flags);
+}
+
+ssize_t pread(int fd, void *to, size_t size, off_t position)
+{
+    if (domt_site.shrinks)
+        shrink();
+    return syscall(SYS_pread64, fd, to, size, position);
+}
+
+/* --- the service -------------------------------------------------------------------------------
+ */
+
+static int serve(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_http_serve(stack, &domt_site.files, domus_http_path(payload));
+}
+
+static int serve_later(domus_stack *stack, void *self, const domus_answer *slept)
+{
+    (void)self;
+    ck_assert_int_eq(slept->error, 0);
+    return domus_http_serve(stack, &domt_site.files,
+                            domus_http_path(domus_asked(stack, &domus_http_request_type)));
+}
+
+static int sleep_first(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_ptr_null(domus_asked(stack, &domus_http_response_type));
+    return domus_sleep(stack, 1, serve_later);
+}
+
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
+
+const domus_behaviour domt_site_service = {
+    .name = "site",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &pipeline,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve},
+                                       {.type = NULL}},
+};
+
+const domus_behaviour domt_site_late_service = {
+    .name = "late site",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &pipeline,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = sleep_first},
+                                       {.type = NULL}},
+};
+
+void domt_site_write(const char *name, const char *text)
+{
+    const struct timespec times[2] = {{1700000000, 123456789}, {1700000000, 123456789}};
+
+    domt_tree_write(&domt_site.tree, name, text);
+    ck_assert_int_eq(utimensat(AT_FDCWD, domt_site_path(name), times, 0), 0);
+}
+
+static void write_large(void)
+{
+    static char text[DOMT_SITE_LARGE + 1];
+
+    for (uint32_t i = 0; i < DOMT_SITE_LARGE; i++)
+        text[i] = domt_file_byte(i);
+    domt_site_write("large.bin", text);
+}
+
+static void make_socket(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", domt_site_path("socket"));
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    (void)close(fd);
+}
+
+void domt_site_make(void)
+{
+    domt_tree_make(&domt_site.tree);
+    domt_site_write("index.html", "home");
+    domt_site_write("a.txt", "0123456789");
+    domt_site_write("a.txt.gz", "packed");
+    domt_site_write("lone.txt.gz", "packed");
+    domt_site_write("empty", "");
+    domt_site_write("sub/index.html", "sub home");
+    domt_site_write("sub/a b.css", "style");
+    domt_site_write(".secret", "secret");
+    domt_site_write(".git/config", "secret");
+    domt_site_write("odd/index.html/file", "x");
+    write_large();
+    ck_assert_int_eq(mkdir(domt_site_path("bare"), 0700), 0);
+    ck_assert_int_eq(mkfifo(domt_site_path("fifo"), 0600), 0);
+    make_socket();
+    ck_assert_int_eq(symlink("/etc/passwd", domt_site_path("out")), 0);
+    ck_assert_int_eq(symlink("../../../../../../etc/passwd", domt_site_path("up")), 0);
+    ck_assert_int_eq(symlink("/dev/zero", domt_site_path("zero")), 0);
+    ck_assert_int_eq(symlink("/proc/self/root", domt_site_path("root")), 0);
+    ck_assert_int_eq(symlink("circle", domt_site_path("circle")), 0);
+    ck_assert_int_eq(symlink("a.txt", domt_site_path("in")), 0);
+    ck_assert_int_eq(symlink("../a.txt", domt_site_path("sub/in")), 0);
+}
+
+void domt_site_open(const domus_config *config, const domus_behaviour *behaviour)
+{
+    domt_site.kit = domt_pipes_kit(config, behaviour, 1);
+    int fd = open(domt_site.tree.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    domt_site.files =
+        (domus_http_files){.root = domt_file_handle(domus_testkit_system(domt_site.kit), fd)};
+    domt_site.files.root->is_directory = true;
+}
+
+void domt_site_close(void)
+{
+    domus_file_close(domt_site.files.root);
+    domt_pipes_end(domt_site.kit);
+}
+
+void domt_site_begin(const domus_config *config, const domus_behaviour *behaviour)
+{
+    domt_site_make();
+    domt_site_open(config, behaviour);
+}
+
+void domt_site_end(void)
+{
+    domt_site_close();
+    domt_tree_remove(&domt_site.tree);
+}
+
+/* Ask on a connection of its own. Returns the status; the whole domt_site.answer is in `answer`. 0:
+ * there is none. */
+unsigned domt_site_ask(const char *method, const char *target, const char *fields)
+{
+    static char text[8192];
+    unsigned status = 0;
+    size_t size;
+    domus_peer *peer = domt_pipes_peer(domt_site.kit);
+
+    snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n", method,
+             target, fields);
+    domt_pipes_send(domt_site.kit, peer, text);
+    for (int i = 0; i < 100 && !domus_peer_has_end(peer) && domus_peer_error(peer) == 0; i++)
+        ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 100), 0);
+    const char *got = domus_peer_got(peer, &size);
+    ck_assert_uint_lt(size, sizeof domt_site.answer);
+    memcpy(domt_site.answer, got, size);
+    domt_site.answer[size] = '\0';
+    domt_site.answer_size = size;
+    (void)sscanf(domt_site.answer, "HTTP/1.1 %u", &status);
+    domus_peer_take(peer, size);
+    domus_peer_close(peer);
+    return status;
+}
+
+unsigned domt_site_get(const char *target, const char *fields)
+{
+    return domt_site_ask("GET", target, fields);
+}
+
+const char *domt_site_body(void)
+{
+    const char *end_of_head = strstr(domt_site.answer, "\r\n\r\n");
+
+    ck_assert_ptr_nonnull(end_of_head);
+    return end_of_head + 4;
+}
+
+bool domt_site_says(const char *line)
+{
+    char whole[512];
+
+    snprintf(whole, sizeof whole, "\r\n%s\r\n", line);
+    const char *at = strstr(domt_site.answer, whole);
+    return at != NULL && at < domt_site_body();
+}
+
+const char *domt_site_tag(void)
+{
+    static char value[128];
+
+    ck_assert_int_eq(sscanf(strstr(domt_site.answer, "\r\nETag: "), "\r\nETag: %127[^\r]", value),
+                     1);
+    return value;
+}
