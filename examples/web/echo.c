@@ -16,6 +16,7 @@ struct echo {
 static int take_piece(domus_stack *stack, struct echo *echo, const domus_answer *answer)
 {
     echo->is_last = true;
+    echo->piece = (domus_slice){0};
     if (answer->error != 0 || answer->type != &domus_piece_type)
         return answer->error;
     const domus_piece *piece = answer->payload;
@@ -27,12 +28,21 @@ static int take_piece(domus_stack *stack, struct echo *echo, const domus_answer 
     return error;
 }
 
+static int begin_answer(domus_stack *stack, struct echo *echo, domus_resumed *then)
+{
+    const domus_http_response head = {.status = 200, .media = WEB_BYTES, .length = echo->length};
+    int error = domus_reply_begin(stack, &domus_http_response_type, &head, then);
+
+    if (error < 0)
+        domus_slice_free(echo->piece);
+    return error;
+}
+
 /* The first piece is read before the answer begins, so that a wrong body still gets a status. A
  * sequence that fails later cuts the answer. */
 DOMUS_SEQUENCE(echo, struct echo)
 {
     const domus_http_request *request = message;
-    const domus_http_response head = {.status = 200, .media = WEB_BYTES, .length = frame->length};
     int error;
 
     DOMUS_BEGIN;
@@ -43,22 +53,21 @@ DOMUS_SEQUENCE(echo, struct echo)
     DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
     if ((error = take_piece(stack, frame, answer)) != 0)
         return error;
-    DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
+    DOMUS_AWAIT(begin_answer(stack, frame, then));
     if (answer->error != 0) {
         domus_slice_free(frame->piece);
         return answer->error;
     }
-    for (;;) {
-        DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
-        frame->piece = (domus_slice){0};
+    while (!frame->is_last) {
+        DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then)); /* takes the piece */
         if (answer->error != 0)
             return answer->error;
-        if (frame->is_last)
-            return domus_reply_end(stack, NULL, NULL);
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         if ((error = take_piece(stack, frame, answer)) != 0)
             return error;
     }
+    DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
+    return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
     DOMUS_END;
 }
 

@@ -17,11 +17,3 @@ static int serve(domus_stack *stack, void *self, const void *payload)
 }
 
 const domus_call web_serve_json = {serve, 0};
-
-static int serve_page(domus_stack *stack, void *self, const void *payload)
-{
-    (void)self, (void)payload;
-    return web_say(stack, 200, "domus\n");
-}
-
-const domus_call web_serve_page = {serve_page, 0};

@@ -5,22 +5,21 @@
  * as kv has no password. With one they are closed here, because there is no way to give it. */
 #include "web.h"
 
+#include <domus/budget.h>
 #include <domus/http_query.h>
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #define KEY_MAX 512u /* bytes of a key as it is written in the path */
 
-/* Bytes of values that have come in part, of all threads. Relaxed: a count that orders nothing, and
- * may be exceeded by the pieces that threads are adding. */
-static _Atomic uint64_t gathered_bytes;
+/* The bound on values that have come in part, of all connections together. */
+static domus_budget gathered;
 
 struct visit {
     const domus_http_request *request; /* valid until it is answered */
     domus_appender value;              /* of a PUT */
-    uint32_t counted;                  /* bytes of it in gathered_bytes */
+    uint64_t charged;                  /* bytes of it on the budget */
     bool is_whole;
 };
 
@@ -116,11 +115,10 @@ static int give_answer(domus_stack *stack, const domus_answer *answer)
 static void forget_value(struct visit *visit)
 {
     domus_append_drop(&visit->value);
-    atomic_fetch_sub_explicit(&gathered_bytes, visit->counted, memory_order_relaxed);
-    visit->counted = 0;
+    (void)domus_budget_charge(&gathered, &visit->charged, 0);
 }
 
-/* Add the piece that was read. Returns 0; -EMSGSIZE; -ENOBUFS; the error of the body. */
+/* Add the piece that was read. Returns 0; -EMSGSIZE (413); -ENOMEM (503); the error of the body. */
 static int add_piece(struct visit *visit, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
@@ -129,40 +127,63 @@ static int add_piece(struct visit *visit, const domus_answer *answer)
     if (answer->error != 0 || answer->type != &domus_piece_type)
         return answer->error;
     uint32_t size = piece->bytes.size;
-    visit->counted += size;
-    if (atomic_fetch_add_explicit(&gathered_bytes, size, memory_order_relaxed) + size >
-        web_settings.gathered_max_bytes)
-        return -ENOBUFS;
-    return domus_append(&visit->value, domus_slice_data(piece->bytes), size);
+    int error = domus_budget_charge(&gathered, &visit->charged, visit->charged + size);
+    return error != 0 ? error : domus_append(&visit->value, domus_slice_data(piece->bytes), size);
+}
+
+/* Read the next piece. If that cannot begin, the sequence ends. */
+static int read_piece(domus_stack *stack, struct visit *visit, domus_resumed *then)
+{
+    int error = domus_body_read(stack, visit->request->stream, then);
+
+    if (error < 0)
+        forget_value(visit);
+    return error;
+}
+
+/* Begin with a request. Returns false if it was answered, with `*ret_result`. */
+static bool begin(domus_stack *stack, struct visit *visit, const domus_http_request *request,
+                  int *ret_result)
+{
+    visit->request = request;
+    visit->value.size_max = (uint32_t)web_settings.value_max_bytes;
+    visit->is_whole = request->method != DOMUS_HTTP_PUT || request->stream.number == 0;
+    if (kv_settings.password[0] != '\0')
+        *ret_result = web_say(stack, 403, "this store has a password\n");
+    else if (!visit->is_whole && request->length > web_settings.value_max_bytes)
+        *ret_result = -EMSGSIZE; /* 413, before the value is sent */
+    else
+        return true;
+    return false;
 }
 
 DOMUS_SEQUENCE(visit, struct visit)
 {
     domus_slice value = {0};
-    int error;
+    int result = 0;
 
     DOMUS_BEGIN;
-    frame->request = message;
-    frame->value.size_max = (uint32_t)web_settings.value_max_bytes;
-    frame->is_whole = frame->request->stream.number == 0;
-    if (kv_settings.password[0] != '\0')
-        return web_say(stack, 403, "this store has a password\n");
-    if (frame->request->length > web_settings.value_max_bytes)
-        return -EMSGSIZE; /* 413, before the value is sent */
+    if (!begin(stack, frame, message, &result))
+        return result;
     while (!frame->is_whole) {
-        DOMUS_AWAIT(domus_body_read(stack, frame->request->stream, then));
-        if ((error = add_piece(frame, answer)) != 0) {
+        DOMUS_AWAIT(read_piece(stack, frame, then));
+        if ((result = add_piece(frame, answer)) != 0) {
             forget_value(frame);
-            return error;
+            return result;
         }
     }
-    if ((error = domus_append_end(&frame->value, &value)) == 0)
-        forget_value(frame);
-    if (error != 0)
-        return error;
+    result = domus_append_end(&frame->value, &value);
+    forget_value(frame); /* from now on its bytes are those of a command, and later of the store */
+    if (result != 0)
+        return result;
     DOMUS_AWAIT(ask_shard(stack, frame->request, value, then));
     return give_answer(stack, answer);
     DOMUS_END;
 }
 
 const domus_call web_serve_key = DOMUS_BY(visit);
+
+void web_keys_begin(void)
+{
+    gathered.bytes_max = web_settings.gathered_max_bytes;
+}

@@ -37,6 +37,8 @@ static int start(domus_system *system, void *argument)
     int error = kv_start(system);
     if (error == 0)
         error = domus_outside_spawn_with(system, &web_meter_behaviour, NULL, &options, &web_meter);
+    if (error == 0 && (error = web_files_begin(system)) != 0)
+        fprintf(stderr, "web: web.root: cannot open %s\n", web_settings.root);
     if (error == 0)
         error = web_site_begin();
     if (error == 0)
@@ -58,6 +60,12 @@ static void stop(domus_system *system, void *argument)
     kv_stop(system);
 }
 
+static void end(domus_system *system, void *argument)
+{
+    (void)system, (void)argument;
+    web_files_end();
+}
+
 /* --- the section ------------------------------------------------------------------------------ */
 
 static const domus_config_key own_keys[] = {
@@ -69,6 +77,7 @@ static const domus_config_key own_keys[] = {
     {DOMUS_KEY("tick", DURATION, struct web_settings, tick_ns, 100 * UINT64_C(1000000),
                60 * UINT64_C(1000000000), UINT64_C(1000000000))},
     {DOMUS_KEY("eventsMax", COUNT, struct web_settings, events_max, 1, 65535, 1000)},
+    {DOMUS_KEY_TEXT("root", TEXT, struct web_settings, root, 1, "examples/web/static")},
     {DOMUS_KEY_SWITCH("live", struct web_settings, is_live, false)},
     {0}};
 
@@ -103,6 +112,7 @@ int main(int argc, char **argv)
     static const domus_program program = {.name = "web",
                                           .start = start,
                                           .stop = stop,
+                                          .end = end,
                                           .options = options,
                                           .section = &section,
                                           .settings = &web_settings};

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-enum { PAGE, JSON, ECHO, KEY, EVENTS, METRICS };
+enum { PAGE, JSON, ECHO, KEY, EVENTS, METRICS, STATIC };
 
 static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/", PAGE},
@@ -14,12 +14,14 @@ static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT) | DOMUS_HTTP_ON(DELETE), "/kv/{key}", KEY},
     {DOMUS_HTTP_ON(GET), "/events", EVENTS},
     {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/static/{path*}", STATIC},
     {0, NULL, 0},
 };
 
 static const domus_call *const functions[] = {
-    [PAGE] = &web_serve_page, [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
-    [KEY] = &web_serve_key,   [EVENTS] = &web_serve_events, [METRICS] = &web_serve_metrics,
+    [PAGE] = &web_serve_page,     [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
+    [KEY] = &web_serve_key,       [EVENTS] = &web_serve_events, [METRICS] = &web_serve_metrics,
+    [STATIC] = &web_serve_static,
 };
 
 domus_slice web_path_value(const domus_http_request *request, const char *name)
@@ -104,5 +106,6 @@ int web_site_begin(void)
             return -EMSGSIZE;
     }
     http.body_max = web_settings.body_max_bytes;
+    web_keys_begin();
     return 0;
 }

@@ -26,6 +26,7 @@ struct web_settings {
     uint64_t tick_ns;            /* between two events, and two live lines */
     uint32_t events_max;         /* pages that get events */
     bool is_live;                /* a live line is written to a terminal */
+    char root[256];              /* the directory of the static files */
     struct kv_settings kv;
     struct rooms_settings rooms;
 };
@@ -48,7 +49,7 @@ struct web_visitor {
 
 /* The functions of the routes. The payload of each is the domus_http_request. */
 extern const domus_call web_serve_page, web_serve_json, web_serve_echo, web_serve_key,
-    web_serve_events, web_serve_metrics;
+    web_serve_events, web_serve_metrics, web_serve_static;
 
 /* The segment "{name}" of the path of a request; see domus_http_route_value(). */
 domus_slice web_path_value(const domus_http_request *request, const char *name);
@@ -87,6 +88,14 @@ struct web_tick {
 };
 extern const domus_type web_next_type, web_tick_type;
 extern const domus_type web_end_type; /* a notice: the program ends, and so do all events */
+
+/* Take from the settings what /kv/ needs, once. */
+void web_keys_begin(void);
+
+/* Open the directory of the static files, once, before the site is served; and close it when the
+ * system has stopped. Returns 0; -ENOTDIR; what domus_file_open() says. */
+int web_files_begin(domus_system *system);
+void web_files_end(void);
 
 /* The connection of a visitor has ended, or its events have. */
 void web_events_leave(struct web_visitor *visitor);

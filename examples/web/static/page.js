@@ -1,0 +1,148 @@
+// The page of the example web. All that others have written, such as lines of the chat and values
+// of keys, is put into the page as text, never as HTML.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+
+function onSubmit(id, act) {
+  $(id).addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      await act(event.submitter ? event.submitter.value : "");
+    } catch (error) {
+      const output = $(id + "-answer");
+      if (output) output.textContent = "no answer: " + error.message;
+    }
+  });
+}
+
+// --- /events: where the time goes
+
+// The phases in the order of the bars: work first, sleep last.
+const ORDER = ["submit", "completions", "channels", "events", "state", "other", "sleep"];
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function makeThreads(count) {
+  const rows = [];
+  for (let i = 0; i < count; i++) {
+    const row = element("div", "thread");
+    const bar = element("div", "bar");
+    bar.setAttribute("role", "img");
+    for (const phase of ORDER) bar.append(element("i", phase));
+    row.append(element("span", "", i), bar);
+    rows.push(row);
+  }
+  $("threads").replaceChildren(...rows);
+}
+
+function showThread(bar, phases, shares) {
+  const words = [];
+  ORDER.forEach((phase, i) => {
+    const percent = shares[phases.indexOf(phase)] / 10;
+    bar.children[i].style.width = percent + "%";
+    words.push(phase + " " + percent + " %");
+  });
+  bar.title = words.join(", ");
+  bar.setAttribute("aria-label", words.join(", "));
+}
+
+function showRates(rates) {
+  const threads = $("threads");
+  if (threads.children.length !== rates.threads.length) makeThreads(rates.threads.length);
+  rates.threads.forEach((shares, i) => {
+    showThread(threads.children[i].lastChild, rates.phases, shares);
+  });
+  for (const id of ["requests", "messages", "connections"]) $(id).textContent = rates[id];
+}
+
+for (const phase of ORDER) {
+  const item = element("li", "");
+  item.append(element("i", phase), phase);
+  $("legend").append(item);
+}
+const events = new EventSource("/events");
+events.addEventListener("rates", (event) => {
+  $("events-state").textContent = "live";
+  showRates(JSON.parse(event.data));
+});
+events.addEventListener("error", () => {
+  $("events-state").textContent = "lost; it comes back when the server does";
+});
+
+// --- /kv/KEY
+
+onSubmit("keys", async (method) => {
+  const options = { method, cache: "no-store" };
+  if (method === "PUT") options.body = $("value").value;
+  const answer = await fetch("/kv/" + encodeURIComponent($("key").value), options);
+  const text = await answer.text();
+  $("keys-answer").textContent = answer.status + " " + (text || answer.statusText);
+});
+
+// --- /echo
+
+onSubmit("echo", async (which) => {
+  const body = which === "large" ? "0123456789".repeat(1000000) : $("body").value;
+  const begun = performance.now();
+  const answer = await fetch("/echo", { method: "POST", body });
+  const text = await answer.text();
+  const took = Math.round(performance.now() - begun);
+  const verdict = text === body ? "the same" : "something else";
+  $("echo-answer").textContent =
+    `${answer.status} ${verdict}: ${text.length} characters in ${took} ms` +
+    (which === "large" ? "" : "\n" + text);
+});
+
+// --- /json
+
+onSubmit("json", async () => {
+  const answer = await fetch("/json", { cache: "no-store" });
+  $("json-answer").textContent = JSON.stringify(await answer.json(), null, 1);
+});
+
+// --- /socket: the chat
+
+let socket = null;
+const LINES_MAX = 200;
+
+function showLine(text) {
+  const lines = $("lines");
+  lines.append(element("div", "", text));
+  if (lines.children.length > LINES_MAX) lines.firstChild.remove();
+  lines.scrollTop = lines.scrollHeight;
+}
+
+onSubmit("join", () => {
+  if (socket) socket.close();
+  const query = new URLSearchParams({ room: $("room").value, name: $("name").value });
+  const scheme = location.protocol === "https:" ? "wss://" : "ws://";
+  const joined = new WebSocket(scheme + location.host + "/socket?" + query);
+  const room = $("room").value;
+  socket = joined;
+  $("lines").replaceChildren();
+  $("chat-state").textContent = "joining " + room;
+  joined.addEventListener("open", () => {
+    $("chat-state").textContent = "in " + room;
+  });
+  joined.addEventListener("message", (event) => showLine(event.data));
+  joined.addEventListener("close", (event) => {
+    if (socket !== joined) return;
+    socket = null;
+    $("chat-state").textContent = "not joined" + (event.code > 1000 ? " (" + event.code + ")" : "");
+  });
+});
+
+onSubmit("say", () => {
+  if (!socket || socket.readyState !== WebSocket.OPEN) {
+    $("chat-state").textContent = "join a room first";
+    return;
+  }
+  socket.send($("text").value);
+  $("text").value = "";
+});

@@ -1,0 +1,153 @@
+/* Starts the example web, and talks HTTP with it by plain sockets: a request and an answer for each
+ * connection. */
+#include "tests/system/site.h"
+
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/talks.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 64
+#define WAIT_MS       10000
+
+void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room)
+{
+    static const char *const always[] = {"listeners.web.address=127.0.0.1:0",
+                                         "listeners.kv.address=127.0.0.1:0",
+                                         "listeners.rooms.address=127.0.0.1:0",
+                                         "listeners.echo.address=127.0.0.1:0",
+                                         "system.threads=2",
+                                         "web.root=" DOMT_SOURCE_DIR "/examples/web/static",
+                                         NULL};
+    const char *const *const lists[] = {always, settings};
+    size_t count = 0;
+
+    ret_arguments[count++] = DOMT_BIN_DIR "/web";
+    ret_arguments[count++] = "--config";
+    ret_arguments[count++] = DOMT_SOURCE_DIR "/examples/web/web.yaml";
+    for (size_t i = 0; i < 2; i++) {
+        for (const char *const *setting = lists[i]; *setting != NULL; setting++) {
+            ck_assert_uint_lt(count, room - 3);
+            ret_arguments[count++] = "--set";
+            ret_arguments[count++] = *setting;
+        }
+    }
+    ret_arguments[count] = NULL;
+}
+
+uint16_t domt_site_port(const char *said, const char *listener)
+{
+    char begin[64];
+
+    snprintf(begin, sizeof begin, "listening %s 127.0.0.1:", listener);
+    const char *line = strstr(said, begin);
+    return line != NULL && strchr(line, '\n') != NULL
+               ? (uint16_t)strtoul(line + strlen(begin), NULL, 10)
+               : 0;
+}
+
+/* Read what the service says on stdout until it has named its last port. */
+static void read_ports(domt_service *service)
+{
+    while (domt_site_port(service->said, "echo") == 0) {
+        struct pollfd waiting = {.fd = service->output, .events = POLLIN};
+        size_t length = strlen(service->said);
+        ck_assert_int_eq(poll(&waiting, 1, WAIT_MS), 1);
+        ssize_t size =
+            read(service->output, service->said + length, sizeof service->said - 1 - length);
+        ck_assert_int_gt(size, 0);
+        service->said[length + (size_t)size] = '\0';
+    }
+}
+
+void domt_site_start(domt_site *site, const char *const settings[])
+{
+    const char *arguments[ARGUMENTS_MAX];
+
+    domt_site_arguments(settings, arguments, ARGUMENTS_MAX);
+    domt_service_start(&site->service, arguments);
+    read_ports(&site->service);
+    site->web = domt_site_port(site->service.said, "web");
+    site->kv = domt_site_port(site->service.said, "kv");
+    site->rooms = domt_site_port(site->service.said, "rooms");
+    site->echo = domt_site_port(site->service.said, "echo");
+    ck_assert(site->web != 0 && site->kv != 0 && site->rooms != 0);
+}
+
+void domt_site_stop(domt_site *site)
+{
+    domt_service_stop(&site->service);
+}
+
+/* Read to the end of the connection, or to its reset. */
+static void read_answer(domt_site *site, int fd)
+{
+    size_t size = 0;
+    ssize_t part;
+
+    while ((part = recv(fd, site->answer + size, sizeof site->answer - 1 - size, 0)) > 0)
+        size += (size_t)part;
+    site->answer[size] = '\0';
+    const char *end = strstr(site->answer, "\r\n\r\n");
+    site->body = end != NULL ? end + 4 : site->answer + size;
+    site->status = strncmp(site->answer, "HTTP/1.1 ", 9) == 0
+                       ? (unsigned)strtoul(site->answer + 9, NULL, 10)
+                       : 0;
+}
+
+unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, const char *body)
+{
+    char head[2048];
+    size_t size = body != NULL ? strlen(body) : 0;
+    int fd = domt_connect(site->web);
+
+    int length =
+        snprintf(head, sizeof head, "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s",
+                 start, fields);
+    ck_assert_uint_lt((size_t)length, sizeof head - 64);
+    if (body != NULL)
+        length += snprintf(head + length, 64, "Content-Length: %zu\r\n", size);
+    length += snprintf(head + length, 8, "\r\n");
+    domt_send_all(fd, head, (size_t)length);
+    if (body != NULL)
+        (void)send(fd, body, size, MSG_NOSIGNAL); /* which may be refused in its midst */
+    read_answer(site, fd);
+    close(fd);
+    return site->status;
+}
+
+void domt_site_holds(domt_site *site, const char *start, const char *body, unsigned status,
+                     const char *part)
+{
+    unsigned got = domt_site_ask(site, start, "", body);
+
+    ck_assert_msg(got == status, "%s: %u and not %u: %s", start, got, status, site->answer);
+    ck_assert_msg(part == NULL || strstr(site->answer, part) != NULL, "%s: not '%s' in: %s", start,
+                  part, site->answer);
+}
+
+size_t domt_read_until(int fd, const char *part, char *text, size_t room)
+{
+    uint64_t until_ns = domt_monotonic_ns() + WAIT_MS * UINT64_C(1000000);
+    struct pollfd waiting = {.fd = fd, .events = POLLIN};
+    size_t size = 0;
+
+    text[0] = '\0';
+    while (strstr(text, part) == NULL) {
+        ck_assert_msg(domt_monotonic_ns() < until_ns && size < room - 1, "no '%s' in: %s", part,
+                      text);
+        if (poll(&waiting, 1, 100) <= 0)
+            continue;
+        ssize_t more = read(fd, text + size, room - 1 - size);
+        ck_assert_msg(more > 0, "it ended without '%s': %s", part, text);
+        size += (size_t)more;
+        text[size] = '\0';
+    }
+    return size;
+}

@@ -1,0 +1,44 @@
+/* The example web as a service under test: its four ports, and requests to it. */
+#ifndef DOMT_SITE_H
+#define DOMT_SITE_H
+
+#include "tests/support/service.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOMT_ANSWER_MAX 131072
+
+typedef struct domt_site {
+    domt_service service;
+    uint16_t web, kv, rooms, echo; /* ports */
+    unsigned status;               /* of the last answer; 0: it had none */
+    char answer[DOMT_ANSWER_MAX];  /* the last one, all of it, with a zero behind */
+    const char *body;              /* what stands behind its head */
+} domt_site;
+
+/* Start it as its own configuration has it, but on ports that the kernel chooses, with two threads,
+ * and with settings up to a NULL, each as --set takes it. */
+void domt_site_start(domt_site *site, const char *const settings[]);
+/* Send SIGTERM; it must exit with 0, and its profile must be sound. */
+void domt_site_stop(domt_site *site);
+
+/* The arguments of the program, up to a NULL; `room` is that of the array. */
+void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room);
+/* Read the port of a listener from what the program has printed; 0: it was not printed. */
+uint16_t domt_site_port(const char *said, const char *listener);
+
+/* Send a request, as "GET /json" and further fields, each with its line end ("": none), and read
+ * all that comes up to the end of the connection. Returns the status. */
+unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, const char *body);
+
+/* Hold that a request gets this status, and an answer that has `part` (NULL: whatever). */
+void domt_site_holds(domt_site *site, const char *start, const char *body, unsigned status,
+                     const char *part);
+
+/* Read from a connection until `part` has come, into `text`, which has a zero behind it. Fails
+ * after 10 s. Returns the bytes in `text`. */
+size_t domt_read_until(int fd, const char *part, char *text, size_t room);
+
+#endif

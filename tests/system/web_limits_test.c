@@ -1,0 +1,196 @@
+/* The example `web` at its limits: each of them is reached, says so, and is over when there is room
+ * again. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/redis.h"
+#include "tests/system/site.h"
+#include "tests/system/talks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KIB 1024u
+
+static domt_site site;
+
+/* Returns letters, as many as are asked for. They stay until the next call. */
+static const char *letters(size_t size)
+{
+    static char text[2048 * KIB];
+
+    ck_assert_uint_lt(size, sizeof text);
+    memset(text, 'a', size);
+    text[size] = '\0';
+    return text;
+}
+
+START_TEST(a_value_is_bounded)
+{
+    char text[512];
+
+    domt_site_start(&site, (const char *const[]){"web.valueMax=8KiB", NULL});
+    domt_site_holds(&site, "PUT /kv/a", letters(8 * KIB), 204, NULL);
+    domt_site_holds(&site, "PUT /kv/b", letters(8 * KIB + 1), 413, NULL);
+    domt_site_holds(&site, "GET /kv/b", NULL, 404, NULL);
+    /* before it is sent */
+    ck_assert_uint_eq(
+        domt_site_ask(&site, "PUT /kv/b", "Expect: 100-continue\r\nContent-Length: 8193\r\n", NULL),
+        413);
+    ck_assert(strstr(site.answer, "100 Continue") == NULL);
+    /* without a length that is known before */
+    int fd = domt_connect(site.web);
+    domt_send_all(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 59);
+    domt_send_all(fd, "2001\r\n", 6);
+    domt_send_all(fd, letters(0x2001), 0x2001);
+    domt_read_until(fd, "HTTP/1.1 413 ", text, sizeof text);
+    close(fd);
+    domt_site_holds(&site, "GET /kv/b", NULL, 404, NULL);
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* Two values that have come in part take the room of the third; when one of them is gone, there is
+ * room again. */
+START_TEST(values_that_have_come_in_part_are_bounded_together)
+{
+    static const char head[] = "PUT /kv/a HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n";
+    int fds[2];
+
+    domt_site_start(&site,
+                    (const char *const[]){"web.valueMax=1MiB", "web.gatheredMax=1MiB", NULL});
+    for (int i = 0; i < 2; i++) {
+        fds[i] = domt_connect(site.web);
+        domt_send_all(fds[i], head, sizeof head - 1);
+        domt_send_all(fds[i], letters(500000), 500000);
+    }
+    while (domt_site_ask(&site, "PUT /kv/b", "", letters(100000)) != 503)
+        domt_sleep_ms(2); /* until both have been read */
+    close(fds[0]);
+    while (domt_site_ask(&site, "PUT /kv/b", "", letters(100000)) != 204)
+        domt_sleep_ms(2);
+    close(fds[1]);
+    domt_site_stop(&site);
+}
+END_TEST
+
+START_TEST(a_full_store_refuses)
+{
+    domt_site_start(&site, (const char *const[]){"web.kv.maxMemory=1MiB", "web.kv.shards=1", NULL});
+    for (int i = 0; i < 20 && site.status != 507; i++) {
+        char request[32];
+        snprintf(request, sizeof request, "PUT /kv/%d", i);
+        (void)domt_site_ask(&site, request, "", letters(100 * KIB));
+    }
+    ck_assert_uint_eq(site.status, 507);
+    domt_site_holds(&site, "GET /kv/0", NULL, 200, NULL);
+    domt_site_holds(&site, "DELETE /kv/0", NULL, 204, NULL);
+    domt_site_holds(&site, "PUT /kv/0", letters(50 * KIB), 204, NULL);
+    domt_site_stop(&site);
+}
+END_TEST
+
+START_TEST(a_store_with_a_password_is_closed)
+{
+    domt_site_start(&site, (const char *const[]){"web.kv.password=secret", NULL});
+    int kv = domt_connect(site.kv);
+    domt_resp_holds(kv, "AUTH secret", "+OK\r\n");
+    domt_resp_holds(kv, "SET a 1", "+OK\r\n");
+    close(kv);
+    domt_site_holds(&site, "GET /kv/a", NULL, 403, NULL);
+    domt_site_holds(&site, "PUT /kv/a", "2", 403, NULL);
+    domt_site_holds(&site, "DELETE /kv/a", NULL, 403, NULL);
+    domt_site_stop(&site);
+}
+END_TEST
+
+START_TEST(a_key_is_bounded)
+{
+    char request[1024];
+
+    domt_site_start(&site, (const char *const[]){NULL});
+    snprintf(request, sizeof request, "PUT /kv/%s", letters(512));
+    domt_site_holds(&site, request, "1", 204, NULL);
+    snprintf(request, sizeof request, "PUT /kv/%s", letters(513));
+    domt_site_holds(&site, request, "1", 400, "cannot be a key");
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* A body that is too long by its length is refused; one that turns out to be is cut, so that nobody
+ * takes a part for the whole. */
+START_TEST(an_echo_is_bounded)
+{
+    char text[4096];
+    ssize_t size;
+
+    domt_site_start(&site, (const char *const[]){"web.bodyMax=8KiB", NULL});
+    domt_site_holds(&site, "POST /echo", letters(8 * KIB), 200, letters(8 * KIB));
+    domt_site_holds(&site, "POST /echo", letters(8 * KIB + 1), 413, NULL);
+    int fd = domt_connect(site.web);
+    domt_send_all(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 60);
+    domt_send_all(fd, "1\r\na\r\n", 6);
+    domt_read_until(fd, "1\r\na\r\n", text, sizeof text);
+    domt_send_all(fd, "2000\r\n", 6);
+    domt_send_all(fd, letters(0x2000), 0x2000);
+    while ((size = recv(fd, text, sizeof text, 0)) > 0)
+        ck_assert(memmem(text, (size_t)size, "0\r\n\r\n", 5) == NULL);
+    close(fd);
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* A page that goes away, in whichever state, gives its place back. A second stream behind the first
+ * one of a connection could never begin, so it takes no place. */
+START_TEST(pages_with_events_are_bounded)
+{
+    static const char request[] = "GET /events HTTP/1.1\r\nHost: a\r\n\r\n";
+    static char text[65536];
+    int fds[2];
+
+    domt_site_start(&site, (const char *const[]){"web.eventsMax=2", "web.tick=100ms", NULL});
+    for (int i = 0; i < 2; i++) {
+        fds[i] = domt_connect(site.web);
+        domt_send_all(fds[i], request, sizeof request - 1);
+        domt_send_all(fds[i], request, sizeof request - 1);
+        domt_read_until(fds[i], "retry: ", text, sizeof text);
+    }
+    domt_site_holds(&site, "GET /events", NULL, 503, "too many pages");
+    close(fds[0]);
+    for (unsigned status = 503; status == 503;) {
+        int fd = domt_connect(site.web);
+        domt_send_all(fd, request, sizeof request - 1);
+        domt_read_until(fd, "\r\n\r\n", text, sizeof text);
+        status = (unsigned)strtoul(text + 9, NULL, 10);
+        close(fd);
+    }
+    domt_read_until(fds[1], "event: rates", text, sizeof text);
+    close(fds[1]);
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* A page that never reads is cut at channel.sendTimeout, and others get their events meanwhile. */
+START_TEST(a_page_that_does_not_read_holds_up_nobody)
+{
+    static char text[65536];
+
+    domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
+    int deaf = domt_connect_small(&site.service);
+    int fd = domt_connect(site.web);
+    domt_send_all(deaf, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n", 34);
+    domt_send_all(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n", 34);
+    for (int i = 0; i < 3; i++)
+        domt_read_until(fd, "event: rates", text, sizeof text);
+    close(deaf);
+    close(fd);
+    domt_site_stop(&site);
+}
+END_TEST
+
+DOMT_MAIN("web_limits", 30, a_value_is_bounded, values_that_have_come_in_part_are_bounded_together,
+          a_full_store_refuses, a_store_with_a_password_is_closed, a_key_is_bounded,
+          an_echo_is_bounded, pages_with_events_are_bounded,
+          a_page_that_does_not_read_holds_up_nobody)

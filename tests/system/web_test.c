@@ -1,0 +1,188 @@
+/* The example `web`: each route, its methods, and what it shares with the ports beside it. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/prometheus.h"
+#include "tests/system/redis.h"
+#include "tests/system/site.h"
+#include "tests/system/talks.h"
+
+#include <domus/profile.h>
+
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_site site;
+
+static void start(void)
+{
+    domt_site_start(&site, (const char *const[]){"web.kv.shards=3", NULL});
+}
+
+START_TEST(every_route_has_its_methods)
+{
+    static const struct {
+        const char *request, *body;
+        unsigned status;
+        const char *part;
+    } rows[] = {
+        {"GET /", NULL, 200, "<title>domus</title>"},
+        {"HEAD /", NULL, 200, "Content-Type: text/html; charset=utf-8\r\n"},
+        {"POST /", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n"},
+        {"GET /static/page.css", NULL, 200, "Content-Type: text/css; charset=utf-8\r\n"},
+        {"GET /static/page.js", NULL, 200, "Content-Type: text/javascript; charset=utf-8\r\n"},
+        {"GET /static/nothing", NULL, 404, NULL},
+        {"GET /static/../main.c", NULL, 404, NULL},
+        {"GET /static/%2e%2e/main.c", NULL, 404, NULL},
+        {"GET /json", NULL, 200, "Content-Type: application/json\r\n"},
+        {"GET /json?a=b", NULL, 200, "{\"message\":\"hello\",\"threads\":2,\"requests\":"},
+        {"HEAD /json", NULL, 200, "Content-Length: "},
+        {"POST /json", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n"},
+        {"OPTIONS /json", NULL, 204, "Allow: GET, HEAD, OPTIONS\r\n"},
+        {"POST /echo", "hello", 200, "\r\n\r\nhello"},
+        {"POST /echo", NULL, 200, "Content-Length: 0\r\n"},
+        {"GET /echo", NULL, 405, "Allow: POST, OPTIONS\r\n"},
+        {"PUT /kv/a", "one", 204, NULL},
+        {"GET /kv/a", NULL, 200, "\r\n\r\none"},
+        {"HEAD /kv/a", NULL, 200, "Content-Length: 3\r\n"},
+        {"DELETE /kv/a", NULL, 204, NULL},
+        {"DELETE /kv/a", NULL, 404, "no such key"},
+        {"GET /kv/a", NULL, 404, "no such key"},
+        {"POST /kv/a", "one", 405, "Allow: GET, HEAD, PUT, DELETE, OPTIONS\r\n"},
+        {"GET /kv/", NULL, 404, NULL},
+        {"GET /kv/a/b", NULL, 404, NULL},
+        {"GET /kv/%zz", NULL, 400, "cannot be a key"},
+        {"DELETE /events", NULL, 405, "Allow: GET, HEAD, OPTIONS\r\n"},
+        {"GET /metrics", NULL, 200, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"},
+        {"PUT /metrics", "a", 405, NULL},
+        {"GET /nothing", NULL, 404, NULL},
+        {"BREW /", NULL, 501, NULL},
+    };
+
+    start();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        domt_site_holds(&site, rows[i].request, rows[i].body, rows[i].status, rows[i].part);
+    domt_site_holds(&site, "HEAD /json", NULL, 200, NULL);
+    ck_assert_str_eq(site.body, "");
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* Each piece comes back before the next one is sent, so no body is gathered. */
+START_TEST(an_echo_begins_before_its_body_has_ended)
+{
+    char text[1024];
+
+    start();
+    int fd = domt_connect(site.web);
+    domt_send_all(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 60);
+    domt_send_all(fd, "3\r\none\r\n", 8);
+    domt_read_until(fd, "3\r\none\r\n", text, sizeof text);
+    ck_assert(strstr(text, "Transfer-Encoding: chunked\r\n") != NULL);
+    domt_send_all(fd, "5\r\nthree\r\n", 10);
+    domt_read_until(fd, "5\r\nthree\r\n", text, sizeof text);
+    domt_send_all(fd, "0\r\n\r\n", 5);
+    domt_read_until(fd, "0\r\n\r\n", text, sizeof text);
+    domt_send_all(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nseven", 56);
+    domt_read_until(fd, "\r\n\r\nseven", text, sizeof text);
+    ck_assert(strstr(text, "Content-Length: 7\r\n") != NULL);
+    domt_send_all(fd, "th", 2);
+    domt_read_until(fd, "th", text, sizeof text);
+    close(fd);
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* Bytes that are no UTF-8, and a key that has to be escaped, are the same by both doors. */
+START_TEST(kv_has_the_same_keys_by_both_doors)
+{
+    char reply[DOMT_REPLY_MAX];
+
+    start();
+    int kv = domt_connect(site.kv);
+    domt_site_holds(&site, "PUT /kv/greeting", "hello", 204, NULL);
+    domt_resp_holds(kv, "GET greeting", "$5\r\nhello\r\n");
+    domt_resp_holds(kv, "SET a/b?c 1", "+OK\r\n");
+    domt_site_holds(&site, "GET /kv/a%2Fb%3Fc", NULL, 200, "\r\n\r\n1");
+    domt_site_holds(&site, "PUT /kv/%C3%A9+%20", "\xff\xfe", 204, NULL);
+    domt_resp_holds(kv, "GET \"\xc3\xa9+ \"", "$2\r\n\xff\xfe\r\n");
+    domt_site_holds(&site, "GET /kv/%C3%A9+%20", NULL, 200, "\r\n\r\n\xff\xfe");
+    domt_site_holds(&site, "PUT /kv/empty", "", 204, NULL);
+    domt_site_holds(&site, "GET /kv/empty", NULL, 200, "Content-Length: 0\r\n");
+    domt_resp_holds(kv, "SET long %5000", "+OK\r\n");
+    ck_assert_uint_eq(domt_site_ask(&site, "GET /kv/long", "", NULL), 200);
+    domt_resp_ask(kv, "GET long", reply);
+    ck_assert(strncmp(site.body, strchr(reply, '\n') + 1, 5000) == 0);
+    domt_resp_holds(kv, "RPUSH list 1", ":1\r\n");
+    domt_site_holds(&site, "GET /kv/list", NULL, 409, "no string");
+    domt_site_holds(&site, "DELETE /kv/list", NULL, 204, NULL);
+    domt_resp_holds(kv, "EXISTS list", ":0\r\n");
+    domt_site_holds(&site, "PUT /kv/greeting", "41", 204, NULL);
+    domt_resp_holds(kv, "INCR greeting", ":42\r\n");
+    close(kv);
+    domt_site_stop(&site);
+}
+END_TEST
+
+START_TEST(every_metric_is_valid_and_there)
+{
+    start();
+    domt_site_holds(&site, "GET /json", NULL, 200, NULL);
+    domt_site_holds(&site, "GET /metrics", NULL, 200, NULL);
+    uint32_t families = domt_prometheus_holds(site.body);
+    /* each counter of the profile, but for the phases (one family), the stalls (another), and the
+     * lengths of stalls; and the requests */
+    size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
+    ck_assert_uint_eq(families, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1 + 1);
+    ck_assert(domt_prometheus_sum(site.body, "web_requests_total") == 2);
+    ck_assert(domt_prometheus_sum(site.body, "domus_accepted_total") >= 2);
+    ck_assert(domt_prometheus_sum(site.body, "domus_queued_bytes") >= 0);
+    ck_assert(domt_prometheus_sum(site.body, "domus_stall_seconds_count") >= 0);
+    double wall = domt_prometheus_sum(site.body, "domus_wall_seconds_total");
+    double phases = domt_prometheus_sum(site.body, "domus_phase_seconds_total");
+    ck_assert(wall > 0 && phases > wall * 0.99 && phases < wall * 1.01);
+    domt_site_stop(&site);
+}
+END_TEST
+
+START_TEST(events_come_at_each_tick_and_end_with_the_program)
+{
+    static char text[65536];
+
+    domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
+    int fd = domt_connect(site.web);
+    domt_send_all(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n", 34);
+    domt_read_until(fd, "retry: 3000\n\n", text, sizeof text);
+    ck_assert(strstr(text, "Content-Type: text/event-stream\r\n") != NULL);
+    for (int i = 0; i < 3; i++) {
+        domt_read_until(fd, "]]}\n\n\r\n", text, sizeof text);
+        const char *data = strstr(text, "event: rates\ndata: {\"requests\":");
+        ck_assert(data != NULL);
+        ck_assert(strstr(data, "\"connections\":1,\"phases\":[\"submit\",\"sleep\",") != NULL);
+    }
+    domt_service_signal(&site.service, SIGTERM);
+    domt_read_until(fd, "0\r\n\r\n", text, sizeof text);
+    ck_assert_int_eq(recv(fd, text, 1, 0), 0); /* the end, and no reset */
+    close(fd);
+    ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
+}
+END_TEST
+
+START_TEST(one_process_serves_all_ports)
+{
+    start();
+    int fd = domt_connect(site.echo);
+    ck_assert(domt_echoes(fd, "hello"));
+    close(fd);
+    fd = domt_connect(site.rooms);
+    domt_send_all(fd, "hello\n", 6);
+    ck_assert(domt_hears(fd, "hello\n"));
+    close(fd);
+    domt_site_stop(&site);
+}
+END_TEST
+
+DOMT_MAIN("web", 30, every_route_has_its_methods, an_echo_begins_before_its_body_has_ended,
+          kv_has_the_same_keys_by_both_doors, every_metric_is_valid_and_there,
+          events_come_at_each_tick_and_end_with_the_program, one_process_serves_all_ports)
