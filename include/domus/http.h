@@ -47,10 +47,13 @@ extern "C" {
 
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_http_options {
-    domus_role role;     /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
-    bool streams;        /* bodies come in pieces */
-    bool no_date;        /* answers get no Date */
-    uint8_t reserved[2]; /* 0 */
+    domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
+    bool streams;    /* bodies come in pieces */
+    bool no_date;    /* answers get no Date */
+    bool
+        origin_form;     /* of a client: the target "http://host/path" is sent as "/path", with the
+                            host as Host, as servers are asked; false: as it is, as proxies are asked */
+    uint8_t reserved;    /* 0 */
     uint32_t target_max; /* bytes of a target, 1..60000; 0: 8192. More: 414 */
     uint32_t head_max;   /* bytes of a head, 64..61440; 0: 32768. More: 431 */
     uint32_t fields_max; /* of a head, and of trailers, 1..65535; 0: 100. More: 431 */

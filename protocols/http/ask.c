@@ -3,6 +3,8 @@
 #include "protocols/http/method.h"
 #include "protocols/http/write.h"
 
+#include <domus/http_url.h>
+
 #include <errno.h>
 
 /* A target is a path, "*", or a whole address; nothing in it can end it. */
@@ -26,13 +28,53 @@ static bool wants_length(const domus_http_request *request)
            request->method == DOMUS_HTTP_PUT || request->method == DOMUS_HTTP_PATCH;
 }
 
-/* Returns 0; -EINVAL for a request that HTTP cannot say. */
-static int check(const domi_http_state *state, const domus_http_request *request, int has)
+/* The place that a head names. Its texts own nothing. */
+typedef struct place {
+    const char *host; /* for the field Host */
+    size_t host_size; /* 0: the fields have it */
+    domus_slice target;
+    bool is_rootless; /* a '/' is put before the target */
+} place;
+
+/* Make an origin form of a target in absolute form. Returns 0; -EINVAL. */
+static int take_apart(place *said)
+{
+    const char *text = domus_slice_data(said->target);
+    domus_http_url url;
+
+    if (domus_http_url_parse(text, said->target.size, &url) != 0)
+        return -EINVAL;
+    said->host = url.host;
+    said->host_size = (size_t)(url.target - url.host);
+    said->target.offset += (uint32_t)(url.target - text);
+    said->target.size = url.target_size;
+    said->is_rootless = url.target_size == 0 || *url.target == '?';
+    return 0;
+}
+
+/* Find the place that a head has to name. Returns 0; -EINVAL for what HTTP cannot say. */
+static int find_place(const domi_http_state *state, const domus_http_request *request, int has,
+                      place *ret_said)
 {
     const char *host = state->options.host;
-    bool has_host = (has & DOMI_HTTP_FIELD_HOST) != 0 || host != NULL;
+    place said = {host, host != NULL ? strlen(host) : 0, request->target, false};
+    char first = *domus_slice_data(request->target);
 
-    if (has < 0 || !has_host || !is_target(request) || request->method >= DOMUS_HTTP_METHODS)
+    if (has < 0 || !is_target(request))
+        return -EINVAL;
+    int error = state->options.origin_form && first != '/' && first != '*' ? take_apart(&said) : 0;
+    if ((has & DOMI_HTTP_FIELD_HOST) != 0)
+        said.host_size = 0;
+    else if (said.host_size == 0)
+        error = -EINVAL;
+    *ret_said = said;
+    return error;
+}
+
+/* Returns 0; -EINVAL for a request that HTTP cannot say. */
+static int check(const domus_http_request *request)
+{
+    if (request->method >= DOMUS_HTTP_METHODS)
         return -EINVAL;
     if (request->method == DOMUS_HTTP_CONNECT || request->length > DOMI_HTTP_LENGTH_MAX)
         return -EINVAL;
@@ -54,29 +96,30 @@ static char *put_framing(char *to, const domus_http_request *request, const uint
 }
 
 /* Append the head, and the body if it is whole. */
-static int append(domus_wire *wire, const domi_http_state *state, const domus_http_request *request,
-                  const uint64_t *stream, int has)
+static int append(domus_wire *wire, const domus_http_request *request, const place *said,
+                  const uint64_t *stream)
 {
     const char *method = domus_http_method_name(request->method);
-    const char *host = (has & DOMI_HTTP_FIELD_HOST) != 0 ? "" : state->options.host;
-    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + strlen(host));
+    char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM);
     char *to = begin;
 
     if (begin == NULL)
         return -ENOMEM;
     to = domi_http_put(to, method, strlen(method));
     *to++ = ' ';
+    if (said->is_rootless)
+        *to++ = '/';
     domus_wire_written(wire, (size_t)(to - begin));
-    int error = domus_wire_append_slice(wire, request->target);
+    int error = domus_wire_append_slice(wire, said->target);
     if (error != 0)
         return error;
-    begin = to = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + strlen(host));
+    begin = to = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + said->host_size);
     if (begin == NULL)
         return -ENOMEM;
     to = DOMI_HTTP_PUT(to, " HTTP/1.1\r\n");
-    if (*host != '\0') {
+    if (said->host_size != 0) {
         to = DOMI_HTTP_PUT(to, "Host: ");
-        to = domi_http_put(to, host, strlen(host));
+        to = domi_http_put(to, said->host, said->host_size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
     to = put_framing(to, request, stream);
@@ -90,16 +133,18 @@ static int append(domus_wire *wire, const domi_http_state *state, const domus_ht
 static int encode(domus_wire *wire, domi_http_state *state, const domus_http_request *request)
 {
     uint64_t *stream = domus_wire_stream(wire);
-    int has = domi_http_check_fields(request->fields);
-    int error = check(state, request, has);
+    place said = {0};
+    int error = find_place(state, request, domi_http_check_fields(request->fields), &said);
 
     if (stream != NULL && *stream != 0)
         return -EOPNOTSUPP; /* a second head */
+    if (error == 0)
+        error = check(request);
     if (error != 0 || (stream != NULL && request->body.size != 0))
         return -EINVAL;
     if (state->asked.count == DOMI_HTTP_ASKED_MAX)
         return -ENOBUFS;
-    error = append(wire, state, request, stream, has);
+    error = append(wire, request, &said, stream);
     if (error != 0)
         return error;
     domi_http_note_asked(state, request->method == DOMUS_HTTP_HEAD, request->upgrade);

@@ -27,15 +27,21 @@ static int encode(domt_codec *http, domus_http_request *request)
     return error;
 }
 
-static void hold(domus_http_request request, const char *expected)
+static void hold_with(const domus_http_options *options, domus_http_request request,
+                      const char *expected)
 {
     domt_codec http;
 
-    domt_http_start(&http, &client);
+    domt_http_start(&http, options);
     ck_assert_int_eq(encode(&http, &request), 0);
     ck_assert_str_eq(domt_codec_sent(&http), expected);
     ck_assert(!domus_stage_kit_is_last(http.kit));
     domt_codec_stop(&http);
+}
+
+static void hold(domus_http_request request, const char *expected)
+{
+    hold_with(&client, request, expected);
 }
 
 START_TEST(requests_are_encoded)
@@ -55,6 +61,30 @@ START_TEST(requests_are_encoded)
     hold(closing, "DELETE /a HTTP/1.1\r\nHost: a:80\r\nConnection: close\r\n\r\n");
     upgrading.upgrade = true;
     hold(upgrading, "GET /a HTTP/1.1\r\nHost: a:80\r\nConnection: upgrade\r\nUpgrade: b\r\n\r\n");
+}
+END_TEST
+
+START_TEST(an_absolute_target_is_said_as_servers_are_asked)
+{
+    static const domus_http_options origin = {.role = DOMUS_ROLE_CLIENT, .origin_form = true};
+    static const char *const wrong[] = {"/a",          "*",           "http://",
+                                        "http://a@b/", "http://a:0/", "http://a/b#c"};
+    domt_codec http;
+
+    hold_with(&origin, make(DOMUS_HTTP_GET, "http://a:80/b?c", "", ""),
+              "GET /b?c HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    hold_with(&origin, make(DOMUS_HTTP_GET, "HTTP://[::1]", "", ""),
+              "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n");
+    hold_with(&origin, make(DOMUS_HTTP_GET, "https://a?b", "host: c\r\n", ""),
+              "GET /?b HTTP/1.1\r\nhost: c\r\n\r\n");
+    hold_with(&origin, make(DOMUS_HTTP_GET, "/b", "host: c\r\n", ""),
+              "GET /b HTTP/1.1\r\nhost: c\r\n\r\n");
+    domt_http_start(&http, &origin);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domus_http_request request = make(DOMUS_HTTP_OPTIONS, wrong[i], "", "");
+        ck_assert_int_eq(encode(&http, &request), -EINVAL);
+    }
+    domt_codec_stop(&http);
 }
 END_TEST
 
@@ -164,5 +194,6 @@ START_TEST(requests_without_an_answer_have_a_bound)
 }
 END_TEST
 
-DOMT_MAIN("asks", 20, requests_are_encoded, requests_that_http_cannot_say_are_refused,
-          requests_leave_in_pieces, requests_without_an_answer_have_a_bound)
+DOMT_MAIN("asks", 20, requests_are_encoded, an_absolute_target_is_said_as_servers_are_asked,
+          requests_that_http_cannot_say_are_refused, requests_leave_in_pieces,
+          requests_without_an_answer_have_a_bound)

@@ -1,0 +1,197 @@
+/* Resolves references, by the steps of RFC 3986 5.2.2, without an exception for references that
+ * name the scheme of their base. */
+#include "protocols/http/chars.h"
+
+#include <domus/http_url.h>
+
+#include <errno.h>
+
+/* A part of a text. */
+typedef struct part {
+    const char *text; /* NULL: the part is not there, which is something else than empty */
+    size_t size;
+} part;
+
+typedef struct parts {
+    part scheme;
+    part authority;
+    part path; /* always there */
+    part query;
+    part fragment;
+} parts;
+
+/* The `size` bytes at `at` of `text`, up to the first byte that is one of `ends`. */
+static part cut(const char *text, size_t size, size_t at, const char *ends)
+{
+    size_t end = at;
+
+    while (end < size && strchr(ends, text[end]) == NULL)
+        end++;
+    return (part){text + at, end - at};
+}
+
+/* A scheme is a letter, and letters, digits, '+', '-' and '.' behind it. */
+static bool is_scheme(part scheme)
+{
+    for (size_t i = 0; i < scheme.size; i++) {
+        char byte = scheme.text[i];
+        bool is_letter = (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+        bool is_other = (byte >= '0' && byte <= '9') || byte == '+' || byte == '-' || byte == '.';
+        if (!is_letter && (i == 0 || !is_other))
+            return false;
+    }
+    return scheme.size != 0;
+}
+
+/* Divide a text as appendix B of the RFC does. Returns 0; -EINVAL; -EMSGSIZE. */
+static int divide(const char *text, size_t size, parts *ret_parts)
+{
+    parts found = {.path = {"", 0}};
+    size_t at = 0;
+
+    if (size > DOMUS_HTTP_URL_MAX)
+        return -EMSGSIZE;
+    for (size_t i = 0; i < size; i++) {
+        if (!domi_http_is(text[i], DOMI_HTTP_TARGET) && text[i] != '#')
+            return -EINVAL;
+    }
+    part first = cut(text, size, 0, ":/?#");
+    if (first.size < size && text[first.size] == ':') {
+        if (!is_scheme(first))
+            return -EINVAL;
+        found.scheme = first;
+        at = first.size + 1;
+    }
+    if (size - at >= 2 && text[at] == '/' && text[at + 1] == '/') {
+        found.authority = cut(text, size, at + 2, "/?#");
+        at += 2 + found.authority.size;
+    }
+    if (size != 0)
+        found.path = cut(text, size, at, "?#");
+    at += found.path.size;
+    if (at < size && text[at] == '?') {
+        found.query = cut(text, size, at + 1, "#");
+        at += 1 + found.query.size;
+    }
+    if (at < size)
+        found.fragment = (part){text + at + 1, size - at - 1};
+    *ret_parts = found;
+    return 0;
+}
+
+static char *put(char *to, part from)
+{
+    if (from.size != 0)
+        memcpy(to, from.text, from.size);
+    return to + from.size;
+}
+
+/* Take "." and ".." out of the path at `path` (5.2.4), in place: what is written is never longer
+ * than what was read. Returns its end. */
+static char *remove_dots(char *path, const char *end)
+{
+    const char *from = path;
+    char *to = path;
+
+    while (from < end) {
+        size_t segment = 0; /* its bytes without the '/' before it */
+        bool has_slash = *from == '/';
+        const char *name = from + has_slash;
+        while (name + segment < end && name[segment] != '/')
+            segment++;
+        bool is_one = segment == 1 && name[0] == '.';
+        bool is_two = segment == 2 && name[0] == '.' && name[1] == '.';
+        bool is_last = name + segment == end;
+        if (!is_one && !is_two) {
+            memmove(to, from, has_slash + segment);
+            to += has_slash + segment;
+            from = name + segment;
+            continue;
+        }
+        if (is_two && has_slash) {
+            while (to > path && *--to != '/')
+                ;
+        }
+        from = name + segment;
+        if (!has_slash && !is_last)
+            from++; /* a "./" or "../" at the begin of a path goes with its '/' */
+        if (has_slash && is_last)
+            *to++ = '/';
+    }
+    return to;
+}
+
+/* Put the path of `reference` behind all but the last segment of the path of `base`. */
+static char *put_merged(char *to, const parts *base, const parts *reference)
+{
+    size_t kept = base->path.size;
+
+    while (kept != 0 && base->path.text[kept - 1] != '/')
+        kept--;
+    if (base->authority.text != NULL && base->path.size == 0)
+        *to++ = '/';
+    to = put(to, (part){base->path.text, kept});
+    return put(to, reference->path);
+}
+
+/* Put the path of the target. */
+static char *put_path(char *path, const parts *base, const parts *reference)
+{
+    bool is_own = reference->scheme.text != NULL || reference->authority.text != NULL;
+    char *end;
+
+    if (!is_own && reference->path.size == 0)
+        return put(path, base->path);
+    if (is_own || *reference->path.text == '/')
+        end = put(path, reference->path);
+    else
+        end = put_merged(path, base, reference);
+    return remove_dots(path, end);
+}
+
+static char *put_target(char *to, const parts *base, const parts *reference)
+{
+    const parts *of_scheme = reference->scheme.text != NULL ? reference : base;
+    bool is_own = reference->scheme.text != NULL || reference->authority.text != NULL;
+    const parts *of_authority = is_own ? reference : base;
+    bool has_base_query = !is_own && reference->path.size == 0 && reference->query.text == NULL;
+    part query = has_base_query ? base->query : reference->query;
+
+    to = put(to, of_scheme->scheme);
+    *to++ = ':';
+    if (of_authority->authority.text != NULL) {
+        to = put(to, (part){"//", 2});
+        to = put(to, of_authority->authority);
+    }
+    to = put_path(to, base, reference);
+    if (query.text != NULL) {
+        *to++ = '?';
+        to = put(to, query);
+    }
+    if (reference->fragment.text != NULL) {
+        *to++ = '#';
+        to = put(to, reference->fragment);
+    }
+    return to;
+}
+
+int domus_http_url_resolve(const char *base, size_t base_size, const char *reference,
+                           size_t reference_size, domus_appender *to)
+{
+    parts of_base, of_reference;
+    int error = divide(base, base_size, &of_base);
+
+    if (error == 0)
+        error = divide(reference, reference_size, &of_reference);
+    if (error == 0 && of_base.scheme.text == NULL)
+        error = -EINVAL;
+    if (error != 0)
+        return error;
+    /* all parts, and what divides them, stand in one of the two texts, but for one '/' */
+    char *begin = domus_append_room(to, base_size + reference_size + 1);
+    if (begin == NULL)
+        return to->error;
+    char *end = put_target(begin, &of_base, &of_reference);
+    domus_append_written(to, (size_t)(end - begin));
+    return to->error;
+}

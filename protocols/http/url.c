@@ -1,0 +1,148 @@
+/* Takes addresses of HTTP apart. An address is read once from its begin to its end, and each part
+ * is held against the bytes that it may have. */
+#include <domus/http_url.h>
+
+#include "protocols/http/chars.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+
+#define PORT_DIGITS_MAX 5u
+
+/* Read a scheme and its "://". Returns its size; 0: there is none that is known. */
+static size_t read_scheme(const char *text, size_t size, bool *ret_secure)
+{
+    if (size >= 7 && domi_http_is_same(text, "http://", 7)) {
+        *ret_secure = false;
+        return 7;
+    }
+    *ret_secure = true;
+    return size >= 8 && domi_http_is_same(text, "https://", 8) ? 8 : 0;
+}
+
+/* Whether a text begins with a scheme other than those of HTTP. */
+static bool has_other_scheme(const char *text, size_t size)
+{
+    const char *end = size != 0 ? memchr(text, ':', size) : NULL;
+    size_t scheme = end != NULL ? (size_t)(end - text) : 0;
+
+    return scheme != 0 && !(scheme == 4 && domi_http_is_same(text, "http", 4)) &&
+           !(scheme == 5 && domi_http_is_same(text, "https", 5));
+}
+
+/* Whether the `size` bytes are the text of an address of this family. */
+static bool is_address(int family, const char *text, size_t size)
+{
+    char copy[INET6_ADDRSTRLEN];
+    unsigned char bytes[16];
+
+    if (size == 0 || size >= sizeof copy || memchr(text, '\0', size) != NULL)
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    return inet_pton(family, copy, bytes) == 1;
+}
+
+/* Whether a resolver could take the last label of a name for a number: such a host is an IPv4
+ * address, in one of its odd spellings if not in the common one. */
+static bool ends_with_number(const char *host, size_t size)
+{
+    size_t at = size;
+
+    while (at != 0 && host[at - 1] != '.')
+        at--;
+    const char *label = host + at;
+    size_t rest = size - at;
+    if (rest >= 2 && label[0] == '0' && (label[1] | 0x20) == 'x')
+        return domi_http_run(label + 2, rest - 2, DOMI_HTTP_HEX) == rest - 2;
+    for (size_t i = 0; i < rest; i++) {
+        if (label[i] < '0' || label[i] > '9')
+            return false;
+    }
+    return rest != 0;
+}
+
+/* Read a host. Returns its size; 0: there is none, or a wrong one. */
+static size_t read_host(const char *text, size_t size)
+{
+    if (size != 0 && *text == '[') {
+        const char *end = memchr(text, ']', size);
+        if (end == NULL || !is_address(AF_INET6, text + 1, (size_t)(end - text) - 1))
+            return 0;
+        return (size_t)(end - text) + 1;
+    }
+    size_t host = domi_http_run(text, size, DOMI_HTTP_HOST);
+    if (host == 0 || *text == '.')
+        return 0;
+    size_t name = host - (text[host - 1] == '.');
+    return ends_with_number(text, name) && !is_address(AF_INET, text, host) ? 0 : host;
+}
+
+/* Read ":1234". Returns its size; 0: it is wrong. */
+static size_t read_port(const char *text, size_t size, uint16_t *ret_port)
+{
+    uint32_t port = 0;
+    size_t at = 1;
+
+    while (at < size && at <= PORT_DIGITS_MAX && text[at] >= '0' && text[at] <= '9')
+        port = port * 10 + (uint32_t)(text[at++] - '0');
+    if (port == 0 || port > UINT16_MAX || text[1] == '0')
+        return 0;
+    *ret_port = (uint16_t)port;
+    return at;
+}
+
+/* Read the path and the query, and look at the fragment. Returns 0; -EINVAL. */
+static int read_target(const char *text, size_t size, domus_http_url *url)
+{
+    size_t target = domi_http_run(text, size, DOMI_HTTP_TARGET);
+
+    if (target != 0 && *text != '/' && *text != '?')
+        return -EINVAL;
+    if (target < size) {
+        size_t at = target + 1;
+        if (text[target] != '#' ||
+            at + domi_http_run(text + at, size - at, DOMI_HTTP_TARGET) != size)
+            return -EINVAL;
+    }
+    url->target = text;
+    url->target_size = (uint32_t)target;
+    return 0;
+}
+
+int domus_http_url_parse(const char *text, size_t size, domus_http_url *ret_url)
+{
+    domus_http_url url = {0};
+    size_t at = read_scheme(text, size, &url.secure);
+
+    if (size > DOMUS_HTTP_URL_MAX)
+        return -EMSGSIZE;
+    if (at == 0)
+        return has_other_scheme(text, size) ? -EPROTONOSUPPORT : -EINVAL;
+    size_t host = read_host(text + at, size - at);
+    if (host == 0)
+        return -EINVAL;
+    if (host > DOMUS_HTTP_HOST_MAX)
+        return -EMSGSIZE;
+    url.host = text + at;
+    url.host_size = (uint32_t)host;
+    url.port = url.secure ? 443 : 80;
+    at += host;
+    if (at < size && text[at] == ':') {
+        size_t port = read_port(text + at, size - at, &url.port);
+        if (port == 0)
+            return -EINVAL;
+        at += port;
+    }
+    int error = read_target(text + at, size - at, &url);
+    if (error == 0)
+        *ret_url = url;
+    return error;
+}
+
+bool domus_http_url_same_origin(const domus_http_url *one, const domus_http_url *other)
+{
+    return one->secure == other->secure && one->port == other->port &&
+           one->host_size == other->host_size &&
+           domi_http_is_same(one->host, other->host, one->host_size);
+}

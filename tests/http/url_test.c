@@ -1,0 +1,248 @@
+/* Addresses are taken apart or refused, and references are resolved as the RFC's own examples. */
+#include "tests/http/trace.h"
+#include "tests/support/suite.h"
+
+#include <domus/http_url.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Hold that an address has these parts: "https host 443 target". */
+static void hold(const char *text, const char *expected)
+{
+    domus_http_url url;
+    char seen[256];
+
+    ck_assert_msg(domus_http_url_parse(text, strlen(text), &url) == 0, "%s", text);
+    (void)snprintf(seen, sizeof seen, "%s %.*s %u %.*s", url.secure ? "https" : "http",
+                   (int)url.host_size, url.host, url.port, (int)url.target_size, url.target);
+    ck_assert_str_eq(seen, expected);
+}
+
+START_TEST(addresses_are_taken_apart)
+{
+    hold("http://a", "http a 80 ");
+    hold("http://a/", "http a 80 /");
+    hold("HtTpS://Ab-c_d.e.:444?q#f", "https Ab-c_d.e. 444 ?q");
+    hold("http://127.0.0.1:65535/a?b/c?d#e?f/", "http 127.0.0.1 65535 /a?b/c?d");
+    hold("https://[::1]/x", "https [::1] 443 /x");
+    hold("http://[2001:db8::127.0.0.1]:1", "http [2001:db8::127.0.0.1] 1 ");
+    hold("http://1.example:8080/%00@:[]//..", "http 1.example 8080 /%00@:[]//..");
+    hold("http://a#/b", "http a 80 ");
+}
+END_TEST
+
+static const char *const no_addresses[] = {
+    "",
+    "a",
+    "/a",
+    "http:",
+    "http:/a",
+    "http://",
+    "http:///a",
+    "http://?a",
+    "http://:80/",
+    "http://u@a/",
+    "http://u:p@a/",
+    "http://a:80@b/",
+    "http://a\\@b/",
+    "http://a\\b/",
+    "http://a:/",
+    "http://a:0/",
+    "http://a:00080/",
+    "http://a:080/",
+    "http://a:65536/",
+    "http://a:655350/",
+    "http://a:+80/",
+    "http://a:8 0/",
+    "http://a:80b/",
+    "http://a b/",
+    "http://a/ b",
+    "http://a/b c",
+    "http://a/\r\nX: y",
+    "http://a/\n",
+    "http://a\n/",
+    "http://a/#\n",
+    "http://a/#b#c",
+    "http://a/\t",
+    "http://a/\x7f",
+    "http://a/\x80",
+    "http://\xc3\xa4/",
+    "http://%61/",
+    "http://.a/",
+    "http://[::1/",
+    "http://::1/",
+    "http://[]/",
+    "http://[:]/",
+    "http://[::1]a/",
+    "http://[fe80::1%25eth0]/",
+    "http://[1.2.3.4]/",
+    "http://[::1]80/",
+    "http://[v1.a]/",
+    "http://127.1/",
+    "http://2130706433/",
+    "http://0x7f000001/",
+    "http://a.0x7F/",
+    "http://1.2.3.4.5/",
+    "http://1.2.3.256/",
+    "http://1.2.3.4./",
+    "http://01.2.3.4/",
+    "http://a.1/",
+    "http://a,b/",
+    " http://a/",
+    "http://a/ ",
+};
+
+START_TEST(what_is_no_address_is_refused)
+{
+    domus_http_url url;
+
+    for (size_t i = 0; i < sizeof no_addresses / sizeof no_addresses[0]; i++) {
+        int error = domus_http_url_parse(no_addresses[i], strlen(no_addresses[i]), &url);
+        ck_assert_msg(error == -EINVAL || (error == -EPROTONOSUPPORT && no_addresses[i][4] != ':'),
+                      "\"%s\": %d", no_addresses[i], error);
+    }
+    ck_assert_int_eq(domus_http_url_parse("http://a/\0b", 11, &url), -EINVAL);
+    ck_assert_int_eq(domus_http_url_parse("http://[::\0]/", 13, &url), -EINVAL);
+    ck_assert_int_eq(domus_http_url_parse("ftp://a/", 8, &url), -EPROTONOSUPPORT);
+    ck_assert_int_eq(domus_http_url_parse("javascript:a", 12, &url), -EPROTONOSUPPORT);
+}
+END_TEST
+
+START_TEST(lengths_are_bounded)
+{
+    static char text[DOMUS_HTTP_URL_MAX + 2] = "http://";
+    domus_http_url url;
+
+    memset(text + 7, 'a', DOMUS_HTTP_HOST_MAX);
+    ck_assert_int_eq(domus_http_url_parse(text, 7 + DOMUS_HTTP_HOST_MAX, &url), 0);
+    text[7 + DOMUS_HTTP_HOST_MAX] = 'a';
+    ck_assert_int_eq(domus_http_url_parse(text, 8 + DOMUS_HTTP_HOST_MAX, &url), -EMSGSIZE);
+    memset(text + 7 + DOMUS_HTTP_HOST_MAX, '/', DOMUS_HTTP_URL_MAX - 7 - DOMUS_HTTP_HOST_MAX + 1);
+    ck_assert_int_eq(domus_http_url_parse(text, DOMUS_HTTP_URL_MAX, &url), 0);
+    ck_assert_int_eq(domus_http_url_parse(text, DOMUS_HTTP_URL_MAX + 1, &url), -EMSGSIZE);
+}
+END_TEST
+
+static bool are_same(const char *one, const char *other)
+{
+    domus_http_url urls[2];
+
+    ck_assert_int_eq(domus_http_url_parse(one, strlen(one), &urls[0]), 0);
+    ck_assert_int_eq(domus_http_url_parse(other, strlen(other), &urls[1]), 0);
+    return domus_http_url_same_origin(&urls[0], &urls[1]);
+}
+
+START_TEST(origins_are_compared)
+{
+    ck_assert(are_same("http://A/b", "HTTP://a:80?c"));
+    ck_assert(are_same("https://a:443", "https://a"));
+    ck_assert(!are_same("http://a", "https://a"));
+    ck_assert(!are_same("http://a:443", "https://a"));
+    ck_assert(!are_same("http://a", "http://a:81"));
+    ck_assert(!are_same("http://a", "http://b"));
+    ck_assert(!are_same("http://a", "http://ab"));
+}
+END_TEST
+
+static void resolve(const char *base, const char *reference, const char *expected)
+{
+    domus_appender appender = {0};
+    domus_slice made;
+    int error = domus_http_url_resolve(base, strlen(base), reference, strlen(reference), &appender);
+
+    ck_assert_int_eq(error, 0);
+    ck_assert_int_eq(domus_append_end(&appender, &made), 0);
+    ck_assert_msg(domus_slice_equals(made, expected, strlen(expected)), "%s: %.*s, not %s",
+                  reference, (int)made.size, domus_slice_data(made), expected);
+    domus_slice_free(made);
+}
+
+START_TEST(references_are_resolved_as_in_the_rfc)
+{
+    static const char *const rows[][2] = {
+        /* 5.4.1 */
+        {"g:h", "g:h"},
+        {"g", "http://a/b/c/g"},
+        {"./g", "http://a/b/c/g"},
+        {"g/", "http://a/b/c/g/"},
+        {"/g", "http://a/g"},
+        {"//g", "http://g"},
+        {"?y", "http://a/b/c/d;p?y"},
+        {"g?y", "http://a/b/c/g?y"},
+        {"#s", "http://a/b/c/d;p?q#s"},
+        {"g#s", "http://a/b/c/g#s"},
+        {"g?y#s", "http://a/b/c/g?y#s"},
+        {";x", "http://a/b/c/;x"},
+        {"g;x", "http://a/b/c/g;x"},
+        {"g;x?y#s", "http://a/b/c/g;x?y#s"},
+        {"", "http://a/b/c/d;p?q"},
+        {".", "http://a/b/c/"},
+        {"./", "http://a/b/c/"},
+        {"..", "http://a/b/"},
+        {"../", "http://a/b/"},
+        {"../g", "http://a/b/g"},
+        {"../..", "http://a/"},
+        {"../../", "http://a/"},
+        {"../../g", "http://a/g"},
+        /* 5.4.2 */
+        {"../../../g", "http://a/g"},
+        {"../../../../g", "http://a/g"},
+        {"/./g", "http://a/g"},
+        {"/../g", "http://a/g"},
+        {"g.", "http://a/b/c/g."},
+        {".g", "http://a/b/c/.g"},
+        {"g..", "http://a/b/c/g.."},
+        {"..g", "http://a/b/c/..g"},
+        {"./../g", "http://a/b/g"},
+        {"./g/.", "http://a/b/c/g/"},
+        {"g/./h", "http://a/b/c/g/h"},
+        {"g/../h", "http://a/b/c/h"},
+        {"g;x=1/./y", "http://a/b/c/g;x=1/y"},
+        {"g;x=1/../y", "http://a/b/c/y"},
+        {"g?y/./x", "http://a/b/c/g?y/./x"},
+        {"g?y/../x", "http://a/b/c/g?y/../x"},
+        {"g#s/./x", "http://a/b/c/g#s/./x"},
+        {"g#s/../x", "http://a/b/c/g#s/../x"},
+        {"http:g", "http:g"},
+        /* others */
+        {"?", "http://a/b/c/d;p?"},
+        {"//g/../h?#", "http://g/h?#"},
+        {"..//g", "http://a/b//g"},
+        {"/..//g", "http://a//g"},
+        {"g:/../h", "g:/h"},
+        {"g:../h", "g:h"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        resolve("http://a/b/c/d;p?q", rows[i][0], rows[i][1]);
+    resolve("http://a", "b", "http://a/b");
+    resolve("http://a?b", "c", "http://a/c");
+    resolve("http://a", "", "http://a");
+    resolve("mailto:a/b", "c", "mailto:a/c");
+}
+END_TEST
+
+START_TEST(wrong_references_are_refused)
+{
+    static const char *const texts[] = {" ",     "a b",      "\r\n", "a\r\nb: c", "\t",
+                                        "a\x7f", "\xc3\xa4", ":a",   "1:a",       "a%:b"};
+    static char large[DOMUS_HTTP_URL_MAX + 1];
+    domus_appender appender = {.size_max = 12};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        ck_assert_int_eq(
+            domus_http_url_resolve("http://a/", 9, texts[i], strlen(texts[i]), &appender), -EINVAL);
+    ck_assert_int_eq(domus_http_url_resolve("http://a/", 9, "a\0b", 3, &appender), -EINVAL);
+    ck_assert_int_eq(domus_http_url_resolve("/a", 2, "b", 1, &appender), -EINVAL);
+    memset(large, 'a', sizeof large);
+    ck_assert_int_eq(domus_http_url_resolve("http://a/", 9, large, sizeof large, &appender),
+                     -EMSGSIZE);
+    ck_assert_int_eq(appender.error, 0);
+    ck_assert_int_eq(domus_http_url_resolve("http://a/", 9, "abcd", 4, &appender), -EMSGSIZE);
+}
+END_TEST
+
+DOMT_MAIN("url", 20, addresses_are_taken_apart, what_is_no_address_is_refused, lengths_are_bounded,
+          origins_are_compared, references_are_resolved_as_in_the_rfc, wrong_references_are_refused)
