@@ -50,9 +50,9 @@ typedef struct domus_http_options {
     domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
     bool streams;    /* bodies come in pieces */
     bool no_date;    /* answers get no Date */
-    bool
-        origin_form;     /* of a client: the target "http://host/path" is sent as "/path", with the
-                            host as Host, as servers are asked; false: as it is, as proxies are asked */
+    /* A client sends the target "http://host/path" as "/path", with the host as Host, as servers
+     * are asked. False: it sends it as it is, as proxies are asked. */
+    bool origin_form;
     uint8_t reserved;    /* 0 */
     uint32_t target_max; /* bytes of a target, 1..60000; 0: 8192. More: 414 */
     uint32_t head_max;   /* bytes of a head, 64..61440; 0: 32768. More: 431 */

@@ -149,7 +149,7 @@ struct domus_channel {
     domi_peer *peer;        /* the address on which the connection is counted; NULL: none */
     domus_endpoint *client; /* the client that a proxy has named; NULL: none */
     domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
-    bool *has_answered;     /* of its pool: set when its peer has answered an ask, if it `pulls` */
+    bool *was_used;         /* of its pool: set at its end if it has sent an ask, if it `pulls` */
     uint64_t answer_cost;   /* of `cost`, that of answers that wait for their turn */
     uint64_t unsent_bytes;  /* bytes that were dropped unsent; on_close may ask for them */
     uint64_t opened_ns;     /* when the channel was made */

@@ -125,11 +125,11 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     place->state = DOMI_PLACE_OPEN;
     place->channel = connected->channel;
     place->opened_ns = now_ns;
-    place->has_answered = false;
+    place->was_used = false;
     pool->open++;
     pool->counted.connects++;
     domi_pipe_return_asks_to(place->channel, domus_self(stack),
-                             pool->options.on_demand ? &place->has_answered : NULL);
+                             pool->options.on_demand ? &place->was_used : NULL);
     if (domus_watch_actor(stack, place->channel, NULL) != 0) { /* nobody would tell of its end */
         (void)domus_stop(stack, place->channel);
         pool->open--;
@@ -188,7 +188,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
             place->channel.lease != down->who.lease)
             continue;
         domi_target *target = &pool->targets[place->target];
-        if (now_ns - place->opened_ns < pool->options.backoff_max_ns && !place->has_answered)
+        if (now_ns - place->opened_ns < pool->options.backoff_max_ns && !place->was_used)
             leave_out(pool, target, now_ns);
         else
             target->failures = 0;

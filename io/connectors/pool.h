@@ -25,7 +25,7 @@ typedef struct domi_place {
     uint32_t target; /* index of its address; valid in CONNECTS and OPEN */
     domus_address channel;
     uint64_t opened_ns; /* when it came */
-    bool has_answered;  /* its peer has answered an ask; set if the pool is on demand */
+    bool was_used;      /* it has sent an ask; set at its end, if the pool is on demand */
 } domi_place;
 
 /* An address to connect to. */

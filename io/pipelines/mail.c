@@ -77,18 +77,22 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
     uint64_t timeout_ns = answer_timeout_ns(pipe);
     domus_channel *channel = pipe->channel;
 
-    if (DOMI_LIKELY(timeout_ns == 0 && channel->ask_due_ns == 0))
+    if (DOMI_LIKELY(timeout_ns == 0 && channel->ask_due_ns == 0 && !channel->pulls))
         return;
     if (pipe->body.open && pipe->body.of_answer)
         return; /* the body that comes has its own */
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
-    if (timeout_ns == 0 || oldest == NULL || (pipe->upload.open && oldest == pipe->upload.ask)) {
+    uint64_t deadline_ns =
+        channel->pulls && oldest != NULL ? domi_envelope_return(oldest)->deadline_ns : 0;
+    bool is_bound = timeout_ns != 0 || deadline_ns != 0;
+    if (!is_bound || oldest == NULL || (pipe->upload.open && oldest == pipe->upload.ask)) {
         channel->ask_due_ns = 0;
         return;
     }
     uint32_t sent = domi_envelope_return(oldest)->note;
     uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & DOMI_NOTE_MASK;
-    arm_due(channel, manager->now_ns - age_ms * MS + timeout_ns);
+    uint64_t due_ns = timeout_ns != 0 ? manager->now_ns - age_ms * MS + timeout_ns : deadline_ns;
+    arm_due(channel, deadline_ns != 0 && deadline_ns < due_ns ? deadline_ns : due_ns);
 }
 
 void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
@@ -296,15 +300,15 @@ uint64_t domi_pipe_room(domus_address address)
     return channel != NULL && channel->pipe != NULL ? inflight_max(channel->pipe) : UINT64_MAX;
 }
 
-void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_has_answered)
+void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_was_used)
 {
     domus_channel *channel = channel_at(address);
 
     if (channel == NULL)
         return;
     channel->pool = pool;
-    channel->has_answered = ret_has_answered;
-    channel->pulls = ret_has_answered != NULL;
+    channel->was_used = ret_was_used;
+    channel->pulls = ret_was_used != NULL;
 }
 
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
@@ -370,8 +374,6 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
         return;
     note_one_less(channel);
     set_due(manager, pipe);
-    if (DOMI_UNLIKELY(channel->pulls))
-        *channel->has_answered = true;
     if (DOMI_UNLIKELY(pipe->queue != NULL) || DOMI_UNLIKELY(channel->pulls))
         domi_pipe_send_waiting(manager, pipe);
     if (DOMI_LIKELY(channel->asks != 0 || !(channel->close_due || channel->drain)))
@@ -478,6 +480,8 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_envelope *ask;
 
+    if (pipe->channel->pulls)
+        *pipe->channel->was_used = pipe->next_ask != 0;
     domi_upload_end(pipe);
     pipe->upload.ask = NULL;
     pipe->upload.answered = pipe->upload.ask_over = false; /* it counts no longer */

@@ -26,9 +26,9 @@ uint32_t domi_pipe_load(domus_address address);
 uint64_t domi_pipe_room(domus_address address);
 
 /* Asks that the channel at this address cannot have answered go back to `pool`. With
- * `ret_has_answered` the channel also takes the asks that wait there, its parent, when it has room,
- * and sets this, in the memory of the pool, when its peer has answered one. */
-void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_has_answered);
+ * `ret_was_used` the channel also takes the asks that wait there, its parent, when it has room,
+ * and says at its end, in the memory of the pool, whether it has sent one. */
+void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_was_used);
 
 /* The peer has answered: give the oldest ask, or the one with this id, its answer. Takes `made`. */
 void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,

@@ -142,15 +142,18 @@ START_TEST(another_address_is_tried_before_an_ask_fails)
 }
 END_TEST
 
-START_TEST(a_connection_that_ends_without_an_answer_is_a_failure)
+START_TEST(a_connection_that_ends_unused_is_a_failure)
 {
+    static const domus_net_faults slow = {.latency_min_ns = 5 * MS, .latency_max_ns = 5 * MS};
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
 
-    domt_pool_ask("a");
+    domt_net_ok(domt_pool_kit, domus_testkit_net_set(domt_pool_kit, &slow));
+    domt_ask_line_within(domt_pool_probe, domt_pool, "a", MS);
+    domt_pool_error(-ETIMEDOUT); /* before there is a connection */
     domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_sent(peer, "a\n");
+    domt_net_ok(domt_pool_kit, domus_peer_expect_nothing(peer, 10 * MS));
     domus_peer_reset(peer);
-    domt_pool_error(-EPIPE);
+    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, 10 * MS));
     ck_assert_uint_eq(domt_pool_look().left_out, 1);
     domt_pool_ask("b");
     domt_pool_error(-ENOTCONN);
@@ -177,6 +180,26 @@ START_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
     domt_pool_answer(one, "4\n");
     domt_pool_answer(two, "2\n");
     domt_expect_line(domt_pool_kit, domt_pool_probe, "4");
+    domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
+    domt_pool_end();
+}
+END_TEST
+
+START_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
+{
+    domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
+
+    domt_ask_line_within(domt_pool_probe, domt_pool, "a", 100 * MS);
+    domus_peer *peer = domt_pool_peer(listener);
+    domt_pool_sent(peer, "a\n");
+    domt_pool_error(-ETIMEDOUT);
+    domt_net_ok(domt_pool_kit, domus_peer_expect_reset(peer, 10 * MS));
+    ck_assert_uint_eq(domt_pool_look().failures, 0);
+    domt_pool_ask("b"); /* it has no deadline */
+    peer = domt_pool_peer(listener);
+    domt_pool_sent(peer, "b\n");
+    domt_net_ok(domt_pool_kit, domus_testkit_advance(domt_pool_kit, DOMT_NET_SECOND));
+    domt_pool_answer(peer, "2\n");
     domt_expect_line(domt_pool_kit, domt_pool_probe, "2");
     domt_pool_end();
 }
@@ -222,6 +245,7 @@ DOMT_MAIN("pool_demand", 20, a_connection_is_made_when_it_is_needed,
           an_ask_waits_for_whatever_connection_has_room,
           an_ask_that_waits_goes_to_a_new_connection_when_one_ends,
           asks_fail_with_the_error_of_the_connect, another_address_is_tried_before_an_ask_fails,
-          a_connection_that_ends_without_an_answer_is_a_failure,
+          a_connection_that_ends_unused_is_a_failure,
+          a_connection_is_reset_at_the_deadline_of_its_ask,
           an_ask_that_waits_is_dropped_at_its_deadline, a_connection_is_idle_only_without_an_ask,
           no_connection_is_kept_on_demand)
