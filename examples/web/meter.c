@@ -64,7 +64,8 @@ static uint64_t read_thread(struct meter *meter, uint32_t thread)
         uint64_t spent_ns = now_ns > before_ns ? now_ns - before_ns : 0; /* sleep may go back */
         if (spent_ns > wall_ns)
             spent_ns = wall_ns;
-        rates->shares[thread].phases[i] = wall_ns != 0 ? (uint16_t)(spent_ns * 1000 / wall_ns) : 0;
+        uint64_t permille = wall_ns != 0 ? spent_ns * 1000 / wall_ns : 0;
+        rates->shares[thread].phases[i] = (uint16_t)permille;
         sample->phase_ns[i] = now_ns;
     }
     sample->wall_ns = profile.wall_ns;
