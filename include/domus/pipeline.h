@@ -167,6 +167,22 @@ DOMUS_API int domus_channel_set_pipeline(domus_stack *stack, domus_channel *chan
 
 #define DOMUS_PIPELINE_CLEAN 1u
 
+/* Encode a message for the peer and queue it at once, as a notice of this type to the channel's
+ * address is. So a handler that answers a notice of the peer by another one sends it in the order
+ * of its calls, hears of an error, and slows down a peer that does not read. The type need not be
+ * in `encodes`.
+ *
+ * Ownership: the payload, and what it owns, stays the caller's; a stage takes slices of its own.
+ * Thread-safety: as all functions that act on a channel (domus/channel.h).
+ * Returns 0; -EPERM; -EINVAL when the channel has no pipeline; -EPIPE after domus_channel_finish()
+ * or domus_channel_close(), when the connection is broken, and in on_mount; -ENOBUFS when more than
+ * channel.sendMax bytes wait on this channel, or when the channels of this thread have as many
+ * bytes queued together as they may (domus/memory.h), and then this channel is reset; -EBUSY while
+ * a change of the pipeline waits; -ENOMEM; what the stage returned (-EOPNOTSUPP for a type that it
+ * does not know). */
+DOMUS_API int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
+                                 const void *payload);
+
 /* --- packets: stages that divide bytes, and do not look into them ------------------------------
  */
 

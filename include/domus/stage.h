@@ -115,6 +115,12 @@ typedef struct domus_stage {
      * negative errno: then the channel is reset once the bytes before have left. NULL: the same as
      * a negative errno. */
     int (*cut)(domus_wire *wire, void *state, uint64_t id, int error);
+
+    /* The time of domus_wire_wake() is over, on an open channel: append what is due by now (a ping
+     * to a silent peer). It is called for the message stage. `owed` says that this side is to blame
+     * if nothing was heard: bytes of the peer have come and were not looked at, or bytes for it
+     * have not left yet. Returns 0, or a negative errno, which resets the channel; NULL: 0. */
+    int (*wake)(domus_wire *wire, void *state, bool owed);
 } domus_stage;
 
 #define DOMUS_NO_ID UINT64_MAX
@@ -164,6 +170,11 @@ DOMUS_API void *domus_wire_trailer(domus_wire *wire, const domus_type *type);
  * `from`. The message owns it (so its type needs a `release`). */
 DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size);
 
+/* The `size` bytes at `from`, of those that `decode` was shown, to be changed where they are, so
+ * that a slice of them shows the changed ones (WebSocket masks its bytes). The call that changes
+ * bytes has to use them. */
+DOMUS_API char *domus_wire_edit(domus_wire *wire, const char *from, size_t size);
+
 /* Say, before `decode` returns 0, that it need not be called before `size` bytes are there, counted
  * from the first byte that it was shown. More than DOMUS_WINDOW_MAX ends the channel with
  * -EMSGSIZE. */
@@ -177,6 +188,13 @@ DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
  * decoded, but the body of a request that was, and the channel is closed when all requests that
  * were decoded are answered. */
 DOMUS_API void domus_wire_last(domus_wire *wire);
+
+/* --- time, in all functions of a message stage but `check` and `close` --------------------------
+ */
+
+/* Let `wake` be called once, `delay_ns` from now, rounded up to ticks of 1 ms. Another call takes
+ * the place of the one before; 0: not at all. Another pipeline ends it. */
+DOMUS_API void domus_wire_wake(domus_wire *wire, uint64_t delay_ns);
 
 /* --- streams, in `encode` and `cut` of a message stage -------------------------------------------
  */

@@ -69,6 +69,11 @@ DOMUS_API void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream);
 DOMUS_API int domus_stage_kit_wanted(domus_stage_kit *kit);
 DOMUS_API int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error);
 
+/* How long after the last domus_wire_wake() `wake` is to be called, in ns; 0: not at all. And call
+ * it. Returns what the stage returned; without such a function 0. */
+DOMUS_API uint64_t domus_stage_kit_wake_ns(const domus_stage_kit *kit);
+DOMUS_API int domus_stage_kit_wake(domus_stage_kit *kit, bool owed);
+
 /* Let the stages append what ends their output (`finish`). Returns what they returned. */
 DOMUS_API int domus_stage_kit_end_output(domus_stage_kit *kit);
 

@@ -53,6 +53,9 @@ typedef struct domi_pipe_ways {
     /* Queue what ends the output of its stages. Returns 0; an error of a stage, and then the
      * channel is to be reset. */
     int (*end_output)(domus_channel *channel);
+    /* The time that the message stage has set is over (`wake` in domus/stage.h). Returns 0; an
+     * error of the stage, and then the channel is to be reset. */
+    int (*wake)(domus_channel *channel, bool owed);
 } domi_pipe_ways;
 
 /* The time over which the rate of the peer is measured now (rate.c). */
@@ -92,6 +95,7 @@ struct domus_channel {
     bool cancelling : 1; /* a cancel of that receive is in flight */
     bool sending : 1;    /* a send is in flight */
     bool wraps : 1;      /* its pipeline has byte stages */
+    bool says_end : 1;   /* its pipeline has something to send before its FIN */
     bool opened : 1;     /* on_open has been called, or the behaviour has none */
     bool ended : 1;      /* the peer has finished sending */
     bool end_told : 1;   /* on_end was called */
@@ -156,6 +160,7 @@ struct domus_channel {
     uint64_t peer_took;     /* bytes that the peer had acknowledged at peer_seen_ns */
     uint64_t peer_seen_ns;  /* when the peer was last seen to acknowledge enough (shed.c) */
     uint64_t look_ns;       /* when its pipeline looks at what it sends in pieces; 0: never */
+    uint64_t wake_ns;       /* when its message stage wants to be called; 0: never */
     uint32_t streams;       /* bodies that leave in pieces and have not ended: a close is a reset */
     domi_rate_span rate;    /* how fast the peer sends */
     domi_io_timer timer;    /* fires at the earliest time-out of the channel, or before */

@@ -95,7 +95,7 @@ void domi_channel_drain_step(domus_channel *channel)
         return;
     }
     channel->idle = channel->io->draining && is_idle(channel);
-    if (channel->idle && is_quiet(channel) && !channel->wraps) {
+    if (channel->idle && is_quiet(channel) && !channel->says_end) {
         domi_channel_end(channel, 0, false);
         return;
     }

@@ -66,6 +66,8 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
         next_ns = earlier_of(next_ns, 0, channel->ask_due_ns);
     if (channel->look_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
         next_ns = earlier_of(next_ns, 0, channel->look_ns);
+    if (channel->wake_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
+        next_ns = earlier_of(next_ns, 0, channel->wake_ns);
     if (channel->sending)
         next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
     if (domi_channel_has_rate(channel))
@@ -118,6 +120,23 @@ static bool retire(domus_channel *channel)
     return channel->state != DOMI_CHANNEL_OPEN;
 }
 
+/* Call the message stage of an open channel, if its time has come. Returns whether the channel is
+ * still open. `is_unread`: this side has not looked at bytes of the peer. */
+static bool wake_stage(domus_channel *channel, bool is_unread)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return true;
+    if (channel->wake_ns == 0 || channel->wake_ns > channel->io->manager->now_ns)
+        return true;
+    channel->wake_ns = 0;
+    int error = channel->io->pipe_ways->wake(channel, is_unread || channel->queued_bytes != 0);
+    if (error != 0) {
+        domi_channel_count_cut(channel, 0);
+        domi_channel_end(channel, error, true);
+    }
+    return channel->state == DOMI_CHANNEL_OPEN;
+}
+
 void domi_channel_handle_timer(domus_channel *channel)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -152,6 +171,8 @@ void domi_channel_handle_timer(domus_channel *channel)
         channel->look_ns = 0;
         domi_channel_make_ready(channel); /* its run looks, and sets the time of the next look */
     }
+    if (!wake_stage(channel, is_unread || is_crowded))
+        return;
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {
         domi_channel_set_timer(channel, next_ns);

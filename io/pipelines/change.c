@@ -75,6 +75,7 @@ void domi_pipe_change(domi_pipe *pipe)
     if (!domi_pipe_change_is_due(pipe) || pipe->current != NULL || pipe->undone)
         return;
     pipe->change = NULL;
+    channel->wake_ns = 0; /* the stage that goes has asked for it */
     int error = pipe->change_clean && has_bytes(pipe) ? -EPROTO : 0;
     if (error == 0)
         error = domi_wire_change(pipe->wire, next);
@@ -85,6 +86,7 @@ void domi_pipe_change(domi_pipe *pipe)
     }
     pipe->dry = false;
     channel->wraps = pipe->wire->count > 1;
+    channel->says_end = domi_wire_says_end(pipe->wire);
     if (!domi_out_is_empty(pipe->wire->out))
         (void)domi_pipe_flush_out(pipe);
     if (!pipe->running && channel->state == DOMI_CHANNEL_OPEN)

@@ -135,15 +135,14 @@ static void note_one_less(domus_channel *channel)
         domi_channel_decide_receive(channel);
 }
 
-/* Encode a message for the peer, and queue its bytes. Returns 0; or an error: byte stages that have
- * lost their place can encode nothing more, and then the channel was reset. */
-static int send_encoded(domi_pipe *pipe, uint64_t id, domi_envelope *message)
+/* Encode a message for the peer, and queue its bytes. Returns 0; or an error. */
+static int send_encoded(domi_pipe *pipe, uint64_t id, const domus_type *type, const void *payload)
 {
-    int error = domi_wire_encode(pipe->wire, id, message->type, domi_envelope_payload(message));
+    int error = domi_wire_encode(pipe->wire, id, type, payload);
 
     if (error == 0)
         return domi_pipe_flush_out(pipe);
-    if (DOMI_UNLIKELY(pipe->wire->broken != 0))
+    if (DOMI_UNLIKELY(pipe->wire->broken != 0)) /* its byte stages can encode nothing more */
         domi_channel_refuse(pipe->channel, error);
     return error;
 }
@@ -158,7 +157,7 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     int error = domi_asked_make_room(&pipe->asked);
     if (error == 0)
         error = DOMI_LIKELY(ask->type != &domi_upload_type)
-                    ? send_encoded(pipe, number, ask)
+                    ? send_encoded(pipe, number, ask->type, domi_envelope_payload(ask))
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
         note_one_less(pipe->channel);
@@ -261,14 +260,19 @@ void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
 static int check_may_notify(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
+    uint64_t waiting = channel->queued_bytes + channel->answer_bytes;
 
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EPIPE;
     if (DOMI_UNLIKELY(domi_pipe_change_is_due(pipe)))
         return -ENOMEM;
-    return channel->queued_bytes + channel->answer_bytes > channel->settings->send_max_bytes
-               ? -ENOBUFS
-               : 0;
+    return waiting > channel->settings->send_max_bytes ? -ENOBUFS : 0;
+}
+
+int domi_pipe_send_notice(domi_pipe *pipe, const domus_type *type, const void *payload)
+{
+    int error = check_may_notify(pipe);
+    return error != 0 ? error : send_encoded(pipe, DOMUS_NO_ID, type, payload);
 }
 
 /* The open channel at an address of this thread; NULL if it is closed or closing. */
@@ -332,9 +336,8 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
             take_ask(manager, pipe, message);
         return true;
     }
-    int error = pipe == NULL ? -ENOTCONN : check_may_notify(pipe);
-    if (error == 0)
-        error = send_encoded(pipe, DOMUS_NO_ID, message);
+    const void *payload = domi_envelope_payload(message);
+    int error = pipe != NULL ? domi_pipe_send_notice(pipe, message->type, payload) : -ENOTCONN;
     if (error < 0)
         domi_mailbox_drop(manager, house, &message->node, error);
     else

@@ -7,6 +7,10 @@
 /* Take mail for the peer of the channel of `house`. Returns false if it is none. */
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message);
 
+/* Encode a notice for the peer, and queue its bytes. The payload stays the caller's. Returns 0;
+ * -EPIPE; -ENOBUFS; -ENOMEM; what the stage returned. */
+int domi_pipe_send_notice(domi_pipe *pipe, const domus_type *type, const void *payload);
+
 /* Take an ask that is of no use to this pipeline, but perhaps to the next one, for which it waits
  * (domus_pipeline.holds_asks). Returns false if nothing is held. */
 bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope *message);

@@ -1,5 +1,6 @@
 /* Makes the pipeline of a channel, and ends it with the connection. */
 #include "io/pipelines/open.h"
+#include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
 #include "io/pipelines/mail.h"
@@ -44,6 +45,19 @@ static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_t
     return payload;
 }
 
+#define WAKE_MOST_NS (UINT64_C(1) << 62)
+
+static void arm_wake(domus_wire *wire, uint64_t delay_ns)
+{
+    const domi_pipe *pipe = wire->owner;
+    domus_channel *channel = pipe->channel;
+    uint64_t delay = delay_ns < WAKE_MOST_NS ? delay_ns : WAKE_MOST_NS;
+
+    channel->wake_ns = delay != 0 ? channel->io->manager->now_ns + delay : 0;
+    if (delay != 0)
+        domi_channel_arm_timeouts(channel);
+}
+
 int domi_pipe_open(domus_channel *channel)
 {
     const domus_pipeline *pipeline = channel->house->behaviour->pipeline;
@@ -62,11 +76,13 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->out = &channel->io->out;
     pipe->wire->aside = &channel->io->aside;
     pipe->wire->make = make_payload;
+    pipe->wire->wake = arm_wake;
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);
     channel->pipe = pipe;
     channel->wraps = pipe->wire->count > 1;
+    channel->says_end = domi_wire_says_end(pipe->wire);
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
         domi_out_clear(pipe->wire->out, false); /* other channels use it, too */

@@ -3,8 +3,10 @@
 
 #include "io/channels/close.h"
 #include "io/channels/send.h"
+#include "io/channels/verbs.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/change.h"
+#include "io/pipelines/mail.h"
 
 #include <errno.h>
 
@@ -36,4 +38,31 @@ static int end_output(domus_channel *channel)
     return error;
 }
 
-const domi_pipe_ways domi_ways_of_pipes = {.write = write_raw, .end_output = end_output};
+static int wake(domus_channel *channel, bool owed)
+{
+    domi_pipe *pipe = channel->pipe;
+    int error = domi_wire_wake(pipe->wire, owed);
+
+    if (error == 0 && !domi_out_is_empty(pipe->wire->out))
+        error = domi_pipe_flush_out(pipe);
+    return error;
+}
+
+const domi_pipe_ways domi_ways_of_pipes = {
+    .write = write_raw, .end_output = end_output, .wake = wake};
+
+int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
+                       const void *payload)
+{
+    domi_pipe *pipe = channel->pipe;
+
+    if (!domi_channel_is_for(stack, channel))
+        return -EPERM;
+    if (channel->house->behaviour->pipeline == NULL)
+        return -EINVAL;
+    if (pipe == NULL)
+        return -EPIPE;
+    if (pipe->change != NULL)
+        domi_pipe_change(pipe);
+    return pipe->change == NULL ? domi_pipe_send_notice(pipe, type, payload) : -EBUSY;
+}

@@ -11,8 +11,9 @@ struct domus_stage_kit {
     domus_wire *wire;
     domi_out out;
     domi_out aside;
-    bool last; /* domus_wire_last() was called */
-    char *fed; /* bytes that were fed, in a block of their size */
+    uint64_t wake_ns; /* of the last domus_wire_wake() */
+    bool last;        /* domus_wire_last() was called */
+    char *fed;        /* bytes that were fed, in a block of their size */
     const char *left;
     size_t left_size;
     char *joined;  /* the output in one piece; NULL: not asked for */
@@ -28,6 +29,13 @@ static void *make(domus_wire *wire, domus_stage_kind kind, const domus_type *typ
     kit->payload = domi_memory_new(type->size != 0 ? type->size : 1);
     kit->type = type;
     return kit->payload;
+}
+
+static void note_wake(domus_wire *wire, uint64_t delay_ns)
+{
+    domus_stage_kit *kit = wire->owner;
+
+    kit->wake_ns = delay_ns;
 }
 
 /* End the last message. Returns 0; -ENOMEM when a stage has slices of it that cannot be copied. */
@@ -57,6 +65,7 @@ int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_ki
     kit->wire->out = &kit->out;
     kit->wire->aside = &kit->aside;
     kit->wire->make = make;
+    kit->wire->wake = note_wake;
     kit->wire->owner = kit;
     kit->wire->last = &kit->last;
     error = domi_wire_open(kit->wire);
@@ -136,6 +145,17 @@ int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *re
     return domi_wire_fail(kit->wire, id, request, error);
 }
 
+uint64_t domus_stage_kit_wake_ns(const domus_stage_kit *kit)
+{
+    return kit->wake_ns;
+}
+
+int domus_stage_kit_wake(domus_stage_kit *kit, bool owed)
+{
+    kit->wake_ns = 0;
+    return domi_wire_wake(kit->wire, owed);
+}
+
 bool domus_stage_kit_is_last(const domus_stage_kit *kit)
 {
     return kit->last;
@@ -175,6 +195,7 @@ int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uin
         return error;
     if (clean && (kit->left_size != 0 || !domi_wire_is_empty(kit->wire)))
         return -EPROTO;
+    kit->wake_ns = 0;
     return domi_wire_change(kit->wire, next);
 }
 

@@ -57,6 +57,8 @@ struct domus_wire {
                             there is one stage */
     /* Make the payload of a message, zeroed. NULL: no memory. */
     void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
+    /* The message stage is to be called in so many ns; 0: not any more. */
+    void (*wake)(domus_wire *wire, uint64_t delay_ns);
     void *owner;
     domi_wire_stage stages[DOMUS_STAGES_MAX];
 };

@@ -112,6 +112,21 @@ domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size)
     return (domus_slice){&wire->page->face, offset, (uint32_t)size};
 }
 
+char *domus_wire_edit(domus_wire *wire, const char *from, size_t size)
+{
+    DOMI_CHECK(wire->shown != NULL && from >= wire->shown && size <= wire->shown_size &&
+               (size_t)(from - wire->shown) <= wire->shown_size - size);
+    /* received buffers and windows are memory of this side, to which a stage sees a const door */
+    return (char *)(uintptr_t)from;
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+void domus_wire_wake(domus_wire *wire, uint64_t delay_ns)
+{
+    wire->wake(wire, delay_ns);
+}
+
 /* --- bytes in -------------------------------------------------------------------------------- */
 
 int domus_wire_pass(domus_wire *wire, const void *data, size_t size)

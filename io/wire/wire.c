@@ -127,6 +127,27 @@ int domi_wire_cut(domus_wire *wire, uint64_t id, int error)
     return result < 0 ? result : 0;
 }
 
+int domi_wire_wake(domus_wire *wire, bool owed)
+{
+    uint32_t last = wire->count - 1;
+    domi_wire_stage *at = &wire->stages[last];
+
+    if (wire->broken != 0 || wire->output_ended || at->stage->wake == NULL)
+        return wire->broken;
+    domi_mark begun = domi_wire_begin_out(wire, last);
+    int result = domi_wire_end_out(wire, last, begun, at->stage->wake(wire, at->state, owed));
+    return result < 0 ? result : 0;
+}
+
+bool domi_wire_says_end(const domus_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->count; i++) {
+        if (wire->stages[i].stage->finish != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* The bytes that stand where those of the message stage do are wrapped. */
 static int end_put(domus_wire *wire, domi_mark begun, int error)
 {

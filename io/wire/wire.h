@@ -79,6 +79,13 @@ int domi_wire_cut(domus_wire *wire, uint64_t id, int error);
 int domi_wire_put(domus_wire *wire, const void *data, size_t size);
 int domi_wire_put_slice(domus_wire *wire, domus_slice slice);
 
+/* The time of domus_wire_wake() is over: let the message stage append what is due (`wake`). Returns
+ * as domi_wire_encode(); what the stage returned, and the channel is reset. */
+int domi_wire_wake(domus_wire *wire, bool owed);
+
+/* True if a stage has something to say at the end of the output. */
+bool domi_wire_says_end(const domus_wire *wire);
+
 /* Nothing more will be sent: let the stages append what ends their output (`finish`), once. Returns
  * 0; or what one returned, and the channel is reset. */
 int domi_wire_end_output(domus_wire *wire);
