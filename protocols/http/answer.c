@@ -83,7 +83,7 @@ static char *put_framing(char *to, const outgoing *answer, uint64_t id, ending f
     } else if (framing == CHUNKS) {
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
     }
-    if (answer->status == 101)
+    if (answer->status == 101 || (answer->status == 426 && !answer->close)) /* with Upgrade */
         return DOMI_HTTP_PUT(to, "Connection: upgrade\r\n");
     if (answer->close)
         return DOMI_HTTP_PUT(to, "Connection: close\r\n");

@@ -1,0 +1,171 @@
+/* The handshake of a server: a request is looked through, and answered by 101 or by what is wrong
+ * with it. */
+#include "protocols/http/chars.h"
+#include "protocols/http/websocket/handshake.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+unsigned domi_websocket_fields(domus_slice fields, const char *name, domus_slice *ret_value)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+    unsigned count = 0;
+
+    *ret_value = (domus_slice){NULL, 0, 0};
+    while (domus_http_next(fields, &at, &line)) {
+        if (!domi_http_is_word(domus_slice_data(line.name), line.name.size, name))
+            continue;
+        if (count++ == 0)
+            *ret_value = line.value;
+    }
+    return count;
+}
+
+bool domi_websocket_is_text(const char *bytes, size_t size, const char *text)
+{
+    return strlen(text) == size && memcmp(bytes, text, size) == 0;
+}
+
+/* Returns whether `is` says so of an element of the lists in all fields of a name. */
+static bool lists(domus_slice fields, const char *name,
+                  bool (*is)(const char *element, size_t size, const char *word), const char *word)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+
+    while (domus_http_next(fields, &at, &line)) {
+        const char *element;
+        size_t size;
+        size_t in = 0;
+        if (!domi_http_is_word(domus_slice_data(line.name), line.name.size, name))
+            continue;
+        while (domi_http_next_element(domus_slice_data(line.value), line.value.size, &in, &element,
+                                      &size)) {
+            if (is(element, size, word))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool domi_websocket_lists_word(domus_slice fields, const char *name, const char *word)
+{
+    return lists(fields, name, domi_http_is_word, word);
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+#define VERSION "13"
+
+/* Returns whether a page of this origin may open a WebSocket, or none has asked for it. */
+static bool is_allowed(const domus_http_request *request, const domus_websocket_service *service)
+{
+    domus_slice origin;
+    unsigned count = domi_websocket_fields(request->fields, "origin", &origin);
+
+    if (service->origins == NULL || count == 0)
+        return true;
+    for (const char *const *allowed = service->origins; count == 1 && *allowed != NULL; allowed++) {
+        if (domi_websocket_is_text(domus_slice_data(origin), origin.size, *allowed))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the status for a request: 101 if it is right. */
+static uint16_t judge(const domus_http_request *request, const domus_websocket_service *service,
+                      domus_slice *ret_key)
+{
+    domus_slice version;
+
+    if (request->method != DOMUS_HTTP_GET || request->minor == 0 || request->body.size != 0 ||
+        request->stream.number != 0)
+        return 400;
+    if (!request->upgrade || !domi_websocket_lists_word(request->fields, "upgrade", "websocket"))
+        return 426;
+    if (domi_websocket_fields(request->fields, "sec-websocket-version", &version) != 1 ||
+        !domi_websocket_is_text(domus_slice_data(version), version.size, VERSION))
+        return 426;
+    if (domi_websocket_fields(request->fields, "sec-websocket-key", ret_key) != 1 ||
+        !domi_websocket_is_key(*ret_key))
+        return 400;
+    return is_allowed(request, service) ? 101 : 403;
+}
+
+/* The first of the service's protocols that the client offers; NULL: none. */
+static const char *choose(const domus_http_request *request, const domus_websocket_service *service)
+{
+    const char *const *protocol = service->protocols;
+
+    for (; protocol != NULL && *protocol != NULL; protocol++) {
+        if (lists(request->fields, "sec-websocket-protocol", domi_websocket_is_text, *protocol))
+            return *protocol;
+    }
+    return NULL;
+}
+
+int domus_websocket_answer(const domus_http_request *request,
+                           const domus_websocket_service *service,
+                           domus_http_response *ret_response, domus_websocket_outcome *ret_outcome)
+{
+    domus_websocket_outcome outcome = {.protocol = NULL};
+    domus_http_response response = {.status = 0};
+    domus_appender fields = {0};
+    domus_websocket_key key;
+    domus_slice sent;
+
+    response.status = outcome.status = judge(request, service, &sent);
+    if (outcome.status == 101 || outcome.status == 426)
+        (void)domus_http_add(&fields, "Upgrade", "websocket");
+    if (outcome.status == 426)
+        (void)domus_http_add(&fields, "Sec-WebSocket-Version", VERSION);
+    if (outcome.status == 101) {
+        domi_websocket_accept_of(domus_slice_data(sent), &key);
+        (void)domus_http_add(&fields, "Sec-WebSocket-Accept", key.accept);
+        outcome.protocol = choose(request, service);
+        if (outcome.protocol != NULL)
+            (void)domus_http_add(&fields, "Sec-WebSocket-Protocol", outcome.protocol);
+    }
+    int error = domus_append_end(&fields, &response.fields);
+    if (error != 0)
+        return error;
+    *ret_response = response;
+    if (ret_outcome != NULL)
+        *ret_outcome = outcome;
+    return 0;
+}
+
+int domus_websocket_accept(domus_stack *stack, const domus_http_request *request,
+                           const domus_websocket_service *service,
+                           domus_websocket_outcome *ret_outcome)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    domus_http_response response;
+    domus_websocket_outcome outcome;
+
+    if (channel == NULL)
+        return -EPERM;
+    int error = domus_websocket_answer(request, service, &response, &outcome);
+    if (error != 0)
+        return error;
+    bool changes = outcome.status == 101;
+    if (changes)
+        error = domus_channel_set_pipeline(stack, channel, service->pipeline, 0);
+    if (error != 0) {
+        domus_slice_free(response.fields);
+        return error;
+    }
+    error = domus_reply(stack, &domus_http_response_type, &response);
+    if (error != 0) { /* the answer owns its fields only if it was taken */
+        domus_slice_free(response.fields);
+        if (changes) /* the peer would get an error as the last of HTTP */
+            (void)domus_channel_reset(stack, channel, error);
+        return error;
+    }
+    if (ret_outcome != NULL)
+        *ret_outcome = outcome;
+    return 0;
+}

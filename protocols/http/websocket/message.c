@@ -1,0 +1,125 @@
+/* Messages: made of a frame where it was received, or gathered from frames. */
+#include "protocols/http/websocket/websocket.h"
+
+#include <string.h>
+
+#define MESSAGE_DEFAULT   (UINT32_C(1) << 20)
+#define FRAGMENTS_DEFAULT 4096u
+
+void domi_websocket_reset(domi_websocket_state *state)
+{
+    (void)domus_budget_charge(state->options->budget, &state->charged, 0);
+    domus_append_drop(&state->bytes);
+}
+
+/* Returns 0 if a frame of this length may come. */
+static int check_limits(domi_websocket_state *state, uint64_t length)
+{
+    const domus_websocket_options *options = state->options;
+    uint32_t message_max = options->message_max != 0 ? options->message_max : MESSAGE_DEFAULT;
+    uint32_t frame_max = options->frame_max != 0 ? options->frame_max : message_max;
+    uint32_t fragments_max =
+        options->fragments_max != 0 ? options->fragments_max : FRAGMENTS_DEFAULT;
+
+    if (length > frame_max || length > message_max - state->bytes.size)
+        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_TOO_BIG);
+    if (++state->fragments > fragments_max)
+        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_POLICY);
+    return 0;
+}
+
+/* Make a message of a frame that lies whole at `bytes`. Returns 0; an error. */
+static int make_in_place(domus_wire *wire, domi_websocket_state *state,
+                         const domi_websocket_head *head, const char *bytes)
+{
+    size_t size = (size_t)head->length;
+    domus_websocket_message *message;
+
+    if (domi_websocket_is_server(state))
+        domi_websocket_mask(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
+    if (!state->is_binary && !domi_utf8_is_text(bytes, size))
+        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+    message = domus_wire_notice(wire, &domus_websocket_message_type);
+    if (message == NULL)
+        return -ENOMEM;
+    message->bytes = domus_wire_slice(wire, bytes, size);
+    message->binary = state->is_binary;
+    return 0;
+}
+
+/* Make a message of what was gathered. */
+static int make_gathered(domus_wire *wire, domi_websocket_state *state)
+{
+    domus_websocket_message *message;
+
+    if (!state->is_binary && state->text.left != 0)
+        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+    message = domus_wire_notice(wire, &domus_websocket_message_type);
+    if (message == NULL)
+        return -ENOMEM;
+    message->binary = state->is_binary;
+    int error = domus_append_end(&state->bytes, &message->bytes);
+    domi_websocket_reset(state);
+    return error;
+}
+
+/* Unmask bytes of the frame at hand behind those that were gathered. */
+static int gather(domi_websocket_state *state, const char *bytes, size_t size)
+{
+    char *room = domus_append_room(&state->bytes, size);
+
+    if (room == NULL)
+        return -ENOMEM;
+    domi_websocket_mask(room, bytes, size, state->key, state->key_at);
+    state->key_at = (uint8_t)((state->key_at + size) % DOMI_WEBSOCKET_KEY);
+    if (!state->is_binary && !domi_utf8_go_on(&state->text, room, size))
+        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+    domus_append_written(&state->bytes, size);
+    if (domus_budget_charge(state->options->budget, &state->charged, state->bytes.room) != 0)
+        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_TRY_LATER);
+    return 0;
+}
+
+int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const char *bytes,
+                         size_t size)
+{
+    size_t part = size < state->left ? size : (size_t)state->left;
+    int error = part != 0 ? gather(state, bytes, part) : 0;
+
+    if (error != 0)
+        return error;
+    state->left -= part;
+    if (state->left != 0)
+        return (int)part;
+    state->in_frame = false;
+    state->in_message = !state->is_last;
+    if (state->is_last)
+        error = make_gathered(wire, state);
+    return error != 0 ? error : (int)part;
+}
+
+int domi_websocket_begin_frame(domus_wire *wire, domi_websocket_state *state,
+                               const domi_websocket_head *head, const char *bytes, size_t size)
+{
+    if (!state->in_message) {
+        state->is_binary = head->opcode == DOMI_WEBSOCKET_BINARY;
+        state->text = (domi_utf8){0};
+        state->fragments = 0;
+    }
+    int error = check_limits(state, head->length);
+    if (error != 0)
+        return error;
+    bytes += head->size;
+    size -= head->size;
+    if (!state->in_message && head->is_last && size >= head->length) {
+        error = make_in_place(wire, state, head, bytes);
+        return error != 0 ? error : (int)(head->size + head->length);
+    }
+    state->in_frame = true;
+    state->is_last = head->is_last;
+    state->left = head->length;
+    memcpy(state->key, head->key, sizeof state->key);
+    state->key_at = 0;
+    int used = domi_websocket_go_on(wire, state, bytes, size);
+    return used < 0 ? used : (int)head->size + used;
+}

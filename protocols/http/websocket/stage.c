@@ -1,0 +1,144 @@
+/* The stage: its table of functions, and its options. */
+#include "protocols/http/websocket/websocket.h"
+
+#define MS              UINT64_C(1000000)
+#define TIME_MOST_NS    (3600 * 1000 * MS)
+#define PING_DEFAULT_NS (30 * 1000 * MS)
+
+static const domus_websocket_options defaults = {.role = DOMUS_ROLE_SERVER};
+
+/* Returns whether a time is one that an option may have. */
+static bool is_time(uint64_t ns)
+{
+    return ns == 0 || (ns >= MS && ns <= TIME_MOST_NS);
+}
+
+static int check_options(const void *options_)
+{
+    const domus_websocket_options *options = options_;
+
+    if (options == NULL)
+        return 0;
+    if (options->role > DOMUS_ROLE_CLIENT || options->message_max > DOMUS_SLICE_MAX ||
+        options->frame_max > DOMUS_SLICE_MAX)
+        return -EINVAL;
+    bool pings = options->ping_ns != DOMUS_WEBSOCKET_NEVER;
+    return (pings && !is_time(options->ping_ns)) || !is_time(options->close_ns) ? -EINVAL : 0;
+}
+
+/* Look at the peer again when the time of its silence may be over. */
+static void arm_ping(domus_wire *wire, const domi_websocket_state *state)
+{
+    uint64_t ping_ns = state->options->ping_ns;
+
+    if (ping_ns != DOMUS_WEBSOCKET_NEVER)
+        domus_wire_wake(wire, ping_ns != 0 ? ping_ns : PING_DEFAULT_NS);
+}
+
+static int open_websocket(domus_wire *wire, void *state_, const void *options)
+{
+    domi_websocket_state *state = state_;
+
+    state->options = options != NULL ? options : &defaults;
+    arm_ping(wire, state);
+    return 0;
+}
+
+static int decode_websocket(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    domi_websocket_state *state = state_;
+    domi_websocket_head head;
+
+    state->was_heard = true;
+    if (state->in_frame)
+        return domi_websocket_go_on(wire, state, bytes, size);
+    int result = domi_websocket_read_head(wire, state, bytes, size, &head);
+    if (result != 1)
+        return result;
+    if (head.opcode < DOMI_WEBSOCKET_CLOSE)
+        return domi_websocket_begin_frame(wire, state, &head, bytes, size);
+    size_t whole = head.size + (size_t)head.length;
+    if (size < whole) {
+        domus_wire_need(wire, whole);
+        return 0;
+    }
+    result = domi_websocket_control(wire, state, &head, bytes + head.size);
+    return result != 0 ? result : (int)whole;
+}
+
+/* A peer that ends without a close has gone away. If this side has sent one, that will do. */
+static int end_websocket(domus_wire *wire, void *state_, size_t left)
+{
+    const domi_websocket_state *state = state_;
+
+    (void)wire, (void)left;
+    return state->has_closed ? 0 : -EPIPE;
+}
+
+static int encode_websocket(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                            const void *payload)
+{
+    return domi_websocket_encode(wire, state, id, type, payload);
+}
+
+/* Bytes are wrong: the peer hears why, unless this side has closed already. A peer that is gone,
+ * and one whose byte stage has failed, is reset. */
+static int fail_websocket(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
+                          int error)
+{
+    domi_websocket_state *state = state_;
+    uint16_t code = state->wrong;
+
+    (void)id, (void)request;
+    domi_websocket_reset(state);
+    domus_wire_wake(wire, 0);
+    if (state->has_closed)
+        return 0;
+    if (code == 0 && error == -ENOMEM)
+        code = DOMUS_WEBSOCKET_INTERNAL_ERROR;
+    return code != 0 ? domi_websocket_send_close(wire, state, code, (domus_slice){NULL, 0, 0})
+                     : error;
+}
+
+static int finish_websocket(domus_wire *wire, void *state_)
+{
+    domi_websocket_state *state = state_;
+
+    return state->has_closed ? 0
+                             : domi_websocket_send_close(wire, state, DOMUS_WEBSOCKET_GOING_AWAY,
+                                                         (domus_slice){NULL, 0, 0});
+}
+
+static void close_websocket(domus_wire *wire, void *state)
+{
+    (void)wire;
+    domi_websocket_reset(state);
+}
+
+/* The time of the answer to a close is over, or the peer was silent for some time. */
+static int wake_websocket(domus_wire *wire, void *state_, bool owed)
+{
+    domi_websocket_state *state = state_;
+    bool is_silent = !state->was_heard && !owed;
+
+    if (state->has_closed || (is_silent && state->was_pinged))
+        return -ETIMEDOUT;
+    state->was_heard = false;
+    state->was_pinged = is_silent;
+    arm_ping(wire, state);
+    return is_silent ? domi_websocket_send_control(wire, state, DOMI_WEBSOCKET_PING, "", 0) : 0;
+}
+
+const domus_stage domus_websocket_stage = {
+    .name = "websocket",
+    .state_size = sizeof(domi_websocket_state),
+    .check = check_options,
+    .open = open_websocket,
+    .decode = decode_websocket,
+    .end = end_websocket,
+    .encode = encode_websocket,
+    .fail = fail_websocket,
+    .finish = finish_websocket,
+    .close = close_websocket,
+    .wake = wake_websocket,
+};

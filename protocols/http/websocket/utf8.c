@@ -1,0 +1,65 @@
+/* The table of RFC 3629, section 4: a first byte says how many follow, and, for four of them, in
+ * which range the second one lies. So overlong forms, halves of pairs and numbers beyond U+10FFFF
+ * are refused at the byte that makes them so. */
+#include "protocols/http/websocket/utf8.h"
+
+#include <string.h>
+
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* Returns how many of the first bytes are ASCII, in steps of 8. */
+static size_t run_ascii(const unsigned char *bytes, size_t size)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= size; i += 8) {
+        uint64_t some;
+        memcpy(&some, bytes + i, 8);
+        if ((some & HIGH_BITS) != 0)
+            break;
+    }
+    return i;
+}
+
+/* Begin a character of several bytes. */
+static bool begin(domi_utf8 *at, unsigned char byte)
+{
+    at->low = 0x80;
+    at->high = 0xbf;
+    if (byte < 0xc2 || byte > 0xf4)
+        return false;
+    at->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    if (byte == 0xe0)
+        at->low = 0xa0; /* below, two bytes would do */
+    else if (byte == 0xed)
+        at->high = 0x9f; /* above are the halves of pairs */
+    else if (byte == 0xf0)
+        at->low = 0x90; /* below, three bytes would do */
+    else if (byte == 0xf4)
+        at->high = 0x8f; /* above is U+10FFFF */
+    return true;
+}
+
+bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size)
+{
+    const unsigned char *byte = (const unsigned char *)bytes;
+    size_t i = 0;
+
+    while (i < size) {
+        if (at->left == 0) {
+            i += run_ascii(byte + i, size - i);
+            if (i == size)
+                break;
+            if (byte[i] >= 0x80 && !begin(at, byte[i]))
+                return false;
+        } else {
+            if (byte[i] < at->low || byte[i] > at->high)
+                return false;
+            at->left--;
+            at->low = 0x80;
+            at->high = 0xbf;
+        }
+        i++;
+    }
+    return true;
+}
