@@ -74,6 +74,15 @@ static int begin_stream(domus_stack *stack, domus_resumed *then)
     return error;
 }
 
+/* The place of the page is free again, also when its connection goes on: after HEAD, and in the
+ * end.
+ */
+static int end_events(struct web_visitor *visitor, int error)
+{
+    web_events_leave(visitor);
+    return error;
+}
+
 DOMUS_SEQUENCE(events, struct events)
 {
     int error;
@@ -83,19 +92,19 @@ DOMUS_SEQUENCE(events, struct events)
         return web_say(stack, 503, "too many pages get events\n");
     DOMUS_AWAIT(begin_stream(stack, then));
     if (answer->error != 0)
-        return answer->error;
+        return end_events(self, answer->error);
     if ((error = write_greeting(&frame->event)) != 0)
-        return error;
+        return end_events(self, error);
     for (;;) {
         DOMUS_AWAIT(domus_reply_write(stack, frame->event, then));
         if (answer->error != 0)
-            return answer->error;
+            return end_events(self, answer->error);
         DOMUS_ASK(web_meter, &web_next_type, &frame->seen);
         error = take_tick(stack, frame, answer);
         if (error != 0)
             break;
     }
-    web_events_leave(self);
+    (void)end_events(self, error);
     return error == -ESHUTDOWN ? domus_reply_end(stack, NULL, NULL) : error;
     DOMUS_END;
 }

@@ -39,8 +39,8 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
         return domus_wire_append_slice(wire, piece->bytes);
     case DOMI_HTTP_STREAM_PLAIN:
         return domus_wire_append_slice(wire, piece->bytes);
-    default:
-        return 0;
+    default: /* an answer to HEAD: its writer need not make the rest, which may have no end */
+        return piece->bytes.size != 0 ? -EPIPE : 0;
     }
 }
 
