@@ -3,6 +3,7 @@
 #include "protocols/http/method.h"
 #include "protocols/http/write.h"
 
+#include <domus/http_client.h>
 #include <domus/http_url.h>
 
 #include <errno.h>
@@ -159,7 +160,7 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
 {
     if (id == DOMUS_NO_ID)
         return -EOPNOTSUPP; /* a notice: its answer would go to the next who asks */
-    if (type == &domus_http_request_type)
+    if (type == &domus_http_request_type || type == &domus_http_repeatable_type)
         return encode(wire, state, payload);
     if (type == &domus_piece_type)
         return domi_http_encode_piece(wire, domus_wire_stream(wire), payload);

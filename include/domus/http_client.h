@@ -1,0 +1,111 @@
+/* A client of HTTP: one actor that is asked for whole addresses.
+ *
+ *     domus_http_client_open(stack, NULL, &web);
+ *     ...
+ *     domus_http_request request = {.method = DOMUS_HTTP_GET};
+ *     (void)domus_slice_copy("http://example.com/a", 20, &request.target);
+ *     return domus_ask(stack, web, &domus_http_request_type, &request, answered);
+ *
+ * Ask it with a domus_http_request whose target is an address (domus/http_url.h); names and numbers
+ * both do. The answer is a domus_http_response, whatever its status is.
+ *
+ * **Connections.** For each origin (scheme, host, port) it has a pool on demand (domus/pool.h):
+ * connections are kept, and used again; a request goes to the first one that is free. When
+ * `origins_max` origins have one, the pool that was idle for the longest time ends; its bodies that
+ * are still read go on. If none is idle, a request for a further origin fails with -EBUSY.
+ *
+ * **Repeats.** A server may close a connection that is kept just when a request is sent. GET, HEAD,
+ * PUT, DELETE, OPTIONS, TRACE and PROPFIND are then sent again, up to `tries_max` times in all; any
+ * other request fails with -EPIPE, because it may have been done.
+ *
+ * **Redirects.** 301, 302, 303, 307 and 308 are followed as RFC 9110 15.4 says: behind a 303, and a
+ * 301 or 302 to POST, comes a GET without a body (HEAD stays HEAD). To another origin no
+ * Authorization, Cookie, Proxy-Authorization and Host are sent. More than `redirects_max` of them
+ * fail with -ELOOP. A redirect that cannot be followed (no Location, or one that is no address of
+ * http) is the answer itself.
+ *
+ * **Time.** A request may take as long as its ask may (domus_ask_within()), with all redirects, or
+ * else `timeout_ns`: then it fails with -ETIMEDOUT, and its connection is reset. A body that comes
+ * in pieces is not bound by that, but by channel.bodyTimeout.
+ *
+ * **Bodies** of requests are whole. The body of an answer comes whole, too, up to 1 MiB; or, with
+ * &domus_http_streaming_connection as `connection`, in pieces: then whoever has asked reads
+ * `stream` of the answer.
+ *
+ * Errors of an ask: -EINVAL for what is no address or no request; -EPROTONOSUPPORT for https, which
+ * needs TLS, and for other schemes; -EBUSY, -ELOOP, -EPIPE, -ETIMEDOUT as above; -ENOBUFS when
+ * `queue_max` requests wait; -EMSGSIZE for an answer beyond the limits; the error of the connect
+ * (domus/connect.h), which further requests also get for up to `backoff_ns`; -EOPNOTSUPP for an
+ * upgrade; -ENOMEM. Cookies are not kept.
+ *
+ * Thread-safety of the functions here: as they say. The address may be asked from any thread. */
+#ifndef DOMUS_HTTP_CLIENT_H
+#define DOMUS_HTTP_CLIENT_H
+
+#include <domus/channel_options.h>
+#include <domus/http.h>
+#include <domus/system.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DOMUS_HTTP_ORIGINS_MAX  64u        /* origins of one client */
+#define DOMUS_HTTP_NO_REDIRECTS UINT32_MAX /* as redirects_max: a redirect is an answer */
+
+/* All fields may be 0. */
+typedef struct domus_http_client_options {
+    /* The behaviour of connections: domus_http_connection (NULL), domus_http_streaming_connection,
+     * or one of the program, which has the stage of HTTP as a client with `origin_form`, and
+     * domus_http_client_encodes as its `encodes`. */
+    const domus_behaviour *connection;
+    uint32_t origins_max;        /* 1..64; 0: 16 */
+    uint32_t connections_max;    /* to one origin, 1..64; 0: 8 */
+    uint32_t queue_max;          /* requests that wait for a connection to one origin; 0: 128 */
+    uint32_t redirects_max;      /* followed for one request, 1..20; 0: 5 */
+    uint32_t tries_max;          /* 1..255; 0: 2 */
+    uint64_t timeout_ns;         /* of an ask without a deadline; 0: 60 s */
+    uint64_t connect_timeout_ns; /* of one connect; 0: as connect.timeout says */
+    uint64_t idle_timeout_ns;    /* for which a connection is kept; 0: 15 s */
+    uint64_t backoff_ns; /* for which a host that cannot be reached is left alone, 1 ms..1 h; 0: 1 s
+                          */
+    const domus_channel_options *channel; /* other settings of connections; copied; NULL: none */
+    bool per_thread; /* a client on each thread, and one address for all of them: an ask goes to
+                        that on its own thread (domus/router.h) */
+} domus_http_client_options;
+
+/* Make a client, an actor on the thread of the running one and its child. `options` may be NULL,
+ * and is copied. domus_http_client_open_outside() does the same for a foreign thread: the client is
+ * on the next thread, round robin, and the root is its parent.
+ *
+ * Thread-safety: the first only from within a handler, with its stack; the second any foreign
+ * thread.
+ * Returns 0; -EINVAL for a wrong option; what `check` of a stage of the connection returned; and as
+ * domus_spawn() and domus_spawn_many(), or domus_outside_spawn() and domus_outside_spawn_many(). */
+DOMUS_API int domus_http_client_open(domus_stack *stack, const domus_http_client_options *options,
+                                     domus_address *ret_address);
+DOMUS_API int domus_http_client_open_outside(domus_system *system,
+                                             const domus_http_client_options *options,
+                                             domus_address *ret_address);
+
+/* Connections to servers: one request at a time, targets in origin form, and bodies whole up to
+ * 1 MiB; or bodies in pieces, of any length. They can be those of a domus_pool_open(), too. */
+DOMUS_API extern const domus_behaviour domus_http_connection;
+DOMUS_API extern const domus_behaviour domus_http_streaming_connection;
+
+/* The types of asks that such a connection sends: domus_http_request_type, and the next. */
+DOMUS_API extern const domus_type *const domus_http_client_encodes[];
+
+/* A request as that of domus_http_request_type, which may be done twice: for `repeatable` of a
+ * pool, which is domus_http_repeatable. */
+DOMUS_API extern const domus_type domus_http_repeatable_type;
+DOMUS_API extern const domus_type *const domus_http_repeatable[];
+
+/* Whether a method may be done twice, which is so for those named above. */
+DOMUS_API bool domus_http_is_repeatable(domus_http_method method);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,319 @@
+/* The actor of a client: each request is a conversation that asks pools until an answer is no
+ * redirect (domus/http_client.h). */
+#include "protocols/http/origins.h"
+#include "protocols/http/redirect.h"
+
+#include <domus/await.h>
+
+#include <errno.h>
+
+#define SECOND         UINT64_C(1000000000)
+#define HOUR_NS        (3600 * SECOND)
+#define REDIRECTS_MOST 20u
+#define SKIPPED_BODY_MAX                                                                           \
+    65536u /* bytes of the body of a redirect that are read and thrown away                        \
+            */
+#define ORIGINS_DEFAULT  16u
+#define CONNECTIONS_MOST 64u
+
+/* A request. */
+typedef struct fetch {
+    domi_http_hop hop;
+    domus_slice body;      /* of the request; owned */
+    domus_address pool;    /* that was asked */
+    uint64_t until_ns;     /* its end */
+    uint32_t redirects;    /* that were followed */
+    uint32_t skipped;      /* bytes of the body of a redirect */
+    domus_body redirected; /* the body of a redirect; of number 0: there is none */
+    bool close;            /* the connection is not kept */
+} fetch;
+
+static void free_fetch(fetch *frame)
+{
+    domi_http_free_hop(&frame->hop);
+    domus_slice_free(frame->body);
+    frame->body = (domus_slice){NULL, 0, 0};
+}
+
+/* Take what the request owns. Returns 0, or why it cannot be done. */
+static int begin(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
+                 const domus_http_request *request)
+{
+    const char *target = domus_slice_data(request->target);
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    domus_http_url url;
+
+    if (request->upgrade)
+        return -EOPNOTSUPP;
+    if (request->stream.number != 0 || request->method >= DOMUS_HTTP_METHODS)
+        return -EINVAL;
+    int error = domus_http_url_parse(target, request->target.size, &url);
+    if (error == 0)
+        error = domus_take(stack);
+    if (error != 0)
+        return error;
+    frame->hop = (domi_http_hop){.target = request->target,
+                                 .fields = request->fields,
+                                 .method = request->method,
+                                 .has_body = request->body.size != 0};
+    frame->hop.target.size = (uint32_t)(url.target + url.target_size - target);
+    frame->body = request->body;
+    frame->close = request->close;
+    frame->until_ns =
+        deadline_ns != 0 ? deadline_ns : domus_now_ns(stack) + origins->options.timeout_ns;
+    return 0;
+}
+
+/* Make the request of the hop, and keep what it owns for a redirect. Returns 0; -ENOMEM. */
+static int make_request(const fetch *frame, domus_http_request *ret_request)
+{
+    domus_http_request request = {.method = frame->hop.method, .close = frame->close};
+    int error = domus_slice_keep(frame->hop.target, &request.target);
+
+    if (error == 0)
+        error = domus_slice_keep(frame->hop.fields, &request.fields);
+    if (error == 0 && frame->hop.has_body)
+        error = domus_slice_keep(frame->body, &request.body);
+    if (error != 0) {
+        domus_http_request_type.release(&request);
+        return error;
+    }
+    *ret_request = request;
+    return 0;
+}
+
+/* Ask the pool of the hop. Returns as domus_ask(). */
+static int ask_pool(domus_stack *stack, domi_http_origins *origins, fetch *frame,
+                    domus_resumed *then)
+{
+    const domus_type *type = domus_http_is_repeatable(frame->hop.method)
+                                 ? &domus_http_repeatable_type
+                                 : &domus_http_request_type;
+    uint64_t now_ns = domus_now_ns(stack);
+    domus_http_request request;
+    domus_http_url url;
+
+    if (now_ns >= frame->until_ns)
+        return -ETIMEDOUT;
+    int error =
+        domus_http_url_parse(domus_slice_data(frame->hop.target), frame->hop.target.size, &url);
+    if (error == 0)
+        error = domi_http_find_pool(stack, origins, &url, &frame->pool);
+    if (error == 0)
+        error = make_request(frame, &request);
+    if (error != 0)
+        return error;
+    int result =
+        domus_ask_within(stack, frame->pool, type, &request, frame->until_ns - now_ns, then);
+    if (result < 0)
+        type->release(&request);
+    else
+        domi_http_begin_request(origins, frame->pool);
+    return result;
+}
+
+/* Ask, or free what the conversation has. */
+static int ask(domus_stack *stack, void *self, fetch *frame, domus_resumed *then)
+{
+    int result = ask_pool(stack, self, frame, then);
+
+    if (result < 0)
+        free_fetch(frame);
+    return result;
+}
+
+/* Read the body of a redirect on, or free what the conversation has. */
+static int skip(domus_stack *stack, fetch *frame, domus_resumed *then)
+{
+    int result = domus_body_read(stack, frame->redirected, then);
+
+    if (result < 0)
+        free_fetch(frame);
+    return result;
+}
+
+/* Pass the answer on. */
+static int reply(domus_stack *stack, fetch *frame, const domus_http_response *response)
+{
+    domus_http_response own = *response;
+
+    free_fetch(frame);
+    int error = domus_take(stack);
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domus_http_response_type, &own);
+    if (error != 0)
+        domus_http_response_type.release(&own);
+    return error;
+}
+
+/* Look at an answer: `ret_goes_on` says whether the next hop is asked. Returns 0, or an error. */
+static int look(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
+                const domus_http_response *response, bool *ret_goes_on)
+{
+    uint32_t most = origins->options.redirects_max;
+    int error = -EINVAL;
+
+    if (most != DOMUS_HTTP_NO_REDIRECTS && domi_http_is_redirect(response))
+        error = frame->redirects < most ? domi_http_follow(&frame->hop, response) : -ELOOP;
+    if (error == -EINVAL)
+        return reply(stack, frame, response);
+    frame->redirected = response->stream;
+    frame->skipped = 0;
+    if (error != 0 && frame->redirected.number != 0)
+        (void)domus_stop(stack, frame->redirected.channel);
+    frame->redirects++;
+    *ret_goes_on = error == 0;
+    return error;
+}
+
+/* Count a piece of the body of a redirect. One that is too long costs its connection. */
+static void count_skipped(domus_stack *stack, fetch *frame, const domus_answer *answer)
+{
+    const domus_piece *piece = answer->payload;
+    bool is_last = answer->error != 0 || answer->type != &domus_piece_type || piece->last;
+
+    if (!is_last)
+        frame->skipped += piece->bytes.size;
+    if (!is_last && frame->skipped > SKIPPED_BODY_MAX)
+        (void)domus_stop(stack, frame->redirected.channel);
+    if (is_last || frame->skipped > SKIPPED_BODY_MAX)
+        frame->redirected.number = 0;
+}
+
+DOMUS_SEQUENCE(serve, fetch)
+{
+    domi_http_origins *origins = self;
+
+    DOMUS_BEGIN;
+    {
+        int error = begin(stack, origins, frame, message);
+        if (error != 0)
+            return error;
+    }
+    for (;;) {
+        DOMUS_AWAIT(ask(stack, self, frame, then));
+        domi_http_end_request(origins, frame->pool);
+        {
+            bool goes_on = false;
+            int error = answer->error != 0 ? answer->error
+                                           : look(stack, origins, frame, answer->payload, &goes_on);
+            if (!goes_on) {
+                free_fetch(frame);
+                return error;
+            }
+        }
+        while (frame->redirected.number != 0) {
+            DOMUS_AWAIT(skip(stack, frame, then));
+            count_skipped(stack, frame, answer);
+        }
+    }
+    DOMUS_END;
+}
+
+static int on_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    domi_http_note_down(self, payload);
+    return 0;
+}
+
+static const domus_on rows[] = {
+    DOMUS_ON(&domus_http_request_type, serve),
+    {&domus_down_type, on_down, 0},
+    {NULL, NULL, 0},
+};
+
+static const domus_behaviour behaviour = {.name = "http client",
+                                          .kind = DOMUS_CHANNELS,
+                                          .state_size = sizeof(domi_http_origins),
+                                          .on = rows};
+
+/* --- opening ------------------------------------------------------------------------------------
+ */
+
+static uint32_t or_default(uint32_t given, uint32_t otherwise)
+{
+    return given != 0 ? given : otherwise;
+}
+
+/* Put the defaults where the options have 0. */
+static void fill_in(domus_http_client_options *options)
+{
+    if (options->connection == NULL)
+        options->connection = &domus_http_connection;
+    options->origins_max = or_default(options->origins_max, ORIGINS_DEFAULT);
+    options->connections_max = or_default(options->connections_max, 8);
+    options->queue_max = or_default(options->queue_max, 128);
+    options->redirects_max = or_default(options->redirects_max, 5);
+    options->tries_max = or_default(options->tries_max, 2);
+    if (options->timeout_ns == 0)
+        options->timeout_ns = 60 * SECOND;
+    if (options->idle_timeout_ns == 0)
+        options->idle_timeout_ns = 15 * SECOND;
+    if (options->backoff_ns == 0)
+        options->backoff_ns = SECOND;
+}
+
+/* Returns 0; -EINVAL; what `check` of a stage returned. */
+static int check(const domus_http_client_options *options)
+{
+    const domus_behaviour *connection = options->connection;
+    bool follows = options->redirects_max != DOMUS_HTTP_NO_REDIRECTS;
+
+    if (connection->kind != DOMUS_CHANNELS || connection->pipeline == NULL ||
+        connection->shares_state || options->origins_max > DOMUS_HTTP_ORIGINS_MAX ||
+        options->connections_max > CONNECTIONS_MOST ||
+        (follows && options->redirects_max > REDIRECTS_MOST) || options->tries_max > UINT8_MAX ||
+        options->backoff_ns < SECOND / 1000 || options->backoff_ns > HOUR_NS)
+        return -EINVAL;
+    const domus_pipeline_stage *at = connection->pipeline->stages;
+    for (; at->stage != NULL; at++) {
+        int error = at->stage->check != NULL ? at->stage->check(at->options) : 0;
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static int prepare(const domus_http_client_options *options, domi_http_origins *ret_origins)
+{
+    *ret_origins = (domi_http_origins){.requests = 0};
+    if (options != NULL)
+        ret_origins->options = *options;
+    if (ret_origins->options.channel != NULL)
+        ret_origins->channel = *ret_origins->options.channel;
+    ret_origins->options.channel = NULL;
+    fill_in(&ret_origins->options);
+    if (ret_origins->channel.idle_timeout_ns == 0)
+        ret_origins->channel.idle_timeout_ns = ret_origins->options.idle_timeout_ns;
+    return check(&ret_origins->options);
+}
+
+int domus_http_client_open(domus_stack *stack, const domus_http_client_options *options,
+                           domus_address *ret_address)
+{
+    domi_http_origins origins;
+    int error = prepare(options, &origins);
+
+    if (error != 0)
+        return error;
+    if (origins.options.per_thread)
+        return domus_spawn_many(stack, &behaviour, &origins, DOMUS_PER_THREAD, NULL, NULL,
+                                ret_address);
+    return domus_spawn(stack, &behaviour, &origins, ret_address);
+}
+
+int domus_http_client_open_outside(domus_system *system, const domus_http_client_options *options,
+                                   domus_address *ret_address)
+{
+    domi_http_origins origins;
+    int error = prepare(options, &origins);
+
+    if (error != 0)
+        return error;
+    if (origins.options.per_thread)
+        return domus_outside_spawn_many(system, &behaviour, &origins, DOMUS_PER_THREAD, NULL, NULL,
+                                        ret_address);
+    return domus_outside_spawn(system, &behaviour, &origins, ret_address);
+}

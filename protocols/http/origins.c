@@ -1,0 +1,144 @@
+/* Keeps pools for the origins that are in use, and ends those that were idle for the longest time.
+ */
+#include "protocols/http/origins.h"
+
+#include "protocols/http/chars.h"
+
+#include <domus/pool.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+static bool is_nobody(domus_address address)
+{
+    return address.house == NULL;
+}
+
+static bool is_same(domus_address one, domus_address other)
+{
+    return one.house == other.house && one.lease == other.lease;
+}
+
+/* Returns the origin of a pool; NULL if that has ended. */
+static domi_http_origin *origin_of(domi_http_origins *origins, domus_address pool)
+{
+    for (uint32_t i = 0; i < origins->options.origins_max; i++) {
+        if (is_same(origins->list[i].pool, pool))
+            return &origins->list[i];
+    }
+    return NULL;
+}
+
+static bool is_origin(const domi_http_origin *origin, const domus_http_url *url)
+{
+    const domus_http_url own = {.host = origin->host,
+                                .host_size = origin->host_size,
+                                .port = origin->port,
+                                .secure = origin->secure};
+
+    return !is_nobody(origin->pool) && domus_http_url_same_origin(&own, url);
+}
+
+/* Let an idle pool end when the bodies are read that come from it. Returns its place; NULL if none
+ * is idle, or if as many are ending as may be. */
+static domi_http_origin *make_room(domus_stack *stack, domi_http_origins *origins)
+{
+    domi_http_origin *oldest = NULL;
+
+    for (uint32_t i = 0; i < origins->options.origins_max; i++) {
+        domi_http_origin *origin = &origins->list[i];
+        if (is_nobody(origin->pool))
+            return origin;
+        if (origin->under_way == 0 && (oldest == NULL || origin->used < oldest->used))
+            oldest = origin;
+    }
+    if (oldest == NULL || origins->leaving == origins->options.origins_max)
+        return NULL;
+    if (domus_notice(stack, oldest->pool, &domus_pool_drain_type, NULL) != 0)
+        return NULL;
+    origins->leaving++;
+    oldest->pool = (domus_address){NULL, 0};
+    return oldest;
+}
+
+static int open_pool(domus_stack *stack, const domi_http_origins *origins,
+                     const domus_http_url *url, domus_address *ret_pool)
+{
+    const domus_http_client_options *own = &origins->options;
+    const domus_pool_options options = {
+        .behaviour = own->connection,
+        .connections_max = own->connections_max,
+        .queue_max = own->queue_max,
+        .connect_timeout_ns = own->connect_timeout_ns,
+        .backoff_min_ns = own->backoff_ns,
+        .backoff_max_ns = own->backoff_ns,
+        .repeatable = domus_http_repeatable,
+        .tries_max = own->tries_max,
+        .on_demand = true,
+        .channel = &origins->channel,
+    };
+    char to[DOMUS_HTTP_HOST_MAX + sizeof ":65535"];
+
+    (void)snprintf(to, sizeof to, "%.*s:%u", (int)url->host_size, url->host, url->port);
+    int error = domus_pool_open(stack, to, &options, ret_pool);
+    if (error != 0)
+        return error;
+    error = domus_watch_actor(stack, *ret_pool, NULL);
+    if (error != 0)
+        (void)domus_stop(stack, *ret_pool);
+    return error;
+}
+
+int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const domus_http_url *url,
+                        domus_address *ret_pool)
+{
+    domus_address pool;
+
+    if (url->secure)
+        return -EPROTONOSUPPORT; /* a pool of connections with TLS would be opened here */
+    for (uint32_t i = 0; i < origins->options.origins_max; i++) {
+        if (is_origin(&origins->list[i], url)) {
+            *ret_pool = origins->list[i].pool;
+            return 0;
+        }
+    }
+    domi_http_origin *origin = make_room(stack, origins);
+    if (origin == NULL)
+        return -EBUSY;
+    int error = open_pool(stack, origins, url, &pool);
+    if (error != 0)
+        return error;
+    *origin = (domi_http_origin){
+        .pool = pool, .host_size = url->host_size, .port = url->port, .secure = url->secure};
+    memcpy(origin->host, url->host, url->host_size);
+    *ret_pool = pool;
+    return 0;
+}
+
+void domi_http_begin_request(domi_http_origins *origins, domus_address pool)
+{
+    domi_http_origin *origin = origin_of(origins, pool);
+
+    if (origin == NULL)
+        return;
+    origin->used = ++origins->requests;
+    origin->under_way++;
+}
+
+void domi_http_end_request(domi_http_origins *origins, domus_address pool)
+{
+    domi_http_origin *origin = origin_of(origins, pool);
+
+    if (origin != NULL)
+        origin->under_way--;
+}
+
+void domi_http_note_down(domi_http_origins *origins, const domus_down *down)
+{
+    domi_http_origin *origin = origin_of(origins, down->who);
+
+    if (origin != NULL)
+        origin->pool = (domus_address){NULL, 0};
+    else if (origins->leaving != 0)
+        origins->leaving--;
+}

@@ -1,0 +1,40 @@
+/* The origins of a client, each with its pool. The client's actor alone uses this. */
+#ifndef DOMI_PROTOCOLS_HTTP_ORIGINS_H
+#define DOMI_PROTOCOLS_HTTP_ORIGINS_H
+
+#include <domus/http_client.h>
+#include <domus/http_url.h>
+#include <domus/supervise.h>
+
+/* An origin that has a pool. */
+typedef struct domi_http_origin {
+    domus_address pool; /* nobody: the place is free */
+    uint64_t used;      /* the number of the request that has used it last */
+    uint32_t under_way; /* requests */
+    uint32_t host_size;
+    uint16_t port;
+    bool secure;
+    char host[DOMUS_HTTP_HOST_MAX];
+} domi_http_origin;
+
+typedef struct domi_http_origins {
+    domus_http_client_options options; /* with every value resolved; `channel` is not used */
+    domus_channel_options channel;
+    uint64_t requests; /* so far */
+    uint32_t leaving;  /* pools that were told to end, and have not */
+    domi_http_origin list[DOMUS_HTTP_ORIGINS_MAX];
+} domi_http_origins;
+
+/* Find the pool of an address, or open it. Returns 0; -EPROTONOSUPPORT; -EBUSY when as many origins
+ * are in use as may be; an error of domus_pool_open(). */
+int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const domus_http_url *url,
+                        domus_address *ret_pool);
+
+/* A request has begun, or is over, with this pool. */
+void domi_http_begin_request(domi_http_origins *origins, domus_address pool);
+void domi_http_end_request(domi_http_origins *origins, domus_address pool);
+
+/* A pool has ended. */
+void domi_http_note_down(domi_http_origins *origins, const domus_down *down);
+
+#endif

@@ -1,0 +1,118 @@
+/* Follows redirects; see the header. */
+#include "protocols/http/redirect.h"
+
+#include "protocols/http/chars.h"
+
+#include <domus/http_url.h>
+
+#include <errno.h>
+
+void domi_http_free_hop(domi_http_hop *hop)
+{
+    domus_slice_free(hop->target);
+    domus_slice_free(hop->fields);
+    *hop = (domi_http_hop){.method = hop->method};
+}
+
+bool domi_http_is_redirect(const domus_http_response *response)
+{
+    domus_slice location;
+    unsigned status = response->status;
+    bool redirects =
+        status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+
+    return redirects && domus_http_field(response->fields, "location", &location);
+}
+
+static bool is_one_of(domus_slice name, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if (domi_http_is_word(domus_slice_data(name), name.size, *names))
+            return true;
+    }
+    return false;
+}
+
+/* Copy the fields, but for those of a body that is left away, and for secrets that another origin
+ * must not see. Returns 0; -ENOMEM. */
+static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_slice *ret_fields)
+{
+    static const char *const of_origin[] = {"authorization", "cookie", "proxy-authorization",
+                                            "host", NULL};
+    static const char *const of_body[] = {
+        "content-type",     "content-encoding", "content-language",
+        "content-location", "content-range",    "digest",
+        "last-modified",    "expect",           NULL};
+    domus_appender fields = {0};
+    domus_http_line line;
+    uint32_t at = 0;
+
+    while (domus_http_next(from, &at, &line)) {
+        bool is_left = (!same_origin && is_one_of(line.name, of_origin)) ||
+                       (!has_body && is_one_of(line.name, of_body));
+        const char *name = domus_slice_data(line.name);
+        const char *value = domus_slice_data(line.value);
+        if (!is_left)
+            (void)domus_append_text(&fields, "%.*s: %.*s\r\n", (int)line.name.size, name,
+                                    (int)line.value.size, value);
+    }
+    return domus_append_end(&fields, ret_fields);
+}
+
+/* Resolve the Location of a redirect. Returns 0; -ENOMEM; -EINVAL for one that is not followed: it
+ * is no address of HTTP, or leads from https to http. */
+static int resolve(const domi_http_hop *hop, const domus_http_response *response,
+                   domus_slice *ret_target, bool *ret_same_origin)
+{
+    const char *base = domus_slice_data(hop->target);
+    domus_appender target = {.size_max = DOMUS_HTTP_URL_MAX};
+    domus_slice location, made;
+    domus_http_url from, to;
+
+    if (!domus_http_field(response->fields, "location", &location))
+        return -EINVAL;
+    int error = domus_http_url_resolve(base, hop->target.size, domus_slice_data(location),
+                                       location.size, &target);
+    if (error != 0) {
+        domus_append_drop(&target);
+        return error == -ENOMEM ? -ENOMEM : -EINVAL;
+    }
+    error = domus_append_end(&target, &made);
+    if (error != 0)
+        return error;
+    const char *text = domus_slice_data(made);
+    if (domus_http_url_parse(base, hop->target.size, &from) != 0 ||
+        domus_http_url_parse(text, made.size, &to) != 0 || to.secure) {
+        domus_slice_free(made);
+        return -EINVAL;
+    }
+    made.size = (uint32_t)(to.target + to.target_size - text); /* without a fragment */
+    *ret_target = made;
+    *ret_same_origin = domus_http_url_same_origin(&from, &to);
+    return 0;
+}
+
+int domi_http_follow(domi_http_hop *hop, const domus_http_response *response)
+{
+    domi_http_hop next = {.method = hop->method, .has_body = hop->has_body};
+    unsigned status = response->status;
+    bool same_origin;
+    bool becomes_get = (status == 303 && hop->method != DOMUS_HTTP_HEAD) ||
+                       ((status == 301 || status == 302) && hop->method == DOMUS_HTTP_POST);
+
+    if (becomes_get) {
+        next.method = DOMUS_HTTP_GET;
+        next.has_body = false;
+    }
+    int error = resolve(hop, response, &next.target, &same_origin);
+    if (error != 0)
+        return error;
+    error = copy_fields(hop->fields, next.has_body, same_origin, &next.fields);
+    if (error != 0) {
+        domus_slice_free(next.target);
+        return error;
+    }
+    domi_http_free_hop(hop);
+    *hop = next;
+    return 0;
+}

@@ -1,0 +1,459 @@
+/* The client of HTTP in a test kit, whose servers are scripts of the test: connections that are
+ * kept, repeats, redirects, bounds and times. */
+#include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
+
+#include <domus/http_client.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS (DOMT_NET_SECOND / 1000)
+
+static domus_testkit *kit;
+static domus_probe *probe;
+static domus_address client;
+
+/* A server, with the connection that it has accepted last. */
+typedef struct server {
+    domus_peer_listener *listener;
+    domus_peer *peer;
+} server;
+
+static server one, two;
+
+static void run(void)
+{
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void begin(const domus_http_client_options *options)
+{
+    kit = domt_net_kit("10.0.0.3:80", 7);
+    probe = domt_new_probe(kit);
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &one.listener));
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.2:81", 0, &two.listener));
+    ck_assert_int_eq(domus_http_client_open_outside(domus_testkit_system(kit), options, &client),
+                     0);
+    run();
+}
+
+static void end(void)
+{
+    domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
+    domus_testkit_free(kit);
+}
+
+static domus_slice slice(const char *text)
+{
+    domus_slice made;
+
+    ck_assert_int_eq(domus_slice_copy(text, strlen(text), &made), 0);
+    return made;
+}
+
+static void ask_with(domus_http_method method, const char *url, const char *fields,
+                     const char *body)
+{
+    const domus_http_request request = {.method = (uint8_t)method,
+                                        .target = slice(url),
+                                        .fields = slice(fields),
+                                        .body = slice(body)};
+
+    ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &request), 0);
+}
+
+static void get(const char *url)
+{
+    ask_with(DOMUS_HTTP_GET, url, "", "");
+}
+
+static void accept_at(server *at)
+{
+    domt_net_ok(kit, domus_peer_accept(at->listener, 10 * DOMT_NET_SECOND, &at->peer));
+}
+
+static void sees(const server *at, const char *text)
+{
+    domt_net_ok(kit, domus_peer_expect(at->peer, text, strlen(text), DOMT_NET_SECOND));
+}
+
+/* Let a server answer what it was asked. */
+static void answers(const server *at, const char *text)
+{
+    run();
+    domt_net_ok(kit, domus_peer_send(at->peer, text, strlen(text)));
+}
+
+static void expect(unsigned status, const char *body)
+{
+    domus_http_response response;
+
+    domt_net_ok(kit,
+                domus_probe_expect(probe, &domus_http_response_type, DOMT_NET_SECOND, &response));
+    ck_assert_uint_eq(response.status, status);
+    ck_assert(domus_slice_equals(response.body, body, strlen(body)));
+    domus_http_response_type.release(&response);
+}
+
+static void expect_error(int error)
+{
+    domt_net_ok(kit, domus_probe_expect_error(probe, error, 5 * DOMT_NET_SECOND));
+}
+
+#define OK(text)  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" text
+#define TO(where) "HTTP/1.1 302 Found\r\nLocation: " where "\r\nContent-Length: 4\r\n\r\ngone"
+
+START_TEST(connections_are_kept_for_their_origin)
+{
+    begin(NULL);
+    get("http://10.0.0.1/a?b#c");
+    accept_at(&one);
+    sees(&one, "GET /a?b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    answers(&one, OK("ab"));
+    expect(200, "ab");
+    get("HTTP://10.0.0.1:80");
+    sees(&one, "GET / HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n");
+    answers(&one, OK("cd"));
+    expect(200, "cd");
+    ask_with(DOMUS_HTTP_POST, "http://10.0.0.2:81/x", "A: b\r\n", "hello");
+    accept_at(&two);
+    sees(&two, "POST /x HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
+    answers(&two, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    expect(404, "");
+    domt_net_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND)); /* idle */
+    end();
+}
+END_TEST
+
+START_TEST(requests_that_cannot_be_done_fail)
+{
+    const domus_http_request upgrade = {.target = slice("http://10.0.0.1/"), .upgrade = true};
+
+    begin(NULL);
+    get("https://10.0.0.1/");
+    expect_error(-EPROTONOSUPPORT);
+    get("ftp://10.0.0.1/");
+    expect_error(-EPROTONOSUPPORT);
+    get("/a");
+    expect_error(-EINVAL);
+    get("http://10.0.0.1/\r\nX: y");
+    expect_error(-EINVAL);
+    ask_with(DOMUS_HTTP_GET, "http://10.0.0.1/", "A: b\r\n\r\n", "");
+    expect_error(-EINVAL);
+    ask_with(DOMUS_HTTP_CONNECT, "http://10.0.0.1/", "", "");
+    expect_error(-EINVAL);
+    ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &upgrade), 0);
+    expect_error(-EOPNOTSUPP);
+    get("http://10.0.0.8/");
+    expect_error(-ECONNREFUSED);
+    end();
+}
+END_TEST
+
+START_TEST(a_request_is_repeated_only_if_it_may_be)
+{
+    begin(NULL);
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    answers(&one, OK("ab"));
+    expect(200, "ab");
+    sees(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    get("http://10.0.0.1/b");
+    sees(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    domus_peer_finish(one.peer); /* the server did not want to keep it */
+    accept_at(&one);
+    sees(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    answers(&one, OK("cd"));
+    expect(200, "cd");
+    ask_with(DOMUS_HTTP_POST, "http://10.0.0.1/c", "", "x");
+    run();
+    domus_peer_reset(one.peer);
+    expect_error(-EPIPE);
+    get("http://10.0.0.1/d");
+    accept_at(&one);
+    run();
+    domus_peer_reset(one.peer);
+    accept_at(&one);
+    run();
+    domus_peer_reset(one.peer);
+    expect_error(-EPIPE); /* twice is enough */
+    end();
+}
+END_TEST
+
+START_TEST(redirects_are_followed)
+{
+    begin(NULL);
+    get("http://10.0.0.1/a/b?c");
+    accept_at(&one);
+    sees(&one, "GET /a/b?c HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    answers(&one, TO("../d#e"));
+    sees(&one, "GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    answers(&one, TO("//10.0.0.2:81/f"));
+    accept_at(&two);
+    sees(&two, "GET /f HTTP/1.1\r\nHost: 10.0.0.2:81\r\n\r\n");
+    answers(&two, OK("ab"));
+    expect(200, "ab");
+    end();
+}
+END_TEST
+
+#define SECRETS "Authorization: a\r\nAccept: b\r\ncookie: c\r\nProxy-Authorization: d\r\n"
+
+/* Hold that a request with a body, redirected so, becomes one that begins like this. */
+static void becomes(domus_http_method method, const char *status, const char *location,
+                    const char *expected)
+{
+    bool leaves = strstr(location, "10.0.0.2") != NULL;
+    char text[256];
+    size_t size;
+
+    begin(NULL);
+    ask_with(method, "http://10.0.0.1/a", SECRETS "Content-Type: e\r\n", "body");
+    accept_at(&one);
+    run();
+    (void)domus_peer_got(one.peer, &size);
+    domus_peer_take(one.peer, size);
+    (void)snprintf(text, sizeof text, "HTTP/1.1 %s X\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
+                   status, location);
+    answers(&one, text);
+    if (leaves)
+        accept_at(&two);
+    run();
+    const char *seen = domus_peer_got(leaves ? two.peer : one.peer, &size);
+    ck_assert_msg(size >= strlen(expected) && memcmp(seen, expected, strlen(expected)) == 0, "%.*s",
+                  (int)size, seen);
+    answers(leaves ? &two : &one, "HTTP/1.1 204 No Content\r\n\r\n");
+    expect(204, "");
+    end();
+}
+
+START_TEST(methods_change_as_the_rfc_says)
+{
+    static const char get_b[] = "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n" SECRETS "\r\n";
+    static const char post_b[] =
+        "POST /b HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 4\r\n" SECRETS
+        "Content-Type: e\r\n\r\nbody";
+    static const char put_b[] = "PUT /b HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 4\r\n" SECRETS
+                                "Content-Type: e\r\n\r\nbody";
+
+    becomes(DOMUS_HTTP_POST, "301", "/b", get_b);
+    becomes(DOMUS_HTTP_POST, "302", "/b", get_b);
+    becomes(DOMUS_HTTP_POST, "303", "/b", get_b);
+    becomes(DOMUS_HTTP_POST, "307", "/b", post_b);
+    becomes(DOMUS_HTTP_POST, "308", "/b", post_b);
+    becomes(DOMUS_HTTP_PUT, "301", "/b", put_b);
+    becomes(DOMUS_HTTP_PUT, "303", "/b", get_b);
+    becomes(DOMUS_HTTP_HEAD, "303", "/b", "HEAD /b HTTP/1.1\r\n");
+}
+END_TEST
+
+START_TEST(secrets_stay_with_their_origin)
+{
+    becomes(DOMUS_HTTP_PUT, "307", "http://10.0.0.2:81/b",
+            "PUT /b HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 4\r\nAccept: b\r\n"
+            "Content-Type: e\r\n\r\nbody");
+}
+END_TEST
+
+START_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
+{
+    static const char *const locations[] = {"https://10.0.0.1/",  "ftp://a/",
+                                            "http://u@10.0.0.2/", "http://10.0.0.2:0/",
+                                            "http://a b/",        "\xc3\xa4"};
+    char text[256];
+
+    begin(NULL);
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    for (size_t i = 0; i < sizeof locations / sizeof locations[0]; i++) {
+        (void)snprintf(text, sizeof text,
+                       "HTTP/1.1 301 X\r\nLocation: %s\r\nContent-Length: 2\r\n\r\nno",
+                       locations[i]);
+        answers(&one, text);
+        expect(301, "no");
+        get("http://10.0.0.1/a");
+    }
+    answers(&one, "HTTP/1.1 302 X\r\nContent-Length: 2\r\n\r\nno");
+    expect(302, "no");
+    get("http://10.0.0.1/a");
+    answers(&one, "HTTP/1.1 304 X\r\nLocation: /b\r\n\r\n");
+    expect(304, "");
+    end();
+}
+END_TEST
+
+START_TEST(redirects_are_bounded)
+{
+    static const domus_http_client_options twice = {.redirects_max = 2};
+    static const domus_http_client_options never = {.redirects_max = DOMUS_HTTP_NO_REDIRECTS};
+
+    begin(&twice);
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    for (uint32_t i = 0; i < 3; i++)
+        answers(&one, TO("/a"));
+    expect_error(-ELOOP);
+    end();
+    begin(&never);
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    answers(&one, TO("/a"));
+    expect(302, "gone");
+    end();
+}
+END_TEST
+
+START_TEST(a_request_takes_no_longer_than_it_may)
+{
+    static const domus_http_client_options options = {.timeout_ns = 100 * MS};
+
+    begin(&options);
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    domt_net_ok(kit, domus_testkit_advance(kit, 60 * MS));
+    answers(&one, TO("/a"));
+    domt_net_ok(kit, domus_testkit_advance(kit, 35 * MS));
+    ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
+    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    expect_error(-ETIMEDOUT);
+    domt_net_ok(kit, domus_peer_expect_reset(one.peer, 10 * MS));
+    end();
+}
+END_TEST
+
+START_TEST(the_pool_that_was_idle_for_longest_ends)
+{
+    static const domus_http_client_options options = {.origins_max = 2};
+    server three;
+
+    begin(&options);
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.4:80", 0, &three.listener));
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    answers(&one, OK("ab"));
+    sees(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    expect(200, "ab");
+    get("http://10.0.0.2:81/a");
+    accept_at(&two);
+    get("http://10.0.0.4/a");
+    accept_at(&three);
+    domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
+    get("http://10.0.0.1/a");
+    expect_error(-EBUSY);
+    answers(&two, OK("cd"));
+    answers(&three, OK("ef"));
+    expect(200, "cd");
+    expect(200, "ef");
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    answers(&one, OK("gh"));
+    expect(200, "gh");
+    end();
+}
+END_TEST
+
+START_TEST(requests_that_wait_are_bounded)
+{
+    static const domus_http_client_options options = {.connections_max = 1, .queue_max = 1};
+
+    begin(&options);
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    get("http://10.0.0.1/b");
+    run();
+    get("http://10.0.0.1/c");
+    expect_error(-ENOBUFS);
+    answers(&one, OK("ab"));
+    expect(200, "ab");
+    answers(&one, OK("cd"));
+    expect(200, "cd");
+    end();
+}
+END_TEST
+
+/* An actor that reads an answer in pieces. */
+static uint64_t bytes_read;
+
+static int ask_for_a(domus_stack *stack, domus_resumed *then)
+{
+    const domus_http_request request = {.target = slice("http://10.0.0.1/a")};
+
+    return domus_ask(stack, client, &domus_http_request_type, &request, then);
+}
+
+DOMUS_SEQUENCE(read_on, domus_body)
+{
+    DOMUS_BEGIN;
+    DOMUS_AWAIT(ask_for_a(stack, then));
+    if (answer->error != 0)
+        return answer->error;
+    *frame = ((const domus_http_response *)answer->payload)->stream;
+    while (frame->number != 0) {
+        DOMUS_AWAIT(domus_body_read(stack, *frame, then));
+        if (answer->error != 0)
+            return answer->error;
+        bytes_read += ((const domus_piece *)answer->payload)->bytes.size;
+        if (((const domus_piece *)answer->payload)->last)
+            frame->number = 0;
+    }
+    DOMUS_END;
+}
+
+static const domus_behaviour reader = {.name = "reader", DOMUS_ON_MOUNT(read_on)};
+
+START_TEST(bodies_come_in_pieces)
+{
+    static const domus_http_client_options options = {.connection =
+                                                          &domus_http_streaming_connection};
+    domus_address address;
+
+    bytes_read = 0;
+    begin(&options);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &reader, NULL, &address), 0);
+    run();
+    accept_at(&one);
+    answers(&one, "HTTP/1.1 301 X\r\nLocation: /b\r\nTransfer-Encoding: chunked\r\n\r\n"
+                  "5\r\nhello\r\n0\r\n\r\n");
+    run();
+    answers(&one, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel");
+    run();
+    ck_assert_uint_eq(bytes_read, 3);
+    answers(&one, "lo");
+    run();
+    ck_assert_uint_eq(bytes_read, 5);
+    end();
+}
+END_TEST
+
+START_TEST(wrong_options_are_refused)
+{
+    static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
+    static const domus_http_client_options wrong[] = {
+        {.connection = &bytes},
+        {.origins_max = 65},
+        {.connections_max = 65},
+        {.redirects_max = 21},
+        {.tries_max = 256},
+        {.backoff_ns = 1},
+        {.backoff_ns = 2 * 3600 * DOMT_NET_SECOND},
+    };
+    domus_address address;
+
+    begin(NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(
+            domus_http_client_open_outside(domus_testkit_system(kit), &wrong[i], &address),
+            -EINVAL);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("http_client", 60, connections_are_kept_for_their_origin,
+          requests_that_cannot_be_done_fail, a_request_is_repeated_only_if_it_may_be,
+          redirects_are_followed, methods_change_as_the_rfc_says, secrets_stay_with_their_origin,
+          a_redirect_that_cannot_be_followed_is_the_answer, redirects_are_bounded,
+          a_request_takes_no_longer_than_it_may, the_pool_that_was_idle_for_longest_ends,
+          requests_that_wait_are_bounded, bodies_come_in_pieces, wrong_options_are_refused)
