@@ -77,6 +77,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->aside = &channel->io->aside;
     pipe->wire->make = make_payload;
     pipe->wire->wake = arm_wake;
+    pipe->wire->is_closing = domi_pipe_is_closing;
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);

@@ -187,7 +187,8 @@ static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, outgoin
 {
     uint64_t *stream = domus_wire_stream(wire);
 
-    answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id);
+    answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
+                     domus_wire_is_closing(wire);
     answer->close &= answer->status != 101;
     int error = stream != NULL ? encode_stream(wire, state, id, answer, stream)
                                : encode_whole(wire, state, id, answer);

@@ -63,6 +63,8 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.channel.send_timeout_ns, UINT64_C(30000000000));
     ck_assert_uint_eq(config.channel.linger_ns, UINT64_C(1000000000));
     ck_assert_uint_eq(config.channel.connections_max, 10000);
+    ck_assert_uint_eq(config.channel.head_timeout_ns, UINT64_C(10000000000));
+    ck_assert_uint_eq(config.channel.body_rate_bytes, 100);
     ck_assert_uint_eq(config.shutdown.drain_timeout_ns, UINT64_C(10000000000));
     ck_assert_uint_eq(config.connect.timeout_ns, UINT64_C(10000000000));
     ck_assert_uint_eq(config.connect.under_way_max, 1024);
