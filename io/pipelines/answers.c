@@ -312,24 +312,6 @@ static void deliver(domi_pipe *pipe, uint32_t number)
         refuse(channel, error);
 }
 
-bool domi_pipe_is_closing(const domus_wire *wire)
-{
-    const domi_pipe *pipe = wire->owner;
-    const domus_channel *channel = pipe->channel;
-
-    if (DOMI_LIKELY(!channel->drain && !pipe->failed))
-        return false;
-    if (pipe->answering != pipe->next - 1 || pipe->held != NULL || pipe->body.open)
-        return false; /* more follows, or may follow behind the body */
-    if (pipe->failed)
-        return true;
-    if (channel->inbound.head != NULL || channel->drain_bytes != 0 || pipe->change != NULL)
-        return false;
-    if (channel->io->draining && pipe->dry)
-        return true; /* a message that is not whole was not read */
-    return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
-}
-
 /* --- answers ------------------------------------------------------------------------------------
  */
 

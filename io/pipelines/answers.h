@@ -40,9 +40,6 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error);
  * the answers before, and then the channel is closed. Returns false if that cannot be said. */
 bool domi_pipe_refuse_late(domi_pipe *pipe);
 
-/* This is domus_wire.is_closing. */
-bool domi_pipe_is_closing(const domus_wire *wire);
-
 /* These are domi_io_hooks.answer_request, fail_request and answer_peer. */
 void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
                               const domus_type *type, const void *payload);

@@ -69,7 +69,7 @@ struct domus_wire {
     void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
     /* The message stage is to be called in so many ns; 0: not any more. */
     void (*wake)(domus_wire *wire, uint64_t delay_ns);
-    /* What domus_wire_is_closing() returns. NULL: false. */
+    /* Returns what domus_wire_is_closing() does. NULL: false. */
     bool (*is_closing)(const domus_wire *wire);
     void *owner;
     domi_wire_stage stages[DOMUS_STAGES_MAX];

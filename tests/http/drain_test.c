@@ -160,7 +160,7 @@ static void take_answers(visitor *client, bool is_over)
         if (client->problem != NULL)
             break;
         closes = memmem(got + at, (size_t)(end - got) - at, "Connection: close", 17) != NULL;
-        at = (size_t)(end + 4 - got) + (size_t)atoi(length + 16);
+        at = (size_t)(end + 4 - got) + strtoul(length + 16, NULL, 10);
         client->answered++;
     }
     if (is_over && client->owed && !closes)
