@@ -2,10 +2,12 @@
  * thread of its connection. */
 #include "web.h"
 
+#include <domus/websocket.h>
+
 #include <errno.h>
 #include <stddef.h>
 
-enum { PAGE, JSON, ECHO, KEY, EVENTS, METRICS, STATIC };
+enum { PAGE, JSON, ECHO, KEY, EVENTS, SOCKET, METRICS, STATIC };
 
 static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/", PAGE},
@@ -13,15 +15,16 @@ static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(POST), "/echo", ECHO},
     {DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT) | DOMUS_HTTP_ON(DELETE), "/kv/{key}", KEY},
     {DOMUS_HTTP_ON(GET), "/events", EVENTS},
+    {DOMUS_HTTP_ON(GET), "/socket", SOCKET},
     {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
     {DOMUS_HTTP_ON(GET), "/static/{path*}", STATIC},
     {0, NULL, 0},
 };
 
 static const domus_call *const functions[] = {
-    [PAGE] = &web_serve_page,     [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
-    [KEY] = &web_serve_key,       [EVENTS] = &web_serve_events, [METRICS] = &web_serve_metrics,
-    [STATIC] = &web_serve_static,
+    [PAGE] = &web_serve_page,       [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
+    [KEY] = &web_serve_key,         [EVENTS] = &web_serve_events, [SOCKET] = &web_serve_socket,
+    [METRICS] = &web_serve_metrics, [STATIC] = &web_serve_static,
 };
 
 domus_slice web_path_value(const domus_http_request *request, const char *name)
@@ -83,6 +86,7 @@ static void stop_visitor(domus_stack *stack, void *self)
 {
     (void)stack;
     web_events_leave(self);
+    web_guest_leave(self);
 }
 
 static const domus_behaviour visitor = {
@@ -90,9 +94,11 @@ static const domus_behaviour visitor = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct web_visitor),
     .pipeline = &pipeline,
+    .on = (const domus_on[]){{&rooms_said_type, web_hear_line, 0}, {NULL, NULL, 0}},
     .on_peer =
         (const domus_on_peer[]){
             {.type = &domus_http_request_type, .handle = take_request, .frame_size = WEB_FRAME_MAX},
+            {.type = &domus_websocket_message_type, .handle = web_take_text},
             {.type = NULL}},
     .on_stop = stop_visitor,
 };

@@ -44,12 +44,13 @@ int web_site_begin(void);
 
 /* The state of a connection. */
 struct web_visitor {
-    bool gets_events; /* and counts as a page that does */
+    bool gets_events;        /* and counts as a page that does */
+    struct web_guest *guest; /* of a room, when it is a WebSocket (socket.c); NULL: it is none */
 };
 
 /* The functions of the routes. The payload of each is the domus_http_request. */
 extern const domus_call web_serve_page, web_serve_json, web_serve_echo, web_serve_key,
-    web_serve_events, web_serve_metrics, web_serve_static;
+    web_serve_events, web_serve_metrics, web_serve_static, web_serve_socket;
 
 /* The segment "{name}" of the path of a request; see domus_http_route_value(). */
 domus_slice web_path_value(const domus_http_request *request, const char *name);
@@ -99,6 +100,10 @@ void web_files_end(void);
 
 /* The connection of a visitor has ended, or its events have. */
 void web_events_leave(struct web_visitor *visitor);
+void web_guest_leave(struct web_visitor *visitor);
+
+/* Take a text of a browser, and a line of its room. */
+domus_handler web_take_text, web_hear_line;
 
 /* Count a request. Thread-safety: the threads of the system. */
 void web_count_request(void);

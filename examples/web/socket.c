@@ -1,0 +1,172 @@
+/* /socket: a WebSocket that is a guest in a room of the chat (examples/rooms), beside those who
+ * come by the port for lines. "/socket?room=garden&name=ada": each text of the browser is a line
+ * "ada: text" in that room, and each line of the room is a text to the browser.
+ *
+ * A guest who does not read is dropped, as in the rooms, when `rooms.slowBytes` wait. */
+#include "web.h"
+
+#include <domus/http_query.h>
+#include <domus/websocket.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES 32u
+#define TEXT_MAX_BYTES (ROOMS_LINE_MAX - NAME_MAX_BYTES - 3) /* ": " and the end of the line */
+
+struct web_guest {
+    domus_group room;
+    size_t name_size;
+    char name[NAME_MAX_BYTES];
+};
+
+/* --- the handshake ---------------------------------------------------------------------------- */
+
+static const domus_websocket_options options = {.message_max = TEXT_MAX_BYTES};
+static const domus_pipeline pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, &options}, {NULL, NULL}}};
+static const domus_websocket_service service = {.pipeline = &pipeline};
+
+/* Whether the page that asks is one of this site. Browsers let every page of every site open a
+ * WebSocket, and say where it comes from. Other clients need not. */
+static bool is_own_page(const domus_http_request *request)
+{
+    domus_slice host = domus_http_host(request), origin;
+
+    if (!domus_http_field(request->fields, "origin", &origin))
+        return true;
+    const char *text = domus_slice_data(origin);
+    const char *end = memmem(text, origin.size, "://", 3);
+    size_t head = end != NULL ? (size_t)(end + 3 - text) : 0;
+    return head != 0 && origin.size - head == host.size &&
+           memcmp(text + head, domus_slice_data(host), host.size) == 0;
+}
+
+/* Replace bytes that would end a line, or do something to a terminal, by spaces. */
+static void make_plain(char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            text[i] = ' ';
+    }
+}
+
+/* Read the room and the name. Returns 0; -ENOENT for another room (404); -EPROTO for a name that is
+ * too long or wrong (400). */
+static int read_query(domus_stack *stack, domus_slice query, struct web_guest *guest)
+{
+    char room[64] = "";
+    int64_t size = domus_http_query_value(query, "room", room, sizeof room - 1);
+
+    if (size < 0 && size != -ENOENT)
+        return -ENOENT;
+    if (size < 0)
+        memcpy(room, rooms_settings.rooms[0], sizeof rooms_settings.rooms[0]);
+    else
+        room[size] = '\0';
+    size = domus_http_query_value(query, "name", guest->name, sizeof guest->name);
+    if (size < 0 && size != -ENOENT)
+        return -EPROTO;
+    guest->name_size = size > 0 ? (size_t)size : 0;
+    make_plain(guest->name, guest->name_size);
+    return rooms_find(stack, room, &guest->room);
+}
+
+static int serve(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_http_request *request = payload;
+    struct web_visitor *visitor = self;
+    domus_websocket_outcome outcome;
+    struct web_guest guest = {0};
+
+    if (!is_own_page(request))
+        return web_say(stack, 403, "this page is of another site\n");
+    int error = read_query(stack, domus_http_query(request), &guest);
+    if (error != 0)
+        return error;
+    struct web_guest *kept = malloc(sizeof *kept);
+    if (kept == NULL)
+        return -ENOMEM;
+    *kept = guest;
+    error = domus_websocket_accept(stack, request, &service, &outcome);
+    if (error != 0 || outcome.status != 101 || visitor->guest != NULL) {
+        free(kept);
+        return error;
+    }
+    visitor->guest = kept;
+    return domus_group_join(stack, guest.room);
+}
+
+const domus_call web_serve_socket = {serve, 0};
+
+void web_guest_leave(struct web_visitor *visitor)
+{
+    free(visitor->guest);
+    visitor->guest = NULL;
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+int web_take_text(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_websocket_message *message = payload;
+    const struct web_guest *guest = ((const struct web_visitor *)self)->guest;
+    struct rooms_said said = {0};
+
+    if (message->binary)
+        return domus_websocket_close_channel(stack, domus_channel_running(stack),
+                                             DOMUS_WEBSOCKET_UNSUPPORTED, "only text");
+    if (guest->name_size != 0) {
+        memcpy(said.bytes, guest->name, guest->name_size);
+        memcpy(said.bytes + guest->name_size, ": ", 2);
+        said.size = (uint32_t)guest->name_size + 2;
+    }
+    memcpy(said.bytes + said.size, domus_slice_data(message->bytes), message->bytes.size);
+    make_plain(said.bytes + said.size, message->bytes.size);
+    said.size += message->bytes.size;
+    said.bytes[said.size++] = '\n';
+    (void)domus_publish(stack, guest->room, &rooms_said_type, &said); /* a full thread misses it */
+    return 0;
+}
+
+/* Send a line as a text. One that comes while the connection begins or ends is not heard. */
+static int send_line(domus_stack *stack, domus_channel *channel, const char *bytes, size_t size)
+{
+    domus_websocket_message message = {0};
+    int error = domus_slice_copy(bytes, size, &message.bytes);
+
+    if (error != 0)
+        return error;
+    error = domus_channel_send(stack, channel, &domus_websocket_message_type, &message);
+    domus_slice_free(message.bytes);
+    return error == -EBUSY || error == -EPIPE ? 0 : error;
+}
+
+/* A line may be any bytes, and a text has to be UTF-8. */
+static void make_ascii(char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)text[i] > 0x7f)
+            text[i] = '?';
+    }
+}
+
+int web_hear_line(domus_stack *stack, void *self, const void *payload)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    struct rooms_said said = *(const struct rooms_said *)payload;
+
+    (void)self;
+    if (channel == NULL)
+        return 0;
+    if (domus_channel_queued(channel) > rooms_settings.slow_bytes)
+        return -ENOBUFS; /* resets the connection */
+    while (said.size != 0 && strchr("\r\n", said.bytes[said.size - 1]) != NULL)
+        said.size--;
+    int error = send_line(stack, channel, said.bytes, said.size);
+    if (error != -EILSEQ)
+        return error;
+    make_ascii(said.bytes, said.size);
+    return send_line(stack, channel, said.bytes, said.size);
+}

@@ -1,0 +1,239 @@
+/* /socket of the example `web`: a browser and whoever comes by the port for lines are guests of the
+ * same rooms. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/site.h"
+#include "tests/system/talks.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TEXT_MAX 473u /* bytes of a text: a line of the rooms, less the name, ": " and its end */
+#define UPGRADE                                                                                    \
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"                   \
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+static domt_site site;
+
+/* Begin a WebSocket on a connection, and wait until it is one. */
+static void upgrade(int fd, const char *target)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n" UPGRADE "\r\n", target);
+    domt_send_all(fd, text, strlen(text));
+    domt_read_until(fd, "\r\n\r\n", text, sizeof text);
+    ck_assert_msg(strncmp(text, "HTTP/1.1 101 ", 13) == 0, "%s", text);
+    ck_assert(strcasestr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != NULL);
+}
+
+static int come(const char *target)
+{
+    int fd = domt_connect(site.web);
+
+    upgrade(fd, target);
+    return fd;
+}
+
+/* Send a frame, masked by zeros. */
+static void send_frame(int fd, unsigned char kind, const char *bytes, size_t size)
+{
+    unsigned char head[8] = {0x80 | kind, 0x80 | 126, (unsigned char)(size >> 8),
+                             (unsigned char)size};
+
+    if (size < 126) {
+        head[1] = (unsigned char)(0x80 | size);
+        domt_send_all(fd, (const char *)head, 2);
+        domt_send_all(fd, "\0\0\0", 4);
+    } else {
+        domt_send_all(fd, (const char *)head, 8);
+    }
+    domt_send_all(fd, bytes, size);
+}
+
+static void say(int fd, const char *text)
+{
+    send_frame(fd, 1, text, strlen(text));
+}
+
+/* Hold that exactly this frame of a text comes next. */
+static void hear(int fd, const char *text)
+{
+    char frame[1024];
+    size_t size = strlen(text), head = size < 126 ? 2 : 4;
+
+    ck_assert_int_eq(recv(fd, frame, head + size, MSG_WAITALL), (ssize_t)(head + size));
+    ck_assert_int_eq(frame[0], (char)0x81);
+    ck_assert_int_eq(frame[1], (char)(size < 126 ? size : 126));
+    ck_assert_msg(memcmp(frame + head, text, size) == 0, "%.*s", (int)size, frame + head);
+}
+
+/* Hold that a close with this code comes next, answer it, and hold that the connection ends. */
+static void hear_close(int fd, unsigned code)
+{
+    unsigned char frame[128];
+
+    ck_assert_int_eq(recv(fd, frame, 4, MSG_WAITALL), 4);
+    ck_assert_uint_eq(frame[0], 0x88);
+    ck_assert_uint_eq(frame[2] * 256u + frame[3], code);
+    ck_assert_int_eq(recv(fd, frame + 4, frame[1] - 2u, MSG_WAITALL), frame[1] - 2);
+    send_frame(fd, 8, (const char *)frame + 2, 2);
+    ck_assert_int_eq(recv(fd, frame, 1, 0), 0);
+    close(fd);
+}
+
+/* Come by the port for lines, and wait until the lines of the room come here. */
+static int come_for_lines(const char *room)
+{
+    char text[64];
+    int fd = domt_connect(site.rooms);
+
+    snprintf(text, sizeof text, "/join %s\nI am here\n", room);
+    domt_send_all(fd, text, strlen(text));
+    ck_assert(domt_hears(fd, "I am here\n"));
+    return fd;
+}
+
+START_TEST(guests_of_both_doors_hear_each_other)
+{
+    domt_site_start(&site, (const char *const[]){NULL});
+    int nameless = come("/socket");
+    int ada = come("/socket?room=garden&name=ada%20l");
+    int lines = come_for_lines("garden");
+    hear(ada, "I am here");
+    say(ada, "hello \xc3\xa9");
+    ck_assert(domt_hears(lines, "ada l: hello \xc3\xa9\n"));
+    hear(ada, "ada l: hello \xc3\xa9");
+    domt_send_all(lines, "hello ada\r\n", 11);
+    hear(ada, "hello ada");
+    say(nameless, "alone in the lobby");
+    hear(nameless, "alone in the lobby");
+    domt_send_all(lines, "/join lobby\nnow here\n", 21);
+    hear(nameless, "now here"); /* and nothing of the garden before */
+    close(lines);
+    close(ada);
+    close(nameless);
+    domt_site_stop(&site);
+}
+END_TEST
+
+START_TEST(a_handshake_is_refused_with_a_status)
+{
+    static const struct {
+        const char *request, *fields;
+        unsigned status;
+    } rows[] = {
+        {"GET /socket", "", 426},
+        {"POST /socket", UPGRADE, 405},
+        {"GET /socket?room=cellar", UPGRADE, 404},
+        {"GET /socket?room=%zz", UPGRADE, 404},
+        {"GET /socket?name=123456789012345678901234567890123", UPGRADE, 400},
+        {"GET /socket?name=%zz", UPGRADE, 400},
+        {"GET /socket", UPGRADE "Origin: http://localhost.example\r\n", 403},
+        {"GET /socket", UPGRADE "Origin: http://example\r\n", 403},
+        {"GET /socket", UPGRADE "Origin: null\r\n", 403},
+        {"GET /socket", UPGRADE "Origin: \r\n", 403},
+    };
+    int fd;
+
+    domt_site_start(&site, (const char *const[]){NULL});
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned got = domt_site_ask(&site, rows[i].request, rows[i].fields, NULL);
+        ck_assert_msg(got == rows[i].status, "row %zu: %u: %s", i, got, site.answer);
+    }
+    fd = domt_connect(site.web);
+    domt_send_all(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n", 31); /* and then a WebSocket */
+    domt_read_until(fd, "}\n", site.answer, sizeof site.answer);
+    upgrade(fd, "/socket?name=12345678901234567890123456789012");
+    say(fd, "here");
+    hear(fd, "12345678901234567890123456789012: here");
+    close(fd);
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* No text can be two lines, and no line can end a browser's connection. */
+START_TEST(texts_and_lines_stay_what_they_are)
+{
+    char text[TEXT_MAX + 2], line[1024];
+
+    domt_site_start(&site, (const char *const[]){NULL});
+    int ada = come("/socket?room=garden&name=a%0Ad%1B");
+    int lines = come_for_lines("garden");
+    hear(ada, "I am here");
+    say(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
+    ck_assert(domt_hears(lines, "a d : one two  [2J/join lobby \n"));
+    hear(ada, "a d : one two  [2J/join lobby ");
+    domt_send_all(lines, "caf\xc3\xa9 \xff\xfe\n", 9);
+    hear(ada, "caf?? ??"); /* a text has to be UTF-8 as a whole */
+    domt_send_all(lines, "\n", 1);
+    hear(ada, "");
+    send_frame(ada, 1, "", 0);
+    hear(ada, "a d : ");
+    ck_assert(domt_hears(lines, "caf\xc3\xa9 \xff\xfe\n\na d : \n"));
+    memset(text, 'a', sizeof text);
+    send_frame(ada, 1, text, TEXT_MAX);
+    text[TEXT_MAX] = '\0';
+    snprintf(line, sizeof line, "a d : %s", text);
+    hear(ada, line);
+    text[TEXT_MAX] = 'a';
+    send_frame(ada, 1, text, TEXT_MAX + 1);
+    hear_close(ada, 1009);
+    int eve = come("/socket");
+    send_frame(eve, 2, "a", 1);
+    hear_close(eve, 1003);
+    eve = come("/socket");
+    send_frame(eve, 1, "\xff", 1);
+    hear_close(eve, 1007);
+    domt_send_all(lines, "still here\n", 11);
+    close(lines);
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* The deaf browser is dropped when rooms.slowBytes wait for it; the others get every line. */
+START_TEST(a_browser_that_does_not_read_is_dropped)
+{
+    static char text[TEXT_MAX + 1];
+
+    domt_site_start(&site, (const char *const[]){"web.rooms.slowBytes=1KiB",
+                                                 "channel.socket.sendBuffer=8KiB", NULL});
+    int deaf = domt_connect_small(&site.service);
+    upgrade(deaf, "/socket");
+    int good = come("/socket");
+    memset(text, 'x', TEXT_MAX);
+    for (int i = 0; i < 1000; i++) {
+        say(good, text);
+        hear(good, text);
+    }
+    while (recv(deaf, site.answer, sizeof site.answer, 0) > 0)
+        continue;
+    ck_assert_int_eq(errno, ECONNRESET);
+    close(deaf);
+    send_frame(good, 8, "\x03\xe8", 2);
+    ck_assert_int_eq(recv(good, site.answer, 5, MSG_WAITALL), 4); /* the same, and the end */
+    close(good);
+    domt_site_stop(&site);
+    ck_assert_uint_eq(domt_service_count(&site.service, "channels reset"), 1);
+}
+END_TEST
+
+START_TEST(browsers_hear_that_the_program_ends)
+{
+    domt_site_start(&site, (const char *const[]){NULL});
+    int fd = come("/socket");
+    say(fd, "here");
+    hear(fd, "here");
+    domt_service_signal(&site.service, SIGTERM);
+    hear_close(fd, 1001);
+    ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
+}
+END_TEST
+
+DOMT_MAIN("web_socket", 30, guests_of_both_doors_hear_each_other,
+          a_handshake_is_refused_with_a_status, texts_and_lines_stay_what_they_are,
+          a_browser_that_does_not_read_is_dropped, browsers_hear_that_the_program_ends)
