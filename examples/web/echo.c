@@ -2,7 +2,8 @@
  *
  * The body goes back piece by piece. Each piece is read when the one before it was taken, so a body
  * of any size takes the memory of one piece, and a peer that does not read its answer is not read
- * from. */
+ * from. (Browsers read only when they have sent everything. A body of theirs that does not fit into
+ * the buffers on the way back waits until a time-out of the channel ends it.) */
 #include "web.h"
 
 struct echo {

@@ -58,7 +58,9 @@ function showRates(rates) {
   rates.threads.forEach((shares, i) => {
     showThread(threads.children[i].lastChild, rates.phases, shares);
   });
-  for (const id of ["requests", "messages", "connections"]) $(id).textContent = rates[id];
+  for (const id of ["requests", "messages", "connections"]) {
+    $(id).textContent = rates[id].toLocaleString("en");
+  }
 }
 
 for (const phase of ORDER) {
@@ -86,9 +88,12 @@ onSubmit("keys", async (method) => {
 });
 
 // --- /echo
+//
+// Browsers read an answer when they have sent the whole body. So they can only send what fits into
+// the buffers on the way back; curl reads meanwhile, and can send any size.
 
 onSubmit("echo", async (which) => {
-  const body = which === "large" ? "0123456789".repeat(1000000) : $("body").value;
+  const body = which === "large" ? "0123456789".repeat(10000) : $("body").value;
   const begun = performance.now();
   const answer = await fetch("/echo", { method: "POST", body });
   const text = await answer.text();

@@ -1,0 +1,28 @@
+/* The page of the example `web`, used in headless Chromium by tests/system/browser.py as a person
+ * uses it. Without Chromium nothing is tried. */
+#include "tests/support/suite.h"
+#include "tests/system/site.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static domt_site site;
+
+START_TEST(each_part_of_the_page_works_in_a_browser)
+{
+    char command[512];
+
+    if (system("command -v chromium >/dev/null && command -v python3 >/dev/null") != 0) {
+        printf("chromium or python3 is not installed, so the page is not tried\n");
+        return;
+    }
+    domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
+    snprintf(command, sizeof command,
+             "timeout -k 5 90 python3 " DOMT_SOURCE_DIR "/tests/system/browser.py %u %u", site.web,
+             site.rooms);
+    ck_assert_int_eq(system(command), 0);
+    domt_site_stop(&site);
+}
+END_TEST
+
+DOMT_MAIN("web_page", 100, each_part_of_the_page_works_in_a_browser)
