@@ -72,7 +72,9 @@ void domi_pipe_change(domi_pipe *pipe)
     domus_channel *channel = pipe->channel;
     const domus_pipeline *next = pipe->change;
 
-    if (!domi_pipe_change_is_due(pipe) || pipe->current != NULL || pipe->undone)
+    /* a message that was answered in its turn is still in hand: a handler may write behind that */
+    if (!domi_pipe_change_is_due(pipe) || pipe->current != NULL || pipe->undone ||
+        pipe->wire->made.any)
         return;
     pipe->change = NULL;
     channel->wake_ns = 0; /* the stage that goes has asked for it */
