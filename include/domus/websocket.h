@@ -122,11 +122,11 @@ enum {
 
 /* A close, as it was received or is to be sent. May be sent: 1000..1003, 1007..1014, 3000..4999.
  *
- * To send one begins the end: nothing is sent behind it (-EPIPE), messages of the peer still come,
- * and the channel is closed when the peer has answered. One of the peer is answered by the stage,
- * and is the last that is heard; the channel is closed then. A handler of
- * domus_websocket_close_type hears of both. An actor that does not care how the connection ended
- * has an on_close (domus/channel.h) alone, which is called in every case. */
+ * To send one begins the end: nothing is sent behind it (-EPIPE), messages of the peer are thrown
+ * away from then on, and the channel is closed when the peer has answered. One of the peer is
+ * answered by the stage, and is the last that is heard; the channel is closed then. A handler of
+ * domus_websocket_close_type hears of the peer's in both cases. An actor that does not care how the
+ * connection ended has an on_close (domus/channel.h) alone, which is called in every case. */
 typedef struct domus_websocket_close {
     uint16_t code; /* received: DOMUS_WEBSOCKET_NO_CODE if there is none. Sent: 0 for none */
     uint8_t reserved[6];

@@ -1,7 +1,7 @@
 /* Messages come whole in whatever frames and pieces they were sent, and bytes that are wrong are
  * refused with their code. The rows are the cases of the Autobahn suite, sections 1 to 5 and 7, and
  * some more. */
-#include "tests/http/frames.h"
+#include "tests/support/frames.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Frames of WebSocket for tests, written as text, and what the stage makes of them as text. */
-#ifndef DOMT_HTTP_FRAMES_H
-#define DOMT_HTTP_FRAMES_H
+#ifndef DOMT_FRAMES_H
+#define DOMT_FRAMES_H
 
 #include <domus/websocket.h>
 
@@ -13,8 +13,9 @@
  *
  *     81:hello    the first byte, and the payload up to the next space
  *     82:*300     300 bytes "*"
+ *     81#c3a4     the payload in digits of base 16
  *     =8200       bytes as they are */
-size_t domt_frames(bool of_client, const char *text, char to[DOMT_FRAMES_ROOM]);
+size_t domt_frames(bool of_client, const char *text, char *to);
 
 /* Write the head of one frame, with a mask or without. Returns its size. */
 size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to);

@@ -73,7 +73,7 @@ static int take_close(domus_wire *wire, domi_websocket_state *state, const char 
 static int take_pong(domus_wire *wire, const domi_websocket_state *state, const char *bytes,
                      size_t size)
 {
-    if (!state->options->pongs)
+    if (!state->options->pongs || state->has_closed)
         return 0;
     domus_slice *pong = domus_wire_notice(wire, &domus_websocket_pong_type);
     if (pong == NULL)

@@ -39,6 +39,8 @@ static int make_in_place(domus_wire *wire, domi_websocket_state *state,
         domi_websocket_mask(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
     if (!state->is_binary && !domi_utf8_is_text(bytes, size))
         return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+    if (state->has_closed) /* nobody could answer it */
+        return 0;
     message = domus_wire_notice(wire, &domus_websocket_message_type);
     if (message == NULL)
         return -ENOMEM;
@@ -54,6 +56,10 @@ static int make_gathered(domus_wire *wire, domi_websocket_state *state)
 
     if (!state->is_binary && state->text.left != 0)
         return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+    if (state->has_closed) {
+        domi_websocket_reset(state);
+        return 0;
+    }
     message = domus_wire_notice(wire, &domus_websocket_message_type);
     if (message == NULL)
         return -ENOMEM;

@@ -1,0 +1,383 @@
+/* WebSocket in a channel: the handshake changes its pipeline, messages are echoed and published,
+ * and the end is said by whoever wants it: the peer, the actor, the time, and a drain. */
+#include "tests/runtime/network.h"
+#include "tests/runtime/pipes.h"
+#include "tests/support/frames.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND DOMT_PIPE_SECOND
+
+#define HELLO_AT(path)                                                                             \
+    "GET " path                                                                                    \
+    " HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"            \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"                 \
+    "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
+#define HELLO HELLO_AT("/socket")
+#define WELCOME                                                                                    \
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"            \
+    "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+
+/* --- the service -------------------------------------------------------------------------------
+ */
+
+static domus_websocket_options options;
+static const domus_type *const encodes[] = {&domus_websocket_message_type,
+                                            &domus_websocket_frame_type, NULL};
+static const domus_pipeline socket_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, &options}, {NULL, NULL}},
+    .encodes = encodes};
+static const domus_websocket_service offer = {.pipeline = &socket_pipeline};
+
+static domus_group room;
+static int sent_result;  /* of a send in the turn of the handshake */
+static int closed_error; /* that on_close got */
+static unsigned closed;
+static unsigned heard_code; /* of the last close of a peer */
+
+static domus_websocket_message message_of(const char *text)
+{
+    domus_websocket_message message = {.binary = false};
+
+    ck_assert_int_eq(domus_slice_copy(text, strlen(text), &message.bytes), 0);
+    return message;
+}
+
+/* Send "hi" behind the answer, by a notice. */
+static int greet(domus_stack *stack)
+{
+    domus_websocket_message message = message_of("hi");
+
+    sent_result = domus_channel_send(stack, domus_channel_running(stack),
+                                     &domus_websocket_message_type, &message);
+    return domus_notice(stack, domus_self(stack), &domus_websocket_message_type, &message);
+}
+
+static int on_request(domus_stack *stack, void *self, const void *payload)
+{
+    bool greets = domus_slice_equals(domus_http_path(payload), "/greet", 6);
+    domus_websocket_outcome outcome;
+
+    (void)self;
+    ck_assert_int_eq(domus_group_open(stack, "room", &room), 0);
+    ck_assert_int_eq(domus_group_join(stack, room), 0);
+    int error = domus_websocket_accept(stack, payload, &offer, &outcome);
+    return error == 0 && greets && outcome.status == 101 ? greet(stack) : error;
+}
+
+/* Send the message to all members in one frame. */
+static int publish(domus_stack *stack, const domus_websocket_message *message)
+{
+    domus_slice frame;
+
+    ck_assert_int_eq(domus_websocket_frame(message, &frame), 0);
+    return domus_publish(stack, room, &domus_websocket_frame_type, &frame);
+}
+
+static int on_message(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_websocket_message *message = payload;
+    domus_channel *channel = domus_channel_running(stack);
+
+    (void)self;
+    if (domus_slice_equals(message->bytes, "close", 5))
+        return domus_websocket_close_channel(stack, channel, 4000, "bye");
+    if (domus_slice_equals(message->bytes, "end", 3))
+        return domus_channel_close(stack, channel);
+    if (domus_slice_equals(message->bytes, "all", 3))
+        return publish(stack, message);
+    return domus_channel_send(stack, channel, &domus_websocket_message_type, message);
+}
+
+static int on_goodbye(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    heard_code = ((const domus_websocket_close *)payload)->code;
+    return 0;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    closed_error = ((const domus_channel_event *)payload)->error;
+    closed++;
+    return 0;
+}
+
+static const domus_http_options of_http = {.no_date = true};
+static const domus_pipeline web = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &of_http}, {NULL, NULL}}};
+static const domus_behaviour service = {
+    .name = "sockets",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &web,
+    .on_close = {on_close, 0},
+    .on_peer =
+        (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = on_request},
+                                {.type = &domus_websocket_message_type, .handle = on_message},
+                                {.type = &domus_websocket_close_type, .handle = on_goodbye},
+                                {.type = NULL}},
+};
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+static domus_testkit *kit;
+static domus_peer *peer;
+
+static void begin(void)
+{
+    options = (domus_websocket_options){.role = DOMUS_ROLE_SERVER};
+    closed = heard_code = 0;
+    closed_error = 1;
+    kit = domt_pipes_kit(NULL, &service, 1);
+    peer = domt_pipes_peer(kit);
+}
+
+/* Send frames of a client. */
+static void send_frames(domus_peer *by, const char *frames)
+{
+    static char bytes[DOMT_FRAMES_ROOM];
+    size_t size = domt_frames(true, frames, bytes);
+
+    ck_assert_int_eq(domus_peer_send(by, bytes, size), 0);
+}
+
+/* Hold that these frames of a server come. */
+static void expect_frames(domus_peer *by, const char *frames)
+{
+    static char bytes[DOMT_FRAMES_ROOM];
+    size_t size = domt_frames(false, frames, bytes);
+
+    domt_net_ok(kit, domus_peer_expect(by, bytes, size, SECOND));
+}
+
+static void upgrade(void)
+{
+    begin();
+    domt_pipes_send(kit, peer, HELLO);
+    domt_pipes_expect(kit, peer, WELCOME);
+}
+
+static void finish(int error)
+{
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(closed, 1);
+    ck_assert_int_eq(closed_error, error);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+
+/* The peer answers a close, and the connection ends. */
+static void end_in_order(void)
+{
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_finish(peer);
+    finish(0);
+}
+
+START_TEST(frames_behind_the_handshake_are_not_lost)
+{
+    static char bytes[DOMT_FRAMES_ROOM];
+    size_t head = sizeof HELLO - 1;
+
+    memcpy(bytes, HELLO, head);
+    size_t size = head + domt_frames(true, "81:hello 01:a 89:x 80:b 88:\x03\xe8", bytes + head);
+    for (size_t cut = 1; cut < size; cut += cut < head - 3 ? 50 : 1) {
+        begin();
+        ck_assert_int_eq(domus_peer_send(peer, bytes, cut), 0);
+        if (cut % 2 == 0)
+            ck_assert_int_eq(domus_testkit_run(kit), 0);
+        ck_assert_int_eq(domus_peer_send(peer, bytes + cut, size - cut), 0);
+        domt_pipes_expect(kit, peer, WELCOME);
+        expect_frames(peer, "81:hello 8a:x 81:ab 88:\x03\xe8");
+        ck_assert_uint_eq(heard_code, 1000);
+        end_in_order();
+    }
+}
+END_TEST
+
+START_TEST(greeting_leaves_behind_the_answer)
+{
+    begin();
+    domt_pipes_send(kit, peer, HELLO_AT("/greet"));
+    domt_pipes_expect(kit, peer, WELCOME);
+    expect_frames(peer, "81:hi");
+    ck_assert_int_eq(sent_result, -EBUSY);
+    send_frames(peer, "88:");
+    expect_frames(peer, "88:");
+    ck_assert_uint_eq(heard_code, DOMUS_WEBSOCKET_NO_CODE);
+    end_in_order();
+}
+END_TEST
+
+START_TEST(refused_handshake_leaves_http_as_it_was)
+{
+    begin();
+    domt_pipes_send(kit, peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_pipes_expect(kit, peer,
+                      "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
+                      "Connection: upgrade\r\nUpgrade: websocket\r\n"
+                      "Sec-WebSocket-Version: 13\r\n\r\n");
+    domt_pipes_send(kit, peer, HELLO);
+    domt_pipes_expect(kit, peer, WELCOME);
+    send_frames(peer, "88:");
+    expect_frames(peer, "88:");
+    end_in_order();
+}
+END_TEST
+
+START_TEST(actor_closes_and_hears_the_answer)
+{
+    upgrade();
+    send_frames(peer, "81:close");
+    expect_frames(peer, "88:\x0f\xa0"
+                        "bye");
+    send_frames(peer, "81:late 89: 01:la 80:ter"); /* nobody is shown these, and nothing is sent */
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
+    ck_assert_uint_eq(closed, 0);
+    send_frames(peer, "88:\x0f\xa0");
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(heard_code, 4000);
+    end_in_order();
+}
+END_TEST
+
+START_TEST(close_that_is_not_answered_has_a_time)
+{
+    upgrade();
+    send_frames(peer, "81:close");
+    expect_frames(peer, "88:\x0f\xa0"
+                        "bye");
+    for (int i = 0; i < 4; i++) { /* messages do not prolong it */
+        ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+        send_frames(peer, "89:x");
+    }
+    ck_assert_uint_eq(closed, 0);
+    ck_assert_int_eq(domus_peer_expect_reset(peer, 2 * SECOND), 0);
+    finish(-ETIMEDOUT);
+}
+END_TEST
+
+START_TEST(channel_that_is_closed_says_going_away)
+{
+    upgrade();
+    send_frames(peer, "81:end");
+    expect_frames(peer, "88:\x03\xe9");
+    end_in_order();
+}
+END_TEST
+
+START_TEST(drain_says_going_away)
+{
+    upgrade();
+    ck_assert_int_eq(domus_testkit_advance(kit, 10 * SECOND), 0);
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    expect_frames(peer, "88:\x03\xe9");
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+START_TEST(wrong_bytes_are_answered_with_their_code)
+{
+    upgrade();
+    send_frames(peer, "81:a 81:\xff 81:b");
+    expect_frames(peer, "81:a 88:\x03\xef");
+    end_in_order();
+    upgrade();
+    send_frames(peer, "81:a");
+    expect_frames(peer, "81:a");
+    domus_peer_finish(peer); /* without a close */
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    finish(-EPIPE);
+}
+END_TEST
+
+START_TEST(silent_peer_is_pinged_and_then_reset)
+{
+    upgrade();
+    for (int i = 0; i < 3; i++) { /* a peer that answers stays */
+        domt_net_ok(kit, domus_testkit_advance(kit, 25 * SECOND));
+        send_frames(peer, "8a:");
+        ck_assert_int_eq(domus_peer_expect_nothing(peer, 4 * SECOND), 0);
+    }
+    domt_net_ok(kit, domus_testkit_advance(kit, 60 * SECOND));
+    expect_frames(peer, "89:");
+    ck_assert_uint_eq(closed, 0);
+    ck_assert_int_eq(domus_peer_expect_reset(peer, 31 * SECOND), 0);
+    finish(-ETIMEDOUT);
+}
+END_TEST
+
+START_TEST(peer_is_never_pinged_if_the_options_say_so)
+{
+    begin();
+    options.ping_ns = DOMUS_WEBSOCKET_NEVER;
+    domt_pipes_send(kit, peer, HELLO);
+    domt_pipes_expect(kit, peer, WELCOME);
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 1000 * SECOND), 0);
+    send_frames(peer, "81:a 88:");
+    expect_frames(peer, "81:a 88:");
+    end_in_order();
+}
+END_TEST
+
+START_TEST(one_frame_goes_to_all_members)
+{
+    upgrade();
+    domus_peer *other = domt_pipes_peer(kit);
+    domt_pipes_send(kit, other, HELLO);
+    domt_pipes_expect(kit, other, WELCOME);
+    send_frames(peer, "81:all");
+    expect_frames(peer, "81:all");
+    expect_frames(other, "81:all");
+    domus_peer_close(other);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    closed = 0;
+    send_frames(peer, "88:");
+    expect_frames(peer, "88:");
+    end_in_order();
+}
+END_TEST
+
+/* A flood of pings, whose sender reads no pong, stops to be read, and takes no more memory than any
+ * peer that does not read. */
+START_TEST(flood_of_pings_takes_bounded_memory)
+{
+    static char bytes[DOMT_FRAMES_ROOM];
+    char ping[256];
+    size_t size = domt_frames(true, "89:*125", ping);
+    size_t filled = 0;
+
+    for (; filled + size <= sizeof bytes; filled += size)
+        memcpy(bytes + filled, ping, size);
+    upgrade();
+    domus_peer_pause(peer);
+    for (int i = 0; i < 64; i++) { /* 8 MiB */
+        ck_assert_int_eq(domus_peer_send(peer, bytes, filled), 0);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+    }
+    domus_profile profile = {0};
+    for (uint32_t i = 0; i < 3; i++) {
+        domus_profile one;
+        domus_system_profile(domus_testkit_system(kit), i, &one);
+        profile.queued_bytes += one.queued_bytes;
+    }
+    ck_assert_uint_gt(profile.queued_bytes, 0);
+    ck_assert_uint_lt(profile.queued_bytes, 1u << 20);
+    domus_peer_reset(peer);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domt_pipes_end(kit);
+}
+END_TEST
+
+DOMT_MAIN("websocket", 60, frames_behind_the_handshake_are_not_lost,
+          greeting_leaves_behind_the_answer, refused_handshake_leaves_http_as_it_was,
+          actor_closes_and_hears_the_answer, close_that_is_not_answered_has_a_time,
+          channel_that_is_closed_says_going_away, drain_says_going_away,
+          wrong_bytes_are_answered_with_their_code, silent_peer_is_pinged_and_then_reset,
+          peer_is_never_pinged_if_the_options_say_so, one_frame_goes_to_all_members,
+          flood_of_pings_takes_bounded_memory)
