@@ -227,6 +227,10 @@ DOMUS_API int domus_channel_close(domus_stack *stack, domus_channel *channel);
  * it is counted (channels_aged). A message that is under way is waited for, but for
  * shutdown.drainTimeout at most; a conversation as long as it takes.
  *
+ * A channel with a pipeline knows messages. When it is closed by minRate or channel.idleTimeout in
+ * the midst of one, its stage may answer that (domus/stage.h), and channel.headTimeout and
+ * channel.bodyRate hold where a stage says so.
+ *
  * Returns 0; -EPERM. */
 DOMUS_API int domus_channel_message_done(domus_stack *stack, domus_channel *channel);
 

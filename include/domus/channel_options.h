@@ -37,6 +37,8 @@ typedef struct domus_channel_options {
     uint64_t ask_queue_max;         /* askQueueMax; DOMUS_NONE: no ask waits */
     uint64_t answer_timeout_ns;     /* answerTimeout */
     uint64_t body_timeout_ns;       /* bodyTimeout */
+    uint64_t head_timeout_ns;       /* headTimeout */
+    uint64_t body_rate_bytes;       /* bodyRate */
     uint64_t skip_max_bytes;        /* skipMax; DOMUS_NONE: nothing is skipped */
     /* Options of the sockets. They hold for a listener and for a connect. */
     uint64_t keepalive_idle_ns;     /* keepalive.idle */

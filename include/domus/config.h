@@ -167,6 +167,15 @@ typedef struct domus_config {
          * (domus/stream.h); then its connection is reset (-ETIMEDOUT), because no further answer
          * could come; 0: no bound; 60 s. */
         uint64_t body_timeout_ns;
+        /* 10 ms..1 h: time that a peer has for the head of a message, from its first bytes until it
+         * is whole, in protocols whose messages have heads (domus_wire_expect_head()); 0: no bound;
+         * 10 s. Bytes that drip do not bring more time. */
+        uint64_t head_timeout_ns;
+        /* 1 B..1 GiB: bytes in a second that a peer has to send on average while the body of its
+         * message is awaited (domus_wire_expect_body(), domus/stream.h). A peer that was fast
+         * enough so far has pace.rate_grace_ns without a byte; each byte that comes later brings
+         * the time that it takes at this rate. 0: no bound; 100. */
+        uint64_t body_rate_bytes;
         /* 0..1 GiB: bytes of a body (domus/stream.h) that are received and thrown away when its
          * request is answered and nobody has read them; 256 KiB. If more is left, the channel is
          * closed behind the answer. */

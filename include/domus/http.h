@@ -37,6 +37,7 @@
 #define DOMUS_HTTP_H
 
 #include <domus/budget.h>
+#include <domus/http_gzip.h>
 #include <domus/pipeline.h>
 
 #ifdef __cplusplus
@@ -70,6 +71,8 @@ typedef struct domus_http_options {
                              have it: a body counts while it is gathered, until it is whole. Beyond
                              it the peer gets 503, and the channel is closed. NULL: each channel may
                              gather body_max. Valid as long as the pipeline is used */
+    /* of a server: how answers are compressed (domus/http_gzip.h); NULL: they are not */
+    domus_http_gzip *gzip;
 } domus_http_options;
 
 /* The stage. Memory is taken for bytes that have come, never for those that are only announced. */

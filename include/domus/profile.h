@@ -129,7 +129,7 @@ typedef struct domus_profile {
     uint64_t datagrams_lost;
     uint64_t datagrams_unsent;
     uint64_t channels_aged; /* channels closed at channel.maxAge */
-    uint64_t channels_slow; /* channels closed at channel.minRate */
+    uint64_t channels_slow; /* channels closed at channel.minRate, headTimeout, bodyRate */
     /* connections reset at a listener for proxies: they came from elsewhere, or had no valid header
      */
     uint64_t proxies_refused;

@@ -79,8 +79,12 @@ typedef struct domus_stage {
                   const void *payload);
 
     /* A request (its type and id) has failed with `error`: append what the peer gets instead of an
-     * answer. The type is NULL when the bytes themselves are wrong. Returns 0, or a negative errno,
-     * which resets the channel; NULL: the same as a negative errno. */
+     * answer. The type is NULL when the bytes themselves are wrong, or, with -ETIMEDOUT, when the
+     * rest of a message did not come in time. With -ETIME the rest of the body of this request did
+     * not come in time, and the read of it has failed with -ETIMEDOUT before. Returns 0, or a
+     * negative errno, which resets the channel; NULL: the same as a negative errno. After a
+     * time-out without a type such a channel is closed, and is reset only if bytes wait for its
+     * peer. */
     int (*fail)(domus_wire *wire, void *state, uint64_t id, const domus_type *request, int error);
 
     /* A byte stage: `size` (1..DOMUS_WINDOW_MAX) bytes at `bytes` are to be sent. Append what goes
@@ -180,6 +184,20 @@ DOMUS_API char *domus_wire_edit(domus_wire *wire, const char *from, size_t size)
  * -EMSGSIZE. */
 DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
 
+/* Say, before `decode` of a message stage returns without a message, which part of the message the
+ * peer is to send next. This bounds the time that it has; what is not said has no bound but
+ * channel.idleTimeout and channel.minRate.
+ *
+ *   a head   has to be whole channel.headTimeout after the first such call for its message,
+ *            however its bytes drip
+ *   a body   has to come with channel.bodyRate on average. A body in pieces (domus_wire_body()) is
+ *            measured without this call, while somebody reads it.
+ *
+ * Time in which this side does not read does not count. If the time is over, `fail` is called for a
+ * request of type NULL with -ETIMEDOUT, and the channel is closed behind the answers before. */
+DOMUS_API void domus_wire_expect_head(domus_wire *wire);
+DOMUS_API void domus_wire_expect_body(domus_wire *wire);
+
 /* --- the last message --------------------------------------------------------------------------
  */
 
@@ -188,6 +206,12 @@ DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
  * decoded, but the body of a request that was, and the channel is closed when all requests that
  * were decoded are answered. */
 DOMUS_API void domus_wire_last(domus_wire *wire);
+
+/* Returns, in `encode` and `fail`, whether the channel is going to be closed behind this answer in
+ * any case, because nothing that has come lies behind its request and the system drains
+ * (domus/system.h) or the connection is older than channel.maxAge; or because the body of the
+ * request was wrong. The stage may tell the peer so, and call domus_wire_last(). */
+DOMUS_API bool domus_wire_is_closing(const domus_wire *wire);
 
 /* --- time, in all functions of a message stage but `check` and `close` --------------------------
  */

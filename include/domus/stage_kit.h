@@ -60,6 +60,9 @@ DOMUS_API int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *re
 /* True if a stage has called domus_wire_last(). The kit decodes on all the same. */
 DOMUS_API bool domus_stage_kit_is_last(const domus_stage_kit *kit);
 
+/* Answers that are encoded from now on are the last ones (domus_wire_is_closing()). */
+DOMUS_API void domus_stage_kit_drain(domus_stage_kit *kit);
+
 /* The messages that are encoded now belong to the stream with this word, which the caller keeps
  * (domus_wire_stream()); NULL: to none. */
 DOMUS_API void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream);

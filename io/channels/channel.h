@@ -56,6 +56,13 @@ typedef struct domi_pipe_ways {
     /* The time that the message stage has set is over (`wake` in domus/stage.h). Returns 0; an
      * error of the stage, and then the channel is to be reset. */
     int (*wake)(domus_channel *channel, bool owed);
+    /* Look how long the peer still has for the rest of a message (message_due_ns). Returns whether
+     * it is too late. */
+    bool (*is_late)(domus_channel *channel);
+    /* The time of the peer is over: if it is to send the rest of a message, let the stage answer
+     * that, and the channel end behind what it owes. Returns false if nothing was begun, or if the
+     * stage has no words for that. */
+    bool (*answer_late)(domus_channel *channel);
 } domi_pipe_ways;
 
 /* The time over which the rate of the peer is measured now (rate.c). */
@@ -161,9 +168,13 @@ struct domus_channel {
     uint64_t peer_seen_ns;  /* when the peer was last seen to acknowledge enough (shed.c) */
     uint64_t look_ns;       /* when its pipeline looks at what it sends in pieces; 0: never */
     uint64_t wake_ns;       /* when its message stage wants to be called; 0: never */
-    uint32_t streams;       /* bodies that leave in pieces and have not ended: a close is a reset */
-    domi_rate_span rate;    /* how fast the peer sends */
-    domi_io_timer timer;    /* fires at the earliest time-out of the channel, or before */
+    /* when the peer is too late with the rest of a message (io/pipelines/late.h); 0: no bound */
+    uint64_t message_due_ns;
+    uint64_t unread_ns;  /* since when a paused channel is not read, as far as that was not added to
+                            message_due_ns; 0: it is read */
+    uint32_t streams;    /* bodies that leave in pieces and have not ended: a close is a reset */
+    domi_rate_span rate; /* how fast the peer sends */
+    domi_io_timer timer; /* fires at the earliest time-out of the channel, or before */
     domus_channel *next_starved;     /* links in io->starved */
     domus_channel *next_crowded;     /* links in the list that io->crowd_head begins */
     domus_channel *previous_crowded; /* links the same list backwards */

@@ -104,6 +104,17 @@ static bool is_held_up(const domus_channel *channel)
     return is_full(channel) || channel->halted || channel->inbound.head != NULL;
 }
 
+void domi_channel_add_unread_time(domus_channel *channel)
+{
+    uint64_t now_ns = channel->io->manager->now_ns;
+
+    if (channel->unread_ns == 0)
+        return;
+    if (channel->message_due_ns != 0)
+        channel->message_due_ns += now_ns - channel->unread_ns;
+    channel->unread_ns = channel->paused ? now_ns : 0;
+}
+
 void domi_channel_decide_hindered(domus_channel *channel)
 {
     domi_io *io = channel->io;
@@ -126,6 +137,10 @@ void domi_channel_decide_hindered(domus_channel *channel)
                       is_held_up(channel) || channel->held > held_max(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
+    if (!was_paused && channel->paused)
+        channel->unread_ns = io->manager->now_ns;
+    if (was_paused && !channel->paused)
+        domi_channel_add_unread_time(channel);
     if (was_paused && !channel->paused) {
         /* until now this side did not read, so the channel was not idle, nor its peer slow */
         channel->active_ns = io->manager->now_ns;

@@ -9,6 +9,7 @@
 #include "io/channels/owed.h"
 #include "io/channels/rate.h"
 #include "io/channels/ready.h"
+#include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"
 
@@ -16,9 +17,10 @@
 #include <sys/ioctl.h>
 
 #define PROXY_TIMEOUT_NS                                                                           \
-    UINT64_C(10000000000)                /* for a header, if channel.firstByteTimeout is 0         \
-                                          */
-#define AGED_LOOK_NS UINT64_C(100000000) /* time between looks at a channel that is too old */
+    UINT64_C(10000000000) /* for a header, if channel.firstByteTimeout is 0                        \
+                           */
+/* time between looks at a channel that is too old, or that is late while this side does not read */
+#define LOOK_NS UINT64_C(100000000)
 
 /* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
 static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
@@ -39,8 +41,7 @@ static bool is_silent(const domus_channel *channel)
  * its last message is over. */
 static uint64_t next_age_look_ns(const domus_channel *channel)
 {
-    return channel->aged ? channel->io->manager->now_ns + AGED_LOOK_NS
-                         : domi_channel_age_due(channel);
+    return channel->aged ? channel->io->manager->now_ns + LOOK_NS : domi_channel_age_due(channel);
 }
 
 /* Returns how long the peer has for its first byte, or a proxy for its whole header; 0: no bound.
@@ -68,6 +69,8 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
         next_ns = earlier_of(next_ns, 0, channel->look_ns);
     if (channel->wake_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
         next_ns = earlier_of(next_ns, 0, channel->wake_ns);
+    if (channel->message_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
+        next_ns = earlier_of(next_ns, 0, channel->message_due_ns);
     if (channel->sending)
         next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
     if (domi_channel_has_rate(channel))
@@ -80,6 +83,13 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
 void domi_channel_arm_timeouts(domus_channel *channel)
 {
     domi_channel_set_timer(channel, next_timeout_ns(channel));
+}
+
+void domi_channel_note_due(domus_channel *channel, uint64_t due_ns)
+{
+    if (due_ns != 0 &&
+        (!domi_wheel_is_armed(&channel->timer.node) || channel->timer.node.expires_ns > due_ns))
+        domi_channel_arm_timeouts(channel);
 }
 
 /* Do bytes of the peer wait for this side, in the channel for its actor, or in the socket because
@@ -137,6 +147,59 @@ static bool wake_stage(domus_channel *channel, bool is_unread)
     return channel->state == DOMI_CHANNEL_OPEN;
 }
 
+/* True if the time for the rest of a message is over, and this side has read all that has come. */
+static bool is_late(domus_channel *channel, bool is_read)
+{
+    uint64_t now_ns = channel->io->manager->now_ns;
+
+    if (channel->message_due_ns == 0 || channel->message_due_ns > now_ns ||
+        channel->state != DOMI_CHANNEL_OPEN)
+        return false;
+    if (is_read && channel->receiving && !channel->cancelling && !channel->paused)
+        return channel->io->pipe_ways->is_late(channel);
+    domi_channel_add_unread_time(channel);
+    if (channel->message_due_ns <= now_ns)
+        channel->message_due_ns = now_ns + LOOK_NS;
+    return false;
+}
+
+/* The time of the peer is over: if it has begun a message, the pipeline ends the channel with an
+ * answer. Returns whether it does, with the timer set for what comes now. */
+static bool answer_late(domus_channel *channel)
+{
+    if (channel->pipe == NULL || channel->state != DOMI_CHANNEL_OPEN ||
+        !channel->io->pipe_ways->answer_late(channel))
+        return false;
+    channel->message_due_ns = 0;
+    channel->active_ns = channel->io->manager->now_ns; /* time for the answers that are owed */
+    if (channel->state <= DOMI_CHANNEL_FLUSHING)
+        domi_channel_arm_timeouts(channel);
+    return true;
+}
+
+/* The peer was too slow with a message. */
+static void end_slow(domus_channel *channel)
+{
+    domi_counter_add(&channel->io->counters.channels_slow, 1);
+    if (answer_late(channel))
+        return;
+    domi_channel_count_cut(channel, 0);
+    domi_channel_end(channel, -ETIMEDOUT, channel->sending);
+}
+
+/* True if the channel has been idle for too long, and neither a send nor an ask has taken longer
+ * than it may. */
+static bool is_idle(const domus_channel *channel, uint64_t now_ns)
+{
+    const domi_channel_settings *settings = channel->settings;
+
+    if (channel->sending &&
+        earlier_of(UINT64_MAX, channel->send_ns, settings->send_timeout_ns) <= now_ns)
+        return false;
+    return channel->ask_due_ns == 0 &&
+           earlier_of(UINT64_MAX, channel->active_ns, settings->idle_timeout_ns) <= now_ns;
+}
+
 void domi_channel_handle_timer(domus_channel *channel)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -161,10 +224,9 @@ void domi_channel_handle_timer(domus_channel *channel)
         channel->silent_ns = now_ns;
     if (is_too_old(channel) && retire(channel))
         return;
-    if (domi_channel_is_slow(channel, !is_crowded && !is_unread)) {
-        domi_counter_add(&channel->io->counters.channels_slow, 1);
-        domi_channel_count_cut(channel, 0);
-        domi_channel_end(channel, -ETIMEDOUT, channel->sending);
+    bool is_read = !is_crowded && !is_unread;
+    if (domi_channel_is_slow(channel, is_read) || is_late(channel, is_read)) {
+        end_slow(channel);
         return;
     }
     if (channel->look_ns != 0 && channel->look_ns <= now_ns) {
@@ -183,6 +245,8 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_arm_timeouts(channel);
         return;
     }
+    if (is_idle(channel, now_ns) && answer_late(channel))
+        return;
     if (is_silent(channel) &&
         earlier_of(UINT64_MAX, channel->silent_ns, first_byte_timeout_ns(channel)) <= now_ns)
         domi_counter_add(&channel->io->counters.channels_silent, 1);

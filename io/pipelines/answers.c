@@ -350,6 +350,9 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
         cut(pipe, number, request, error);
         return;
     }
+    if (DOMI_UNLIKELY(request->late) && error == -ETIMEDOUT)
+        error = -ETIME; /* the peer was late, and not the answer */
+    pipe->answering = number;
     int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_request(pipe, number)->answered = true;
@@ -357,6 +360,21 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
         return;
     }
     deliver(pipe, number);
+}
+
+bool domi_pipe_refuse_late(domi_pipe *pipe)
+{
+    uint32_t number;
+
+    if (domi_wire_fail(pipe->wire, DOMUS_NO_ID, NULL, -ETIMEDOUT) < 0)
+        return false;
+    if (domi_pipe_begin(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
+        domi_out_clear(pipe->wire->out, false);
+        return false;
+    }
+    pipe->failed = true;
+    deliver(pipe, number);
+    return true;
 }
 
 /* Encode the end of a stream: that of the library, or a message of the protocol. */
@@ -382,6 +400,7 @@ static void answer(domi_pipe *pipe, uint32_t number, const domus_type *type, con
 
     if (request == NULL)
         return;
+    pipe->answering = number;
     int error = DOMI_UNLIKELY(request->streaming)
                     ? encode_end(pipe, request, type, payload)
                     : domi_wire_encode(pipe->wire, request->id, type, payload);

@@ -36,6 +36,10 @@ void domi_pipe_note_over(domi_pipe *pipe);
 /* The request `number` gets what the stage makes of `error`. */
 void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error);
 
+/* The rest of a message did not come in time: the peer gets what the stage makes of that, behind
+ * the answers before, and then the channel is closed. Returns false if that cannot be said. */
+bool domi_pipe_refuse_late(domi_pipe *pipe);
+
 /* These are domi_io_hooks.answer_request, fail_request and answer_peer. */
 void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
                               const domus_type *type, const void *payload);

@@ -7,6 +7,7 @@
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
 #include "io/pipelines/change.h"
+#include "io/pipelines/late.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/stream.h"
 #include "io/pipelines/time.h"
@@ -471,6 +472,8 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
     pipe->running = false;
     if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL || pipe->upload.open))
         look_at_streams(manager, pipe);
+    if (DOMI_UNLIKELY(domi_pipe_is_awaited(pipe)))
+        domi_pipe_note_awaited(pipe);
     if (DOMI_UNLIKELY(channel->shown != NULL))
         free_shown(pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))

@@ -66,9 +66,7 @@ static void note_sent(const domi_manager *manager, domi_envelope *ask)
 static void arm_due(domus_channel *channel, uint64_t due_ns)
 {
     channel->ask_due_ns = due_ns;
-    if (due_ns != 0 &&
-        (!domi_wheel_is_armed(&channel->timer.node) || channel->timer.node.expires_ns > due_ns))
-        domi_channel_arm_timeouts(channel);
+    domi_channel_note_due(channel, due_ns);
 }
 
 /* The oldest ask has changed: set when its answer is too late. */

@@ -58,6 +58,25 @@ static void arm_wake(domus_wire *wire, uint64_t delay_ns)
         domi_channel_arm_timeouts(channel);
 }
 
+/* This is domus_wire.is_closing. */
+static bool is_closing(const domus_wire *wire)
+{
+    const domi_pipe *pipe = wire->owner;
+    const domus_channel *channel = pipe->channel;
+
+    if (DOMI_LIKELY(!channel->drain && !pipe->failed))
+        return false;
+    if (pipe->answering != pipe->next - 1 || pipe->held != NULL || pipe->body.open)
+        return false; /* more follows, or may follow behind the body */
+    if (pipe->failed)
+        return true;
+    if (channel->inbound.head != NULL || channel->drain_bytes != 0 || pipe->change != NULL)
+        return false;
+    if (channel->io->draining && pipe->dry)
+        return true; /* a message that is not whole was not read */
+    return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
+}
+
 int domi_pipe_open(domus_channel *channel)
 {
     const domus_pipeline *pipeline = channel->house->behaviour->pipeline;
@@ -77,6 +96,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->aside = &channel->io->aside;
     pipe->wire->make = make_payload;
     pipe->wire->wake = arm_wake;
+    pipe->wire->is_closing = is_closing;
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);

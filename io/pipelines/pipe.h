@@ -3,9 +3,9 @@
  *
  * Its parts: open.c makes and ends it; change.c changes its stages; decode.c takes messages out of
  * the bytes and handles them, within the run of the channel's actor; answers.c brings answers back
- * in the order of the requests; mail.c sends what actors have for the peer, and gives them its
- * answers; body.c gives bodies to their readers, stream.c sends answers in pieces, and upload.c
- * requests.
+ * in the order of the requests; late.c bounds the time for the rest of a message; mail.c sends what
+ * actors have for the peer, and gives them its answers; body.c gives bodies to their readers,
+ * stream.c sends answers in pieces, and upload.c requests.
  *
  * Requests are numbered in the order in which they came. A window of numbers, from the oldest that
  * is not answered to the newest, has a place each in `places`. The request at the front may write
@@ -31,6 +31,7 @@ typedef struct domi_request {
     bool over; /* with ids: its answer was queued before its turn, and it is not counted any more */
     bool alone;     /* DOMUS_ALONE */
     bool streaming; /* its answer has begun, and leaves in pieces */
+    bool late;      /* its body did not come in time */
     int cut;        /* the error with which that stream has ended before its end; 0: it has not */
     uint64_t note;  /* of the stage, for that stream */
 } domi_request;
@@ -66,6 +67,13 @@ typedef struct domi_upload {
     uint64_t deadline_ns;     /* 0: none */
 } domi_upload;
 
+/* The time of the peer for the rest of a body (late.h). */
+typedef struct domi_awaited {
+    uint32_t body;    /* the number of the body in pieces; 0: it is one that comes whole */
+    uint64_t seen;    /* received_bytes at the last look */
+    uint64_t left_ns; /* time in stock, while it does not run */
+} domi_awaited;
+
 /* Requests from the oldest that is not answered on, at most. With ids that may be more than
  * channel.requestsMax, because answers do not wait for those before them. */
 #define DOMI_REQUESTS_MOST 65536u
@@ -79,6 +87,8 @@ typedef struct domi_pipe {
     uint32_t places_count;
     uint32_t first; /* number of the oldest request that is not over */
     uint32_t next;  /* number that the next request gets */
+
+    uint32_t answering; /* number of the request whose answer is encoded now, or was last */
 
     domi_envelope *made;    /* the envelope in which a stage fills a payload; NULL: none */
     domi_envelope *spare;   /* one that can be used again; NULL: none */
@@ -95,6 +105,7 @@ typedef struct domi_pipe {
     uint32_t next_ask;  /* the number that the next ask gets, for protocols with ids */
 
     domi_body body;
+    domi_awaited awaited;
     domi_upload upload;
     domi_node *writers; /* writes to streams (stream.h) that wait until the next piece may come */
     uint32_t writer_count;

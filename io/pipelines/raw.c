@@ -6,6 +6,7 @@
 #include "io/channels/verbs.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/change.h"
+#include "io/pipelines/late.h"
 #include "io/pipelines/mail.h"
 
 #include <errno.h>
@@ -48,8 +49,11 @@ static int wake(domus_channel *channel, bool owed)
     return error;
 }
 
-const domi_pipe_ways domi_ways_of_pipes = {
-    .write = write_raw, .end_output = end_output, .wake = wake};
+const domi_pipe_ways domi_ways_of_pipes = {.write = write_raw,
+                                           .end_output = end_output,
+                                           .wake = wake,
+                                           .is_late = domi_pipe_is_late,
+                                           .answer_late = domi_pipe_answer_late};
 
 int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
                        const void *payload)

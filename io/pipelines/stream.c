@@ -80,6 +80,7 @@ static int encode_head(domi_pipe *pipe, domi_request *request, const domi_part *
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
         return -EOPNOTSUPP;
     pipe->wire->stream = &request->note;
+    pipe->answering = part->number;
     int error = domi_wire_encode(pipe->wire, request->id, part->type, part->message);
     pipe->wire->stream = NULL;
     request->streaming = error == 0;

@@ -35,6 +35,8 @@ typedef struct domi_channel_settings {
     uint64_t ask_queue_max;         /* asks that wait to be sent */
     uint64_t answer_timeout_ns;     /* time for the answer to an ask; 0: no bound */
     uint64_t body_timeout_ns; /* time for which the body of an answer may be unread; 0: no bound */
+    uint64_t head_timeout_ns; /* time for the head of a message; 0: no bound */
+    uint64_t body_rate_bytes; /* bytes/s while a body comes; 0: no bound */
     uint64_t skip_max_bytes;  /* of a body that nobody reads, at most so many are skipped */
     /* options of sockets (options.c); 0: the kernel's own */
     uint64_t keepalive_idle_ns;
@@ -79,6 +81,9 @@ typedef struct domi_channel_settings {
         DOMI_HOUR, 0, true)                                                                        \
     ROW("bodyTimeout", DURATION, channel.body_timeout_ns, body_timeout_ns, 10 * DOMI_MS,           \
         DOMI_HOUR, 60 * DOMI_SECOND, true)                                                         \
+    ROW("headTimeout", DURATION, channel.head_timeout_ns, head_timeout_ns, 10 * DOMI_MS,           \
+        DOMI_HOUR, 10 * DOMI_SECOND, true)                                                         \
+    ROW("bodyRate", SIZE, channel.body_rate_bytes, body_rate_bytes, 1, DOMI_GIB, 100, true)        \
     ROW("skipMax", SIZE, channel.skip_max_bytes, skip_max_bytes, 0, DOMI_GIB, 256 * DOMI_KIB,      \
         false)                                                                                     \
     ROW("keepalive.idle", DURATION, connection.keepalive.idle_ns, keepalive_idle_ns, DOMI_SECOND,  \

@@ -95,6 +95,7 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
         wire->stages[i] = made[i];
     wire->stages[kept].window = left;
     wire->pipeline = next;
+    wire->progress = DOMI_MESSAGE_NONE;
     wire->count = count;
     return domi_wire_open(wire);
 }

@@ -88,6 +88,15 @@ static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size
     return domi_wire_end_out(wire, index, begun, used);
 }
 
+/* The message stage was shown bytes: note whether a message has begun and is not whole. */
+static void note_progress(domus_wire *wire)
+{
+    if (wire->made.any)
+        wire->progress = DOMI_MESSAGE_NONE;
+    else if (wire->progress == DOMI_MESSAGE_NONE)
+        wire->progress = DOMI_MESSAGE_BEGUN;
+}
+
 /* Show bytes to the stage `index`, as many as it may see. Returns as call_decode(). */
 static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
@@ -103,6 +112,7 @@ static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size
     int used = call_decode(wire, index, bytes, size);
     if (is_last) {
         narrow_page(wire);
+        note_progress(wire);
         error = wire->made.any ? 0 : leave_page(wire);
     }
     return error != 0 ? error : used;

@@ -13,6 +13,7 @@ struct domus_stage_kit {
     domi_out aside;
     uint64_t wake_ns; /* of the last domus_wire_wake() */
     bool last;        /* domus_wire_last() was called */
+    bool drains;      /* domus_stage_kit_drain() was called */
     char *fed;        /* bytes that were fed, in a block of their size */
     const char *left;
     size_t left_size;
@@ -36,6 +37,13 @@ static void note_wake(domus_wire *wire, uint64_t delay_ns)
     domus_stage_kit *kit = wire->owner;
 
     kit->wake_ns = delay_ns;
+}
+
+static bool is_closing(const domus_wire *wire)
+{
+    const domus_stage_kit *kit = wire->owner;
+
+    return kit->drains;
 }
 
 /* End the last message. Returns 0; -ENOMEM when a stage has slices of it that cannot be copied. */
@@ -66,6 +74,7 @@ int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_ki
     kit->wire->aside = &kit->aside;
     kit->wire->make = make;
     kit->wire->wake = note_wake;
+    kit->wire->is_closing = is_closing;
     kit->wire->owner = kit;
     kit->wire->last = &kit->last;
     error = domi_wire_open(kit->wire);
@@ -159,6 +168,11 @@ int domus_stage_kit_wake(domus_stage_kit *kit, bool owed)
 bool domus_stage_kit_is_last(const domus_stage_kit *kit)
 {
     return kit->last;
+}
+
+void domus_stage_kit_drain(domus_stage_kit *kit)
+{
+    kit->drains = true;
 }
 
 void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)

@@ -20,6 +20,14 @@ typedef struct domi_wire_stage {
     bool owns_state; /* `state` is a block of its own, because the pipeline was changed */
 } domi_wire_stage;
 
+/* The state of the message that the message stage reads. */
+typedef enum domi_progress {
+    DOMI_MESSAGE_NONE,    /* no byte of a message has come */
+    DOMI_MESSAGE_BEGUN,   /* the message is not whole, and the stage has not said more */
+    DOMI_MESSAGE_IN_HEAD, /* the peer is to send the rest of a head */
+    DOMI_MESSAGE_IN_BODY, /* or of a body that does not come in pieces */
+} domi_progress;
+
 /* A message that `decode` has made. */
 typedef struct domi_made {
     domus_stage_kind kind;
@@ -43,6 +51,8 @@ struct domus_wire {
     domi_page *page;   /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
     bool *last;          /* is set by domus_wire_last(); the owner's */
+    uint8_t progress;    /* domi_progress */
+    bool progress_new;   /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
     bool in_body;        /* what the message stage makes are pieces of a body */
     uint32_t bodies;     /* number of the last body */
     domus_address self;  /* of the channel, for bodies; the owner's, who sets it */
@@ -59,6 +69,8 @@ struct domus_wire {
     void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
     /* The message stage is to be called in so many ns; 0: not any more. */
     void (*wake)(domus_wire *wire, uint64_t delay_ns);
+    /* Returns what domus_wire_is_closing() does. NULL: false. */
+    bool (*is_closing)(const domus_wire *wire);
     void *owner;
     domi_wire_stage stages[DOMUS_STAGES_MAX];
 };

@@ -94,6 +94,30 @@ void domus_wire_last(domus_wire *wire)
     *wire->last = true;
 }
 
+bool domus_wire_is_closing(const domus_wire *wire)
+{
+    return wire->is_closing != NULL && wire->is_closing(wire);
+}
+
+/* The peer is to send the rest of this part, which may be another one than before. */
+static void expect(domus_wire *wire, domi_progress part)
+{
+    if (wire->current + 1 != wire->count || wire->progress == part)
+        return;
+    wire->progress = (uint8_t)part;
+    wire->progress_new = true;
+}
+
+void domus_wire_expect_head(domus_wire *wire)
+{
+    expect(wire, DOMI_MESSAGE_IN_HEAD);
+}
+
+void domus_wire_expect_body(domus_wire *wire)
+{
+    expect(wire, DOMI_MESSAGE_IN_BODY);
+}
+
 uint64_t *domus_wire_stream(domus_wire *wire)
 {
     return wire->stream;

@@ -1,21 +1,9 @@
 /* Encodes the answers of a server. */
 #include "protocols/http/chars.h"
+#include "protocols/http/outgoing.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
-
-/* An answer, in whichever type it came. */
-typedef struct outgoing {
-    unsigned status;
-    const char *media;
-    size_t media_size;
-    domus_slice fields;
-    domus_slice body;
-    const char *text; /* the body, if it is no slice */
-    size_t body_size;
-    uint64_t length;
-    bool close;
-} outgoing;
 
 /* The end of the body, as the head says it. */
 typedef enum ending {
@@ -52,19 +40,14 @@ bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
     return is_open && state->waits_for_100;
 }
 
-static bool has_no_body(unsigned status)
-{
-    return status < 200 || status == 204 || status == 304;
-}
-
 /* Returns 0; -EINVAL for an answer that HTTP cannot say. */
-static int check(const outgoing *answer, uint64_t id)
+static int check(const domi_http_outgoing *answer, uint64_t id)
 {
     if (answer->status != 101 && (answer->status < 200 || answer->status > 599))
         return -EINVAL;
     if (answer->status == 101 && (id & DOMI_HTTP_ID_UPGRADE) == 0)
         return -EINVAL;
-    if (has_no_body(answer->status) && answer->body_size != 0)
+    if (domi_http_has_no_body(answer->status) && answer->body_size != 0)
         return -EINVAL;
     if (answer->length > DOMI_HTTP_LENGTH_MAX || answer->media_size > DOMI_HTTP_COPIED_MAX ||
         domi_http_run_text(answer->media, answer->media_size) != answer->media_size)
@@ -73,7 +56,7 @@ static int check(const outgoing *answer, uint64_t id)
 }
 
 /* Put what says where the body ends, and what becomes of the connection. */
-static char *put_framing(char *to, const outgoing *answer, uint64_t id, ending framing,
+static char *put_framing(char *to, const domi_http_outgoing *answer, uint64_t id, ending framing,
                          uint64_t length)
 {
     if (framing == LENGTH) {
@@ -91,7 +74,7 @@ static char *put_framing(char *to, const outgoing *answer, uint64_t id, ending f
 }
 
 /* Append the head, and a body that is whole. */
-static int append(domus_wire *wire, const domi_http_state *state, const outgoing *answer,
+static int append(domus_wire *wire, const domi_http_state *state, const domi_http_outgoing *answer,
                   uint64_t id, ending framing, uint64_t length, int has)
 {
     bool with_fields = answer->fields.size <= DOMI_HTTP_COPIED_MAX;
@@ -132,21 +115,23 @@ static int append(domus_wire *wire, const domi_http_state *state, const outgoing
 }
 
 /* How the body of a stream leaves, and what its word says. */
-static ending begin_stream(const outgoing *answer, uint64_t id, uint64_t *ret_stream)
+static ending begin_stream(const domi_http_outgoing *answer, uint64_t id, uint64_t *ret_stream)
 {
     ending framing = answer->length != 0 ? LENGTH : (id & DOMI_HTTP_ID_NEW) != 0 ? CHUNKS : PLAIN;
 
     *ret_stream = framing == LENGTH   ? DOMI_HTTP_STREAM_COUNTED | answer->length
                   : framing == CHUNKS ? DOMI_HTTP_STREAM_CHUNKS
                                       : DOMI_HTTP_STREAM_PLAIN;
+    if (answer->deflater != NULL)
+        *ret_stream = DOMI_HTTP_STREAM_GZIP | (uintptr_t)answer->deflater;
     if ((id & DOMI_HTTP_ID_HEAD) != 0)
         *ret_stream = DOMI_HTTP_STREAM_NONE;
     return framing;
 }
 
 /* A stream of a status without a body may end at once, but has no pieces. */
-static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id, outgoing *answer,
-                         uint64_t *stream)
+static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
+                         domi_http_outgoing *answer, uint64_t *stream)
 {
     uint64_t word = DOMI_HTTP_STREAM_COUNTED;
     int has = check(answer, id);
@@ -155,20 +140,25 @@ static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id, 
         return -EOPNOTSUPP; /* a second head */
     if (has < 0 || answer->body_size != 0)
         return -EINVAL;
-    ending framing = has_no_body(answer->status) ? NOTHING : begin_stream(answer, id, &word);
+    ending framing =
+        domi_http_has_no_body(answer->status) ? NOTHING : begin_stream(answer, id, &word);
     answer->close |= framing == PLAIN;
     int error = append(wire, state, answer, id, framing, answer->length, has);
     if (error != 0)
         return error;
+    if (answer->deflater != NULL)
+        domi_http_deflater_list(answer->deflater, &state->deflaters);
+    answer->deflater = NULL;
     *stream = word;
     return 0;
 }
 
-static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id, outgoing *answer)
+static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id,
+                        domi_http_outgoing *answer)
 {
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0;
     uint64_t length = answer->body_size;
-    ending framing = has_no_body(answer->status) ? NOTHING : LENGTH;
+    ending framing = domi_http_has_no_body(answer->status) ? NOTHING : LENGTH;
     int has = check(answer, id);
 
     if (has < 0)
@@ -179,15 +169,19 @@ static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id, o
     }
     if (is_head)
         answer->body_size = 0;
+    if (answer->has_no_length)
+        framing = NOTHING;
     int error = append(wire, state, answer, id, framing, length, has);
     return error != 0 ? error : domi_http_end_answer(wire, state, id);
 }
 
-static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, outgoing *answer)
+static int encode_plain(domus_wire *wire, domi_http_state *state, uint64_t id,
+                        domi_http_outgoing *answer)
 {
     uint64_t *stream = domus_wire_stream(wire);
 
-    answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id);
+    answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
+                     domus_wire_is_closing(wire);
     answer->close &= answer->status != 101;
     int error = stream != NULL ? encode_stream(wire, state, id, answer, stream)
                                : encode_whole(wire, state, id, answer);
@@ -200,10 +194,27 @@ static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, outgoin
     return 0;
 }
 
+static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, domi_http_outgoing *answer)
+{
+    domi_http_packed packed = {.fields = {NULL, 0, 0}};
+
+    if (state->options.gzip == NULL)
+        return encode_plain(wire, state, id, answer);
+    int error = domi_http_pack(state, id, domus_wire_stream(wire) != NULL, answer, &packed);
+    if (error != 0)
+        return error;
+    error = encode_plain(wire, state, id, answer);
+    if (answer->deflater != NULL)
+        domi_http_deflater_give(answer->deflater);
+    domus_slice_free(packed.fields);
+    domus_slice_free(packed.body);
+    return error;
+}
+
 static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id,
                            const domus_http_response *response)
 {
-    outgoing made = {
+    domi_http_outgoing made = {
         .status = response->status,
         .media = response->media,
         .media_size = response->media != NULL ? strlen(response->media) : 0,
@@ -220,7 +231,7 @@ static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id
 static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
                        const domus_http_text *text)
 {
-    outgoing made = {
+    domi_http_outgoing made = {
         .status = text->status,
         .media = text->media,
         .media_size = text->media != NULL ? strlen(text->media) : 0,

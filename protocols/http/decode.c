@@ -136,6 +136,8 @@ static int begin_whole(domus_wire *wire, domi_http_state *state, const char *byt
     int error = state->phase == DOMI_HTTP_IN_HEAD ? let_come(wire, state, size > head) : 0;
     if (error != 0)
         return error;
+    if (domi_http_is_server(state))
+        domus_wire_expect_body(wire);
     if (is_counted && state->body.left <= DOMI_HTTP_GATHER_LEAST - 1 &&
         head + state->body.left <= DOMI_HTTP_GATHER_LEAST) {
         state->phase = DOMI_HTTP_WAITING;
@@ -181,6 +183,8 @@ static int decode_head(domus_wire *wire, domi_http_state *state, const char *byt
     if (*bytes == '\r' && domi_http_is_server(state) && !state->skipped && !state->head.begun)
         return skip_line(state, bytes, size);
     int used = domi_http_head_read(&state->head, &limits, bytes, size);
+    if (used == 0 && domi_http_is_server(state))
+        domus_wire_expect_head(wire);
     if (used <= 0)
         return used;
     state->head_size = (uint32_t)used;

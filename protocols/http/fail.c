@@ -14,6 +14,8 @@ static unsigned status_of_error(int error)
         return 403;
     case ENOENT:
         return 404;
+    case ETIME:
+        return 408;
     case EMSGSIZE:
         return 413;
     case EOPNOTSUPP:
@@ -30,7 +32,14 @@ static unsigned status_of_error(int error)
     }
 }
 
-/* The status for bytes that are no request; 0: the peer has ended, and expects nothing. */
+/* True if a request has begun: an empty line before it is none. */
+static bool has_begun(const domi_http_state *state)
+{
+    return state->phase != DOMI_HTTP_IN_HEAD || state->head.looked != 0;
+}
+
+/* The status for bytes that are no request; 0: the peer has ended, or has not begun, and expects
+ * nothing. */
 static unsigned status_of_bytes(const domi_http_state *state, int error)
 {
     switch (-error) {
@@ -39,7 +48,7 @@ static unsigned status_of_bytes(const domi_http_state *state, int error)
     case ENOMEM:
         return 503;
     case ETIMEDOUT:
-        return 408;
+        return has_begun(state) ? 408 : 0;
     case EMSGSIZE:
         return state->head.wrong != 0 ? state->head.wrong : 431;
     default:
@@ -83,7 +92,8 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
         unsigned status = status_of_bytes(state, error);
         return status != 0 ? append(wire, state, status, true, true, false) : 0;
     }
-    bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id);
+    bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
+                 domus_wire_is_closing(wire);
     int result = append(wire, state, status_of_error(error), close, (id & DOMI_HTTP_ID_NEW) != 0,
                         (id & DOMI_HTTP_ID_HEAD) != 0);
     if (result != 0)

@@ -30,6 +30,7 @@ enum {
     DOMI_HTTP_ID_NEW = 2,     /* HTTP/1.1 */
     DOMI_HTTP_ID_CLOSE = 4,   /* the connection ends with the answer */
     DOMI_HTTP_ID_UPGRADE = 8, /* the peer wants another protocol */
+    DOMI_HTTP_ID_GZIP = 16,   /* the peer accepts gzip, and the options allow it */
     DOMI_HTTP_ID_NUMBER = 8,  /* from this bit on: the number of the request, 32 bits */
 };
 
@@ -46,8 +47,9 @@ typedef struct domi_http_state {
     domi_http_body body;
     domus_appender head_bytes;
     domus_appender body_bytes;
-    uint64_t charged; /* bytes of these two that the budget counts */
-    struct {          /* of a client: requests that are not answered, from the oldest */
+    uint64_t charged;                     /* bytes of these two that the budget counts */
+    struct domi_http_deflater *deflaters; /* of a server: those of answers that have begun */
+    struct { /* of a client: requests that are not answered, from the oldest */
         uint32_t first;
         uint32_t count;
         uint32_t interims; /* responses that were passed over */

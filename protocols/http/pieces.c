@@ -1,8 +1,81 @@
 /* Encodes what follows the head of a message that leaves in pieces. */
+#include "protocols/http/deflate.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
 #include <stdio.h>
+
+/* --- compressed ones ---------------------------------------------------------------------------
+ */
+
+static bool is_packed(const uint64_t *stream)
+{
+    return (*stream & DOMI_HTTP_STREAM_HOW) == DOMI_HTTP_STREAM_GZIP;
+}
+
+static domi_http_deflater *deflater_of(const uint64_t *stream)
+{
+    return (domi_http_deflater *)(uintptr_t)(*stream & ~DOMI_HTTP_STREAM_HOW);
+}
+
+/* Append what the compression makes of some bytes, in chunks. */
+static int append_packed(domus_wire *wire, domi_http_deflater *deflater, domus_slice bytes,
+                         bool is_last)
+{
+    char head[16];
+    const char *some;
+    uint32_t count;
+    int error = 0;
+
+    domi_http_deflate_begin(deflater, domus_slice_data(bytes), bytes.size, is_last);
+    while (error == 0 && (count = domi_http_deflate(deflater, &some)) != 0) {
+        int size = snprintf(head, sizeof head, "%x\r\n", count);
+        error = domus_wire_append(wire, head, (size_t)size);
+        if (error == 0)
+            error = domus_wire_append(wire, some, count);
+        if (error == 0)
+            error = domus_wire_append(wire, "\r\n", 2);
+    }
+    return error;
+}
+
+void domi_http_drop_stream(uint64_t *stream)
+{
+    if (!is_packed(stream))
+        return;
+    domi_http_deflater_give(deflater_of(stream));
+    *stream = DOMI_HTTP_STREAM_NONE;
+}
+
+/* Append a piece of a stream that is compressed. */
+static int append_part(domus_wire *wire, const uint64_t *stream, domus_slice bytes)
+{
+    domi_http_deflater *deflater = deflater_of(stream);
+
+    if (bytes.size == 0)
+        return 0;
+    return domi_http_deflater_count(deflater, bytes.size)
+               ? append_packed(wire, deflater, bytes, false)
+               : -EMSGSIZE;
+}
+
+/* Append the end of the compression. The stream goes on as one in chunks. */
+static int end_packed(domus_wire *wire, uint64_t *stream)
+{
+    domi_http_deflater *deflater = deflater_of(stream);
+
+    if (!domi_http_deflater_is_met(deflater))
+        return -EINVAL;
+    int error = append_packed(wire, deflater, (domus_slice){NULL, 0, 0}, true);
+    if (error != 0)
+        return error;
+    domi_http_deflater_give(deflater);
+    *stream = DOMI_HTTP_STREAM_CHUNKS;
+    return 0;
+}
+
+/* --- pieces ------------------------------------------------------------------------------------
+ */
 
 static int append_chunk(domus_wire *wire, domus_slice bytes)
 {
@@ -16,8 +89,12 @@ static int append_chunk(domus_wire *wire, domus_slice bytes)
 }
 
 /* The body is over: a known length has to be met. */
-static int end_stream(domus_wire *wire, const uint64_t *stream)
+static int end_stream(domus_wire *wire, uint64_t *stream)
 {
+    int error = is_packed(stream) ? end_packed(wire, stream) : 0;
+
+    if (error != 0)
+        return error;
     if ((*stream & DOMI_HTTP_STREAM_HOW) == DOMI_HTTP_STREAM_CHUNKS)
         return domus_wire_append(wire, "0\r\n\r\n", 5);
     return (*stream & DOMI_HTTP_LENGTH_MAX) != 0 ? -EINVAL : 0;
@@ -37,6 +114,8 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
             return -EMSGSIZE;
         *stream -= piece->bytes.size;
         return domus_wire_append_slice(wire, piece->bytes);
+    case DOMI_HTTP_STREAM_GZIP:
+        return append_part(wire, stream, piece->bytes);
     case DOMI_HTTP_STREAM_PLAIN:
         return domus_wire_append_slice(wire, piece->bytes);
     default: /* an answer to HEAD: its writer need not make the rest, which may have no end */
@@ -44,7 +123,7 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
     }
 }
 
-int domi_http_encode_trailers(domus_wire *wire, const uint64_t *stream,
+int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
                               const domus_http_trailers *trailers)
 {
     int has = domi_http_check_fields(trailers->fields);
@@ -53,9 +132,12 @@ int domi_http_encode_trailers(domus_wire *wire, const uint64_t *stream,
         return -EOPNOTSUPP;
     if (has < 0 || (has & DOMI_HTTP_FIELD_HOST) != 0)
         return -EINVAL;
+    int error = is_packed(stream) ? end_packed(wire, stream) : 0;
+    if (error != 0)
+        return error;
     if ((*stream & DOMI_HTTP_STREAM_HOW) != DOMI_HTTP_STREAM_CHUNKS)
         return end_stream(wire, stream);
-    int error = domus_wire_append(wire, "0\r\n", 3);
+    error = domus_wire_append(wire, "0\r\n", 3);
     if (error == 0)
         error = domus_wire_append_slice(wire, trailers->fields);
     return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);

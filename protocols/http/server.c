@@ -1,4 +1,5 @@
 /* Makes requests of what a server has decoded. */
+#include "protocols/http/encoding.h"
 #include "protocols/http/http.h"
 
 #include <errno.h>
@@ -31,7 +32,16 @@ static bool wants_upgrade(const domi_http_head *head)
     return (head->flags & both) == both;
 }
 
-static uint64_t id_of(const domi_http_state *state)
+static bool accepts_gzip(const domi_http_state *state, const domi_http_source *from)
+{
+    const char *head = from->head != NULL ? from->head : domus_slice_data(from->head_slice);
+    const domus_page page = {head + state->head.fields_at};
+
+    return domi_http_wants_gzip(
+        (domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
+}
+
+static uint64_t id_of(const domi_http_state *state, const domi_http_source *from)
 {
     const domi_http_head *head = &state->head;
     uint64_t id = (uint64_t)state->made << DOMI_HTTP_ID_NUMBER;
@@ -44,6 +54,8 @@ static uint64_t id_of(const domi_http_state *state)
         id |= DOMI_HTTP_ID_CLOSE;
     if (wants_upgrade(head))
         id |= DOMI_HTTP_ID_UPGRADE;
+    if (state->options.gzip != NULL && accepts_gzip(state, from))
+        id |= DOMI_HTTP_ID_GZIP;
     return id;
 }
 
@@ -53,7 +65,8 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
     const domi_http_head *head = &state->head;
 
     state->made++;
-    domus_http_request *request = domus_wire_request(wire, &domus_http_request_type, id_of(state));
+    domus_http_request *request =
+        domus_wire_request(wire, &domus_http_request_type, id_of(state, from));
 
     if (request == NULL)
         return -ENOMEM;

@@ -1,7 +1,9 @@
 /* The stage: its table of functions, and its options. */
 #include "protocols/http/http.h"
 
+#include "protocols/http/deflate.h"
 #include "protocols/http/method.h"
+#include "protocols/http/write.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +13,13 @@
 #define HEAD_MOST    61440u
 #define FIELDS_MOST  65535u
 #define BODY_DEFAULT (UINT64_C(1) << 20)
+
+static bool is_right_gzip(const domus_http_gzip *gzip)
+{
+    return gzip == NULL ||
+           (gzip->streams_max <= DOMI_HTTP_STREAMS_MOST &&
+            gzip->whole_max <= DOMI_HTTP_WHOLE_MOST && gzip->level <= DOMI_HTTP_LEVEL_MOST);
+}
 
 static int check_http(const void *options_)
 {
@@ -25,6 +34,8 @@ static int check_http(const void *options_)
         options->trailer_max > HEAD_MOST || options->trailer_max == 1)
         return -EINVAL;
     if (options->host != NULL && !domi_http_is_host(options->host, strlen(options->host)))
+        return -EINVAL;
+    if (!is_right_gzip(options->gzip))
         return -EINVAL;
     return !options->streams && options->body_max > DOMUS_SLICE_MAX ? -EINVAL : 0;
 }
@@ -79,10 +90,13 @@ static int fail_http(domus_wire *wire, void *state, uint64_t id, const domus_typ
     return domi_http_fail(wire, state, id, request, error);
 }
 
-static void close_http(domus_wire *wire, void *state)
+static void close_http(domus_wire *wire, void *state_)
 {
+    domi_http_state *state = state_;
+
     (void)wire;
     domi_http_reset(state);
+    domi_http_deflaters_give(&state->deflaters);
 }
 
 static int want(domus_wire *wire, void *state_)
@@ -97,7 +111,10 @@ static int want(domus_wire *wire, void *state_)
 static int cut(domus_wire *wire, void *state, uint64_t id, int error)
 {
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0 && domi_http_is_server(state);
+    uint64_t *stream = domus_wire_stream(wire);
 
+    if (stream != NULL)
+        domi_http_drop_stream(stream);
     return is_head ? domi_http_end_answer(wire, state, id) : error;
 }
 

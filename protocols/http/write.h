@@ -69,13 +69,19 @@ int domi_http_check_fields(domus_slice fields);
 #define DOMI_HTTP_STREAM_COUNTED (UINT64_C(2) << 60)
 #define DOMI_HTTP_STREAM_PLAIN   (UINT64_C(3) << 60) /* up to the end of the connection */
 #define DOMI_HTTP_STREAM_NONE    (UINT64_C(4) << 60) /* an answer to HEAD: nothing leaves */
-#define DOMI_HTTP_STREAM_HOW     (UINT64_C(15) << 60)
-#define DOMI_HTTP_LENGTH_MAX     (DOMI_HTTP_STREAM_CHUNKS - 1)
+#define DOMI_HTTP_STREAM_GZIP                                                                      \
+    (UINT64_C(5) << 60) /* in chunks, by the deflater in the other bits                            \
+                         */
+#define DOMI_HTTP_STREAM_HOW (UINT64_C(15) << 60)
+#define DOMI_HTTP_LENGTH_MAX (DOMI_HTTP_STREAM_CHUNKS - 1)
 
 /* Append a piece of a stream, its end, or its trailers. Return 0, or a negative errno (pieces.c).
  */
 int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece *piece);
-int domi_http_encode_trailers(domus_wire *wire, const uint64_t *stream,
+int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
                               const domus_http_trailers *trailers);
+
+/* A stream is over, and has not reached its end: give back what it has. */
+void domi_http_drop_stream(uint64_t *stream);
 
 #endif

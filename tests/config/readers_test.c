@@ -72,6 +72,8 @@ static const struct field fields[] = {
     FIELD(channel, ask_queue_max),
     FIELD(channel, answer_timeout_ns),
     FIELD(channel, body_timeout_ns),
+    FIELD(channel, head_timeout_ns),
+    FIELD(channel, body_rate_bytes),
     FIELD(channel, skip_max_bytes),
     FIELD(shutdown, drain_timeout_ns),
     FIELD(shutdown, actor_timeout_ns),

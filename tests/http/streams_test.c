@@ -166,6 +166,7 @@ START_TEST(failed_requests_get_a_status)
         {-ENOBUFS, "HTTP/1.1 503 Service Unavailable\r\n"},
         {-ENOMEM, "HTTP/1.1 503 Service Unavailable\r\n"},
         {-ETIMEDOUT, "HTTP/1.1 504 Gateway Timeout\r\n"},
+        {-ETIME, "HTTP/1.1 408 Request Timeout\r\n"},
     };
     domt_codec http;
 
@@ -190,7 +191,41 @@ START_TEST(failed_requests_get_a_status)
                      "Content-Type: text/plain\r\n\r\nNot Found\n");
     ck_assert(domus_stage_kit_is_last(http.kit));
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ETIMEDOUT), 0);
+    ck_assert_str_eq(domt_codec_sent(&http), ""); /* no request has begun */
+    domus_stage_message message;
+    ck_assert_int_eq(domus_stage_kit_feed(http.kit, "G", 1), 0);
+    ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 0);
+    ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ETIMEDOUT), 0);
     ck_assert_int_eq(strncmp(domt_codec_sent(&http), "HTTP/1.1 408 Request Timeout\r\n", 30), 0);
+    domt_codec_stop(&http);
+}
+END_TEST
+
+/* The channel is about to be closed, so its last answer says so, whatever it is. */
+START_TEST(answers_of_a_drain_close)
+{
+    static const domus_http_text text = {200, "a/b", "c"};
+    static const char *const asked[] = {GET, HEAD, KEPT, OLD};
+    domus_http_response head = {.status = 200};
+    domt_codec http;
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        domt_http_start(&http, &plain);
+        uint64_t id = domt_http_feed(&http, asked[i]);
+        domus_stage_kit_drain(http.kit);
+        ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &text), 0);
+        ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "Connection: close\r\n"));
+        ck_assert(domus_stage_kit_is_last(http.kit));
+        domt_codec_stop(&http);
+    }
+    domt_http_start(&http, &plain);
+    uint64_t id = domt_http_feed(&http, GET);
+    domus_stage_kit_drain(http.kit);
+    ck_assert_int_eq(encode_stream(&http, id, &head, "a", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "Connection: close\r\n"));
+    id = domt_http_feed(&http, GET);
+    ck_assert_int_eq(domus_stage_kit_fail(http.kit, id, &domus_http_request_type, -ENOENT), 0);
+    ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "Connection: close\r\n"));
     domt_codec_stop(&http);
 }
 END_TEST
@@ -323,7 +358,7 @@ END_TEST
 
 DOMT_MAIN("streams", 20, streams_leave_in_chunks, streams_of_a_known_length_meet_it,
           pieces_of_an_answer_to_head_are_refused, streams_that_http_cannot_say_are_refused,
-          failed_requests_get_a_status, body_that_is_read_is_let_come,
+          failed_requests_get_a_status, answers_of_a_drain_close, body_that_is_read_is_let_come,
           body_that_is_not_let_come_ends_the_connection,
           body_of_a_later_request_is_let_come_all_the_same,
           body_that_comes_whole_is_let_come_at_once)

@@ -94,6 +94,15 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
 }
 END_TEST
 
+START_TEST(messages_of_peers_have_bounds)
+{
+    domus_config config;
+    domus_config_init(&config);
+    ck_assert_uint_eq(config.channel.head_timeout_ns, 10000000000);
+    ck_assert_uint_eq(config.channel.body_rate_bytes, 100);
+}
+END_TEST
+
 /* The keys behind whose fields the compiler leaves room, up to the next field's alignment. */
 static const char *const padded[] = {"scheduler.ioRatio",
                                      "scheduler.timersMax",
@@ -481,10 +490,11 @@ START_TEST(all_faults_are_reported_and_the_first_is_the_line)
 }
 END_TEST
 
-DOMT_MAIN("config", 10, defaults_are_those_of_the_header_and_valid, every_field_has_its_row,
-          every_range_holds_at_both_ends, time_outs_have_a_least_value_beside_0,
-          only_real_time_signals_ask_where_a_thread_is, wrong_value_is_named_with_its_range,
-          powers_of_two_are_held, keys_keep_what_they_promise_of_each_other,
-          cpus_are_words_or_a_list, addresses_are_numbers_only, listeners_are_named_unique_and_few,
+DOMT_MAIN("config", 10, messages_of_peers_have_bounds, defaults_are_those_of_the_header_and_valid,
+          every_field_has_its_row, every_range_holds_at_both_ends,
+          time_outs_have_a_least_value_beside_0, only_real_time_signals_ask_where_a_thread_is,
+          wrong_value_is_named_with_its_range, powers_of_two_are_held,
+          keys_keep_what_they_promise_of_each_other, cpus_are_words_or_a_list,
+          addresses_are_numbers_only, listeners_are_named_unique_and_few,
           options_of_a_listener_are_checked_and_named,
           all_faults_are_reported_and_the_first_is_the_line)

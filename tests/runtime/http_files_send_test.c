@@ -98,6 +98,13 @@ START_TEST(file_that_is_not_in_memory_is_waited_for)
     ck_assert_uint_eq(domt_site_get("/sub/", ""), 200);
     ck_assert_uint_eq(domt_site_get("/none", ""), 404);
     hold_large("", 200, 0, DOMT_SITE_LARGE);
+    domt_site.looks_wait = 1;
+    hold_large("", 200, 0, DOMT_SITE_LARGE);
+    domt_site.looks_wait = 1;
+    ck_assert_uint_eq(domt_site_get("/sub", ""), 301);
+    domt_site.looks_wait = 1;
+    ck_assert_uint_eq(domt_site_ask("HEAD", "/large.bin", ""), 200);
+    ck_assert_uint_eq(domt_site.looks_wait, 0);
     domt_site.files.compressed = true;
     ck_assert_uint_eq(domt_site_get("/a.txt", "Accept-Encoding: gzip\r\n"), 200);
     ck_assert_str_eq(domt_site_body(), "packed");

@@ -55,6 +55,16 @@ ssize_t pread(int fd, void *to, size_t size, off_t position)
     return syscall(SYS_pread64, fd, to, size, position);
 }
 
+int statx(int fd, const char *path, int flags, unsigned mask, struct statx *status)
+{
+    if (domt_site.looks_wait != 0) {
+        domt_site.looks_wait--;
+        errno = EAGAIN;
+        return -1;
+    }
+    return (int)syscall(SYS_statx, fd, path, flags, mask, status);
+}
+
 /* --- the service -------------------------------------------------------------------------------
  */
 

@@ -14,8 +14,9 @@ typedef struct domt_site_type {
     domt_tree tree;
     domus_http_files files;
     domus_testkit *kit;
-    bool reads_wait; /* the kernel has nothing in memory */
-    bool shrinks;    /* the file "a.txt" becomes shorter before each read */
+    bool reads_wait;     /* the kernel has nothing in memory */
+    uint32_t looks_wait; /* so many times the kernel does not know at once what a file is */
+    bool shrinks;        /* the file "a.txt" becomes shorter before each read */
     char answer[2 * DOMT_SITE_LARGE];
     size_t answer_size;
 } domt_site_type;

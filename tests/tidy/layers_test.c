@@ -27,7 +27,7 @@ static const struct guest {
               {"domus/http_cookie.h", "libdomus-http"}, {"domus/http_media.h", "libdomus-http"},
               {"domus/http_query.h", "libdomus-http"},  {"domus/http_range.h", "libdomus-http"},
               {"domus/http_router.h", "libdomus-http"}, {"domus/http_url.h", "libdomus-http"},
-              {"domus/http_client.h", "libdomus-http"}};
+              {"domus/http_client.h", "libdomus-http"}, {"domus/http_gzip.h", "libdomus-http"}};
 
 /* Headers that library code of other layers may not include. */
 static const struct foreign {

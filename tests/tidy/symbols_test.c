@@ -30,6 +30,7 @@ static const struct guest {
               {"include/domus/http_date.h", LIBDOMUS_HTTP},
               {"include/domus/http_event.h", LIBDOMUS_HTTP},
               {"include/domus/http_files.h", LIBDOMUS_HTTP},
+              {"include/domus/http_gzip.h", LIBDOMUS_HTTP},
               {"include/domus/http_condition.h", LIBDOMUS_HTTP},
               {"include/domus/http_cookie.h", LIBDOMUS_HTTP},
               {"include/domus/http_media.h", LIBDOMUS_HTTP},

@@ -1,0 +1,135 @@
+/* Bounds the time for the rest of a message; see the header. */
+#include "io/pipelines/late.h"
+
+#include "io/channels/receive.h"
+#include "io/channels/timeouts.h"
+#include "io/pipelines/answers.h"
+#include "io/pipelines/body.h"
+
+#include <errno.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* True if the body that is open has to come from the peer of a server. */
+static bool has_body(const domi_pipe *pipe)
+{
+    return pipe->body.open && !pipe->body.of_answer;
+}
+
+/* True if that body is waited for. */
+static bool is_body_wanted(const domi_pipe *pipe)
+{
+    return pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over);
+}
+
+static domi_progress awaited_part(const domi_pipe *pipe)
+{
+    if (pipe->channel->state != DOMI_CHANNEL_OPEN || pipe->channel->ended)
+        return DOMI_MESSAGE_NONE;
+    if (has_body(pipe))
+        return is_body_wanted(pipe) ? DOMI_MESSAGE_IN_BODY : DOMI_MESSAGE_NONE;
+    return pipe->failed ? DOMI_MESSAGE_NONE : (domi_progress)pipe->wire->progress;
+}
+
+/* Returns the time in stock when `bytes` have brought more of it. */
+static uint64_t add_earned(uint64_t left_ns, uint64_t bytes, uint64_t rate, uint64_t most_ns)
+{
+    if (bytes > UINT32_MAX) /* the product would not fit */
+        return most_ns;
+    uint64_t ns = left_ns + bytes * SECOND_NS / rate;
+    return ns < most_ns ? ns : most_ns;
+}
+
+/* Note what has come of a body since the last look, and begin with a new one. The time is in stock
+ * (left_ns) until it runs. */
+static void count_body(domi_pipe *pipe, bool is_new)
+{
+    const domus_channel *channel = pipe->channel;
+    const domi_channel_settings *settings = channel->settings;
+    domi_awaited *awaited = &pipe->awaited;
+
+    awaited->left_ns = is_new
+                           ? settings->rate_grace_ns
+                           : add_earned(awaited->left_ns, channel->received_bytes - awaited->seen,
+                                        settings->body_rate_bytes, settings->rate_grace_ns);
+    awaited->seen = channel->received_bytes;
+}
+
+/* Stop the time that runs, and put what is left of it in stock. */
+static void stop_time(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+    uint64_t now_ns = channel->io->manager->now_ns;
+    uint64_t due_ns = channel->message_due_ns;
+
+    if (due_ns == 0)
+        return;
+    pipe->awaited.left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+    channel->message_due_ns = 0;
+}
+
+static void note_body(domi_pipe *pipe, bool is_wanted)
+{
+    domus_channel *channel = pipe->channel;
+    uint32_t number = has_body(pipe) ? pipe->body.number : 0;
+    bool is_new = pipe->awaited.body != number || (number == 0 && pipe->wire->progress_new);
+
+    if (channel->settings->body_rate_bytes == 0) {
+        channel->message_due_ns = 0;
+        return;
+    }
+    stop_time(pipe);
+    count_body(pipe, is_new);
+    pipe->awaited.body = number;
+    if (is_wanted)
+        channel->message_due_ns = channel->io->manager->now_ns + pipe->awaited.left_ns;
+}
+
+void domi_pipe_note_awaited(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+    uint64_t timeout_ns = channel->settings->head_timeout_ns;
+    domi_progress part = awaited_part(pipe);
+
+    domi_channel_add_unread_time(channel);
+    if (has_body(pipe) || part == DOMI_MESSAGE_IN_BODY)
+        note_body(pipe, part == DOMI_MESSAGE_IN_BODY);
+    else if (part != DOMI_MESSAGE_IN_HEAD || timeout_ns == 0)
+        channel->message_due_ns = 0;
+    else if (pipe->wire->progress_new)
+        channel->message_due_ns = channel->io->manager->now_ns + timeout_ns;
+    pipe->wire->progress_new = false;
+    domi_channel_note_due(channel, channel->message_due_ns);
+}
+
+bool domi_pipe_is_late(domus_channel *channel)
+{
+    domi_pipe_note_awaited(channel->pipe);
+    return channel->message_due_ns != 0 && channel->message_due_ns <= channel->io->manager->now_ns;
+}
+
+/* The body of a request is late: whoever reads it hears of that, and the request is answered. */
+static void fail_body(domi_pipe *pipe)
+{
+    domi_request *request = domi_pipe_find(pipe, pipe->body.request);
+
+    if (request != NULL)
+        request->late = true;
+    domi_body_fail(pipe->channel->io->manager, pipe, -ETIMEDOUT);
+}
+
+bool domi_pipe_answer_late(domus_channel *channel)
+{
+    domi_pipe *pipe = channel->pipe;
+
+    if (has_body(pipe)) {
+        bool is_wanted = is_body_wanted(pipe);
+        if (is_wanted)
+            fail_body(pipe);
+        return is_wanted;
+    }
+    if (pipe->failed || pipe->held != NULL || channel->finished ||
+        (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(pipe->wire)))
+        return false;
+    return domi_pipe_refuse_late(pipe);
+}

@@ -1,0 +1,27 @@
+/* How long the peer of a pipeline has for the rest of a message that has begun.
+ *
+ * A head has a fixed time (channel.headTimeout). A body has time as the peer sends: each byte
+ * brings what it takes at channel.bodyRate, up to channel.minRateGrace in stock, so that a burst
+ * does not pay for hours of silence. The time of a body stands still while nobody reads it, and all
+ * of them while the channel does not receive (receive.c). Nothing here is done for a message that
+ * comes as a whole. Owner thread. */
+#ifndef DOMI_IO_PIPELINES_LATE_H
+#define DOMI_IO_PIPELINES_LATE_H
+
+#include "io/pipelines/pipe.h"
+
+/* True if a run has to end with domi_pipe_note_awaited(). */
+static inline bool domi_pipe_is_awaited(const domi_pipe *pipe)
+{
+    return pipe->wire->progress >= DOMI_MESSAGE_IN_HEAD || pipe->channel->message_due_ns != 0 ||
+           pipe->body.open;
+}
+
+/* See what the peer is to send, and set until when (channel->message_due_ns). */
+void domi_pipe_note_awaited(domi_pipe *pipe);
+
+/* These are domi_pipe_ways.is_late and .answer_late. */
+bool domi_pipe_is_late(domus_channel *channel);
+bool domi_pipe_answer_late(domus_channel *channel);
+
+#endif

@@ -1,0 +1,214 @@
+/* Compresses by zlib, with streams that are kept for the next answer.
+ *
+ * Idle streams stand in the slots of the pool, and a thread takes or puts one by exchanging a slot:
+ * so no lock is held, and a stream belongs to one thread at a time. Any thread. */
+#include "protocols/http/deflate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#define WINDOW_BITS 13 /* 8 KiB; the window takes 4 times that */
+#define GZIP_HEAD   16 /* added to the bits: a head and a sum as gzip has them */
+#define MEMORY      6  /* 32 KiB of tables */
+
+#define STREAMS_DEFAULT 64u
+#define LEAST_DEFAULT   512u
+#define WHOLE_DEFAULT   65536u
+#define LEVEL_DEFAULT   1
+
+struct domi_http_deflater {
+    z_stream zlib;
+    domus_http_gzip *pool;
+    domi_http_deflater *next; /* in the list of a channel */
+    domi_http_deflater **place;
+    uint64_t left;   /* bytes that are still expected */
+    bool is_counted; /* `left` says something */
+    int level;
+    int flush; /* of what was handed in last */
+    bool is_stored;
+    unsigned char room[DOMI_HTTP_DEFLATED_ROOM];
+};
+
+uint32_t domi_http_gzip_least(const domus_http_gzip *gzip)
+{
+    return gzip->least != 0 ? gzip->least : LEAST_DEFAULT;
+}
+
+uint32_t domi_http_gzip_whole_max(const domus_http_gzip *gzip)
+{
+    return gzip->whole_max != 0 ? gzip->whole_max : WHOLE_DEFAULT;
+}
+
+/* --- the pool ----------------------------------------------------------------------------------
+ */
+
+static void free_deflater(domi_http_deflater *deflater)
+{
+    /* Relaxed, as everywhere with this count: it guards nothing else. */
+    (void)__atomic_sub_fetch(&deflater->pool->streams, 1, __ATOMIC_RELAXED);
+    (void)deflateEnd(&deflater->zlib);
+    free(deflater);
+}
+
+static domi_http_deflater *make_deflater(domus_http_gzip *gzip)
+{
+    uint32_t streams_max = gzip->streams_max != 0 ? gzip->streams_max : STREAMS_DEFAULT;
+    domi_http_deflater *deflater = NULL;
+
+    if (__atomic_add_fetch(&gzip->streams, 1, __ATOMIC_RELAXED) <= streams_max)
+        deflater = calloc(1, sizeof *deflater);
+    if (deflater != NULL) {
+        deflater->pool = gzip;
+        deflater->level = gzip->level != 0 ? gzip->level : LEVEL_DEFAULT;
+        if (deflateInit2(&deflater->zlib, deflater->level, Z_DEFLATED, WINDOW_BITS + GZIP_HEAD,
+                         MEMORY, Z_DEFAULT_STRATEGY) == Z_OK)
+            return deflater;
+        free(deflater);
+    }
+    (void)__atomic_sub_fetch(&gzip->streams, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* acquire and release: what one thread did with a stream happens before another one takes it. */
+static domi_http_deflater *take_idle(domus_http_gzip *gzip)
+{
+    for (uint32_t i = 0; i < DOMUS_HTTP_GZIP_IDLE; i++) {
+        if (__atomic_load_n(&gzip->idle[i], __ATOMIC_RELAXED) == NULL)
+            continue;
+        domi_http_deflater *idle = __atomic_exchange_n(&gzip->idle[i], NULL, __ATOMIC_ACQUIRE);
+        if (idle != NULL)
+            return idle;
+    }
+    return NULL;
+}
+
+domi_http_deflater *domi_http_deflater_take(domus_http_gzip *gzip)
+{
+    domi_http_deflater *deflater = take_idle(gzip);
+
+    if (deflater == NULL)
+        return make_deflater(gzip);
+    if (deflater->is_stored)
+        (void)deflateParams(&deflater->zlib, deflater->level, Z_DEFAULT_STRATEGY);
+    deflater->is_stored = deflater->is_counted = false;
+    return deflater;
+}
+
+void domi_http_deflater_give(domi_http_deflater *deflater)
+{
+    domus_http_gzip *gzip = deflater->pool;
+
+    if (deflater->place != NULL) {
+        *deflater->place = deflater->next;
+        if (deflater->next != NULL)
+            deflater->next->place = deflater->place;
+        deflater->place = NULL;
+    }
+    (void)deflateReset(&deflater->zlib);
+    for (uint32_t i = 0; i < DOMUS_HTTP_GZIP_IDLE; i++) {
+        void *empty = NULL;
+        if (__atomic_compare_exchange_n(&gzip->idle[i], &empty, deflater, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+            return;
+    }
+    free_deflater(deflater);
+}
+
+void domus_http_gzip_trim(domus_http_gzip *gzip)
+{
+    domi_http_deflater *idle;
+
+    while ((idle = take_idle(gzip)) != NULL)
+        free_deflater(idle);
+}
+
+void domi_http_deflater_list(domi_http_deflater *deflater, domi_http_deflater **list)
+{
+    deflater->place = list;
+    deflater->next = *list;
+    if (deflater->next != NULL)
+        deflater->next->place = &deflater->next;
+    *list = deflater;
+}
+
+void domi_http_deflaters_give(domi_http_deflater **list)
+{
+    while (*list != NULL)
+        domi_http_deflater_give(*list);
+}
+
+/* --- bytes -------------------------------------------------------------------------------------
+ */
+
+/* Let the stream store what comes, or compress it again. Nothing is pending when this is called, so
+ * zlib has nothing to write. */
+static void store(domi_http_deflater *deflater, bool is_stored)
+{
+    if (deflater->is_stored == is_stored)
+        return;
+    deflater->is_stored = is_stored;
+    deflater->zlib.next_out = deflater->room;
+    deflater->zlib.avail_out = sizeof deflater->room;
+    (void)deflateParams(&deflater->zlib, is_stored ? 0 : deflater->level, Z_DEFAULT_STRATEGY);
+}
+
+void domi_http_deflate_begin(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                             bool is_last)
+{
+    store(deflater, size > domi_http_gzip_whole_max(deflater->pool));
+    deflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
+    deflater->zlib.avail_in = size;
+    deflater->flush = is_last ? Z_FINISH : Z_SYNC_FLUSH;
+}
+
+uint32_t domi_http_deflate(domi_http_deflater *deflater, const char **ret_bytes)
+{
+    z_stream *zlib = &deflater->zlib;
+
+    if (deflater->flush == Z_NO_FLUSH)
+        return 0;
+    zlib->next_out = deflater->room;
+    zlib->avail_out = sizeof deflater->room;
+    (void)deflate(zlib, deflater->flush);
+    if (zlib->avail_out != 0) /* there was room for more */
+        deflater->flush = Z_NO_FLUSH;
+    *ret_bytes = (const char *)deflater->room;
+    return (uint32_t)sizeof deflater->room - zlib->avail_out;
+}
+
+int domi_http_deflate_whole(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                            domus_slice *ret_slice)
+{
+    domus_appender packed = {.size_max = size != 0 ? size - 1 : 1};
+    const char *some;
+    uint32_t count;
+
+    domi_http_deflate_begin(deflater, bytes, size, true);
+    while ((count = domi_http_deflate(deflater, &some)) != 0) {
+        if (domus_append(&packed, some, count) != 0)
+            break;
+    }
+    return domus_append_end(&packed, ret_slice);
+}
+
+void domi_http_deflater_expect(domi_http_deflater *deflater, uint64_t length)
+{
+    deflater->is_counted = true;
+    deflater->left = length;
+}
+
+bool domi_http_deflater_count(domi_http_deflater *deflater, uint32_t size)
+{
+    if (!deflater->is_counted)
+        return true;
+    if (size > deflater->left)
+        return false;
+    deflater->left -= size;
+    return true;
+}
+
+bool domi_http_deflater_is_met(const domi_http_deflater *deflater)
+{
+    return !deflater->is_counted || deflater->left == 0;
+}

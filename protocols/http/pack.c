@@ -1,0 +1,185 @@
+/* Decides which answers are compressed, compresses whole ones, and rewrites the fields of both. */
+#include "protocols/http/chars.h"
+#include "protocols/http/outgoing.h"
+
+#include <errno.h>
+
+static const char encoding_field[] = "Content-Encoding: gzip\r\n";
+static const char vary_field[] = "Vary: Accept-Encoding\r\n";
+
+/* --- which answers -----------------------------------------------------------------------------
+ */
+
+static bool ends_with(const char *text, size_t size, const char *end)
+{
+    size_t length = strlen(end);
+
+    return size > length && domi_http_is_same(text + size - length, end, length);
+}
+
+/* Whether a type of media becomes smaller. */
+static bool is_compressible(const char *type, size_t size)
+{
+    static const char *const types[] = {
+        "application/json",         "application/javascript",
+        "application/xml",          "application/wasm",
+        "application/x-javascript", "application/manifest+json",
+        "application/graphql",      "application/x-www-form-urlencoded",
+        "application/sql",          "application/x-ndjson",
+        "application/yaml",
+    };
+    const char *mark = size != 0 ? memchr(type, ';', size) : NULL;
+
+    if (mark != NULL)
+        size = (size_t)(mark - type);
+    while (size != 0 && (type[size - 1] == ' ' || type[size - 1] == '\t'))
+        size--;
+    if (size > 5 && domi_http_is_same(type, "text/", 5))
+        return true;
+    if (ends_with(type, size, "+json") || ends_with(type, size, "+xml"))
+        return true;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (domi_http_is_word(type, size, types[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool has_compressible_media(const domi_http_outgoing *answer)
+{
+    domus_slice value;
+
+    if (answer->media_size != 0)
+        return is_compressible(answer->media, answer->media_size);
+    return domus_http_field(answer->fields, "content-type", &value) &&
+           is_compressible(domus_slice_data(value), value.size);
+}
+
+/* Whether there are clients that would get this answer compressed. */
+static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
+                          const domi_http_outgoing *answer)
+{
+    uint64_t size = answer->body_size != 0 ? answer->body_size : answer->length;
+    bool is_small = (size != 0 || !is_stream) && size < domi_http_gzip_least(gzip);
+    domus_slice value;
+
+    if (domi_http_has_no_body(answer->status) || answer->status == 206 || is_small)
+        return false;
+    if (answer->body_size > domi_http_gzip_whole_max(gzip))
+        return false;
+    return has_compressible_media(answer) &&
+           !domus_http_field(answer->fields, "content-encoding", &value) &&
+           !domus_http_field(answer->fields, "content-range", &value);
+}
+
+/* --- fields ------------------------------------------------------------------------------------
+ */
+
+/* Whether the fields say already that the answer depends on Accept-Encoding. */
+static bool has_vary(domus_slice fields)
+{
+    const char *element;
+    domus_slice value;
+    size_t size;
+    size_t at = 0;
+
+    if (!domus_http_field(fields, "vary", &value))
+        return false;
+    while (domi_http_next_element(domus_slice_data(value), value.size, &at, &element, &size)) {
+        if (domi_http_is_word(element, size, "accept-encoding") || (size == 1 && *element == '*'))
+            return true;
+    }
+    return false;
+}
+
+/* Add fields before those of an answer, whose text may be wrong at its end; and let a strong tag
+ * become a weak one. Returns 0; -ENOMEM. */
+static int add_fields(domi_http_outgoing *answer, bool is_packed, domi_http_packed *packed)
+{
+    domus_slice fields = answer->fields;
+    const char *text = domus_slice_data(fields);
+    domus_appender made = {0};
+    size_t before = 0;
+    domus_slice tag;
+
+    if (is_packed)
+        (void)domus_append(&made, encoding_field, sizeof encoding_field - 1);
+    if (!has_vary(fields))
+        (void)domus_append(&made, vary_field, sizeof vary_field - 1);
+    if (is_packed && domus_http_field(fields, "etag", &tag) && tag.size != 0 &&
+        *domus_slice_data(tag) == '"') {
+        before = tag.offset - fields.offset;
+        (void)domus_append(&made, text, before);
+        (void)domus_append(&made, "W/", 2);
+    }
+    (void)domus_append(&made, text + before, fields.size - before);
+    int error = domus_append_end(&made, &packed->fields);
+    if (error == 0)
+        answer->fields = packed->fields;
+    return error;
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+/* Compress a whole body. Returns whether it is smaller now. */
+static bool pack_whole(domus_http_gzip *gzip, domi_http_outgoing *answer, domi_http_packed *packed)
+{
+    const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
+    domi_http_deflater *deflater = domi_http_deflater_take(gzip);
+
+    if (deflater == NULL)
+        return false;
+    int error = domi_http_deflate_whole(deflater, body, (uint32_t)answer->body_size, &packed->body);
+    domi_http_deflater_give(deflater);
+    if (error != 0)
+        return false;
+    answer->text = NULL;
+    answer->body = packed->body;
+    answer->body_size = packed->body.size;
+    return true;
+}
+
+/* Take a stream for the pieces of an answer. Returns whether there is one. */
+static bool pack_stream(domus_http_gzip *gzip, uint64_t id, domi_http_outgoing *answer)
+{
+    if ((id & DOMI_HTTP_ID_NEW) == 0)
+        return false;
+    if ((id & DOMI_HTTP_ID_HEAD) == 0) {
+        answer->deflater = domi_http_deflater_take(gzip);
+        if (answer->deflater == NULL)
+            return false;
+        if (answer->length != 0)
+            domi_http_deflater_expect(answer->deflater, answer->length);
+    }
+    answer->length = 0;
+    return true;
+}
+
+/* An answer to HEAD that is whole says no length. */
+static bool pack_head(domi_http_outgoing *answer)
+{
+    answer->has_no_length = true;
+    return true;
+}
+
+int domi_http_pack(domi_http_state *state, uint64_t id, bool is_stream, domi_http_outgoing *answer,
+                   domi_http_packed *packed)
+{
+    domus_http_gzip *gzip = state->options.gzip;
+    bool may_be = may_be_packed(gzip, is_stream, answer);
+    bool is_packed = false;
+
+    if (may_be && (id & DOMI_HTTP_ID_GZIP) != 0)
+        is_packed = is_stream                       ? pack_stream(gzip, id, answer)
+                    : (id & DOMI_HTTP_ID_HEAD) != 0 ? pack_head(answer)
+                                                    : pack_whole(gzip, answer, packed);
+    if (!may_be && answer->status != 304)
+        return 0;
+    int error = add_fields(answer, is_packed, packed);
+    if (error != 0 && answer->deflater != NULL)
+        domi_http_deflater_give(answer->deflater);
+    if (error != 0)
+        domus_slice_free(packed->body);
+    return error;
+}

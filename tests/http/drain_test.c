@@ -1,0 +1,252 @@
+/* A system that stops answers every request that it has read, and the last answer of a connection
+ * has "Connection: close" (domus_wire_is_closing()). The same holds for one that has become too
+ * old. */
+#include "base/random.h"
+#include "tests/http/served.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS       DOMT_SERVED_MS
+#define SECOND   DOMT_SERVED_S
+#define GET(how) "GET " how " HTTP/1.1\r\nHost: a\r\n\r\n"
+#define OLD(how) "GET " how " HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+#define SLEPT    DOMT_SERVED_OK("6", "slept\n")
+#define GOT      DOMT_SERVED_OK("4", "now\n")
+#define KEPT                                                                                       \
+    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: keep-alive\r\n"                           \
+    "Content-Type: text/plain\r\n\r\nnow\n"
+
+/* Let a client send `text`, stop the system 50 ms later, and hold that the client has got `before`
+ * by then, `after` from then on, and the end. */
+static void hold_stop(const domus_behaviour *behaviour, const char *text, const char *before,
+                      const char *after)
+{
+    domus_testkit *kit = domt_served_start(NULL, behaviour, 1);
+    domus_peer *peer = domt_served_peer(kit);
+    size_t size;
+
+    domt_served_send(peer, text);
+    domt_served_expect(kit, peer, before);
+    domt_served_pass(kit, 50 * MS);
+    (void)domus_peer_got(peer, &size);
+    ck_assert_uint_eq(size, 0);
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    const char *got = domus_peer_got(peer, &size);
+    ck_assert_msg(size == strlen(after) && memcmp(got, after, size) == 0, "%.*s instead of %s",
+                  (int)size, got, after);
+    ck_assert(domus_peer_has_end(peer));
+    ck_assert_int_eq(domus_peer_error(peer), 0);
+    domus_testkit_free(kit);
+}
+
+START_TEST(requests_under_way_are_answered_and_the_last_one_says_close)
+{
+    const domus_behaviour *by = &domt_served_by_whole;
+
+    hold_stop(by, GET("/sleep/100"), "", DOMT_SERVED_LAST("6", "slept\n"));
+    hold_stop(by, GET("/now") GET("/sleep/100"), GOT, DOMT_SERVED_LAST("6", "slept\n"));
+    hold_stop(by, GET("/sleep/100") GET("/sleep/200") GET("/sleep/300"), "",
+              SLEPT SLEPT DOMT_SERVED_LAST("6", "slept\n"));
+    hold_stop(by, OLD("/now") OLD("/sleep/100"), KEPT, DOMT_SERVED_LAST("6", "slept\n"));
+    hold_stop(by, GET("/sleep/100") "GET", "", DOMT_SERVED_LAST("6", "slept\n"));
+}
+END_TEST
+
+START_TEST(idle_connections_are_closed_without_a_word)
+{
+    hold_stop(&domt_served_by_whole, "", "", "");
+    hold_stop(&domt_served_by_whole, GET("/now"), GOT, "");
+    hold_stop(&domt_served_by_whole, OLD("/now"), KEPT, "");
+    hold_stop(&domt_served_by_whole, GET("/now") "GET", GOT, "");
+}
+END_TEST
+
+/* The answer to the last request was encoded before the drain began, so the end alone tells. */
+START_TEST(an_answer_that_waits_is_not_changed)
+{
+    hold_stop(&domt_served_by_whole, GET("/sleep/100") GET("/now"), "", SLEPT GOT);
+}
+END_TEST
+
+static const char body_head[] = "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
+
+/* A request that has come in part, and one that waits for its turn behind requestsMax. */
+START_TEST(bodies_and_requests_that_wait_are_read)
+{
+    domus_config config;
+    char text[256];
+
+    snprintf(text, sizeof text, GET("/sleep/100") "%sabcde", body_head);
+    hold_stop(&domt_served_by_streams, text, "", SLEPT DOMT_SERVED_OK("2", "5\n"));
+    domt_served_configure(&config);
+    config.channel.requests_max = 1;
+    domus_testkit *kit = domt_served_start(&config, &domt_served_by_streams, 1);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, text);
+    domt_served_pass(kit, 50 * MS);
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    domt_served_expect(kit, peer, SLEPT DOMT_SERVED_LAST("2", "5\n"));
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(streams_that_have_begun_go_on_to_their_end)
+{
+    domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, 1);
+    domus_peer *peer = domt_served_peer(kit);
+    size_t size;
+
+    domus_peer_pause(peer);
+    domt_served_send(peer, GET("/give/3000000"));
+    domt_served_pass(kit, 50 * MS);
+    domus_peer_resume(peer);
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    const char *got = domus_peer_got(peer, &size);
+    ck_assert_uint_gt(size, 3000000);
+    ck_assert_mem_eq(got + size - 5, "0\r\n\r\n", 5);
+    ck_assert(domus_peer_has_end(peer));
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(a_connection_that_is_too_old_closes_with_an_answer)
+{
+    domus_config config;
+
+    domt_served_configure(&config);
+    config.pace.age_max_ns = 10 * SECOND;
+    config.pace.age_jitter_percent = 0;
+    domus_testkit *kit = domt_served_start(&config, &domt_served_by_whole, 1);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_pass(kit, 9500 * MS);
+    domt_served_send(peer, GET("/sleep/1000") GET("/sleep/2000"));
+    domt_served_expect(kit, peer, SLEPT DOMT_SERVED_LAST("6", "slept\n"));
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_served_end(kit);
+}
+END_TEST
+
+/* --- many clients, over seeds ------------------------------------------------------------------
+ */
+
+#define CLIENTS 12u
+
+typedef struct visitor {
+    domus_peer *peer;
+    uint32_t sent;       /* requests */
+    uint32_t answered;   /* those whose answers have come */
+    bool owed;           /* when the stop began, one of its requests was not answered */
+    const char *problem; /* NULL: none */
+} visitor;
+
+/* Take whole answers; hold that only the last one says close. */
+static void take_answers(visitor *client, bool is_over)
+{
+    size_t size;
+    const char *got = domus_peer_got(client->peer, &size);
+    size_t at = 0;
+    bool closes = false;
+
+    while (at < size && client->problem == NULL) {
+        const char *end = memmem(got + at, size - at, "\r\n\r\n", 4);
+        const char *length = memmem(got + at, size - at, "Content-Length: ", 16);
+        if (end == NULL || length == NULL || closes)
+            client->problem = closes ? "an answer behind the last one" : "a part of an answer";
+        if (client->problem != NULL)
+            break;
+        closes = memmem(got + at, (size_t)(end - got) - at, "Connection: close", 17) != NULL;
+        at = (size_t)(end + 4 - got) + strtoul(length + 16, NULL, 10);
+        client->answered++;
+    }
+    if (is_over && client->owed && !closes)
+        client->problem = "the last answer does not say close";
+    if (!is_over && closes)
+        client->problem = "an answer says close before the stop";
+    domus_peer_take(client->peer, size);
+}
+
+static void send_some(domi_random *random, visitor *client)
+{
+    static const char *const requests[] = {GET("/now"), OLD("/now"), GET("/sleep/5"),
+                                           GET("/sleep/30"),
+                                           "HEAD /now HTTP/1.1\r\nHost: a\r\n\r\n"};
+    uint64_t count = 1 + domi_random_below(random, 6);
+    bool sleeps = domi_random_below(random, 2) != 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        /* answers in the order of the requests are the last ones to be encoded, too */
+        uint64_t which = sleeps ? 2 + (i == 0 ? 0 : 1) : domi_random_below(random, 2);
+        domt_served_send(client->peer, requests[which]);
+        client->sent++;
+    }
+}
+
+static int stop_under_load(uint64_t seed, void *context)
+{
+    domi_random random;
+    domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, seed);
+    visitor clients[CLIENTS] = {{0}};
+    uint64_t deeds;
+
+    (void)context;
+    domi_random_init(&random, seed);
+    deeds = 10 + domi_random_below(&random, 150);
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        clients[i].peer = domt_served_peer(kit);
+    for (uint64_t i = 0; i < deeds; i++) {
+        visitor *one = &clients[domi_random_below(&random, CLIENTS)];
+        take_answers(one, false);
+        if (one->answered == one->sent)
+            send_some(&random, one);
+        if (domi_random_below(&random, 4) == 0)
+            domt_served_pass(kit, domi_random_below(&random, 8) * MS);
+        for (uint64_t steps = domi_random_below(&random, 12); steps != 0; steps--)
+            (void)domus_testkit_step(kit);
+    }
+    ck_assert_int_eq(domus_testkit_run(kit), 0); /* what was sent has come, and is in the sockets */
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        take_answers(&clients[i], false);
+        clients[i].owed = clients[i].answered != clients[i].sent;
+    }
+    int error = domus_testkit_stop(kit);
+    uint32_t sent = 0, answered = 0;
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        visitor *one = &clients[i];
+        take_answers(one, true);
+        if (one->answered != one->sent || !domus_peer_has_end(one->peer) ||
+            domus_peer_error(one->peer) != 0)
+            one->problem = "a request was not answered, or there was no end";
+        if (one->problem != NULL)
+            error = -EBADMSG;
+        if (one->problem != NULL)
+            printf("seed %llu, client %u: %s (%u of %u answered)\n", (unsigned long long)seed, i,
+                   one->problem, one->answered, one->sent);
+        sent += one->sent;
+        answered += one->answered;
+    }
+    if (domt_served_now.begun != answered || answered != sent)
+        error = -EBADMSG;
+    domus_testkit_free(kit);
+    return error;
+}
+
+START_TEST(every_request_is_answered_when_it_stops_under_load)
+{
+    uint64_t count = getenv("DOMT_LONG") != NULL ? 10000 : DOMT_SCALE(150, 10);
+    uint64_t seed = 0;
+
+    ck_assert_msg(domus_testkit_sweep(1, count, stop_under_load, NULL, &seed) == 0, "seed %llu",
+                  (unsigned long long)seed);
+}
+END_TEST
+
+DOMT_MAIN("http drain", 120, requests_under_way_are_answered_and_the_last_one_says_close,
+          idle_connections_are_closed_without_a_word, an_answer_that_waits_is_not_changed,
+          bodies_and_requests_that_wait_are_read, streams_that_have_begun_go_on_to_their_end,
+          a_connection_that_is_too_old_closes_with_an_answer,
+          every_request_is_answered_when_it_stops_under_load)

@@ -1,0 +1,372 @@
+/* Peers that are late with a request are answered with 408, and those that have begun none are not
+ * (io/pipelines/late.c). Time is that of a test kit. */
+#include "tests/http/served.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS     DOMT_SERVED_MS
+#define SECOND DOMT_SERVED_S
+#define NOW    "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
+#define GOT    DOMT_SERVED_OK("4", "now\n")
+
+static domus_testkit *kit;
+
+/* Serve with other settings. */
+static void start(const domus_behaviour *behaviour, void (*change)(domus_config *config))
+{
+    domus_config config;
+
+    domt_served_configure(&config);
+    if (change != NULL)
+        change(&config);
+    kit = domt_served_start(&config, behaviour, 1);
+}
+
+static uint64_t slow(void)
+{
+    domus_profile profile[3];
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), i, &profile[i]), 0);
+        sum += profile[i].channels_slow;
+    }
+    return sum;
+}
+
+/* Hold that the connection ends with `text`, not before `after_ns` and not a second later. */
+static void expect_end(domus_peer *peer, uint64_t after_ns, const char *text)
+{
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, after_ns), 0);
+    ck_assert_int_eq(domus_peer_expect(peer, text, strlen(text), SECOND), 0);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    ck_assert_int_eq(domus_peer_error(peer), 0);
+    domus_peer_close(peer);
+}
+
+START_TEST(a_head_that_is_not_whole_in_time_gets_408)
+{
+    static const char *const begun[] = {"G", "GET /now HTTP/1.1\r\n",
+                                        "GET /now HTTP/1.1\r\nHost: a\r\n", "\r\nGE", NOW "G"};
+
+    start(&domt_served_by_whole, NULL);
+    for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
+        domus_peer *peer = domt_served_peer(kit);
+        domt_served_pass(kit, 3 * SECOND);
+        domt_served_send(peer, begun[i]);
+        if (strncmp(begun[i], NOW, strlen(NOW)) == 0)
+            domt_served_expect(kit, peer, GOT);
+        expect_end(peer, 9900 * MS, DOMT_SERVED_408);
+    }
+    ck_assert_uint_eq(slow(), sizeof begun / sizeof begun[0]);
+    domt_served_end(kit);
+}
+END_TEST
+
+START_TEST(bytes_that_drip_bring_a_head_no_time)
+{
+    start(&domt_served_by_whole, NULL);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, "GET /now HTTP/1.1\r\nX: ");
+    for (uint32_t i = 0; i < 99; i++) {
+        domt_served_pass(kit, 100 * MS);
+        domt_served_send(peer, "x");
+    }
+    expect_end(peer, 50 * MS, DOMT_SERVED_408);
+    domt_served_end(kit);
+}
+END_TEST
+
+START_TEST(each_head_has_its_own_time)
+{
+    start(&domt_served_by_whole, NULL);
+    domus_peer *peer = domt_served_peer(kit);
+    for (uint32_t i = 0; i < 4; i++) {
+        domt_served_send(peer, "GET /now HTTP/1.1\r\n");
+        domt_served_pass(kit, 6 * SECOND);
+        domt_served_send(peer, "Host: a\r\n\r\nGET /now");
+        domt_served_expect(kit, peer, GOT);
+        domt_served_pass(kit, 6 * SECOND);
+        domt_served_send(peer, " HTTP/1.1\r\nHost: a\r\n\r\n");
+        domt_served_expect(kit, peer, GOT);
+        ck_assert_int_eq(domus_peer_expect_nothing(peer, 20 * SECOND), 0);
+    }
+    domus_peer_close(peer);
+    ck_assert_uint_eq(slow(), 0);
+    domt_served_end(kit);
+}
+END_TEST
+
+static void shorten_idle(domus_config *config)
+{
+    config->channel.idle_timeout_ns = 5 * SECOND;
+}
+
+static void only_idle(domus_config *config)
+{
+    config->channel.idle_timeout_ns = 5 * SECOND;
+    config->channel.head_timeout_ns = 0;
+    config->channel.body_rate_bytes = 0;
+}
+
+START_TEST(idle_connections_without_a_request_end_in_silence)
+{
+    static const char *const sent[] = {"", "\r", "\r\n", NOW};
+
+    start(&domt_served_by_whole, shorten_idle);
+    for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
+        domus_peer *peer = domt_served_peer(kit);
+        domt_served_send(peer, sent[i]);
+        if (strcmp(sent[i], NOW) == 0)
+            domt_served_expect(kit, peer, GOT);
+        expect_end(peer, 4900 * MS, "");
+    }
+    domt_served_end(kit);
+}
+END_TEST
+
+START_TEST(the_idle_time_out_is_answered_within_a_request)
+{
+    static const char *const begun[] = {
+        "GET /now HTTP/1.1\r\n", "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc",
+        "POST /bytes HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"};
+    static const domus_behaviour *const behaviours[] = {&domt_served_by_whole,
+                                                        &domt_served_by_streams};
+
+    for (size_t b = 0; b < 2; b++) {
+        start(behaviours[b], only_idle);
+        for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
+            domus_peer *peer = domt_served_peer(kit);
+            domt_served_send(peer, begun[i]);
+            expect_end(peer, 4900 * MS, DOMT_SERVED_408);
+        }
+        ck_assert_uint_eq(slow(), 0);
+        domt_served_end(kit);
+    }
+}
+END_TEST
+
+/* Send the begin of a body, and then `size` bytes each `every_ns`, `count` times. */
+static domus_peer *drip(const char *begin, uint32_t size, uint64_t every_ns, uint32_t count)
+{
+    domus_peer *peer = domt_served_peer(kit);
+    char bytes[2001];
+
+    memset(bytes, 'x', sizeof bytes);
+    bytes[size] = '\0';
+    domt_served_send(peer, begin);
+    for (uint32_t i = 0; i < count; i++) {
+        domt_served_pass(kit, every_ns);
+        size_t got;
+        (void)domus_peer_got(peer, &got);
+        if (got != 0 || domus_peer_has_end(peer))
+            break;
+        domt_served_send(peer, bytes);
+    }
+    return peer;
+}
+
+#define LONG_BODY(path) "POST " path " HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+#define CHUNKS(path)                                                                               \
+    "POST " path " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n"
+
+START_TEST(a_body_that_is_too_slow_gets_408)
+{
+    static const char *const begun[] = {LONG_BODY("/bytes"), CHUNKS("/bytes")};
+    static const domus_behaviour *const behaviours[] = {&domt_served_by_whole,
+                                                        &domt_served_by_streams};
+
+    for (size_t b = 0; b < 2; b++) {
+        start(behaviours[b], NULL);
+        for (size_t i = 0; i < 2; i++) {
+            uint64_t from_ns = domus_testkit_now_ns(kit);
+            domus_peer *peer = drip(begun[i], 50, SECOND, 1000);
+            uint64_t ns = domus_testkit_now_ns(kit) - from_ns;
+            /* half of the rate: ten seconds in stock are used up in twenty */
+            ck_assert_uint_ge(ns, 18 * SECOND);
+            ck_assert_uint_le(ns, 22 * SECOND);
+            domt_served_expect(kit, peer, DOMT_SERVED_408);
+            ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+            domus_peer_close(peer);
+        }
+        ck_assert_uint_eq(slow(), 2);
+        ck_assert_int_eq(domt_served_now.read_error, b == 0 ? 0 : -ETIMEDOUT);
+        domt_served_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(a_burst_does_not_pay_for_silence)
+{
+    start(&domt_served_by_streams, NULL);
+    domus_peer *peer = drip(LONG_BODY("/bytes"), 2000, MS, 40);
+    expect_end(peer, 9900 * MS, DOMT_SERVED_408);
+    domt_served_end(kit);
+}
+END_TEST
+
+START_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
+{
+    start(&domt_served_by_streams, NULL);
+    domus_peer *peer = drip(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
+    domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
+    domus_peer_close(peer);
+    domt_served_end(kit);
+    start(&domt_served_by_whole, NULL);
+    peer = drip(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
+    domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
+    domus_peer_close(peer);
+    domt_served_end(kit);
+}
+END_TEST
+
+START_TEST(a_body_that_nobody_reads_is_not_late)
+{
+    start(&domt_served_by_streams, NULL);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, LONG_BODY("/sleep/60000"));
+    domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
+    /* what is left is skipped, and for that the time runs again */
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_served_end(kit);
+}
+END_TEST
+
+START_TEST(whoever_reads_a_late_body_may_answer)
+{
+    start(&domt_served_by_streams, NULL);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, LONG_BODY("/read") "abc");
+    expect_end(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
+    ck_assert_int_eq(domt_served_now.close_error, 0);
+    peer = domt_served_peer(kit); /* the same error of another cause */
+    domt_served_send(peer, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_served_expect(kit, peer,
+                       "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 16\r\n"
+                       "Content-Type: text/plain\r\n\r\nGateway Timeout\n");
+    domus_peer_close(peer);
+    domt_served_end(kit);
+}
+END_TEST
+
+START_TEST(late_requests_are_answered_behind_those_before)
+{
+    start(&domt_served_by_whole, NULL);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
+    expect_end(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
+    domt_served_end(kit);
+}
+END_TEST
+
+/* An answer that never comes holds the 408 up no longer than the idle time-out. */
+START_TEST(answers_that_never_come_do_not_keep_a_late_peer)
+{
+    start(&domt_served_by_whole, shorten_idle);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domt_served_pass(kit, SECOND);
+    ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
+    domus_peer_close(peer);
+    domt_served_end(kit);
+}
+END_TEST
+
+static void shorten_send(domus_config *config)
+{
+    config->channel.send_timeout_ns = 4 * SECOND;
+    config->channel.head_timeout_ns = 2 * SECOND;
+}
+
+START_TEST(a_late_peer_that_does_not_read_is_reset)
+{
+    start(&domt_served_by_whole, shorten_send);
+    domus_peer *peer = domt_served_peer(kit);
+    domus_peer_pause(peer);
+    domt_served_send(peer, "GET /give/3000000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domt_served_pass(kit, 8 * SECOND);
+    ck_assert_uint_eq(domt_served_now.closed, 1);
+    ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
+    domus_peer_resume(peer);
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_served_end(kit);
+}
+END_TEST
+
+static void set_min_rate(domus_config *config)
+{
+    config->pace.rate_min_bytes = 1000;
+    config->pace.rate_grace_ns = 2 * SECOND;
+}
+
+START_TEST(the_rate_of_all_messages_is_answered_too)
+{
+    start(&domt_served_by_whole, set_min_rate);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, "GET /now HTTP/1.1\r\n");
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 1900 * MS), 0);
+    ck_assert_int_eq(domus_peer_expect(peer, DOMT_SERVED_408, strlen(DOMT_SERVED_408), 3 * SECOND),
+                     0);
+    ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_served_end(kit);
+}
+END_TEST
+
+static void set_one_request(domus_config *config)
+{
+    config->channel.requests_max = 1;
+    config->channel.head_timeout_ns = 2 * SECOND;
+}
+
+static void shorten_head(domus_config *config)
+{
+    config->channel.head_timeout_ns = 2 * SECOND;
+}
+
+/* The time of a head that has begun stands still while this side does not read. */
+START_TEST(time_stands_still_while_nothing_is_read)
+{
+    start(&domt_served_by_whole, shorten_head);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 8 * SECOND), 0);
+    domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "halted\n"));
+    expect_end(peer, 1700 * MS, DOMT_SERVED_408);
+    domt_served_end(kit);
+}
+END_TEST
+
+/* The rest of a head cannot come while this side does not read. */
+START_TEST(time_in_which_nothing_is_read_does_not_count)
+{
+    start(&domt_served_by_whole, set_one_request);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_served_pass(kit, 100 * MS);
+    domt_served_send(peer, "GET /now HTTP/1.1\r\n");
+    domt_served_pass(kit, 8 * SECOND);
+    domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
+    expect_end(peer, 1800 * MS, DOMT_SERVED_408);
+    domt_served_end(kit);
+}
+END_TEST
+
+DOMT_MAIN("http late", 20, a_head_that_is_not_whole_in_time_gets_408,
+          bytes_that_drip_bring_a_head_no_time, each_head_has_its_own_time,
+          idle_connections_without_a_request_end_in_silence,
+          the_idle_time_out_is_answered_within_a_request, a_body_that_is_too_slow_gets_408,
+          a_burst_does_not_pay_for_silence, a_body_that_is_fast_enough_takes_as_long_as_it_takes,
+          a_body_that_nobody_reads_is_not_late, whoever_reads_a_late_body_may_answer,
+          late_requests_are_answered_behind_those_before,
+          answers_that_never_come_do_not_keep_a_late_peer, a_late_peer_that_does_not_read_is_reset,
+          the_rate_of_all_messages_is_answered_too, time_stands_still_while_nothing_is_read,
+          time_in_which_nothing_is_read_does_not_count)

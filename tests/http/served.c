@@ -1,0 +1,303 @@
+/* The service of served.h. */
+#include "tests/http/served.h"
+
+#include <domus/await.h>
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+domt_served domt_served_now;
+
+/* --- answers ----------------------------------------------------------------------------------
+ */
+
+static int reply_text(domus_stack *stack, const char *text)
+{
+    return domus_reply(stack, &domus_http_text_type, &(domus_http_text){200, "text/plain", text});
+}
+
+static int reply_made(domus_stack *stack, const char *text)
+{
+    domus_http_response response = {.status = 200, .media = "text/plain"};
+    int error = domus_slice_copy(text, strlen(text), &response.body);
+
+    return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
+}
+
+/* Returns the number behind the last '/' of a path. */
+static uint64_t number_of(const domus_http_request *request)
+{
+    char text[64];
+    domus_slice path = domus_http_path(request);
+
+    snprintf(text, sizeof text, "%.*s", (int)path.size, domus_slice_data(path));
+    return strtoull(strrchr(text, '/') + 1, NULL, 10);
+}
+
+typedef struct served_frame {
+    domus_body body;
+    uint64_t number;
+    uint64_t bytes;
+    domus_slice piece;
+    bool tells;
+    bool one;
+    bool ended;
+} served_frame;
+
+DOMUS_SEQUENCE(sleep_first, served_frame)
+{
+    DOMUS_BEGIN;
+    frame->number = number_of(message);
+    DOMUS_SLEEP(frame->number * DOMT_SERVED_MS);
+    return answer->error != 0 ? answer->error : reply_text(stack, "slept\n");
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(halt, served_frame)
+{
+    DOMUS_BEGIN;
+    frame->number = number_of(message);
+    DOMUS_SLEEP(100 * DOMT_SERVED_MS);
+    ck_assert_int_eq(domus_channel_pause(stack, domus_channel_running(stack)), 0);
+    DOMUS_SLEEP(frame->number * DOMT_SERVED_MS);
+    ck_assert_int_eq(domus_channel_resume(stack, domus_channel_running(stack)), 0);
+    return reply_text(stack, "halted\n");
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(hang, served_frame)
+{
+    DOMUS_BEGIN;
+    DOMUS_SLEEP(3600 * DOMT_SERVED_S);
+    return answer->error;
+    DOMUS_END;
+}
+
+static bool is_path(const domus_http_request *request, const char *path)
+{
+    return domus_slice_equals(domus_http_path(request), path, strlen(path));
+}
+
+static void take_piece(served_frame *frame, const domus_answer *answer)
+{
+    const domus_piece *piece = answer->payload;
+
+    frame->ended = answer->type == &domus_http_trailers_type || piece->last || frame->one;
+    if (answer->type == &domus_piece_type)
+        frame->bytes += piece->bytes.size;
+}
+
+DOMUS_SEQUENCE(count, served_frame)
+{
+    char text[64];
+
+    DOMUS_BEGIN;
+    frame->body = ((const domus_http_request *)message)->stream;
+    frame->bytes = ((const domus_http_request *)message)->body.size;
+    frame->tells = is_path(message, "/read");
+    frame->one = is_path(message, "/piece");
+    while (frame->body.number != 0 && !frame->ended) {
+        DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
+        if (answer->error != 0) {
+            domt_served_now.read_error = answer->error;
+            snprintf(text, sizeof text, "read %s\n", strerrorname_np(-answer->error));
+            return frame->tells ? reply_made(stack, text) : answer->error;
+        }
+        take_piece(frame, answer);
+    }
+    snprintf(text, sizeof text, "%llu\n", (unsigned long long)frame->bytes);
+    return frame->one ? reply_text(stack, "piece\n") : reply_made(stack, text);
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(give, served_frame)
+{
+    static const domus_http_response head = {.status = 200, .media = "text/plain"};
+    static const char zeros[1000];
+
+    DOMUS_BEGIN;
+    frame->number = number_of(message);
+    DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
+    while (answer->error == 0 && frame->bytes < frame->number) {
+        if (domus_slice_copy(zeros, sizeof zeros, &frame->piece) != 0)
+            return -ENOMEM;
+        frame->bytes += sizeof zeros;
+        DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
+    }
+    return answer->error != 0 ? answer->error : domus_reply_end(stack, NULL, NULL);
+    DOMUS_END;
+}
+
+/* --- upgrades ---------------------------------------------------------------------------------
+ */
+
+static const domus_pipeline lines = {
+    .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}}};
+
+static int echo_line(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet packet;
+    const domus_packet *line = payload;
+    int error = domus_slice_keep(line->bytes, &packet.bytes);
+
+    (void)self;
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
+}
+
+static int upgrade(domus_stack *stack)
+{
+    domus_appender fields = {0};
+    domus_http_response response = {.status = 101};
+    (void)domus_http_add(&fields, "Upgrade", "lines");
+    int error = domus_append_end(&fields, &response.fields);
+
+    if (error == 0)
+        error = domus_reply(stack, &domus_http_response_type, &response);
+    return error != 0 ? error
+                      : domus_channel_set_pipeline(stack, domus_channel_running(stack), &lines, 0);
+}
+
+DOMUS_SEQUENCE(upgrade_later, served_frame)
+{
+    DOMUS_BEGIN;
+    DOMUS_SLEEP(20 * DOMT_SERVED_MS);
+    return answer->error != 0 ? answer->error : upgrade(stack);
+    DOMUS_END;
+}
+
+/* --- the service ------------------------------------------------------------------------------
+ */
+
+static int serve(domus_stack *stack, void *self, const void *payload)
+{
+    static const struct {
+        const char *begin;
+        domus_handler *handle;
+    } rows[] = {{"/sleep/", domi_sleep_first_begin}, {"/hang", domi_hang_begin},
+                {"/halt/", domi_halt_begin},         {"/bytes", domi_count_begin},
+                {"/read", domi_count_begin},         {"/piece", domi_count_begin},
+                {"/give/", domi_give_begin},         {"/upped", domi_upgrade_later_begin}};
+    const domus_http_request *request = payload;
+    domus_slice path = domus_http_path(request);
+
+    domt_served_now.begun++;
+    if (is_path(request, "/now"))
+        return reply_text(stack, "now\n");
+    if (is_path(request, "/up"))
+        return upgrade(stack);
+    if (is_path(request, "/late"))
+        return -ETIMEDOUT;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strncmp(domus_slice_data(path), rows[i].begin, strlen(rows[i].begin)) == 0)
+            return rows[i].handle(stack, self, payload);
+    }
+    return -ENOENT;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    domt_served_now.closed++;
+    domt_served_now.close_error = ((const domus_channel_event *)payload)->error;
+    return 0;
+}
+
+const domus_http_options domt_served_whole = {.no_date = true};
+const domus_http_options domt_served_streams = {.no_date = true, .streams = true};
+static const domus_pipeline whole = {.stages = (const domus_pipeline_stage[]){
+                                         {&domus_http_stage, &domt_served_whole}, {NULL, NULL}}};
+static const domus_pipeline streams = {
+    .stages =
+        (const domus_pipeline_stage[]){{&domus_http_stage, &domt_served_streams}, {NULL, NULL}}};
+static const domus_on_peer rows[] = {
+    {.type = &domus_http_request_type,
+     .handle = serve,
+     .frame_size = sizeof(struct domi_count_frame)},
+    {.type = &domus_packet_type, .handle = echo_line},
+    {.type = NULL},
+};
+
+const domus_behaviour domt_served_by_whole = {
+    .name = "whole",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &whole,
+    .on_peer = rows,
+    .on_close = {on_close, 0},
+};
+
+const domus_behaviour domt_served_by_streams = {
+    .name = "streams",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &streams,
+    .on_peer = rows,
+    .on_close = {on_close, 0},
+};
+
+/* --- the kit ----------------------------------------------------------------------------------
+ */
+
+void domt_served_configure(domus_config *ret_config)
+{
+    domus_config_init(ret_config);
+    ret_config->system.threads = 3;
+    ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
+}
+
+domus_testkit *domt_served_start(const domus_config *config, const domus_behaviour *behaviour,
+                                 uint64_t seed)
+{
+    domus_listener_config listener = {.name = "web", .address = DOMT_SERVED_AT, .backlog = 128};
+    domus_config copy;
+    domus_testkit *kit;
+    char error[256] = "";
+
+    if (config != NULL)
+        copy = *config;
+    else
+        domt_served_configure(&copy);
+    copy.listeners = &listener;
+    copy.listener_count = 1;
+    domt_served_now = (domt_served){.closed = 0};
+    ck_assert_msg(domus_testkit_new(&copy, seed, error, sizeof error, &kit) == 0, "%s", error);
+    ck_assert_int_eq(domus_serve(domus_testkit_system(kit), "web", behaviour, NULL, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    return kit;
+}
+
+void domt_served_end(domus_testkit *kit)
+{
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    domus_testkit_free(kit);
+}
+
+domus_peer *domt_served_peer(domus_testkit *kit)
+{
+    domus_peer *peer;
+
+    ck_assert_int_eq(domus_peer_connect(kit, DOMT_SERVED_AT, NULL, &peer), 0);
+    ck_assert_int_eq(domus_peer_expect_connected(peer, DOMT_SERVED_S), 0);
+    return peer;
+}
+
+void domt_served_send(domus_peer *peer, const char *text)
+{
+    ck_assert_int_eq(domus_peer_send(peer, text, strlen(text)), 0);
+}
+
+void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text)
+{
+    int error = domus_peer_expect(peer, text, strlen(text), 60 * DOMT_SERVED_S);
+    size_t size;
+    const char *got = domus_peer_got(peer, &size);
+
+    ck_assert_msg(error == 0, "%s, instead of: %s\ngot: %.*s", domus_testkit_error(kit), text,
+                  (int)(size < 2000 ? size : 2000), got);
+}
+
+void domt_served_pass(domus_testkit *kit, uint64_t ns)
+{
+    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
+}

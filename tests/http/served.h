@@ -1,0 +1,69 @@
+/* A service that speaks HTTP, in a test kit, and its peers.
+ *
+ * The path of a request says how it is answered:
+ *
+ *   /now       in the same turn with "now"
+ *   /sleep/N   N ms later with "slept"
+ *   /hang      never
+ *   /halt/N    with "halted": after 100 ms the channel is not read for N ms
+ *   /bytes     with the number of bytes of its body; if a read fails, so does the request
+ *   /read      the same, but then the answer is "read <error>"
+ *   /piece     with "piece" when one piece of the body was read
+ *   /give/N    in pieces of 1,000 bytes, N bytes together
+ *   /up        with 101, and then lines are echoed (domus_line_stage)
+ *   /upped     the same, N ms later
+ *   /late      by the failure -ETIMEDOUT
+ */
+#ifndef DOMT_HTTP_SERVED_H
+#define DOMT_HTTP_SERVED_H
+
+#include <domus/domus.h>
+#include <domus/http.h>
+#include <domus/testkit_net.h>
+
+#define DOMT_SERVED_AT "127.0.0.1:80"
+#define DOMT_SERVED_MS UINT64_C(1000000)
+#define DOMT_SERVED_S  (1000 * DOMT_SERVED_MS)
+
+/* The deeds of the service since the last domt_served_start(). */
+typedef struct domt_served {
+    uint32_t begun;  /* requests */
+    uint32_t closed; /* channels */
+    int close_error; /* of the last one */
+    int read_error;  /* of the last read of a body that has failed */
+} domt_served;
+
+extern domt_served domt_served_now;
+
+/* Without a Date; bodies come whole, or in pieces. */
+extern const domus_http_options domt_served_whole, domt_served_streams;
+extern const domus_behaviour domt_served_by_whole, domt_served_by_streams;
+
+/* The configuration of such kits: three threads, and the time-outs of domus/config.h. */
+void domt_served_configure(domus_config *ret_config);
+
+/* Make a kit that serves at DOMT_SERVED_AT; a configuration of NULL is that above. */
+domus_testkit *domt_served_start(const domus_config *config, const domus_behaviour *behaviour,
+                                 uint64_t seed);
+
+/* Stop the system, hold that nothing is left, and free the kit. */
+void domt_served_end(domus_testkit *kit);
+
+/* Connect a peer; send text; hold that this text comes within 60 s, and nothing else before it; let
+ * time pass in which nothing comes. */
+domus_peer *domt_served_peer(domus_testkit *kit);
+void domt_served_send(domus_peer *peer, const char *text);
+void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text);
+void domt_served_pass(domus_testkit *kit, uint64_t ns);
+
+/* An answer with this body, without and with "Connection: close". */
+#define DOMT_SERVED_OK(size, text)                                                                 \
+    "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\nContent-Type: text/plain\r\n\r\n" text
+#define DOMT_SERVED_LAST(size, text)                                                               \
+    "HTTP/1.1 200 OK\r\nContent-Length: " size                                                     \
+    "\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n" text
+#define DOMT_SERVED_408                                                                            \
+    "HTTP/1.1 408 Request Timeout\r\nContent-Length: 16\r\nConnection: close\r\n"                  \
+    "Content-Type: text/plain\r\n\r\nRequest Timeout\n"
+
+#endif
