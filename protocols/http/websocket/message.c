@@ -81,9 +81,12 @@ static int gather(domi_websocket_state *state, const char *bytes, size_t size)
     if (!state->is_binary && !domi_utf8_go_on(&state->text, room, size))
         return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
     domus_append_written(&state->bytes, size);
-    if (domus_budget_charge(state->options->budget, &state->charged, state->bytes.room) != 0)
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_TRY_LATER);
-    return 0;
+    int error = domus_budget_charge(state->options->budget, &state->charged, state->bytes.room);
+    if (error != 0) {
+        domi_websocket_reset(state);
+        state->wrong = DOMUS_WEBSOCKET_TRY_LATER;
+    }
+    return error;
 }
 
 int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const char *bytes,

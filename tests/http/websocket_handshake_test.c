@@ -1,0 +1,254 @@
+/* The handshake: a server answers each request as it is, and a client each answer. */
+#include "tests/http/trace.h"
+#include "tests/support/suite.h"
+
+#include <domus/websocket.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const domus_pipeline any = {0};
+static const char *const protocols[] = {"chat.v2", "chat.v1", NULL};
+static const char *const origins[] = {"https://a.example", "http://b.example:8080", NULL};
+static const domus_websocket_service plain = {.pipeline = &any};
+static const domus_websocket_service choosy = {
+    .pipeline = &any, .protocols = protocols, .origins = origins};
+
+/* --- a server --------------------------------------------------------------------------------- */
+
+#define GET      "GET /socket HTTP/1.1\r\nHost: a\r\n"
+#define UPGRADE  "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+#define VERSION  "Sec-WebSocket-Version: 13\r\n"
+#define KEY      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+#define ACCEPT   "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
+#define ACCEPTED "Upgrade: websocket\r\n" ACCEPT
+#define REQUIRED "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+
+/* Hold that a server answers a request with this status and these fields. */
+static void hold(const domus_websocket_service *service, const char *bytes, unsigned status,
+                 const char *fields, const char *protocol)
+{
+    domus_websocket_outcome outcome;
+    domus_stage_message message;
+    domus_http_response response;
+    domt_codec http;
+
+    domt_http_start(&http, NULL);
+    ck_assert_int_eq(domus_stage_kit_feed(http.kit, bytes, strlen(bytes)), 0);
+    ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
+    ck_assert_int_eq(domus_websocket_answer(message.payload, service, &response, &outcome), 0);
+    ck_assert_uint_eq(response.status, status);
+    ck_assert_uint_eq(outcome.status, status);
+    ck_assert_msg(domus_slice_equals(response.fields, fields, strlen(fields)), "%.*s",
+                  (int)response.fields.size, domus_slice_data(response.fields));
+    ck_assert_pstr_eq(outcome.protocol, protocol);
+    ck_assert_int_eq(
+        domus_stage_kit_encode(http.kit, message.id, &domus_http_response_type, &response), 0);
+    domus_http_response_type.release(&response);
+    domt_codec_stop(&http);
+}
+
+START_TEST(requests_are_accepted)
+{
+    hold(&plain, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
+    hold(&plain, GET UPGRADE VERSION KEY "Content-Length: 0\r\n\r\n", 101, ACCEPTED, NULL);
+    hold(&plain,
+         GET "Connection: keep-alive, upgrade\r\nUpgrade: h2c, WebSocket\r\n" VERSION KEY "\r\n",
+         101, ACCEPTED, NULL);
+    hold(&plain,
+         GET UPGRADE VERSION KEY "Sec-WebSocket-Extensions: permessage-deflate\r\n"
+                                 "Sec-WebSocket-Protocol: chat.v1\r\nOrigin: null\r\n\r\n",
+         101, ACCEPTED, NULL);
+}
+END_TEST
+
+START_TEST(requests_are_refused)
+{
+    static const struct {
+        const char *bytes;
+        unsigned status;
+    } rows[] = {
+        {GET "\r\n", 426},
+        {GET KEY VERSION "\r\n", 426},
+        {GET "Upgrade: websocket\r\n" KEY VERSION "\r\n", 426},
+        {GET "Connection: upgrade\r\n" KEY VERSION "\r\n", 426},
+        {GET "Connection: upgrade\r\nUpgrade: websockets\r\n" KEY VERSION "\r\n", 426},
+        {GET UPGRADE KEY "\r\n", 426},
+        {GET UPGRADE KEY VERSION VERSION "\r\n", 426},
+        {GET UPGRADE KEY "Sec-WebSocket-Version: 8\r\n\r\n", 426},
+        {GET UPGRADE KEY "Sec-WebSocket-Version: 130\r\n\r\n", 426},
+        {GET UPGRADE KEY "Sec-WebSocket-Version: 13, 8\r\n\r\n", 426},
+        {GET UPGRADE VERSION "\r\n", 400},
+        {GET UPGRADE VERSION KEY KEY "\r\n", 400},
+        {GET UPGRADE VERSION "Sec-WebSocket-Key:\r\n\r\n", 400},
+        {GET UPGRADE VERSION "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=\r\n\r\n", 400},
+        {GET UPGRADE VERSION "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ\r\n\r\n", 400},
+        {GET UPGRADE VERSION "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQAA\r\n\r\n", 400},
+        {GET UPGRADE VERSION "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZA===\r\n\r\n", 400},
+        {GET UPGRADE VERSION "Sec-WebSocket-Key: dGhlIHNhb!BsZSBub25jZQ==\r\n\r\n", 400},
+        {GET UPGRADE VERSION "Sec-WebSocket-Key: dGhl IHNhbXBsZSBub25jZ==\r\n\r\n", 400},
+        {"GET / HTTP/1.0\r\n" UPGRADE VERSION KEY "\r\n", 400},
+        {"POST / HTTP/1.1\r\nHost: a\r\n" UPGRADE VERSION KEY "\r\n", 400},
+        {"HEAD / HTTP/1.1\r\nHost: a\r\n" UPGRADE VERSION KEY "\r\n", 400},
+        {GET UPGRADE VERSION KEY "Content-Length: 1\r\n\r\nx", 400},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        hold(&plain, rows[i].bytes, rows[i].status, rows[i].status == 426 ? REQUIRED : "", NULL);
+}
+END_TEST
+
+START_TEST(protocols_and_origins_are_chosen)
+{
+#define OFFERED(text) GET UPGRADE VERSION KEY "Sec-WebSocket-Protocol: " text "\r\n\r\n"
+#define FROM(text)    GET UPGRADE VERSION KEY "Origin: " text "\r\n\r\n"
+#define CHOSEN(text)  ACCEPTED "Sec-WebSocket-Protocol: " text "\r\n"
+    hold(&choosy, OFFERED("chat.v1"), 101, CHOSEN("chat.v1"), "chat.v1");
+    hold(&choosy, OFFERED("chat.v1, chat.v2"), 101, CHOSEN("chat.v2"), "chat.v2");
+    hold(&choosy, OFFERED("x,chat.v1\r\nSec-WebSocket-Protocol: chat.v2"), 101, CHOSEN("chat.v2"),
+         "chat.v2");
+    hold(&choosy, OFFERED("CHAT.V1"), 101, ACCEPTED, NULL);
+    hold(&choosy, OFFERED("chat"), 101, ACCEPTED, NULL);
+    hold(&choosy, OFFERED("chat.v11, chat.v"), 101, ACCEPTED, NULL);
+    hold(&choosy, GET UPGRADE VERSION KEY "\r\n", 101, ACCEPTED, NULL);
+    hold(&choosy, FROM("https://a.example"), 101, ACCEPTED, NULL);
+    hold(&choosy, FROM("http://b.example:8080"), 101, ACCEPTED, NULL);
+    hold(&choosy, FROM("http://b.example"), 403, "", NULL);
+    hold(&choosy, FROM("https://a.example.evil"), 403, "", NULL);
+    hold(&choosy, FROM("null"), 403, "", NULL);
+    hold(&choosy, FROM("https://a.example\r\nOrigin: https://a.example"), 403, "", NULL);
+}
+END_TEST
+
+/* --- a client --------------------------------------------------------------------------------- */
+
+START_TEST(client_asks_for_what_it_wishes)
+{
+    static const domus_http_options options = {.role = DOMUS_ROLE_CLIENT, .host = "a"};
+    const domus_websocket_wish wish = {.target = "/chat?x",
+                                       .origin = "https://a.example",
+                                       .protocols = protocols,
+                                       .fields = domt_http_slice("Cookie: a=b\r\n")};
+    domus_websocket_key key, other;
+    domus_http_request request;
+    domt_codec http;
+
+    domt_codec_start(&http, &domus_http_stage, &options);
+    ck_assert_int_eq(domus_websocket_request(&wish, &request, &key), 0);
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, &request), 0);
+    const char *sent = domt_codec_sent(&http);
+    const char *nonce = strstr(sent, "\r\nSec-WebSocket-Key: ");
+    ck_assert_ptr_nonnull(nonce);
+    ck_assert(strncmp(sent,
+                      "GET /chat?x HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+                      "Upgrade: websocket\r\n",
+                      strlen("GET /chat?x HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+                             "Upgrade: websocket\r\n")) == 0);
+    ck_assert_str_eq(nonce + 21 + 24,
+                     "\r\n" VERSION "Origin: https://a.example\r\n"
+                     "Sec-WebSocket-Protocol: chat.v2, chat.v1\r\nCookie: a=b\r\n\r\n");
+    ck_assert_uint_eq(strlen(key.accept), 28);
+    domus_http_request_type.release(&request);
+    ck_assert_int_eq(domus_websocket_request(&wish, &request, &other), 0);
+    ck_assert_str_ne(key.accept, other.accept);
+    domus_http_request_type.release(&request);
+    domus_slice_free(wish.fields);
+    domt_codec_stop(&http);
+}
+END_TEST
+
+START_TEST(wish_that_cannot_be_said_is_refused)
+{
+    static const char *const spaced[] = {"a b", NULL};
+    static const char *const listed[] = {"a,b", NULL};
+    static const char *const empty[] = {"", NULL};
+    const domus_websocket_wish wishes[] = {{.origin = "a\r\nX: y"},
+                                           {.protocols = spaced},
+                                           {.protocols = listed},
+                                           {.protocols = empty}};
+
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+        domus_websocket_key key;
+        domus_http_request request;
+        ck_assert_int_eq(domus_websocket_request(&wishes[i], &request, &key), -EINVAL);
+    }
+}
+END_TEST
+
+/* Returns what a client that has sent the key of the RFC says of an answer. */
+static int check(unsigned status, const char *fields, const char **ret_protocol)
+{
+    static const domus_websocket_wish wish = {.protocols = protocols};
+    static const domus_websocket_key key = {"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="};
+    const domus_http_response response = {.status = (uint16_t)status,
+                                          .fields = domt_http_slice(fields)};
+    int result = domus_websocket_check(&wish, &key, &response, ret_protocol);
+
+    domus_slice_free(response.fields);
+    return result;
+}
+
+START_TEST(client_checks_the_answer)
+{
+    const char *protocol = "?";
+
+    ck_assert_int_eq(check(101, UPGRADE ACCEPT, &protocol), 0);
+    ck_assert_ptr_null(protocol);
+    ck_assert_int_eq(check(101, UPGRADE ACCEPT "Sec-WebSocket-Protocol: chat.v1\r\n", &protocol),
+                     0);
+    ck_assert_str_eq(protocol, "chat.v1");
+    ck_assert_int_eq(check(101, "connection: a, UPGRADE\r\nupgrade: WebSocket\r\n" ACCEPT, NULL),
+                     0);
+    static const char *const wrong[] = {
+        "",
+        UPGRADE,
+        ACCEPT,
+        "Connection: Upgrade\r\n" ACCEPT,
+        "Upgrade: websocket\r\n" ACCEPT,
+        "Connection: Upgrade\r\nUpgrade: h2c\r\n" ACCEPT,
+        UPGRADE ACCEPT ACCEPT,
+        UPGRADE "Sec-WebSocket-Accept: S3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n",
+        UPGRADE "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo\r\n",
+        UPGRADE ACCEPT "Sec-WebSocket-Protocol: chat.v3\r\n",
+        UPGRADE ACCEPT "Sec-WebSocket-Protocol: chat.v1, chat.v2\r\n",
+        UPGRADE ACCEPT "Sec-WebSocket-Protocol: chat.v1\r\nSec-WebSocket-Protocol: chat.v2\r\n",
+        UPGRADE ACCEPT "Sec-WebSocket-Extensions: permessage-deflate\r\n",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_int_eq(check(101, wrong[i], &protocol), -EPROTO);
+    ck_assert_int_eq(check(200, UPGRADE ACCEPT, &protocol), -ECONNREFUSED);
+    ck_assert_int_eq(check(426, "", &protocol), -ECONNREFUSED);
+}
+END_TEST
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static int shake(void *context)
+{
+    static const domus_websocket_wish wish = {.protocols = protocols};
+    domus_websocket_key key;
+    domus_http_request request;
+    domus_http_response response;
+    int error = domus_websocket_request(&wish, &request, &key);
+
+    (void)context;
+    if (error != 0)
+        return error;
+    error = domus_websocket_answer(&request, &choosy, &response, NULL);
+    domus_http_request_type.release(&request);
+    if (error == 0)
+        domus_http_response_type.release(&response);
+    return error;
+}
+
+START_TEST(each_failure_of_memory_is_returned)
+{
+    domt_fail_allocations(shake, NULL);
+}
+END_TEST
+
+DOMT_MAIN("websocket handshake", 60, requests_are_accepted, requests_are_refused,
+          protocols_and_origins_are_chosen, client_asks_for_what_it_wishes,
+          wish_that_cannot_be_said_is_refused, client_checks_the_answer,
+          each_failure_of_memory_is_returned)
