@@ -65,6 +65,7 @@ static int begin_stream(domus_stack *stack, domus_resumed *then)
     domus_appender fields = {0};
 
     (void)domus_http_add(&fields, "Cache-Control", "no-store");
+    (void)domus_http_add(&fields, "Content-Encoding", "identity"); /* they are small */
     int error = domus_append_end(&fields, &head.fields);
     if (error != 0)
         return error;

@@ -36,31 +36,32 @@ static unsigned percent(unsigned share)
     return (share + 5) / 10;
 }
 
-static size_t write_thread(char *text, size_t size, uint32_t thread, const uint16_t *phases)
+static size_t write_thread(char *text, size_t size, const uint16_t *phases)
 {
-    int length =
-        snprintf(text, size, " | %" PRIu32 ": io %u%% channels %u%% state %u%% sleep %u%%", thread,
-                 percent(phases[DOMUS_PHASE_SUBMIT] + phases[DOMUS_PHASE_COMPLETIONS]),
-                 percent(phases[DOMUS_PHASE_CHANNELS] + phases[DOMUS_PHASE_EVENTS]),
-                 percent(phases[DOMUS_PHASE_STATE]), percent(phases[DOMUS_PHASE_SLEEP]));
+    int length = snprintf(text, size, " %u/%u/%u/%u",
+                          percent(phases[DOMUS_PHASE_SUBMIT] + phases[DOMUS_PHASE_COMPLETIONS]),
+                          percent(phases[DOMUS_PHASE_CHANNELS] + phases[DOMUS_PHASE_EVENTS]),
+                          percent(phases[DOMUS_PHASE_STATE]), percent(phases[DOMUS_PHASE_SLEEP]));
 
     return length > 0 ? (size_t)length : 0;
 }
 
+/* Four shares for each thread, as many as fit. */
 void web_live_write(const struct web_rates *rates)
 {
     char text[LINE_MAX_BYTES];
     size_t most = columns();
     struct pollfd terminal = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    int head = snprintf(text, sizeof text,
-                        "%" PRIu64 " requests/s, %" PRIu64 " messages/s, %" PRIu64 " connections",
-                        rates->requests, rates->messages, rates->connections);
+    int head =
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " requests/s, %" PRIu64 " connections, io/channels/state/sleep %%:",
+                 rates->requests, rates->connections);
     size_t length = head > 0 ? (size_t)head : 0;
 
     if (most > sizeof text - 1)
         most = sizeof text - 1;
     for (uint32_t i = 0; i < rates->threads && length < most; i++)
-        length += write_thread(text + length, sizeof text - length, i, rates->shares[i].phases);
+        length += write_thread(text + length, sizeof text - length, rates->shares[i].phases);
     if (length > most)
         length = most;
     /* A terminal that was stopped (Ctrl-S) shows nothing, and holds up nobody. */

@@ -64,6 +64,7 @@ static void end(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     web_files_end();
+    web_site_end();
 }
 
 /* --- the section ------------------------------------------------------------------------------ */
@@ -78,6 +79,7 @@ static const domus_config_key own_keys[] = {
                60 * UINT64_C(1000000000), UINT64_C(1000000000))},
     {DOMUS_KEY("eventsMax", COUNT, struct web_settings, events_max, 1, 65535, 1000)},
     {DOMUS_KEY_TEXT("root", TEXT, struct web_settings, root, 1, "examples/web/static")},
+    {DOMUS_KEY("gzipStreams", COUNT, struct web_settings, gzip_streams, 0, 65536, 64)},
     {DOMUS_KEY_SWITCH("live", struct web_settings, is_live, false)},
     {0}};
 

@@ -78,6 +78,7 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     return functions[match.route->id]->handle(stack, self, payload);
 }
 
+static domus_http_gzip gzip;
 static domus_http_options http = {.streams = true};
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &http}, {NULL, NULL}}};
@@ -112,6 +113,13 @@ int web_site_begin(void)
             return -EMSGSIZE;
     }
     http.body_max = web_settings.body_max_bytes;
+    gzip.streams_max = web_settings.gzip_streams;
+    http.gzip = web_settings.gzip_streams != 0 ? &gzip : NULL;
     web_keys_begin();
     return 0;
+}
+
+void web_site_end(void)
+{
+    domus_http_gzip_trim(&gzip);
 }

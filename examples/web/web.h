@@ -25,6 +25,7 @@ struct web_settings {
     uint64_t gathered_max_bytes; /* of values that have come in part, all together */
     uint64_t tick_ns;            /* between two events, and two live lines */
     uint32_t events_max;         /* pages that get events */
+    uint32_t gzip_streams;       /* that compress at a time; 0: nothing is compressed */
     bool is_live;                /* a live line is written to a terminal */
     char root[256];              /* the directory of the static files */
     struct kv_settings kv;
@@ -41,6 +42,7 @@ extern domus_address web_meter;
 extern const domus_behaviour web_site;
 /* Take from the settings what the site needs, once. Returns 0; a negative errno. */
 int web_site_begin(void);
+void web_site_end(void); /* the system has stopped */
 
 /* The state of a connection. */
 struct web_visitor {

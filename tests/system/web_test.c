@@ -69,6 +69,28 @@ START_TEST(every_route_has_its_methods)
 }
 END_TEST
 
+START_TEST(answers_are_compressed_for_those_who_accept_it)
+{
+    static const char accepts[] = "Accept-Encoding: gzip\r\n";
+
+    start();
+    ck_assert_uint_eq(domt_site_ask(&site, "GET /static/page.js", accepts, NULL), 200);
+    ck_assert(strstr(site.answer, "Content-Encoding: gzip\r\n") != NULL);
+    ck_assert(strstr(site.answer, "Vary: Accept-Encoding\r\n") != NULL);
+    ck_assert_int_eq(memcmp(site.body, "\x1f\x8b", 2), 0);
+    ck_assert_uint_eq(domt_site_ask(&site, "GET /metrics", accepts, NULL), 200);
+    ck_assert(strstr(site.answer, "Content-Encoding: gzip\r\n") != NULL);
+    ck_assert_uint_eq(domt_site_ask(&site, "GET /static/page.js", "", NULL), 200);
+    ck_assert(strstr(site.answer, "Content-Encoding") == NULL);
+    domt_site_stop(&site);
+
+    domt_site_start(&site, (const char *const[]){"web.gzipStreams=0", NULL});
+    ck_assert_uint_eq(domt_site_ask(&site, "GET /metrics", accepts, NULL), 200);
+    ck_assert(strstr(site.answer, "Content-Encoding") == NULL);
+    domt_site_stop(&site);
+}
+END_TEST
+
 /* Each piece comes back before the next one is sent, so no body is gathered. */
 START_TEST(an_echo_begins_before_its_body_has_ended)
 {
@@ -183,6 +205,7 @@ START_TEST(one_process_serves_all_ports)
 }
 END_TEST
 
-DOMT_MAIN("web", 30, every_route_has_its_methods, an_echo_begins_before_its_body_has_ended,
-          kv_has_the_same_keys_by_both_doors, every_metric_is_valid_and_there,
-          events_come_at_each_tick_and_end_with_the_program, one_process_serves_all_ports)
+DOMT_MAIN("web", 30, every_route_has_its_methods, answers_are_compressed_for_those_who_accept_it,
+          an_echo_begins_before_its_body_has_ended, kv_has_the_same_keys_by_both_doors,
+          every_metric_is_valid_and_there, events_come_at_each_tick_and_end_with_the_program,
+          one_process_serves_all_ports)
