@@ -24,6 +24,11 @@
  *
  * **A client** (DOMUS_ROLE_CLIENT) asks its channel with a domus_http_request, and gets a
  * domus_http_response, whatever its status is. Interim responses (1xx) are passed over.
+ * With `unzip` its requests have "Accept-Encoding: gzip", unless their fields say something else,
+ * and a body with "Content-Encoding: gzip" is decompressed while it comes: `body_max` bounds what
+ * it becomes, and it takes 48 KiB of zlib's own memory meanwhile. The channel fails with -EPROTO if
+ * the bytes are no gzip, are cut off, or are followed by others; several parts behind each other
+ * are one body. Other encodings are left as they are.
  *
  * **Bodies** come whole, as a slice of their message, up to `body_max` bytes; or, with `streams` of
  * the options, in pieces that are read from `stream` by domus_body_read() (domus/stream.h), perhaps
@@ -54,7 +59,7 @@ typedef struct domus_http_options {
     /* A client sends the target "http://host/path" as "/path", with the host as Host, as servers
      * are asked. False: it sends it as it is, as proxies are asked. */
     bool origin_form;
-    uint8_t reserved;    /* 0 */
+    bool unzip;          /* of a client, without `streams`: answers are decompressed */
     uint32_t target_max; /* bytes of a target, 1..60000; 0: 8192. More: 414 */
     uint32_t head_max;   /* bytes of a head, 64..61440; 0: 32768. More: 431 */
     uint32_t fields_max; /* of a head, and of trailers, 1..65535; 0: 100. More: 431 */
@@ -148,7 +153,8 @@ typedef struct domus_http_response {
     uint16_t status;   /* sent: 101, 200..599; 101 is "Connection: upgrade" */
     uint8_t minor;     /* received: of the version */
     bool close;        /* the connection ends with this response */
-    uint8_t reserved[4];
+    bool unzipped;     /* received: `body` was decompressed; `fields` are as they came */
+    uint8_t reserved[3];
 } domus_http_response;
 
 /* The type of responses. Its `release` frees the slices. */

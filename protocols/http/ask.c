@@ -34,7 +34,8 @@ typedef struct place {
     const char *host; /* for the field Host */
     size_t host_size; /* 0: the fields have it */
     domus_slice target;
-    bool is_rootless; /* a '/' is put before the target */
+    bool is_rootless;  /* a '/' is put before the target */
+    bool accepts_gzip; /* the head says so, and the fields do not */
 } place;
 
 /* Make an origin form of a target in absolute form. Returns 0; -EINVAL. */
@@ -53,12 +54,22 @@ static int take_apart(place *said)
     return 0;
 }
 
+static bool accepts_gzip(const domi_http_state *state, const domus_http_request *request)
+{
+    domus_slice value;
+
+    return state->options.unzip && !domus_http_field(request->fields, "accept-encoding", &value);
+}
+
 /* Find the place that a head has to name. Returns 0; -EINVAL for what HTTP cannot say. */
 static int find_place(const domi_http_state *state, const domus_http_request *request, int has,
                       place *ret_said)
 {
     const char *host = state->options.host;
-    place said = {host, host != NULL ? strlen(host) : 0, request->target, false};
+    place said = {.host = host,
+                  .host_size = host != NULL ? strlen(host) : 0,
+                  .target = request->target,
+                  .accepts_gzip = accepts_gzip(state, request)};
     char first = *domus_slice_data(request->target);
 
     if (has < 0 || !is_target(request))
@@ -123,6 +134,8 @@ static int append(domus_wire *wire, const domus_http_request *request, const pla
         to = domi_http_put(to, said->host, said->host_size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
+    if (said->accepts_gzip)
+        to = DOMI_HTTP_PUT(to, "Accept-Encoding: gzip\r\n");
     to = put_framing(to, request, stream);
     domus_wire_written(wire, (size_t)(to - begin));
     error = domus_wire_append_slice(wire, request->fields);

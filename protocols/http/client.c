@@ -74,6 +74,7 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
         response->length = head->length;
     } else {
         response->body = domi_http_cut_body(wire, from);
+        response->unzipped = from->unzipped;
         response->length = domi_http_asked_head(state) ? head->length : response->body.size;
     }
     if (response->close && !to_the_end)

@@ -1,6 +1,7 @@
 /* Decodes messages of either side: a head, and then its body in one of three ways. */
-#include "protocols/http/http.h"
+#include "protocols/http/encoding.h"
 #include "protocols/http/lines.h"
+#include "protocols/http/unzip.h"
 
 #include <errno.h>
 
@@ -65,13 +66,19 @@ static int make_gathered(domus_wire *wire, domi_http_state *state)
 
 static int gather(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
+    bool is_packed = state->inflater != NULL;
+    size_t least = is_packed && size > DOMI_HTTP_UNZIP_STEP ? DOMI_HTTP_UNZIP_STEP : size;
     domi_http_part part;
-    int used = step(state, bytes, size, &part);
+    int used = step(state, bytes, least, &part);
+    int error = 0;
 
+    if (used == 0 && least < size) /* trailers are read as a whole */
+        used = step(state, bytes, size, &part);
     if (used <= 0)
         return used;
-    bool is_data = !part.done || state->body.framing != DOMI_HTTP_IN_CHUNKS;
-    int error = is_data ? domi_http_gather(state, bytes + part.at, part.size) : 0;
+    if (!part.done || state->body.framing != DOMI_HTTP_IN_CHUNKS)
+        error = is_packed ? domi_http_unzip(state, bytes + part.at, part.size)
+                          : domi_http_gather(state, bytes + part.at, part.size);
     if (error == 0 && part.done)
         error = make_gathered(wire, state);
     return error != 0 ? error : used;
@@ -122,6 +129,25 @@ static int let_come(domus_wire *wire, domi_http_state *state, bool has_begun)
     return domi_http_send_100(wire, state);
 }
 
+/* Whether the body that follows a head is to be decompressed. */
+static bool is_packed(const domi_http_state *state, const char *head)
+{
+    const domus_page page = {head + state->head.fields_at};
+
+    return state->options.unzip &&
+           domi_http_is_gzip((domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
+}
+
+static int begin_gathering(domi_http_state *state, const char *head)
+{
+    int error = is_packed(state, head) ? domi_http_unzip_begin(state) : 0;
+
+    if (error == 0)
+        error = domi_http_begin_gathering(state, head);
+    state->phase = DOMI_HTTP_GATHERING;
+    return error != 0 ? error : (int)state->head_size;
+}
+
 static int begin_whole(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
     uint32_t head = state->head_size;
@@ -129,6 +155,8 @@ static int begin_whole(domus_wire *wire, domi_http_state *state, const char *byt
         .head = bytes, .body = bytes + head, .body_size = (size_t)state->body.left};
     bool is_counted = state->body.framing == DOMI_HTTP_COUNTED;
 
+    if (is_packed(state, bytes))
+        return begin_gathering(state, bytes);
     if (is_counted && state->body.left <= size - head) {
         int error = make(wire, state, &in_window, false);
         return error != 0 ? error : (int)(head + in_window.body_size);
@@ -144,9 +172,7 @@ static int begin_whole(domus_wire *wire, domi_http_state *state, const char *byt
         domus_wire_need(wire, head + (size_t)state->body.left);
         return 0;
     }
-    error = domi_http_begin_gathering(state, bytes);
-    state->phase = DOMI_HTTP_GATHERING;
-    return error != 0 ? error : (int)head;
+    return begin_gathering(state, bytes);
 }
 
 /* The head was read, and a body follows it. */

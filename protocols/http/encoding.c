@@ -1,5 +1,7 @@
-/* Reads what a client says of encodings. */
+/* Reads what messages say of encodings. */
 #include "protocols/http/encoding.h"
+
+#include "protocols/http/chars.h"
 
 #include <domus/http.h>
 #include <domus/http_media.h>
@@ -14,4 +16,15 @@ bool domi_http_wants_gzip(domus_slice fields)
         return false;
     unsigned packed = domus_http_accepts(value, "gzip");
     return packed != 0 && packed >= domus_http_accepts(value, "identity");
+}
+
+bool domi_http_is_gzip(domus_slice fields)
+{
+    domus_slice value;
+
+    if (!domus_http_field(fields, "content-encoding", &value))
+        return false;
+    const char *text = domus_slice_data(value);
+    return domi_http_is_word(text, value.size, "gzip") ||
+           domi_http_is_word(text, value.size, "x-gzip");
 }

@@ -1,4 +1,5 @@
-/* Which encoding of a body a client wants (encoding.c). Any thread. */
+/* Encodings of bodies: which one a client wants, and which one a body has (encoding.c). Any thread.
+ */
 #ifndef DOMI_PROTOCOLS_HTTP_ENCODING_H
 #define DOMI_PROTOCOLS_HTTP_ENCODING_H
 
@@ -6,5 +7,8 @@
 
 /* Returns whether the fields of a request accept gzip, at least as much as plain bytes. */
 bool domi_http_wants_gzip(domus_slice fields);
+
+/* Returns whether the fields of a message say that its body is gzip, and nothing else. */
+bool domi_http_is_gzip(domus_slice fields);
 
 #endif

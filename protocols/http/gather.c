@@ -1,6 +1,6 @@
 /* Gathers messages that do not come whole, and cuts slices out of messages. Gathered bytes are
  * counted on the budget, until the message is made. */
-#include "protocols/http/http.h"
+#include "protocols/http/unzip.h"
 
 #include <errno.h>
 
@@ -19,6 +19,7 @@ void domi_http_reset(domi_http_state *state)
     (void)domus_budget_charge(state->options.budget, &state->charged, 0);
     domus_append_drop(&state->head_bytes);
     domus_append_drop(&state->body_bytes);
+    domi_http_unzip_end(state);
 }
 
 int domi_http_begin_gathering(domi_http_state *state, const char *head)
@@ -26,7 +27,7 @@ int domi_http_begin_gathering(domi_http_state *state, const char *head)
     int error = domus_append(&state->head_bytes, head, state->head_size);
 
     state->body_bytes.size_max = (uint32_t)state->options.body_max;
-    if (state->body.framing == DOMI_HTTP_COUNTED)
+    if (state->body.framing == DOMI_HTTP_COUNTED && state->inflater == NULL)
         state->body_bytes.size_max = (uint32_t)state->body.left;
     return error != 0 ? error : charge(state);
 }
@@ -40,8 +41,11 @@ int domi_http_gather(domi_http_state *state, const char *bytes, size_t size)
 
 int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source)
 {
-    domi_http_source source = {.head = NULL};
-    int error = domus_append_end(&state->head_bytes, &source.head_slice);
+    domi_http_source source = {.head = NULL, .unzipped = state->inflater != NULL};
+    int error = source.unzipped && !domi_http_unzip_is_whole(state) ? -EPROTO : 0;
+
+    if (error == 0)
+        error = domus_append_end(&state->head_bytes, &source.head_slice);
 
     if (error == 0)
         error = domus_append_end(&state->body_bytes, &source.body_slice);

@@ -48,6 +48,7 @@ typedef struct domi_http_state {
     domus_appender head_bytes;
     domus_appender body_bytes;
     uint64_t charged;                     /* bytes of these two that the budget counts */
+    struct domi_http_inflater *inflater;  /* of a client: for the body that is gathered; or NULL */
     struct domi_http_deflater *deflaters; /* of a server: those of answers that have begun */
     struct { /* of a client: requests that are not answered, from the oldest */
         uint32_t first;
@@ -78,6 +79,7 @@ typedef struct domi_http_source {
     const char *head; /* NULL: they were gathered */
     const char *body; /* in the window; NULL: none is there as a whole */
     size_t body_size;
+    bool unzipped;          /* the body was decompressed */
     domus_slice head_slice; /* of its maker, who frees it */
     domus_slice body_slice; /* the message's, when it is made */
 } domi_http_source;

@@ -35,6 +35,8 @@ static int check_http(const void *options_)
         return -EINVAL;
     if (options->host != NULL && !domi_http_is_host(options->host, strlen(options->host)))
         return -EINVAL;
+    if (options->unzip && (options->streams || options->role != DOMUS_ROLE_CLIENT))
+        return -EINVAL;
     if (!is_right_gzip(options->gzip))
         return -EINVAL;
     return !options->streams && options->body_max > DOMUS_SLICE_MAX ? -EINVAL : 0;

@@ -1,0 +1,81 @@
+/* Decompresses by zlib. A body of gzip is one part behind the other, each with a sum of its own,
+ * and nothing else: bytes behind the last part that begin no other one are wrong. */
+#include "protocols/http/unzip.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#define ROOM      16384u
+#define WINDOW    15
+#define GZIP_HEAD 16 /* added to the bits: only what gzip makes */
+
+struct domi_http_inflater {
+    z_stream zlib;
+    bool is_begun;
+    bool is_whole; /* the part was read to its end */
+};
+
+int domi_http_unzip_begin(domi_http_state *state)
+{
+    struct domi_http_inflater *inflater = calloc(1, sizeof *inflater);
+
+    if (inflater == NULL)
+        return -ENOMEM;
+    if (inflateInit2(&inflater->zlib, WINDOW + GZIP_HEAD) != Z_OK) {
+        free(inflater);
+        return -ENOMEM;
+    }
+    state->inflater = inflater;
+    return 0;
+}
+
+void domi_http_unzip_end(domi_http_state *state)
+{
+    if (state->inflater != NULL)
+        (void)inflateEnd(&state->inflater->zlib);
+    free(state->inflater);
+    state->inflater = NULL;
+}
+
+bool domi_http_unzip_is_whole(const domi_http_state *state)
+{
+    return !state->inflater->is_begun || state->inflater->is_whole;
+}
+
+/* Decompress up to the end of the bytes, of their part, or of the room. Returns 0, or an error;
+ * `ret_more`: there may be more. */
+static int step(domi_http_state *state, bool *ret_more)
+{
+    struct domi_http_inflater *inflater = state->inflater;
+    z_stream *zlib = &inflater->zlib;
+    unsigned char room[ROOM];
+
+    if (inflater->is_whole)
+        (void)inflateReset(zlib);
+    inflater->is_whole = false;
+    zlib->next_out = room;
+    zlib->avail_out = sizeof room;
+    int result = inflate(zlib, Z_NO_FLUSH);
+    inflater->is_whole = result == Z_STREAM_END;
+    if (result == Z_MEM_ERROR)
+        return -ENOMEM;
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+        return -EPROTO;
+    *ret_more = zlib->avail_in != 0 || (zlib->avail_out == 0 && !inflater->is_whole);
+    return domi_http_gather(state, (const char *)room, sizeof room - zlib->avail_out);
+}
+
+int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size)
+{
+    struct domi_http_inflater *inflater = state->inflater;
+    bool has_more = size != 0;
+    int error = 0;
+
+    inflater->is_begun |= has_more;
+    inflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
+    inflater->zlib.avail_in = (uInt)size;
+    while (has_more && error == 0)
+        error = step(state, &has_more);
+    return error;
+}

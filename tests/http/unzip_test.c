@@ -1,0 +1,299 @@
+/* A client decompresses bodies while they come: the same at whatever byte they are cut, in parts,
+ * up to a bound, and never less than the whole. */
+#include "tests/http/trace.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#define HEAD "HTTP/1.1 200 OK\r\n"
+#define GZIP HEAD "Content-Encoding: gzip\r\n"
+
+static const domus_http_options options = {
+    .role = DOMUS_ROLE_CLIENT, .host = "a", .unzip = true, .body_max = 2000};
+
+static char packed[1u << 20]; /* a body, compressed */
+static size_t packed_size;
+static char answer[1u << 20];
+static size_t answer_size;
+
+/* Append a part of gzip. */
+static void pack(const char *bytes, size_t size)
+{
+    z_stream zlib = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)size};
+
+    ck_assert_int_eq(deflateInit2(&zlib, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    zlib.next_out = (Bytef *)packed + packed_size;
+    zlib.avail_out = (uInt)(sizeof packed - packed_size);
+    ck_assert_int_eq(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+    packed_size = sizeof packed - zlib.avail_out;
+    (void)deflateEnd(&zlib);
+}
+
+static void pack_text(const char *text)
+{
+    packed_size = 0;
+    pack(text, strlen(text));
+}
+
+/* Make an answer with the packed body of a known length, or in chunks. */
+static void make_answer(const char *head, bool in_chunks)
+{
+    int size =
+        in_chunks
+            ? snprintf(answer, sizeof answer, "%sTransfer-Encoding: chunked\r\n\r\n%zx\r\n", head,
+                       packed_size)
+            : snprintf(answer, sizeof answer, "%sContent-Length: %zu\r\n\r\n", head, packed_size);
+
+    memcpy(answer + size, packed, packed_size);
+    answer_size = (size_t)size + packed_size;
+    if (in_chunks) {
+        memcpy(answer + answer_size, "\r\n0\r\n\r\n", 7);
+        answer_size += 7;
+    }
+}
+
+static void hold(const char *expected)
+{
+    domt_http_holds(&options, "G", answer, answer_size, expected);
+}
+
+START_TEST(body_is_decompressed_while_it_comes)
+{
+    pack_text("hello");
+    make_answer(GZIP, true);
+    hold("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello]\n");
+    make_answer(HEAD "Content-Encoding: X-GZIP\r\n", true);
+    hold("200 1.1 (Content-Encoding: X-GZIP|Transfer-Encoding: chunked) [hello]\n");
+    pack(" ", 1);
+    pack("", 0);
+    pack("world", 5);
+    make_answer(GZIP, true);
+    hold("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked) [hello world]\n");
+    packed_size = 0;
+    make_answer(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false);
+    answer_size = strlen(GZIP "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    hold("200 1.1 (Content-Encoding: gzip|Transfer-Encoding: chunked)\n");
+    make_answer(GZIP, false);
+    hold("200 1.1 (Content-Encoding: gzip|Content-Length: 0)\n");
+}
+END_TEST
+
+/* The body of the last response that comes of the answer; its size is SIZE_MAX without one. */
+static size_t decode(const domus_http_options *with, size_t step, int *ret_error,
+                     bool *ret_unzipped)
+{
+    domt_codec http;
+    domus_stage_message message;
+    size_t size = SIZE_MAX;
+    int result = 0;
+
+    domt_http_start(&http, with);
+    domt_http_ask(&http, "G");
+    for (size_t at = 0; at < answer_size && result >= 0; at += step) {
+        size_t part = answer_size - at < step ? answer_size - at : step;
+        ck_assert_int_eq(domus_stage_kit_feed(http.kit, answer + at, part), 0);
+        while ((result = domus_stage_kit_next(http.kit, &message)) == 1) {
+            size = ((const domus_http_response *)message.payload)->body.size;
+            *ret_unzipped = ((const domus_http_response *)message.payload)->unzipped;
+        }
+    }
+    *ret_error = result;
+    domt_codec_stop(&http);
+    return size;
+}
+
+static size_t decode_whole(int *ret_error)
+{
+    bool unzipped = false;
+    size_t size = decode(&options, sizeof answer, ret_error, &unzipped);
+
+    ck_assert(unzipped || size == SIZE_MAX);
+    return size;
+}
+
+static const char *zeros(void)
+{
+    static const char bytes[500000];
+
+    return bytes;
+}
+
+START_TEST(bound_is_on_the_bytes_that_come_out)
+{
+    int error;
+
+    for (int in_chunks = 0; in_chunks < 2; in_chunks++) {
+        packed_size = 0;
+        pack(zeros(), 2000);
+        make_answer(GZIP, in_chunks != 0);
+        ck_assert_uint_eq(decode_whole(&error), 2000);
+        packed_size = 0;
+        pack(zeros(), 2001);
+        make_answer(GZIP, in_chunks != 0);
+        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        ck_assert_int_eq(error, -EMSGSIZE);
+        packed_size = 0;
+        pack(zeros(), 500000);
+        make_answer(GZIP, in_chunks != 0);
+        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        ck_assert_int_eq(error, -EMSGSIZE);
+    }
+}
+END_TEST
+
+/* Bytes that the greatest block may have: the window of 64 KiB, and the body with its room. */
+static int decode_large(void *unused)
+{
+    static const domus_http_options large = {
+        .role = DOMUS_ROLE_CLIENT, .host = "a", .unzip = true, .body_max = 1u << 20};
+    bool unzipped;
+    int error;
+
+    (void)unused;
+    ck_assert_uint_eq(decode(&large, 1000, &error, &unzipped), 500000);
+    return error;
+}
+
+START_TEST(large_body_comes_in_steps)
+{
+    packed_size = 0;
+    pack(zeros(), 500000);
+    make_answer(GZIP, true);
+    ck_assert_int_eq(decode_large(NULL), 0);
+    make_answer(GZIP, false);
+    ck_assert_int_eq(decode_large(NULL), 0);
+}
+END_TEST
+
+START_TEST(body_that_is_cut_off_or_wrong_fails)
+{
+    int error;
+
+    pack_text("hello, hello, hello, hello");
+    size_t size = packed_size;
+    for (size_t cut = 1; cut < size; cut++) {
+        packed_size = cut;
+        make_answer(GZIP, true);
+        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        ck_assert_int_eq(error, -EPROTO);
+    }
+    for (size_t at = 0; at < size; at++) {
+        if (at >= 4 && at < 10)
+            continue; /* time, level and system: nothing depends on them */
+        pack_text("hello, hello, hello, hello");
+        packed[at] ^= 0x10;
+        make_answer(GZIP, false);
+        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        ck_assert_int_eq(error, -EPROTO);
+    }
+    static const char *const tails[] = {"a", "abc", "hello, hello, hello", "\x1f"};
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        pack_text("hello");
+        memcpy(packed + packed_size, tails[i], strlen(tails[i]));
+        packed_size += strlen(tails[i]);
+        make_answer(GZIP, true);
+        ck_assert_uint_eq(decode_whole(&error), SIZE_MAX);
+        ck_assert_int_eq(error, -EPROTO);
+    }
+}
+END_TEST
+
+START_TEST(trailers_come_behind_a_body_of_any_size)
+{
+    static char trailers[5000];
+    int error;
+
+    memset(trailers, 'a', sizeof trailers);
+    packed_size = 0;
+    pack(zeros(), 1500);
+    make_answer(GZIP, true);
+    answer_size -= 2;
+    answer_size += (size_t)snprintf(answer + answer_size, 6000, "A: %.*s\r\n\r\n", 4000, trailers);
+    ck_assert_uint_eq(decode_whole(&error), 1500);
+    ck_assert_int_eq(error, 0);
+}
+END_TEST
+
+START_TEST(other_bodies_are_left_as_they_are)
+{
+    bool unzipped = true;
+    int error;
+    domus_http_options plain = options;
+
+    pack_text("hello");
+    make_answer(HEAD "Content-Encoding: br\r\n", true);
+    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    ck_assert(!unzipped);
+    make_answer(HEAD "Content-Encoding: gzip, br\r\n", true);
+    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    make_answer(HEAD, true);
+    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    plain.unzip = false;
+    make_answer(GZIP, true);
+    ck_assert_uint_eq(decode(&plain, 1000, &error, &unzipped), packed_size);
+    ck_assert(!unzipped);
+}
+END_TEST
+
+START_TEST(requests_say_that_gzip_is_accepted)
+{
+    domt_codec http;
+
+    domus_http_request request = {.target = domt_http_slice("/")};
+    domt_http_start(&http, &options);
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, &request), 0);
+    ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "\r\nAccept-Encoding: gzip\r\n"));
+    request.fields = domt_http_slice("Accept-Encoding: br\r\n");
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, &request), 0);
+    const char *sent = domt_codec_sent(&http);
+    ck_assert(strstr(sent, "gzip") == NULL && strstr(sent, "Accept-Encoding: br") != NULL);
+    domus_http_request_type.release(&request);
+    domt_codec_stop(&http);
+    const domus_http_options wrong[] = {
+        {.unzip = true}, {.role = DOMUS_ROLE_CLIENT, .unzip = true, .streams = true}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(domus_http_stage.check(&wrong[i]), -EINVAL);
+}
+END_TEST
+
+static int decode_hello(void *unused)
+{
+    domt_codec http = {.stages = {{&domus_http_stage, &options}}};
+    domus_stage_message message;
+    domus_http_request request = {.target = {NULL, 0, 0}};
+
+    (void)unused;
+    http.pipeline.stages = http.stages;
+    int error = domus_stage_kit_new(&http.pipeline, &http.kit);
+    if (error != 0)
+        return error;
+    error = domus_slice_copy("/", 1, &request.target);
+    if (error == 0)
+        error = domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, &request);
+    domus_http_request_type.release(&request);
+    for (size_t at = 0; at < answer_size && error == 0; at += 50) {
+        error = domus_stage_kit_feed(http.kit, answer + at,
+                                     answer_size - at < 50 ? answer_size - at : 50);
+        while (error == 0 && (error = domus_stage_kit_next(http.kit, &message)) == 1)
+            error = 0;
+    }
+    domus_stage_kit_free(http.kit);
+    return error;
+}
+
+START_TEST(memory_may_run_out)
+{
+    packed_size = 0;
+    pack(zeros(), 1500);
+    make_answer(GZIP, true);
+    domt_fail_allocations(decode_hello, NULL);
+}
+END_TEST
+
+DOMT_MAIN("unzip", 60, body_is_decompressed_while_it_comes, bound_is_on_the_bytes_that_come_out,
+          large_body_comes_in_steps, body_that_is_cut_off_or_wrong_fails,
+          trailers_come_behind_a_body_of_any_size, other_bodies_are_left_as_they_are,
+          requests_say_that_gzip_is_accepted, memory_may_run_out)
