@@ -20,14 +20,17 @@ static const char *const layers[] = {"base", "house", "io", "runtime"};
 static const struct guest {
     const char *header;
     const char *library;
-} guests[] = {{"domus/yaml.h", "libdomus-config"},      {"domus/main.h", "libdomus-config"},
-              {"domus/resp.h", "libdomus-resp"},        {"domus/http.h", "libdomus-http"},
-              {"domus/http_date.h", "libdomus-http"},   {"domus/http_event.h", "libdomus-http"},
-              {"domus/http_files.h", "libdomus-http"},  {"domus/http_condition.h", "libdomus-http"},
-              {"domus/http_cookie.h", "libdomus-http"}, {"domus/http_media.h", "libdomus-http"},
-              {"domus/http_query.h", "libdomus-http"},  {"domus/http_range.h", "libdomus-http"},
-              {"domus/http_router.h", "libdomus-http"}, {"domus/http_url.h", "libdomus-http"},
-              {"domus/http_client.h", "libdomus-http"}, {"domus/http_gzip.h", "libdomus-http"}};
+} guests[] = {
+    {"domus/yaml.h", "libdomus-config"},      {"domus/main.h", "libdomus-config"},
+    {"domus/resp.h", "libdomus-resp"},        {"domus/http.h", "libdomus-http"},
+    {"domus/http_date.h", "libdomus-http"},   {"domus/http_event.h", "libdomus-http"},
+    {"domus/http_files.h", "libdomus-http"},  {"domus/http_condition.h", "libdomus-http"},
+    {"domus/http_cookie.h", "libdomus-http"}, {"domus/http_media.h", "libdomus-http"},
+    {"domus/http_query.h", "libdomus-http"},  {"domus/http_range.h", "libdomus-http"},
+    {"domus/http_router.h", "libdomus-http"}, {"domus/http_url.h", "libdomus-http"},
+    {"domus/http_client.h", "libdomus-http"}, {"domus/http_gzip.h", "libdomus-http"},
+    {"domus/http_proxy.h", "libdomus-http"},
+};
 
 /* Headers that library code of other layers may not include. */
 static const struct foreign {

@@ -39,7 +39,8 @@ static const struct guest {
               {"include/domus/http_router.h", LIBDOMUS_HTTP},
               {"include/domus/http_url.h", LIBDOMUS_HTTP},
               {"include/domus/websocket.h", LIBDOMUS_HTTP},
-              {"include/domus/http_client.h", LIBDOMUS_HTTP}};
+              {"include/domus/http_client.h", LIBDOMUS_HTTP},
+              {"include/domus/http_proxy.h", LIBDOMUS_HTTP}};
 
 static enum library library_of(const char *path)
 {

@@ -1,0 +1,17 @@
+/* The heads of a proxy: what goes on to the server, and what comes back. */
+#ifndef DOMI_PROTOCOLS_HTTP_FORWARD_H
+#define DOMI_PROTOCOLS_HTTP_FORWARD_H
+
+#include <domus/http_proxy.h>
+
+/* Make the head of the request for the server. `client` is who has asked. Its slices are the
+ * caller's. Returns 0; -ENOMEM; -EINVAL. */
+int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
+                              const domus_endpoint *client, domus_http_request *ret_request);
+
+/* Make the head of the answer for the client. Its slices are the caller's. Returns 0; -ENOMEM;
+ * -EINVAL. */
+int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_response *response,
+                               domus_http_response *ret_response);
+
+#endif

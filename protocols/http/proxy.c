@@ -1,0 +1,260 @@
+/* Passes requests on to a server, and its answers back.
+ *
+ * A request is one conversation of the client's channel. It waits for up to three things at a time:
+ * a piece of the request's body, the answer, and a piece of the answer's body. Whatever comes is
+ * handed on before that thing is asked for again, so of each body one piece is held. */
+#include "protocols/http/forward.h"
+
+#include <domus/await.h>
+#include <domus/channel.h>
+
+#include <errno.h>
+
+#define TIMEOUT_NS UINT64_C(60000000000)
+
+enum { ANSWER, UP, DOWN }; /* tags of what is waited for */
+
+/* A request that is passed on. */
+typedef struct pass {
+    const domus_http_proxy *proxy;
+    domus_request request; /* to the server, if `uploads` */
+    domus_body up;     /* the body of the request; of number 0: there is none, or it has ended */
+    domus_body down;   /* the body of the answer, as this */
+    domus_slice piece; /* that is handed on next */
+    bool uploads;      /* the server has not got the whole body of the request */
+    bool answered;     /* the client has the head of the answer */
+    bool waits_up;     /* a piece is asked for */
+    bool waits_down;
+} pass;
+
+static int fail(domus_stack *stack, uint16_t status, const char *text)
+{
+    return domus_reply(stack, &domus_http_text_type,
+                       &(domus_http_text){status, "text/plain", text});
+}
+
+/* The server is not reached, or has failed: let the client know, as far as that goes. */
+static int give_up(domus_stack *stack, pass *frame, int error)
+{
+    if (frame->down.number != 0) /* nobody will read the rest of its body */
+        (void)domus_stop(stack, frame->down.channel);
+    domus_slice_free(frame->piece);
+    frame->piece = (domus_slice){NULL, 0, 0};
+    if (frame->answered || error == -ECANCELED)
+        return error; /* cuts the answer */
+    if (error == -ETIMEDOUT)
+        return fail(stack, 504, "Gateway Timeout\n");
+    if (error == -ENOBUFS || error == -EBUSY || error == -ENOMEM)
+        return error; /* 503 */
+    return fail(stack, 502, "Bad Gateway\n");
+}
+
+/* Make the head for the server, and see whether a body in pieces follows it. Returns 0, or an
+ * error. */
+static int begin(domus_stack *stack, pass *frame, const domus_http_request *request,
+                 domus_http_request *ret_made)
+{
+    const domus_channel *channel = domus_channel_running(stack);
+    domus_endpoint client;
+    bool is_known = channel != NULL && domus_channel_peer(channel, &client) == 0;
+
+    frame->up = request->stream;
+    frame->uploads = request->stream.number != 0;
+    return domi_http_forward_request(frame->proxy, request, is_known ? &client : NULL, ret_made);
+}
+
+/* Ask the server with a whole request. Returns 0, or an error. */
+static int ask_whole(domus_stack *stack, pass *frame, domus_http_request *made)
+{
+    const domus_http_proxy *proxy = frame->proxy;
+    const domus_type *type = domus_http_is_repeatable(made->method) ? &domus_http_repeatable_type
+                                                                    : &domus_http_request_type;
+    uint64_t timeout_ns = proxy->timeout_ns != 0 ? proxy->timeout_ns : TIMEOUT_NS;
+    int error = domus_ask_add(stack, proxy->upstream, type, made, timeout_ns, ANSWER);
+
+    if (error != 0)
+        type->release(made);
+    return error;
+}
+
+/* Begin to ask the server, with the first thing that is waited for. Returns as domus_ask(). */
+static int ask(domus_stack *stack, pass *frame, const domus_http_request *request,
+               domus_resumed *then)
+{
+    domus_http_request made;
+    int result = begin(stack, frame, request, &made);
+
+    if (result != 0)
+        return result;
+    if (!frame->uploads) {
+        result = ask_whole(stack, frame, &made);
+        return result != 0 ? result : domus_wait_first(stack, then);
+    }
+    result = domus_request_begin(stack, frame->proxy->upstream, &domus_http_request_type, &made, 0,
+                                 then);
+    if (result < 0)
+        domus_http_request_type.release(&made);
+    return result;
+}
+
+/* Answer the client: at once, or by beginning to. Returns as domus_ask(). */
+static int answer_client(domus_stack *stack, pass *frame, const domus_answer *answer,
+                         domus_resumed *then)
+{
+    const domus_http_response *response = answer->payload;
+    domus_http_response made;
+    int result;
+
+    if (answer->error != 0)
+        return give_up(stack, frame, answer->error);
+    frame->down = response->stream;
+    result = domi_http_forward_response(frame->proxy, response, &made);
+    if (result != 0)
+        return give_up(stack, frame, result);
+    if (response->stream.number == 0)
+        result = domus_reply(stack, &domus_http_response_type, &made);
+    else
+        result = domus_reply_begin(stack, &domus_http_response_type, &made, then);
+    if (result < 0) {
+        domus_http_response_type.release(&made);
+        return give_up(stack, frame, result);
+    }
+    if (frame->uploads && response->status >= 300) /* the server does not want the body */
+        frame->up = (domus_body){.number = 0};
+    return result;
+}
+
+/* Ask for those pieces that are wanted and not asked for, and wait for whatever comes first. */
+static int wait_for_next(domus_stack *stack, pass *frame, domus_resumed *then)
+{
+    int error = 0;
+
+    if (frame->up.number != 0 && !frame->waits_up) {
+        error = domus_body_read_add(stack, frame->up, UP);
+        frame->waits_up = error == 0;
+    }
+    if (error == 0 && frame->down.number != 0 && !frame->waits_down) {
+        error = domus_body_read_add(stack, frame->down, DOWN);
+        frame->waits_down = error == 0;
+    }
+    return error != 0 ? give_up(stack, frame, error) : domus_wait_first(stack, then);
+}
+
+/* Take a piece of the body that is at `body`, which is over when that was the last one. Returns 0,
+ * or an error. */
+static int take_piece(domus_stack *stack, pass *frame, domus_body *body, const domus_answer *answer)
+{
+    bool is_last = true;
+
+    if (answer->error != 0)
+        return answer->error;
+    if (answer->type == &domus_piece_type) { /* otherwise trailers */
+        const domus_piece *piece = answer->payload;
+        int error = domus_take_answer(stack, answer);
+        if (error != 0)
+            return error;
+        frame->piece = piece->bytes;
+        is_last = piece->last;
+    }
+    if (is_last)
+        *body = (domus_body){.number = 0};
+    return 0;
+}
+
+/* Hand the piece on, which this consumes. Return as the verbs that they call. */
+static int write_up(domus_stack *stack, pass *frame, domus_resumed *then)
+{
+    domus_slice piece = frame->piece;
+
+    frame->piece = (domus_slice){NULL, 0, 0};
+    return domus_request_write(stack, frame->request, piece, then);
+}
+
+static int write_down(domus_stack *stack, pass *frame, domus_resumed *then)
+{
+    domus_slice piece = frame->piece;
+
+    frame->piece = (domus_slice){NULL, 0, 0};
+    return domus_reply_write(stack, piece, then);
+}
+
+/* Take a piece of the request's body, and hand it on. Returns as domus_request_write(). */
+static int pass_up(domus_stack *stack, pass *frame, const domus_answer *answer, domus_resumed *then)
+{
+    frame->waits_up = false;
+    int error = take_piece(stack, frame, &frame->up, answer);
+    if (error != 0)
+        return frame->answered ? give_up(stack, frame, error) : error; /* 400 or 413 */
+    return write_up(stack, frame, then);
+}
+
+/* Go on behind a piece that the server was given, or not, as `answer` says. The end of the body is
+ * resumed with the answer of the server, unless that has come before. */
+static int go_on_up(domus_stack *stack, pass *frame, const domus_answer *answer,
+                    domus_resumed *then)
+{
+    bool is_taken = answer->error == 0 || answer->error == -EALREADY;
+
+    if (is_taken && frame->up.number == 0)
+        return domus_request_end(stack, frame->request, NULL, NULL, then);
+    if (!is_taken)
+        frame->up = (domus_body){.number = 0};
+    return wait_for_next(stack, frame, then);
+}
+
+/* Take a piece of the answer's body, and hand it on. Returns as domus_reply_write(). */
+static int pass_down(domus_stack *stack, pass *frame, const domus_answer *answer,
+                     domus_resumed *then)
+{
+    frame->waits_down = false;
+    int error = take_piece(stack, frame, &frame->down, answer);
+    return error != 0 ? give_up(stack, frame, error) : write_down(stack, frame, then);
+}
+
+/* Pass on whatever comes until the answer has ended. If the server answers before it has the whole
+ * body, the end of the conversation cuts what is left of the request. */
+DOMUS_SEQUENCE(pass_on, pass)
+{
+    DOMUS_BEGIN;
+    DOMUS_AWAIT(ask(stack, frame, message, then));
+    if (frame->uploads) {
+        if (answer->error != 0)
+            return give_up(stack, frame, answer->error);
+        frame->request = *(const domus_request *)answer->payload;
+        DOMUS_AWAIT(wait_for_next(stack, frame, then));
+    }
+    for (;;) {
+        if (answer->tag == UP && frame->up.number != 0) {
+            DOMUS_AWAIT(pass_up(stack, frame, answer, then));
+            DOMUS_AWAIT(go_on_up(stack, frame, answer, then));
+            continue;
+        }
+        if (answer->tag == DOWN) {
+            DOMUS_AWAIT(pass_down(stack, frame, answer, then));
+            if (answer->error != 0)
+                return give_up(stack, frame, answer->error);
+            if (frame->down.number == 0)
+                return domus_reply_end(stack, NULL, NULL);
+        } else if (answer->tag == ANSWER && !frame->answered) {
+            DOMUS_AWAIT(answer_client(stack, frame, answer, then));
+            if (answer->error != 0)
+                return give_up(stack, frame, answer->error);
+            frame->answered = true;
+        }
+        DOMUS_AWAIT(wait_for_next(stack, frame, then));
+    }
+    DOMUS_END;
+}
+
+static_assert(sizeof(struct domi_pass_on_frame) <= DOMUS_HTTP_PROXY_FRAME, "the frame of the row");
+
+int domus_http_pass(domus_stack *stack, const domus_http_request *request,
+                    const domus_http_proxy *proxy)
+{
+    struct domi_pass_on_frame *frame = domus_frame(stack);
+
+    if (frame == NULL)
+        return -EINVAL;
+    *frame = (struct domi_pass_on_frame){.frame.proxy = proxy};
+    return domi_pass_on_begin(stack, NULL, request);
+}
