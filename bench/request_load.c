@@ -1,0 +1,229 @@
+/* The load of request_load.h, over epoll. The requests that a connection sends at once are made
+ * once, and only what differs is written anew for each send. */
+#include "bench/request_load.h"
+
+#include "bench/support/histogram.h"
+#include "bench/support/measure.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ANSWERS_MAX 65536u /* bytes of one receive, with those that were kept */
+#define EVENTS_MAX  64
+#define TICK_NS     100000 /* a paced load sends at least this often what is due */
+
+struct connection {
+    int fd;
+    uint32_t under_way; /* answers that are to come */
+    uint32_t kept;      /* bytes of an answer that could not be checked yet */
+    uint64_t place;     /* check()'s word for the answer at hand */
+    uint64_t sent_ns;
+};
+
+struct load {
+    const struct request_load_options *options;
+    int epoll;
+    char batch[REQUEST_LOAD_REQUEST_MAX * REQUEST_LOAD_DEPTH_MAX];
+    uint32_t connected;
+    uint32_t idle_first, idle_count;
+    struct connection *idle[REQUEST_LOAD_CONNECTIONS_MAX]; /* a ring */
+    struct connection connections[REQUEST_LOAD_CONNECTIONS_MAX];
+    char kept[REQUEST_LOAD_CONNECTIONS_MAX][REQUEST_LOAD_KEPT_MAX];
+    uint64_t now_ns, start_ns;
+    uint64_t sent, answers, batches;
+    struct histogram latencies;
+    char bytes[ANSWERS_MAX];
+};
+
+static int send_batch(struct load *load, struct connection *connection)
+{
+    const struct request_load_kind *kind = load->options->kind;
+    uint32_t depth = load->options->depth;
+    size_t size = (size_t)depth * kind->request_size;
+
+    for (uint32_t i = 0; i < depth && kind->vary != NULL; i++)
+        kind->vary(kind->context, load->batch + (size_t)i * kind->request_size);
+    connection->sent_ns = load->now_ns;
+    connection->under_way = depth;
+    load->sent += depth;
+    ssize_t sent = send(connection->fd, load->batch, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent == (ssize_t)size ? 0 : sent < 0 ? -errno : -ENOBUFS; /* batches are small */
+}
+
+/* Check what has come. Returns the bytes that were right; -EBADMSG. */
+static int check_all(struct load *load, struct connection *connection, size_t size)
+{
+    const struct request_load_kind *kind = load->options->kind;
+    size_t at = 0;
+
+    while (at < size) {
+        bool ends = false;
+        int used = connection->under_way == 0 ? -EBADMSG
+                                              : kind->check(kind->context, &connection->place,
+                                                            load->bytes + at, size - at, &ends);
+        if (used < 0)
+            return used;
+        if (used == 0)
+            break;
+        at += (size_t)used;
+        if (ends) {
+            connection->place = 0;
+            connection->under_way--;
+            load->answers++;
+        }
+    }
+    return (int)at;
+}
+
+static int take_answers(struct load *load, struct connection *connection)
+{
+    char *kept = load->kept[connection - load->connections];
+    size_t size = connection->kept;
+
+    memcpy(load->bytes, kept, size);
+    ssize_t got = recv(connection->fd, load->bytes + size, sizeof load->bytes - size, MSG_DONTWAIT);
+    if (got < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    if (got == 0)
+        return -ECONNRESET;
+    size += (size_t)got;
+    int used = check_all(load, connection, size);
+    if (used < 0)
+        return used;
+    size -= (size_t)used;
+    if (size > REQUEST_LOAD_KEPT_MAX)
+        return -EBADMSG;
+    connection->kept = (uint32_t)size;
+    memcpy(kept, load->bytes + used, size);
+    if (connection->under_way == 0) {
+        histogram_add(&load->latencies, load->now_ns - connection->sent_ns);
+        load->idle[(load->idle_first + load->idle_count++) % REQUEST_LOAD_CONNECTIONS_MAX] =
+            connection;
+    }
+    return 0;
+}
+
+static int connect_all(struct load *load)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(load->options->port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int on = 1;
+
+    load->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (load->epoll < 0)
+        return -errno;
+    for (uint32_t i = 0; i < load->options->connections; i++) {
+        struct connection *connection = &load->connections[i];
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+        connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connection->fd < 0)
+            return -errno;
+        load->connected++;
+        if (setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+            connect(connection->fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+            epoll_ctl(load->epoll, EPOLL_CTL_ADD, connection->fd, &event) != 0)
+            return -errno;
+        load->idle[load->idle_count++] = connection;
+    }
+    return 0;
+}
+
+static int send_due(struct load *load)
+{
+    double rate = load->options->rate;
+    double batches = (double)(load->now_ns - load->start_ns) * 1e-9 * rate / load->options->depth;
+
+    while (load->idle_count > 0 && (rate == 0 || (double)load->batches < batches)) {
+        struct connection *connection = load->idle[load->idle_first];
+        load->idle_first = (load->idle_first + 1) % REQUEST_LOAD_CONNECTIONS_MAX;
+        load->idle_count--;
+        load->batches++;
+        int error = send_batch(load, connection);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static int turn(struct load *load)
+{
+    struct epoll_event events[EVENTS_MAX];
+    struct timespec tick = {.tv_nsec = TICK_NS};
+    int count = epoll_pwait2(load->epoll, events, EVENTS_MAX, &tick, NULL);
+
+    if (count < 0)
+        return errno == EINTR ? 0 : -errno;
+    load->now_ns = measure_now_ns();
+    for (int i = 0; i < count; i++) {
+        int error = take_answers(load, events[i].data.ptr);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static int run(struct load *load)
+{
+    uint64_t end_ns = load->start_ns + load->options->duration_ns;
+    int error = 0;
+
+    for (; error == 0 && (load->now_ns < end_ns || load->sent < load->options->requests_least);
+         error = error != 0 ? error : turn(load))
+        error = send_due(load);
+    uint64_t stall_ns = load->now_ns + load->options->stall_ns;
+    while (error == 0 && load->answers < load->sent)
+        error = load->now_ns < stall_ns ? turn(load) : -ETIMEDOUT;
+    return error;
+}
+
+int request_load_run(const struct request_load_options *options,
+                     struct request_load_result *ret_result)
+{
+    const struct request_load_kind *kind = options->kind;
+    uint64_t before_ns = 0, after_ns = 0;
+
+    if (options->connections > REQUEST_LOAD_CONNECTIONS_MAX ||
+        options->depth > REQUEST_LOAD_DEPTH_MAX)
+        return -EINVAL;
+    struct load *load = calloc(1, sizeof *load);
+    if (load == NULL)
+        return -ENOMEM;
+    load->options = options;
+    load->epoll = -1;
+    for (uint32_t i = 0; i < options->depth; i++)
+        memcpy(load->batch + (size_t)i * kind->request_size, kind->request, kind->request_size);
+    int error = connect_all(load);
+    uint64_t own_ns = measure_thread_cpu_ns();
+    load->start_ns = load->now_ns = measure_now_ns();
+    if (error == 0)
+        error = measure_other_cpu_ns(options->watched, &before_ns);
+    if (error == 0)
+        error = run(load);
+    if (error == 0)
+        error = measure_other_cpu_ns(options->watched, &after_ns);
+    double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;
+    if (error == 0) {
+        *ret_result = (struct request_load_result){
+            .requests = load->answers,
+            .rate = (double)load->answers / seconds,
+            .p50_us = histogram_percentile(&load->latencies, 0.5) * 1e-3,
+            .p99_us = histogram_percentile(&load->latencies, 0.99) * 1e-3,
+            .busy = (double)(measure_thread_cpu_ns() - own_ns) * 1e-9 / seconds,
+            .watched_cpu_ns = after_ns - before_ns,
+        };
+    }
+    for (uint32_t i = 0; i < load->connected; i++)
+        close(load->connections[i].fd);
+    if (load->epoll >= 0)
+        close(load->epoll);
+    free(load);
+    return error;
+}

@@ -1,0 +1,202 @@
+/* Runs servers of requests beside each other (versus.h). */
+#include "bench/versus.h"
+
+#include "bench/support/hog.h"
+#include "bench/support/measure.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CALIBRATION_NS UINT64_C(250000000)
+#define STALL_NS       UINT64_C(5000000000)
+
+struct figures {
+    double offered;                                     /* requests per second of the paced load */
+    double rate[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX]; /* saturated */
+    double cpu_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
+    double p50_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
+    double p99_us[VERSUS_SERVERS_MAX][VERSUS_ROUNDS_MAX];
+    double busy; /* the most of the load's CPU that it has used */
+};
+
+uint16_t versus_free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return 0;
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+        address.sin_port = 0;
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* --- one load ---------------------------------------------------------------------------------
+ */
+
+static int fill(const struct versus_row *row, const struct server *server)
+{
+    const struct request_load_options options = {.port = server->port,
+                                                 .kind = row->fill,
+                                                 .connections = 1,
+                                                 .depth = 16,
+                                                 .watched = server->pid,
+                                                 .requests_least = row->fills,
+                                                 .stall_ns = STALL_NS};
+    struct request_load_result result;
+
+    return request_load_run(&options, &result);
+}
+
+/* Run one load on a fresh server. */
+static int measure(const struct versus *versus, const struct versus_row *row, uint32_t which,
+                   double rate, uint64_t time_ns, bool with_hog,
+                   struct request_load_result *ret_result)
+{
+    struct server server;
+    struct server_usage usage;
+    struct request_load_options options = {.kind = row->kind,
+                                           .connections = row->connections,
+                                           .depth = row->depth,
+                                           .rate = rate,
+                                           .duration_ns = time_ns,
+                                           .stall_ns = STALL_NS};
+    pid_t hog = -1;
+    int error = versus->start(which, &server);
+
+    if (error != 0) {
+        fprintf(stderr, "%s: %s does not start: %s\n", versus->bench, versus->names[which],
+                server.error);
+        return error;
+    }
+    options.port = server.port;
+    options.watched = server.pid;
+    if (row->fill != NULL)
+        error = fill(row, &server);
+    if (with_hog)
+        hog = hog_start(VERSUS_SERVER_CPU);
+    if (error == 0)
+        error = request_load_run(&options, ret_result);
+    if (with_hog)
+        hog_stop(hog);
+    int end = server_stop(&server, &usage);
+    if (error == 0 && end != 0)
+        fprintf(stderr, "%s: %s: %s\n", versus->bench, versus->names[which], server.error);
+    if (error != 0)
+        fprintf(stderr, "%s: %s, %s: %s\n", versus->bench, versus->names[which], row->name,
+                strerror(-error));
+    return error != 0 ? error : end;
+}
+
+/* --- a row ------------------------------------------------------------------------------------
+ */
+
+static int calibrate(const struct versus *versus, const struct versus_row *row,
+                     struct figures *figures)
+{
+    struct request_load_result result;
+
+    for (uint32_t which = 0; which < versus->servers; which++) {
+        int error = measure(versus, row, which, 0, CALIBRATION_NS, false, &result);
+        if (error != 0)
+            return error;
+        if (which == 0 || VERSUS_OFFERED * result.rate < figures->offered)
+            figures->offered = VERSUS_OFFERED * result.rate;
+    }
+    return 0;
+}
+
+static int run_round(const struct versus *versus, const struct versus_row *row, uint32_t round,
+                     struct figures *figures)
+{
+    struct request_load_result result;
+
+    for (uint32_t i = 0; i < versus->servers; i++) {
+        uint32_t which = (round + i) % versus->servers;
+        int error = measure(versus, row, which, 0, versus->duration_ns / 2, true, &result);
+        if (error != 0)
+            return error;
+        figures->rate[which][round] = result.rate;
+        error = measure(versus, row, which, figures->offered, versus->duration_ns, false, &result);
+        if (error != 0)
+            return error;
+        figures->cpu_us[which][round] =
+            (double)result.watched_cpu_ns * 1e-3 / (double)result.requests;
+        figures->p50_us[which][round] = result.p50_us;
+        figures->p99_us[which][round] = result.p99_us;
+        if (result.busy > figures->busy)
+            figures->busy = result.busy;
+    }
+    fprintf(stderr, "%s %s, round %u:", versus->bench, row->name, round + 1);
+    for (uint32_t i = 0; i < versus->servers; i++)
+        fprintf(stderr, "%s %s %.3f us", i == 0 ? "" : ",", versus->names[i],
+                figures->cpu_us[i][round]);
+    fprintf(stderr, "\n");
+    return 0;
+}
+
+static double ratio(const struct versus *versus, const double one[], const double other[])
+{
+    double ratios[VERSUS_ROUNDS_MAX];
+
+    for (uint32_t i = 0; i < versus->rounds; i++)
+        ratios[i] = one[i] / other[i];
+    return measure_median(ratios, versus->rounds);
+}
+
+static void report_ratios(const struct versus *versus, const char *name,
+                          const struct figures *figures)
+{
+    const char *unit = figures->busy > VERSUS_BUSY_MAX ? "void" : "ratio";
+
+    for (uint32_t i = 0; i < versus->contenders; i++) {
+        for (uint32_t j = versus->contenders; j < versus->servers; j++) {
+            printf("%s_%s_to_%s_cpu %.3f %s\n", name, versus->names[i], versus->names[j],
+                   ratio(versus, figures->cpu_us[i], figures->cpu_us[j]), unit);
+            printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
+                   ratio(versus, figures->rate[i], figures->rate[j]));
+        }
+    }
+}
+
+static void report(const struct versus *versus, const struct versus_row *row,
+                   struct figures *figures)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s_%s", versus->bench, row->name);
+    printf("%s_offered %.0f requests/s\n", name, figures->offered);
+    printf("%s_load_busy %.2f of its CPU, at most\n", name, figures->busy);
+    report_ratios(versus, name, figures);
+    for (uint32_t i = 0; i < versus->servers; i++) {
+        const char *server = versus->names[i];
+        printf("%s_%s_cpu %.3f us/request\n", name, server,
+               measure_median(figures->cpu_us[i], versus->rounds));
+        printf("%s_%s_rate %.0f requests/s (beside a hog)\n", name, server,
+               measure_median(figures->rate[i], versus->rounds));
+        printf("%s_%s_p50 %.1f us\n", name, server,
+               measure_median(figures->p50_us[i], versus->rounds));
+        printf("%s_%s_p99 %.1f us\n", name, server,
+               measure_median(figures->p99_us[i], versus->rounds));
+    }
+    fflush(stdout);
+}
+
+int versus_run(const struct versus *versus, const struct versus_row *row)
+{
+    static struct figures figures;
+
+    memset(&figures, 0, sizeof figures);
+    int error = calibrate(versus, row, &figures);
+    for (uint32_t round = 0; error == 0 && round < versus->rounds; round++)
+        error = run_round(versus, row, round, &figures);
+    if (error == 0)
+        report(versus, row, &figures);
+    return error;
+}

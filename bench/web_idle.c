@@ -1,0 +1,152 @@
+/* Measures what idle connections cost (web_idle.h): the resident set of the server, and what domus
+ * counts as its own memory, with and without them. */
+#include "bench/web_idle.h"
+
+#include "bench/support/measure.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define CONNECTIONS 10000u
+#define WARM        100u /* connections before the first look, so that what is made once is there */
+#define LOOK_S      0.3  /* the library has measured its memory after that */
+
+static int fds[CONNECTIONS + WARM];
+
+static double resident_bytes(pid_t pid)
+{
+    char path[48];
+    unsigned long pages = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
+        pages = 0;
+    if (file != NULL)
+        fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Send a request and read its answer. Returns the bytes of the body, which end `answer`; a negative
+ * errno. */
+static int ask(int fd, const char *path, char *answer, size_t room)
+{
+    char request[128];
+    size_t size = 0;
+    int length = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path);
+
+    if (send(fd, request, (size_t)length, MSG_NOSIGNAL) != length)
+        return -errno;
+    for (;;) {
+        ssize_t got = recv(fd, answer + size, room - 1 - size, 0);
+        if (got <= 0)
+            return got < 0 ? -errno : -ECONNRESET;
+        size += (size_t)got;
+        answer[size] = '\0';
+        const char *end = strstr(answer, "\r\n\r\n");
+        const char *field = strstr(answer, "Content-Length: ");
+        if (end == NULL)
+            continue;
+        if (strncmp(answer, "HTTP/1.1 200 ", 13) != 0 || field == NULL)
+            return -EBADMSG;
+        int body = atoi(field + strlen("Content-Length: "));
+        if (answer + size == end + 4 + body)
+            return body;
+    }
+}
+
+static int connect_one(uint16_t port, int *ret_fd)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char answer[1024];
+
+    *ret_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*ret_fd < 0)
+        return -errno;
+    if (connect(*ret_fd, (const struct sockaddr *)&address, sizeof address) != 0)
+        return -errno;
+    int body = ask(*ret_fd, "/", answer, sizeof answer);
+    return body < 0 ? body : 0;
+}
+
+/* The own memory by the counters of domus; 0 for any other server. */
+static double own_bytes(int fd)
+{
+    char answer[1024];
+    int body = ask(fd, "/memory", answer, sizeof answer);
+
+    return body > 0 ? strtod(strstr(answer, "\r\n\r\n") + 4, NULL) : 0;
+}
+
+static int measure(const struct versus *versus, uint32_t which, const struct server *server)
+{
+    bool is_domus = which < versus->contenders;
+    double resident = 0;
+    double own = 0;
+
+    for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
+        if (i == WARM) {
+            measure_nap(LOOK_S);
+            resident = resident_bytes(server->pid);
+            own = is_domus ? own_bytes(fds[0]) : 0;
+        }
+        int error = connect_one(server->port, &fds[i]);
+        if (error != 0)
+            return error;
+    }
+    measure_nap(LOOK_S);
+    printf("web_idle_%s_resident %.0f bytes/connection\n", versus->names[which],
+           (resident_bytes(server->pid) - resident) / CONNECTIONS);
+    if (is_domus)
+        printf("web_idle_%s_own %.0f bytes/connection\n", versus->names[which],
+               (own_bytes(fds[0]) - own) / CONNECTIONS);
+    fflush(stdout);
+    return 0;
+}
+
+static int run(const struct versus *versus, uint32_t which)
+{
+    struct server server;
+    struct server_usage usage;
+    int error = versus->start(which, &server);
+
+    if (error != 0) {
+        fprintf(stderr, "web: %s does not start: %s\n", versus->names[which], server.error);
+        return error;
+    }
+    memset(fds, -1, sizeof fds);
+    error = measure(versus, which, &server);
+    for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+    int end = server_stop(&server, &usage);
+    if (error != 0)
+        fprintf(stderr, "web: idle connections of %s: %s\n", versus->names[which],
+                strerror(-error));
+    return error != 0 ? error : end;
+}
+
+int web_idle_run(const struct versus *versus)
+{
+    struct rlimit files;
+    int error = 0;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return -errno;
+    files.rlim_cur = files.rlim_max;
+    if (files.rlim_max < CONNECTIONS + WARM + 64 || setrlimit(RLIMIT_NOFILE, &files) != 0) {
+        fprintf(stderr, "web: the row idle needs %u open files: left out\n",
+                CONNECTIONS + WARM + 64);
+        return 0;
+    }
+    for (uint32_t which = 0; error == 0 && which < versus->servers; which++)
+        error = run(versus, which);
+    return error;
+}

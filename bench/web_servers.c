@@ -1,0 +1,165 @@
+/* Starts the servers of `bench web` (web_servers.h).
+ *
+ * nginx runs as one process without a master, which is what its worker does, so that it ends with
+ * the bench and its CPU time is that of one process. */
+#include "bench/web_servers.h"
+
+#include "bench/support/command.h"
+#include "bench/versus.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NGINX "/usr/sbin/nginx"
+
+static const char nginx_settings[] = "daemon off;\n"
+                                     "master_process off;\n"
+                                     "worker_processes 1;\n"
+                                     "worker_rlimit_nofile 16384;\n"
+                                     "pid nginx.pid;\n"
+                                     "error_log error.log;\n"
+                                     "events { worker_connections 16000; }\n"
+                                     "http {\n"
+                                     "  access_log off;\n"
+                                     "  keepalive_requests 1000000000;\n"
+                                     "  keepalive_timeout 1h;\n"
+                                     "  default_type text/plain;\n"
+                                     "  sendfile %s;\n"
+                                     "  tcp_nopush %s;\n"
+                                     "  client_body_temp_path body;\n"
+                                     "  proxy_temp_path proxy;\n"
+                                     "  fastcgi_temp_path fastcgi;\n"
+                                     "  uwsgi_temp_path uwsgi;\n"
+                                     "  scgi_temp_path scgi;\n"
+                                     "  server {\n"
+                                     "    listen 127.0.0.1:%u backlog=1024;\n"
+                                     "    location = / { return 200 \"hello, world\\n\"; }\n"
+                                     "    location /files/ { root %s; }\n"
+                                     "  }\n"
+                                     "}\n";
+
+static const char domus_settings[] = "listeners:\n  - name: web\n    address: 127.0.0.1:0\n";
+
+static char directory[] = "/tmp/bench_web_XXXXXX";
+static char program[PATH_MAX];
+
+/* --- the scratch directory --------------------------------------------------------------------
+ */
+
+int web_servers_open(void)
+{
+    char files[sizeof directory + 8];
+
+    if (access(NGINX, X_OK) != 0) {
+        fprintf(stderr, "web: no nginx (apt install nginx-light): left out\n");
+        return -ENOENT;
+    }
+    if (command_beside("web_domus", program) != 0) {
+        fprintf(stderr, "web: needs %s\n", program);
+        return -ENOENT;
+    }
+    if (mkdtemp(directory) == NULL)
+        return -errno;
+    snprintf(files, sizeof files, "%s/files", directory);
+    return mkdir(files, 0755) == 0 ? 0 : -errno;
+}
+
+static void remove_all(const char *path)
+{
+    DIR *entries = opendir(path);
+    char inside[PATH_MAX];
+
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+        if (entry->d_type == DT_DIR)
+            remove_all(inside);
+        else
+            unlink(inside);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    rmdir(path);
+}
+
+void web_servers_close(void)
+{
+    remove_all(directory);
+}
+
+static int write_file(const char *name, const char *bytes, size_t size)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        return -errno;
+    size_t written = fwrite(bytes, 1, size, file);
+    return fclose(file) == 0 && written == size ? 0 : -EIO;
+}
+
+int web_servers_add_file(const char *name, const char *bytes, size_t size)
+{
+    char path[NAME_MAX];
+
+    snprintf(path, sizeof path, "files/%s", name);
+    return write_file(path, bytes, size);
+}
+
+/* --- servers ----------------------------------------------------------------------------------
+ */
+
+static int start_nginx(bool with_sendfile, int cpu, struct server *server)
+{
+    char settings[sizeof nginx_settings + sizeof directory + 16];
+    uint16_t port = versus_free_port();
+    const char *on = with_sendfile ? "on" : "off";
+    char *arguments[] = {(char[]){NGINX},        (char[]){"-p"}, directory,          (char[]){"-c"},
+                         (char[]){"nginx.conf"}, (char[]){"-e"}, (char[]){"stderr"}, NULL};
+
+    int size = snprintf(settings, sizeof settings, nginx_settings, on, on, port, directory);
+    int error = write_file("nginx.conf", settings, (size_t)size);
+    if (error != 0) {
+        server->error = "its configuration cannot be written";
+        return error;
+    }
+    return server_start_at(server, cpu, arguments, port, SIGTERM);
+}
+
+int web_servers_start(enum web_server which, int cpu, struct server *server)
+{
+    if (which == WEB_NGINX || which == WEB_NGINX_SENDFILE)
+        return start_nginx(which == WEB_NGINX_SENDFILE, cpu, server);
+
+    char config[sizeof directory + 16];
+    int error = write_file("web.yaml", domus_settings, sizeof domus_settings - 1);
+    if (error != 0) {
+        server->error = "its configuration cannot be written";
+        return error;
+    }
+    snprintf(config, sizeof config, "%s/web.yaml", directory);
+    char *arguments[] = {program,
+                         (char[]){"--config"},
+                         config,
+                         (char[]){"--set"},
+                         which == WEB_DOMUS ? (char[]){"io.backend=uring"}
+                                            : (char[]){"io.backend=epoll"},
+                         (char[]){"--set"},
+                         (char[]){"system.threads=1"},
+                         (char[]){"--set"},
+                         (char[]){"system.cpus=none"},
+                         (char[]){"--set"},
+                         (char[]){"channel.maxConnections=12000"},
+                         (char[]){"--set"},
+                         (char[]){"profile.atExit=false"},
+                         NULL};
+    return server_start(server, cpu, arguments);
+}

@@ -1,0 +1,34 @@
+/* The servers of `bench web`: web_domus over either backend, and nginx, whose configuration is
+ * written into a scratch directory, as are the files that all of them serve. */
+#ifndef DOMUS_BENCH_WEB_SERVERS_H
+#define DOMUS_BENCH_WEB_SERVERS_H
+
+#include "bench/support/server.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WEB_HOME "hello, world\n" /* what all of them answer at / */
+
+enum web_server {
+    WEB_DOMUS,
+    WEB_DOMUS_EPOLL,
+    WEB_NGINX,          /* with sendfile off, as is its default */
+    WEB_NGINX_SENDFILE, /* with sendfile on */
+};
+
+/* Make the scratch directory. Returns 0; -ENOENT if nginx or web_domus is not there, which a line
+ * on stderr says; or a negative errno. */
+int web_servers_open(void);
+
+/* Remove it, with all that lies in it. */
+void web_servers_close(void);
+
+/* Write a file, which all of them serve as /files/NAME. Returns 0, or a negative errno. */
+int web_servers_add_file(const char *name, const char *bytes, size_t size);
+
+/* Start one of them on `cpu`. Returns as server_start(). */
+int web_servers_start(enum web_server which, int cpu, struct server *server);
+
+#endif
