@@ -2,38 +2,58 @@
  * body, and 101 is an answer only to a request that wants to upgrade. */
 #include "protocols/http/http.h"
 
-static void set_bit(uint64_t *bits, uint32_t at, bool value)
-{
-    uint64_t bit = UINT64_C(1) << at % 64;
+#include <string.h>
 
-    bits[at / 64] = value ? bits[at / 64] | bit : bits[at / 64] & ~bit;
+#define OF_BYTE 4u /* requests whose marks are in one byte */
+
+enum { IS_HEAD = 1, UPGRADES = 2 };
+
+int domi_http_open_asked(domi_http_state *state)
+{
+    size_t size = DOMI_HTTP_ASKED_MAX / OF_BYTE;
+
+    state->asked.marks = domus_append_room(&state->asked.room, size);
+    if (state->asked.marks == NULL)
+        return state->asked.room.error;
+    memset(state->asked.marks, 0, size);
+    return 0;
 }
 
-static bool get_bit(const uint64_t *bits, uint32_t at)
+void domi_http_close_asked(domi_http_state *state)
 {
-    return (bits[at / 64] >> at % 64 & 1) != 0;
+    domus_append_drop(&state->asked.room);
 }
 
 bool domi_http_note_asked(domi_http_state *state, bool is_head, bool upgrades)
 {
     uint32_t at = (state->asked.first + state->asked.count) % DOMI_HTTP_ASKED_MAX;
+    unsigned marks = (is_head ? IS_HEAD : 0) | (upgrades ? UPGRADES : 0);
+    unsigned shift = at % OF_BYTE * 2;
+    unsigned byte = (unsigned char)state->asked.marks[at / OF_BYTE];
 
     if (state->asked.count == DOMI_HTTP_ASKED_MAX)
         return false;
     state->asked.count++;
-    set_bit(state->asked.heads, at, is_head);
-    set_bit(state->asked.upgrades, at, upgrades);
+    state->asked.marks[at / OF_BYTE] = (char)((byte & ~(3u << shift)) | marks << shift);
     return true;
+}
+
+static bool has_mark(const domi_http_state *state, unsigned mark)
+{
+    uint32_t at = state->asked.first;
+    unsigned byte = (unsigned char)state->asked.marks[at / OF_BYTE];
+
+    return (byte >> at % OF_BYTE * 2 & mark) != 0;
 }
 
 bool domi_http_asked_head(const domi_http_state *state)
 {
-    return get_bit(state->asked.heads, state->asked.first);
+    return has_mark(state, IS_HEAD);
 }
 
 bool domi_http_asked_upgrade(const domi_http_state *state)
 {
-    return get_bit(state->asked.upgrades, state->asked.first);
+    return has_mark(state, UPGRADES);
 }
 
 void domi_http_note_answered(domi_http_state *state)

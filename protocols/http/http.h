@@ -54,8 +54,8 @@ typedef struct domi_http_state {
         uint32_t first;
         uint32_t count;
         uint32_t interims; /* responses that were passed over */
-        uint64_t heads[DOMI_HTTP_ASKED_MAX / 64];
-        uint64_t upgrades[DOMI_HTTP_ASKED_MAX / 64];
+        char *marks;       /* two bits for each; in `room`, which a server does not have */
+        domus_appender room;
     } asked;
 } domi_http_state;
 
@@ -108,6 +108,10 @@ void domi_http_reset(domi_http_state *state);
 
 /* --- requests of a client that are not answered (asked.c) --------------------------------------
  */
+
+/* Make room for what is noted, once, and free it. Returns 0; -ENOMEM. */
+int domi_http_open_asked(domi_http_state *state);
+void domi_http_close_asked(domi_http_state *state);
 
 /* Note that a request was sent. Returns false if too many are. */
 bool domi_http_note_asked(domi_http_state *state, bool is_head, bool upgrades);

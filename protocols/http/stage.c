@@ -64,7 +64,7 @@ static int open_http(domus_wire *wire, void *state_, const void *options)
     if (own->body_max == 0)
         own->body_max = BODY_DEFAULT;
     state->head.kind = domi_http_is_server(state) ? DOMI_HTTP_REQUEST : DOMI_HTTP_RESPONSE;
-    return 0;
+    return domi_http_is_server(state) ? 0 : domi_http_open_asked(state);
 }
 
 static int decode_http(domus_wire *wire, void *state, const char *bytes, size_t size)
@@ -99,6 +99,7 @@ static void close_http(domus_wire *wire, void *state_)
     (void)wire;
     domi_http_reset(state);
     domi_http_deflaters_give(&state->deflaters);
+    domi_http_close_asked(state);
 }
 
 static int want(domus_wire *wire, void *state_)
