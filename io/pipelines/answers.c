@@ -20,16 +20,22 @@ const domus_type domi_end_type = {.name = "stream end"};
 /* --- places -------------------------------------------------------------------------------------
  */
 
+void domi_pipe_free_places(domi_pipe *pipe)
+{
+    if (pipe->places != &pipe->place)
+        domi_memory_free(pipe->places);
+}
+
 static int grow_places(domi_pipe *pipe)
 {
-    uint32_t count = pipe->places_count == 0 ? PLACES_LEAST : 2 * pipe->places_count;
+    uint32_t count = pipe->places_count == 1 ? PLACES_LEAST : 2 * pipe->places_count;
     domi_request *places = domi_memory_new(count * sizeof *places);
 
     if (places == NULL)
         return -ENOMEM;
     for (uint32_t number = pipe->first; number != pipe->next; number++)
         places[number & (count - 1)] = *domi_pipe_request(pipe, number);
-    domi_memory_free(pipe->places);
+    domi_pipe_free_places(pipe);
     pipe->places = places;
     pipe->places_count = count;
     return 0;
@@ -416,8 +422,8 @@ static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     if (pipe != NULL && pipe->current == ask)
         pipe->current = NULL;
     domi_envelope_release(ask);
-    if (pipe != NULL && pipe->spare == NULL)
-        pipe->spare = ask;
+    if (pipe != NULL && pipe->channel->io->spare == NULL)
+        pipe->channel->io->spare = ask;
     else
         domi_pool_free(manager, &ask->node);
 }

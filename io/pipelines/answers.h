@@ -4,6 +4,9 @@
 
 #include "io/pipelines/pipe.h"
 
+/* Free the places of requests. */
+void domi_pipe_free_places(domi_pipe *pipe);
+
 /* Begin a request. Returns 0, with its number; -ENOMEM. */
 int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool alone,
                     uint32_t *ret_number);

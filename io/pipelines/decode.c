@@ -464,6 +464,8 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         used++;
         if (pipe->current != NULL || !end_message(pipe))
             break;
+        if (channel->inbound.head == NULL && !channel->ended)
+            pipe->dry = domi_wire_rest(pipe->wire);
         if (DOMI_UNLIKELY(pipe->stopped))
             look_at_stop(manager, pipe);
         if (!domi_stages_step(pipe, &spent_ns))

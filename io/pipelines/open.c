@@ -21,12 +21,12 @@ static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_t
     domi_pipe *pipe = wire->owner;
     domi_manager *manager = pipe->channel->io->manager;
     size_t head = kind == DOMUS_STAGE_NOTICE ? DOMI_ENVELOPE_HEAD : DOMI_ASK_HEAD;
-    domi_envelope *envelope = pipe->spare;
+    domi_envelope *envelope = pipe->channel->io->spare;
 
     if (type->size > DOMUS_PAYLOAD_MAX)
         return NULL;
     if (envelope != NULL && head + type->size <= domi_envelope_room(manager, envelope)) {
-        pipe->spare = NULL;
+        pipe->channel->io->spare = NULL;
     } else {
         size_t bytes = head + type->size;
         envelope = domi_envelope_new(manager, bytes < 128 ? 128 : bytes);
@@ -92,6 +92,8 @@ int domi_pipe_open(domus_channel *channel)
     }
     pipe->channel = channel;
     pipe->dry = true;
+    pipe->places = &pipe->place;
+    pipe->places_count = 1;
     pipe->wire->out = &channel->io->out;
     pipe->wire->aside = &channel->io->aside;
     pipe->wire->make = make_payload;
@@ -142,8 +144,6 @@ void domi_pipe_end(domus_channel *channel)
     channel->pipe = NULL;
     domi_pipe_drop_requests(pipe);
     domi_pipe_drop_message(manager, pipe->held);
-    if (pipe->spare != NULL)
-        domi_pool_free(manager, &pipe->spare->node);
     domi_stack_end_of_peer(manager, pipe->holder);
     if (pipe->undone)
         let_conversation_hold(pipe);
@@ -152,6 +152,6 @@ void domi_pipe_end(domus_channel *channel)
     domi_pipe_free_used(pipe);
     domus_buffer_free(channel->shown);
     channel->shown = NULL;
-    domi_memory_free(pipe->places);
+    domi_pipe_free_places(pipe);
     domi_memory_free(pipe);
 }

@@ -85,13 +85,13 @@ typedef struct domi_pipe {
 
     domi_request *places; /* the request n is in places[n & (places_count - 1)] */
     uint32_t places_count;
-    uint32_t first; /* number of the oldest request that is not over */
-    uint32_t next;  /* number that the next request gets */
+    domi_request place; /* the first of them, which is enough for a peer that waits for answers */
+    uint32_t first;     /* number of the oldest request that is not over */
+    uint32_t next;      /* number that the next request gets */
 
     uint32_t answering; /* number of the request whose answer is encoded now, or was last */
 
     domi_envelope *made;    /* the envelope in which a stage fills a payload; NULL: none */
-    domi_envelope *spare;   /* one that can be used again; NULL: none */
     domi_envelope *current; /* the message that is handled now and that has not left; NULL: none */
     domi_envelope *held;    /* a request that may not begin yet */
     uint32_t held_marks;    /* of `held` */

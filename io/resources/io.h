@@ -202,6 +202,7 @@ typedef struct domi_io {
     void *ring;                     /* the backend's own object */
     domi_out out;                   /* bytes that a pipeline encodes, until they are queued */
     domi_out aside;                 /* the same, before byte stages have wrapped them */
+    struct domi_envelope *spare;    /* for the next message of a pipeline; NULL: none */
     /* what channels want of their pipelines */
     const struct domi_pipe_ways *pipe_ways;
     struct domi_io *next;   /* that of the next thread; those of a system are a circle */

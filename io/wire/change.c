@@ -76,24 +76,29 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
 {
     uint32_t kept = count_kept(wire, next);
     uint32_t count = domi_pipeline_count(next);
-    domi_wire_stage made[DOMUS_STAGES_MAX];
+    domi_wire_stage *made = domi_memory_new(count * sizeof *made);
     domi_window left = {0};
 
     DOMI_CHECK(!wire->made.any && wire->taken == 0 && wire->failed == 0);
-    if (wire->broken != 0)
-        return wire->broken;
-    int error = gather(wire, kept, &left);
+    int error = made == NULL ? -ENOMEM : wire->broken;
+    if (error == 0)
+        error = gather(wire, kept, &left);
     if (error == 0)
         error = make_stages(next, kept, count, made);
     if (error != 0) {
         domi_window_clear(&left);
+        domi_memory_free(made);
         return error;
     }
     for (uint32_t i = kept; i < wire->count; i++)
         domi_wire_close_stage(wire, i);
-    for (uint32_t i = kept; i < count; i++)
-        wire->stages[i] = made[i];
-    wire->stages[kept].window = left;
+    for (uint32_t i = 0; i < kept; i++)
+        made[i] = wire->stages[i];
+    made[kept].window = left;
+    if (wire->owns_stages)
+        domi_memory_free(wire->stages);
+    wire->stages = made;
+    wire->owns_stages = true;
     wire->pipeline = next;
     wire->progress = DOMI_MESSAGE_NONE;
     wire->count = count;

@@ -66,6 +66,17 @@ static int leave_page(domus_wire *wire)
     return 0;
 }
 
+/* Nothing is shown: the page goes back to the thread, which has few of them at a time. */
+static void rest_page(domus_wire *wire)
+{
+    domi_page *page = wire->page;
+
+    if (page == NULL || !page->borrowed || !domi_page_is_unshared(page))
+        return;
+    domi_page_drop(page);
+    wire->page = NULL;
+}
+
 /* --- one stage -------------------------------------------------------------------------------- */
 
 /* Let the stage `index` decode. Returns how many bytes it used; 0: it needs more, unless it is to
@@ -294,6 +305,8 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
     *size = fresh.size;
     for (uint32_t i = 0; result == 0 && i < wire->count; i++)
         domi_window_shrink(&wire->stages[i].window);
+    if (result == 0)
+        rest_page(wire);
     if (result < 0)
         wire->failed = result;
     return result;
@@ -336,6 +349,16 @@ int domi_wire_done(domus_wire *wire)
     if (taken != 0)
         domi_window_take(&wire->stages[wire->count - 1].window, taken);
     return 0;
+}
+
+bool domi_wire_rest(domus_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->count; i++) {
+        if (wire->stages[i].window.memory != NULL || wire->stages[i].again)
+            return false;
+    }
+    rest_page(wire);
+    return wire->failed == 0;
 }
 
 bool domi_wire_is_empty(const domus_wire *wire)

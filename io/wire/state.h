@@ -72,7 +72,8 @@ struct domus_wire {
     /* Returns what domus_wire_is_closing() does. NULL: false. */
     bool (*is_closing)(const domus_wire *wire);
     void *owner;
-    domi_wire_stage stages[DOMUS_STAGES_MAX];
+    domi_wire_stage *stages; /* behind the wire, or a block of their own */
+    bool owns_stages;        /* that is so, because the pipeline was changed */
 };
 
 #endif

@@ -14,11 +14,12 @@ domus_wire *domi_wire_new(const domus_pipeline *pipeline)
 
     for (uint32_t i = 0; i < count; i++)
         states += (pipeline->stages[i].stage->state_size + 15u) & ~(size_t)15;
-    size_t head = (sizeof(domus_wire) + 15) & ~(size_t)15;
+    size_t head = (sizeof(domus_wire) + count * sizeof(domi_wire_stage) + 15) & ~(size_t)15;
     domus_wire *wire = domi_memory_new(head + states);
     if (wire == NULL)
         return NULL;
     char *state = (char *)wire + head;
+    wire->stages = (domi_wire_stage *)(void *)(wire + 1);
     wire->pipeline = pipeline;
     wire->count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -48,6 +49,8 @@ void domi_wire_free(domus_wire *wire)
         domi_wire_close_stage(wire, i);
     if (wire->page != NULL)
         domi_page_drop(wire->page);
+    if (wire->owns_stages)
+        domi_memory_free(wire->stages);
     domi_memory_free(wire);
 }
 

@@ -52,6 +52,10 @@ void domi_wire_finish(domus_wire *wire);
  * stay where they are, and this is called again before the next domi_wire_decode(). */
 int domi_wire_done(domus_wire *wire);
 
+/* Every byte that came was used: let an idle wire keep no memory for them. Returns true if no stage
+ * has bytes, so domi_wire_decode() would find nothing; false if it has to be asked. */
+bool domi_wire_rest(domus_wire *wire);
+
 /* The message lives on, so copy the bytes of its slices out, if it has any. Returns 0; -ENOMEM. */
 int domi_wire_own(domus_wire *wire);
 
