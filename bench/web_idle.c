@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #define CONNECTIONS 10000u
-#define WARM        100u /* connections before the first look, so that what is made once is there: */
-#define WARM_ASKS   20u  /* requests on each, which use each receive buffer of a thread once */
-#define LOOK_S      0.3  /* the library has measured its memory after that */
+#define LOOK_S      0.3 /* the library has measured its memory after that */
+
+/* Connections before the first look, and the requests on each: what is made once is there then, and
+ * each receive buffer of the thread was used. */
+#define WARM      100u
+#define WARM_ASKS 20u
 
 static int fds[CONNECTIONS + WARM];
 
@@ -55,9 +58,9 @@ static int ask(int fd, const char *path, char *answer, size_t room)
             continue;
         if (strncmp(answer, "HTTP/1.1 200 ", 13) != 0 || field == NULL)
             return -EBADMSG;
-        int body = atoi(field + strlen("Content-Length: "));
+        long body = strtol(field + strlen("Content-Length: "), NULL, 10);
         if (answer + size == end + 4 + body)
-            return body;
+            return (int)body;
     }
 }
 
