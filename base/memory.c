@@ -24,6 +24,7 @@ typedef struct block {
 } block;
 
 static_assert(sizeof(block) == ALIGNMENT, "what follows is aligned as the block is");
+static_assert(sizeof(block) == DOMI_MEMORY_HEAD, "what domi_memory_bytes() counts besides");
 static_assert(LINE_BYTES % ALIGNMENT == 0 && LINE_BYTES <= UINT8_MAX, "what the upper byte holds");
 
 /* Relaxed: only a test writes these, before the threads that it concerns allocate. */

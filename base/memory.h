@@ -83,6 +83,8 @@ bool domi_memory_is_scarce(void);
 /* True if the meter of this thread says `full`: every allocation of this thread fails then. */
 bool domi_memory_is_full(void);
 
+#define DOMI_MEMORY_HEAD 16u /* bytes of the header of a block from the heap */
+
 /* The bytes that a block from the heap takes, with its header and its alignment. */
 size_t domi_memory_bytes(const void *memory);
 

@@ -123,6 +123,7 @@ int domi_io_start(domi_io *io)
                           io->config->io.buffers.size_bytes);
     io->backend->publish(io->ring);
     io->buffers_free = io->config->io.buffers.count;
+    domi_buffers_keep(io);
     domi_io_arm_wake(io, false);
     return 0;
 }
@@ -149,6 +150,7 @@ void domi_io_fini(domi_io *io)
     domi_out_clear(&io->out, true);
     domi_out_clear(&io->aside, true);
     domi_pages_end(&io->pages);
+    domi_buffers_forget(io);
     domi_memory_free(io->buffers);
     domi_memory_free(io->slots);
     domi_slab_fini(&io->channel_slab);

@@ -9,9 +9,47 @@
 #include <errno.h>
 #include <string.h>
 
+#define KEPT_MAX   32u   /* heap buffers that a thread keeps */
+#define KEPT_BYTES 1024u /* memory of one of them at most */
+#define SPARE_MAX  256u  /* bytes of a kept buffer that its next user does not need, at most */
+
+void domi_buffers_keep(domi_io *io)
+{
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer sees a use after free only if memory is freed */
+    io->kept_room = KEPT_MAX;
+#else
+    (void)io;
+#endif
+}
+
+void domi_buffers_forget(domi_io *io)
+{
+    io->kept_room = 0;
+    while (io->kept != NULL) {
+        domus_buffer *buffer = io->kept;
+        io->kept = buffer->next;
+        domi_memory_free(buffer);
+    }
+}
+
+/* Returns memory for a heap buffer with room for `size` bytes. Answers mostly have the size of the
+ * last one, so only the buffer that was kept last is looked at. */
+DOMI_INLINE domus_buffer *new_memory(domi_io *io, size_t size)
+{
+    domus_buffer *buffer = io->kept;
+    size_t bytes = DOMI_MEMORY_HEAD + sizeof *buffer + size;
+
+    if (buffer == NULL || domi_memory_bytes(buffer) < bytes ||
+        domi_memory_bytes(buffer) > bytes + SPARE_MAX)
+        return domi_memory_new_bytes(sizeof *buffer + size);
+    io->kept = buffer->next;
+    io->kept_room++;
+    return buffer;
+}
+
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 {
-    domus_buffer *buffer = domi_memory_new_bytes(sizeof *buffer + size);
+    domus_buffer *buffer = new_memory(io, size);
 
     if (buffer == NULL)
         return NULL;
@@ -76,7 +114,15 @@ void domi_buffer_give_back(domus_buffer *buffer)
         domus_slice_free((domus_slice){buffer->page->page, 0, buffer->size});
         domi_pages_leave(&buffer->io->pages, buffer->page);
     }
-    domi_memory_free(buffer);
+    domi_io *io = buffer->io;
+    if (io->kept_room == 0 || buffer->index != DOMI_BUFFER_HEAP ||
+        domi_memory_bytes(buffer) > KEPT_BYTES) {
+        domi_memory_free(buffer);
+        return;
+    }
+    buffer->next = io->kept;
+    io->kept = buffer;
+    io->kept_room--;
 }
 
 int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)

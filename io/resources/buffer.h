@@ -28,6 +28,11 @@ struct domus_buffer {
 
 DOMI_FIFO(domi_buffer_list, domus_buffer, next);
 
+/* A thread keeps some small heap buffers, so that an answer costs no allocation. From here on it
+ * does, or no more, and frees them. */
+void domi_buffers_keep(domi_io *io);
+void domi_buffers_forget(domi_io *io);
+
 /* Make a heap buffer of `size` bytes, which are not zeroed. Returns NULL when there is no memory.
  */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);

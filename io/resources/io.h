@@ -224,6 +224,8 @@ typedef struct domi_io {
     uint32_t share;        /* buffers that one channel may hold: 1/16 of all */
     uint32_t reserve;      /* with fewer free buffers, pieces that arrive are copied out */
     uint32_t unpublished;  /* buffers given to the ring since the last publish */
+    domus_buffer *kept;    /* small heap buffers for the next answers (buffer.h) */
+    uint32_t kept_room;    /* how many more of them may be kept */
 
     /* Channels. */
     domi_slab channel_slab;
