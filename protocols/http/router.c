@@ -23,17 +23,14 @@ static bool is_rest(const char *segment, size_t size)
     return is_open(segment, size) && segment[size - 2] == '*';
 }
 
-/* Compare a path with that of a route, and note the values. */
-static bool fits(const char *route, domus_slice path, domus_http_match *match)
+/* Compare a path with that of a route segment by segment, and note the values. */
+static bool fits_open(const char *route, domus_slice path, domus_http_match *match)
 {
     const char *text = domus_slice_data(path);
     size_t route_size = strlen(route);
     size_t in_route = 0;
     size_t at = 0;
 
-    match->count = 0;
-    if (path.size == 0) /* of "http://host" */
-        return strcmp(route, "/") == 0;
     for (;;) {
         size_t wanted = segment_of(route + in_route, route_size - in_route);
         size_t size = segment_of(text + at, path.size - at);
@@ -54,6 +51,23 @@ static bool fits(const char *route, domus_slice path, domus_http_match *match)
         in_route++; /* the '/' of both */
         at++;
     }
+}
+
+/* Compare a path with that of a route, and note the values. Up to a brace they have to have the
+ * same bytes, which decides about most routes. */
+static bool fits(const char *route, domus_slice path, domus_http_match *match)
+{
+    const char *text = domus_slice_data(path);
+    size_t same = 0;
+
+    match->count = 0;
+    if (path.size == 0) /* of "http://host" */
+        return strcmp(route, "/") == 0;
+    while (same < path.size && route[same] == text[same] && route[same] != '{')
+        same++;
+    if (route[same] == '{')
+        return fits_open(route, path, match);
+    return same == path.size && route[same] == '\0';
 }
 
 domus_http_match domus_http_find_route(const domus_http_route *routes,
