@@ -14,7 +14,7 @@ static bool is_target(const domus_http_request *request)
     const char *target = domus_slice_data(request->target);
     size_t size = request->target.size;
 
-    if (size == 0 || domi_http_run(target, size, DOMI_HTTP_TARGET) != size)
+    if (size == 0 || domi_http_run_target(target, size) != size)
         return false;
     if (*target == '*')
         return size == 1 && request->method == DOMUS_HTTP_OPTIONS;

@@ -38,8 +38,33 @@ static inline size_t domi_http_run(const char *bytes, size_t size, unsigned clas
     return i;
 }
 
-/* Where the processor has vectors, both of the following look at 16 bytes together, and never at a
- * byte behind `size`. */
+/* Where the processor has vectors, the following look at 16 bytes together, and never at a byte
+ * behind `size`. */
+
+#ifdef __SSE2__
+static inline __m128i domi_http_16(const char *bytes)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)bytes);
+}
+
+/* A bit for each byte that is a control character. */
+static inline unsigned domi_http_controls(__m128i some)
+{
+    __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(some, _mm_set1_epi8(0x1f)), some);
+    __m128i last = _mm_cmpeq_epi8(some, _mm_set1_epi8(0x7f));
+
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, last));
+}
+
+/* The same for 8 to 15 bytes: the first 8 of them, and behind them the last 8. */
+static inline unsigned domi_http_controls_of_few(const char *bytes, size_t size)
+{
+    __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
+    __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)(bytes + size - 8));
+
+    return domi_http_controls(_mm_unpacklo_epi64(first, last));
+}
+#endif
 
 /* Returns how many of the first bytes are no control characters (0..31 and 127). */
 static inline size_t domi_http_run_text(const char *bytes, size_t size)
@@ -48,17 +73,39 @@ static inline size_t domi_http_run_text(const char *bytes, size_t size)
 
 #ifdef __SSE2__
     for (; i + 16 <= size; i += 16) {
-        __m128i some = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
-        __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(some, _mm_set1_epi8(0x1f)), some);
-        __m128i last = _mm_cmpeq_epi8(some, _mm_set1_epi8(0x7f));
-        unsigned wrong = (unsigned)_mm_movemask_epi8(_mm_or_si128(low, last));
+        unsigned wrong = domi_http_controls(domi_http_16(bytes + i));
         if (wrong != 0)
             return i + (size_t)__builtin_ctz(wrong);
     }
+    if (size >= 16 && i != size) { /* the last 16, of which the first were looked at */
+        unsigned wrong = domi_http_controls(domi_http_16(bytes + size - 16));
+        return wrong != 0 ? size - 16 + (size_t)__builtin_ctz(wrong) : size;
+    }
+    if (size >= 8 && size < 16 && domi_http_controls_of_few(bytes, size) == 0)
+        return size;
 #endif
     while (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != 0x7f)
         i++;
     return i;
+}
+
+/* Returns how many of the first bytes are of a target. */
+static inline size_t domi_http_run_target(const char *bytes, size_t size)
+{
+    size_t i = 0;
+
+#ifdef __SSE2__
+    for (; i + 16 <= size; i += 16) {
+        __m128i some = domi_http_16(bytes + i);
+        __m128i above = _mm_sub_epi8(some, _mm_set1_epi8(0x21));
+        __m128i visible = _mm_cmpeq_epi8(_mm_min_epu8(above, _mm_set1_epi8(0x7e - 0x21)), above);
+        __m128i hash = _mm_cmpeq_epi8(some, _mm_set1_epi8('#'));
+        unsigned right = (unsigned)_mm_movemask_epi8(_mm_andnot_si128(hash, visible));
+        if (right != 0xffff)
+            return i + (size_t)__builtin_ctz(~right);
+    }
+#endif
+    return i + domi_http_run(bytes + i, size - i, DOMI_HTTP_TARGET);
 }
 
 /* Returns how many of the first bytes are of a token. Most names have letters, digits and '-'
@@ -69,7 +116,7 @@ static inline size_t domi_http_run_token(const char *bytes, size_t size)
 
 #ifdef __SSE2__
     for (; i + 16 <= size; i += 16) {
-        __m128i some = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
+        __m128i some = domi_http_16(bytes + i);
         __m128i letter = _mm_sub_epi8(_mm_or_si128(some, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
         __m128i digit = _mm_sub_epi8(some, _mm_set1_epi8('0'));
         letter = _mm_cmpeq_epi8(_mm_min_epu8(letter, _mm_set1_epi8(25)), letter);

@@ -5,6 +5,7 @@
 #include "protocols/http/method.h"
 #include "protocols/http/write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -13,6 +14,9 @@
 #define HEAD_MOST    61440u
 #define FIELDS_MOST  65535u
 #define BODY_DEFAULT (UINT64_C(1) << 20)
+
+/* An idle connection takes 2 KiB at most (docs/performance.md), and each has this. */
+static_assert(sizeof(domi_http_state) <= 384, "the memory of an idle connection");
 
 static bool is_right_gzip(const domus_http_gzip *gzip)
 {

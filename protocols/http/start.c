@@ -61,7 +61,7 @@ int domi_http_read_request_line(domi_http_head *head, const domi_http_limits *li
 
     if (method == 0 || method == end || bytes[method] != ' ')
         return domi_http_refuse(head, 400);
-    size_t target = domi_http_run(bytes + method + 1, end - method - 1, DOMI_HTTP_TARGET);
+    size_t target = domi_http_run_target(bytes + method + 1, end - method - 1);
     if (target > limits->target_max)
         return domi_http_refuse(head, 414);
     if (target == 0 || end != method + 1 + target + 1 + VERSION_SIZE ||
