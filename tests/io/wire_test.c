@@ -124,9 +124,32 @@ START_TEST(only_the_message_between_two_pieces_is_copied)
         domt_bare_done(bare);
         ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
         ck_assert_ptr_null(bare->wire->stages[0].window.memory);
+        ck_assert_ptr_null(bare->wire->page);
         ck_assert_uint_eq(domt_seen.decodes, how != 0 ? 3 : 4); /* 50, 306, 602; the second */
         domt_bare_free(bare);
     }
+}
+END_TEST
+
+/* A wire that has used all bytes keeps nothing, and says whether it has to be asked for more. */
+START_TEST(idle_wire_keeps_no_memory)
+{
+    static char bytes[2000];
+    size_t all = domt_write_part(bytes, 600, 1);
+    domt_bare *bare = domt_bare_new(&domt_plain);
+    const char *at = bytes;
+    size_t size = all;
+
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    ck_assert_ptr_nonnull(bare->wire->page);
+    domt_bare_done(bare);
+    ck_assert(domi_wire_rest(bare->wire));
+    ck_assert_ptr_null(bare->wire->page);
+    at = bytes;
+    size = 50;
+    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+    ck_assert(!domi_wire_rest(bare->wire)); /* the begin of a message waits in its window */
+    domt_bare_free(bare);
 }
 END_TEST
 
@@ -331,8 +354,9 @@ END_TEST
 
 DOMT_MAIN("wire", 60, wire_brings_the_same_messages_at_every_split,
           wire_takes_messages_in_pieces_of_any_size, whole_messages_are_shown_where_they_lie,
-          only_the_message_between_two_pieces_is_copied, bytes_that_were_not_taken_may_move,
-          stage_that_says_what_it_needs_is_not_called_before, stage_is_called_once_for_each_piece,
-          window_keeps_its_bytes_in_order, window_that_is_nearly_empty_shrinks,
-          message_of_the_whole_window_comes, message_beyond_the_window_is_refused,
-          need_beyond_the_window_is_refused, window_grows_and_shrinks_with_its_bytes)
+          only_the_message_between_two_pieces_is_copied, idle_wire_keeps_no_memory,
+          bytes_that_were_not_taken_may_move, stage_that_says_what_it_needs_is_not_called_before,
+          stage_is_called_once_for_each_piece, window_keeps_its_bytes_in_order,
+          window_that_is_nearly_empty_shrinks, message_of_the_whole_window_comes,
+          message_beyond_the_window_is_refused, need_beyond_the_window_is_refused,
+          window_grows_and_shrinks_with_its_bytes)
