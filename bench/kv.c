@@ -100,6 +100,7 @@ static int run_row(const struct kv_load_row *kind, uint32_t depth)
                                            .kind = &load.kind,
                                            .connections = CONNECTIONS,
                                            .depth = depth,
+                                           .offered = 0.5,
                                            .fill = kind->reply[0] == '$' ? &fill.kind : NULL,
                                            .fills = KEYS});
 }

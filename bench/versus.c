@@ -106,8 +106,8 @@ static int calibrate(const struct versus *versus, const struct versus_row *row,
         int error = measure(versus, row, which, 0, CALIBRATION_NS, false, &result);
         if (error != 0)
             return error;
-        if (which == 0 || VERSUS_OFFERED * result.rate < figures->offered)
-            figures->offered = VERSUS_OFFERED * result.rate;
+        if (which == 0 || row->offered * result.rate < figures->offered)
+            figures->offered = row->offered * result.rate;
     }
     return 0;
 }
@@ -150,8 +150,8 @@ static double ratio(const struct versus *versus, const double one[], const doubl
     return measure_median(ratios, versus->rounds);
 }
 
-static void report_ratios(const struct versus *versus, const char *name,
-                          const struct figures *figures)
+static void report_ratios(const struct versus *versus, const struct versus_row *row,
+                          const char *name, const struct figures *figures)
 {
     const char *unit = figures->busy > VERSUS_BUSY_MAX ? "void" : "ratio";
 
@@ -159,6 +159,9 @@ static void report_ratios(const struct versus *versus, const char *name,
         for (uint32_t j = versus->contenders; j < versus->servers; j++) {
             printf("%s_%s_to_%s_cpu %.3f %s\n", name, versus->names[i], versus->names[j],
                    ratio(versus, figures->cpu_us[i], figures->cpu_us[j]), unit);
+            if (row->bytes != 0)
+                printf("%s_%s_to_%s_bytes %.3f %s\n", name, versus->names[i], versus->names[j],
+                       ratio(versus, figures->cpu_us[j], figures->cpu_us[i]), unit);
             printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
                    ratio(versus, figures->rate[i], figures->rate[j]));
         }
@@ -173,11 +176,14 @@ static void report(const struct versus *versus, const struct versus_row *row,
     snprintf(name, sizeof name, "%s_%s", versus->bench, row->name);
     printf("%s_offered %.0f requests/s\n", name, figures->offered);
     printf("%s_load_busy %.2f of its CPU, at most\n", name, figures->busy);
-    report_ratios(versus, name, figures);
+    report_ratios(versus, row, name, figures);
     for (uint32_t i = 0; i < versus->servers; i++) {
         const char *server = versus->names[i];
         printf("%s_%s_cpu %.3f us/request\n", name, server,
                measure_median(figures->cpu_us[i], versus->rounds));
+        if (row->bytes != 0)
+            printf("%s_%s_bytes %.2f GB/CPU-second\n", name, server,
+                   (double)row->bytes * 1e-3 / measure_median(figures->cpu_us[i], versus->rounds));
         printf("%s_%s_rate %.0f requests/s (beside a hog)\n", name, server,
                measure_median(figures->rate[i], versus->rounds));
         printf("%s_%s_p50 %.1f us\n", name, server,

@@ -3,7 +3,7 @@
  * In each round every server runs once in each of two modes, one after the other, alone on
  * VERSUS_SERVER_CPU and started afresh, under the same load from VERSUS_LOAD_CPU; each round begins
  * with another one. Saturated: a closed loop, and the server has half of its CPU (hog.h), which
- * tells its rate. Paced: the load offers VERSUS_OFFERED of the rate that the slowest server has in
+ * tells its rate. Paced: the load offers a part of the rate that the slowest server has in
  * a short calibration, and the server has its whole CPU, which tells its CPU time for a request.
  * The ratios are medians of those of the rounds. */
 #ifndef DOMUS_BENCH_VERSUS_H
@@ -16,7 +16,6 @@
 #define VERSUS_LOAD_CPU    1
 #define VERSUS_SERVERS_MAX 4u
 #define VERSUS_ROUNDS_MAX  100u
-#define VERSUS_OFFERED     0.5
 #define VERSUS_BUSY_MAX    0.9
 
 struct versus {
@@ -36,6 +35,8 @@ struct versus_row {
     const struct request_load_kind *kind;
     uint32_t connections;
     uint32_t depth;
+    double offered; /* the part of the slowest server's rate */
+    uint64_t bytes; /* of an answer, if bytes a CPU second are to be printed; else 0 */
     const struct request_load_kind *fill; /* requests that each fresh server gets first, or NULL */
     uint64_t fills;                       /* how many of them */
 };

@@ -1,9 +1,12 @@
 /* The web bench: an HTTP service on domus beside nginx, on one thread each, in paired rounds
  * (versus.h), and the memory that an idle connection takes.
  *
- * Rows: `get` and `pipelined` (16 requests at once) over 64 connections, `many` over 1,000; wrk's
- * rate; and 10,000 idle connections. The bodies have the same bytes. The heads have
- * those that each server writes by default: nginx says Server and Connection besides.
+ * Rows: `get` and `pipelined` (16 requests at once) over 64 connections, `many` over 1,000; files
+ * of 4 KiB and 1 MiB, where nginx runs twice, without and with sendfile; wrk's rate; and 10,000
+ * idle connections. `get` is offered three quarters of the rate that the slowest server has, so it
+ * often finds several requests when it wakes; `light` a quarter, where each request wakes it. The
+ * bodies have the same bytes. The heads have those that each server writes by default: nginx says
+ * Server and Connection besides.
  *
  * stdout: lines `name value unit`, at the end of each row. stderr: progress. Exit 1 on a wrong
  * result (an answer that differs or lacks, a server that dies); a missed goal is no error. */
@@ -21,18 +24,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KIB 1024u
+
 static const struct row {
     const char *name;
     const char *path;
     uint32_t connections;
     uint32_t depth;
+    uint32_t file;  /* bytes of the file; 0: it is the home page */
+    double offered; /* share of the rate that the slowest server has */
 } rows[] = {
-    {"get", "/", 64, 1},
-    {"pipelined", "/", 64, 16},
-    {"many", "/", 1000, 1},
+    {"get", "/", 64, 1, 0, 0.75},
+    {"light", "/", 64, 1, 0, 0.25},
+    {"pipelined", "/", 64, 16, 0, 0.75},
+    {"many", "/", 1000, 1, 0, 0.75},
+    {"4k", "/files/4k", 64, 1, 4 * KIB, 0.75},
+    {"1m", "/files/1m", 64, 1, KIB *KIB, 0.5},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
+
+static char file[KIB * KIB]; /* the bytes with which each file begins */
 
 static int start(uint32_t which, struct server *server)
 {
@@ -41,23 +53,42 @@ static int start(uint32_t which, struct server *server)
 
 static struct versus versus = {
     .bench = "web",
-    .names = {"domus", "domus_epoll", "nginx"},
+    .names = {"domus", "domus_epoll", "nginx", "nginx_sendfile"},
     .servers = 3,
     .contenders = 2,
     .start = start,
     .rounds = 5,
-    .duration_ns = UINT64_C(500000000),
+    .duration_ns = UINT64_C(400000000),
 };
 
 static int run_row(const struct row *row)
 {
     static struct web_load load;
+    struct versus own = versus;
 
-    web_load_make(&load, row->path, WEB_HOME, strlen(WEB_HOME));
-    return versus_run(&versus, &(struct versus_row){.name = row->name,
-                                                    .kind = &load.kind,
-                                                    .connections = row->connections,
-                                                    .depth = row->depth});
+    if (row->file != 0)
+        own.servers = 4;
+    web_load_make(&load, row->path, row->file != 0 ? file : WEB_HOME,
+                  row->file != 0 ? row->file : strlen(WEB_HOME));
+    return versus_run(&own, &(struct versus_row){.name = row->name,
+                                                 .kind = &load.kind,
+                                                 .connections = row->connections,
+                                                 .depth = row->depth,
+                                                 .offered = row->offered,
+                                                 .bytes = row->file});
+}
+
+/* Write the files, whose bytes have no period that a buffer could have. */
+static int add_files(void)
+{
+    uint32_t seed = 1;
+
+    for (size_t i = 0; i < sizeof file; i++) {
+        seed = seed * 1664525 + 1013904223;
+        file[i] = (char)(seed >> 24);
+    }
+    int error = web_servers_add_file("4k", file, 4 * KIB);
+    return error != 0 ? error : web_servers_add_file("1m", file, sizeof file);
 }
 
 static int run_all(int count, char *const *names)
@@ -77,8 +108,8 @@ static int run_all(int count, char *const *names)
 
 static _Noreturn void usage(void)
 {
-    fprintf(stderr, "usage: bench_web [--rounds N] [--seconds N] [--row ROW] [ROW ...]\n"
-                    "rows: get pipelined many wrk idle\n");
+    fprintf(stderr, "usage: bench_web [--rounds N] [--seconds N] [ROW ...]\n"
+                    "rows: get light pipelined many 4k 1m wrk idle\n");
     exit(2);
 }
 
@@ -101,6 +132,8 @@ int main(int argc, char **argv)
     int error = web_servers_open();
     if (error == -ENOENT)
         return 0;
+    if (error == 0)
+        error = add_files();
     if (error == 0)
         error = measure_pin(VERSUS_LOAD_CPU);
     if (error != 0)

@@ -67,7 +67,7 @@ int web_servers_open(void)
     if (mkdtemp(directory) == NULL)
         return -errno;
     snprintf(files, sizeof files, "%s/files", directory);
-    return mkdir(files, 0755) == 0 ? 0 : -errno;
+    return mkdir(files, 0755) == 0 && setenv("WEB_ROOT", files, 1) == 0 ? 0 : -errno;
 }
 
 static void remove_all(const char *path)

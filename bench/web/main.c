@@ -1,20 +1,60 @@
-/* The domus side of `bench web`: an HTTP service with a router, as its users write it. */
+/* The domus side of `bench web`: an HTTP service with a router and static files, as its users write
+ * it. The environment variable WEB_ROOT names the directory of the files. */
+#include <domus/await.h>
 #include <domus/domus.h>
+#include <domus/http_files.h>
 #include <domus/http_router.h>
 #include <domus/main.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { HOME, MEMORY };
+enum { HOME, MEMORY, FILES };
 
 static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/", HOME},
     {DOMUS_HTTP_ON(GET), "/memory", MEMORY},
+    {DOMUS_HTTP_ON(GET), "/files/{path*}", FILES},
     {0, NULL, 0},
 };
 
-static const domus_system *system_of_service; /* constant once the program has started */
+static const domus_system *system_of_service; /* constant once the program has started, */
+static domus_http_files files;                /* as this is */
+
+/* --- the directory of the files, which an actor opens -------------------------------------------
+ */
+
+static const domus_type open_type = {.name = "open the root"};
+
+DOMUS_SEQUENCE(open_root, char)
+{
+    DOMUS_BEGIN;
+    DOMUS_AWAIT(domus_file_open(stack, NULL, getenv("WEB_ROOT"),
+                                DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0, then));
+    if (answer->error == 0 && domus_take_answer(stack, answer) == 0)
+        return domus_reply(stack, answer->type, answer->payload);
+    return answer->error != 0 ? answer->error : -ENOMEM;
+    DOMUS_END;
+}
+
+static const domus_behaviour opener = {
+    .name = "opener", .on = (const domus_on[]){DOMUS_ON(&open_type, open_root), {NULL, NULL, 0}}};
+
+static int open_files(domus_system *system)
+{
+    domus_outside_reply reply = {.buffer = &files.root, .size = sizeof files.root};
+    domus_address address;
+    int error = domus_outside_spawn(system, &opener, NULL, &address);
+
+    if (error == 0)
+        error = domus_outside_ask(system, address, &open_type, NULL, 0, &reply);
+    return error != 0 ? error : domus_outside_stop(system, address);
+}
+
+/* --- the service --------------------------------------------------------------------------------
+ */
 
 /* Answer with the bytes of memory that the library counts as its own. */
 static int answer_memory(domus_stack *stack)
@@ -40,6 +80,8 @@ static int answer(domus_stack *stack, void *self, const void *payload)
         int error = domus_http_unrouted(&match, &response);
         return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
     }
+    if (match.route->id == FILES)
+        return domus_http_serve(stack, &files, domus_http_route_value(&match, "path"));
     return match.route->id == HOME ? domus_reply(stack, &domus_http_text_type, &home)
                                    : answer_memory(stack);
 }
@@ -55,13 +97,22 @@ static const domus_behaviour service = {
 
 static int start(domus_system *system, void *argument)
 {
+    int error = getenv("WEB_ROOT") != NULL ? open_files(system) : 0;
+
     system_of_service = system;
-    return domus_main_serve(system, argument, &service, NULL);
+    return error != 0 ? error : domus_main_serve(system, argument, &service, NULL);
+}
+
+static void end(domus_system *system, void *argument)
+{
+    (void)system, (void)argument;
+    domus_file_close(files.root);
 }
 
 int main(int argc, char **argv)
 {
-    static const domus_program program = {.name = "web", .start = start, .argument = "web"};
+    static const domus_program program = {
+        .name = "web", .start = start, .end = end, .argument = "web"};
 
     return domus_main(argc, argv, &program);
 }
