@@ -11,7 +11,7 @@
 
 #define KEPT_MAX   32u   /* heap buffers that a thread keeps */
 #define KEPT_BYTES 1024u /* memory of one of them at most */
-#define SPARE_MAX  256u  /* bytes of a kept buffer that its next user does not need, at most */
+#define SPARE_MAX  64u   /* bytes of a kept buffer that its next user does not need, at most */
 
 void domi_buffers_keep(domi_io *io)
 {
@@ -25,31 +25,47 @@ void domi_buffers_keep(domi_io *io)
 void domi_buffers_forget(domi_io *io)
 {
     io->kept_room = 0;
-    while (io->kept != NULL) {
-        domus_buffer *buffer = io->kept;
-        io->kept = buffer->next;
-        domi_memory_free(buffer);
+    for (int i = 0; i < 2; i++) {
+        while (io->kept[i] != NULL) {
+            domus_buffer *buffer = io->kept[i];
+            io->kept[i] = buffer->next;
+            domi_memory_free(buffer);
+        }
     }
 }
 
-/* Returns memory for a heap buffer with room for `size` bytes. Answers mostly have the size of the
- * last one, so only the buffer that was kept last is looked at. */
-DOMI_INLINE domus_buffer *new_memory(domi_io *io, size_t size)
+/* Returns memory for a buffer with room for `size` bytes behind it. Answers mostly have the size of
+ * the last one, so only the buffer that was kept last is looked at. */
+DOMI_INLINE domus_buffer *new_memory(domi_io *io, size_t size, bool of_slice)
 {
-    domus_buffer *buffer = io->kept;
+    domus_buffer *buffer = io->kept[of_slice];
     size_t bytes = DOMI_MEMORY_HEAD + sizeof *buffer + size;
 
     if (buffer == NULL || domi_memory_bytes(buffer) < bytes ||
         domi_memory_bytes(buffer) > bytes + SPARE_MAX)
         return domi_memory_new_bytes(sizeof *buffer + size);
-    io->kept = buffer->next;
+    io->kept[of_slice] = buffer->next;
     io->kept_room++;
     return buffer;
 }
 
+/* Keep a buffer for the next answer, or free it. */
+static void keep_memory(domi_io *io, domus_buffer *buffer)
+{
+    bool of_slice = buffer->index == DOMI_BUFFER_SLICE;
+
+    if (io->kept_room == 0 || domi_memory_bytes(buffer) > KEPT_BYTES) {
+        domi_memory_free(buffer);
+        return;
+    }
+    buffer->next = io->kept[of_slice];
+    io->kept[of_slice] = buffer;
+    io->kept_room--;
+}
+
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 {
-    domus_buffer *buffer = new_memory(io, size);
+    domus_buffer *buffer = new_memory(io, size, false);
 
     if (buffer == NULL)
         return NULL;
@@ -63,7 +79,7 @@ domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 
 domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
 {
-    domus_buffer *buffer = domi_memory_new(sizeof *buffer);
+    domus_buffer *buffer = new_memory(io, 0, true);
 
     domi_queued_page *page = buffer != NULL ? domi_pages_join(&io->pages, slice.page) : NULL;
 
@@ -71,12 +87,12 @@ domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
         domi_memory_free(buffer);
         return NULL;
     }
-    buffer->io = io;
-    buffer->data = (char *)(uintptr_t)domus_slice_data(slice);
-    buffer->page = page;
-    buffer->size = slice.size;
-    buffer->index = DOMI_BUFFER_SLICE;
-    buffer->holder_slot = UINT32_MAX;
+    *buffer = (domus_buffer){.io = io,
+                             .data = (char *)(uintptr_t)domus_slice_data(slice),
+                             .page = page,
+                             .size = slice.size,
+                             .index = DOMI_BUFFER_SLICE,
+                             .holder_slot = UINT32_MAX};
     return buffer;
 }
 
@@ -114,15 +130,7 @@ void domi_buffer_give_back(domus_buffer *buffer)
         domus_slice_free((domus_slice){buffer->page->page, 0, buffer->size});
         domi_pages_leave(&buffer->io->pages, buffer->page);
     }
-    domi_io *io = buffer->io;
-    if (io->kept_room == 0 || buffer->index != DOMI_BUFFER_HEAP ||
-        domi_memory_bytes(buffer) > KEPT_BYTES) {
-        domi_memory_free(buffer);
-        return;
-    }
-    buffer->next = io->kept;
-    io->kept = buffer;
-    io->kept_room--;
+    keep_memory(buffer->io, buffer);
 }
 
 int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)

@@ -224,7 +224,7 @@ typedef struct domi_io {
     uint32_t share;        /* buffers that one channel may hold: 1/16 of all */
     uint32_t reserve;      /* with fewer free buffers, pieces that arrive are copied out */
     uint32_t unpublished;  /* buffers given to the ring since the last publish */
-    domus_buffer *kept;    /* small heap buffers for the next answers (buffer.h) */
+    domus_buffer *kept[2]; /* for the next answers: small heap buffers, and those of slices */
     uint32_t kept_room;    /* how many more of them may be kept */
 
     /* Channels. */
