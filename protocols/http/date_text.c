@@ -1,7 +1,6 @@
 /* Writes and reads dates, without the locale and the time zone of the program. */
 #include <domus/http_date.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #define DAY_SECONDS INT64_C(86400)
@@ -38,12 +37,24 @@ static void day_of(int64_t days, int64_t *ret_year, unsigned *ret_month, unsigne
     *ret_year = year + era * 400 + (*ret_month <= 2);
 }
 
+static char *put_digits(char *to, unsigned number, unsigned digits)
+{
+    for (unsigned i = digits; i > 0; i--, number /= 10)
+        to[i - 1] = (char)('0' + number % 10);
+    return to + digits;
+}
+
+static char *put_text(char *to, const char *text, size_t size)
+{
+    memcpy(to, text, size);
+    return to + size;
+}
+
 void domus_http_date(int64_t seconds, char to[DOMUS_HTTP_DATE_SIZE + 1])
 {
     int64_t year;
     unsigned month;
     unsigned day;
-    char text[96];
 
     if (seconds < 0)
         seconds = 0;
@@ -52,11 +63,20 @@ void domus_http_date(int64_t seconds, char to[DOMUS_HTTP_DATE_SIZE + 1])
     int64_t days = seconds / DAY_SECONDS;
     unsigned rest = (unsigned)(seconds % DAY_SECONDS);
     day_of(days, &year, &month, &day);
-    (void)snprintf(text, sizeof text, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
-                   weekdays[(days + 4) % 7], day, months + 3 * (month - 1), (unsigned)year,
-                   rest / 3600, rest / 60 % 60, rest % 60);
-    memcpy(to, text, DOMUS_HTTP_DATE_SIZE);
-    to[DOMUS_HTTP_DATE_SIZE] = '\0';
+    to = put_text(to, weekdays[(days + 4) % 7], 3);
+    to = put_text(to, ", ", 2);
+    to = put_digits(to, day, 2);
+    *to++ = ' ';
+    to = put_text(to, months + (size_t)3 * (month - 1), 3);
+    *to++ = ' ';
+    to = put_digits(to, (unsigned)year, 4);
+    *to++ = ' ';
+    to = put_digits(to, rest / 3600, 2);
+    *to++ = ':';
+    to = put_digits(to, rest / 60 % 60, 2);
+    *to++ = ':';
+    to = put_digits(to, rest % 60, 2);
+    (void)put_text(to, " GMT", 5);
 }
 
 /* --- reading ----------------------------------------------------------------------------------

@@ -80,12 +80,13 @@ static int refusal(int error)
 static int decode_path(const domus_http_files *files, domus_slice path, names *to)
 {
     const char *index = files->index != NULL ? files->index : "index.html";
-    char text[PATH_MAX_BYTES + 1] = "/";
+    char text[PATH_MAX_BYTES + 1];
     const char *bytes = domus_slice_data(path);
     size_t skip = path.size != 0 && *bytes == '/';
 
     if (path.size > PATH_MAX_BYTES)
         return -ENOENT;
+    text[0] = '/';
     memcpy(text + 1, bytes + skip, path.size - skip);
     int64_t size = domus_http_decode_path(to->plain, text, path.size - skip + 1);
     if (size < 0)
