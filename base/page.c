@@ -15,33 +15,57 @@
 
 static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for its lender");
 
+/* Larger pages that a thread keeps: a service that sends files of some KiB takes one after the
+ * other, for which the C library would look through its lists. */
+#define LARGE_SUM   (256u * 1024) /* bytes of all of them that a thread keeps */
+#define LARGE_BYTES 16384u        /* of one of them at most */
+#define SPARE_PART  8u            /* its next user may leave this part of it unused */
+
 /* The pages that this thread keeps, linked by `memory`. */
 static _Thread_local domi_page *kept;
 static _Thread_local uint32_t kept_room; /* how many more it may keep */
+static _Thread_local domi_page *large;   /* the same for larger ones */
+static _Thread_local size_t large_room;  /* bytes */
 
 void domi_pages_keep(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* the sanitizer sees a use after free only if memory is freed */
     kept_room = KEPT_MAX;
+    large_room = LARGE_SUM;
 #endif
+}
+
+/* Take the first page of a list. */
+static domi_page *take_first(domi_page **list)
+{
+    domi_page *page = *list;
+
+    *list = (domi_page *)(void *)page->memory;
+    return page;
+}
+
+static void put_first(domi_page **list, domi_page *page)
+{
+    page->memory = (char *)*list;
+    *list = page;
 }
 
 void domi_pages_free(void)
 {
     kept_room = 0;
-    while (kept != NULL) {
-        domi_page *page = kept;
-        kept = (domi_page *)(void *)page->memory;
-        domi_memory_free(page);
-    }
+    large_room = 0;
+    while (kept != NULL)
+        domi_memory_free(take_first(&kept));
+    while (large != NULL)
+        domi_memory_free(take_first(&large));
 }
 
 static domi_page *make_small(void)
 {
-    domi_page *page = kept;
+    domi_page *page;
 
-    if (page != NULL) {
-        kept = (domi_page *)(void *)page->memory;
+    if (kept != NULL) {
+        page = take_first(&kept);
         kept_room++;
         page->memory = NULL;
     } else {
@@ -56,6 +80,19 @@ static domi_page *make_small(void)
     return page;
 }
 
+/* Returns memory for a page with `size` bytes. Only the page that was kept last is looked at. */
+static domi_page *new_large(size_t size)
+{
+    size_t bytes = offsetof(domi_page, room) + size; /* exactly: sanitizers */
+    size_t least = bytes + DOMI_MEMORY_HEAD;
+
+    if (large == NULL || domi_memory_bytes(large) < least ||
+        domi_memory_bytes(large) > least + least / SPARE_PART)
+        return domi_memory_new_bytes(bytes);
+    large_room += domi_memory_bytes(large);
+    return take_first(&large);
+}
+
 domi_page *domi_page_new(size_t size)
 {
     domi_page *page;
@@ -63,7 +100,7 @@ domi_page *domi_page_new(size_t size)
     if (size <= DOMI_PAGE_ROOM) {
         page = make_small();
     } else {
-        page = domi_memory_new_bytes(offsetof(domi_page, room) + size); /* exactly: sanitizers */
+        page = new_large(size);
         if (page != NULL) {
             atomic_init(&page->count, 1);
             page->small = page->holds = false;
@@ -187,11 +224,16 @@ void domi_page_drop(domi_page *page)
         return;
     }
     domi_memory_free(page->memory);
-    if (!page->small || kept_room == 0) {
-        domi_memory_free(page);
+    if (page->small && kept_room != 0) {
+        put_first(&kept, page);
+        kept_room--;
         return;
     }
-    page->memory = (char *)kept;
-    kept = page;
-    kept_room--;
+    size_t bytes = domi_memory_bytes(page);
+    if (!page->small && bytes <= LARGE_BYTES && bytes <= large_room) {
+        put_first(&large, page);
+        large_room -= bytes;
+        return;
+    }
+    domi_memory_free(page);
 }

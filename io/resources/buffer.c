@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define KEPT_MAX   32u   /* heap buffers that a thread keeps */
+#define KEPT_MAX   64u   /* heap buffers that a thread keeps */
 #define KEPT_BYTES 1024u /* memory of one of them at most */
 #define SPARE_MAX  64u   /* bytes of a kept buffer that its next user does not need, at most */
 

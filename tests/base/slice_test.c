@@ -302,6 +302,39 @@ START_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
 }
 END_TEST
 
+/* Pages of up to 16 KiB are kept, too, up to 256 KiB of them, for pages of nearly their size. */
+START_TEST(some_larger_pages_are_kept_by_their_thread)
+{
+    enum { KEPT = 16, MORE = 4, SIZE = 15000 };
+    domi_page *pages[KEPT + MORE];
+
+#ifdef __SANITIZE_ADDRESS__
+    return; /* as above */
+#endif
+    domi_pages_keep();
+    for (int i = 0; i < KEPT + MORE; i++)
+        pages[i] = domi_page_new(SIZE);
+    for (int i = 0; i < KEPT + MORE; i++)
+        domi_page_drop(pages[i]);
+    domi_page_drop(domi_page_new(20000)); /* is too large */
+    domi_memory_fail_after(0, 1);
+    ck_assert_ptr_null(domi_page_new(SIZE / 2));
+    ck_assert_ptr_null(domi_page_new(SIZE + SIZE / 2));
+    for (int i = 0; i < KEPT; i++) {
+        pages[i] = domi_page_new(i % 2 == 0 ? SIZE : SIZE - SIZE / 10);
+        ck_assert_ptr_nonnull(pages[i]);
+        ck_assert(!pages[i]->borrowed && pages[i]->face.data == pages[i]->room);
+    }
+    ck_assert_ptr_null(domi_page_new(SIZE));
+    domi_memory_fail_after(-1, 0);
+    for (int i = 0; i < KEPT; i++)
+        domi_page_drop(pages[i]);
+    domi_pages_free();
+    domi_memory_fail_after(0, 0);
+    ck_assert_ptr_null(domi_page_new(SIZE));
+}
+END_TEST
+
 START_TEST(borrowing_page_ends_with_its_borrower)
 {
     domi_page *page = domi_page_borrower();
@@ -317,8 +350,8 @@ START_TEST(borrowing_page_ends_with_its_borrower)
 }
 END_TEST
 
-/* A thread that keeps pages makes small ones again without an allocation, up to 256; large ones are
- * freed, and so are those that are too many. */
+/* A thread that keeps pages makes small ones again without an allocation, up to 256; those that are
+ * too many are freed. */
 START_TEST(small_pages_are_kept_by_their_thread)
 {
     enum { KEPT = 256, MORE = 10 };
@@ -416,6 +449,6 @@ DOMT_MAIN("slice", 30, slice_is_a_copy_of_bytes, slice_without_bytes_owns_nothin
           join_of_neighbours_copies_nothing, join_keeps_the_order_of_the_pieces,
           join_of_pieces_with_a_gap_copies_them, join_of_nothing_is_empty,
           join_that_fails_consumes_nothing, small_pages_are_kept_by_their_thread,
-          borrowed_bytes_are_copied_at_the_first_keep,
+          some_larger_pages_are_kept_by_their_thread, borrowed_bytes_are_copied_at_the_first_keep,
           borrowed_bytes_stay_when_they_cannot_be_copied, borrowing_page_ends_with_its_borrower,
           slices_are_shared_by_threads)
