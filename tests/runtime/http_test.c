@@ -223,7 +223,7 @@ START_TEST(wrong_body_fails_its_request)
     domt_pipes_send(kit, peer,
                     "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\n");
     domt_pipes_expect(kit, peer,
-                      "HTTP/1.1 400 Bad Request\r\nContent-Length: 12\r\n"
+                      "HTTP/1.1 400 Bad Request\r\nContent-Length: 12\r\nConnection: close\r\n"
                       "Content-Type: text/plain\r\n\r\nBad Request\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
