@@ -180,10 +180,25 @@ static int write_line(void *argument)
     return 0;
 }
 
+/* Make an event of the rates, and give it to all who wait. */
+static void tell_waiting(domus_stack *stack, struct meter *meter)
+{
+    domus_slice event;
+    int error = write_event(meter->rates, &event);
+
+    if (error != 0) {
+        fail_waiting(stack, meter, error);
+        return;
+    }
+    meter->rates->serial++;
+    domus_slice_free(meter->event);
+    meter->event = event;
+    answer_waiting(stack, meter);
+}
+
 static int take_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct meter *meter = self;
-    domus_slice event;
 
     (void)payload;
     meter->ticks = false;
@@ -191,16 +206,8 @@ static int take_tick(domus_stack *stack, void *self, const void *payload)
         return 0;
     if (!meter->is_writing)
         read_all(stack, meter);
-    meter->rates->serial++;
-    int error = write_event(meter->rates, &event);
-    if (error == 0) {
-        domus_slice_free(meter->event);
-        meter->event = event;
-        answer_waiting(stack, meter);
-    } else {
-        fail_waiting(stack, meter, error);
-    }
-    error = begin_tick(stack, meter);
+    tell_waiting(stack, meter);
+    int error = begin_tick(stack, meter);
     if (error != 0 || !web_settings.is_live || meter->is_writing)
         return error;
     meter->is_writing = true;
@@ -221,8 +228,10 @@ static int wait_for_tick(domus_stack *stack, void *self, const void *payload)
         int error = domus_slice_keep(meter->event, &tick.event);
         return error != 0 ? error : domus_reply(stack, &web_tick_type, &tick);
     }
+    /* A page that has gone leaves its ask behind until the tick. When such asks have taken all
+     * places, the others hear of the same rates once more, and early. */
     if (meter->waiting_count == web_settings.events_max)
-        return -ENOBUFS;
+        tell_waiting(stack, meter);
     int error = domus_keep(stack, &meter->waiting[meter->waiting_count]);
     if (error != 0)
         return error;

@@ -89,13 +89,17 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     if (kept == NULL)
         return -ENOMEM;
     *kept = guest;
-    error = domus_websocket_accept(stack, request, &service, &outcome);
-    if (error != 0 || outcome.status != 101 || visitor->guest != NULL) {
-        free(kept);
-        return error;
+    error = domus_group_join(stack, guest.room);
+    if (error == 0) {
+        error = domus_websocket_accept(stack, request, &service, &outcome);
+        if (error == 0 && outcome.status == 101) {
+            visitor->guest = kept;
+            return 0;
+        }
+        (void)domus_group_leave(stack, guest.room);
     }
-    visitor->guest = kept;
-    return domus_group_join(stack, guest.room);
+    free(kept);
+    return error == -ENOSPC ? -EBUSY : error; /* 503: the room is full */
 }
 
 const domus_call web_serve_socket = {serve, 0};

@@ -6,6 +6,7 @@
 #include "tests/system/site.h"
 #include "tests/system/talks.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,39 @@ START_TEST(pages_with_events_are_bounded)
 }
 END_TEST
 
+/* Close a connection by a reset, which the other side hears at once. */
+static void leave(int fd)
+{
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none), 0);
+    close(fd);
+}
+
+/* Pages that went away before a tick do not cost others their events, however many they are. */
+START_TEST(pages_that_come_and_go_take_nothing_from_others)
+{
+    static const char request[] = "GET /events HTTP/1.1\r\nHost: a\r\n\r\n";
+    static char text[65536];
+    int fd = -1;
+
+    domt_site_start(&site, (const char *const[]){"web.eventsMax=1", "web.tick=1m", NULL});
+    for (int came = 0; came < 4;) {
+        fd = domt_connect(site.web);
+        domt_send_all(fd, request, sizeof request - 1);
+        domt_read_until(fd, "\r\n\r\n", text, sizeof text);
+        bool is_in = strncmp(text, "HTTP/1.1 200 ", 13) == 0;
+        came += is_in;
+        if (!is_in || came < 4)
+            leave(fd); /* the next one may come before the place of this one is free */
+    }
+    domt_service_signal(&site.service, SIGTERM);
+    domt_read_until(fd, "0\r\n\r\n", text, sizeof text); /* the stream was not cut */
+    close(fd);
+    ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
+}
+END_TEST
+
 /* A page that never reads is cut at channel.sendTimeout, and others get their events meanwhile. */
 START_TEST(a_page_that_does_not_read_holds_up_nobody)
 {
@@ -193,4 +227,5 @@ END_TEST
 DOMT_MAIN("web_limits", 30, a_value_is_bounded, values_that_have_come_in_part_are_bounded_together,
           a_full_store_refuses, a_store_with_a_password_is_closed, a_key_is_bounded,
           an_echo_is_bounded, pages_with_events_are_bounded,
-          a_page_that_does_not_read_holds_up_nobody)
+          a_page_that_does_not_read_holds_up_nobody,
+          pages_that_come_and_go_take_nothing_from_others)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 #define UPGRADE                                                                                    \
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"                   \
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+static const char handshake[] = "GET /socket HTTP/1.1\r\nHost: localhost\r\n" UPGRADE "\r\n";
 
 static domt_site site;
 
@@ -222,6 +225,34 @@ START_TEST(a_browser_that_does_not_read_is_dropped)
 }
 END_TEST
 
+/* A handshake that is refused takes no place in the room, and a guest who goes gives it back. */
+START_TEST(a_full_room_refuses)
+{
+    domt_site_start(&site, (const char *const[]){"groups.membersMax=1", NULL});
+    int refused = domt_connect(site.web);
+    domt_send_all(refused, "GET /socket HTTP/1.1\r\nHost: a\r\n\r\n", 33);
+    domt_read_until(refused, "HTTP/1.1 426 ", site.answer, sizeof site.answer);
+    int fd = come("/socket");
+    ck_assert_uint_eq(domt_site_ask(&site, "GET /socket", UPGRADE, NULL), 503);
+    int other = come("/socket?room=garden");
+    send_frame(fd, 8, "\x03\xe8", 2);
+    ck_assert_int_eq(recv(fd, site.answer, 5, MSG_WAITALL), 4);
+    close(fd);
+    unsigned status = 503;
+    while (status == 503) {
+        fd = domt_connect(site.web);
+        domt_send_all(fd, handshake, sizeof handshake - 1);
+        domt_read_until(fd, "\r\n\r\n", site.answer, sizeof site.answer);
+        status = (unsigned)strtoul(site.answer + 9, NULL, 10);
+        close(fd);
+    }
+    ck_assert_uint_eq(status, 101);
+    close(refused);
+    close(other);
+    domt_site_stop(&site);
+}
+END_TEST
+
 START_TEST(browsers_hear_that_the_program_ends)
 {
     domt_site_start(&site, (const char *const[]){NULL});
@@ -236,4 +267,5 @@ END_TEST
 
 DOMT_MAIN("web_socket", 30, guests_of_both_doors_hear_each_other,
           a_handshake_is_refused_with_a_status, texts_and_lines_stay_what_they_are,
-          a_browser_that_does_not_read_is_dropped, browsers_hear_that_the_program_ends)
+          a_browser_that_does_not_read_is_dropped, a_full_room_refuses,
+          browsers_hear_that_the_program_ends)
