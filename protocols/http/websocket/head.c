@@ -53,15 +53,15 @@ int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, cons
     uint64_t length = bytes[1] & LENGTH_BITS;
     size_t width = length == IN_2_BYTES ? 2 : length == IN_8_BYTES ? 8 : 0;
     size_t key = domi_websocket_is_server(state) ? DOMI_WEBSOCKET_KEY : 0;
-    if (size < 2 + width + key) {
-        domus_wire_need(wire, 2 + width + key);
-        return 0;
-    }
-    if (width != 0) {
+    if (size >= 2 + width && width != 0) {
         length = read_number(bytes + 2, width);
         /* the shortest form is the only one, and the highest bit is 0 */
         if (length < (width == 2 ? IN_2_BYTES : UINT64_C(65536)) || length >> 63 != 0)
             return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+    }
+    if (size < 2 + width + key) {
+        domus_wire_need(wire, size < 2 + width ? 2 + width : 2 + width + key);
+        return 0;
     }
     *ret_head = (domi_websocket_head){.opcode = bytes[0] & OPCODE_BITS,
                                       .is_last = (bytes[0] & DOMI_WEBSOCKET_FIN) != 0,
