@@ -1,0 +1,261 @@
+/* python3-websockets is a judge of WebSocket over real sockets, as a client of a server of ours and
+ * as a server of a client of ours. Without it nothing is compared. */
+#include "tests/runtime/running.h"
+
+#include <domus/await.h>
+#include <domus/websocket.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCRIPT DOMT_SOURCE_DIR "/tests/runtime/websocket_peer.py"
+
+static bool has_peer(void)
+{
+    /* NOLINTNEXTLINE(cert-env33-c): a test may use the shell */
+    if (system("timeout 60 /usr/bin/python3 -c 'import websockets' 2>/dev/null") == 0)
+        return true;
+    printf("no python3-websockets: nothing is compared with it\n");
+    return false;
+}
+
+/* --- a server --------------------------------------------------------------------------------- */
+
+static const domus_pipeline socket_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, NULL}, {NULL, NULL}}};
+static const char *const protocols[] = {"echo", NULL};
+static const char *const origins[] = {"https://a.example", NULL};
+static const domus_websocket_service offer = {
+    .pipeline = &socket_pipeline, .protocols = protocols, .origins = origins};
+
+static int on_request(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_websocket_accept(stack, payload, &offer, NULL);
+}
+
+static int on_message(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_websocket_message *message = payload;
+    domus_channel *channel = domus_channel_running(stack);
+
+    (void)self;
+    if (domus_slice_equals(message->bytes, "close", 5))
+        return domus_websocket_close_channel(stack, channel, 4000, "bye");
+    return domus_channel_send(stack, channel, &domus_websocket_message_type, message);
+}
+
+static const domus_pipeline web = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
+static const domus_behaviour of_server = {
+    .name = "echo",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &web,
+    .on_peer =
+        (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = on_request},
+                                {.type = &domus_websocket_message_type, .handle = on_message},
+                                {.type = NULL}},
+};
+
+static domus_endpoint served;
+static _Atomic bool listening;
+
+static int listen_at_any_port(domus_stack *stack, void *self)
+{
+    domus_endpoint at;
+
+    (void)self;
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
+    ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
+    atomic_store(&listening, true);
+    return 0;
+}
+
+static const domus_behaviour server = {.name = "server",
+                                       .kind = DOMUS_CHANNELS,
+                                       .channel = &of_server,
+                                       .on_mount = listen_at_any_port};
+
+START_TEST(python_is_served)
+{
+    domus_config config = domt_config(2);
+    char text[128], command[512];
+
+    if (!has_peer())
+        return;
+    domus_system *system_ = domt_start(&config);
+    (void)domt_spawn(system_, 0, &server, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&listening));
+    (void)domus_endpoint_text(&served, text, sizeof text);
+    snprintf(command, sizeof command, "timeout 60 /usr/bin/python3 " SCRIPT " client %s",
+             strrchr(text, ':') + 1);
+    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c) */
+    domt_end(system_);
+}
+END_TEST
+
+/* --- a client --------------------------------------------------------------------------------- */
+
+#define ROUNDS 20u
+
+static char connect_to[64];
+static _Atomic int outcome; /* of the client: 0 while it goes on, 1 when all is well, or an error */
+
+static const domus_http_options as_client = {.role = DOMUS_ROLE_CLIENT, .host = "a.example"};
+static const domus_type *const asks[] = {&domus_http_request_type, NULL};
+static const domus_pipeline http = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &as_client}, {NULL, NULL}},
+    .encodes = asks,
+    .holds_asks = true};
+static const domus_websocket_options limits = {.role = DOMUS_ROLE_CLIENT, .pongs = true};
+static const domus_pipeline client_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, &limits}, {NULL, NULL}}};
+static const char *const wished[] = {"none", "echo", NULL};
+static const domus_websocket_wish wish = {.target = "/path?query", .protocols = wished};
+static const domus_type begin_type = {.name = "begin"};
+
+typedef struct hands_frame {
+    domus_websocket_key key;
+    domus_http_request request;
+} hands_frame;
+
+static uint32_t sent;  /* messages of the client, and as many pings */
+static uint32_t pongs; /* that have come */
+
+/* Send the next message: text and binary ones in turn, of many lengths. */
+static int send_next(domus_stack *stack)
+{
+    static const uint32_t sizes[] = {0, 1, 125, 126, 65535, 65536, 300000};
+    static char bytes[300000];
+    domus_websocket_message message = {.binary = sent % 2 == 1};
+    domus_channel *channel = domus_channel_running(stack);
+
+    if (sent == ROUNDS)
+        return domus_websocket_close_channel(stack, channel, 4001, "done");
+    memset(bytes, 'a' + (int)(sent % 26), sizeof bytes);
+    ck_assert_int_eq(domus_slice_copy(bytes, sizes[sent % 7], &message.bytes), 0);
+    sent++;
+    int error = domus_channel_send(stack, channel, &domus_websocket_ping_type, &message.bytes);
+    ck_assert_int_eq(error, message.bytes.size <= 125 ? 0 : -EMSGSIZE);
+    error = domus_channel_send(stack, channel, &domus_websocket_message_type, &message);
+    domus_slice_free(message.bytes);
+    return error;
+}
+
+DOMUS_SEQUENCE(shake_hands, hands_frame)
+{
+    DOMUS_BEGIN;
+    (void)message;
+    ck_assert_int_eq(domus_websocket_request(&wish, &frame->request, &frame->key), 0);
+    DOMUS_ASK(domus_self(stack), &domus_http_request_type, &frame->request);
+    ck_assert_int_eq(answer->error, 0);
+    const char *protocol = NULL;
+    ck_assert_int_eq(domus_websocket_check(&wish, &frame->key, answer->payload, &protocol), 0);
+    ck_assert_str_eq(protocol, "echo");
+    ck_assert_int_eq(
+        domus_channel_set_pipeline(stack, domus_channel_running(stack), &client_pipeline, 0), 0);
+    return domus_notice(stack, domus_self(stack), &begin_type, NULL);
+    DOMUS_END;
+}
+
+static int on_begin(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return send_next(stack);
+}
+
+/* An echo: it is the message that was sent last. */
+static int on_echo(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_websocket_message *message = payload;
+
+    (void)self;
+    ck_assert_uint_eq(message->binary, (sent - 1) % 2);
+    for (uint32_t i = 0; i < message->bytes.size; i += 97)
+        ck_assert_int_eq(domus_slice_data(message->bytes)[i], 'a' + (int)((sent - 1) % 26));
+    return send_next(stack);
+}
+
+static int on_pong(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    pongs++;
+    return 0;
+}
+
+static int on_goodbye(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    ck_assert_uint_eq(((const domus_websocket_close *)payload)->code, 4001);
+    ck_assert_uint_eq(pongs, 9); /* of 20 messages those that fit into a ping */
+    return 0;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    int error = ((const domus_channel_event *)payload)->error;
+
+    (void)stack, (void)self;
+    atomic_store(&outcome, error != 0 ? error : 1);
+    return 0;
+}
+
+static const domus_behaviour of_client = {
+    .name = "socket",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &http,
+    .on_open = DOMUS_BY(shake_hands),
+    .on_close = {on_close, 0},
+    .on = (const domus_on[]){{.type = &begin_type, .handle = on_begin}, {.type = NULL}},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_websocket_message_type, .handle = on_echo},
+                                       {.type = &domus_websocket_pong_type, .handle = on_pong},
+                                       {.type = &domus_websocket_close_type, .handle = on_goodbye},
+                                       {.type = NULL}},
+};
+
+typedef struct no_frame {
+    char unused;
+} no_frame;
+
+DOMUS_SEQUENCE(connect, no_frame)
+{
+    DOMUS_BEGIN;
+    (void)message;
+    DOMUS_AWAIT(domus_connect(stack, connect_to, NULL, then));
+    ck_assert_int_eq(answer->error, 0);
+    return 0;
+    DOMUS_END;
+}
+
+static const domus_behaviour client = {
+    .name = "client",
+    .kind = DOMUS_CHANNELS,
+    .channel = &of_client,
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, connect), {.type = NULL}},
+};
+
+START_TEST(python_serves)
+{
+    domus_config config = domt_config(2);
+    unsigned port;
+
+    if (!has_peer())
+        return;
+    /* NOLINTNEXTLINE(cert-env33-c) */
+    FILE *peer = popen("timeout 60 /usr/bin/python3 " SCRIPT " server", "r");
+    ck_assert_ptr_nonnull(peer);
+    ck_assert_int_eq(fscanf(peer, "%u", &port), 1);
+    snprintf(connect_to, sizeof connect_to, "127.0.0.1:%u", port);
+    domus_system *system_ = domt_start(&config);
+    domus_address at = domt_spawn(system_, 1, &client, NULL);
+    domt_notice(system_, at, &begin_type, NULL);
+    DOMT_WAIT_FOR(30, atomic_load(&outcome) != 0);
+    ck_assert_int_eq(atomic_load(&outcome), 1);
+    ck_assert_int_eq(pclose(peer), 0);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("websocket peers", 100, python_is_served, python_serves)
