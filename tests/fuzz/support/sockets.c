@@ -1,0 +1,247 @@
+/* Reads frames by the stage and by wslay; what the two may see differently is said here.
+ *
+ * - wslay does not know the codes 1012 to 1014, which were registered after it was written.
+ * - It takes a close of one byte for one without a code; the RFC has no such close.
+ * - It reads the reason of a close before the frame is whole, and before the code. So it has 1007
+ *   where the stage waits, or has 1002.
+ * - It refuses a head when that is whole, the stage as soon as a byte of it is wrong. So where the
+ *   stage has refused something, wslay gets some zeros more. */
+#include "tests/fuzz/support/sockets.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_DEFAULT (1u << 20)
+#define PADDING         16u
+
+static void note(domt_socket_read *read, const void *bytes, size_t size)
+{
+    if (read->room - read->size < size) {
+        read->room = 2 * (read->size + size) + 256;
+        read->text = realloc(read->text, read->room);
+        DOMI_CHECK(read->text != NULL);
+    }
+    if (size != 0)
+        memcpy(read->text + read->size, bytes, size);
+    read->size += size;
+}
+
+static void note_message(domt_socket_read *read, char kind, uint32_t number, const void *bytes,
+                         size_t size)
+{
+    note(read, &kind, 1);
+    note(read, &number, sizeof number);
+    note(read, bytes, size);
+}
+
+void domt_socket_read_clear(domt_socket_read *read)
+{
+    free(read->text);
+    *read = (domt_socket_read){0};
+}
+
+/* --- the stage -------------------------------------------------------------------------------- */
+
+static void take(domt_socket_read *read, domus_stage_kit *kit, const domus_stage_message *message)
+{
+    if (message->type == &domus_websocket_message_type) {
+        const domus_websocket_message *made = message->payload;
+        note_message(read, made->binary ? 'b' : 't', made->bytes.size,
+                     domus_slice_data(made->bytes), made->bytes.size);
+        DOMI_CHECK(domus_stage_kit_encode(kit, DOMUS_NO_ID, message->type, made) == 0);
+        domus_stage_kit_clear(kit);
+    } else if (message->type == &domus_websocket_close_type) {
+        const domus_websocket_close *close = message->payload;
+        note_message(read, 'c', close->code, domus_slice_data(close->reason), close->reason.size);
+        read->closed = true;
+        DOMI_CHECK(domus_stage_kit_is_last(kit));
+    }
+}
+
+/* The code of the close that the stage has sent, which is masked if it is a client. */
+static unsigned code_sent(domus_stage_kit *kit)
+{
+    size_t size;
+    const unsigned char *sent = (const unsigned char *)domus_stage_kit_output(kit, &size);
+    bool is_masked = size == 8;
+
+    DOMI_CHECK((size == 4 || size == 8) && sent[0] == 0x88 && (sent[1] & 0x7f) == 2);
+    return is_masked ? (unsigned)((sent[6] ^ sent[2]) << 8 | (sent[7] ^ sent[3]))
+                     : (unsigned)(sent[2] << 8 | sent[3]);
+}
+
+void domt_socket_read_by_stage(domt_socket_read *read, const domus_websocket_options *options,
+                               const uint8_t *bytes, size_t size, size_t step)
+{
+    const domus_pipeline_stage stages[] = {{&domus_websocket_stage, options}, {NULL, NULL}};
+    const domus_pipeline pipeline = {.stages = stages};
+    domus_stage_message message;
+    domus_stage_kit *kit;
+    int result = 0;
+
+    DOMI_CHECK(domus_stage_kit_new(&pipeline, &kit) == 0);
+    for (size_t at = 0; at < size && result == 0 && !read->closed; at += step) {
+        DOMI_CHECK(domus_stage_kit_feed(kit, bytes + at, size - at < step ? size - at : step) == 0);
+        while (!read->closed && (result = domus_stage_kit_next(kit, &message)) == 1)
+            take(read, kit, &message);
+    }
+    if (result < 0) {
+        domus_stage_kit_clear(kit);
+        DOMI_CHECK(domus_stage_kit_fail(kit, DOMUS_NO_ID, NULL, result) == 0);
+        read->refused = code_sent(kit);
+    }
+    domus_stage_kit_free(kit);
+}
+
+/* --- wslay ------------------------------------------------------------------------------------ */
+
+#ifdef DOMT_WSLAY
+#include <wslay/wslay.h>
+
+typedef struct feed {
+    domt_socket_read *read;
+    const uint8_t *bytes;
+    size_t size;
+} feed;
+
+static ssize_t give(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
+                    void *user)
+{
+    feed *from = user;
+    size_t part = size < from->size ? size : from->size;
+
+    (void)flags;
+    if (part == 0) {
+        wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
+        return -1;
+    }
+    memcpy(to, from->bytes, part);
+    from->bytes += part;
+    from->size -= part;
+    return (ssize_t)part;
+}
+
+static ssize_t swallow(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
+                       int flags, void *user)
+{
+    (void)context, (void)bytes, (void)flags, (void)user;
+    return (ssize_t)size;
+}
+
+static int mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
+{
+    (void)context, (void)user;
+    memset(to, 7, size);
+    return 0;
+}
+
+static void hear(wslay_event_context_ptr context, const struct wslay_event_on_msg_recv_arg *message,
+                 void *user)
+{
+    domt_socket_read *read = ((feed *)user)->read;
+
+    (void)context;
+    if (message->opcode == WSLAY_TEXT_FRAME || message->opcode == WSLAY_BINARY_FRAME)
+        note_message(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
+                     (uint32_t)message->msg_length, message->msg, message->msg_length);
+    if (message->opcode == WSLAY_CONNECTION_CLOSE && message->msg_length == 1) {
+        read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
+    } else if (message->opcode == WSLAY_CONNECTION_CLOSE) {
+        size_t code = message->msg_length >= 2 ? 2 : 0;
+        note_message(read, 'c', code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE,
+                     message->msg + code, message->msg_length - code);
+        read->closed = true;
+    }
+}
+
+bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
+                               const uint8_t *bytes, size_t size)
+{
+    static const struct wslay_event_callbacks calls = {.recv_callback = give,
+                                                       .send_callback = swallow,
+                                                       .genmask_callback = mask,
+                                                       .on_msg_recv_callback = hear};
+    feed from = {read, bytes, size};
+    wslay_event_context_ptr context;
+    int result = options->role == DOMUS_ROLE_SERVER
+                     ? wslay_event_context_server_init(&context, &calls, &from)
+                     : wslay_event_context_client_init(&context, &calls, &from);
+
+    DOMI_CHECK(result == 0);
+    wslay_event_config_set_max_recv_msg_length(
+        context, options->message_max != 0 ? options->message_max : MESSAGE_DEFAULT);
+    result = wslay_event_recv(context);
+    DOMI_CHECK(wslay_event_send(context) == 0);
+    if (result != 0) /* a head that is wrong by itself: its user has to close */
+        read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
+    else if (!read->closed && read->refused == 0 && wslay_event_get_close_sent(context))
+        read->refused = wslay_event_get_status_code_sent(context);
+    wslay_event_context_free(context);
+    return true;
+}
+#else
+bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
+                               const uint8_t *bytes, size_t size)
+{
+    (void)read, (void)options, (void)bytes, (void)size;
+    return false;
+}
+#endif
+
+/* --- the two ---------------------------------------------------------------------------------- */
+
+static bool is_same(const domt_socket_read *one, const domt_socket_read *other)
+{
+    return one->size == other->size && one->refused == other->refused &&
+           one->closed == other->closed &&
+           (one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
+}
+
+/* Returns whether the last message is a close with a code that wslay does not know. */
+static bool is_excused(const domt_socket_read *read)
+{
+    for (size_t at = 0; read->closed && at + 5 <= read->size;) {
+        uint32_t number;
+        memcpy(&number, read->text + at + 1, sizeof number);
+        if (read->text[at] == 'c')
+            return number >= 1012 && number <= 1014;
+        at += 5 + number;
+    }
+    return false;
+}
+
+static void hold_judged(const domt_socket_read *read, const domus_websocket_options *options,
+                        const uint8_t *bytes, size_t size)
+{
+    size_t padding = read->refused != 0 ? PADDING : 0;
+    uint8_t *padded = calloc(1, size + PADDING);
+    domt_socket_read judge = {0};
+    bool judged;
+
+    DOMI_CHECK(padded != NULL);
+    memcpy(padded, bytes, size);
+    judged = domt_socket_read_by_judge(&judge, options, padded, size + padding);
+    if (judge.refused == DOMUS_WEBSOCKET_INVALID_DATA &&
+        (read->refused == 0 || read->refused == DOMUS_WEBSOCKET_PROTOCOL_ERROR) && !read->closed)
+        judge.refused = read->refused;
+    if (judged && !is_excused(read))
+        DOMI_CHECK(is_same(read, &judge));
+    domt_socket_read_clear(&judge);
+    free(padded);
+}
+
+void domt_socket_hold(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
+                      size_t step)
+{
+    domt_socket_read whole = {0}, pieces = {0};
+
+    domt_socket_read_by_stage(&whole, options, bytes, size, size != 0 ? size : 1);
+    domt_socket_read_by_stage(&pieces, options, bytes, size, step);
+    DOMI_CHECK(is_same(&whole, &pieces));
+    hold_judged(&whole, options, bytes, size);
+    domt_socket_read_clear(&whole);
+    domt_socket_read_clear(&pieces);
+}

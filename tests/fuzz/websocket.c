@@ -1,0 +1,19 @@
+/* Fuzzes the server's side of the stage of WebSocket. The first byte chooses the limits, the second
+ * one the size of pieces. The same messages and refusals come in one piece and in many, and of
+ * wslay. */
+#include "tests/fuzz/support/fuzz.h"
+#include "tests/fuzz/support/sockets.h"
+
+static const domus_websocket_options options[] = {
+    {.role = DOMUS_ROLE_SERVER, .fragments_max = UINT32_MAX},
+    {.role = DOMUS_ROLE_SERVER, .fragments_max = UINT32_MAX, .message_max = 130},
+    {.role = DOMUS_ROLE_SERVER, .fragments_max = UINT32_MAX, .message_max = 300, .pongs = true},
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    domt_socket_hold(&options[data[0] % 3], data + 2, size - 2, 1 + data[1] % 64);
+    return 0;
+}
