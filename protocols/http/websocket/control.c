@@ -48,7 +48,7 @@ int domi_websocket_send_close(domus_wire *wire, domi_websocket_state *state, uin
 static int take_close(domus_wire *wire, domi_websocket_state *state, const char *bytes, size_t size)
 {
     const unsigned char *byte = (const unsigned char *)bytes;
-    uint16_t code = size >= 2 ? (uint16_t)(byte[0] << 8 | byte[1]) : 0;
+    uint16_t code = (uint16_t)(size >= 2 ? byte[0] << 8 | byte[1] : 0);
 
     if (size == 1 || (size != 0 && !domi_websocket_is_code(code)))
         return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
