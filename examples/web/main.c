@@ -39,6 +39,8 @@ static int start(domus_system *system, void *argument)
         error = domus_outside_spawn_with(system, &web_meter_behaviour, NULL, &options, &web_meter);
     if (error == 0 && (error = web_files_begin(system)) != 0)
         fprintf(stderr, "web: web.root: cannot open %s\n", web_settings.root);
+    if (error == 0 && (error = web_proxy_begin(system)) != 0)
+        fprintf(stderr, "web: web.upstream: %s is no address\n", web_settings.upstream);
     if (error == 0)
         error = web_site_begin();
     if (error == 0)
@@ -78,6 +80,7 @@ static const domus_config_key own_keys[] = {
     {DOMUS_KEY("tick", DURATION, struct web_settings, tick_ns, 100 * UINT64_C(1000000),
                60 * UINT64_C(1000000000), UINT64_C(1000000000))},
     {DOMUS_KEY("eventsMax", COUNT, struct web_settings, events_max, 1, 65535, 1000)},
+    {DOMUS_KEY_TEXT("upstream", TEXT, struct web_settings, upstream, 0, "")},
     {DOMUS_KEY_TEXT("root", TEXT, struct web_settings, root, 1, "examples/web/static")},
     {DOMUS_KEY("gzipStreams", COUNT, struct web_settings, gzip_streams, 0, 65536, 64)},
     {DOMUS_KEY_SWITCH("live", struct web_settings, is_live, false)},

@@ -28,6 +28,7 @@ struct web_settings {
     uint32_t gzip_streams;       /* that compress at a time; 0: nothing is compressed */
     bool is_live;                /* a live line is written to a terminal */
     char root[256];              /* the directory of the static files */
+    char upstream[256];          /* the server behind /proxy/; "": there is none */
     struct kv_settings kv;
     struct rooms_settings rooms;
 };
@@ -52,7 +53,7 @@ struct web_visitor {
 
 /* The functions of the routes. The payload of each is the domus_http_request. */
 extern const domus_call web_serve_page, web_serve_json, web_serve_echo, web_serve_key,
-    web_serve_events, web_serve_metrics, web_serve_static, web_serve_socket;
+    web_serve_events, web_serve_metrics, web_serve_static, web_serve_socket, web_serve_proxy;
 
 /* The segment "{name}" of the path of a request; see domus_http_route_value(). */
 domus_slice web_path_value(const domus_http_request *request, const char *name);
@@ -91,6 +92,9 @@ struct web_tick {
 };
 extern const domus_type web_next_type, web_tick_type;
 extern const domus_type web_end_type; /* a notice: the program ends, and so do all events */
+
+/* Make the connections of /proxy/, once. Returns 0; what domus_outside_pool_open() says. */
+int web_proxy_begin(domus_system *system);
 
 /* Take from the settings what /kv/ needs, once. */
 void web_keys_begin(void);

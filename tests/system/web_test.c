@@ -9,6 +9,7 @@
 #include <domus/profile.h>
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,6 +58,7 @@ START_TEST(every_route_has_its_methods)
         {"GET /metrics", NULL, 200, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"},
         {"PUT /metrics", "a", 405, NULL},
         {"GET /nothing", NULL, 404, NULL},
+        {"GET /proxy/json", NULL, 404, "no web.upstream"},
         {"BREW /", NULL, 501, NULL},
     };
 
@@ -191,6 +193,33 @@ START_TEST(events_come_at_each_tick_and_end_with_the_program)
 }
 END_TEST
 
+/* One site is behind another one, which has no more than its port. */
+START_TEST(requests_are_handed_on_to_another_server)
+{
+    static domt_site front;
+    char setting[64];
+
+    start();
+    snprintf(setting, sizeof setting, "web.upstream=127.0.0.1:%u", site.web);
+    domt_site_start(&front, (const char *const[]){setting, NULL});
+    domt_site_holds(&front, "PUT /proxy/kv/a%2Fb", "one", 204, NULL);
+    domt_site_holds(&front, "GET /proxy/kv/a%2Fb", NULL, 200, "\r\n\r\none");
+    domt_site_holds(&site, "GET /kv/a%2Fb", NULL, 200, "\r\n\r\none");
+    domt_site_holds(&front, "GET /kv/a%2Fb", NULL, 404, NULL);
+    domt_site_holds(&front, "HEAD /proxy/json?a=b", NULL, 200, "Content-Length: ");
+    domt_site_holds(&front, "POST /proxy/echo", "there and back", 200, "there and back");
+    domt_site_holds(&front, "POST /proxy/json", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n");
+    domt_site_holds(&front, "GET /proxy/", NULL, 200, "<title>domus</title>");
+    int fd = domt_connect(front.web);
+    domt_send_all(fd, "GET /proxy/events HTTP/1.1\r\nHost: a\r\n\r\n", 40);
+    domt_read_until(fd, "retry: 3000\n\n", front.answer, sizeof front.answer);
+    close(fd);
+    domt_site_stop(&site);
+    domt_site_holds(&front, "GET /proxy/json", NULL, 502, NULL);
+    domt_site_stop(&front);
+}
+END_TEST
+
 START_TEST(one_process_serves_all_ports)
 {
     start();
@@ -208,4 +237,4 @@ END_TEST
 DOMT_MAIN("web", 30, every_route_has_its_methods, answers_are_compressed_for_those_who_accept_it,
           an_echo_begins_before_its_body_has_ended, kv_has_the_same_keys_by_both_doors,
           every_metric_is_valid_and_there, events_come_at_each_tick_and_end_with_the_program,
-          one_process_serves_all_ports)
+          requests_are_handed_on_to_another_server, one_process_serves_all_ports)
