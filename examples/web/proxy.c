@@ -9,11 +9,14 @@ static domus_http_proxy proxy = {.path = "/proxy"}; /* constant while requests a
 
 int web_proxy_begin(domus_system *system)
 {
+    static const domus_channel_options channel = {.idle_timeout_ns = 15 * UINT64_C(1000000000),
+                                                  .answer_timeout_ns = 60 * UINT64_C(1000000000)};
     static const domus_pool_options options = {.behaviour = &domus_http_streaming_connection,
                                                .connections_max = 32,
                                                .repeatable = domus_http_repeatable,
                                                .per_thread = true,
-                                               .on_demand = true};
+                                               .on_demand = true,
+                                               .channel = &channel};
 
     if (web_settings.upstream[0] == '\0')
         return 0;

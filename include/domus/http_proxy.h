@@ -20,7 +20,8 @@
  * told to send its body is told when the body is read. An upgrade is passed on as a request without
  * one.
  *
- * **The answer** comes back with its status, body and fields, and Via. Trailers are left away.
+ * **The answer** comes back with its status, body and fields, and Via. Trailers are left
+ * away, and a Location is not changed.
  *
  * Bodies go through piece by piece, both ways at a time, and each side is read as fast as the other
  * takes it. If the server answers with 300 or more before it has the whole body, the rest of the
