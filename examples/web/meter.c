@@ -108,7 +108,8 @@ static int write_json(const struct web_rates *rates, domus_slice *ret_text)
                             ",\"connections\":%" PRIu64 ",\"phases\":",
                             rates->requests, rates->messages, rates->connections);
     for (int i = 0; i < DOMUS_PHASES; i++)
-        (void)domus_append_text(&json, "%s\"%s\"", i == 0 ? "[" : ",", domus_phase_name(i));
+        (void)domus_append_text(&json, "%s\"%s\"", i == 0 ? "[" : ",",
+                                domus_phase_name((domus_phase)i));
     (void)domus_append_text(&json, "],\"threads\":");
     for (uint32_t i = 0; i < rates->threads; i++) {
         (void)domus_append(&json, i == 0 ? "[" : ",", 1);

@@ -26,10 +26,15 @@ static int start_on_terminal(const char *term, unsigned short columns, pid_t *re
 {
     const char *arguments[ARGUMENTS_MAX];
     struct winsize size = {.ws_row = 24, .ws_col = columns};
+    size_t count = 0;
     int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-    domt_site_arguments((const char *const[]){"web.live=true", "web.tick=100ms", NULL}, arguments,
-                        ARGUMENTS_MAX);
+    domt_site_arguments((const char *const[]){"web.tick=100ms", NULL}, arguments,
+                        ARGUMENTS_MAX - 1);
+    while (arguments[count] != NULL)
+        count++;
+    arguments[count] = "--live"; /* as ./dev serve does */
+    arguments[count + 1] = NULL;
     ck_assert(ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0);
     ck_assert_int_eq(ioctl(ours, TIOCSWINSZ, &size), 0);
     *ret_pid = fork();

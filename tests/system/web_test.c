@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -193,6 +194,50 @@ START_TEST(events_come_at_each_tick_and_end_with_the_program)
 }
 END_TEST
 
+/* Run the program with a setting that is wrong. Returns its exit status. */
+static int try_setting(const char *setting)
+{
+    const char *arguments[64];
+
+    domt_site_arguments((const char *const[]){setting, NULL}, arguments, 64);
+    domt_service_spawn(&site.service, arguments);
+    return domt_service_wait(&site.service, 10000);
+}
+
+START_TEST(a_wrong_setting_ends_the_start)
+{
+    ck_assert_int_eq(try_setting("web.root=/nowhere"), 1);
+    ck_assert_ptr_nonnull(strstr(site.service.error, "web.root: cannot open /nowhere"));
+    ck_assert_int_eq(try_setting("web.root=" DOMT_SOURCE_DIR "/examples/web/main.c"), 1);
+    ck_assert_int_eq(try_setting("web.upstream=nothing"), 1);
+    ck_assert_ptr_nonnull(strstr(site.service.error, "web.upstream: nothing is no address"));
+    ck_assert_int_eq(try_setting("web.valueMax=0"), 2);
+    ck_assert_int_eq(try_setting("web.kv.shards=257"), 2);
+    ck_assert_ptr_nonnull(strstr(site.service.error, "web.kv.shards"));
+}
+END_TEST
+
+/* A listener that the configuration does not have is not served, and the others are. */
+START_TEST(a_listener_may_be_left_out)
+{
+    static const char text[] = "listeners: [{name: web, address: \"127.0.0.1:0\"}]\n"
+                               "web: {root: " DOMT_SOURCE_DIR "/examples/web/static}\n";
+    char path[] = "/tmp/domt-web-XXXXXX";
+    int file = mkstemp(path);
+
+    ck_assert(file >= 0 && write(file, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
+    close(file);
+    domt_service_start(&site.service,
+                       (const char *const[]){DOMT_BIN_DIR "/web", "--config", path, NULL});
+    unlink(path);
+    site.web = site.service.port;
+    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_holds(&site, "GET /kv/a", NULL, 200, "\r\n\r\none");
+    domt_site_stop(&site);
+    ck_assert_ptr_null(strstr(site.service.said, "listening kv"));
+}
+END_TEST
+
 /* One site is behind another one, which has no more than its port. */
 START_TEST(requests_are_handed_on_to_another_server)
 {
@@ -237,4 +282,5 @@ END_TEST
 DOMT_MAIN("web", 30, every_route_has_its_methods, answers_are_compressed_for_those_who_accept_it,
           an_echo_begins_before_its_body_has_ended, kv_has_the_same_keys_by_both_doors,
           every_metric_is_valid_and_there, events_come_at_each_tick_and_end_with_the_program,
+          a_wrong_setting_ends_the_start, a_listener_may_be_left_out,
           requests_are_handed_on_to_another_server, one_process_serves_all_ports)
