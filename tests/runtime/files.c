@@ -25,9 +25,17 @@ const domus_type domt_deed_type = {.name = "deed", .size = sizeof(domt_deed)};
 static const domus_type done_type = {
     .name = "done", .size = sizeof(domt_done), .release = release_done};
 
+static void note_loaded(domt_done *done, const domus_file_loaded *loaded)
+{
+    done->file = loaded->file;
+    done->bytes = loaded->bytes;
+    done->status = loaded->status;
+    done->index = loaded->index;
+}
+
 static int tell(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domt_done done = {.error = answer->error};
+    domt_done done = {.error = answer->error, .tag = answer->tag};
 
     (void)self;
     if (answer->error == 0) {
@@ -42,6 +50,8 @@ static int tell(domus_stack *stack, void *self, const domus_answer *answer)
             done.status = *(const domus_file_status *)payload;
         else if (answer->type == &domus_file_entries_type)
             done.entries = *(const domus_file_entries *)payload;
+        else if (answer->type == &domus_file_loaded_type)
+            note_loaded(&done, payload);
         else if (answer->type != &domus_file_done_type)
             done.error = -EPROTO;
         if (answer->type == &domus_file_entries_type)
@@ -61,6 +71,19 @@ static int begin_write(domus_stack *stack, const domt_deed *deed)
     if (result < 0)
         domus_slice_free(bytes);
     return result;
+}
+
+static int load_now(domus_stack *stack, const domt_deed *deed)
+{
+    domus_file_loaded loaded;
+    domt_done done = {0};
+    int error = domus_file_load_now(stack, deed->file, deed->paths, deed->flags,
+                                    (uint32_t)deed->size, &loaded);
+
+    if (error != 0)
+        return error;
+    note_loaded(&done, &loaded);
+    return domus_reply(stack, &done_type, &done);
 }
 
 static int begin_deed(domus_stack *stack, const domt_deed *deed)
@@ -88,6 +111,11 @@ static int begin_deed(domus_stack *stack, const domt_deed *deed)
                                          tell);
     case DOMT_LIST:
         return domus_file_list(stack, deed->file, deed->position, tell);
+    case DOMT_LOAD:
+        return domus_file_load(stack, deed->file, deed->paths, deed->flags, (uint32_t)deed->size,
+                               deed->position, tell);
+    case DOMT_LOAD_NOW:
+        return load_now(stack, deed);
     }
     return -EPROTO;
 }

@@ -19,6 +19,8 @@ typedef enum domt_deed_kind {
     DOMT_REMOVE,
     DOMT_MAKE_DIRECTORY,
     DOMT_LIST,
+    DOMT_LOAD, /* of `paths`, with `size` as the most that is read */
+    DOMT_LOAD_NOW,
 } domt_deed_kind;
 
 /* An order to the actor, with the parameters of the function. */
@@ -28,6 +30,7 @@ typedef struct domt_deed {
     domus_file *to_file;
     const char *path;
     const char *to;
+    const char *const *paths;
     uint64_t position;
     uint64_t size; /* also the bytes at `bytes` */
     const char *bytes;
@@ -44,6 +47,8 @@ typedef struct domt_done {
     domus_file_written written;
     domus_file_status status;
     domus_file_entries entries; /* its slice is `bytes` */
+    uint32_t index;             /* of the path that was loaded */
+    uint64_t tag;               /* of the answer */
 } domt_done;
 
 extern const domus_type domt_deed_type;

@@ -170,7 +170,7 @@ START_TEST(each_allocation_may_fail)
                             way < 2 ? "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
                                     : "GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n");
             domi_memory_fail_after(count, 0);
-            ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);
+            ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 100), 0);
             domi_memory_fail_after(-1, 0);
             size_t size;
             const char *got = domus_peer_got(peer, &size);
