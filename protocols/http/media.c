@@ -36,9 +36,10 @@ const char *domus_http_media_of(const char *name)
     };
     const char *dot = strrchr(name, '.');
     const char *end = dot != NULL ? dot + 1 : "";
+    size_t size = strlen(end);
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (domi_http_is_word(end, strlen(end), types[i][0]))
+        if (domi_http_is_word(end, size, types[i][0]))
             return types[i][1];
     }
     return "application/octet-stream";
