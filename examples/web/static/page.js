@@ -116,6 +116,16 @@ onSubmit("json", async () => {
 let socket = null;
 const LINES_MAX = 200;
 
+// Bounds of socket.c, in bytes.
+const NAME_MAX = 32;
+const TEXT_MAX = 473;
+
+function isTooLong(text, bytesMax) {
+  const tooLong = new TextEncoder().encode(text).length > bytesMax;
+  if (tooLong) $("chat-state").textContent = "that is too long";
+  return tooLong;
+}
+
 function showLine(text) {
   const lines = $("lines");
   lines.append(element("div", "", text));
@@ -124,6 +134,7 @@ function showLine(text) {
 }
 
 onSubmit("join", () => {
+  if (isTooLong($("name").value, NAME_MAX)) return;
   if (socket) socket.close();
   const query = new URLSearchParams({ room: $("room").value, name: $("name").value });
   const scheme = location.protocol === "https:" ? "wss://" : "ws://";
@@ -148,6 +159,7 @@ onSubmit("say", () => {
     $("chat-state").textContent = "join a room first";
     return;
   }
+  if (isTooLong($("text").value, TEXT_MAX)) return;
   socket.send($("text").value);
   $("text").value = "";
 });
