@@ -128,6 +128,18 @@ static void await_whole(domi_manager *manager, domus_stack *stack, domi_promise 
     domi_promise_abandon(manager, begin);
 }
 
+/* True if an ask that leaves in parts is answered before its first part was taken: the actor that
+ * was asked has a row for everything, and knows no parts. */
+static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *promise,
+                                const domi_envelope *message)
+{
+    const domi_promise *begin = stack->awaited;
+
+    return stack->wait == DOMI_WAIT_ONE && begin->kind == DOMI_PROMISE_BEGIN &&
+           begin->whole == promise && domi_promise_is_open(begin) && message != NULL &&
+           message->node.kind == DOMI_REPLY;
+}
+
 void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
     domus_stack *stack = domi_promise_stack(promise);
@@ -141,6 +153,11 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
         manager->io_hooks.answer_peer(manager, domi_stack_house(stack), (uint32_t)number, error,
                                       message);
         return;
+    }
+    if (DOMI_UNLIKELY(is_answered_unbegun(stack, promise, message))) {
+        domi_answer_release(manager, message);
+        promise->answer.error = -EOPNOTSUPP;
+        message = NULL;
     }
     domi_promise_finish(manager, promise, message);
     answers_append(stack, promise);

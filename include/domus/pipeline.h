@@ -160,8 +160,8 @@ typedef struct domus_pipeline {
  * decoded; -EINVAL for a wrong pipeline or flag, or when the channel has no pipeline; what `check`
  * of a stage returned; -EBUSY when a change is waiting, when a request that is alone was decoded
  * and has not begun, or while asks, or their bodies, are with the peer; -EPIPE when the channel is
- * being closed, has finished sending, or has got wrong bytes; -EPROTO when the peer has sent bytes
- * too early, and the channel was reset because of that. */
+ * being closed, has finished sending, has got wrong bytes, or has sent its last answer; -EPROTO
+ * when the peer has sent bytes too early, and the channel was reset because of that. */
 DOMUS_API int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
                                          const domus_pipeline *next, uint32_t flags);
 

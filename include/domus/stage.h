@@ -204,7 +204,12 @@ DOMUS_API void domus_wire_expect_body(domus_wire *wire);
 /* Say, in `decode`, that the message of this call is the last one of the peer, or, in `encode`,
  * `fail` and `cut`, that this side sends no other answer (Connection: close). Nothing more is
  * decoded, but the body of a request that was, and the channel is closed when all requests that
- * were decoded are answered. */
+ * were decoded are answered. The handler of such a message may change the pipeline all the same
+ * (domus_channel_set_pipeline()).
+ *
+ * In `encode` of an ask it says that no other one is sent behind it. Further asks go to other
+ * connections of the pool, or fail with -ENOTCONN; what the peer sends is decoded, and the channel
+ * is closed when all asks are answered. */
 DOMUS_API void domus_wire_last(domus_wire *wire);
 
 /* Returns, in `encode` and `fail`, whether the channel is going to be closed behind this answer in

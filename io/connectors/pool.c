@@ -216,7 +216,7 @@ static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
         domi_place *place = &pool->places[(pool->next + i) % count];
         uint32_t load =
             place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
-        if (load != DOMI_PIPE_CLOSED && (best == NULL || load < *ret_load)) {
+        if (load < DOMI_PIPE_ENDS && (best == NULL || load < *ret_load)) {
             best = place;
             *ret_load = load;
         }
@@ -287,8 +287,7 @@ static int wait_for_connection(domus_stack *stack, domi_connection_pool *pool)
 {
     if (pool->options.on_demand)
         return wait_for_room(stack, pool);
-    if (pool->open == 0)
-        grow(stack, pool);
+    grow(stack, pool); /* those that are open may take no ask any more */
     if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
         return -ENOTCONN;
     return put_aside(stack, pool);
@@ -384,7 +383,7 @@ static uint64_t under_way(const domi_connection_pool *pool)
         const domi_place *place = &pool->places[i];
         uint32_t load =
             place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
-        sum += load != DOMI_PIPE_CLOSED ? load & ~DOMI_PIPE_LAST : 0;
+        sum += load != DOMI_PIPE_CLOSED ? load & ~(DOMI_PIPE_LAST | DOMI_PIPE_ENDS) : 0;
     }
     return sum;
 }

@@ -214,7 +214,10 @@ void domi_pipe_note_over(domi_pipe *pipe)
     if (channel->state != DOMI_CHANNEL_OPEN)
         return;
     if (domi_pipe_requests(pipe) == 0 && pipe->failed && pipe->held == NULL) {
-        (void)domi_channel_close(channel);
+        if (!domi_wire_has_last_message(pipe->wire) || pipe->body.open)
+            (void)domi_channel_close(channel);
+        else if (!pipe->running) /* the handler may change the stages yet; else the run closes */
+            domi_channel_make_ready(channel);
         return;
     }
     if (channel->conversations == 0 && channel->asks == 0 && channel->close_due)
@@ -379,6 +382,7 @@ bool domi_pipe_refuse_late(domi_pipe *pipe)
         return false;
     }
     pipe->failed = true;
+    pipe->wire->last_decoded = false;
     deliver(pipe, number);
     return true;
 }

@@ -167,6 +167,7 @@ void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error)
 {
     close_body(manager, pipe, error);
     pipe->failed = true;
+    pipe->wire->last_decoded = false;
     if (pipe->body.of_answer)
         domi_channel_refuse(pipe->channel, error);
     else

@@ -39,7 +39,8 @@ static int may_change(const domus_stack *stack, const domus_channel *channel,
     if (next == NULL || (flags & ~DOMUS_PIPELINE_CLEAN) != 0 ||
         channel->house->behaviour->pipeline == NULL)
         return -EINVAL;
-    if (pipe == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->finished || pipe->failed)
+    if (pipe == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->finished ||
+        (pipe->failed && !domi_wire_has_last_message(pipe->wire)))
         return -EPIPE;
     if (pipe->change != NULL || pipe->held != NULL || channel->asks != 0)
         return -EBUSY;
@@ -60,6 +61,7 @@ int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
         return -EPROTO;
     }
     pipe->change = next;
+    pipe->failed = false; /* its last message was that of the old protocol */
     pipe->change_clean = clean;
     pipe->stopped = true;
     if (!pipe->running)
@@ -86,7 +88,7 @@ void domi_pipe_change(domi_pipe *pipe)
         domi_channel_refuse(channel, error);
         return;
     }
-    pipe->dry = false;
+    pipe->dry = pipe->asked_last = false;
     channel->wraps = pipe->wire->count > 1;
     channel->says_end = domi_wire_says_end(pipe->wire);
     if (!domi_out_is_empty(pipe->wire->out))

@@ -18,6 +18,7 @@
 #include "io/channels/close.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
+#include "io/channels/state.h"
 
 #include <errno.h>
 
@@ -400,6 +401,8 @@ static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
     if (pipe->change != NULL)
         domi_pipe_change(pipe);
     pipe->stopped = pipe->own_answer || pipe->change != NULL;
+    if (DOMI_UNLIKELY(pipe->asked_last))
+        domi_pipe_end_asked(pipe);
     if (!pipe->stopped && (pipe->queue != NULL || pipe->channel->pulls))
         domi_pipe_send_waiting(manager, pipe);
 }
@@ -480,7 +483,8 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         free_shown(pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))
         domi_pipe_drop_asks(manager, pipe);
-    if (DOMI_UNLIKELY(pipe->failed) && !pipe->body.open && domi_pipe_requests(pipe) == 0)
-        domi_pipe_note_over(pipe);
+    if (DOMI_UNLIKELY(pipe->failed) && !pipe->body.open && domi_pipe_requests(pipe) == 0 &&
+        pipe->held == NULL)
+        (void)domi_channel_close(channel);
     return used;
 }

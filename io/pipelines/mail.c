@@ -30,7 +30,7 @@
 static_assert((UINT64_C(1) << DOMI_TRIES_SHIFT) * MS > UINT64_C(2) * 3600 * 1000 * MS,
               "answerTimeout is at most 1 h, and times are compared within half of the range");
 
-static uint64_t inflight_max(const domi_pipe *pipe)
+uint64_t domi_pipe_inflight_max(const domi_pipe *pipe)
 {
     uint32_t most = pipe->wire->pipeline->inflight_max;
 
@@ -105,13 +105,12 @@ void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
 /* --- asks for the peer --------------------------------------------------------------------------
  */
 
-/* True if the peer may answer an ask that is sent now. */
-static bool is_answering(const domi_pipe *pipe)
+bool domi_pipe_is_answering(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
     return channel->state == DOMI_CHANNEL_OPEN && !channel->finished && !channel->ended &&
-           !pipe->failed && pipe->upload.doomed == 0;
+           !pipe->failed && !pipe->asked_last && pipe->upload.doomed == 0;
 }
 
 /* True if one more ask may be sent now. */
@@ -121,7 +120,7 @@ static bool may_send(const domi_pipe *pipe)
 
     if (DOMI_UNLIKELY(pipe->change != NULL || pipe->upload.open || pipe->upload.ended))
         return false;
-    return channel->asks < inflight_max(pipe) && !channel->high && !channel->crowded;
+    return channel->asks < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
 }
 
 /* One ask less is with the peer. */
@@ -145,6 +144,19 @@ static int send_encoded(domi_pipe *pipe, uint64_t id, const domus_type *type, co
     return error;
 }
 
+/* The stage has said that the ask at hand is the last one of this connection: those that wait go
+ * elsewhere, unless the stages are going to change. */
+static void note_asked_last(domi_manager *manager, domi_pipe *pipe)
+{
+    pipe->failed = false; /* answers are decoded all the same */
+    pipe->asked_last = true;
+    while (pipe->queue != NULL && !pipe->wire->pipeline->holds_asks) {
+        pipe->queue_count--;
+        domi_ask_return(manager, pipe->channel->pool,
+                        (domi_envelope *)(void *)domi_list_take(&pipe->queue), false);
+    }
+}
+
 /* Send an ask to the peer. It counts before its bytes are queued, so that the channel goes on to
  * receive whatever their number. */
 static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
@@ -158,12 +170,15 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
                     ? send_encoded(pipe, number, ask->type, domi_envelope_payload(ask))
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
+        pipe->failed = false; /* whatever the stage has said of it: it was not sent */
         note_one_less(pipe->channel);
         domi_ask_fail_unsent(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
     note_sent(manager, ask);
     domi_asked_put(&pipe->asked, ask, number);
+    if (DOMI_UNLIKELY(pipe->failed))
+        note_asked_last(manager, pipe);
     if (pipe->asked.count == 1)
         set_due(manager, pipe);
 }
@@ -199,7 +214,7 @@ static bool is_first(const domi_pipe *pipe, const domi_envelope *ask)
 
 static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    if (DOMI_UNLIKELY(!is_answering(pipe))) { /* it has ended since a pool chose it */
+    if (DOMI_UNLIKELY(!domi_pipe_is_answering(pipe))) { /* it has ended since a pool chose it */
         domi_ask_return(manager, pipe->channel->pool, ask, false);
         return;
     }
@@ -223,7 +238,8 @@ static void pull(domi_manager *manager, domi_pipe *pipe)
 {
     domi_family *family = pipe->channel->pool.house->family;
 
-    while (family != NULL && family->stash[0] != NULL && may_send(pipe) && is_answering(pipe)) {
+    while (family != NULL && family->stash[0] != NULL && may_send(pipe) &&
+           domi_pipe_is_answering(pipe)) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&family->stash[0]);
         family->stashed--;
         if (domi_ask_is_expired(manager, ask))
@@ -237,7 +253,8 @@ void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
 {
     const domus_pipeline *pipeline = pipe->wire->pipeline;
 
-    while (pipe->queue != NULL && may_send(pipe) && is_answering(pipe) && !pipeline->holds_asks) {
+    while (pipe->queue != NULL && may_send(pipe) && domi_pipe_is_answering(pipe) &&
+           !pipeline->holds_asks) {
         domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&pipe->queue);
         pipe->queue_count--;
         if (domi_ask_is_expired(manager, ask))
@@ -271,46 +288,6 @@ int domi_pipe_send_notice(domi_pipe *pipe, const domus_type *type, const void *p
 {
     int error = check_may_notify(pipe);
     return error != 0 ? error : send_encoded(pipe, DOMUS_NO_ID, type, payload);
-}
-
-/* The open channel at an address of this thread; NULL if it is closed or closing. */
-static domus_channel *channel_at(domus_address address)
-{
-    const domi_house *house = address.house;
-    uint64_t life = domi_house_life(house);
-
-    if (DOMI_LIFE_LEASE(life) != address.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)
-        return NULL;
-    domus_channel *channel = domi_pipe_channel_of(house);
-    return channel != NULL && channel->state == DOMI_CHANNEL_OPEN ? channel : NULL;
-}
-
-uint32_t domi_pipe_load(domus_address address)
-{
-    const domus_channel *channel = channel_at(address);
-
-    if (channel == NULL || channel->pipe == NULL || !is_answering(channel->pipe))
-        return DOMI_PIPE_CLOSED;
-    return (channel->asks + channel->pipe->queue_count + address.house->mail) |
-           (channel->drain || channel->high || channel->pipe->upload.open ? DOMI_PIPE_LAST : 0);
-}
-
-uint64_t domi_pipe_room(domus_address address)
-{
-    const domus_channel *channel = channel_at(address);
-
-    return channel != NULL && channel->pipe != NULL ? inflight_max(channel->pipe) : UINT64_MAX;
-}
-
-void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_was_used)
-{
-    domus_channel *channel = channel_at(address);
-
-    if (channel == NULL)
-        return;
-    channel->pool = pool;
-    channel->was_used = ret_was_used;
-    channel->pulls = ret_was_used != NULL;
 }
 
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
@@ -377,12 +354,25 @@ static void note_answered(domi_manager *manager, domi_pipe *pipe)
     set_due(manager, pipe);
     if (DOMI_UNLIKELY(pipe->queue != NULL) || DOMI_UNLIKELY(channel->pulls))
         domi_pipe_send_waiting(manager, pipe);
-    if (DOMI_LIKELY(channel->asks != 0 || !(channel->close_due || channel->drain)))
+    if (DOMI_LIKELY(channel->asks != 0 ||
+                    !(channel->close_due || channel->drain || pipe->asked_last)))
         return;
+    if (pipe->asked_last) {
+        domi_pipe_end_asked(pipe);
+        return;
+    }
     if (channel->close_due && channel->conversations == 0)
         (void)domi_channel_close(channel);
     else if (channel->drain && !pipe->running)
         domi_channel_make_ready(channel);
+}
+
+void domi_pipe_end_asked(domi_pipe *pipe)
+{
+    domus_channel *channel = pipe->channel;
+
+    if (pipe->asked_last && channel->asks == 0 && !pipe->own_answer && pipe->change == NULL)
+        domi_channel_close_when_answered(channel);
 }
 
 /* The peer has answered what nobody has asked. If answers have ids, it is thrown away. Otherwise

@@ -51,6 +51,7 @@ struct domus_wire {
     domi_page *page;   /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
     bool *last;          /* is set by domus_wire_last(); the owner's */
+    bool last_decoded;   /* it was set in `decode`, and not later by something else */
     uint8_t progress;    /* domi_progress */
     bool progress_new;   /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
     bool in_body;        /* what the message stage makes are pieces of a body */

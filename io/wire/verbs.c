@@ -92,6 +92,7 @@ void *domus_wire_trailer(domus_wire *wire, const domus_type *type)
 void domus_wire_last(domus_wire *wire)
 {
     *wire->last = true;
+    wire->last_decoded = wire->shown != NULL;
 }
 
 bool domus_wire_is_closing(const domus_wire *wire)

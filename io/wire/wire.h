@@ -64,6 +64,13 @@ int domi_wire_own(domus_wire *wire);
  * message stage, or what the owner has got them in. Returns whether it has taken `lender`. */
 bool domi_wire_hold(domus_wire *wire, domi_lender lender);
 
+/* True if nothing more is decoded because the peer has said that its message is the last, and for
+ * no other reason. */
+static inline bool domi_wire_has_last_message(const domus_wire *wire)
+{
+    return wire->last_decoded && wire->failed == 0;
+}
+
 /* True if no byte waits to be decoded, or in a stage to be passed on. Bytes of a message that is
  * not done do not count. */
 bool domi_wire_is_empty(const domus_wire *wire);

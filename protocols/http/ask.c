@@ -103,7 +103,8 @@ static char *put_framing(char *to, const domus_http_request *request, const uint
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
     if (request->close)
-        return DOMI_HTTP_PUT(to, "Connection: close\r\n");
+        return request->upgrade ? DOMI_HTTP_PUT(to, "Connection: close, upgrade\r\n")
+                                : DOMI_HTTP_PUT(to, "Connection: close\r\n");
     return request->upgrade ? DOMI_HTTP_PUT(to, "Connection: upgrade\r\n") : to;
 }
 
@@ -162,6 +163,8 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
     if (error != 0)
         return error;
     domi_http_note_asked(state, request->method == DOMUS_HTTP_HEAD, request->upgrade);
+    if (request->close)
+        domus_wire_last(wire);
     if (stream != NULL)
         *stream = request->length != 0 ? DOMI_HTTP_STREAM_COUNTED | request->length
                                        : DOMI_HTTP_STREAM_CHUNKS;

@@ -4,13 +4,47 @@
 
 #include <errno.h>
 
-static int charge(domi_http_state *state)
+#define ROOM_LEAST 256u /* bytes that an appender takes at first */
+
+/* Let the budget bear this many bytes. Returns 0; -ENOMEM, and what was gathered is forgotten. */
+static int charge(domi_http_state *state, uint64_t bytes)
 {
-    uint64_t bytes = (uint64_t)state->head_bytes.room + state->body_bytes.room;
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
     if (error != 0)
         domi_http_reset(state);
+    return error;
+}
+
+/* Returns how many bytes an appender takes to hold `need` of them, if it is free to choose. */
+static uint64_t wished_room(const domus_appender *to, uint64_t need)
+{
+    uint64_t room = to->room == 0 ? ROOM_LEAST : 2 * (uint64_t)to->room;
+
+    if (to->size_max != 0 && room > to->size_max)
+        room = to->size_max;
+    return room > need ? room : need;
+}
+
+/* Append, once the budget bears what the appender is about to take. It doubles as long as there is
+ * room for that, and then takes only what it needs. */
+static int append(domi_http_state *state, domus_appender *to, const char *bytes, size_t size)
+{
+    uint64_t need = (uint64_t)to->size + size;
+    uint64_t others = (uint64_t)state->head_bytes.room + state->body_bytes.room - to->room;
+    uint32_t size_max = to->size_max;
+
+    if (need <= to->room)
+        return domus_append(to, bytes, size);
+    if (domus_budget_charge(state->options.budget, &state->charged,
+                            others + wished_room(to, need)) != 0) {
+        int error = charge(state, others + need);
+        if (error != 0)
+            return error;
+        to->size_max = (uint32_t)need; /* it is at most size_max, or the appender refuses it */
+    }
+    int error = domus_append(to, bytes, size);
+    to->size_max = size_max;
     return error;
 }
 
@@ -24,19 +58,15 @@ void domi_http_reset(domi_http_state *state)
 
 int domi_http_begin_gathering(domi_http_state *state, const char *head)
 {
-    int error = domus_append(&state->head_bytes, head, state->head_size);
-
     state->body_bytes.size_max = (uint32_t)state->options.body_max;
     if (state->body.framing == DOMI_HTTP_COUNTED && state->inflater == NULL)
         state->body_bytes.size_max = (uint32_t)state->body.left;
-    return error != 0 ? error : charge(state);
+    return append(state, &state->head_bytes, head, state->head_size);
 }
 
 int domi_http_gather(domi_http_state *state, const char *bytes, size_t size)
 {
-    int error = size != 0 ? domus_append(&state->body_bytes, bytes, size) : 0;
-
-    return error != 0 ? error : charge(state);
+    return size != 0 ? append(state, &state->body_bytes, bytes, size) : 0;
 }
 
 int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source)

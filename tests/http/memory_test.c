@@ -97,6 +97,42 @@ START_TEST(bodies_in_part_share_a_bound)
 }
 END_TEST
 
+static domus_budget narrow = {.bytes_max = 120000};
+
+/* Gather a body in a budget that has room for it and its head, and not for twice of it. */
+static int gather_closely(void *context)
+{
+    const domus_http_options options = {.role = DOMUS_ROLE_SERVER, .budget = &narrow};
+    static const char begin[] = CHUNKS "186a0\r\n";
+    static const char end[] = "\r\n0\r\n\r\n";
+    static const char body[100000];
+    domt_codec http;
+    domus_stage_message message;
+
+    (void)context;
+    domt_http_start(&http, &options);
+    ck_assert_int_eq(domus_stage_kit_feed(http.kit, begin, sizeof begin - 1), 0);
+    for (size_t at = 0; at < sizeof body; at += 1000) {
+        ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 0);
+        ck_assert_uint_le(narrow.used_bytes, narrow.bytes_max);
+        ck_assert_int_eq(domus_stage_kit_feed(http.kit, body + at, 1000), 0);
+    }
+    ck_assert_int_eq(domus_stage_kit_feed(http.kit, end, sizeof end - 1), 0);
+    ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
+    ck_assert_uint_eq(narrow.used_bytes, 0);
+    domt_codec_stop(&http);
+    return 0;
+}
+
+START_TEST(a_bound_is_used_up_to_its_last_byte)
+{
+    size_t greatest = domt_greatest_block(gather_closely, NULL);
+
+    ck_assert_uint_ge(greatest, 100000);
+    ck_assert_uint_le(greatest, narrow.bytes_max);
+}
+END_TEST
+
 DOMT_MAIN("memory", 60, each_failure_while_decoding_is_returned,
           each_failure_while_building_is_returned, nothing_is_taken_for_what_is_announced,
-          bodies_in_part_share_a_bound)
+          bodies_in_part_share_a_bound, a_bound_is_used_up_to_its_last_byte)
