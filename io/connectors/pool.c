@@ -5,6 +5,7 @@
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 #include "io/channels/channel.h"
+#include "io/pipelines/load.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/returned.h"
 

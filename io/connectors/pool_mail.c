@@ -4,6 +4,7 @@
 #include "house/message/family.h"
 #include "io/channels/channel.h"
 #include "io/connectors/pool.h"
+#include "io/pipelines/load.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/returned.h"
 

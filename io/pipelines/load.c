@@ -1,0 +1,47 @@
+/* Tells pools what their connections take; see the header. */
+#include "io/pipelines/load.h"
+
+#include "io/pipelines/mail.h"
+
+/* The open channel at an address of this thread; NULL if it is closed or closing. */
+static domus_channel *channel_at(domus_address address)
+{
+    const domi_house *house = address.house;
+    uint64_t life = domi_house_life(house);
+
+    if (DOMI_LIFE_LEASE(life) != address.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)
+        return NULL;
+    domus_channel *channel = domi_pipe_channel_of(house);
+    return channel != NULL && channel->state == DOMI_CHANNEL_OPEN ? channel : NULL;
+}
+
+uint32_t domi_pipe_load(domus_address address)
+{
+    const domus_channel *channel = channel_at(address);
+
+    if (channel == NULL || channel->pipe == NULL)
+        return DOMI_PIPE_CLOSED;
+    if (!domi_pipe_is_answering(channel->pipe))
+        return channel->pipe->asked_last ? DOMI_PIPE_ENDS | channel->asks : DOMI_PIPE_CLOSED;
+    return (channel->asks + channel->pipe->queue_count + address.house->mail) |
+           (channel->drain || channel->high || channel->pipe->upload.open ? DOMI_PIPE_LAST : 0);
+}
+
+uint64_t domi_pipe_room(domus_address address)
+{
+    const domus_channel *channel = channel_at(address);
+
+    return channel != NULL && channel->pipe != NULL ? domi_pipe_inflight_max(channel->pipe)
+                                                    : UINT64_MAX;
+}
+
+void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_was_used)
+{
+    domus_channel *channel = channel_at(address);
+
+    if (channel == NULL)
+        return;
+    channel->pool = pool;
+    channel->was_used = ret_was_used;
+    channel->pulls = ret_was_used != NULL;
+}
