@@ -132,6 +132,11 @@ void domt_site_holds(domt_site *site, const char *start, const char *body, unsig
                   part, site->answer);
 }
 
+void domt_say(int fd, const char *text)
+{
+    domt_send_all(fd, text, strlen(text));
+}
+
 size_t domt_read_until(int fd, const char *part, char *text, size_t room)
 {
     uint64_t until_ns = domt_monotonic_ns() + WAIT_MS * UINT64_C(1000000);

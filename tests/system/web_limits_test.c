@@ -43,8 +43,8 @@ START_TEST(a_value_is_bounded)
     ck_assert(strstr(site.answer, "100 Continue") == NULL);
     /* without a length that is known before */
     int fd = domt_connect(site.web);
-    domt_send_all(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 59);
-    domt_send_all(fd, "2001\r\n", 6);
+    domt_say(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    domt_say(fd, "2001\r\n");
     domt_send_all(fd, letters(0x2001), 0x2001);
     domt_read_until(fd, "HTTP/1.1 413 ", text, sizeof text);
     close(fd);
@@ -64,7 +64,7 @@ START_TEST(values_that_have_come_in_part_are_bounded_together)
                     (const char *const[]){"web.valueMax=1MiB", "web.gatheredMax=1MiB", NULL});
     for (int i = 0; i < 2; i++) {
         fds[i] = domt_connect(site.web);
-        domt_send_all(fds[i], head, sizeof head - 1);
+        domt_say(fds[i], head);
         domt_send_all(fds[i], letters(500000), 500000);
     }
     while (domt_site_ask(&site, "PUT /kv/b", "", letters(100000)) != 503)
@@ -131,10 +131,10 @@ START_TEST(an_echo_is_bounded)
     domt_site_holds(&site, "POST /echo", letters(8 * KIB), 200, letters(8 * KIB));
     domt_site_holds(&site, "POST /echo", letters(8 * KIB + 1), 413, NULL);
     int fd = domt_connect(site.web);
-    domt_send_all(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 60);
-    domt_send_all(fd, "1\r\na\r\n", 6);
+    domt_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    domt_say(fd, "1\r\na\r\n");
     domt_read_until(fd, "1\r\na\r\n", text, sizeof text);
-    domt_send_all(fd, "2000\r\n", 6);
+    domt_say(fd, "2000\r\n");
     (void)send(fd, letters(0x2000), 0x2000, MSG_NOSIGNAL); /* which may be reset in its midst */
     while ((size = recv(fd, text, sizeof text, 0)) > 0)
         ck_assert(memmem(text, (size_t)size, "0\r\n\r\n", 5) == NULL);
@@ -154,21 +154,41 @@ START_TEST(pages_with_events_are_bounded)
     domt_site_start(&site, (const char *const[]){"web.eventsMax=2", "web.tick=100ms", NULL});
     for (int i = 0; i < 2; i++) {
         fds[i] = domt_connect(site.web);
-        domt_send_all(fds[i], request, sizeof request - 1);
-        domt_send_all(fds[i], request, sizeof request - 1);
+        domt_say(fds[i], request);
+        domt_say(fds[i], request);
         domt_read_until(fds[i], "retry: ", text, sizeof text);
     }
     domt_site_holds(&site, "GET /events", NULL, 503, "too many pages");
     close(fds[0]);
     for (unsigned status = 503; status == 503;) {
         int fd = domt_connect(site.web);
-        domt_send_all(fd, request, sizeof request - 1);
+        domt_say(fd, request);
         domt_read_until(fd, "\r\n\r\n", text, sizeof text);
         status = (unsigned)strtoul(text + 9, NULL, 10);
         close(fd);
     }
     domt_read_until(fds[1], "event: rates", text, sizeof text);
     close(fds[1]);
+    domt_site_stop(&site);
+}
+END_TEST
+
+/* HEAD takes a place for the moment of its answer, and its connection goes on. */
+START_TEST(a_head_of_events_takes_no_place)
+{
+    static char text[65536];
+
+    domt_site_start(&site, (const char *const[]){"web.eventsMax=1", NULL});
+    int fd = domt_connect(site.web);
+    domt_say(fd, "HEAD /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_say(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_read_until(fd, "}\n", text, sizeof text);
+    ck_assert(strstr(text, "Content-Type: text/event-stream\r\n") != NULL);
+    int other = domt_connect(site.web);
+    domt_say(other, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_read_until(other, "retry: ", text, sizeof text);
+    close(other);
+    close(fd);
     domt_site_stop(&site);
 }
 END_TEST
@@ -192,7 +212,7 @@ START_TEST(pages_that_come_and_go_take_nothing_from_others)
     domt_site_start(&site, (const char *const[]){"web.eventsMax=1", "web.tick=1m", NULL});
     for (int came = 0; came < 4;) {
         fd = domt_connect(site.web);
-        domt_send_all(fd, request, sizeof request - 1);
+        domt_say(fd, request);
         domt_read_until(fd, "\r\n\r\n", text, sizeof text);
         bool is_in = strncmp(text, "HTTP/1.1 200 ", 13) == 0;
         came += is_in;
@@ -214,8 +234,8 @@ START_TEST(a_page_that_does_not_read_holds_up_nobody)
     domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
     int deaf = domt_connect_small(&site.service);
     int fd = domt_connect(site.web);
-    domt_send_all(deaf, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n", 34);
-    domt_send_all(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n", 34);
+    domt_say(deaf, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_say(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     for (int i = 0; i < 3; i++)
         domt_read_until(fd, "event: rates", text, sizeof text);
     close(deaf);
@@ -227,5 +247,5 @@ END_TEST
 DOMT_MAIN("web_limits", 30, a_value_is_bounded, values_that_have_come_in_part_are_bounded_together,
           a_full_store_refuses, a_store_with_a_password_is_closed, a_key_is_bounded,
           an_echo_is_bounded, pages_with_events_are_bounded,
-          a_page_that_does_not_read_holds_up_nobody,
+          a_page_that_does_not_read_holds_up_nobody, a_head_of_events_takes_no_place,
           pages_that_come_and_go_take_nothing_from_others)

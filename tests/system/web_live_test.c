@@ -3,7 +3,6 @@
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
-#include "tests/system/talks.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -59,7 +58,7 @@ static void wait_for_ticks(uint16_t port)
     static char events[65536];
     int fd = domt_connect(port);
 
-    domt_send_all(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n", 34);
+    domt_say(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     for (int i = 0; i < 3; i++)
         domt_read_until(fd, "event: rates", events, sizeof events);
     close(fd);

@@ -28,7 +28,7 @@ static void upgrade(int fd, const char *target)
     char text[1024];
 
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n" UPGRADE "\r\n", target);
-    domt_send_all(fd, text, strlen(text));
+    domt_say(fd, text);
     domt_read_until(fd, "\r\n\r\n", text, sizeof text);
     ck_assert_msg(strncmp(text, "HTTP/1.1 101 ", 13) == 0, "%s", text);
     ck_assert(strcasestr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != NULL);
@@ -96,7 +96,7 @@ static int come_for_lines(const char *room)
     int fd = domt_connect(site.rooms);
 
     snprintf(text, sizeof text, "/join %s\nI am here\n", room);
-    domt_send_all(fd, text, strlen(text));
+    domt_say(fd, text);
     ck_assert(domt_hears(fd, "I am here\n"));
     return fd;
 }
@@ -111,11 +111,11 @@ START_TEST(guests_of_both_doors_hear_each_other)
     say(ada, "hello \xc3\xa9");
     ck_assert(domt_hears(lines, "ada l: hello \xc3\xa9\n"));
     hear(ada, "ada l: hello \xc3\xa9");
-    domt_send_all(lines, "hello ada\r\n", 11);
+    domt_say(lines, "hello ada\r\n");
     hear(ada, "hello ada");
     say(nameless, "alone in the lobby");
     hear(nameless, "alone in the lobby");
-    domt_send_all(lines, "/join lobby\nnow here\n", 21);
+    domt_say(lines, "/join lobby\nnow here\n");
     hear(nameless, "now here"); /* and nothing of the garden before */
     close(lines);
     close(ada);
@@ -149,7 +149,7 @@ START_TEST(a_handshake_is_refused_with_a_status)
         ck_assert_msg(got == rows[i].status, "row %zu: %u: %s", i, got, site.answer);
     }
     fd = domt_connect(site.web);
-    domt_send_all(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n", 31); /* and then a WebSocket */
+    domt_say(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n"); /* and then a WebSocket */
     domt_read_until(fd, "}\n", site.answer, sizeof site.answer);
     upgrade(fd, "/socket?name=12345678901234567890123456789012");
     say(fd, "here");
@@ -171,9 +171,9 @@ START_TEST(texts_and_lines_stay_what_they_are)
     say(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
     ck_assert(domt_hears(lines, "a d : one two  [2J/join lobby \n"));
     hear(ada, "a d : one two  [2J/join lobby ");
-    domt_send_all(lines, "caf\xc3\xa9 \xff\xfe\n", 9);
+    domt_say(lines, "caf\xc3\xa9 \xff\xfe\n");
     hear(ada, "caf?? ??"); /* a text has to be UTF-8 as a whole */
-    domt_send_all(lines, "\n", 1);
+    domt_say(lines, "\n");
     hear(ada, "");
     send_frame(ada, 1, "", 0);
     hear(ada, "a d : ");
@@ -192,7 +192,7 @@ START_TEST(texts_and_lines_stay_what_they_are)
     eve = come("/socket");
     send_frame(eve, 1, "\xff", 1);
     hear_close(eve, 1007);
-    domt_send_all(lines, "still here\n", 11);
+    domt_say(lines, "still here\n");
     close(lines);
     domt_site_stop(&site);
 }
@@ -230,7 +230,7 @@ START_TEST(a_full_room_refuses)
 {
     domt_site_start(&site, (const char *const[]){"groups.membersMax=1", NULL});
     int refused = domt_connect(site.web);
-    domt_send_all(refused, "GET /socket HTTP/1.1\r\nHost: a\r\n\r\n", 33);
+    domt_say(refused, "GET /socket HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(refused, "HTTP/1.1 426 ", site.answer, sizeof site.answer);
     int fd = come("/socket");
     ck_assert_uint_eq(domt_site_ask(&site, "GET /socket", UPGRADE, NULL), 503);
@@ -241,7 +241,7 @@ START_TEST(a_full_room_refuses)
     unsigned status = 503;
     while (status == 503) {
         fd = domt_connect(site.web);
-        domt_send_all(fd, handshake, sizeof handshake - 1);
+        domt_say(fd, handshake);
         domt_read_until(fd, "\r\n\r\n", site.answer, sizeof site.answer);
         status = (unsigned)strtoul(site.answer + 9, NULL, 10);
         close(fd);

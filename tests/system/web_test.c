@@ -101,18 +101,18 @@ START_TEST(an_echo_begins_before_its_body_has_ended)
 
     start();
     int fd = domt_connect(site.web);
-    domt_send_all(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 60);
-    domt_send_all(fd, "3\r\none\r\n", 8);
+    domt_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    domt_say(fd, "3\r\none\r\n");
     domt_read_until(fd, "3\r\none\r\n", text, sizeof text);
     ck_assert(strstr(text, "Transfer-Encoding: chunked\r\n") != NULL);
-    domt_send_all(fd, "5\r\nthree\r\n", 10);
+    domt_say(fd, "5\r\nthree\r\n");
     domt_read_until(fd, "5\r\nthree\r\n", text, sizeof text);
-    domt_send_all(fd, "0\r\n\r\n", 5);
+    domt_say(fd, "0\r\n\r\n");
     domt_read_until(fd, "0\r\n\r\n", text, sizeof text);
-    domt_send_all(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nseven", 56);
+    domt_say(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nseven");
     domt_read_until(fd, "\r\n\r\nseven", text, sizeof text);
     ck_assert(strstr(text, "Content-Length: 7\r\n") != NULL);
-    domt_send_all(fd, "th", 2);
+    domt_say(fd, "th");
     domt_read_until(fd, "th", text, sizeof text);
     close(fd);
     domt_site_stop(&site);
@@ -177,7 +177,7 @@ START_TEST(events_come_at_each_tick_and_end_with_the_program)
 
     domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
     int fd = domt_connect(site.web);
-    domt_send_all(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n", 34);
+    domt_say(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "retry: 3000\n\n", text, sizeof text);
     ck_assert(strstr(text, "Content-Type: text/event-stream\r\n") != NULL);
     for (int i = 0; i < 3; i++) {
@@ -256,7 +256,7 @@ START_TEST(requests_are_handed_on_to_another_server)
     domt_site_holds(&front, "POST /proxy/json", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n");
     domt_site_holds(&front, "GET /proxy/", NULL, 200, "<title>domus</title>");
     int fd = domt_connect(front.web);
-    domt_send_all(fd, "GET /proxy/events HTTP/1.1\r\nHost: a\r\n\r\n", 40);
+    domt_say(fd, "GET /proxy/events HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_read_until(fd, "retry: 3000\n\n", front.answer, sizeof front.answer);
     close(fd);
     domt_site_stop(&site);
@@ -272,7 +272,7 @@ START_TEST(one_process_serves_all_ports)
     ck_assert(domt_echoes(fd, "hello"));
     close(fd);
     fd = domt_connect(site.rooms);
-    domt_send_all(fd, "hello\n", 6);
+    domt_say(fd, "hello\n");
     ck_assert(domt_hears(fd, "hello\n"));
     close(fd);
     domt_site_stop(&site);
