@@ -25,6 +25,7 @@ typedef struct pass {
     bool answered;     /* the client has the head of the answer */
     bool waits_up;     /* a piece is asked for */
     bool waits_down;
+    bool is_head;
 } pass;
 
 static int fail(domus_stack *stack, uint16_t status, const char *text)
@@ -60,6 +61,7 @@ static int begin(domus_stack *stack, pass *frame, const domus_http_request *requ
 
     frame->up = request->stream;
     frame->uploads = request->stream.number != 0;
+    frame->is_head = request->method == DOMUS_HTTP_HEAD;
     return domi_http_forward_request(frame->proxy, request, is_known ? &client : NULL, ret_made);
 }
 
@@ -97,6 +99,18 @@ static int ask(domus_stack *stack, pass *frame, const domus_http_request *reques
     return result;
 }
 
+/* True if the answer leaves in pieces: its body comes so, or it tells of a body whose length is not
+ * known. */
+static bool is_in_pieces(const pass *frame, const domus_http_response *response)
+{
+    domus_slice length;
+    bool may_have_body = response->status != 204 && response->status != 304;
+
+    return response->stream.number != 0 ||
+           (frame->is_head && may_have_body &&
+            !domus_http_field(response->fields, "content-length", &length));
+}
+
 /* Answer the client: at once, or by beginning to. Returns as domus_ask(). */
 static int answer_client(domus_stack *stack, pass *frame, const domus_answer *answer,
                          domus_resumed *then)
@@ -111,7 +125,7 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
     result = domi_http_forward_response(frame->proxy, response, &made);
     if (result != 0)
         return give_up(stack, frame, result);
-    if (response->stream.number == 0)
+    if (!is_in_pieces(frame, response))
         result = domus_reply(stack, &domus_http_response_type, &made);
     else
         result = domus_reply_begin(stack, &domus_http_response_type, &made, then);
@@ -240,6 +254,8 @@ DOMUS_SEQUENCE(pass_on, pass)
             if (answer->error != 0)
                 return give_up(stack, frame, answer->error);
             frame->answered = true;
+            if (frame->down.number == 0)
+                return domus_reply_end(stack, NULL, NULL);
         }
         DOMUS_AWAIT(wait_for_next(stack, frame, then));
     }

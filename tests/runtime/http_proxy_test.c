@@ -136,6 +136,13 @@ START_TEST(what_proxies_before_have_said_is_kept)
                                                  "Via: 1.1 edge\r\n\r\n");
     comes("HTTP/1.1 200 OK\r\nContent-Length: 1234567\r\n\r\n",
           "HTTP/1.1 200 OK\r\nContent-Length: 1234567\r\nVia: 1.1 edge\r\n\r\n");
+    proxy.name = NULL;
+    goes("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", "HEAD /a HTTP/1.1\r\nHost: h\r\n" ADDED);
+    comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n");
+    goes(GET, GOT);
+    comes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+          "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nVia: 1.1 domus\r\n\r\n");
     end();
 }
 END_TEST

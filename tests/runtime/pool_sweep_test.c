@@ -32,15 +32,17 @@ static void make_kit(domt_sweep *sweep)
 static void make_pool(domt_sweep *sweep)
 {
     const domus_channel_options channel = {.answer_timeout_ns = DOMT_SWEEP_SECOND};
+    bool on_demand = domt_sweep_below(sweep, 2) == 0;
     const domus_pool_options options = {
         .behaviour = &domt_line_channel,
-        .connections_min = 1 + (uint32_t)domt_sweep_below(sweep, 3),
+        .connections_min = on_demand ? 0 : 1 + (uint32_t)domt_sweep_below(sweep, 3),
         .connections_max = 4,
         .queue_max = 1 + (uint32_t)domt_sweep_below(sweep, 20),
         .backoff_min_ns = 10 * DOMT_SWEEP_MS,
         .backoff_max_ns = 100 * DOMT_SWEEP_MS,
         .repeatable = domt_sweep_below(sweep, 2) == 0 ? domt_packets : NULL,
         .per_thread = domt_sweep_below(sweep, 2) == 0,
+        .on_demand = on_demand,
         .channel = &channel,
     };
 
