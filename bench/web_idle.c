@@ -1,5 +1,6 @@
 /* Measures what idle connections cost (web_idle.h): the resident set of the server, and what domus
- * counts as its own memory, with and without them. */
+ * counts as its own memory, with and without them. Connections of HTTP have had an answer, and
+ * WebSockets an echo. */
 #include "bench/web_idle.h"
 
 #include "bench/support/measure.h"
@@ -64,7 +65,37 @@ static int ask(int fd, const char *path, char *answer, size_t room)
     }
 }
 
-static int connect_one(uint16_t port, uint32_t asks, int *ret_fd)
+/* Become a WebSocket, and get an echo. Returns 0, or a negative errno. */
+static int upgrade(int fd)
+{
+    static const char request[] = "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"
+                                  "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    static const char accepted[] = "HTTP/1.1 101 ";
+    static const unsigned char text[] = {0x81, 0x82, 0, 0, 0, 0, 'h', 'i'}; /* a mask of zeros */
+    static const unsigned char echoed[] = {0x81, 2, 'h', 'i'};
+    char answer[1024];
+    size_t size = 0;
+
+    if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) != (ssize_t)sizeof request - 1)
+        return -EPIPE;
+    do {
+        ssize_t got = recv(fd, answer + size, sizeof answer - 1 - size, 0);
+        if (got <= 0)
+            return -ECONNRESET;
+        size += (size_t)got;
+        answer[size] = '\0';
+    } while (strstr(answer, "\r\n\r\n") == NULL);
+    if (strncmp(answer, accepted, sizeof accepted - 1) != 0)
+        return -EBADMSG;
+    if (send(fd, text, sizeof text, MSG_NOSIGNAL) != (ssize_t)sizeof text)
+        return -EPIPE;
+    ssize_t got = recv(fd, answer, sizeof echoed, MSG_WAITALL);
+    return got == (ssize_t)sizeof echoed && memcmp(answer, echoed, sizeof echoed) == 0 ? 0
+                                                                                       : -EBADMSG;
+}
+
+static int connect_one(uint16_t port, uint32_t asks, bool upgrades, int *ret_fd)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -78,6 +109,8 @@ static int connect_one(uint16_t port, uint32_t asks, int *ret_fd)
     int body = 0;
     for (uint32_t i = 0; body >= 0 && i < asks; i++)
         body = ask(*ret_fd, "/", answer, sizeof answer);
+    if (body >= 0 && upgrades)
+        body = upgrade(*ret_fd);
     return body < 0 ? body : 0;
 }
 
@@ -90,8 +123,10 @@ static double own_bytes(int fd)
     return body > 0 ? strtod(strstr(answer, "\r\n\r\n") + 4, NULL) : 0;
 }
 
-static int measure(const struct versus *versus, uint32_t which, const struct server *server)
+static int measure(const struct versus *versus, uint32_t which, bool upgrades,
+                   const struct server *server)
 {
+    const char *kind = upgrades ? "idle_websocket" : "idle";
     bool is_domus = which < versus->contenders;
     double resident = 0;
     double own = 0;
@@ -102,21 +137,21 @@ static int measure(const struct versus *versus, uint32_t which, const struct ser
             resident = resident_bytes(server->pid);
             own = is_domus ? own_bytes(fds[0]) : 0;
         }
-        int error = connect_one(server->port, i < WARM ? WARM_ASKS : 1, &fds[i]);
+        int error = connect_one(server->port, i < WARM ? WARM_ASKS : 1, upgrades && i > 0, &fds[i]);
         if (error != 0)
             return error;
     }
     measure_nap(LOOK_S);
-    printf("web_idle_%s_resident %.0f bytes/connection\n", versus->names[which],
+    printf("web_%s_%s_resident %.0f bytes/connection\n", kind, versus->names[which],
            (resident_bytes(server->pid) - resident) / CONNECTIONS);
     if (is_domus)
-        printf("web_idle_%s_own %.0f bytes/connection\n", versus->names[which],
+        printf("web_%s_%s_own %.0f bytes/connection\n", kind, versus->names[which],
                (own_bytes(fds[0]) - own) / CONNECTIONS);
     fflush(stdout);
     return 0;
 }
 
-static int run(const struct versus *versus, uint32_t which)
+static int run(const struct versus *versus, uint32_t which, bool upgrades)
 {
     struct server server;
     struct server_usage usage;
@@ -127,7 +162,7 @@ static int run(const struct versus *versus, uint32_t which)
         return error;
     }
     memset(fds, -1, sizeof fds);
-    error = measure(versus, which, &server);
+    error = measure(versus, which, upgrades, &server);
     for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
@@ -153,6 +188,8 @@ int web_idle_run(const struct versus *versus)
         return 0;
     }
     for (uint32_t which = 0; error == 0 && which < versus->servers; which++)
-        error = run(versus, which);
+        error = run(versus, which, false);
+    for (uint32_t which = 0; error == 0 && which < versus->contenders; which++)
+        error = run(versus, which, true);
     return error;
 }

@@ -1,22 +1,25 @@
-/* The domus side of `bench web`: an HTTP service with a router and static files, as its users write
- * it. The environment variable WEB_ROOT names the directory of the files. */
+/* The domus side of `bench web`: an HTTP service with a router, static files and a WebSocket that
+ * echoes, as its users write it. The environment variable WEB_ROOT names the directory of the
+ * files. */
 #include <domus/await.h>
 #include <domus/domus.h>
 #include <domus/http_files.h>
 #include <domus/http_router.h>
 #include <domus/main.h>
+#include <domus/websocket.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { HOME, MEMORY, FILES };
+enum { HOME, MEMORY, FILES, SOCKET };
 
 static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/", HOME},
     {DOMUS_HTTP_ON(GET), "/memory", MEMORY},
     {DOMUS_HTTP_ON(GET), "/files/{path*}", FILES},
+    {DOMUS_HTTP_ON(GET), "/socket", SOCKET},
     {0, NULL, 0},
 };
 
@@ -69,6 +72,17 @@ static int answer_memory(domus_stack *stack)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
+static const domus_pipeline socket_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, NULL}, {NULL, NULL}}};
+static const domus_websocket_service socket_service = {.pipeline = &socket_pipeline};
+
+static int echo(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_channel_send(stack, domus_channel_running(stack), &domus_websocket_message_type,
+                              payload);
+}
+
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_http_text home = {200, "text/plain", "hello, world\n"};
@@ -82,6 +96,8 @@ static int answer(domus_stack *stack, void *self, const void *payload)
     }
     if (match.route->id == FILES)
         return domus_http_serve(stack, &files, domus_http_route_value(&match, "path"));
+    if (match.route->id == SOCKET)
+        return domus_websocket_accept(stack, payload, &socket_service, NULL);
     return match.route->id == HOME ? domus_reply(stack, &domus_http_text_type, &home)
                                    : answer_memory(stack);
 }
@@ -93,6 +109,7 @@ static const domus_behaviour service = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &web,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = answer},
+                                       {.type = &domus_websocket_message_type, .handle = echo},
                                        {.type = NULL}}};
 
 static int start(domus_system *system, void *argument)
