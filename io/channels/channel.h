@@ -154,7 +154,6 @@ struct domus_channel {
     uint32_t asks;                /* asks that its peer has to answer (io/pipelines/) */
     uint64_t ask_due_ns; /* when the answer to the oldest of them is too late; 0: no bound holds */
     domus_buffer *shown; /* the piece that a message showed when `inbound` was dropped */
-    int error;           /* the error for on_close; 0: none */
 
     /* The rest. */
     domi_peer *peer;        /* the address on which the connection is counted; NULL: none */
@@ -173,6 +172,7 @@ struct domus_channel {
     uint64_t unread_ns;  /* since when a paused channel is not read, as far as that was not added to
                             message_due_ns; 0: it is read */
     uint32_t streams;    /* bodies that leave in pieces and have not ended: a close is a reset */
+    int error;           /* the error for on_close; 0: none */
     domi_rate_span rate; /* how fast the peer sends */
     domi_io_timer timer; /* fires at the earliest time-out of the channel, or before */
     domus_channel *next_starved;     /* links in io->starved */

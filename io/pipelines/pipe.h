@@ -85,30 +85,29 @@ typedef struct domi_pipe {
 
     domi_request *places; /* the request n is in places[n & (places_count - 1)] */
     uint32_t places_count;
-    domi_request place; /* the first of them, which is enough for a peer that waits for answers */
     uint32_t first;     /* number of the oldest request that is not over */
     uint32_t next;      /* number that the next request gets */
-
     uint32_t answering; /* number of the request whose answer is encoded now, or was last */
+    domi_request place; /* the first place, which is enough for a peer that waits for answers */
 
     domi_envelope *made;    /* the envelope in which a stage fills a payload; NULL: none */
     domi_envelope *current; /* the message that is handled now and that has not left; NULL: none */
     domi_envelope *held;    /* a request that may not begin yet */
-    uint32_t held_marks;    /* of `held` */
-    uint64_t held_id;
-    domus_buffer *used; /* the piece whose last byte the message at hand has used */
+    uint64_t held_id;       /* of `held`, as its marks */
+    uint32_t held_marks;
+    uint32_t queue_count; /* asks in `queue` */
+    domus_buffer *used;   /* the piece whose last byte the message at hand has used */
 
-    domi_asked asked; /* asks with the peer; channel->asks is their number */
-    domi_node *queue; /* asks that wait */
-    uint32_t queue_count;
-    uint64_t looked_ns; /* when `queue` was last looked through for asks that have expired */
-    uint32_t next_ask;  /* the number that the next ask gets, for protocols with ids */
+    domi_asked asked;      /* asks with the peer; channel->asks is their number */
+    domi_node *queue;      /* asks that wait */
+    uint64_t looked_ns;    /* when `queue` was last looked through for asks that have expired */
+    uint32_t next_ask;     /* the number that the next ask gets, for protocols with ids */
+    uint32_t writer_count; /* in `writers` */
 
     domi_body body;
     domi_awaited awaited;
     domi_upload upload;
     domi_node *writers; /* writes to streams (stream.h) that wait until the next piece may come */
-    uint32_t writer_count;
 
     /* the pipeline that follows when the requests so far are answered (change.h); NULL: none */
     const domus_pipeline *change;

@@ -48,30 +48,6 @@ static int gather(const domus_wire *wire, uint32_t from, domi_window *to)
     return 0;
 }
 
-static void free_states(domi_wire_stage *stages, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        domi_memory_free(stages[i].state);
-}
-
-/* Make the stages of a pipeline from `from` on, in the same places of `stages`. */
-static int make_stages(const domus_pipeline *next, uint32_t from, uint32_t count,
-                       domi_wire_stage *stages)
-{
-    for (uint32_t i = from; i < count; i++) {
-        const domus_stage *stage = next->stages[i].stage;
-        stages[i] = (domi_wire_stage){.stage = stage, .owns_state = stage->state_size != 0};
-        if (stage->state_size == 0)
-            continue;
-        stages[i].state = domi_memory_new(stage->state_size);
-        if (stages[i].state == NULL) {
-            free_states(stages + from, i - from);
-            return -ENOMEM;
-        }
-    }
-    return 0;
-}
-
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
 {
     uint32_t kept = count_kept(wire, next);
@@ -84,7 +60,7 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     if (error == 0)
         error = gather(wire, kept, &left);
     if (error == 0)
-        error = make_stages(next, kept, count, made);
+        error = domi_wire_make_stages(next, kept, count, made);
     if (error != 0) {
         domi_window_clear(&left);
         domi_memory_free(made);

@@ -17,7 +17,6 @@ typedef struct domi_wire_stage {
     bool ended;  /* its `end` was called for the last time, or the stage has none */
     bool again;  /* a byte stage that has more to pass on: it is called without new bytes, too */
     bool passed; /* it has passed bytes on in this call */
-    bool owns_state; /* `state` is a block of its own, because the pipeline was changed */
 } domi_wire_stage;
 
 /* The state of the message that the message stage reads. */

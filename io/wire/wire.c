@@ -7,25 +7,42 @@
 
 #include <errno.h>
 
+static void free_states(domi_wire_stage *stages, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        domi_memory_free(stages[i].state);
+}
+
+int domi_wire_make_stages(const domus_pipeline *pipeline, uint32_t from, uint32_t count,
+                          domi_wire_stage *stages)
+{
+    for (uint32_t i = from; i < count; i++) {
+        const domus_stage *stage = pipeline->stages[i].stage;
+        stages[i] = (domi_wire_stage){.stage = stage};
+        if (stage->state_size == 0)
+            continue;
+        stages[i].state = domi_memory_new(stage->state_size);
+        if (stages[i].state == NULL) {
+            free_states(stages + from, i - from);
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
 domus_wire *domi_wire_new(const domus_pipeline *pipeline)
 {
     uint32_t count = domi_pipeline_count(pipeline);
-    size_t states = 0;
+    domus_wire *wire = domi_memory_new(sizeof *wire + count * sizeof *wire->stages);
 
-    for (uint32_t i = 0; i < count; i++)
-        states += (pipeline->stages[i].stage->state_size + 15u) & ~(size_t)15;
-    size_t head = (sizeof(domus_wire) + count * sizeof(domi_wire_stage) + 15) & ~(size_t)15;
-    domus_wire *wire = domi_memory_new(head + states);
     if (wire == NULL)
         return NULL;
-    char *state = (char *)wire + head;
     wire->stages = (domi_wire_stage *)(void *)(wire + 1);
     wire->pipeline = pipeline;
     wire->count = count;
-    for (uint32_t i = 0; i < count; i++) {
-        wire->stages[i].stage = pipeline->stages[i].stage;
-        wire->stages[i].state = wire->stages[i].stage->state_size != 0 ? state : NULL;
-        state += (wire->stages[i].stage->state_size + 15u) & ~(size_t)15;
+    if (domi_wire_make_stages(pipeline, 0, count, wire->stages) != 0) {
+        domi_memory_free(wire);
+        return NULL;
     }
     return wire;
 }
@@ -37,8 +54,7 @@ void domi_wire_close_stage(domus_wire *wire, uint32_t index)
     if (at->opened && at->stage->close != NULL)
         at->stage->close(wire, at->state);
     domi_window_clear(&at->window);
-    if (at->owns_state)
-        domi_memory_free(at->state);
+    domi_memory_free(at->state);
 }
 
 void domi_wire_free(domus_wire *wire)

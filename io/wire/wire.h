@@ -17,6 +17,11 @@
 /* Make the wire of a checked pipeline. It has no `out` yet. NULL: no memory. */
 domus_wire *domi_wire_new(const domus_pipeline *pipeline);
 
+/* Make the stages of a checked pipeline from `from` to `count`, in the same places of `stages`,
+ * each with a state of its own, which never moves and goes with it. Returns 0; -ENOMEM. */
+int domi_wire_make_stages(const domus_pipeline *pipeline, uint32_t from, uint32_t count,
+                          domi_wire_stage *stages);
+
 /* Open its stages, but for those that are open. Returns 0, or what one returned. */
 int domi_wire_open(domus_wire *wire);
 
