@@ -3,10 +3,6 @@
 
 #include <domus/http_client.h>
 
-const domus_type domus_http_repeatable_type = {.name = "http_request that may be done twice",
-                                               .size = sizeof(domus_http_request),
-                                               .release = domi_http_release_request};
-
 const domus_type *const domus_http_client_encodes[] = {&domus_http_request_type,
                                                        &domus_http_repeatable_type, NULL};
 const domus_type *const domus_http_repeatable[] = {&domus_http_repeatable_type, NULL};

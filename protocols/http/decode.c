@@ -1,5 +1,6 @@
 /* Decodes messages of either side: a head, and then its body in one of three ways. */
 #include "protocols/http/encoding.h"
+#include "protocols/http/inflater.h"
 #include "protocols/http/lines.h"
 #include "protocols/http/unzip.h"
 

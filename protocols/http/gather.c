@@ -1,6 +1,6 @@
 /* Gathers messages that do not come whole, and cuts slices out of messages. Gathered bytes are
  * counted on the budget, until the message is made. */
-#include "protocols/http/unzip.h"
+#include "protocols/http/inflater.h"
 
 #include <errno.h>
 

@@ -144,7 +144,4 @@ bool domi_http_has_left_body(const domi_http_state *state, uint64_t id);
 /* Let the peer send its body. Returns 0; -ENOMEM (answer.c). */
 int domi_http_send_100(domus_wire *wire, domi_http_state *state);
 
-/* The `release` of requests (types.c). */
-void domi_http_release_request(void *payload);
-
 #endif

@@ -1,7 +1,9 @@
 /* The types of HTTP, and how their payloads are released. */
 #include "protocols/http/http.h"
 
-void domi_http_release_request(void *payload)
+#include <domus/http_client.h>
+
+static void release_request(void *payload)
 {
     domus_http_request *request = payload;
 
@@ -23,9 +25,11 @@ static void release_trailers(void *payload)
     domus_slice_free(((domus_http_trailers *)payload)->fields);
 }
 
-const domus_type domus_http_request_type = {.name = "http_request",
-                                            .size = sizeof(domus_http_request),
-                                            .release = domi_http_release_request};
+const domus_type domus_http_request_type = {
+    .name = "http_request", .size = sizeof(domus_http_request), .release = release_request};
+const domus_type domus_http_repeatable_type = {.name = "http_request that may be done twice",
+                                               .size = sizeof(domus_http_request),
+                                               .release = release_request};
 const domus_type domus_http_response_type = {
     .name = "http_response", .size = sizeof(domus_http_response), .release = release_response};
 const domus_type domus_http_text_type = {.name = "http_text", .size = sizeof(domus_http_text)};

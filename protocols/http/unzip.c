@@ -1,47 +1,11 @@
 /* Decompresses by zlib. A body of gzip is one part behind the other, each with a sum of its own,
  * and nothing else: bytes behind the last part that begin no other one are wrong. */
 #include "protocols/http/unzip.h"
+#include "protocols/http/inflater.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <zlib.h>
 
-#define ROOM      16384u
-#define WINDOW    15
-#define GZIP_HEAD 16 /* added to the bits: only what gzip makes */
-
-struct domi_http_inflater {
-    z_stream zlib;
-    bool is_begun;
-    bool is_whole; /* the part was read to its end */
-};
-
-int domi_http_unzip_begin(domi_http_state *state)
-{
-    struct domi_http_inflater *inflater = calloc(1, sizeof *inflater);
-
-    if (inflater == NULL)
-        return -ENOMEM;
-    if (inflateInit2(&inflater->zlib, WINDOW + GZIP_HEAD) != Z_OK) {
-        free(inflater);
-        return -ENOMEM;
-    }
-    state->inflater = inflater;
-    return 0;
-}
-
-void domi_http_unzip_end(domi_http_state *state)
-{
-    if (state->inflater != NULL)
-        (void)inflateEnd(&state->inflater->zlib);
-    free(state->inflater);
-    state->inflater = NULL;
-}
-
-bool domi_http_unzip_is_whole(const domi_http_state *state)
-{
-    return !state->inflater->is_begun || state->inflater->is_whole;
-}
+#define ROOM 16384u
 
 /* Decompress up to the end of the bytes, of their part, or of the room. Returns 0, or an error;
  * `ret_more`: there may be more. */

@@ -8,17 +8,8 @@
  * wants that, and some KiB otherwise. */
 #define DOMI_HTTP_UNZIP_STEP 1024u
 
-/* Begin, for the body of the response whose head was read. Returns 0; -ENOMEM. */
-int domi_http_unzip_begin(domi_http_state *state);
-
 /* Decompress some bytes, and gather what they become. Returns 0; -EPROTO for bytes that are no
  * gzip; -EMSGSIZE when the body is too large; -ENOMEM. */
 int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size);
-
-/* Returns whether the body may end here: it is empty, or its last part is whole. */
-bool domi_http_unzip_is_whole(const domi_http_state *state);
-
-/* Forget it. */
-void domi_http_unzip_end(domi_http_state *state);
 
 #endif
