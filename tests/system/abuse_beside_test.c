@@ -92,6 +92,20 @@ static const row rows[] = {
      {DOMT_ATTACK_DRIP, MANY, false},
      {DOMT_ATTACK_TALK, MANY, false},
      &domt_lines},
+    /* a head that never ends, which the service lets drip here, beside a whole request */
+    {"10,000 dripping, web",
+     10000,
+     0,
+     {DOMT_ATTACK_DRIP, MANY, false},
+     {DOMT_ATTACK_TALK, MANY, false},
+     &domt_web},
+    /* and beside connections that say nothing */
+    {"10,000 slow heads, web",
+     10000,
+     1000,
+     {DOMT_ATTACK_DRIP, MANY, false},
+     {DOMT_ATTACK_IDLE, MANY, false},
+     &domt_web},
     /* the same on both sides: how far chance alone takes the ratio */
     {"the same twice",
      2000,

@@ -1,5 +1,6 @@
-/* The protocols of examples/kv and examples/lines, as tests talk them that attack these services: a
- * good client knows its question and the answer, and attackers have a request that they repeat. */
+/* The protocols of examples/kv, examples/lines and examples/web, as tests talk them that attack
+ * these services: a good client knows its question and the answer, and attackers have a request
+ * that they repeat. */
 #ifndef DOMT_TALKS_H
 #define DOMT_TALKS_H
 
@@ -13,15 +14,17 @@
 typedef struct domt_protocol {
     const char *name;
     const char *const *arguments;
-    const char *ask; /* of the good client, who knows the answer */
-    const char *answer;
+    const char *ask;     /* of the good client, who knows the answer */
+    const char *answer;  /* '?' stands for any byte */
     const char *request; /* with a long answer, if there is one */
     uint32_t lines;      /* of its answer */
+    uint32_t last_lines; /* lines more that the last answer of a connection may have in a drain */
 } domt_protocol;
 
-/* Both services have small buffers in the kernel, so that a flood is over soon. */
+/* These services have small buffers in the kernel, so that a flood is over soon. */
 extern const domt_protocol domt_kv;    /* with 2 threads and 3 shards */
 extern const domt_protocol domt_lines; /* with 2 threads */
+extern const domt_protocol domt_web;   /* the same */
 
 /* A line that is too long for a shard has always the same answer. */
 #define DOMT_LONG_LINE "a line that is too long for an entry of the table of a shard"
@@ -44,7 +47,10 @@ double domt_worst_trip_ms(int fd, const domt_protocol *with, int count);
 
 void domt_send_all(int fd, const char *bytes, size_t size);
 
-/* Read exactly these bytes. */
+/* Whether bytes are those of a pattern in which '?' stands for any byte. */
+bool domt_is_like(const char *bytes, const char *pattern, size_t size);
+
+/* Read exactly these bytes ('?' is any byte). */
 bool domt_hears(int fd, const char *answer);
 
 /* A connection whose own buffers are small, so that what waits, waits in the service. */
