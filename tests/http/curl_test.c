@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const domus_http_options options = {.body_max = 1u << 24};
+static domus_http_gzip gzip = {.whole_max = 1u << 20};
+static const domus_http_options options = {.body_max = 1u << 24, .gzip = &gzip};
 
 /* --- the service -------------------------------------------------------------------------------
  */
@@ -177,6 +178,23 @@ START_TEST(curl_understands_the_answers)
 }
 END_TEST
 
+START_TEST(curl_decompresses_the_answers)
+{
+    if (!has("curl"))
+        return;
+    start();
+    hold("curl -sS --compressed --data-binary @$IN $URL/ | cmp - $IN");
+    hold("curl -sS --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    hold("curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/ | gzip -d | cmp - $IN");
+    hold("curl -sS -H 'Accept-Encoding: gzip' --data-binary @$IN $URL/pieces | gzip -d | "
+         "cmp - $IN");
+    hold("test $(curl -sS --compressed --data-binary @$IN -o $OUT -w '%{size_download}' $URL/) -lt "
+         "600000");
+    hold("curl -sS -0 --compressed --data-binary @$IN $URL/pieces | cmp - $IN");
+    stop();
+}
+END_TEST
+
 START_TEST(curl_keeps_the_connection)
 {
     if (!has("curl"))
@@ -216,5 +234,5 @@ START_TEST(python_understands_the_answers)
 }
 END_TEST
 
-DOMT_MAIN("curl", 60, curl_understands_the_answers, curl_keeps_the_connection,
-          python_understands_the_answers)
+DOMT_MAIN("curl", 60, curl_understands_the_answers, curl_decompresses_the_answers,
+          curl_keeps_the_connection, python_understands_the_answers)
