@@ -23,7 +23,7 @@
  * not in use are kept. zlib takes its memory by malloc(3), so it is foreign memory
  * (domus/memory.h).
  *
- * **Time.** Level 1 compresses some 100 MB a second, so 64 KiB take less than 1 ms. A piece of more
+ * **Time.** Level 1 compresses 50 to 100 MB a second, so 64 KiB take about 1 ms. A piece of more
  * than `whole_max` bytes is stored in the stream, and not compressed.
  *
  * If an answer has both a secret and text that a stranger has chosen, its compressed length tells
