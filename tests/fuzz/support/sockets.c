@@ -151,8 +151,9 @@ static void hear(wslay_event_context_ptr context, const struct wslay_event_on_ms
         read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
     } else if (message->opcode == WSLAY_CONNECTION_CLOSE) {
         size_t code = message->msg_length >= 2 ? 2 : 0;
-        note_message(read, 'c', code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE,
-                     message->msg + code, message->msg_length - code);
+        const uint8_t *reason = code != 0 ? message->msg + code : NULL;
+        note_message(read, 'c', code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE, reason,
+                     message->msg_length - code);
         read->closed = true;
     }
 }
