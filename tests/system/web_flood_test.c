@@ -1,0 +1,179 @@
+/* Floods of heads and of WebSocket frames at the example `web`: what strangers send is bounded in
+ * memory, a good client is answered beside them, and each of them gets the answer that is due. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/talks.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MIB   (UINT64_C(1) << 20)
+#define COUNT 200
+#define FEW   40
+
+static domt_service service;
+static int fds[COUNT];
+
+/* Start the service with further settings. Returns the connection of the good client. */
+static int start(const char *setting)
+{
+    return domt_protocol_start(&service, &domt_web, (const char *const[]){"--set", setting, NULL});
+}
+
+/* Hold that the good client is answered, and that memory has grown by less than this. */
+static void hold_service(const char *what, int good, uint64_t before, uint64_t ceiling)
+{
+    uint64_t now = domt_service_rss_bytes(&service);
+    uint64_t grown = now > before ? now - before : 0;
+    double worst_ms = domt_worst_trip_ms(good, &domt_web, 50);
+
+    fprintf(stderr, "%s: %llu KiB more, worst round trip %.1f ms\n", what,
+            (unsigned long long)grown / 1024, worst_ms);
+    if (!DOMT_SANITIZED)
+        ck_assert_uint_lt(grown, ceiling);
+}
+
+/* Send fields, `count` of `size` bytes each. They are not the whole head. */
+static void send_fields(int fd, uint32_t count, uint32_t size)
+{
+    char field[1024];
+
+    domt_send_all(fd, "GET /json HTTP/1.1\r\n", 20);
+    memset(field, 'f', size);
+    memcpy(field + size - 4, ":x\r\n", 4);
+    for (uint32_t i = 0; i < count; i++)
+        domt_send_all(fd, field, size);
+}
+
+/* Hold that an answer of this status is all that comes. */
+static void hold_status(int fd, const char *begin)
+{
+    char text[512];
+    ssize_t size = recv(fd, text, sizeof text - 1, 0);
+
+    ck_assert_int_gt(size, 0);
+    text[size] = '\0';
+    ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "%s instead of %s", text, begin);
+    ck_assert_ptr_nonnull(strstr(text, "\r\nConnection: close\r\n"));
+    ck_assert_int_eq(recv(fd, text, sizeof text, 0), 0);
+    close(fd);
+}
+
+START_TEST(heads_that_do_not_end_are_bounded)
+{
+    int good = start("channel.headTimeout=1s");
+    uint64_t before = domt_service_rss_bytes(&service);
+
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = domt_connect(service.port);
+        send_fields(fds[i], 60, 500); /* 30,020 bytes of 32,768, and 60 fields of 100 */
+    }
+    hold_service("heads", good, before, COUNT * MIB / 8);
+    for (int i = 0; i < COUNT; i++)
+        hold_status(fds[i], "HTTP/1.1 408 ");
+    hold_service("afterwards", good, before, COUNT * MIB / 8);
+    close(good);
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels slow"), COUNT);
+}
+END_TEST
+
+START_TEST(heads_that_are_too_large_are_refused)
+{
+    int good = start("channel.headTimeout=10s");
+    uint64_t before = domt_service_rss_bytes(&service);
+
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = domt_connect(service.port);
+        if (i % 2 == 0)
+            send_fields(fds[i], 101, 20);
+        else
+            send_fields(fds[i], 40, 1000);
+    }
+    for (int i = 0; i < COUNT; i++)
+        hold_status(fds[i], "HTTP/1.1 431 ");
+    hold_service("large heads", good, before, COUNT * MIB / 8);
+    close(good);
+    domt_service_stop(&service);
+}
+END_TEST
+
+/* --- frames ------------------------------------------------------------------------------------
+ */
+
+static int open_socket(void)
+{
+    static const char ask[] = "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"
+                              "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    char text[512] = "";
+    size_t size = 0;
+    int fd = domt_connect_small(&service);
+
+    domt_send_all(fd, ask, sizeof ask - 1);
+    while (strstr(text, "\r\n\r\n") == NULL) {
+        ssize_t part = recv(fd, text + size, 1, 0); /* not the first frame */
+        ck_assert_int_eq(part, 1);
+        text[++size] = '\0';
+    }
+    ck_assert_int_eq(strncmp(text, "HTTP/1.1 101 ", 13), 0);
+    return fd;
+}
+
+/* Send as many of these frames as the peers take, until they take no more for a while. Returns the
+ * bytes. */
+static uint64_t flood(int count, const char *frame, size_t size)
+{
+    static char bytes[16384];
+    uint64_t sent = 0;
+    uint64_t begin_ns = domt_monotonic_ns();
+    uint64_t last_ns = begin_ns;
+    size_t filled = sizeof bytes / size * size;
+
+    for (size_t at = 0; at < filled; at += size)
+        memcpy(bytes + at, frame, size);
+    for (uint64_t now_ns = begin_ns;
+         now_ns - last_ns < 200 * 1000000u && now_ns - begin_ns < 400 * 1000000u;
+         now_ns = domt_monotonic_ns()) {
+        for (int i = 0; i < count; i++) {
+            ssize_t part = send(fds[i], bytes, filled, MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (part > 0)
+                last_ns = now_ns;
+            sent += part > 0 ? (uint64_t)part : 0;
+        }
+        domt_sleep_ms(1);
+    }
+    return sent;
+}
+
+/* Peers send frames and read nothing: each is answered to a bound, or ended. */
+static void flood_frames(const char *what, const char *frame, size_t size)
+{
+    int good = start("channel.headTimeout=10s");
+
+    for (int i = 0; i < FEW; i++)
+        fds[i] = open_socket();
+    uint64_t before = domt_service_rss_bytes(&service);
+    uint64_t sent = flood(FEW, frame, size);
+    ck_assert_uint_gt(sent, 0);
+    hold_service(what, good, before, FEW * 4 * MIB);
+    for (int i = 0; i < FEW; i++)
+        domt_client_close(&(domt_client){.fd = fds[i]}, true);
+    hold_service("afterwards", good, before, FEW * 4 * MIB);
+    close(good);
+    domt_service_stop(&service);
+}
+
+START_TEST(floods_of_frames_hurt_nobody)
+{
+    /* masked by zeros: a ping of four bytes, a text, a piece of a message that does not end */
+    flood_frames("pings", "\x89\x84\0\0\0\0ping", 10);
+    flood_frames("texts", "\x81\x84\0\0\0\0text", 10);
+    flood_frames("pieces", "\x01\x84\0\0\0\0part", 10);
+}
+END_TEST
+
+DOMT_MAIN("web flood", 120, heads_that_do_not_end_are_bounded, heads_that_are_too_large_are_refused,
+          floods_of_frames_hurt_nobody)
