@@ -75,9 +75,7 @@ static int begin_stream(domus_stack *stack, domus_resumed *then)
     return error;
 }
 
-/* The place of the page is free again, also when its connection goes on: after HEAD, and in the
- * end.
- */
+/* The place of the page is free again, also when its connection goes on, as it does after HEAD. */
 static int end_events(struct web_visitor *visitor, int error)
 {
     web_events_leave(visitor);
@@ -106,7 +104,9 @@ DOMUS_SEQUENCE(events, struct events)
             break;
     }
     (void)end_events(self, error);
-    return error == -ESHUTDOWN ? domus_reply_end(stack, NULL, NULL) : error;
+    return error == -ESHUTDOWN || error == -ESTALE /* the meter has ended */
+               ? domus_reply_end(stack, NULL, NULL)
+               : error;
     DOMUS_END;
 }
 

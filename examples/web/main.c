@@ -9,7 +9,6 @@
 
 #include <domus/main.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,9 +19,13 @@ domus_address web_meter;
 /* Serve a listener, if the configuration has it. */
 static int serve(domus_system *system, const char *name, const domus_behaviour *behaviour)
 {
-    int error = domus_main_serve(system, name, behaviour, NULL);
+    const domus_config *config = domus_system_config(system);
 
-    return error == -ENOENT ? 0 : error;
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (strcmp(config->listeners[i].name, name) == 0)
+            return domus_main_serve(system, name, behaviour, NULL);
+    }
+    return 0;
 }
 
 static int start(domus_system *system, void *argument)
@@ -54,11 +57,13 @@ static int start(domus_system *system, void *argument)
     return error;
 }
 
-/* Events have no end of their own, and would hold up the drain. */
+/* Events have no end of their own, and would hold up the drain. If there is no memory to tell the
+ * meter, it ends itself, and they with it. */
 static void stop(domus_system *system, void *argument)
 {
     (void)argument;
-    (void)domus_outside_notice(system, web_meter, &web_end_type, NULL);
+    if (domus_outside_notice(system, web_meter, &web_end_type, NULL) != 0)
+        (void)domus_outside_stop(system, web_meter);
     kv_stop(system);
 }
 

@@ -65,6 +65,26 @@ int web_say(domus_stack *stack, uint16_t status, const char *line);
  * every case. */
 int web_answer(domus_stack *stack, const char *media, domus_slice body);
 
+/* --- the routes ------------------------------------------------------------------------------- */
+
+/* Make the connections of /proxy/, once. Returns 0; what domus_outside_pool_open() says. */
+int web_proxy_begin(domus_system *system);
+
+/* Take from the settings what /kv/ needs, once. */
+void web_keys_begin(void);
+
+/* Open the directory of the static files, once, before the site is served; and close it when the
+ * system has stopped. Returns 0; -ENOTDIR; what domus_file_open() says. */
+int web_files_begin(domus_system *system);
+void web_files_end(void);
+
+/* The connection of a visitor has ended, or its events have. */
+void web_events_leave(struct web_visitor *visitor);
+void web_guest_leave(struct web_visitor *visitor);
+
+/* Take a text of a browser, and a line of its room. */
+domus_handler web_take_text, web_hear_line;
+
 /* --- the meter -------------------------------------------------------------------------------- */
 
 /* Rates since the tick before, which the meter reads (meter.c). */
@@ -92,24 +112,6 @@ struct web_tick {
 };
 extern const domus_type web_next_type, web_tick_type;
 extern const domus_type web_end_type; /* a notice: the program ends, and so do all events */
-
-/* Make the connections of /proxy/, once. Returns 0; what domus_outside_pool_open() says. */
-int web_proxy_begin(domus_system *system);
-
-/* Take from the settings what /kv/ needs, once. */
-void web_keys_begin(void);
-
-/* Open the directory of the static files, once, before the site is served; and close it when the
- * system has stopped. Returns 0; -ENOTDIR; what domus_file_open() says. */
-int web_files_begin(domus_system *system);
-void web_files_end(void);
-
-/* The connection of a visitor has ended, or its events have. */
-void web_events_leave(struct web_visitor *visitor);
-void web_guest_leave(struct web_visitor *visitor);
-
-/* Take a text of a browser, and a line of its room. */
-domus_handler web_take_text, web_hear_line;
 
 /* Count a request. Thread-safety: the threads of the system. */
 void web_count_request(void);

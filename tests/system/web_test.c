@@ -211,6 +211,7 @@ START_TEST(a_wrong_setting_ends_the_start)
     ck_assert_int_eq(try_setting("web.root=" DOMT_SOURCE_DIR "/examples/web/main.c"), 1);
     ck_assert_int_eq(try_setting("web.upstream=nothing"), 1);
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.upstream: nothing is no address"));
+    ck_assert_int_eq(try_setting("listeners.kv.address=unix:/nowhere/kv"), 1);
     ck_assert_int_eq(try_setting("web.valueMax=0"), 2);
     ck_assert_int_eq(try_setting("web.kv.shards=257"), 2);
     ck_assert_ptr_nonnull(strstr(site.service.error, "web.kv.shards"));
