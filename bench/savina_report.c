@@ -308,10 +308,14 @@ static int write_page(const char *path, const struct savina_run *run,
                       const struct savina_outcome *outcomes, size_t count)
 {
     static const char *const titles[] = {"One thread", "Two threads"};
+    char *rest = page_rest(path, "## The web bench");
     FILE *file = fopen(path, "we");
 
-    if (file == NULL)
-        return -errno;
+    if (file == NULL) {
+        int error = -errno;
+        free(rest);
+        return error;
+    }
     write_head(file, run);
     for (uint32_t threads = 1; threads <= 2; threads++) {
         if (threads == 2 && outcomes[count - 1].threads != threads)
@@ -323,6 +327,9 @@ static int write_page(const char *path, const struct savina_run *run,
         write_quiet(file, outcomes, count, threads);
     }
     write_notes(file);
+    if (rest != NULL)
+        fprintf(file, "\n%s", rest);
+    free(rest);
     int failed = ferror(file);
     return fclose(file) != 0 || failed ? -EIO : 0;
 }

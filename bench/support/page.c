@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +43,31 @@ const char *page_cell(double value, double scale, const char *unit, char *text)
     else
         snprintf(text, PAGE_CELL_MAX, formats[2], shown, unit);
     return text;
+}
+
+char *page_rest(const char *path, const char *heading)
+{
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    char *rest = NULL;
+    size_t line_room = 0, size = 0;
+    FILE *to = file != NULL ? open_memstream(&rest, &size) : NULL;
+    bool begun = false;
+
+    while (to != NULL && getline(&line, &line_room, file) > 0) {
+        begun = begun || strncmp(line, heading, strlen(heading)) == 0;
+        if (begun)
+            fputs(line, to);
+    }
+    free(line);
+    if (to != NULL)
+        fclose(to);
+    if (file != NULL)
+        fclose(file);
+    if (begun)
+        return rest;
+    free(rest);
+    return NULL;
 }
 
 void page_machine(FILE *file)

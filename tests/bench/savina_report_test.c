@@ -100,6 +100,31 @@ START_TEST(savina_page_has_a_table_for_each_number_of_threads)
 }
 END_TEST
 
+/* The section of another bench stays as it is. */
+START_TEST(savina_page_keeps_the_section_of_the_web_bench)
+{
+    static char text[16384];
+    char directory[] = "/tmp/domt-savina-XXXXXX";
+    char path[64];
+    struct savina_outcome outcomes[4];
+    struct savina_run run = {.rounds = 3, .processes = 1, .limit = NAN};
+
+    (void)outcomes_make(outcomes);
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/performance.md", directory);
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    fputs("# Old\n\nold\n\n## The web bench\n\nfigures\n", file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_lt(savina_report(directory, "/nonexistent.gp", &run, outcomes, 3), 0);
+    read_text(directory, "performance.md", text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "# Old"));
+    contains(text, "bounds the ratio.\n\n## The web bench\n\nfigures\n");
+    read_text(directory, "performance.json", text, sizeof text);
+    rmdir(directory);
+}
+END_TEST
+
 START_TEST(savina_page_of_one_thread_has_one_table)
 {
     static char text[16384];
@@ -197,7 +222,7 @@ START_TEST(savina_page_that_cannot_be_written_is_an_error)
 END_TEST
 
 DOMT_MAIN("savina_report", 60, savina_page_has_a_table_for_each_number_of_threads,
-          savina_page_of_one_thread_has_one_table,
+          savina_page_keeps_the_section_of_the_web_bench, savina_page_of_one_thread_has_one_table,
           savina_figures_are_those_of_the_kind_that_are_there,
           savina_goal_is_met_by_the_ratio_or_spread_by_the_limit,
           savina_page_that_cannot_be_written_is_an_error)
