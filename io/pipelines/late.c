@@ -128,7 +128,8 @@ bool domi_pipe_answer_late(domus_channel *channel)
             fail_body(pipe);
         return is_wanted;
     }
-    if (pipe->failed || pipe->held != NULL || channel->finished ||
+    /* bytes that were not looked at may be a whole message, which this side lets wait */
+    if (pipe->failed || pipe->alone || pipe->stopped || !pipe->dry || channel->finished ||
         (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(pipe->wire)))
         return false;
     return domi_pipe_refuse_late(pipe);
