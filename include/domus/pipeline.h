@@ -183,6 +183,15 @@ DOMUS_API int domus_channel_set_pipeline(domus_stack *stack, domus_channel *chan
 DOMUS_API int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
                                  const void *payload);
 
+/* Get the state that a stage has for this channel. It is for the library of that stage, which by it
+ * tells its users what they may know (domus/tls.h). Returns NULL for another actor than that of the
+ * channel, and when no such stage is open in its pipeline.
+ *
+ * Thread-safety: only from a handler of the channel's own behaviour, with its stack; the state is
+ * valid until the end of that turn. */
+DOMUS_API void *domus_channel_stage_state(domus_stack *stack, domus_channel *channel,
+                                          const domus_stage *stage);
+
 /* --- packets: stages that divide bytes, and do not look into them ------------------------------
  */
 

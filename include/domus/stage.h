@@ -57,8 +57,9 @@ typedef struct domus_stage {
      * domus_wire_need()); or a negative errno when the bytes are wrong: then no further bytes are
      * looked at, `fail` is called for a request of type NULL, and the channel is closed when the
      * answers before and what `fail` has appended are sent; what this call has appended is not.
-     * That is so for the error of a byte stage, too. If the message stage has no `fail`, the
-     * channel is reset. */
+     * That is so for the error of a byte stage, too. If the message stage has no `fail`, or it
+     * fails, the channel is reset; but after the error of a byte stage it is closed all the same if
+     * a byte stage has a `finish`, which may tell the peer why (TLS: an alert). */
     int (*decode)(domus_wire *wire, void *state, const char *bytes, size_t size);
 
     /* The peer has finished sending. `left` bytes were not used and never will be. It may make a
@@ -193,6 +194,9 @@ DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
  *   a body   has to come with channel.bodyRate on average. A body in pieces (domus_wire_body()) is
  *            measured without this call, while somebody reads it.
  *
+ * A byte stage whose protocol begins with a dialogue of its own (TLS) says in `open`, and in each
+ * `decode`, that it expects a head, until the dialogue is over: so that is bounded, too.
+ *
  * Time in which this side does not read does not count. If the time is over, `fail` is called for a
  * request of type NULL with -ETIMEDOUT, and the channel is closed behind the answers before. */
 DOMUS_API void domus_wire_expect_head(domus_wire *wire);
@@ -209,7 +213,11 @@ DOMUS_API void domus_wire_expect_body(domus_wire *wire);
  *
  * In `encode` of an ask it says that no other one is sent behind it. Further asks go to other
  * connections of the pool, or fail with -ENOTCONN; what the peer sends is decoded, and the channel
- * is closed when all asks are answered. */
+ * is closed when all asks are answered.
+ *
+ * A byte stage may say it in `decode`, when its peer has ended by the rules of its protocol before
+ * the connection does (TLS: close_notify). Bytes that it has passed on in the same call are not
+ * decoded any more, so it first says domus_wire_again(). */
 DOMUS_API void domus_wire_last(domus_wire *wire);
 
 /* Returns, in `encode` and `fail`, whether the channel is going to be closed behind this answer in
@@ -244,6 +252,11 @@ DOMUS_API uint64_t *domus_wire_stream(domus_wire *wire);
  * says: that is DOMUS_WINDOW_MAX at least when `decode` or `end` begins. */
 DOMUS_API int domus_wire_pass(domus_wire *wire, const void *data, size_t size);
 DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
+
+/* Say, in `decode`, that this call has taken long (0.1 ms and more: a signature of RSA). The thread
+ * then looks at the clock before it goes on with this channel, so that scheduler.stageTime holds
+ * for calls that make no message. */
+DOMUS_API void domus_wire_yield(domus_wire *wire);
 
 /* Say that this stage has more to pass on than there was room for: it is called again when the
  * stages behind it have used what they got, before new bytes are waited for, with the bytes that it

@@ -96,6 +96,10 @@ DOMUS_API int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domu
 DOMUS_API int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next,
                                      uint32_t flags);
 
+/* Get the state of a stage; NULL when no such stage is open. It is valid until the next call with
+ * this kit. */
+DOMUS_API void *domus_stage_kit_state(domus_stage_kit *kit, const domus_stage *stage);
+
 /* The bytes that go to the peer, in one piece, valid until the next call with this kit; and throw
  * them away. */
 DOMUS_API const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size);

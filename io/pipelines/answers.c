@@ -8,6 +8,7 @@
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
+#include "io/pipelines/stored.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +16,6 @@
 const domus_type domi_end_type = {.name = "stream end"};
 
 #define PLACES_LEAST 4u
-#define COPY_MAX     (256u * 1024) /* bytes of a piece of an answer that waits */
 
 /* --- places -------------------------------------------------------------------------------------
  */
@@ -60,90 +60,6 @@ int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool a
 /* --- bytes --------------------------------------------------------------------------------------
  */
 
-/* Put a copy of `size` bytes into the list. Returns 0; -ENOMEM. */
-static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, size_t size)
-{
-    while (size != 0) {
-        size_t part = size < COPY_MAX ? size : COPY_MAX;
-        domus_buffer *buffer = domi_buffer_heap(io, part);
-        if (buffer == NULL)
-            return -ENOMEM;
-        memcpy(buffer->data, bytes, part);
-        domi_buffer_list_put(list, buffer);
-        bytes += part;
-        size -= part;
-    }
-    return 0;
-}
-
-/* Hand the slice of a piece over to the list. Returns 0; -ENOMEM. */
-static int store_slice(domi_io *io, domi_buffer_list *list, domi_out_piece *piece)
-{
-    domus_buffer *buffer = domi_buffer_of_slice(io, piece->slice);
-
-    if (buffer == NULL)
-        return -ENOMEM;
-    domi_buffer_list_put(list, buffer);
-    piece->slice = (domus_slice){NULL, 0, 0};
-    return 0;
-}
-
-static void drop_list(domi_buffer_list *list)
-{
-    for (domus_buffer *buffer = domi_buffer_list_take(list); buffer != NULL;
-         buffer = domi_buffer_list_take(list))
-        domi_buffer_give_back(buffer);
-}
-
-/* Returns the memory that these bytes take if they are queued. */
-static uint64_t further_bytes(const domi_io *io, const domi_out *out)
-{
-    uint64_t bytes = out->size;
-
-    for (uint32_t i = 0; i < out->pieces_count; i++)
-        bytes += domi_io_further_bytes(io, out->pieces[i].slice);
-    return bytes;
-}
-
-/* Turn the scratch into buffers: what it has in its block is copied, its slices are handed over.
- * Returns 0, with their bytes; -EPIPE and -ENOBUFS when the channel does not take them; -ENOMEM. */
-static int store_out(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
-                     uint64_t *ret_size)
-{
-    domi_io *io = channel->io;
-    domi_out_cursor cursor = {0};
-    domi_out_part part;
-    uint64_t size = 0;
-    int error = domi_channel_check_may_answer(channel, further_bytes(io, out));
-
-    while (error == 0 && domi_out_next(out, &cursor, &part)) {
-        size += part.size;
-        error = part.of != NULL ? store_slice(io, list, part.of)
-                                : store_copy(io, list, part.bytes, part.size);
-    }
-    domi_out_clear(out, false);
-    if (error != 0)
-        drop_list(list);
-    *ret_size = size;
-    return error;
-}
-
-/* Queue the scratch for sending. */
-static int write_out(domus_channel *channel, domi_out *out)
-{
-    domi_buffer_list list = {NULL, NULL};
-    uint64_t size;
-    int error;
-
-    if (DOMI_LIKELY(out->pieces_count == 0 && out->size <= COPY_MAX)) {
-        error = domi_channel_write_copy(channel, out->bytes, out->size);
-        out->size = 0;
-        return error;
-    }
-    error = store_out(channel, out, &list, &size);
-    return error != 0 ? error : domi_channel_write_all(channel, &list);
-}
-
 /* An answer cannot be queued. A channel that is being closed takes no bytes any more; on any other
  * the order would have a hole. */
 static void refuse(domus_channel *channel, int error)
@@ -154,7 +70,7 @@ static void refuse(domus_channel *channel, int error)
 
 int domi_pipe_flush_out(domi_pipe *pipe)
 {
-    int error = write_out(pipe->channel, pipe->wire->out);
+    int error = domi_stored_write(pipe->channel, pipe->wire->out);
 
     if (error != 0)
         refuse(pipe->channel, error);
@@ -231,7 +147,8 @@ void domi_pipe_note_over(domi_pipe *pipe)
 static void send_stored(domus_channel *channel, domi_request *request)
 {
     discharge_answer(channel, request);
-    int error = domi_channel_write_all(channel, &request->bytes);
+    int error = DOMI_UNLIKELY(channel->wraps) ? domi_stored_wrap(channel->pipe, &request->bytes)
+                                              : domi_channel_write_all(channel, &request->bytes);
     if (channel->state == DOMI_CHANNEL_OPEN) /* a closed one has answers left, but no marks */
         domi_channel_decide_receive(channel);
     if (error != 0)
@@ -259,13 +176,13 @@ static void pop_answered(domi_pipe *pipe)
 }
 
 /* Let the bytes in the scratch wait in the place of their request. Returns 0; an error as
- * store_out(). */
+ * domi_stored_take(). */
 static int store_part(domi_pipe *pipe, domi_request *request)
 {
     domus_channel *channel = pipe->channel;
     domi_buffer_list part = {NULL, NULL};
     uint64_t size;
-    int error = store_out(channel, pipe->wire->out, &part, &size);
+    int error = domi_stored_take(channel, pipe->wire->out, &part, &size);
 
     if (error != 0)
         return error;
@@ -281,7 +198,7 @@ static int store_part(domi_pipe *pipe, domi_request *request)
 
 int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number)
 {
-    int error = number == pipe->first ? write_out(pipe->channel, pipe->wire->out)
+    int error = number == pipe->first ? domi_stored_write(pipe->channel, pipe->wire->out)
                                       : store_part(pipe, domi_pipe_request(pipe, number));
 
     if (error != 0)
@@ -300,7 +217,7 @@ static void deliver(domi_pipe *pipe, uint32_t number)
     if (DOMI_UNLIKELY(pipe->body.open) && pipe->body.request == number && !pipe->body.of_answer)
         domi_pipe_end_body(pipe);
     if (DOMI_LIKELY(number == pipe->first)) {
-        error = write_out(channel, pipe->wire->out);
+        error = domi_stored_write(channel, pipe->wire->out);
         if (DOMI_UNLIKELY(error != 0))
             refuse(channel, error);
         pop(pipe);
@@ -311,7 +228,7 @@ static void deliver(domi_pipe *pipe, uint32_t number)
         return;
     }
     if (pipe->wire->pipeline->by_id) {
-        error = write_out(channel, pipe->wire->out);
+        error = domi_stored_write(channel, pipe->wire->out);
         request->over = true;
         uncount(channel);
     } else {
@@ -355,13 +272,13 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
 
     if (request == NULL)
         return;
+    domi_pipe_begin_answer(pipe, number);
     if (DOMI_UNLIKELY(request->streaming)) {
         cut(pipe, number, request, error);
         return;
     }
     if (DOMI_UNLIKELY(request->late) && error == -ETIMEDOUT)
         error = -ETIME; /* the peer was late, and not the answer */
-    pipe->answering = number;
     int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_request(pipe, number)->answered = true;
@@ -375,6 +292,7 @@ bool domi_pipe_refuse_late(domi_pipe *pipe)
 {
     uint32_t number;
 
+    domi_pipe_begin_answer(pipe, pipe->next);
     if (domi_wire_fail(pipe->wire, DOMUS_NO_ID, NULL, -ETIMEDOUT) < 0)
         return false;
     if (domi_pipe_begin(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
@@ -410,7 +328,7 @@ static void answer(domi_pipe *pipe, uint32_t number, const domus_type *type, con
 
     if (request == NULL)
         return;
-    pipe->answering = number;
+    domi_pipe_begin_answer(pipe, number);
     int error = DOMI_UNLIKELY(request->streaming)
                     ? encode_end(pipe, request, type, payload)
                     : domi_wire_encode(pipe->wire, request->id, type, payload);
@@ -487,7 +405,7 @@ void domi_pipe_drop_requests(domi_pipe *pipe)
         domi_request *request = domi_pipe_request(pipe, pipe->first);
         if (request->bytes.head != NULL) {
             discharge_answer(pipe->channel, request);
-            drop_list(&request->bytes);
+            domi_stored_drop(&request->bytes);
         }
         pipe->channel->conversations -= !request->over;
     }

@@ -386,6 +386,8 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
     }
     if (result == 1)
         handle_made(manager, pipe);
+    else if (pipe->wire->yields) /* it has taken long: look at the clock now */
+        pipe->channel->io->stages.steps = 1;
     return result != 0;
 }
 

@@ -3,6 +3,7 @@
 #include "io/channels/timeouts.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
+#include "io/pipelines/late.h"
 #include "io/pipelines/mail.h"
 #include "io/pipelines/returned.h"
 #include "io/pipelines/stream.h"
@@ -114,7 +115,9 @@ int domi_pipe_open(domus_channel *channel)
     channel->says_end = domi_wire_says_end(pipe->wire);
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
-        domi_out_clear(pipe->wire->out, false); /* other channels use it, too */
+        domi_out_clear(pipe->wire->out, false);   /* other channels use it, too */
+    if (error == 0 && domi_pipe_is_awaited(pipe)) /* a byte stage waits for its peer to begin */
+        domi_pipe_note_awaited(pipe);
     return error != 0 ? error : domi_pipe_flush_out(pipe);
 }
 

@@ -176,6 +176,15 @@ static inline void domi_pipe_end_body(domi_pipe *pipe)
         domi_channel_make_ready(pipe->channel);
 }
 
+/* The next thing to be encoded belongs to the answer of this request. If that has to wait for its
+ * turn, byte stages wrap it when it leaves. */
+static inline void domi_pipe_begin_answer(domi_pipe *pipe, uint32_t number)
+{
+    pipe->answering = number;
+    if (DOMI_UNLIKELY(pipe->channel->wraps))
+        pipe->wire->plain = number != pipe->first && !pipe->wire->pipeline->by_id;
+}
+
 static inline domi_request *domi_pipe_request(domi_pipe *pipe, uint32_t number)
 {
     return &pipe->places[number & (pipe->places_count - 1)];

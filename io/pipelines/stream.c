@@ -80,7 +80,7 @@ static int encode_head(domi_pipe *pipe, domi_request *request, const domi_part *
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
         return -EOPNOTSUPP;
     pipe->wire->stream = &request->note;
-    pipe->answering = part->number;
+    domi_pipe_begin_answer(pipe, part->number);
     int error = domi_wire_encode(pipe->wire, request->id, part->type, part->message);
     pipe->wire->stream = NULL;
     request->streaming = error == 0;
@@ -101,6 +101,7 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
         return -ENOBUFS;
     if (part->bytes.size == 0)
         return 0;
+    domi_pipe_begin_answer(pipe, part->number);
     pipe->wire->stream = &request->note;
     int error = domi_wire_encode(pipe->wire, request->id, &domus_piece_type, &piece);
     pipe->wire->stream = NULL;

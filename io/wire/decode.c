@@ -108,24 +108,36 @@ static void note_progress(domus_wire *wire)
         wire->progress = DOMI_MESSAGE_BEGUN;
 }
 
+/* Let a byte stage decode. When it does not say any more that it waits for what its protocol begins
+ * with, messages begin. */
+static int call_byte_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
+{
+    domi_wire_stage *at = &wire->stages[index];
+    bool expected = at->expects;
+
+    at->expects = false;
+    int used = call_decode(wire, index, bytes, size);
+    if (expected && !at->expects)
+        wire->progress = DOMI_MESSAGE_NONE;
+    return used;
+}
+
 /* Show bytes to the stage `index`, as many as it may see. Returns as call_decode(). */
 static int show(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     bool is_last = index + 1 == wire->count;
-    int error = 0;
 
     if (size > DOMUS_WINDOW_MAX)
         size = DOMUS_WINDOW_MAX;
-    if (is_last)
-        error = lend_page(wire, bytes, size);
+    if (!is_last)
+        return call_byte_stage(wire, index, bytes, size);
+    int error = lend_page(wire, bytes, size);
     if (error != 0)
         return error;
     int used = call_decode(wire, index, bytes, size);
-    if (is_last) {
-        narrow_page(wire);
-        note_progress(wire);
-        error = wire->made.any ? 0 : leave_page(wire);
-    }
+    narrow_page(wire);
+    note_progress(wire);
+    error = wire->made.any ? 0 : leave_page(wire);
     return error != 0 ? error : used;
 }
 
@@ -274,12 +286,16 @@ static int step(domus_wire *wire, input *fresh)
     for (uint32_t i = wire->count; i-- > 0;) {
         input none = {NULL, NULL, 0};
         int used = advance(wire, i, i == 0 ? fresh : &none);
+        if (used < 0)
+            wire->byte_failed = i + 1 < wire->count;
         if (used != 0)
             return used < 0 ? used : 1;
     }
     for (uint32_t i = 0; wire->finished && i < wire->count; i++) {
         if (!wire->stages[i].ended) {
             int error = end_stage(wire, i);
+            if (error < 0)
+                wire->byte_failed = i + 1 < wire->count;
             return error < 0 ? error : 1;
         }
     }
@@ -296,9 +312,11 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
     if (result != 0)
         return result;
     wire->passed = 0;
+    wire->yields = false;
     do
         result = step(wire, &fresh);
-    while (result > 0 && !wire->made.any && --calls != 0 && wire->passed < PASSED_MOST);
+    while (result > 0 && !wire->made.any && --calls != 0 && wire->passed < PASSED_MOST &&
+           !wire->yields);
     if (DOMI_UNLIKELY(result > 0 && !wire->made.any))
         result = DOMI_WIRE_BUSY;
     *bytes = fresh.bytes;

@@ -213,6 +213,11 @@ int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uin
     return domi_wire_change(kit->wire, next);
 }
 
+void *domus_stage_kit_state(domus_stage_kit *kit, const domus_stage *stage)
+{
+    return domi_wire_state_of(kit->wire, stage);
+}
+
 const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
 {
     domi_out_cursor cursor = {0};

@@ -14,9 +14,10 @@ typedef struct domi_wire_stage {
     void *state; /* NULL: it has none */
     domi_window window;
     bool opened;
-    bool ended;  /* its `end` was called for the last time, or the stage has none */
-    bool again;  /* a byte stage that has more to pass on: it is called without new bytes, too */
-    bool passed; /* it has passed bytes on in this call */
+    bool ended;   /* its `end` was called for the last time, or the stage has none */
+    bool again;   /* a byte stage that has more to pass on: it is called without new bytes, too */
+    bool passed;  /* it has passed bytes on in this call */
+    bool expects; /* a byte stage that waits for the rest of what its protocol begins with */
 } domi_wire_stage;
 
 /* The state of the message that the message stage reads. */
@@ -47,7 +48,11 @@ struct domus_wire {
     int broken;        /* the error of a `wrap`, after which nothing is encoded; 0: none */
     bool finished;     /* the peer has finished sending */
     bool output_ended; /* the stages have ended what they send */
-    domi_page *page;   /* borrows the bytes that the message stage is shown; NULL: not made yet */
+    bool byte_failed;  /* decoding has ended with the error of a byte stage */
+    bool plain;  /* what is encoded next waits for its turn, and is wrapped then: byte stages see
+                    bytes in the order in which they leave. The owner's, for one call */
+    bool yields; /* a stage has called domus_wire_yield() in this call of domi_wire_decode() */
+    domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
     bool *last;          /* is set by domus_wire_last(); the owner's */
     bool last_decoded;   /* it was set in `decode`, and not later by something else */

@@ -103,7 +103,10 @@ bool domus_wire_is_closing(const domus_wire *wire)
 /* The peer is to send the rest of this part, which may be another one than before. */
 static void expect(domus_wire *wire, domi_progress part)
 {
-    if (wire->current + 1 != wire->count || wire->progress == part)
+    bool is_of_bytes = wire->current + 1 != wire->count;
+
+    wire->stages[wire->current].expects = is_of_bytes;
+    if (wire->progress == part || (is_of_bytes && part != DOMI_MESSAGE_IN_HEAD))
         return;
     wire->progress = (uint8_t)part;
     wire->progress_new = true;
@@ -168,6 +171,11 @@ int domus_wire_pass(domus_wire *wire, const void *data, size_t size)
 void domus_wire_again(domus_wire *wire)
 {
     wire->stages[wire->current].again = wire->current + 1 != wire->count;
+}
+
+void domus_wire_yield(domus_wire *wire)
+{
+    wire->yields = true;
 }
 
 size_t domus_wire_pass_room(const domus_wire *wire)

@@ -47,6 +47,15 @@ domus_wire *domi_wire_new(const domus_pipeline *pipeline)
     return wire;
 }
 
+void *domi_wire_state_of(const domus_wire *wire, const domus_stage *stage)
+{
+    for (uint32_t i = 0; i < wire->count; i++) {
+        if (wire->stages[i].opened && wire->stages[i].stage == stage)
+            return wire->stages[i].state;
+    }
+    return NULL;
+}
+
 void domi_wire_close_stage(domus_wire *wire, uint32_t index)
 {
     domi_wire_stage *at = &wire->stages[index];
@@ -105,6 +114,17 @@ int domi_wire_encode(domus_wire *wire, uint64_t id, const domus_type *type, cons
     return error < 0 ? error : 0;
 }
 
+/* True if the bytes were wrong for a byte stage that has a `finish`: there it appends what tells
+ * the peer, so the channel is closed and not reset. */
+static bool may_say_why(const domus_wire *wire)
+{
+    bool may = false;
+
+    for (uint32_t i = 0; wire->byte_failed && wire->broken == 0 && i + 1 < wire->count; i++)
+        may = may || wire->stages[i].stage->finish != NULL;
+    return may;
+}
+
 int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int error)
 {
     uint32_t last = wire->count - 1;
@@ -112,12 +132,14 @@ int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int
 
     if (wire->broken != 0)
         return wire->broken;
-    if (at->stage->fail == NULL)
-        return error < 0 ? error : -EINVAL;
-    domi_mark begun = domi_wire_begin_out(wire, last);
-    int result = at->stage->fail(wire, at->state, id, request, error);
-    result = domi_wire_end_out(wire, last, begun, result);
-    return result < 0 ? result : 0;
+    int result = error < 0 ? error : -EINVAL;
+    if (at->stage->fail != NULL) {
+        domi_mark begun = domi_wire_begin_out(wire, last);
+        result = at->stage->fail(wire, at->state, id, request, error);
+        result = domi_wire_end_out(wire, last, begun, result);
+    }
+    wire->plain = false;
+    return result < 0 && !(request == NULL && may_say_why(wire)) ? result : 0;
 }
 
 int domi_wire_wanted(domus_wire *wire)
@@ -139,8 +161,10 @@ int domi_wire_cut(domus_wire *wire, uint64_t id, int error)
 
     if (wire->broken != 0)
         return wire->broken;
-    if (at->stage->cut == NULL)
+    if (at->stage->cut == NULL) {
+        wire->plain = false;
         return error < 0 ? error : -EINVAL;
+    }
     domi_mark begun = domi_wire_begin_out(wire, last);
     int result = domi_wire_end_out(wire, last, begun, at->stage->cut(wire, at->state, id, error));
     return result < 0 ? result : 0;

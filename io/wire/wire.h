@@ -32,13 +32,17 @@ int domi_wire_open(domus_wire *wire);
  * bytes do not fit into one window: then nothing is changed; or what `open` of a stage returned. */
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next);
 
+/* Get the state of a stage, if it is open; NULL: it is not, or there is none. */
+void *domi_wire_state_of(const domus_wire *wire, const domus_stage *stage);
+
 /* Close a stage, if it is open, and free what it has. */
 void domi_wire_close_stage(domus_wire *wire, uint32_t index);
 
 /* Close its stages and free it. NULL is allowed. */
 void domi_wire_free(domus_wire *wire);
 
-/* The stages have done much without making a message: domi_wire_decode() is to be called again,
+/* The stages have done much without making a message, or one has said that it took long
+ * (`yields`): domi_wire_decode() is to be called again,
  * with the bytes that it has not taken. */
 #define DOMI_WIRE_BUSY 2
 

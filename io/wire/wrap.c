@@ -57,13 +57,14 @@ static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
 
 int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result)
 {
-    if (index != 0) {
+    if (index != 0 && !wire->plain) {
         int error = result < 0 ? 0 : wrap_by_each(wire, index, begun.out);
         domi_out_clear(wire->aside, false);
         wire->out = begun.out;
         if (error != 0)
             wire->broken = result = error;
     }
+    wire->plain = false;
     if (result < 0)
         domi_out_cut(begun.out, begun.size, begun.pieces);
     return result;

@@ -19,7 +19,7 @@ static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
     domi_mark begun = {wire->out, wire->out->size, wire->out->pieces_count};
 
     wire->current = index;
-    if (index != 0)
+    if (index != 0 && !wire->plain)
         wire->out = wire->aside;
     return begun;
 }

@@ -1,0 +1,108 @@
+/* Turns the bytes that stages have made into buffers; see the header. */
+#include "io/pipelines/stored.h"
+
+#include "io/channels/crowd.h"
+#include "io/channels/send.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define COPY_MAX (256u * 1024) /* bytes of a piece of an answer that waits */
+
+/* Put a copy of `size` bytes into the list. Returns 0; -ENOMEM. */
+static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, size_t size)
+{
+    while (size != 0) {
+        size_t part = size < COPY_MAX ? size : COPY_MAX;
+        domus_buffer *buffer = domi_buffer_heap(io, part);
+        if (buffer == NULL)
+            return -ENOMEM;
+        memcpy(buffer->data, bytes, part);
+        domi_buffer_list_put(list, buffer);
+        bytes += part;
+        size -= part;
+    }
+    return 0;
+}
+
+/* Hand the slice of a piece over to the list. Returns 0; -ENOMEM. */
+static int store_slice(domi_io *io, domi_buffer_list *list, domi_out_piece *piece)
+{
+    domus_buffer *buffer = domi_buffer_of_slice(io, piece->slice);
+
+    if (buffer == NULL)
+        return -ENOMEM;
+    domi_buffer_list_put(list, buffer);
+    piece->slice = (domus_slice){NULL, 0, 0};
+    return 0;
+}
+
+void domi_stored_drop(domi_buffer_list *list)
+{
+    for (domus_buffer *buffer = domi_buffer_list_take(list); buffer != NULL;
+         buffer = domi_buffer_list_take(list))
+        domi_buffer_give_back(buffer);
+}
+
+/* Returns the memory that these bytes take if they are queued. */
+static uint64_t further_bytes(const domi_io *io, const domi_out *out)
+{
+    uint64_t bytes = out->size;
+
+    for (uint32_t i = 0; i < out->pieces_count; i++)
+        bytes += domi_io_further_bytes(io, out->pieces[i].slice);
+    return bytes;
+}
+
+/* Turn the scratch into buffers: the bytes of its block are copied, its slices are handed over.
+ * Returns 0, with their bytes; -EPIPE and -ENOBUFS when the channel does not take them; -ENOMEM. */
+int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
+                     uint64_t *ret_size)
+{
+    domi_io *io = channel->io;
+    domi_out_cursor cursor = {0};
+    domi_out_part part;
+    uint64_t size = 0;
+    int error = domi_channel_check_may_answer(channel, further_bytes(io, out));
+
+    while (error == 0 && domi_out_next(out, &cursor, &part)) {
+        size += part.size;
+        error = part.of != NULL ? store_slice(io, list, part.of)
+                                : store_copy(io, list, part.bytes, part.size);
+    }
+    domi_out_clear(out, false);
+    if (error != 0)
+        domi_stored_drop(list);
+    *ret_size = size;
+    return error;
+}
+
+/* Queue the scratch for sending. */
+int domi_stored_write(domus_channel *channel, domi_out *out)
+{
+    domi_buffer_list list = {NULL, NULL};
+    uint64_t size;
+    int error;
+
+    if (DOMI_LIKELY(out->pieces_count == 0 && out->size <= COPY_MAX)) {
+        error = domi_channel_write_copy(channel, out->bytes, out->size);
+        out->size = 0;
+        return error;
+    }
+    error = domi_stored_take(channel, out, &list, &size);
+    return error != 0 ? error : domi_channel_write_all(channel, &list);
+}
+
+/* Let byte stages wrap what has waited, and send it. Returns as domi_stored_write(). */
+int domi_stored_wrap(domi_pipe *pipe, domi_buffer_list *list)
+{
+    domus_buffer *buffer;
+    int error = 0;
+
+    while ((buffer = domi_buffer_list_take(list)) != NULL) {
+        error = error != 0 ? error : domi_wire_put(pipe->wire, buffer->data, buffer->size);
+        error = error != 0 ? error : domi_stored_write(pipe->channel, pipe->wire->out);
+        domi_buffer_give_back(buffer);
+    }
+    return error;
+}
