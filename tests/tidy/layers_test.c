@@ -29,7 +29,7 @@ static const struct guest {
     {"domus/http_query.h", "libdomus-http"},  {"domus/http_range.h", "libdomus-http"},
     {"domus/http_router.h", "libdomus-http"}, {"domus/http_url.h", "libdomus-http"},
     {"domus/http_client.h", "libdomus-http"}, {"domus/http_gzip.h", "libdomus-http"},
-    {"domus/http_proxy.h", "libdomus-http"},
+    {"domus/http_proxy.h", "libdomus-http"},  {"domus/tls.h", "libdomus-tls"},
 };
 
 /* Headers that library code of other layers may not include. */
@@ -42,6 +42,7 @@ static const struct foreign {
     {"linux/io_uring.h", " io ", "the ring stays behind io's backend table"},
     {"pthread.h", " runtime config ", "house and io know no threads"},
     {"threads.h", " ", "runtime uses pthread.h"},
+    {"openssl/", " protocols ", "programs without TLS need not link OpenSSL"},
     {"cyaml/", " config ", "programs in C need not link YAML"},
     {"yaml.h", " config ", "programs in C need not link YAML"},
 };

@@ -14,10 +14,17 @@ struct names {
     char name[NAMES_MAX][NAME_MAX_BYTES];
 };
 
-enum library { LIBDOMUS, LIBDOMUS_CONFIG, LIBDOMUS_RESP, LIBDOMUS_HTTP, LIBRARIES_COUNT };
+enum library {
+    LIBDOMUS,
+    LIBDOMUS_CONFIG,
+    LIBDOMUS_RESP,
+    LIBDOMUS_HTTP,
+    LIBDOMUS_TLS,
+    LIBRARIES_COUNT
+};
 
 static const char *const libraries[] = {"libdomus", "libdomus-config", "libdomus-resp",
-                                        "libdomus-http"};
+                                        "libdomus-http", "libdomus-tls"};
 
 /* The headers that belong to another library than libdomus. */
 static const struct guest {
@@ -26,6 +33,7 @@ static const struct guest {
 } guests[] = {{"include/domus/main.h", LIBDOMUS_CONFIG},
               {"include/domus/yaml.h", LIBDOMUS_CONFIG},
               {"include/domus/resp.h", LIBDOMUS_RESP},
+              {"include/domus/tls.h", LIBDOMUS_TLS},
               {"include/domus/http.h", LIBDOMUS_HTTP},
               {"include/domus/http_date.h", LIBDOMUS_HTTP},
               {"include/domus/http_event.h", LIBDOMUS_HTTP},

@@ -1,0 +1,189 @@
+/* TLS 1.2 and 1.3, server and client: a byte stage that stands before any pipeline, made with
+ * OpenSSL 3. It belongs to libdomus-tls; docs/tls.md shows how it is used.
+ *
+ *     static domus_tls *tls;                               made before the system is
+ *     static domus_tls_options options;                    options.tls = tls
+ *     static const domus_pipeline https = {
+ *         .stages = (const domus_pipeline_stage[]){
+ *             {&domus_tls_stage, &options}, {&domus_http_stage, NULL}, {NULL, NULL}}};
+ *
+ * A `domus_tls` is a context: certificates, keys, authorities and limits. One context serves any
+ * number of pipelines, threads and systems; it is freed when they have ended.
+ *
+ * The stage keeps to these rules. Renegotiation, compression and early data are refused. An end of
+ * the connection without close_notify is the error -ECONNABORTED, because somebody may have cut it.
+ * An alert tells the peer what it has done wrong. A ClientHello is at most 16 KiB. At most 32
+ * records in a row may carry no bytes of the application. The handshake has to be done within
+ * channel.headTimeout; before its first byte channel.firstByteTimeout counts. */
+#ifndef DOMUS_TLS_H
+#define DOMUS_TLS_H
+
+#include <domus/budget.h>
+#include <domus/channel.h>
+#include <domus/stage.h>
+#include <domus/stage_kit.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- contexts --------------------------------------------------------------------------------- */
+
+typedef struct domus_tls domus_tls;
+
+typedef enum domus_tls_version {
+    DOMUS_TLS_1_2 = 0,
+    DOMUS_TLS_1_3 = 1,
+} domus_tls_version;
+
+typedef enum domus_tls_verify {
+    /* A client: REQUIRED. A server: REQUIRED if there is a `ca_file`, else NONE. */
+    DOMUS_TLS_VERIFY_DEFAULT = 0,
+    DOMUS_TLS_VERIFY_NONE = 1,     /* whoever answers may be anybody: for tests alone */
+    DOMUS_TLS_VERIFY_OPTIONAL = 2, /* a server: a client needs none, but what it shows is right */
+    DOMUS_TLS_VERIFY_REQUIRED = 3,
+} domus_tls_verify;
+
+/* Files in PEM. `cert_file` begins with the certificate itself, and those that lead to the
+ * authority follow. The key is not encrypted. Each file is at most 1 MiB. */
+typedef struct domus_tls_certificate {
+    const char *cert_file;
+    const char *key_file; /* NULL: the key is in `cert_file`, too */
+} domus_tls_certificate;
+
+#define DOMUS_TLS_CERTIFICATES_MAX 64u
+
+/* The settings of a context. All of them are copied. Fields of 0 have the defaults that are named.
+ * The structure grows only at its end. */
+typedef struct domus_tls_settings {
+    domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
+
+    /* A server: 1..64. A client that asks for a name gets the first certificate that has this name,
+     * and otherwise the first of all. A client: 0 or 1, which it shows to servers that ask. */
+    const domus_tls_certificate *certificates;
+    uint32_t certificates_count;
+
+    /* Authorities that a peer's certificate has to lead to, in PEM, up to 16 MiB. NULL: a client
+     * takes those of the system, a server asks no client for a certificate. */
+    const char *ca_file;
+    domus_tls_verify verify;
+    uint32_t depth_max; /* certificates between the peer's and the authority, 1..16; 0: 8 */
+    uint32_t chain_max; /* bytes of a peer's chain, 1024..131072; 0: 65536 */
+
+    domus_tls_version min_version; /* 0: TLS 1.2 */
+    const char *ciphers;           /* of TLS 1.2, as OpenSSL writes them; NULL: ECDHE with AEAD */
+    const char *cipher_suites;     /* of TLS 1.3; NULL: those of OpenSSL */
+
+    /* Protocols by their names in ALPN, the best first, up to a NULL; at most 16, each of 1..64
+     * bytes. NULL: none. A client that offers only others is refused by a server that has some. */
+    const char *const *alpn;
+
+    /* Sessions are resumed by tickets. A ticket is good for `ticket_time_s` seconds, 60..86400; 0:
+     * 7200. Its key is made anew when it is as old, and the key before is still accepted for the
+     * same time. */
+    bool no_tickets;
+    uint32_t ticket_time_s;
+    /* Take the ticket keys of this context, so that sessions of both are resumed by both, if they
+     * ask the same of their clients. NULL: own keys. */
+    domus_tls *tickets_of;
+
+    /* Bytes that may be written before the handshake is done; they wait for it. 1..1048576; 0:
+     * 262144. With more the channel is reset (-ENOBUFS). */
+    uint32_t held_max;
+
+    /* A bound on the memory of the connections, by estimate: 48 KiB for one whose handshake is
+     * under way, then 16 KiB. A connection that finds no room is reset (-ENOMEM). NULL: nothing
+     * counts. The budget stays the caller's. */
+    domus_budget *budget;
+} domus_tls_settings;
+
+/* Make a context: read all files, and try all settings.
+ *
+ * Returns 0; -EINVAL for a wrong value; -ENOENT, -EACCES and their like when a file cannot be read;
+ * -EBADMSG when what it holds is wrong; -ENOMEM. Then `error` gets one line that names the field or
+ * the file, and the reason (NUL-terminated, cut at `error_size` bytes; it may be NULL if the size
+ * is 0). Thread-safety: any thread. It reads files, so it belongs before the system starts, or into
+ * blocking work (domus/blocking.h). */
+DOMUS_API int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_size,
+                            domus_tls **ret_tls);
+
+/* Read the files of the settings again. New connections get what they hold now, those that are open
+ * go on. If anything is wrong, all stays as it was. Tickets stay good, but those of clients whose
+ * certificates were verified by another `ca_file`.
+ *
+ * Returns, and thread-safety: as domus_tls_new(). */
+DOMUS_API int domus_tls_reload(domus_tls *tls, char *error, size_t error_size);
+
+/* Make a new ticket key now, before its time. The one before is still accepted, older ones are
+ * not: to be safe from a key that was stolen, call this twice. Returns 0; -ENOMEM. Thread-safety:
+ * any thread. */
+DOMUS_API int domus_tls_rotate(domus_tls *tls);
+
+/* Free a context. No channel, kit or pipeline may use it any more. NULL is allowed. */
+DOMUS_API void domus_tls_free(domus_tls *tls);
+
+/* --- the stage -------------------------------------------------------------------------------- */
+
+/* The stage's options, which may not be NULL. They and the context have to stay valid as long as
+ * the pipeline is used. */
+typedef struct domus_tls_options {
+    domus_tls *tls;
+    /* A client: the name of the server, 1..253 bytes, or its IP address as text. It is sent to the
+     * server (SNI, if it is no address), and the server's certificate has to have it. NULL: with
+     * DOMUS_TLS_VERIFY_NONE only. */
+    const char *host;
+} domus_tls_options;
+
+/* The errors with which it ends a channel: -EPROTO, the peer has broken the rules of TLS, or
+ * nothing suits both; -EACCES, the certificate of the peer was not accepted, or it has not accepted
+ * this side's; -EBADMSG, bytes were changed on their way; -ECONNABORTED, the peer has ended the
+ * connection without close_notify; -ENOBUFS, `held_max`; -ENOTCONN, this side has closed before the
+ * handshake was done, and bytes were waiting; -ENOMEM. */
+DOMUS_API extern const domus_stage domus_tls_stage;
+
+/* --- what a connection has agreed on ---------------------------------------------------------- */
+
+/* The texts are valid as long as the structure. */
+typedef struct domus_tls_info {
+    bool done;         /* the handshake is done; all below holds then */
+    bool resumed;      /* by a ticket */
+    bool verified;     /* the peer has shown a certificate, and it was verified */
+    char version[16];  /* "TLSv1.3" */
+    char cipher[64];   /* "TLS_AES_256_GCM_SHA384" */
+    char alpn[65];     /* "" : none */
+    char name[256];    /* the name of the server that the client has asked for; "": none */
+    char failure[160]; /* why the connection has failed, in words of OpenSSL; "": it has not */
+} domus_tls_info;
+
+/* Get what was agreed on. Returns 0; -ENOENT for another actor than that of the channel, when no
+ * TLS stands in its pipeline, or when the connection is gone. Thread-safety: only from a handler
+ * of the channel's own behaviour, with its stack. */
+DOMUS_API int domus_tls_info_of(domus_stack *stack, domus_channel *channel,
+                                domus_tls_info *ret_info);
+
+/* The certificate of the peer. */
+typedef struct domus_tls_peer {
+    domus_slice der;     /* the whole certificate */
+    domus_slice subject; /* as RFC 2253 writes it: "CN=a,O=b" */
+    /* Its other names, one a line: "DNS:a.example\n", "IP:127.0.0.1\n", "email:a@b\n", "URI:c\n".
+     * Names with bytes that do not print are left out. */
+    domus_slice names;
+} domus_tls_peer;
+
+/* Get the certificate of the peer, at any time after the handshake.
+ *
+ * Ownership: the slices are the caller's (domus_tls_peer_free()).
+ * Returns as domus_tls_info_of(); -ENODATA when the peer has shown none; -ENOMEM. */
+DOMUS_API int domus_tls_peer_of(domus_stack *stack, domus_channel *channel,
+                                domus_tls_peer *ret_peer);
+DOMUS_API void domus_tls_peer_free(domus_tls_peer *peer);
+
+/* The same for pipelines that run without a runtime. */
+DOMUS_API int domus_tls_kit_info(domus_stage_kit *kit, domus_tls_info *ret_info);
+DOMUS_API int domus_tls_kit_peer(domus_stage_kit *kit, domus_tls_peer *ret_peer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

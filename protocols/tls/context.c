@@ -1,0 +1,180 @@
+/* Makes, reloads and frees contexts, and finds the shard of a thread; see the header. Any thread.
+ */
+#include "protocols/tls/context.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+
+static _Thread_local char own_address;
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Take an owner of the files away. The lock is held by nobody. */
+static void drop_files(domus_tls *tls, domi_tls_files *files)
+{
+    if (files == NULL)
+        return;
+    (void)CRYPTO_THREAD_write_lock(tls->lock);
+    bool is_last = --files->owners == 0;
+    (void)CRYPTO_THREAD_unlock(tls->lock);
+    if (is_last)
+        domi_tls_files_free(files);
+}
+
+/* Read the files, and try them. Returns as domus_tls_new(). */
+static int read_files(domus_tls *tls, const domi_tls_report *report, domi_tls_files **ret_files)
+{
+    domi_tls_shard trial = {.settings = &tls->settings, .tickets = tls->tickets};
+    int error = domi_tls_files_read(&tls->settings, report, &trial.files);
+
+    if (error != 0)
+        return error;
+    error = domi_tls_shard_make(&trial, report);
+    domi_tls_shard_clear(&trial);
+    if (error != 0)
+        domi_tls_files_free(trial.files);
+    else
+        *ret_files = trial.files;
+    return error;
+}
+
+/* --- the context ------------------------------------------------------------------------------ */
+
+static int set_up(domus_tls *tls, const domus_tls_settings *settings, const domi_tls_report *report)
+{
+    int error = domi_tls_settings_copy(settings, &tls->settings, report);
+
+    if (error != 0)
+        return error;
+    tls->lock = CRYPTO_THREAD_lock_new();
+    tls->tickets = settings->tickets_of != NULL
+                       ? domi_tls_tickets_keep(settings->tickets_of->tickets)
+                       : domi_tls_tickets_new(tls->settings.ticket_time_s, domi_tls_now_s());
+    if (tls->lock == NULL || tls->tickets == NULL)
+        return domi_tls_say(report, -ENOMEM, "settings", "no memory");
+    return read_files(tls, report, &tls->files);
+}
+
+int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_size,
+                  domus_tls **ret_tls)
+{
+    const domi_tls_report report = {error, error_size};
+    domus_tls *tls = OPENSSL_zalloc(sizeof *tls);
+
+    if (tls == NULL)
+        return domi_tls_say(&report, -ENOMEM, "settings", "no memory");
+    int result = set_up(tls, settings, &report);
+    if (result == 0)
+        *ret_tls = tls;
+    else
+        domus_tls_free(tls);
+    return result;
+}
+
+int domus_tls_reload(domus_tls *tls, char *error, size_t error_size)
+{
+    const domi_tls_report report = {error, error_size};
+    domi_tls_files *files;
+    int result = read_files(tls, &report, &files);
+
+    if (result != 0)
+        return result;
+    (void)CRYPTO_THREAD_write_lock(tls->lock);
+    domi_tls_files *before = tls->files;
+    tls->files = files;
+    (void)CRYPTO_THREAD_unlock(tls->lock);
+    drop_files(tls, before);
+    return 0;
+}
+
+int domus_tls_rotate(domus_tls *tls)
+{
+    return domi_tls_tickets_rotate(tls->tickets, domi_tls_now_s());
+}
+
+void domus_tls_free(domus_tls *tls)
+{
+    if (tls == NULL)
+        return;
+    for (domi_tls_shard *shard = tls->shards; shard != NULL; shard = tls->shards) {
+        tls->shards = shard->next;
+        domi_tls_shard_clear(shard);
+        drop_files(tls, shard->files);
+        OPENSSL_free(shard);
+    }
+    drop_files(tls, tls->files);
+    domi_tls_tickets_free(tls->tickets);
+    CRYPTO_THREAD_lock_free(tls->lock);
+    domi_tls_settings_clear(&tls->settings);
+    OPENSSL_free(tls);
+}
+
+/* --- shards ----------------------------------------------------------------------------------- */
+
+/* Find the shard of this thread, and keep the files of the context if the shard has others. Returns
+ * NULL if there is none; then the files are kept, too. */
+static domi_tls_shard *find_shard(domus_tls *tls, domi_tls_files **ret_files)
+{
+    (void)CRYPTO_THREAD_write_lock(tls->lock);
+    domi_tls_shard *shard = tls->shards;
+    while (shard != NULL && shard->thread != &own_address)
+        shard = shard->next;
+    *ret_files = NULL;
+    if (shard == NULL || shard->files != tls->files) {
+        *ret_files = tls->files;
+        tls->files->owners++;
+    }
+    (void)CRYPTO_THREAD_unlock(tls->lock);
+    return shard;
+}
+
+/* Make a shard for this thread, which is empty. NULL: no memory. */
+static domi_tls_shard *add_shard(domus_tls *tls)
+{
+    domi_tls_shard *shard = OPENSSL_zalloc(sizeof *shard);
+
+    if (shard == NULL)
+        return NULL;
+    shard->settings = &tls->settings;
+    shard->tickets = tls->tickets;
+    shard->thread = &own_address;
+    (void)CRYPTO_THREAD_write_lock(tls->lock);
+    shard->next = tls->shards;
+    tls->shards = shard;
+    (void)CRYPTO_THREAD_unlock(tls->lock);
+    return shard;
+}
+
+/* Let a shard go on with other files, which it then owns. Without memory it keeps what it has. */
+static int renew(domus_tls *tls, domi_tls_shard *shard, domi_tls_files *files)
+{
+    const domi_tls_report silent = {NULL, 0};
+    domi_tls_shard made = {.settings = &tls->settings, .tickets = tls->tickets, .files = files};
+    int error = domi_tls_shard_make(&made, &silent);
+
+    if (error != 0) {
+        drop_files(tls, files);
+        return shard->files != NULL ? 0 : error;
+    }
+    domi_tls_shard_take(shard, &made);
+    drop_files(tls, shard->files);
+    shard->files = files;
+    return 0;
+}
+
+int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context)
+{
+    domi_tls_files *files;
+    domi_tls_shard *shard = find_shard(tls, &files);
+
+    if (shard == NULL)
+        shard = add_shard(tls);
+    if (shard == NULL) {
+        drop_files(tls, files);
+        return -ENOMEM;
+    }
+    int error = files != NULL ? renew(tls, shard, files) : 0;
+    if (error == 0)
+        *ret_context = shard->contexts[0];
+    return error != 0 ? -ENOMEM : 0;
+}

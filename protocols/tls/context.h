@@ -1,0 +1,21 @@
+/* A context: its settings, its ticket keys, the files as they were last read, and a shard for each
+ * thread that has opened a connection. A thread makes its shard when its first connection opens,
+ * and makes it anew when the files were read again. The lock guards the list of shards and `files`;
+ * what is in a shard is touched by its thread alone. */
+#ifndef DOMI_PROTOCOLS_TLS_CONTEXT_H
+#define DOMI_PROTOCOLS_TLS_CONTEXT_H
+
+#include "protocols/tls/shard.h"
+
+struct domus_tls {
+    CRYPTO_RWLOCK *lock;
+    domi_tls_settings settings;
+    domi_tls_tickets *tickets;
+    domi_tls_files *files;
+    domi_tls_shard *shards;
+};
+
+/* Get what a new connection on this thread begins with. Returns 0; -ENOMEM. */
+int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context);
+
+#endif

@@ -1,0 +1,203 @@
+/* Reads the files of a context; see the header. It blocks, on whatever thread calls it. */
+#include "protocols/tls/files.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX        ((size_t)1 << 20)
+#define AUTHORITIES_MAX ((size_t)16 << 20)
+#define FIRST_ROOM      ((size_t)8192)
+
+/* Where Debian and its like keep the authorities in one file. */
+static const char *const system_file = "/etc/ssl/certs/ca-certificates.crt";
+
+static void free_text(domi_tls_text *text)
+{
+    OPENSSL_clear_free(text->bytes, text->size);
+    *text = (domi_tls_text){NULL, 0};
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+/* Read on behind `*used` bytes of a block that grows. Returns 0 at the end; 1; an error. */
+static int read_some(FILE *file, domi_tls_text *text, size_t *used, size_t most)
+{
+    if (*used == text->size) {
+        size_t room = text->size != 0 ? 2 * text->size : FIRST_ROOM;
+        char *bytes = OPENSSL_clear_realloc(text->bytes, text->size, room);
+        if (bytes == NULL)
+            return -ENOMEM;
+        *text = (domi_tls_text){bytes, room};
+    }
+    size_t got = fread(text->bytes + *used, 1, text->size - *used, file);
+    if (got == 0 && ferror(file))
+        return -EIO;
+    *used += got;
+    if (*used > most)
+        return -EFBIG;
+    return got != 0;
+}
+
+/* Read a whole file of at most `most` bytes. */
+static int read_text(const char *path, size_t most, const domi_tls_report *report,
+                     domi_tls_text *ret_text)
+{
+    domi_tls_text text = {NULL, 0};
+    size_t used = 0;
+    int result = 1;
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL) {
+        result = -errno;
+        return domi_tls_say(report, result, path, strerror(-result));
+    }
+    setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
+    while (result > 0)
+        result = read_some(file, &text, &used, most);
+    fclose(file);
+    if (result == 0 && used == 0)
+        result = -EBADMSG;
+    if (result < 0) {
+        free_text(&text);
+        return domi_tls_say(report, result, path,
+                            result == -EBADMSG ? "the file is empty" : strerror(-result));
+    }
+    /* the bytes behind the text are not part of it, but they are freed with it */
+    memset(text.bytes + used, '\n', text.size - used);
+    *ret_text = text;
+    return 0;
+}
+
+/* --- authorities ------------------------------------------------------------------------------ */
+
+/* Add the certificates of a text to the store. Returns how many; -ENOMEM. */
+static int add_certificates(X509_STORE *store, const domi_tls_text *text)
+{
+    BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
+    X509 *certificate;
+    int count = 0;
+
+    if (bio == NULL)
+        return -ENOMEM;
+    while (count >= 0 && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL)) != NULL) {
+        count = X509_STORE_add_cert(store, certificate) == 1 ? count + 1 : -ENOMEM;
+        X509_free(certificate);
+    }
+    if (count >= 0 && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
+        count = -EBADMSG;
+    BIO_free(bio);
+    return count;
+}
+
+static int read_authorities(domi_tls_files *files, const char *path, const domi_tls_report *report)
+{
+    domi_tls_text text;
+    int error = read_text(path, AUTHORITIES_MAX, report, &text);
+
+    if (error != 0)
+        return error;
+    ERR_clear_error();
+    int count = add_certificates(files->store, &text);
+    if (count < 0)
+        error = domi_tls_say_openssl(report, count, path);
+    else if (count == 0)
+        error = domi_tls_say(report, -EBADMSG, path, "it holds no certificate");
+    ERR_clear_error();
+    if (error == 0 &&
+        EVP_Digest(text.bytes, text.size, files->session_id, NULL, EVP_sha256(), NULL) != 1)
+        error = -ENOMEM;
+    free_text(&text);
+    return error;
+}
+
+/* The authorities of the system: the file that OpenSSL's environment names, that of Debian, or
+ * OpenSSL's own places. */
+static int read_system_authorities(domi_tls_files *files, const domi_tls_report *report)
+{
+    const char *named = secure_getenv(X509_get_default_cert_file_env());
+    FILE *file = named == NULL ? fopen(system_file, "re") : NULL;
+
+    if (named == NULL && file == NULL) {
+        ERR_clear_error();
+        return X509_STORE_set_default_paths(files->store) == 1
+                   ? 0
+                   : domi_tls_say_openssl(report, -ENOENT, "the system's authorities");
+    }
+    if (file != NULL)
+        fclose(file);
+    return read_authorities(files, named != NULL ? named : system_file, report);
+}
+
+static int read_verification(const domi_tls_settings *settings, const domi_tls_report *report,
+                             domi_tls_files *files)
+{
+    files->session_id[0] = 1;
+    if (settings->verify == DOMUS_TLS_VERIFY_NONE)
+        return 0;
+    files->store = X509_STORE_new();
+    if (files->store == NULL)
+        return -ENOMEM;
+    int error = settings->ca_file != NULL ? read_authorities(files, settings->ca_file, report)
+                                          : read_system_authorities(files, report);
+    if (error != 0)
+        return error;
+    files->session_id[0] ^= (unsigned char)settings->verify;
+    if (settings->is_server)
+        files->names = SSL_load_client_CA_file(settings->ca_file);
+    return settings->is_server && files->names == NULL
+               ? domi_tls_say_openssl(report, -EBADMSG, settings->ca_file)
+               : 0;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static int read_all(const domi_tls_settings *settings, const domi_tls_report *report,
+                    domi_tls_files *files)
+{
+    int error = read_verification(settings, report, files);
+
+    for (uint32_t i = 0; error == 0 && i < settings->count; i++) {
+        files->count = i + 1;
+        error = read_text(settings->cert_files[i], FILE_MAX, report, &files->certs[i]);
+        if (error == 0)
+            error = read_text(settings->key_files[i], FILE_MAX, report, &files->keys[i]);
+    }
+    return error;
+}
+
+int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report *report,
+                        domi_tls_files **ret_files)
+{
+    domi_tls_files *files = OPENSSL_zalloc(sizeof *files);
+
+    if (files == NULL)
+        return domi_tls_say(report, -ENOMEM, "files", "no memory");
+    files->owners = 1;
+    int error = read_all(settings, report, files);
+    if (error == 0) {
+        *ret_files = files;
+        return 0;
+    }
+    if (error == -ENOMEM)
+        domi_tls_say(report, error, "files", "no memory");
+    domi_tls_files_free(files);
+    return error;
+}
+
+void domi_tls_files_free(domi_tls_files *files)
+{
+    if (files == NULL)
+        return;
+    for (uint32_t i = 0; i < files->count; i++) {
+        free_text(&files->certs[i]);
+        free_text(&files->keys[i]);
+    }
+    X509_STORE_free(files->store);
+    sk_X509_NAME_pop_free(files->names, X509_NAME_free);
+    OPENSSL_free(files);
+}

@@ -1,0 +1,128 @@
+/* Looks at records before OpenSSL does, which makes room for what a peer announces, before it has
+ * come. And notes why a connection has failed. Owner thread. */
+#include "protocols/tls/tls.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHANGE_CIPHER_SPEC 20
+#define ALERT              21
+#define HANDSHAKE          22
+#define APPLICATION_DATA   23
+#define CLIENT_HELLO       1
+#define HELLO_HEAD         4u /* bytes of a handshake message before its body */
+
+static size_t number(const char *bytes, uint32_t count)
+{
+    size_t value = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        value = value << 8 | (unsigned char)bytes[i];
+    return value;
+}
+
+/* The first record of a client is the begin of a ClientHello, which fits into one record: the
+ * room that OpenSSL makes for it is that large at most. */
+static bool is_begin(const char *bytes, size_t size)
+{
+    return bytes[0] == HANDSHAKE && size > HELLO_HEAD &&
+           bytes[DOMI_TLS_HEAD_SIZE] == CLIENT_HELLO &&
+           number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <= DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
+}
+
+int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t size,
+                         size_t *ret_whole)
+{
+    bool is_first = state->tls->settings.is_server && !state->heard;
+
+    if (bytes[0] < CHANGE_CIPHER_SPEC || bytes[0] > APPLICATION_DATA || (size > 1 && bytes[1] != 3))
+        return -EPROTO;
+    *ret_whole = DOMI_TLS_HEAD_SIZE;
+    if (size < DOMI_TLS_HEAD_SIZE)
+        return 0;
+    size_t whole = DOMI_TLS_HEAD_SIZE + number(bytes + 3, 2);
+    if (whole > DOMI_TLS_RECORD_MAX)
+        return -EPROTO;
+    *ret_whole = whole;
+    if (!is_first)
+        return 0;
+    if (whole < DOMI_TLS_HEAD_SIZE + HELLO_HEAD)
+        return -EPROTO;
+    if (size < DOMI_TLS_HEAD_SIZE + HELLO_HEAD) {
+        *ret_whole = DOMI_TLS_HEAD_SIZE + HELLO_HEAD;
+        return 0;
+    }
+    return is_begin(bytes, whole - DOMI_TLS_HEAD_SIZE) ? 0 : -EPROTO;
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+/* Empty OpenSSL's queue of errors. Returns the last one of TLS itself: those before it are of what
+ * TLS has used, such as a signature that is wrong. 0: there is none. */
+static unsigned long take_reason(bool *ret_no_memory)
+{
+    unsigned long reason = 0;
+    unsigned long each = ERR_get_error();
+
+    for (; each != 0; each = ERR_get_error()) {
+        if (ERR_GET_REASON(each) == ERR_R_MALLOC_FAILURE)
+            *ret_no_memory = true;
+        if (reason == 0 || ERR_GET_LIB(each) == ERR_LIB_SSL)
+            reason = each;
+    }
+    return reason;
+}
+
+/* Returns the error for what OpenSSL gives as the reason. */
+static int error_of(unsigned long reason)
+{
+    switch (ERR_GET_LIB(reason) == ERR_LIB_SSL ? ERR_GET_REASON(reason) : 0) {
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        return -EACCES;
+    case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC:
+    case SSL_R_SSLV3_ALERT_BAD_RECORD_MAC:
+        return -EBADMSG;
+    default:
+        return -EPROTO;
+    }
+}
+
+int domi_tls_fail(domi_tls_state *state)
+{
+    unsigned long reason = take_reason(&state->no_memory);
+    const char *text = reason != 0 ? ERR_reason_error_string(reason) : NULL;
+    long verified = SSL_get_verify_result(state->ssl);
+
+    if (ERR_GET_REASON(reason) == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK)
+        text = X509_verify_cert_error_string(verified);
+    snprintf(state->failure, sizeof state->failure, "%s",
+             text != NULL ? text : "no reason is known");
+    state->phase = DOMI_TLS_FAILED;
+    return state->no_memory ? -ENOMEM : error_of(reason);
+}
+
+int domi_tls_refuse(domi_tls_state *state, int error, unsigned char alert, const char *reason)
+{
+    const unsigned char record[] = {ALERT, 3, 3, 0, 2, 2, alert};
+
+    snprintf(state->failure, sizeof state->failure, "%s", reason);
+    state->alert_size = 0;
+    /* once there are keys, an alert in clear would only confuse the peer */
+    if (state->phase == DOMI_TLS_HANDSHAKE && !state->heard) {
+        memcpy(state->alert, record, sizeof record);
+        state->alert_size = sizeof record;
+    }
+    state->phase = DOMI_TLS_FAILED;
+    return error;
+}

@@ -1,0 +1,24 @@
+/* Reports of failures: one line for the caller, with the words of OpenSSL.
+ *
+ * OpenSSL keeps a queue of errors for each thread. It is empty before each call of OpenSSL whose
+ * result is looked at, and it is emptied behind it, so no error is taken for that of another
+ * connection. */
+#ifndef DOMI_PROTOCOLS_TLS_REPORT_H
+#define DOMI_PROTOCOLS_TLS_REPORT_H
+
+#include <stddef.h>
+
+/* Where the line goes. `text` may be NULL if `size` is 0. */
+typedef struct domi_tls_report {
+    char *text;
+    size_t size;
+} domi_tls_report;
+
+/* Write "SUBJECT: REASON", and return `error`. */
+int domi_tls_say(const domi_tls_report *report, int error, const char *subject, const char *reason);
+
+/* The same with the reason of the first error in OpenSSL's queue, which is emptied. Returns
+ * `error`, or -ENOMEM if the reason is that memory is short. */
+int domi_tls_say_openssl(const domi_tls_report *report, int error, const char *subject);
+
+#endif

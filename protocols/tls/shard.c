@@ -1,0 +1,246 @@
+/* Makes the contexts of OpenSSL that one thread has. Its own thread, or the one that tries new
+ * files. */
+#include "protocols/tls/shard.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+
+#define TICKETS_SENT 1 /* to a client of TLS 1.3 after its handshake */
+
+/* --- what OpenSSL asks ------------------------------------------------------------------------ */
+
+/* Nobody is here to type a password: without this function OpenSSL asks the terminal. */
+static int refuse_password(char *text, int size, int writes, void *context)
+{
+    (void)text, (void)size, (void)writes, (void)context;
+    return 0;
+}
+
+/* A client has named the server: go on with the certificate of that name. */
+static int take_name(SSL *ssl, int *alert, void *shard_)
+{
+    const domi_tls_shard *shard = shard_;
+    const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+
+    (void)alert;
+    for (uint32_t i = 0; name != NULL && i < shard->count; i++) {
+        X509 *certificate = SSL_CTX_get0_certificate(shard->contexts[i]);
+        if (X509_check_host(certificate, name, 0, 0, NULL) != 1)
+            continue;
+        return SSL_set_SSL_CTX(ssl, shard->contexts[i]) != NULL ? SSL_TLSEXT_ERR_OK
+                                                                : SSL_TLSEXT_ERR_ALERT_FATAL;
+    }
+    return SSL_TLSEXT_ERR_NOACK;
+}
+
+static int take_protocol(SSL *ssl, const unsigned char **ret_name, unsigned char *ret_size,
+                         const unsigned char *offered, unsigned int offered_size, void *settings_)
+{
+    const domi_tls_settings *settings = settings_;
+    unsigned char *name;
+
+    (void)ssl;
+    if (SSL_select_next_proto(&name, ret_size, settings->alpn, settings->alpn_size, offered,
+                              offered_size) != OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *ret_name = name;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static int take_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *sealer,
+                       EVP_MAC_CTX *mac, int seals)
+{
+    const domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+    return domi_tls_tickets_seal(shard->tickets, shard->cipher, name, iv, sealer, mac, seals != 0);
+}
+
+/* --- one context ------------------------------------------------------------------------------ */
+
+/* Use the certificate of a text, and those behind it as its chain. */
+static int use_chain(SSL_CTX *context, const domi_tls_text *text)
+{
+    BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
+    X509 *each = bio != NULL ? PEM_read_bio_X509_AUX(bio, NULL, refuse_password, NULL) : NULL;
+    bool is_used = each != NULL && SSL_CTX_use_certificate(context, each) == 1;
+
+    X509_free(each);
+    while (is_used && (each = PEM_read_bio_X509(bio, NULL, refuse_password, NULL)) != NULL) {
+        is_used = SSL_CTX_add0_chain_cert(context, each) == 1;
+        if (!is_used)
+            X509_free(each);
+    }
+    is_used = is_used && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    if (is_used)
+        ERR_clear_error();
+    BIO_free(bio);
+    return is_used ? 0 : -EBADMSG;
+}
+
+static int use_key(SSL_CTX *context, const domi_tls_text *text)
+{
+    BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
+    EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, refuse_password, NULL) : NULL;
+    bool is_used = key != NULL && SSL_CTX_use_PrivateKey(context, key) == 1;
+
+    EVP_PKEY_free(key);
+    BIO_free(bio);
+    return is_used ? 0 : -EBADMSG;
+}
+
+static int use_files(const domi_tls_shard *shard, SSL_CTX *context, uint32_t index,
+                     const domi_tls_report *report)
+{
+    const domi_tls_settings *settings = shard->settings;
+
+    if (index >= shard->files->count)
+        return 0;
+    ERR_clear_error();
+    int error = use_chain(context, &shard->files->certs[index]);
+    if (error != 0)
+        return domi_tls_say_openssl(report, error, settings->cert_files[index]);
+    error = use_key(context, &shard->files->keys[index]);
+    if (error != 0)
+        return domi_tls_say_openssl(report, error, settings->key_files[index]);
+    return 0;
+}
+
+/* Set what is the same for servers and clients. */
+static int set_rules(const domi_tls_settings *settings, SSL_CTX *context,
+                     const domi_tls_report *report)
+{
+    int least = settings->min_version == DOMUS_TLS_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+
+    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                     (settings->no_tickets ? SSL_OP_NO_TICKET : 0));
+    SSL_CTX_clear_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_LEGACY_SERVER_CONNECT);
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_max_cert_list(context, (long)settings->chain_max);
+    SSL_CTX_set_verify_depth(context, (int)settings->depth_max);
+    SSL_CTX_set_read_ahead(context, 0); /* it would keep bytes of the next record */
+    if (SSL_CTX_set_min_proto_version(context, least) != 1)
+        return domi_tls_say_openssl(report, -EINVAL, "min_version");
+    if (SSL_CTX_set_cipher_list(context, settings->ciphers) != 1)
+        return domi_tls_say_openssl(report, -EINVAL, "ciphers");
+    if (settings->cipher_suites != NULL &&
+        SSL_CTX_set_ciphersuites(context, settings->cipher_suites) != 1)
+        return domi_tls_say_openssl(report, -EINVAL, "cipher_suites");
+    return 0;
+}
+
+static int set_verification(const domi_tls_shard *shard, SSL_CTX *context)
+{
+    const domi_tls_settings *settings = shard->settings;
+
+    if (settings->verify == DOMUS_TLS_VERIFY_NONE)
+        return 0;
+    SSL_CTX_set_verify(
+        context,
+        SSL_VERIFY_PEER |
+            (settings->verify == DOMUS_TLS_VERIFY_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+        NULL);
+    SSL_CTX_set1_cert_store(context, shard->files->store);
+    if (!settings->is_server)
+        return 0;
+    STACK_OF(X509_NAME) *names = SSL_dup_CA_list(shard->files->names);
+    if (names == NULL)
+        return -ENOMEM;
+    SSL_CTX_set_client_CA_list(context, names);
+    return 0;
+}
+
+static int set_server(domi_tls_shard *shard, SSL_CTX *context)
+{
+    const domi_tls_settings *settings = shard->settings;
+
+    SSL_CTX_set_app_data(context, shard);
+    SSL_CTX_set_timeout(context, (long)settings->ticket_time_s);
+    if (SSL_CTX_set_session_id_context(context, shard->files->session_id,
+                                       sizeof shard->files->session_id) != 1 ||
+        SSL_CTX_set_num_tickets(context, settings->no_tickets ? 0 : TICKETS_SENT) != 1 ||
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, take_ticket) != 1)
+        return -ENOMEM;
+    if (settings->alpn_size != 0)
+        SSL_CTX_set_alpn_select_cb(context, take_protocol, (void *)(uintptr_t)settings);
+    if (settings->count > 1) {
+        SSL_CTX_set_tlsext_servername_callback(context, take_name);
+        SSL_CTX_set_tlsext_servername_arg(context, shard);
+    }
+    return 0;
+}
+
+static int set_client(const domi_tls_settings *settings, SSL_CTX *context)
+{
+    /* this one function returns 0 when all is well */
+    return settings->alpn_size == 0 ||
+                   SSL_CTX_set_alpn_protos(context, settings->alpn, settings->alpn_size) == 0
+               ? 0
+               : -ENOMEM;
+}
+
+static int make_context(domi_tls_shard *shard, uint32_t index, const domi_tls_report *report)
+{
+    const domi_tls_settings *settings = shard->settings;
+    SSL_CTX *context = SSL_CTX_new(settings->is_server ? TLS_server_method() : TLS_client_method());
+
+    if (context == NULL)
+        return domi_tls_say_openssl(report, -ENOMEM, "OpenSSL");
+    shard->contexts[index] = context;
+    shard->count = index + 1;
+    int error = set_rules(settings, context, report);
+    if (error == 0)
+        error = use_files(shard, context, index, report);
+    if (error != 0)
+        return error;
+    error = set_verification(shard, context);
+    if (error == 0)
+        error = settings->is_server ? set_server(shard, context) : set_client(settings, context);
+    return error != 0 ? domi_tls_say_openssl(report, error, "OpenSSL") : 0;
+}
+
+int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report)
+{
+    uint32_t count = shard->files->count != 0 ? shard->files->count : 1;
+    int error = 0;
+
+    ERR_clear_error();
+    shard->cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
+    if (shard->cipher == NULL)
+        error = domi_tls_say_openssl(report, -ENOMEM, "OpenSSL");
+    for (uint32_t i = 0; error == 0 && i < count; i++)
+        error = make_context(shard, i, report);
+    if (error != 0)
+        domi_tls_shard_clear(shard);
+    ERR_clear_error();
+    return error;
+}
+
+void domi_tls_shard_clear(domi_tls_shard *shard)
+{
+    for (uint32_t i = 0; i < shard->count; i++)
+        SSL_CTX_free(shard->contexts[i]);
+    shard->count = 0;
+    EVP_CIPHER_free(shard->cipher);
+    shard->cipher = NULL;
+}
+
+void domi_tls_shard_take(domi_tls_shard *shard, domi_tls_shard *from)
+{
+    domi_tls_shard_clear(shard);
+    shard->cipher = from->cipher;
+    shard->count = from->count;
+    for (uint32_t i = 0; i < from->count; i++) {
+        SSL_CTX *context = from->contexts[i];
+        shard->contexts[i] = context;
+        SSL_CTX_set_app_data(context, shard);
+        if (shard->settings->is_server && shard->settings->count > 1)
+            SSL_CTX_set_tlsext_servername_arg(context, shard);
+    }
+    from->cipher = NULL;
+    from->count = 0;
+}

@@ -1,0 +1,31 @@
+/* A shard: the contexts of OpenSSL that one thread has made of the files for itself.
+ *
+ * OpenSSL 3.0 takes locks in an SSL_CTX, and counts the users of certificates and keys by atomics,
+ * so each thread has its own. */
+#ifndef DOMI_PROTOCOLS_TLS_SHARD_H
+#define DOMI_PROTOCOLS_TLS_SHARD_H
+
+#include "protocols/tls/files.h"
+#include "protocols/tls/tickets.h"
+
+typedef struct domi_tls_shard {
+    struct domi_tls_shard *next;
+    const domi_tls_settings *settings;
+    domi_tls_tickets *tickets;
+    const void *thread;    /* the address of a variable that each thread has of its own. A later
+                              thread may have the same: then the first one is gone */
+    domi_tls_files *files; /* of which the contexts were made; NULL: there are none yet */
+    EVP_CIPHER *cipher;    /* of tickets */
+    uint32_t count;
+    SSL_CTX *contexts[DOMUS_TLS_CERTIFICATES_MAX]; /* one for each certificate, or a single one */
+} domi_tls_shard;
+
+/* Make the contexts of a shard of its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM: then it has
+ * none. */
+int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report);
+void domi_tls_shard_clear(domi_tls_shard *shard);
+
+/* Move the contexts of `from` to `shard`, which lives on. */
+void domi_tls_shard_take(domi_tls_shard *shard, domi_tls_shard *from);
+
+#endif

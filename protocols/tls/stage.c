@@ -1,0 +1,308 @@
+/* The stage: handshakes, and bytes in and out. Owner thread. */
+#include "protocols/tls/tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOST_MAX  253u
+#define QUIET_MAX 32u /* records in a row without bytes of the application */
+
+/* Estimates of what OpenSSL keeps for a connection. */
+#define SHAKING_BYTES 49152u
+#define OPEN_BYTES    16384u
+
+#define ALERT_UNEXPECTED_MESSAGE 10
+#define ALERT_RECORD_OVERFLOW    22
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+static int check_tls(const void *options_)
+{
+    const domus_tls_options *options = options_;
+
+    if (options == NULL || options->tls == NULL)
+        return -EINVAL;
+    const domi_tls_settings *settings = &options->tls->settings;
+    size_t size = options->host != NULL ? strlen(options->host) : 0;
+    if (settings->is_server)
+        return options->host == NULL ? 0 : -EINVAL;
+    if (options->host == NULL)
+        return settings->verify == DOMUS_TLS_VERIFY_NONE ? 0 : -EINVAL;
+    return size != 0 && size <= HOST_MAX ? 0 : -EINVAL;
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char bytes[16];
+
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* Say which server is wanted, and that its certificate has to have this name. */
+static int set_host(SSL *ssl, const char *host)
+{
+    int is_set;
+
+    if (host == NULL)
+        return 0;
+    if (is_address(host)) {
+        is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
+    } else {
+        SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        is_set = SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+    }
+    return is_set == 1 ? 0 : -ENOMEM;
+}
+
+static void close_tls(domus_wire *wire, void *state_)
+{
+    domi_tls_state *state = state_;
+
+    (void)wire;
+    SSL_free(state->ssl);
+    domus_append_drop(&state->held);
+    (void)domus_budget_charge(state->tls->settings.budget, &state->charged, 0);
+}
+
+static int make_connection(domi_tls_state *state, const char *host)
+{
+    SSL_CTX *context;
+    int error = domi_tls_context_get(state->tls, &context);
+
+    if (error == 0)
+        error = domus_budget_charge(state->tls->settings.budget, &state->charged, SHAKING_BYTES);
+    if (error != 0)
+        return error;
+    state->ssl = SSL_new(context);
+    error = state->ssl != NULL ? domi_tls_bio_use(state) : -ENOMEM;
+    if (error == 0)
+        error = set_host(state->ssl, host);
+    if (error != 0)
+        return error;
+    if (state->tls->settings.is_server)
+        SSL_set_accept_state(state->ssl);
+    else
+        SSL_set_connect_state(state->ssl);
+    return 0;
+}
+
+/* --- out -------------------------------------------------------------------------------------- */
+
+/* Send bytes of the application. Returns 0, or an error. */
+static int send_bytes(domi_tls_state *state, const char *bytes, size_t size)
+{
+    size_t sent;
+
+    ERR_clear_error();
+    return SSL_write_ex(state->ssl, bytes, size, &sent) == 1 ? 0 : domi_tls_fail(state);
+}
+
+static int send_held(domi_tls_state *state)
+{
+    domus_slice held;
+    int error = domus_append_end(&state->held, &held);
+
+    if (error == 0 && held.size != 0)
+        error = send_bytes(state, domus_slice_data(held), held.size);
+    domus_slice_free(held);
+    return error;
+}
+
+static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    domi_tls_state *state = state_;
+    int error;
+
+    state->wire = wire;
+    switch ((domi_tls_phase)state->phase) {
+    case DOMI_TLS_HANDSHAKE:
+        error = domus_append(&state->held, bytes, size);
+        return error == -EMSGSIZE ? -ENOBUFS : error;
+    case DOMI_TLS_OPEN:
+    case DOMI_TLS_ENDED:
+        return send_bytes(state, bytes, size);
+    case DOMI_TLS_FAILED:
+        break;
+    }
+    return 0; /* nobody can read it any more, and `finish` still has to send the alert */
+}
+
+static int finish_tls(domus_wire *wire, void *state_)
+{
+    domi_tls_state *state = state_;
+
+    state->wire = wire;
+    switch ((domi_tls_phase)state->phase) {
+    case DOMI_TLS_HANDSHAKE:
+        return state->held.size != 0 ? -ENOTCONN : 0;
+    case DOMI_TLS_OPEN:
+    case DOMI_TLS_ENDED:
+        ERR_clear_error();
+        return SSL_shutdown(state->ssl) >= 0 ? 0 : domi_tls_fail(state);
+    case DOMI_TLS_FAILED:
+        break;
+    }
+    return domus_wire_append(wire, state->alert, state->alert_size);
+}
+
+/* --- in --------------------------------------------------------------------------------------- */
+
+/* Go on with the handshake. Returns 1 when it is done; 0 when more is needed; an error. */
+static int shake(domi_tls_state *state)
+{
+    ERR_clear_error();
+    int result = SSL_do_handshake(state->ssl);
+    domus_wire_yield(state->wire);
+    if (result != 1) {
+        if (SSL_get_error(state->ssl, result) != SSL_ERROR_WANT_READ)
+            return domi_tls_fail(state);
+        domus_wire_expect_head(state->wire);
+        return 0;
+    }
+    state->phase = DOMI_TLS_OPEN;
+    (void)domus_budget_charge(state->tls->settings.budget, &state->charged, OPEN_BYTES);
+    int error = send_held(state);
+    return error != 0 ? error : 1;
+}
+
+/* Pass on what the record holds. Returns how many bytes; or an error. */
+static int read_bytes(domi_tls_state *state)
+{
+    char bytes[DOMI_TLS_PLAIN_MAX];
+    size_t passed = 0;
+    size_t size;
+
+    ERR_clear_error();
+    while (SSL_read_ex(state->ssl, bytes, sizeof bytes, &size) == 1) {
+        int error = domus_wire_pass(state->wire, bytes, size);
+        if (error != 0)
+            return error;
+        passed += size;
+    }
+    switch (SSL_get_error(state->ssl, 0)) {
+    case SSL_ERROR_WANT_READ:
+        return (int)passed;
+    case SSL_ERROR_ZERO_RETURN:
+        state->phase = DOMI_TLS_ENDED;
+        return (int)passed;
+    default:
+        return domi_tls_fail(state);
+    }
+}
+
+/* Let OpenSSL use one whole record. Returns 0, or an error. */
+static int use_record(domi_tls_state *state, const char *bytes, size_t size)
+{
+    int result = 1;
+
+    state->in = bytes;
+    state->in_size = size;
+    state->heard = true;
+    if (state->phase == DOMI_TLS_HANDSHAKE)
+        result = shake(state);
+    if (result > 0)
+        result = read_bytes(state);
+    if (result < 0)
+        return result;
+    if (result == 0 && ++state->quiet > QUIET_MAX)
+        return domi_tls_refuse(state, -EPROTO, ALERT_UNEXPECTED_MESSAGE, "too many empty records");
+    if (result != 0)
+        state->quiet = 0;
+    return state->in_size == 0 || state->phase == DOMI_TLS_ENDED ? 0 : domi_tls_fail(state);
+}
+
+/* Use whole records, as long as what is made of them has room and OpenSSL has answered none: when a
+ * later one fails, what this call has appended would not be sent. Returns as `decode`. */
+static int use_records(domi_tls_state *state, const char *bytes, size_t size)
+{
+    size_t used = 0;
+    size_t whole;
+
+    while (used < size && !state->wrote && state->phase <= DOMI_TLS_OPEN &&
+           domus_wire_pass_room(state->wire) >= DOMI_TLS_PLAIN_MAX) {
+        bool is_shaking = state->phase == DOMI_TLS_HANDSHAKE;
+        int error = domi_tls_record_look(state, bytes + used, size - used, &whole);
+        if (error != 0 && used == 0)
+            return domi_tls_refuse(state, error, ALERT_UNEXPECTED_MESSAGE, "not a record of TLS");
+        if (error != 0)
+            break;
+        if (whole > size - used) {
+            if (used == 0)
+                domus_wire_need(state->wire, whole);
+            break;
+        }
+        error = use_record(state, bytes + used, whole);
+        if (error != 0)
+            return error;
+        used += whole;
+        if (is_shaking)
+            break;
+    }
+    if (used == 0 && state->phase == DOMI_TLS_HANDSHAKE)
+        domus_wire_expect_head(state->wire);
+    return (int)used;
+}
+
+static int decode_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
+{
+    domi_tls_state *state = state_;
+
+    state->wire = wire;
+    if (state->phase == DOMI_TLS_ENDED) {
+        domus_wire_last(wire);
+        return (int)size; /* nothing of TLS follows close_notify */
+    }
+    state->wrote = false;
+    state->alert_size = 0;
+    int used = use_records(state, bytes, size);
+    if (used > 0 && state->phase == DOMI_TLS_ENDED)
+        domus_wire_again(wire); /* the stages behind first look at what was passed on */
+    return used;
+}
+
+static int end_tls(domus_wire *wire, void *state_, size_t left)
+{
+    domi_tls_state *state = state_;
+
+    state->wire = wire;
+    if (state->phase == DOMI_TLS_ENDED || (left == 0 && !state->heard && state->held.size == 0))
+        return 0;
+    snprintf(state->failure, sizeof state->failure, "the connection was cut");
+    return -ECONNABORTED;
+}
+
+static int open_tls(domus_wire *wire, void *state_, const void *options_)
+{
+    domi_tls_state *state = state_;
+    const domus_tls_options *options = options_;
+
+    state->wire = wire;
+    state->tls = options->tls;
+    state->held.size_max = options->tls->settings.held_max;
+    ERR_clear_error();
+    domus_wire_expect_head(wire);
+    int error = make_connection(state, options->host);
+    if (error == 0 && !options->tls->settings.is_server)
+        error = shake(state);
+    if (error < 0) {
+        ERR_clear_error();
+        close_tls(wire, state);
+    }
+    return error;
+}
+
+const domus_stage domus_tls_stage = {
+    .name = "tls",
+    .state_size = sizeof(domi_tls_state),
+    .check = check_tls,
+    .open = open_tls,
+    .decode = decode_tls,
+    .end = end_tls,
+    .wrap = wrap_tls,
+    .finish = finish_tls,
+    .close = close_tls,
+};

@@ -1,0 +1,60 @@
+/* The state of the TLS stage for a channel, and the doors between its files.
+ *
+ *     HANDSHAKE --> OPEN --> ENDED     the peer has sent close_notify: nothing of it is read
+ *         |          |
+ *         +----------+----> FAILED     nothing is read or written any more, but for an alert
+ *
+ * OpenSSL is shown one whole record at a time, where it was received. So it keeps no bytes between
+ * two calls, gives its buffers back after each, and the parts of a record wait in the window of the
+ * stage, which is as large as they are. */
+#ifndef DOMI_PROTOCOLS_TLS_H
+#define DOMI_PROTOCOLS_TLS_H
+
+#include "protocols/tls/context.h"
+
+#define DOMI_TLS_HEAD_SIZE  5u     /* bytes before those of a record */
+#define DOMI_TLS_PLAIN_MAX  16384u /* bytes of the application in a record */
+#define DOMI_TLS_RECORD_MAX (DOMI_TLS_HEAD_SIZE + DOMI_TLS_PLAIN_MAX + 2048u) /* of TLS 1.2 */
+#define DOMI_TLS_ALERT_MAX  128u /* bytes of an alert, in a record of its own */
+
+typedef enum domi_tls_phase {
+    DOMI_TLS_HANDSHAKE,
+    DOMI_TLS_OPEN,
+    DOMI_TLS_ENDED,
+    DOMI_TLS_FAILED,
+} domi_tls_phase;
+
+typedef struct domi_tls_state {
+    SSL *ssl;
+    domus_tls *tls;
+    domus_wire *wire; /* of the call that runs now */
+    const char *in;   /* bytes of the record that OpenSSL has not read yet */
+    size_t in_size;
+    uint8_t phase;      /* domi_tls_phase */
+    bool heard;         /* a record has come */
+    bool wrote;         /* OpenSSL has written in this call */
+    bool no_memory;     /* it could not write for want of memory */
+    uint8_t alert_size; /* bytes of the last write, if they may be an alert */
+    uint32_t quiet;     /* records in a row without bytes of the application */
+    uint64_t charged;
+    domus_appender held; /* bytes that wait for the handshake */
+    char alert[DOMI_TLS_ALERT_MAX];
+    char failure[160];
+} domi_tls_state;
+
+/* Let OpenSSL read from and write to the wire of the state. Returns 0; -ENOMEM. */
+int domi_tls_bio_use(domi_tls_state *state);
+
+/* Look at the first bytes of a record: `size` (1 and more) bytes. Returns 0, with the size of the
+ * whole record, or with that of what has to be seen before that is known; or -EPROTO, when it is
+ * no record that may come now. */
+int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t size,
+                         size_t *ret_whole);
+
+/* OpenSSL has answered with an error: note it, and fail. Returns the negative errno. */
+int domi_tls_fail(domi_tls_state *state);
+
+/* The same for an error that OpenSSL knows nothing of; the peer gets this alert (RFC 8446, 6.2). */
+int domi_tls_refuse(domi_tls_state *state, int error, unsigned char alert, const char *reason);
+
+#endif

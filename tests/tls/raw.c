@@ -1,0 +1,67 @@
+/* A peer of the stage that is OpenSSL itself. */
+#include "tests/tls/raw.h"
+
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *host)
+{
+    raw->context = SSL_CTX_new(TLS_client_method());
+    ck_assert_int_eq(SSL_CTX_load_verify_file(raw->context, domt_pki_path(pki, "ca")), 1);
+    SSL_CTX_set_verify(raw->context, SSL_VERIFY_PEER, NULL);
+    ck_assert_int_eq(SSL_CTX_set_max_proto_version(raw->context, version), 1);
+    raw->ssl = SSL_new(raw->context);
+    raw->in = BIO_new(BIO_s_mem());
+    raw->out = BIO_new(BIO_s_mem());
+    SSL_set_bio(raw->ssl, raw->in, raw->out);
+    SSL_set_connect_state(raw->ssl);
+    ck_assert_int_eq(SSL_set1_host(raw->ssl, host), 1);
+    ck_assert_int_eq((int)SSL_set_tlsext_host_name(raw->ssl, host), 1);
+}
+
+void domt_raw_close(domt_raw *raw)
+{
+    SSL_free(raw->ssl);
+    SSL_CTX_free(raw->context);
+}
+
+void domt_raw_flush(domt_raw *raw, domt_side *side)
+{
+    char *bytes;
+    long size = BIO_get_mem_data(raw->out, &bytes);
+
+    domt_side_feed(side, bytes, (size_t)size, 0);
+    (void)BIO_reset(raw->out);
+}
+
+bool domt_raw_talk(domt_raw *raw, domt_side *side)
+{
+    bool goes_on = true;
+
+    while (goes_on) {
+        size_t size;
+        (void)SSL_do_handshake(raw->ssl);
+        goes_on = BIO_pending(raw->out) != 0;
+        domt_raw_flush(raw, side);
+        char *bytes = domt_side_take(side, &size);
+        goes_on = goes_on || size != 0;
+        ck_assert_int_eq(BIO_write(raw->in, bytes, (int)size), (int)size);
+        free(bytes);
+    }
+    return SSL_is_init_finished(raw->ssl) == 1;
+}
+
+void domt_raw_hold_echo(domt_raw *raw, domt_side *side, const char *line)
+{
+    char bytes[256];
+
+    snprintf(bytes, sizeof bytes, "%s\n", line);
+    ck_assert_int_eq(SSL_write(raw->ssl, bytes, (int)strlen(bytes)), (int)strlen(bytes));
+    (void)domt_raw_talk(raw, side);
+    ck_assert_str_eq(side->last, line);
+    memset(bytes, 0, sizeof bytes);
+    ck_assert_int_eq(SSL_read(raw->ssl, bytes, sizeof bytes - 1), (int)strlen(line) + 1);
+    ck_assert_int_eq(memcmp(bytes, line, strlen(line)), 0);
+}

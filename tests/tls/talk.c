@@ -1,0 +1,141 @@
+/* Two sides of TLS that talk in memory. */
+#include "tests/tls/talk.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const domus_line_options server_lines = {.role = DOMUS_ROLE_SERVER, .size_max = 65000};
+static const domus_line_options client_lines = {.role = DOMUS_ROLE_CLIENT, .size_max = 65000};
+
+int domt_side_open(domt_side *side, domus_tls *tls, const char *host)
+{
+    *side = (domt_side){.options = {tls, host}, .is_server = host == NULL};
+    side->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &side->options};
+    side->stages[1] =
+        (domus_pipeline_stage){&domus_line_stage, side->is_server ? &server_lines : &client_lines};
+    side->pipeline.stages = side->stages;
+    return domus_stage_kit_new(&side->pipeline, &side->kit);
+}
+
+void domt_side_close(domt_side *side)
+{
+    domus_stage_kit_free(side->kit);
+    side->kit = NULL;
+}
+
+/* Read all messages that have come; a server answers each. */
+static void read_messages(domt_side *side)
+{
+    domus_stage_message message;
+    int result = domus_stage_kit_next(side->kit, &message);
+
+    for (; result == 1; result = domus_stage_kit_next(side->kit, &message)) {
+        const domus_packet *packet = message.payload;
+        snprintf(side->last, sizeof side->last, "%.*s", (int)packet->bytes.size,
+                 domus_slice_data(packet->bytes));
+        side->messages++;
+        if (message.kind == DOMUS_STAGE_REQUEST)
+            DOMI_CHECK(domus_stage_kit_encode(side->kit, message.id, message.type, packet) == 0);
+    }
+    if (result < 0 && side->error == 0) {
+        side->error = result;
+        (void)domus_stage_kit_fail(side->kit, DOMUS_NO_ID, NULL, result);
+    }
+    if ((result < 0 || domus_stage_kit_is_last(side->kit)) && !side->over) {
+        side->over = true;
+        (void)domus_stage_kit_end_output(side->kit);
+    }
+}
+
+void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step)
+{
+    while (size != 0 && side->error == 0) {
+        size_t part = step != 0 && step < size ? step : size;
+        DOMI_CHECK(domus_stage_kit_feed(side->kit, bytes, part) == 0);
+        read_messages(side);
+        bytes += part;
+        size -= part;
+    }
+}
+
+void domt_side_say(domt_side *side, const char *line)
+{
+    domus_packet packet;
+
+    DOMI_CHECK(domus_slice_copy(line, strlen(line), &packet.bytes) == 0);
+    DOMI_CHECK(domus_stage_kit_encode(side->kit, DOMUS_NO_ID, &domus_packet_type, &packet) == 0);
+    domus_slice_free(packet.bytes);
+}
+
+char *domt_side_take(domt_side *side, size_t *ret_size)
+{
+    const char *output = domus_stage_kit_output(side->kit, ret_size);
+    char *copy = malloc(*ret_size + 1);
+
+    DOMI_CHECK(copy != NULL);
+    memcpy(copy, output, *ret_size);
+    domus_stage_kit_clear(side->kit);
+    return copy;
+}
+
+/* Returns whether there was anything. */
+static bool carry(domt_side *from, domt_side *to, size_t step)
+{
+    size_t size;
+    char *bytes = domt_side_take(from, &size);
+
+    domt_side_feed(to, bytes, size, step);
+    free(bytes);
+    return size != 0;
+}
+
+void domt_talk(domt_side *one, domt_side *other, size_t step)
+{
+    bool goes_on = true;
+
+    while (goes_on) {
+        goes_on = carry(one, other, step);
+        goes_on = carry(other, one, step) || goes_on;
+    }
+}
+
+domus_tls_info domt_side_info(domt_side *side)
+{
+    domus_tls_info info;
+
+    DOMI_CHECK(domus_tls_kit_info(side->kit, &info) == 0);
+    return info;
+}
+
+domus_tls *domt_tls(const domus_tls_settings *settings)
+{
+    char error[256] = "";
+    domus_tls *tls = NULL;
+
+    if (domus_tls_new(settings, error, sizeof error, &tls) != 0)
+        fprintf(stderr, "%s\n", error);
+    DOMI_CHECK(tls != NULL);
+    return tls;
+}
+
+domus_tls_settings domt_server_settings(const domt_pki *pki, const char *file)
+{
+    static domus_tls_certificate certificate;
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s", domt_pki_path(pki, file));
+    certificate.cert_file = path;
+    return (domus_tls_settings){
+        .role = DOMUS_ROLE_SERVER, .certificates = &certificate, .certificates_count = 1};
+}
+
+domus_tls_settings domt_client_settings(const domt_pki *pki)
+{
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s", domt_pki_path(pki, "ca"));
+    return (domus_tls_settings){.role = DOMUS_ROLE_CLIENT, .ca_file = path};
+}

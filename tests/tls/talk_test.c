@@ -1,0 +1,239 @@
+/* TLS: both sides of the stage against each other, in memory, and what they agree on. */
+#include "tests/support/suite.h"
+#include "tests/tls/raw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domt_pki pki;
+static domt_side server;
+static domt_side client;
+
+static void set_up(void)
+{
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example,IP:127.0.0.1"});
+    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:*.b.example,DNS:b.example"});
+}
+
+/* Let both sides shake hands, and say a line. */
+static void meet(const domus_tls_settings *of_server, const domus_tls_settings *of_client,
+                 const char *host, size_t step)
+{
+    domus_tls *server_tls = domt_tls(of_server);
+    domus_tls *client_tls = domt_tls(of_client);
+
+    ck_assert_int_eq(domt_side_open(&server, server_tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open(&client, client_tls, host), 0);
+    domt_side_say(&client, "hello"); /* before the handshake, so it is held */
+    domt_talk(&client, &server, step);
+}
+
+static void part(void)
+{
+    domt_side_close(&client);
+    domt_side_close(&server);
+    domus_tls_free(client.options.tls);
+    domus_tls_free(server.options.tls);
+}
+
+static void hold_met(void)
+{
+    ck_assert_msg(client.error == 0 && server.error == 0, "%d %s, %d %s", client.error,
+                  domt_side_info(&client).failure, server.error, domt_side_info(&server).failure);
+    ck_assert_str_eq(server.last, "hello");
+    ck_assert_str_eq(client.last, "hello");
+    ck_assert_str_eq(domt_side_info(&client).cipher, domt_side_info(&server).cipher);
+}
+
+/* --- talk ------------------------------------------------------------------------------------- */
+
+START_TEST(both_sides_talk_in_pieces_of_any_size)
+{
+    static const size_t steps[] = {0, 1, 2, 3, 5, 6, 64, 1000};
+
+    set_up();
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        domus_tls_settings of_server = domt_server_settings(&pki, "a");
+        domus_tls_settings of_client = domt_client_settings(&pki);
+        meet(&of_server, &of_client, "a.example", steps[i]);
+        hold_met();
+        ck_assert_str_eq(domt_side_info(&client).version, "TLSv1.3");
+        ck_assert(domt_side_info(&client).verified && !domt_side_info(&server).verified);
+        ck_assert(!domt_side_info(&server).resumed);
+        part();
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(long_messages_pass_both_ways)
+{
+    static char line[65001];
+
+    set_up();
+    domus_tls_settings of_server = domt_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_client_settings(&pki);
+    meet(&of_server, &of_client, "a.example", 0);
+    memset(line, 'x', sizeof line - 1);
+    for (size_t step = 0; step < 40000; step = step * 7 + 777) {
+        for (int i = 0; i < 5; i++) {
+            line[step] = (char)('a' + i);
+            domt_side_say(&client, line);
+        }
+        domt_talk(&client, &server, step);
+        ck_assert_str_eq(client.last, line);
+    }
+    ck_assert_uint_eq(client.messages, server.messages);
+    part();
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(close_notify_ends_the_other_side)
+{
+    set_up();
+    domus_tls_settings of_server = domt_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_client_settings(&pki);
+    meet(&of_server, &of_client, "a.example", 0);
+    domt_side_say(&client, "last");
+    ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
+    domt_talk(&client, &server, 0);
+    ck_assert_str_eq(server.last, "last");
+    ck_assert_str_eq(client.last, "last");
+    ck_assert(domus_stage_kit_is_last(server.kit) && domus_stage_kit_is_last(client.kit));
+    domus_stage_kit_finish(server.kit);
+    domus_stage_message message;
+    ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), 0);
+    part();
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(end_without_close_notify_is_an_error)
+{
+    domus_stage_message message;
+
+    set_up();
+    domus_tls_settings of_server = domt_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_client_settings(&pki);
+    meet(&of_server, &of_client, "a.example", 0);
+    domus_stage_kit_finish(server.kit);
+    ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), -ECONNABORTED);
+    ck_assert_str_eq(domt_side_info(&server).failure, "the connection was cut");
+    part();
+    /* a peer that has not sent a byte has not begun */
+    ck_assert_int_eq(domt_side_open(&server, domt_tls(&of_server), NULL), 0);
+    domus_stage_kit_finish(server.kit);
+    ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), 0);
+    domt_side_close(&server);
+    domus_tls_free(server.options.tls);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+/* --- what is agreed on ------------------------------------------------------------------------ */
+
+START_TEST(server_shows_the_certificate_of_the_name)
+{
+    static const struct {
+        const char *host;
+        const char *subject;
+    } cases[] = {{"a.example", "CN=a,O=domus"},
+                 {"b.example", "CN=b,O=domus"},
+                 {"X.b.example", "CN=b,O=domus"},
+                 {"127.0.0.1", "CN=a,O=domus"}};
+    char path[2][128];
+
+    set_up();
+    snprintf(path[0], sizeof path[0], "%s", domt_pki_path(&pki, "a"));
+    snprintf(path[1], sizeof path[1], "%s", domt_pki_path(&pki, "b"));
+    const domus_tls_certificate both[] = {{path[0], NULL}, {path[1], path[1]}};
+    domus_tls_settings of_server = {
+        .role = DOMUS_ROLE_SERVER, .certificates = both, .certificates_count = 2};
+    domus_tls_settings of_client = domt_client_settings(&pki);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domus_tls_peer peer;
+        meet(&of_server, &of_client, cases[i].host, 0);
+        hold_met();
+        ck_assert_int_eq(domus_tls_kit_peer(client.kit, &peer), 0);
+        ck_assert(domus_slice_equals(peer.subject, cases[i].subject, strlen(cases[i].subject)));
+        domus_tls_peer_free(&peer);
+        ck_assert_int_eq(domus_tls_kit_peer(server.kit, &peer), -ENODATA);
+        ck_assert_str_eq(domt_side_info(&server).name, i < 3 ? cases[i].host : "");
+        part();
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(both_agree_on_a_protocol)
+{
+    static const char *const two[] = {"h2", "http/1.1", NULL};
+    static const char *const one[] = {"http/1.1", NULL};
+    static const char *const other[] = {"redis", NULL};
+    static const struct {
+        const char *const *server;
+        const char *const *client;
+        const char *alpn;
+        bool fails;
+    } cases[] = {{two, one, "http/1.1", false},
+                 {two, two, "h2", false},
+                 {two, NULL, "", false},
+                 {NULL, two, "", false},
+                 {two, other, "", true}};
+
+    set_up();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domus_tls_settings of_server = domt_server_settings(&pki, "a");
+        domus_tls_settings of_client = domt_client_settings(&pki);
+        of_server.alpn = cases[i].server;
+        of_client.alpn = cases[i].client;
+        meet(&of_server, &of_client, "a.example", 0);
+        if (cases[i].fails) {
+            ck_assert_int_eq(server.error, -EPROTO);
+            ck_assert_int_eq(client.error, -EPROTO);
+            ck_assert_str_eq(domt_side_info(&client).failure,
+                             "tlsv1 alert no application protocol");
+        } else {
+            hold_met();
+            ck_assert_str_eq(domt_side_info(&client).alpn, cases[i].alpn);
+            ck_assert_str_eq(domt_side_info(&server).alpn, cases[i].alpn);
+        }
+        part();
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(tls_1_2_is_spoken_unless_it_is_too_old)
+{
+    domt_raw raw;
+
+    set_up();
+    for (int i = 0; i < 2; i++) {
+        domus_tls_settings settings = domt_server_settings(&pki, "a");
+        settings.min_version = (domus_tls_version)i;
+        ck_assert_int_eq(domt_side_open(&server, domt_tls(&settings), NULL), 0);
+        domt_raw_open(&raw, &pki, TLS1_2_VERSION, "a.example");
+        ck_assert(domt_raw_talk(&raw, &server) == (i == 0));
+        if (i == 0) {
+            domt_raw_hold_echo(&raw, &server, "old");
+            ck_assert_str_eq(domt_side_info(&server).version, "TLSv1.2");
+        } else {
+            ck_assert_int_eq(server.error, -EPROTO);
+            ck_assert_str_eq(domt_side_info(&server).failure, "unsupported protocol");
+        }
+        domt_raw_close(&raw);
+        domt_side_close(&server);
+        domus_tls_free(server.options.tls);
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls talk", 60, both_sides_talk_in_pieces_of_any_size, long_messages_pass_both_ways,
+          close_notify_ends_the_other_side, end_without_close_notify_is_an_error,
+          server_shows_the_certificate_of_the_name, both_agree_on_a_protocol,
+          tls_1_2_is_spoken_unless_it_is_too_old)
