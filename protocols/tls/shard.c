@@ -19,7 +19,8 @@ static int refuse_password(char *text, int size, int writes, void *context)
     return 0;
 }
 
-/* A client has named the server: go on with the certificate of that name. */
+/* A client has named the server: go on with the certificate of that name. A name that is accepted
+ * here belongs to the session, and is known when that is resumed. */
 static int take_name(SSL *ssl, int *alert, void *shard_)
 {
     const domi_tls_shard *shard = shard_;
@@ -80,15 +81,22 @@ static int use_chain(SSL_CTX *context, const domi_tls_text *text)
     return is_used ? 0 : -EBADMSG;
 }
 
-static int use_key(SSL_CTX *context, const domi_tls_text *text)
+static int use_key(SSL_CTX *context, const domi_tls_text *text, const domi_tls_report *report,
+                   const char *file)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
     EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, refuse_password, NULL) : NULL;
-    bool is_used = key != NULL && SSL_CTX_use_PrivateKey(context, key) == 1;
+    int error = 0;
 
+    if (bio == NULL)
+        error = domi_tls_say_openssl(report, -ENOMEM, file);
+    else if (key == NULL)
+        error = domi_tls_say(report, -EBADMSG, file, "no private key, or an encrypted one");
+    else if (SSL_CTX_use_PrivateKey(context, key) != 1)
+        error = domi_tls_say_openssl(report, -EBADMSG, file);
     EVP_PKEY_free(key);
     BIO_free(bio);
-    return is_used ? 0 : -EBADMSG;
+    return error;
 }
 
 static int use_files(const domi_tls_shard *shard, SSL_CTX *context, uint32_t index,
@@ -102,10 +110,7 @@ static int use_files(const domi_tls_shard *shard, SSL_CTX *context, uint32_t ind
     int error = use_chain(context, &shard->files->certs[index]);
     if (error != 0)
         return domi_tls_say_openssl(report, error, settings->cert_files[index]);
-    error = use_key(context, &shard->files->keys[index]);
-    if (error != 0)
-        return domi_tls_say_openssl(report, error, settings->key_files[index]);
-    return 0;
+    return use_key(context, &shard->files->keys[index], report, settings->key_files[index]);
 }
 
 /* Set what is the same for servers and clients. */
@@ -167,10 +172,8 @@ static int set_server(domi_tls_shard *shard, SSL_CTX *context)
         return -ENOMEM;
     if (settings->alpn_size != 0)
         SSL_CTX_set_alpn_select_cb(context, take_protocol, (void *)(uintptr_t)settings);
-    if (settings->count > 1) {
-        SSL_CTX_set_tlsext_servername_callback(context, take_name);
-        SSL_CTX_set_tlsext_servername_arg(context, shard);
-    }
+    SSL_CTX_set_tlsext_servername_callback(context, take_name);
+    SSL_CTX_set_tlsext_servername_arg(context, shard);
     return 0;
 }
 
@@ -238,7 +241,7 @@ void domi_tls_shard_take(domi_tls_shard *shard, domi_tls_shard *from)
         SSL_CTX *context = from->contexts[i];
         shard->contexts[i] = context;
         SSL_CTX_set_app_data(context, shard);
-        if (shard->settings->is_server && shard->settings->count > 1)
+        if (shard->settings->is_server)
             SSL_CTX_set_tlsext_servername_arg(context, shard);
     }
     from->cipher = NULL;

@@ -1,0 +1,202 @@
+/* TLS: bytes that are wrong, on their way or on purpose, and the bounds of what a peer may do. */
+#include "tests/support/suite.h"
+#include "tests/tls/raw.h"
+
+#include <domus/budget.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domt_pki pki;
+static domt_side server;
+static domt_side client;
+static domt_raw raw;
+
+static void begin(void)
+{
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    ck_assert_int_eq(domt_side_open(&server, domt_tls(&settings), NULL), 0);
+}
+
+static void end(void)
+{
+    domt_side_close(&server);
+    domus_tls_free(server.options.tls);
+    domt_pki_free(&pki);
+}
+
+/* Feed bytes to a new server, hold the error, and that it answers with this alert. */
+static void hold_refused(const char *bytes, size_t size, int error, int alert)
+{
+    size_t answered;
+
+    domt_side_close(&server);
+    ck_assert_int_eq(domt_side_open(&server, server.options.tls, NULL), 0);
+    domt_side_feed(&server, bytes, size, 1);
+    ck_assert_int_eq(server.error, error);
+    ck_assert_uint_eq(server.messages, 0);
+    char *answer = domt_side_take(&server, &answered);
+    ck_assert_uint_eq(answered, 7);
+    ck_assert(answer[0] == 21 && answer[6] == alert);
+    free(answer);
+}
+
+START_TEST(bytes_that_are_not_tls_are_refused)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } cases[] = {
+        {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 28},
+        {"\x16\x02\x00\x00\x05\x01\x00\x00\x01\x00", 10},                 /* SSL 2 */
+        {"\x16\x03\x01\x48\x01\x01\x00\x00\x10\x00", 10},                 /* 18,433 bytes */
+        {"\x16\x03\x01\x00\x09\x01\x00\x40\x00\x03\x03\x00\x00\x00", 14}, /* 16 KiB */
+        {"\x16\x03\x01\x00\x03\x01\x00\x00", 8},                          /* no head */
+        {"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00", 10},                 /* ServerHello */
+        {"\x17\x03\x03\x00\x05zzzzz", 10}, /* bytes of an application */
+        {"\x15\x03\x03\x00\x02\x02\x28", 7},
+        {"\0\0\0\0\0\0\0\0", 8},
+    };
+
+    begin();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        hold_refused(cases[i].bytes, cases[i].size, -EPROTO, 10);
+    end();
+}
+END_TEST
+
+START_TEST(alert_of_openssl_leaves_before_the_end)
+{
+    static const char hello[] = "\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03"
+                                "01234567890123456789012345678901"
+                                "\x00\x00\x02\x13\x01\x01\x00"; /* TLS 1.2, without its ciphers */
+
+    begin();
+    hold_refused(hello, sizeof hello - 1, -EPROTO, 40);
+    end();
+}
+END_TEST
+
+/* Shake hands with OpenSSL as the client. */
+static void meet_raw(int version)
+{
+    begin();
+    domt_raw_open(&raw, &pki, version, "a.example");
+    ck_assert(domt_raw_talk(&raw, &server));
+    domt_raw_hold_echo(&raw, &server, "hello");
+}
+
+static void part_raw(void)
+{
+    domt_raw_close(&raw);
+    end();
+}
+
+START_TEST(renegotiation_is_refused)
+{
+    meet_raw(TLS1_2_VERSION);
+    ck_assert_int_eq(SSL_renegotiate(raw.ssl), 1);
+    (void)domt_raw_talk(&raw, &server);
+    ck_assert(SSL_is_init_finished(raw.ssl) == 0);
+    ck_assert_int_ne(SSL_do_handshake(raw.ssl), 1);
+    ck_assert_uint_eq(server.messages, 1);
+    part_raw();
+}
+END_TEST
+
+START_TEST(records_without_bytes_are_bounded)
+{
+    meet_raw(TLS1_3_VERSION);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 30; k++) {
+            ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+            (void)domt_raw_talk(&raw, &server);
+        }
+        domt_raw_hold_echo(&raw, &server, "still here");
+    }
+    for (int k = 0; k < 40 && server.error == 0; k++) {
+        ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+        (void)domt_raw_talk(&raw, &server);
+    }
+    ck_assert_int_eq(server.error, -EPROTO);
+    ck_assert_str_eq(domt_side_info(&server).failure, "too many empty records");
+    part_raw();
+}
+END_TEST
+
+START_TEST(byte_that_was_changed_is_seen)
+{
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+    for (int i = 0; i < 2; i++) {
+        char *bytes;
+        char copy[256];
+        meet_raw(versions[i]);
+        ck_assert_int_eq(SSL_write(raw.ssl, "secret\n", 7), 7);
+        long size = BIO_get_mem_data(raw.out, &bytes);
+        memcpy(copy, bytes, (size_t)size);
+        copy[size - 3] ^= 1;
+        domt_side_feed(&server, copy, (size_t)size, 0);
+        ck_assert_int_eq(server.error, -EBADMSG);
+        ck_assert_uint_eq(server.messages, 1);
+        part_raw();
+    }
+}
+END_TEST
+
+START_TEST(bytes_before_the_handshake_are_bounded)
+{
+    domus_packet packet = {{NULL, 0, 0}};
+
+    begin();
+    domus_tls_settings settings = domt_client_settings(&pki);
+    settings.held_max = 10;
+    ck_assert_int_eq(domt_side_open(&client, domt_tls(&settings), "a.example"), 0);
+    domt_side_say(&client, "123456789"); /* and the end of the line */
+    ck_assert_int_eq(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet),
+                     -ENOBUFS);
+    domt_side_close(&client);
+    ck_assert_int_eq(domt_side_open(&client, client.options.tls, "a.example"), 0);
+    ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0); /* it has nothing to say */
+    domt_side_close(&client);
+    ck_assert_int_eq(domt_side_open(&client, client.options.tls, "a.example"), 0);
+    domt_side_say(&client, "1");
+    ck_assert_int_eq(domus_stage_kit_end_output(client.kit), -ENOTCONN);
+    domt_side_close(&client);
+    domus_tls_free(client.options.tls);
+    end();
+}
+END_TEST
+
+START_TEST(budget_bounds_connections)
+{
+    domus_budget budget = {.bytes_max = 100000};
+    domt_side third;
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    settings.budget = &budget;
+    domus_tls *tls = domt_tls(&settings);
+    ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open(&client, tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open(&third, tls, NULL), -ENOMEM);
+    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
+    ck_assert(domt_raw_talk(&raw, &server));
+    ck_assert_uint_eq(budget.used_bytes, 49152 + 16384);
+    domt_raw_close(&raw);
+    domt_side_close(&client);
+    domt_side_close(&server);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+    domus_tls_free(tls);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls refused", 60, bytes_that_are_not_tls_are_refused,
+          alert_of_openssl_leaves_before_the_end, renegotiation_is_refused,
+          records_without_bytes_are_bounded, byte_that_was_changed_is_seen,
+          bytes_before_the_handshake_are_bounded, budget_bounds_connections)

@@ -1,0 +1,239 @@
+/* TLS: sessions are resumed by tickets, by all contexts that share keys, until the keys have
+ * changed twice; and files that are read again. */
+#include "tests/support/suite.h"
+#include "tests/tls/raw.h"
+
+#include "protocols/tls/tickets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static domt_pki pki;
+static domt_side server;
+static domt_raw raw;
+
+/* Ask a server for a line, with the session if it is not NULL. Returns a session of this
+ * connection, the caller's. */
+static SSL_SESSION *meet(domus_tls *tls, int version, SSL_SESSION *session, bool resumes)
+{
+    ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
+    domt_raw_open(&raw, &pki, version, "a.example");
+    if (session != NULL)
+        ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
+    ck_assert(domt_raw_talk(&raw, &server));
+    domt_raw_hold_echo(&raw, &server, "hello");
+    ck_assert(domt_side_info(&server).resumed == resumes);
+    SSL_SESSION *next = SSL_get1_session(raw.ssl);
+    SSL_set_shutdown(raw.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    domt_raw_close(&raw);
+    domt_side_close(&server);
+    SSL_SESSION_free(session);
+    return next;
+}
+
+static domus_tls *make(domus_tls *tickets_of, const char *ca)
+{
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+
+    settings.tickets_of = tickets_of;
+    settings.ca_file = ca;
+    settings.verify = ca != NULL ? DOMUS_TLS_VERIFY_OPTIONAL : DOMUS_TLS_VERIFY_DEFAULT;
+    return domt_tls(&settings);
+}
+
+START_TEST(sessions_resume_under_shared_keys_that_change)
+{
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    for (int i = 0; i < 2; i++) {
+        domus_tls *one = make(NULL, NULL);
+        domus_tls *same = make(one, NULL);
+        domus_tls *stranger = make(NULL, NULL);
+        domus_tls *asks_more = make(one, domt_pki_path(&pki, "ca"));
+        SSL_SESSION *session = meet(one, versions[i], NULL, false);
+        session = meet(one, versions[i], session, true);
+        session = meet(same, versions[i], session, true);
+        ck_assert_int_eq(domus_tls_rotate(one), 0);
+        session = meet(same, versions[i], session, true); /* this ticket is of the new key */
+        ck_assert_int_eq(domus_tls_rotate(same), 0);
+        session = meet(one, versions[i], session, true);
+        ck_assert_int_eq(domus_tls_rotate(one), 0);
+        ck_assert_int_eq(domus_tls_rotate(one), 0);
+        session = meet(one, versions[i], session, false);
+        session = meet(stranger, versions[i], session, false);
+        session = meet(one, versions[i], meet(one, versions[i], NULL, false), true);
+        session = meet(asks_more, versions[i], session, false);
+        SSL_SESSION_free(session);
+        domus_tls_free(one);
+        domus_tls_free(same);
+        domus_tls_free(stranger);
+        domus_tls_free(asks_more);
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(keys_change_with_time)
+{
+    domi_tls_tickets *tickets = domi_tls_tickets_new(100, 1000);
+    domi_tls_key first, second, third, found;
+
+    ck_assert(domi_tls_tickets_current(tickets, 1000, &first));
+    ck_assert(domi_tls_tickets_current(tickets, 1099, &second));
+    ck_assert_mem_eq(&first, &second, sizeof first);
+    ck_assert_int_eq(domi_tls_tickets_find(tickets, first.name, 1099, &found), 1);
+    ck_assert(domi_tls_tickets_current(tickets, 1100, &second));
+    ck_assert_mem_ne(&first, &second, sizeof first);
+    ck_assert_int_eq(domi_tls_tickets_find(tickets, first.name, 1199, &found), 2);
+    ck_assert_mem_eq(&first, &found, sizeof first);
+    ck_assert_int_eq(domi_tls_tickets_find(tickets, first.name, 1200, &found), 0);
+    ck_assert_int_eq(domi_tls_tickets_find(tickets, second.name, 1200, &found), 2);
+    /* nobody came for long, so the last key is too old, too */
+    ck_assert(domi_tls_tickets_current(tickets, 1200, &third));
+    ck_assert_int_eq(domi_tls_tickets_find(tickets, third.name, 1400, &found), 0);
+    domi_tls_tickets_free(tickets);
+}
+END_TEST
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Returns the subject that a client is shown. */
+static const char *shown_subject(domus_tls *tls)
+{
+    static char text[128];
+
+    ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
+    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
+    ck_assert(domt_raw_talk(&raw, &server));
+    X509_NAME_oneline(X509_get_subject_name(SSL_get0_peer_certificate(raw.ssl)), text, sizeof text);
+    domt_raw_close(&raw);
+    domt_side_close(&server);
+    return text;
+}
+
+static void copy_over(const char *from, const char *to)
+{
+    char command[300];
+
+    snprintf(command, sizeof command, "cp '%s' '%s'", domt_pki_path(&pki, from),
+             domt_pki_path(&pki, to));
+    ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(files_are_read_again_and_broken_ones_change_nothing)
+{
+    char error[256];
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:a.example"});
+    copy_over("a", "now");
+    domus_tls_settings settings = domt_server_settings(&pki, "now");
+    domus_tls *tls = domt_tls(&settings);
+    ck_assert_str_eq(shown_subject(tls), "/O=domus/CN=a");
+    domt_pki_write(&pki, "now", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), -EBADMSG);
+    ck_assert(strstr(error, "/now.pem: ") != NULL);
+    ck_assert_str_eq(shown_subject(tls), "/O=domus/CN=a");
+    ck_assert_int_eq(unlink(domt_pki_path(&pki, "now")), 0);
+    ck_assert_int_eq(domus_tls_reload(tls, NULL, 0), -ENOENT);
+    copy_over("b", "now");
+    ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), 0);
+    ck_assert_str_eq(shown_subject(tls), "/O=domus/CN=b");
+    domus_tls_free(tls);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+/* Returns the error of a context whose certificate and key are these files. */
+static int try_files(const char *certificate, const char *key, char *error, size_t size)
+{
+    domus_tls_settings settings = domt_server_settings(&pki, certificate);
+    const domus_tls_certificate both = {domt_pki_path(&pki, certificate),
+                                        key != NULL ? domt_pki_path(&pki, key) : NULL};
+    domus_tls *tls = NULL;
+
+    settings.certificates = &both;
+    int result = domus_tls_new(&settings, error, size, &tls);
+    ck_assert((result == 0) == (tls != NULL));
+    domus_tls_free(tls);
+    return result;
+}
+
+START_TEST(errors_name_the_file_and_the_reason)
+{
+    static const struct {
+        const char *certificate;
+        const char *key;
+        int error;
+        const char *text;
+    } cases[] = {{"a", "b", -EBADMSG, "/b.pem: key values mismatch"},
+                 {"none", NULL, -ENOENT, "/none.pem: No such file or directory"},
+                 {"empty", NULL, -EBADMSG, "/empty.pem: the file is empty"},
+                 {"words", NULL, -EBADMSG, "/words.pem: no start line"},
+                 {"a", "ca", -EBADMSG, "/ca.pem: no private key"},
+                 {"a", "secret", -EBADMSG, "/secret.pem: no private key"},
+                 {"a", "a", 0, ""}};
+    static const char secret[] = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n"
+                                 "-----END ENCRYPTED PRIVATE KEY-----\n";
+    char error[256];
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:a.example"});
+    domt_pki_write(&pki, "empty", "");
+    domt_pki_write(&pki, "words", "nothing\n");
+    domt_pki_write(&pki, "secret", secret);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        error[0] = '\0';
+        int result = try_files(cases[i].certificate, cases[i].key, error, sizeof error);
+        ck_assert_msg(result == cases[i].error && strstr(error, cases[i].text) != NULL,
+                      "%zu: %d %s", i, result, error);
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(settings_out_of_their_ranges_are_refused)
+{
+    static const char *const long_name[] = {
+        "01234567890123456789012345678901234567890123456789012345678901234", NULL};
+    char error[256];
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    const domus_tls_settings right = domt_server_settings(&pki, "a");
+    for (int i = 0; i < 12; i++) {
+        static const char *const named[] = {"role",      "verify",      "certificates_count",
+                                            "depth_max", "chain_max",   "ticket_time_s",
+                                            "held_max",  "ciphers",     "cipher_suites",
+                                            "alpn",      "min_version", "verify"};
+        domus_tls_settings wrong = right;
+        domus_tls *tls = NULL;
+        wrong.role = i == 0 ? DOMUS_ROLE_PEER : wrong.role;
+        wrong.verify = i == 1 ? DOMUS_TLS_VERIFY_REQUIRED : wrong.verify; /* by whom? */
+        wrong.certificates_count = i == 2 ? 0 : 1;
+        wrong.depth_max = i == 3 ? 17 : 16;
+        wrong.chain_max = i == 4 ? 1023 : 1024;
+        wrong.ticket_time_s = i == 5 ? 59 : 60;
+        wrong.held_max = i == 6 ? 1048577 : 1048576;
+        wrong.ciphers = i == 7 ? "none of these" : NULL;
+        wrong.cipher_suites = i == 8 ? "none of these" : NULL;
+        wrong.alpn = i == 9 ? long_name : NULL;
+        wrong.min_version = i == 10 ? (domus_tls_version)2 : DOMUS_TLS_1_2;
+        wrong.verify = i == 11 ? (domus_tls_verify)4 : wrong.verify;
+        ck_assert_int_eq(domus_tls_new(&wrong, error, sizeof error, &tls), -EINVAL);
+        ck_assert_msg(strncmp(error, named[i], strlen(named[i])) == 0, "%s", error);
+        ck_assert_ptr_null(tls);
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls resume", 60, sessions_resume_under_shared_keys_that_change, keys_change_with_time,
+          files_are_read_again_and_broken_ones_change_nothing, errors_name_the_file_and_the_reason,
+          settings_out_of_their_ranges_are_refused)
