@@ -1,0 +1,109 @@
+/* TLS: every allocation of the stage's own fails once, and nothing is lost, and nothing is taken
+ * for right that is not. Allocations of OpenSSL itself do not fail here. */
+#include "tests/support/suite.h"
+#include "tests/tls/talk.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t left; /* allocations until one fails */
+static bool has_failed;
+static int64_t allocated; /* blocks of the stage's own that were not freed */
+
+static bool is_own(const char *file)
+{
+    return file != NULL && strstr(file, "protocols/tls/") != NULL;
+}
+
+static bool fails(const char *file)
+{
+    if (!is_own(file) || has_failed || --left != 0)
+        return false;
+    has_failed = true;
+    return true;
+}
+
+static void *allocate(size_t size, const char *file, int line)
+{
+    (void)line;
+    if (fails(file))
+        return NULL;
+    allocated += is_own(file);
+    return malloc(size);
+}
+
+static void *allocate_again(void *block, size_t size, const char *file, int line)
+{
+    (void)line;
+    if (fails(file))
+        return NULL;
+    allocated += is_own(file) && block == NULL;
+    return realloc(block, size);
+}
+
+static void release(void *block, const char *file, int line)
+{
+    (void)line;
+    allocated -= is_own(file) && block != NULL;
+    free(block);
+}
+
+static domt_pki pki;
+
+/* Make both contexts, let them talk, and read the files again. Returns the first error. */
+static int run(void)
+{
+    static domt_side server, client;
+    domus_tls_settings of_server = domt_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls *server_tls = NULL;
+    domus_tls *client_tls = NULL;
+    int error = domus_tls_new(&of_server, NULL, 0, &server_tls);
+
+    server = client = (domt_side){.kit = NULL};
+    if (error == 0)
+        error = domus_tls_new(&of_client, NULL, 0, &client_tls);
+    if (error == 0)
+        error = domt_side_open(&server, server_tls, NULL);
+    if (error == 0)
+        error = domt_side_open(&client, client_tls, "a.example");
+    if (error == 0) {
+        domt_side_say(&client, "hello");
+        domt_talk(&client, &server, 0);
+        error = client.error != 0 ? client.error : server.error;
+        ck_assert(error != 0 || strcmp(client.last, "hello") == 0);
+    }
+    if (error == 0)
+        error = domus_tls_reload(server_tls, NULL, 0);
+    domt_side_close(&client);
+    domt_side_close(&server);
+    domus_tls_free(client_tls);
+    domus_tls_free(server_tls);
+    return error;
+}
+
+START_TEST(each_allocation_of_the_stage_fails_once)
+{
+    uint32_t number = 0;
+
+    left = UINT32_MAX;
+    ck_assert_int_eq(CRYPTO_set_mem_functions(allocate, allocate_again, release), 1);
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    ck_assert_int_eq(run(), 0); /* what is made once for all is made now */
+    do {
+        has_failed = false;
+        left = ++number;
+        int64_t before = allocated;
+        int error = run();
+        ck_assert_int_eq(error, has_failed ? -ENOMEM : 0);
+        ck_assert_int_eq(allocated, before);
+    } while (has_failed);
+    ck_assert_uint_gt(number, 15);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls memory", 60, each_allocation_of_the_stage_fails_once)
