@@ -3,9 +3,11 @@
 #include <domus/pipeline.h>
 #include <domus/tls.h>
 
+#include <string.h>
+
 int main(void)
 {
-    domus_tls_settings settings = {DOMUS_ROLE_CLIENT};
+    domus_tls_settings settings;
     domus_tls_options options = {NULL, "example.org"};
     domus_pipeline_stage stages[3] = {
         {&domus_tls_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}};
@@ -14,6 +16,8 @@ int main(void)
     char error[200];
     size_t size = 0;
 
+    memset(&settings, 0, sizeof settings);
+    settings.role = DOMUS_ROLE_CLIENT;
     settings.verify = DOMUS_TLS_VERIFY_NONE;
     stages[0].options = &options;
     pipeline.stages = stages;
