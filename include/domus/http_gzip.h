@@ -6,11 +6,11 @@
  * An answer is compressed if the client accepts that (Accept-Encoding, at least as much as plain
  * bytes), and if it may be: it has a media type that becomes smaller (text of all kinds, JSON, XML,
  * JavaScript, SVG, WebAssembly), a status with a body but not 206, at least `least` bytes if its
- * length is known, and no Content-Encoding or Content-Range of its own. A whole body must have
- * `whole_max` bytes at most, because it is compressed in one step; larger ones leave as they are.
- * An answer in pieces is compressed piece by piece, and each piece leaves at once, so that
- * server-sent events come as they are sent. Its length is not known before its end, so it leaves in
- * chunks, and only to clients of HTTP/1.1.
+ * length is known, no Content-Encoding or Content-Range of its own, and no "Cache-Control:
+ * no-transform". A whole body must have `whole_max` bytes at most, because it is compressed in one
+ * step; larger ones leave as they are. An answer in pieces is compressed piece by piece, and each
+ * piece leaves at once, so that server-sent events come as they are sent. Its length is not known
+ * before its end, so it leaves in chunks, and only to clients of HTTP/1.1.
  *
  * A compressed answer gets "Content-Encoding: gzip", and its ETag becomes a weak one ("W/" before
  * it), because the same tag names plain bytes. Every answer that may be compressed gets "Vary:

@@ -55,6 +55,24 @@ static bool has_compressible_media(const domi_http_outgoing *answer)
            is_compressible(domus_slice_data(value), value.size);
 }
 
+/* Whether the answer says that nobody may transform it, as one may that comes from another server
+ * (RFC 9110 7.7). */
+static bool forbids_transform(const domi_http_outgoing *answer)
+{
+    const char *element;
+    domus_slice value;
+    size_t size;
+    size_t at = 0;
+
+    if (!domus_http_field(answer->fields, "cache-control", &value))
+        return false;
+    while (domi_http_next_element(domus_slice_data(value), value.size, &at, &element, &size)) {
+        if (domi_http_is_word(element, size, "no-transform"))
+            return true;
+    }
+    return false;
+}
+
 /* Whether there are clients that would get this answer compressed. */
 static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
                           const domi_http_outgoing *answer)
@@ -69,7 +87,7 @@ static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
         return false;
     return has_compressible_media(answer) &&
            !domus_http_field(answer->fields, "content-encoding", &value) &&
-           !domus_http_field(answer->fields, "content-range", &value);
+           !domus_http_field(answer->fields, "content-range", &value) && !forbids_transform(answer);
 }
 
 /* --- fields ------------------------------------------------------------------------------------
