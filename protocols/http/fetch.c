@@ -167,7 +167,8 @@ static int look(domus_stack *stack, const domi_http_origins *origins, fetch *fra
     return error;
 }
 
-/* Count a piece of the body of a redirect. One that is too long costs its connection. */
+/* Count a piece of the body of a redirect. One that is too long, or goes on beyond the time of the
+ * request, costs its connection. */
 static void count_skipped(domus_stack *stack, fetch *frame, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
@@ -175,9 +176,10 @@ static void count_skipped(domus_stack *stack, fetch *frame, const domus_answer *
 
     if (!is_last)
         frame->skipped += piece->bytes.size;
-    if (!is_last && frame->skipped > SKIPPED_BODY_MAX)
+    bool is_enough = frame->skipped > SKIPPED_BODY_MAX || domus_now_ns(stack) >= frame->until_ns;
+    if (!is_last && is_enough)
         (void)domus_stop(stack, frame->redirected.channel);
-    if (is_last || frame->skipped > SKIPPED_BODY_MAX)
+    if (is_last || is_enough)
         frame->redirected.number = 0;
 }
 

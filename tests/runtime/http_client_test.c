@@ -428,6 +428,30 @@ START_TEST(bodies_come_in_pieces)
 }
 END_TEST
 
+/* The time of a request bounds the body of a redirect, too, of which nobody but the client knows.
+ */
+START_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
+{
+    static const domus_http_client_options options = {
+        .connection = &domus_http_streaming_connection, .timeout_ns = 100 * MS};
+
+    begin(&options);
+    get("http://10.0.0.1/a");
+    accept_at(&one);
+    answers(&one, "HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 100\r\n\r\na");
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
+        domt_net_ok(kit, domus_testkit_advance(kit, 40 * MS));
+        answers(&one, "b");
+        run();
+    }
+    domt_net_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
+    sees(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
+    end();
+}
+END_TEST
+
 START_TEST(wrong_options_are_refused)
 {
     static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
@@ -456,4 +480,5 @@ DOMT_MAIN("http_client", 60, connections_are_kept_for_their_origin,
           redirects_are_followed, methods_change_as_the_rfc_says, secrets_stay_with_their_origin,
           a_redirect_that_cannot_be_followed_is_the_answer, redirects_are_bounded,
           a_request_takes_no_longer_than_it_may, the_pool_that_was_idle_for_longest_ends,
-          requests_that_wait_are_bounded, bodies_come_in_pieces, wrong_options_are_refused)
+          requests_that_wait_are_bounded, bodies_come_in_pieces,
+          the_body_of_a_redirect_takes_no_longer_than_its_request, wrong_options_are_refused)
