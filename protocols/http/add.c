@@ -51,25 +51,12 @@ int domus_http_add_number(domus_appender *fields, const char *name, uint64_t val
 /* --- fields of another message ----------------------------------------------------------------
  */
 
-#define OPTIONS_MAX 64u /* names in the Connection fields of a message */
-
-/* What the Connection fields of a message name. They are read once: to look through them for each
- * field would be work of the square of what a stranger sends. */
-typedef struct options {
-    uint32_t count;
-    struct {
-        const char *text;
-        size_t size;
-    } names[OPTIONS_MAX];
-} options;
-
-/* Returns 0; -EPROTO for more names than a message that means them can have. */
-static int read_options(domus_slice fields, options *ret_options)
+/* Whether a field of the connection names this one. */
+static bool is_named(domus_slice fields, domus_slice name)
 {
     uint32_t at = 0;
     domus_http_line line;
 
-    ret_options->count = 0;
     while (domus_http_next(fields, &at, &line)) {
         const char *element;
         size_t size;
@@ -78,23 +65,9 @@ static int read_options(domus_slice fields, options *ret_options)
             continue;
         while (domi_http_next_element(domus_slice_data(line.value), line.value.size, &in, &element,
                                       &size)) {
-            if (size == 0)
-                continue;
-            if (ret_options->count == OPTIONS_MAX)
-                return -EPROTO;
-            ret_options->names[ret_options->count].text = element;
-            ret_options->names[ret_options->count++].size = size;
+            if (size == name.size && domi_http_is_same(element, domus_slice_data(name), size))
+                return true;
         }
-    }
-    return 0;
-}
-
-static bool is_named(const options *named, domus_slice name)
-{
-    for (uint32_t i = 0; i < named->count; i++) {
-        if (named->names[i].size == name.size &&
-            domi_http_is_same(named->names[i].text, domus_slice_data(name), name.size))
-            return true;
     }
     return false;
 }
@@ -116,15 +89,9 @@ int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
 {
     uint32_t at = 0;
     domus_http_line line;
-    options named;
-    int error = fields->error == 0 ? read_options(received, &named) : 0;
 
-    if (error != 0) {
-        domus_append_drop(fields);
-        fields->error = error;
-    }
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
-        if (!is_of_connection(line.name) && !is_named(&named, line.name))
+        if (!is_of_connection(line.name) && !is_named(received, line.name))
             (void)add(fields, domus_slice_data(line.name), line.name.size,
                       domus_slice_data(line.value), line.value.size);
     }

@@ -226,31 +226,6 @@ START_TEST(fields_of_the_connection_are_left_away)
 }
 END_TEST
 
-/* A message of a stranger cannot make this dear by the names in Connection. */
-START_TEST(names_in_connection_are_bounded)
-{
-    char text[512] = "A: b\r\nConnection: ";
-    size_t begin = strlen(text);
-    domus_slice made;
-
-    for (size_t names = 64; names <= 65; names++) {
-        domus_appender fields = {0};
-        for (size_t i = 0; i < names; i++)
-            memcpy(text + begin + 3 * i, "c, ", 3);
-        strcpy(text + begin + 3 * names, "\r\n");
-        domus_slice received = domt_http_slice(text);
-        int expected = names == 64 ? 0 : -EPROTO;
-        ck_assert_int_eq(domus_http_add_end_to_end(&fields, received), expected);
-        ck_assert_int_eq(domus_append_end(&fields, &made), expected);
-        if (expected == 0) {
-            ck_assert(domus_slice_equals(made, "A: b\r\n", 6));
-            domus_slice_free(made);
-        }
-        domus_slice_free(received);
-    }
-}
-END_TEST
-
 START_TEST(answers_have_a_date)
 {
     static const domus_http_text done = {.status = 200};
@@ -299,5 +274,4 @@ END_TEST
 DOMT_MAIN("answers", 20, texts_are_answers, connection_ends_as_the_peer_has_asked,
           responses_have_fields_and_bodies, long_answers_are_whole,
           answers_that_http_cannot_say_are_refused, fields_of_the_user_are_checked,
-          fields_of_the_connection_are_left_away, names_in_connection_are_bounded,
-          answers_have_a_date, wrong_options_are_refused)
+          fields_of_the_connection_are_left_away, answers_have_a_date, wrong_options_are_refused)
