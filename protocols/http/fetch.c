@@ -39,14 +39,14 @@ static void free_fetch(fetch *frame)
 static int begin(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
                  const domus_http_request *request)
 {
-    const char *target = domus_slice_data(request->target);
-    uint64_t deadline_ns = domus_deadline_ns(stack);
     domus_http_url url;
 
-    if (request->upgrade)
+    if (request == NULL || request->upgrade) /* it is there in the first turn, always */
         return -EOPNOTSUPP;
     if (request->stream.number != 0 || request->method >= DOMUS_HTTP_METHODS)
         return -EINVAL;
+    const char *target = domus_slice_data(request->target);
+    uint64_t deadline_ns = domus_deadline_ns(stack);
     int error = domus_http_url_parse(target, request->target.size, &url);
     if (error == 0)
         error = domus_take(stack);

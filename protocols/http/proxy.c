@@ -59,6 +59,8 @@ static int begin(domus_stack *stack, pass *frame, const domus_http_request *requ
     domus_endpoint client;
     bool is_known = channel != NULL && domus_channel_peer(channel, &client) == 0;
 
+    if (request == NULL) /* it is there in the first turn, always */
+        return -EINVAL;
     frame->up = request->stream;
     frame->uploads = request->stream.number != 0;
     frame->is_head = request->method == DOMUS_HTTP_HEAD;

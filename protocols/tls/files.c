@@ -96,7 +96,7 @@ static int add_certificates(X509_STORE *store, const domi_tls_text *text)
 
 static int read_authorities(domi_tls_files *files, const char *path, const domi_tls_report *report)
 {
-    domi_tls_text text;
+    domi_tls_text text = {NULL, 0};
     int error = read_text(path, AUTHORITIES_MAX, report, &text);
 
     if (error != 0)

@@ -238,7 +238,7 @@ END_TEST
 START_TEST(wrong_fields_are_refused_as_before)
 {
     static const char *const wrong[] = {TYPE "A", TYPE "A: b\n", TYPE "A:b",
-                                        TYPE "Connection: a\r\n", "A\r\n" TYPE};
+                                        TYPE "Connection: a\r\n", ("A\r\n" TYPE)};
     domt_codec http;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

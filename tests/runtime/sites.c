@@ -29,7 +29,9 @@ const char *domt_site_path(const char *name)
     return path;
 }
 
-static void shrink(void)
+/* This is not static, because the C library may declare the functions below as inline ones. */
+void domt_site_shrink(void);
+void domt_site_shrink(void)
 {
     struct stat status;
 
@@ -40,7 +42,7 @@ static void shrink(void)
 ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t position, int flags)
 {
     if (domt_site.shrinks)
-        shrink();
+        domt_site_shrink();
     if (domt_site.reads_wait) {
         errno = EAGAIN;
         return -1;
@@ -51,7 +53,7 @@ ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t position, in
 ssize_t pread(int fd, void *to, size_t size, off_t position)
 {
     if (domt_site.shrinks)
-        shrink();
+        domt_site_shrink();
     return syscall(SYS_pread64, fd, to, size, position);
 }
 

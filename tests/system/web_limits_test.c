@@ -128,9 +128,9 @@ START_TEST(a_key_is_bounded)
     char request[1024];
 
     domt_site_start(&site, (const char *const[]){NULL});
-    snprintf(request, sizeof request, "PUT /kv/%s", letters(512));
+    snprintf(request, sizeof request, "PUT /kv/%.512s", letters(512));
     domt_site_holds(&site, request, "1", 204, NULL);
-    snprintf(request, sizeof request, "PUT /kv/%s", letters(513));
+    snprintf(request, sizeof request, "PUT /kv/%.513s", letters(513));
     domt_site_holds(&site, request, "1", 400, "cannot be a key");
     domt_site_stop(&site);
 }
