@@ -302,7 +302,28 @@ START_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
 }
 END_TEST
 
-/* Pages of up to 16 KiB are kept, too, up to 256 KiB of them, for pages of nearly their size. */
+/* Pieces of files have 64 KiB. */
+START_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return; /* as above */
+#endif
+    domi_pages_keep();
+    domi_page_drop(domi_page_new(80000)); /* is too large */
+    domi_memory_fail_after(0, 1);
+    ck_assert_ptr_null(domi_page_new(80000));
+    domi_memory_fail_after(-1, 0);
+    domi_page_drop(domi_page_new(65536));
+    domi_memory_fail_after(0, 1);
+    domi_page *page = domi_page_new(65536);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_ptr_nonnull(page);
+    domi_page_drop(page);
+    domi_pages_free();
+}
+END_TEST
+
+/* Pages of up to 72 KiB are kept, too, up to 256 KiB of them, for pages of nearly their size. */
 START_TEST(some_larger_pages_are_kept_by_their_thread)
 {
     enum { KEPT = 17, MORE = 4, SIZE = 15000 };
@@ -316,7 +337,6 @@ START_TEST(some_larger_pages_are_kept_by_their_thread)
         pages[i] = domi_page_new(SIZE);
     for (int i = 0; i < KEPT + MORE; i++)
         domi_page_drop(pages[i]);
-    domi_page_drop(domi_page_new(20000)); /* is too large */
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_page_new(SIZE / 2));
     ck_assert_ptr_null(domi_page_new(SIZE + SIZE / 2));
@@ -449,6 +469,8 @@ DOMT_MAIN("slice", 30, slice_is_a_copy_of_bytes, slice_without_bytes_owns_nothin
           join_of_neighbours_copies_nothing, join_keeps_the_order_of_the_pieces,
           join_of_pieces_with_a_gap_copies_them, join_of_nothing_is_empty,
           join_that_fails_consumes_nothing, small_pages_are_kept_by_their_thread,
-          some_larger_pages_are_kept_by_their_thread, borrowed_bytes_are_copied_at_the_first_keep,
+          some_larger_pages_are_kept_by_their_thread,
+          page_of_a_piece_of_a_file_is_kept_by_its_thread,
+          borrowed_bytes_are_copied_at_the_first_keep,
           borrowed_bytes_stay_when_they_cannot_be_copied, borrowing_page_ends_with_its_borrower,
           slices_are_shared_by_threads)
