@@ -1,0 +1,239 @@
+/* wslay is a peer of the stage of WebSocket, in both roles: each hears what the other one sends,
+ * and why it refuses something. A program that was built without wslay compares nothing. */
+#include "tests/http/talk.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifdef DOMT_WSLAY
+#include <wslay/wslay.h>
+
+#define SEEDS      200u
+#define STEPS_MOST 100000u
+#define REASON_MAX 122u /* of wslay; the RFC has one more */
+
+/* The lengths at which the head of a frame changes, and the longest message that the stage takes.
+ */
+static const size_t edges[] = {0, 125, 126, 65535, 65536, 1u << 20};
+static unsigned edges_sent[sizeof edges / sizeof *edges];
+
+static size_t choose_size(void)
+{
+    size_t edge;
+
+    if (domt_talk_below(600) == 0)
+        edge = 5;
+    else if (domt_talk_below(20) == 0)
+        edge = 3 + domt_talk_below(2);
+    else if (domt_talk_below(4) == 0)
+        edge = domt_talk_below(3);
+    else
+        return domt_talk_below(3000);
+    edges_sent[edge]++;
+    return edges[edge];
+}
+
+static void send_some(bool by_us)
+{
+    bool pings = domt_talk_below(4) == 0;
+    domt_row *to = by_us ? (pings ? &domt_talk_now.pings_of_us : &domt_talk_now.from_us)
+                         : (pings ? &domt_talk_now.pings_of_them : &domt_talk_now.from_them);
+    domt_said *made =
+        domt_talk_add(to, pings ? 'p' : "tb"[domt_talk_below(2)],
+                      pings ? domt_talk_below(DOMT_TALK_CONTROL_MAX + 1) : choose_size());
+
+    if (by_us)
+        domt_talk_send_by_us(made);
+    else
+        domt_talk_send_by_them(made, domt_talk_below(2) == 0);
+}
+
+static bool is_heard(const domt_row *of)
+{
+    return of->heard == of->count;
+}
+
+static void send_and_hear_all(void)
+{
+    unsigned by_us = 0, by_them = 0;
+
+    for (unsigned step = 0;
+         by_us < DOMT_TALK_EACH || by_them < DOMT_TALK_EACH || !is_heard(&domt_talk_now.from_us) ||
+         !is_heard(&domt_talk_now.from_them) || !is_heard(&domt_talk_now.pings_of_us) ||
+         !is_heard(&domt_talk_now.pings_of_them);
+         step++) {
+        ck_assert_msg(step < STEPS_MOST, "seed %u: a message is lost",
+                      (unsigned)domt_talk_now.seed);
+        if (by_us < DOMT_TALK_EACH && domt_talk_below(20) == 0) {
+            send_some(true);
+            by_us++;
+        } else if (by_them < DOMT_TALK_EACH && domt_talk_below(20) == 0) {
+            send_some(false);
+            by_them++;
+        }
+        ck_assert_int_eq(domt_talk_carry(), 0);
+    }
+}
+
+/* Close from either side, and hold that both hear the code and that the other one hears the reason.
+ */
+static void close_and_hear(void)
+{
+    static const uint16_t codes[] = {0, 1000, 1001, 1011, 3000, 4999};
+    domus_websocket_close close = {.code = codes[domt_talk_below(sizeof codes / sizeof *codes)]};
+    unsigned code = close.code != 0 ? close.code : DOMUS_WEBSOCKET_NO_CODE;
+    uint8_t reason[REASON_MAX + 1] = {0};
+    size_t size = close.code != 0 ? domt_talk_below(REASON_MAX + 1) : 0;
+    bool by_us = domt_talk_below(2) == 0;
+
+    for (size_t at = 0; at < size; at++)
+        reason[at] = (uint8_t)('a' + domt_talk_below(26));
+    if (by_us) {
+        ck_assert_int_eq(domus_slice_copy(reason, size, &close.reason), 0);
+        domt_talk_close_by_us(&close);
+        domus_slice_free(close.reason);
+    } else {
+        ck_assert_int_eq(wslay_event_queue_close(domt_talk_now.theirs, close.code, reason, size),
+                         0);
+    }
+    for (unsigned step = 0; !domt_talk_now.at_us.heard || !domt_talk_now.at_them.heard; step++) {
+        ck_assert_msg(step < STEPS_MOST, "seed %u: a close is lost", (unsigned)domt_talk_now.seed);
+        ck_assert_int_eq(domt_talk_carry(), 0);
+    }
+    ck_assert_uint_eq(domt_talk_now.at_us.code, code);
+    ck_assert_uint_eq(domt_talk_now.at_them.code, code);
+    ck_assert_str_eq(by_us ? domt_talk_now.at_them.reason : domt_talk_now.at_us.reason,
+                     (const char *)reason);
+}
+
+static void talk_with_each_seed(domus_role role)
+{
+    const domus_websocket_options options = {.role = role, .pongs = true};
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        domt_talk_begin(seed, &options, role == DOMUS_ROLE_CLIENT);
+        send_and_hear_all();
+        close_and_hear();
+        domt_talk_end();
+    }
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+        ck_assert_uint_gt(edges_sent[i], 0);
+}
+
+START_TEST(server_and_wslay_hear_each_other)
+{
+    talk_with_each_seed(DOMUS_ROLE_SERVER);
+}
+END_TEST
+
+START_TEST(client_and_wslay_hear_each_other)
+{
+    talk_with_each_seed(DOMUS_ROLE_CLIENT);
+}
+END_TEST
+
+/* --- refusals --------------------------------------------------------------------------------- */
+
+static const domus_websocket_options narrow[] = {
+    {.role = DOMUS_ROLE_SERVER, .message_max = 1000, .fragments_max = 4},
+    {.role = DOMUS_ROLE_CLIENT, .message_max = 1000, .fragments_max = 4}};
+
+/* Begin a talk in which a message of wslay's will be refused. */
+static domt_said *begin_refusal(size_t side, char kind, size_t size)
+{
+    domt_talk_begin(side, &narrow[side], side == 1);
+    return domt_talk_add(&domt_talk_now.from_them, kind, size);
+}
+
+/* Carry bytes until wslay hears a close, and hold that it has this code, and that the stage has
+ * shown no message. */
+static void end_refused(unsigned code)
+{
+    for (unsigned step = 0; !domt_talk_now.at_them.heard; step++) {
+        ck_assert_uint_lt(step, STEPS_MOST);
+        (void)domt_talk_carry();
+    }
+    ck_assert_uint_eq(domt_talk_now.at_them.code, code);
+    ck_assert_uint_eq(domt_talk_now.from_them.heard, 0);
+    domt_talk_end();
+}
+
+START_TEST(wslay_hears_why_it_is_refused)
+{
+    for (size_t side = 0; side < 2; side++) {
+        domt_said *sent = begin_refusal(side, 't', 100);
+        sent->bytes[99] = 0xff;
+        domt_talk_send_by_them(sent, side == 0);
+        end_refused(DOMUS_WEBSOCKET_INVALID_DATA);
+
+        domt_talk_send_by_them(begin_refusal(side, 'b', 1001), false);
+        end_refused(DOMUS_WEBSOCKET_TOO_BIG);
+
+        sent = begin_refusal(side, 'b', 1000);
+        domt_talk_now.piece_max = 100;
+        domt_talk_send_by_them(sent, true);
+        end_refused(DOMUS_WEBSOCKET_POLICY);
+
+        sent = begin_refusal(side, 'b', 10);
+        struct wslay_event_msg arg = {WSLAY_BINARY_FRAME, sent->bytes, sent->size};
+        wslay_event_config_set_allowed_rsv_bits(domt_talk_now.theirs, WSLAY_RSV1_BIT);
+        ck_assert_int_eq(wslay_event_queue_msg_ex(domt_talk_now.theirs, &arg, WSLAY_RSV1_BIT), 0);
+        end_refused(DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+    }
+}
+END_TEST
+
+/* Two clients, and two servers: a mask that is missing, or one too many. */
+START_TEST(wslay_in_the_same_role_is_refused)
+{
+    for (size_t side = 0; side < 2; side++) {
+        domt_talk_begin(side, &narrow[side], side == 0);
+        domt_talk_send_by_them(domt_talk_add(&domt_talk_now.from_them, 't', 10), false);
+        domt_talk_now.quota = SIZE_MAX;
+        ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
+        ck_assert_int_lt(domt_talk_decode(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size), 0);
+        ck_assert_uint_eq(domt_talk_now.to_them.bytes[0], 0x88);
+        size_t at = side == 1 ? 6 : 2; /* behind the head, and the mask of a client */
+        ck_assert_uint_eq(domt_talk_now.to_them.size, at + 2);
+        uint8_t mask[2] = {0};
+        if (side == 1)
+            memcpy(mask, domt_talk_now.to_them.bytes + 2, 2);
+        ck_assert_uint_eq((unsigned)(domt_talk_now.to_them.bytes[at] ^ mask[0]) << 8 |
+                              (unsigned)(domt_talk_now.to_them.bytes[at + 1] ^ mask[1]),
+                          DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+        domt_talk_end();
+    }
+}
+END_TEST
+
+START_TEST(stage_hears_why_wslay_refuses)
+{
+    for (size_t side = 0; side < 2; side++) {
+        domt_talk_begin(side, &narrow[side], side == 1);
+        wslay_event_config_set_max_recv_msg_length(domt_talk_now.theirs, 1000);
+        domt_talk_send_by_us(domt_talk_add(&domt_talk_now.from_us, 'b', 1001));
+        for (unsigned step = 0; !domt_talk_now.at_us.heard; step++) {
+            ck_assert_uint_lt(step, STEPS_MOST);
+            ck_assert_int_eq(domt_talk_carry(), 0);
+        }
+        ck_assert_uint_eq(domt_talk_now.at_us.code, DOMUS_WEBSOCKET_TOO_BIG);
+        domt_talk_end();
+    }
+}
+END_TEST
+#else
+START_TEST(nothing_is_compared)
+{
+    printf("no wslay: nothing is compared with it\n");
+}
+END_TEST
+#endif
+
+#ifdef DOMT_WSLAY
+DOMT_MAIN("websocket wslay", 100, server_and_wslay_hear_each_other,
+          client_and_wslay_hear_each_other, wslay_hears_why_it_is_refused,
+          wslay_in_the_same_role_is_refused, stage_hears_why_wslay_refuses)
+#else
+DOMT_MAIN("websocket wslay", 100, nothing_is_compared)
+#endif
