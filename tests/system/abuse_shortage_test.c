@@ -1,10 +1,11 @@
 /* Strangers that use up the descriptors of the process, its receive buffers, or the connections
- * that it may have. A good client that was there before is served meanwhile. Memory stays below a
- * ceiling, which is printed, the service answers afterwards, and nothing is left. The long form
- * (DOMT_LONG) has more strangers. */
+ * that it may have, of a service of bytes and of one of HTTP. A good client that was there before
+ * is served meanwhile. Memory stays below a ceiling, which is printed, the service answers
+ * afterwards, and nothing is left. The long form (DOMT_LONG) has more strangers. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/attack.h"
+#include "tests/system/talks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +18,16 @@
 
 static domt_service service;
 
+static const domt_protocol echo = {
+    .name = "echo",
+    .arguments = DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ),
+    .ask = "hello",
+    .answer = "hello",
+};
+static const domt_protocol *const services[] = {&echo, &domt_web};
+
+#define SERVICES (sizeof services / sizeof services[0])
+
 static bool is_long(void)
 {
     const char *text = getenv("DOMT_LONG");
@@ -24,36 +35,39 @@ static bool is_long(void)
     return text != NULL && text[0] != '\0';
 }
 
-static void good_client_is_served(const char *what, int good)
+static void good_client_is_served(const domt_protocol *with, const char *what, int good)
 {
-    domt_good seen = domt_good_run(good, NULL, NULL, is_long() ? 3000 : 400, 1000);
+    domt_good seen = domt_good_run(good, with->ask, with->answer, is_long() ? 3000 : 400, 1000);
 
-    printf("%s: the good client: p99 %.2f ms, worst %.2f ms\n", what, seen.p99_ms, seen.worst_ms);
+    printf("%s, %s: the good client: p99 %.2f ms, worst %.2f ms\n", with->name, what, seen.p99_ms,
+           seen.worst_ms);
     ck_assert_uint_eq(seen.failed, 0);
 }
 
-/* Let `attack` run beside a good client. When it is over, nothing of it is left. */
-static void endure(const char *what, domt_attack *attack, uint64_t ceiling)
+/* Start a service with more arguments, and let `attack` run beside a good client. When it is over,
+ * nothing of it is left. */
+static void endure(const domt_protocol *with, const char *what, const char *const more[],
+                   domt_attack *attack, uint64_t ceiling)
 {
-    int good = domt_connect(service.port);
-
-    ck_assert(domt_echoes(good, "hello"));
+    int good = domt_protocol_start(&service, with, more);
     uint32_t descriptors = domt_service_descriptors(&service);
     uint64_t before = domt_service_rss_bytes(&service);
+
     attack->port = service.port;
+    attack->says = with != &echo ? with->ask : NULL;
     domt_attack_begin(attack);
-    good_client_is_served(what, good);
+    good_client_is_served(with, what, good);
     uint64_t now = domt_service_rss_bytes(&service);
     uint64_t grown = now > before ? now - before : 0;
-    printf("%s: %llu KiB more memory, ceiling %llu KiB\n", what, (unsigned long long)(grown / KIB),
-           (unsigned long long)(ceiling / KIB));
+    printf("%s, %s: %llu KiB more memory, ceiling %llu KiB\n", with->name, what,
+           (unsigned long long)(grown / KIB), (unsigned long long)(ceiling / KIB));
     if (!DOMT_SANITIZED)
         ck_assert_uint_lt(grown, ceiling);
-    domt_attack_end(attack, attack->kind != DOMT_ATTACK_IDLE);
+    domt_attack_end(attack, true);
     int late = domt_connect(service.port);
-    ck_assert(domt_echoes(late, "a new one is served"));
+    ck_assert(domt_is_answered(late, with));
     close(late);
-    good_client_is_served("afterwards", good);
+    good_client_is_served(with, "afterwards", good);
     domt_service_is_left_with(&service, 1, descriptors, 20000);
     close(good);
     domt_service_stop(&service);
@@ -69,30 +83,32 @@ static void few_descriptors(void)
 
 START_TEST(strangers_that_take_all_descriptors_hurt_nobody)
 {
-    domt_attack attack = {
-        .kind = DOMT_ATTACK_DRIP, .count = is_long() ? 3000 : 600, .is_fast = true};
+    uint32_t count = is_long() ? 3000 : 600;
 
-    attack.rate = attack.count;
-    ck_assert(domt_descriptors(attack.count + 100));
+    ck_assert(domt_descriptors(count + 100));
     service.prepare = few_descriptors;
-    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    endure("no descriptors", &attack, 10240 * KIB);
-    ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
+    for (size_t i = 0; i < SERVICES; i++) {
+        domt_attack attack = {
+            .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
+        endure(services[i], "no descriptors", NULL, &attack, 10240 * KIB);
+        ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
+    }
 }
 END_TEST
 
 /* Each may have channel.sendHigh queued, and its share of the buffers, before it is not read. */
 START_TEST(strangers_that_take_all_buffers_hurt_nobody)
 {
+    static const char *const more[] = {
+        "--set", "io.buffers.count=16",   "--set", "channel.sendHigh=64KiB",
+        "--set", "channel.sendLow=16KiB", NULL};
     uint32_t count = is_long() ? 500 : DOMT_SCALE(100, 40);
-    domt_attack attack = {.kind = DOMT_ATTACK_FLOOD, .count = count, .rate = 4000};
 
     ck_assert(domt_descriptors(count + 100));
-    domt_service_start(&service,
-                       DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
-                                           "io.buffers.count=16", "--set", "channel.sendHigh=64KiB",
-                                           "--set", "channel.sendLow=16KiB", ));
-    endure("no buffers", &attack, count * 192 * KIB + 4096 * KIB);
+    for (size_t i = 0; i < SERVICES; i++) {
+        domt_attack attack = {.kind = DOMT_ATTACK_FLOOD, .count = count, .rate = 4000};
+        endure(services[i], "no buffers", more, &attack, count * 192 * KIB + 4096 * KIB);
+    }
 }
 END_TEST
 
@@ -101,14 +117,17 @@ END_TEST
 START_TEST(strangers_whom_nobody_accepts_hurt_nobody)
 {
     uint32_t count = is_long() ? 8000 : DOMT_SCALE(1000, 200);
-    domt_attack attack = {.kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
     char most[64];
 
     ck_assert(domt_descriptors(count + 100));
     snprintf(most, sizeof most, "channel.maxConnections=%u", count / 2);
-    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set", most, ));
-    endure("nobody accepts", &attack, count * 3 * KIB + 10240 * KIB);
-    ck_assert_uint_gt(domt_service_count(&service, "spells at most places"), 0);
+    for (size_t i = 0; i < SERVICES; i++) {
+        domt_attack attack = {
+            .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
+        endure(services[i], "nobody accepts", (const char *const[]){"--set", most, NULL}, &attack,
+               count * 3 * KIB + 10240 * KIB);
+        ck_assert_uint_gt(domt_service_count(&service, "spells at most places"), 0);
+    }
 }
 END_TEST
 
