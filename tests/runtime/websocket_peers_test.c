@@ -1,14 +1,18 @@
 /* python3-websockets is a judge of WebSocket over real sockets, as a client of a server of ours and
- * as a server of a client of ours. Without it nothing is compared. */
+ * as a server of a client of ours; wslay is one as a client. Without them nothing is compared. */
 #include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
 
 #include <domus/await.h>
 #include <domus/websocket.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define SCRIPT DOMT_SOURCE_DIR "/tests/runtime/websocket_peer.py"
 
@@ -78,23 +82,156 @@ static const domus_behaviour server = {.name = "server",
                                        .channel = &of_server,
                                        .on_mount = listen_at_any_port};
 
-START_TEST(python_is_served)
+/* Start the server. `port` gets its port as text. */
+static domus_system *serve(char *port, size_t size)
 {
     domus_config config = domt_config(2);
-    char text[128], command[512];
-
-    if (!has_peer())
-        return;
     domus_system *system_ = domt_start(&config);
+    char text[128];
+
     (void)domt_spawn(system_, 0, &server, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&listening));
     (void)domus_endpoint_text(&served, text, sizeof text);
-    snprintf(command, sizeof command, "timeout 60 /usr/bin/python3 " SCRIPT " client %s",
-             strrchr(text, ':') + 1);
+    snprintf(port, size, "%s", strrchr(text, ':') + 1);
+    return system_;
+}
+
+START_TEST(python_is_served)
+{
+    char port[16], command[512];
+
+    if (!has_peer())
+        return;
+    domus_system *system_ = serve(port, sizeof port);
+    snprintf(command, sizeof command, "timeout 60 /usr/bin/python3 " SCRIPT " client %s", port);
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c) */
     domt_end(system_);
 }
 END_TEST
+
+/* --- wslay ------------------------------------------------------------------------------------ */
+
+#ifdef DOMT_WSLAY
+#include <wslay/wslay.h>
+
+#define HELLO                                                                                      \
+    "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"                   \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+static const size_t echo_sizes[] = {0, 125, 126, 65535, 65536, 1u << 20};
+static unsigned echoed; /* messages of wslay that came back: each size as text, and as bytes */
+static char echo_bytes[1u << 20];
+
+static ssize_t receive_some(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
+                            void *fd)
+{
+    ssize_t result = recv(*(int *)fd, to, size, MSG_DONTWAIT);
+
+    (void)flags;
+    if (result > 0)
+        return result;
+    wslay_event_set_error(context, result < 0 && errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK
+                                                                 : WSLAY_ERR_CALLBACK_FAILURE);
+    return -1;
+}
+
+static ssize_t send_some(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
+                         int flags, void *fd)
+{
+    ssize_t result = send(*(int *)fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+    (void)flags;
+    if (result < 0)
+        wslay_event_set_error(context,
+                              errno == EAGAIN ? WSLAY_ERR_WOULDBLOCK : WSLAY_ERR_CALLBACK_FAILURE);
+    return result;
+}
+
+static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *fd)
+{
+    (void)context, (void)fd;
+    memset(to, 0x5a, size);
+    return 0;
+}
+
+/* Send the next message, and behind the last one the word that lets the server close. */
+static void send_next_by_wslay(wslay_event_context_ptr context)
+{
+    bool is_last = echoed == 2 * sizeof echo_sizes / sizeof *echo_sizes;
+    struct wslay_event_msg next = {
+        is_last || echoed % 2 == 0 ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
+        (const uint8_t *)(is_last ? "close" : echo_bytes), is_last ? 5 : echo_sizes[echoed / 2]};
+
+    ck_assert_int_eq(wslay_event_queue_msg(context, &next), 0);
+}
+
+static void hear_echo(wslay_event_context_ptr context,
+                      const struct wslay_event_on_msg_recv_arg *heard, void *fd)
+{
+    (void)fd;
+    if (heard->opcode == WSLAY_CONNECTION_CLOSE) {
+        ck_assert_uint_eq(heard->status_code, 4000);
+        ck_assert_uint_eq(heard->msg_length, 5);
+        ck_assert_mem_eq(heard->msg + 2, "bye", 3);
+        return;
+    }
+    ck_assert_uint_eq(heard->opcode, echoed % 2 == 0 ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME);
+    ck_assert_uint_eq(heard->msg_length, echo_sizes[echoed / 2]);
+    if (heard->msg_length != 0)
+        ck_assert_mem_eq(heard->msg, echo_bytes, heard->msg_length);
+    echoed++;
+    send_next_by_wslay(context);
+}
+
+static void read_welcome(int fd)
+{
+    char text[1024] = "";
+
+    for (size_t size = 0; strstr(text, "\r\n\r\n") == NULL; size++) {
+        ck_assert_uint_lt(size, sizeof text - 1);
+        ck_assert_int_eq(recv(fd, text + size, 1, 0), 1);
+    }
+    ck_assert_ptr_nonnull(strstr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
+}
+
+START_TEST(wslay_is_served)
+{
+    static const struct wslay_event_callbacks calls = {.recv_callback = receive_some,
+                                                       .send_callback = send_some,
+                                                       .genmask_callback = make_mask,
+                                                       .on_msg_recv_callback = hear_echo};
+    wslay_event_context_ptr context;
+    char port[16], byte;
+    domus_system *system_ = serve(port, sizeof port);
+    int fd = domt_connect((uint16_t)strtoul(port, NULL, 10));
+
+    memset(echo_bytes, 'e', sizeof echo_bytes);
+    ck_assert_int_eq(send(fd, HELLO, sizeof HELLO - 1, 0), sizeof HELLO - 1);
+    read_welcome(fd);
+    ck_assert_int_eq(wslay_event_context_client_init(&context, &calls, &fd), 0);
+    send_next_by_wslay(context);
+    while (wslay_event_want_read(context) || wslay_event_want_write(context)) {
+        struct pollfd at = {.fd = fd};
+        at.events = (short)((wslay_event_want_read(context) ? POLLIN : 0) |
+                            (wslay_event_want_write(context) ? POLLOUT : 0));
+        ck_assert_int_eq(poll(&at, 1, 10000), 1);
+        ck_assert_int_eq(wslay_event_recv(context), 0);
+        ck_assert_int_eq(wslay_event_send(context), 0);
+    }
+    ck_assert_uint_eq(wslay_event_get_status_code_received(context), 4000);
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0); /* the server has closed in order */
+    wslay_event_context_free(context);
+    close(fd);
+    domt_end(system_);
+}
+END_TEST
+#else
+START_TEST(wslay_is_served)
+{
+    printf("no wslay: nothing is compared with it\n");
+}
+END_TEST
+#endif
 
 /* --- a client --------------------------------------------------------------------------------- */
 
@@ -219,7 +356,7 @@ typedef struct no_frame {
     char unused;
 } no_frame;
 
-DOMUS_SEQUENCE(connect, no_frame)
+DOMUS_SEQUENCE(connect_to_peer, no_frame)
 {
     DOMUS_BEGIN;
     (void)message;
@@ -233,7 +370,7 @@ static const domus_behaviour client = {
     .name = "client",
     .kind = DOMUS_CHANNELS,
     .channel = &of_client,
-    .on = (const domus_on[]){DOMUS_ON(&begin_type, connect), {.type = NULL}},
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, connect_to_peer), {.type = NULL}},
 };
 
 START_TEST(python_serves)
@@ -258,4 +395,4 @@ START_TEST(python_serves)
 }
 END_TEST
 
-DOMT_MAIN("websocket peers", 100, python_is_served, python_serves)
+DOMT_MAIN("websocket peers", 100, python_is_served, wslay_is_served, python_serves)
