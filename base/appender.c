@@ -142,7 +142,7 @@ int domus_append_end(domus_appender *appender, domus_slice *ret_slice)
     int error = appender->error;
 
     if (error != 0) {
-        appender->error = 0;
+        domus_append_drop(appender); /* a user who set the error may have appended before */
         return error;
     }
     *ret_slice = (domus_slice){NULL, 0, 0};

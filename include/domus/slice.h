@@ -90,7 +90,8 @@ DOMUS_API bool domus_slice_equals(domus_slice slice, const void *data, size_t si
  * DOMUS_SLICE_MAX. The fields but `size_max` are the library's. */
 typedef struct domus_appender {
     uint32_t size_max; /* bytes that it may hold, 0: DOMUS_SLICE_MAX */
-    int error;         /* the first error, which each later call returns; 0: none */
+    int error;         /* the first error, which each later call returns; 0: none. Users may set
+                          it, too */
     uint32_t size;     /* bytes appended */
     uint32_t room;     /* bytes that the page has room for */
     domus_page *page;  /* NULL: nothing is appended */

@@ -214,8 +214,23 @@ START_TEST(appender_without_memory_keeps_nothing)
 }
 END_TEST
 
+START_TEST(appender_with_an_error_of_its_user_keeps_nothing)
+{
+    domus_appender appender = {0};
+    domus_slice slice = {NULL, 2, 2};
+
+    ck_assert_int_eq(domus_append(&appender, "abc", 3), 0);
+    appender.error = -EILSEQ;
+    ck_assert_int_eq(domus_append(&appender, "def", 3), -EILSEQ);
+    ck_assert_int_eq(domus_append_end(&appender, &slice), -EILSEQ);
+    ck_assert_uint_eq(slice.size, 2);
+    ck_assert_ptr_null(appender.page);
+    ck_assert_int_eq(appender.error, 0);
+}
+END_TEST
+
 DOMT_MAIN("appender", 30, appender_builds_one_slice, appender_without_bytes_makes_the_empty_slice,
           appender_grows_with_its_bytes, appender_takes_text_of_any_length,
           appender_appends_a_part_of_itself, appender_appends_what_lies_in_its_room,
           appender_holds_its_limit_exactly, appender_refuses_a_wrong_count,
-          appender_without_memory_keeps_nothing)
+          appender_without_memory_keeps_nothing, appender_with_an_error_of_its_user_keeps_nothing)
