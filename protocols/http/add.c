@@ -1,5 +1,5 @@
 /* Builds fields. */
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 #include "protocols/http/write.h"
 
 static bool is_value(const char *value, size_t size)
@@ -54,32 +54,12 @@ int domus_http_add_number(domus_appender *fields, const char *name, uint64_t val
 /* Whether a field of the connection names this one. */
 static bool is_named(domus_slice fields, domus_slice name)
 {
-    uint32_t at = 0;
-    domus_http_line line;
+    domi_http_elements walk = {.fields = fields, .name = "connection"};
+    const char *element;
+    size_t size;
 
-    while (domus_http_next(fields, &at, &line)) {
-        const char *element;
-        size_t size;
-        size_t in = 0;
-        if (!domi_http_is_word(domus_slice_data(line.name), line.name.size, "connection"))
-            continue;
-        while (domi_http_next_element(domus_slice_data(line.value), line.value.size, &in, &element,
-                                      &size)) {
-            if (size == name.size && domi_http_is_same(element, domus_slice_data(name), size))
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool is_of_connection(domus_slice name)
-{
-    static const char *const names[] = {"connection", "keep-alive",    "proxy-connection",
-                                        "te",         "trailer",       "transfer-encoding",
-                                        "upgrade",    "content-length"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (domi_http_is_word(domus_slice_data(name), name.size, names[i]))
+    while (domi_http_next_listed(&walk, &element, &size)) {
+        if (size == name.size && domi_http_is_same(element, domus_slice_data(name), size))
             return true;
     }
     return false;
@@ -87,11 +67,14 @@ static bool is_of_connection(domus_slice name)
 
 int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
 {
+    static const char *const of_connection[] = {"connection", "keep-alive",     "proxy-connection",
+                                                "te",         "trailer",        "transfer-encoding",
+                                                "upgrade",    "content-length", NULL};
     uint32_t at = 0;
     domus_http_line line;
 
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
-        if (!is_of_connection(line.name) && !is_named(received, line.name))
+        if (!domi_http_slice_is_one_of(line.name, of_connection) && !is_named(received, line.name))
             (void)add(fields, domus_slice_data(line.name), line.name.size,
                       domus_slice_data(line.value), line.value.size);
     }

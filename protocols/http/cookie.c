@@ -1,6 +1,5 @@
 /* Reads and sets cookies. */
-#include "protocols/http/chars.h"
-#include "protocols/http/part.h"
+#include "protocols/http/fields.h"
 #include "protocols/http/write.h"
 
 #include <domus/http_cookie.h>
@@ -39,8 +38,7 @@ bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_va
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_is_word(domus_slice_data(line.name), line.name.size, "cookie") &&
-            find(line.value, name, ret_value))
+        if (domi_http_slice_is(line.name, "cookie") && find(line.value, name, ret_value))
             return true;
     }
     return false;

@@ -1,9 +1,8 @@
 /* Reads what messages say of encodings. */
 #include "protocols/http/encoding.h"
 
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 
-#include <domus/http.h>
 #include <domus/http_media.h>
 
 bool domi_http_wants_gzip(domus_slice fields)
@@ -24,7 +23,5 @@ bool domi_http_is_gzip(domus_slice fields)
 
     if (!domus_http_field(fields, "content-encoding", &value))
         return false;
-    const char *text = domus_slice_data(value);
-    return domi_http_is_word(text, value.size, "gzip") ||
-           domi_http_is_word(text, value.size, "x-gzip");
+    return domi_http_slice_is(value, "gzip") || domi_http_slice_is(value, "x-gzip");
 }

@@ -1,13 +1,6 @@
 /* Reads the parts of received messages. Their heads were checked, so a line is a name up to ':',
  * and a value up to CR LF; what a user has made himself is read as far as it is so. */
-#include "protocols/http/chars.h"
-
-#include <domus/http.h>
-
-static domus_slice cut(domus_slice from, size_t at, size_t size)
-{
-    return (domus_slice){from.page, from.offset + (uint32_t)at, (uint32_t)size};
-}
+#include "protocols/http/fields.h"
 
 /* The value behind the colon at `at`, in a line that ends at `end`. */
 static domus_slice value_of(domus_slice fields, size_t at, size_t end)
@@ -19,7 +12,7 @@ static domus_slice value_of(domus_slice fields, size_t at, size_t end)
     if (size != 0 && data[end - 1] == '\r')
         size--;
     domi_http_trim(&value, &size);
-    return cut(fields, (size_t)(value - data), size);
+    return domi_http_part_of(fields, (size_t)(value - data), size);
 }
 
 bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line)
@@ -33,7 +26,7 @@ bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line
     const char *colon = memchr(data + *at, ':', line - *at);
     if (colon == NULL)
         return false;
-    ret_line->name = cut(fields, *at, (size_t)(colon - data) - *at);
+    ret_line->name = domi_http_part_of(fields, *at, (size_t)(colon - data) - *at);
     ret_line->value = value_of(fields, (size_t)(colon - data), line);
     *at = (uint32_t)line + 1;
     return true;
@@ -53,6 +46,55 @@ bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_val
             return true;
         }
         at = line + 1;
+    }
+    return false;
+}
+
+bool domi_http_slice_is_one_of(domus_slice slice, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (domi_http_slice_is(slice, *words))
+            return true;
+    }
+    return false;
+}
+
+/* Go to the next field of the walk's name. */
+static bool find_list(domi_http_elements *walk)
+{
+    domus_http_line line;
+
+    while (domus_http_next(walk->fields, &walk->at, &line)) {
+        if (domi_http_slice_is(line.name, walk->name)) {
+            walk->list = line.value;
+            walk->in = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, size_t *ret_size)
+{
+    if (walk->at == 0 && !find_list(walk)) /* the first one */
+        return false;
+    while (!domi_http_next_element(domus_slice_data(walk->list), walk->list.size, &walk->in,
+                                   ret_element, ret_size)) {
+        if (!find_list(walk))
+            return false;
+    }
+    return true;
+}
+
+bool domi_http_lists(domus_slice fields, const char *name, const char *word)
+{
+    domi_http_elements walk = {.fields = fields, .name = name};
+    const char *element;
+    size_t size;
+
+    while (domi_http_next_listed(&walk, &element, &size)) {
+        if (domi_http_is_word(element, size, word))
+            return true;
     }
     return false;
 }
@@ -97,7 +139,7 @@ domus_slice domus_http_host(const domus_http_request *request)
     size_t at = end;
     while (at > 0 && data[at - 1] != '/')
         at--;
-    return cut(request->target, at, end - at);
+    return domi_http_part_of(request->target, at, end - at);
 }
 
 domus_slice domus_http_path(const domus_http_request *request)
@@ -105,7 +147,7 @@ domus_slice domus_http_path(const domus_http_request *request)
     size_t at = path_at(request->target);
     size_t end = query_at(request->target);
 
-    return cut(request->target, at, end > at ? end - at : 0);
+    return domi_http_part_of(request->target, at, end > at ? end - at : 0);
 }
 
 domus_slice domus_http_query(const domus_http_request *request)
@@ -114,5 +156,5 @@ domus_slice domus_http_query(const domus_http_request *request)
 
     if (at < request->target.size)
         at++;
-    return cut(request->target, at, request->target.size - at);
+    return domi_http_part_of(request->target, at, request->target.size - at);
 }

@@ -1,7 +1,7 @@
 /* Makes the heads of a proxy; see the header. */
 #include "protocols/http/forward.h"
 
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 
 #include <domus/endpoint.h>
 
@@ -9,11 +9,6 @@
 #include <stdio.h>
 
 #define ADDRESS_SIZE 160u /* of the text of an endpoint */
-
-static bool is_named(domus_slice name, const char *word)
-{
-    return domi_http_is_word(domus_slice_data(name), name.size, word);
-}
 
 /* Write the client's address without its port, as X-Forwarded-For has it. */
 static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
@@ -42,7 +37,7 @@ static void add_joined(domus_appender *to, domus_slice fields, const char *word,
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (is_named(line.name, word) && line.value.size != 0) {
+        if (domi_http_slice_is(line.name, word) && line.value.size != 0) {
             (void)domus_append(&text, domus_slice_data(line.value), line.value.size);
             (void)domus_append(&text, ", ", 2);
         }
@@ -80,10 +75,10 @@ static void add_others(domus_appender *to, domus_slice received, bool of_request
         return;
     }
     while (domus_http_next(all, &at, &line)) {
-        bool is_made_anew =
-            is_named(line.name, "via") ||
-            (of_request && (is_named(line.name, "host") || is_named(line.name, "x-forwarded-for") ||
-                            is_named(line.name, "expect")));
+        bool is_made_anew = domi_http_slice_is(line.name, "via") ||
+                            (of_request && (domi_http_slice_is(line.name, "host") ||
+                                            domi_http_slice_is(line.name, "x-forwarded-for") ||
+                                            domi_http_slice_is(line.name, "expect")));
         if (is_made_anew)
             continue;
         (void)domus_append(to, domus_slice_data(line.name), line.name.size);

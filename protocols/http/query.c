@@ -1,6 +1,6 @@
 /* Decodes and encodes what stands in targets. */
 #include "protocols/http/chars.h"
-#include "protocols/http/part.h"
+#include "protocols/http/fields.h"
 
 #include <domus/http_query.h>
 

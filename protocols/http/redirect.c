@@ -1,7 +1,7 @@
 /* Follows redirects; see the header. */
 #include "protocols/http/redirect.h"
 
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 
 #include <domus/http_url.h>
 
@@ -24,15 +24,6 @@ bool domi_http_is_redirect(const domus_http_response *response)
     return redirects && domus_http_field(response->fields, "location", &location);
 }
 
-static bool is_one_of(domus_slice name, const char *const *names)
-{
-    for (; *names != NULL; names++) {
-        if (domi_http_is_word(domus_slice_data(name), name.size, *names))
-            return true;
-    }
-    return false;
-}
-
 /* Copy the fields, but for those of a body that is left away, and for secrets that another origin
  * must not see. Returns 0; -ENOMEM. */
 static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_slice *ret_fields)
@@ -48,8 +39,8 @@ static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_
     uint32_t at = 0;
 
     while (domus_http_next(from, &at, &line)) {
-        bool is_left = (!same_origin && is_one_of(line.name, of_origin)) ||
-                       (!has_body && is_one_of(line.name, of_body));
+        bool is_left = (!same_origin && domi_http_slice_is_one_of(line.name, of_origin)) ||
+                       (!has_body && domi_http_slice_is_one_of(line.name, of_body));
         const char *name = domus_slice_data(line.name);
         const char *value = domus_slice_data(line.value);
         if (!is_left)

@@ -1,6 +1,6 @@
 /* Finds routes, row by row. */
 #include "protocols/http/chars.h"
-#include "protocols/http/part.h"
+#include "protocols/http/fields.h"
 
 #include <domus/http_router.h>
 

@@ -1,6 +1,6 @@
 /* The handshake of a server: a request is looked through, and answered by 101 or by what is wrong
  * with it. */
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 #include "protocols/http/websocket/handshake.h"
 
 #include <errno.h>
@@ -16,9 +16,7 @@ unsigned domi_websocket_fields(domus_slice fields, const char *name, domus_slice
 
     *ret_value = (domus_slice){NULL, 0, 0};
     while (domus_http_next(fields, &at, &line)) {
-        if (!domi_http_is_word(domus_slice_data(line.name), line.name.size, name))
-            continue;
-        if (count++ == 0)
+        if (domi_http_slice_is(line.name, name) && count++ == 0)
             *ret_value = line.value;
     }
     return count;
@@ -27,33 +25,6 @@ unsigned domi_websocket_fields(domus_slice fields, const char *name, domus_slice
 bool domi_websocket_is_text(const char *bytes, size_t size, const char *text)
 {
     return strlen(text) == size && memcmp(bytes, text, size) == 0;
-}
-
-/* Returns whether `is` says so of an element of the lists in all fields of a name. */
-static bool lists(domus_slice fields, const char *name,
-                  bool (*is)(const char *element, size_t size, const char *word), const char *word)
-{
-    domus_http_line line;
-    uint32_t at = 0;
-
-    while (domus_http_next(fields, &at, &line)) {
-        const char *element;
-        size_t size;
-        size_t in = 0;
-        if (!domi_http_is_word(domus_slice_data(line.name), line.name.size, name))
-            continue;
-        while (domi_http_next_element(domus_slice_data(line.value), line.value.size, &in, &element,
-                                      &size)) {
-            if (is(element, size, word))
-                return true;
-        }
-    }
-    return false;
-}
-
-bool domi_websocket_lists_word(domus_slice fields, const char *name, const char *word)
-{
-    return lists(fields, name, domi_http_is_word, word);
 }
 
 /* --- the request ------------------------------------------------------------------------------ */
@@ -84,7 +55,7 @@ static uint16_t judge(const domus_http_request *request, const domus_websocket_s
     if (request->method != DOMUS_HTTP_GET || request->minor == 0 || request->body.size != 0 ||
         request->stream.number != 0)
         return 400;
-    if (!request->upgrade || !domi_websocket_lists_word(request->fields, "upgrade", "websocket"))
+    if (!request->upgrade || !domi_http_lists(request->fields, "upgrade", "websocket"))
         return 426;
     if (domi_websocket_fields(request->fields, "sec-websocket-version", &version) != 1 ||
         !domi_websocket_is_text(domus_slice_data(version), version.size, VERSION))
@@ -95,13 +66,27 @@ static uint16_t judge(const domus_http_request *request, const domus_websocket_s
     return is_allowed(request, service) ? 101 : 403;
 }
 
+/* Returns whether the client offers a protocol, whose letters count as they are. */
+static bool is_offered(domus_slice fields, const char *protocol)
+{
+    domi_http_elements walk = {.fields = fields, .name = "sec-websocket-protocol"};
+    const char *element;
+    size_t size;
+
+    while (domi_http_next_listed(&walk, &element, &size)) {
+        if (domi_websocket_is_text(element, size, protocol))
+            return true;
+    }
+    return false;
+}
+
 /* The first of the service's protocols that the client offers; NULL: none. */
 static const char *choose(const domus_http_request *request, const domus_websocket_service *service)
 {
     const char *const *protocol = service->protocols;
 
     for (; protocol != NULL && *protocol != NULL; protocol++) {
-        if (lists(request->fields, "sec-websocket-protocol", domi_websocket_is_text, *protocol))
+        if (is_offered(request->fields, *protocol))
             return *protocol;
     }
     return NULL;

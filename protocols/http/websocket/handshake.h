@@ -11,10 +11,6 @@
  * `ret_value` gets the value of the first one. */
 unsigned domi_websocket_fields(domus_slice fields, const char *name, domus_slice *ret_value);
 
-/* Returns whether an element of the lists in all fields of a name is this word, whose letters are
- * small; the element may have capitals. */
-bool domi_websocket_lists_word(domus_slice fields, const char *name, const char *word);
-
 /* Returns whether these bytes are the string. */
 bool domi_websocket_is_text(const char *bytes, size_t size, const char *text);
 

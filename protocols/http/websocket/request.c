@@ -1,5 +1,5 @@
 /* The handshake of a client: its request, and the check of the answer. */
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 #include "protocols/http/websocket/handshake.h"
 
 #include <errno.h>
@@ -91,8 +91,8 @@ int domus_websocket_check(const domus_websocket_wish *wish, const domus_websocke
     if (response->status != 101)
         return -ECONNREFUSED;
     if (domi_websocket_fields(fields, "upgrade", &value) != 1 ||
-        !domi_http_is_word(domus_slice_data(value), value.size, "websocket") ||
-        !domi_websocket_lists_word(fields, "connection", "upgrade"))
+        !domi_http_slice_is(value, "websocket") ||
+        !domi_http_lists(fields, "connection", "upgrade"))
         return -EPROTO;
     if (domi_websocket_fields(fields, "sec-websocket-accept", &value) != 1 ||
         !domi_websocket_is_text(domus_slice_data(value), value.size, key->accept))

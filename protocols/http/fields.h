@@ -1,0 +1,42 @@
+/* Fields of messages, as this library looks through them: their names, and the lists that some have
+ * as values. Beside the functions of domus/http.h, which find one field. Parts of slices own
+ * nothing. Any thread. */
+#ifndef DOMI_PROTOCOLS_HTTP_FIELDS_H
+#define DOMI_PROTOCOLS_HTTP_FIELDS_H
+
+#include "protocols/http/chars.h"
+
+#include <domus/http.h>
+
+/* The `size` bytes of a slice from `at` on. */
+static inline domus_slice domi_http_part_of(domus_slice from, size_t at, size_t size)
+{
+    return (domus_slice){from.page, from.offset + (uint32_t)at, (uint32_t)size};
+}
+
+/* Returns whether a slice is this word, whose letters are small; the slice may have capitals. */
+static inline bool domi_http_slice_is(domus_slice slice, const char *word)
+{
+    return domi_http_is_word(domus_slice_data(slice), slice.size, word);
+}
+
+/* Returns whether a slice is one of these words, which NULL ends. */
+bool domi_http_slice_is_one_of(domus_slice slice, const char *const *words);
+
+/* A walk through the elements of the lists in all fields of a name, which is given in small
+ * letters. `{.fields = fields, .name = name}` begins one. */
+typedef struct domi_http_elements {
+    domus_slice fields;
+    const char *name;
+    domus_slice list; /* the value of the field that was found last */
+    uint32_t at;      /* where the fields behind it begin */
+    size_t in;        /* where its next element begins */
+} domi_http_elements;
+
+/* Take the next element, which may be empty. Returns false when there is none. */
+bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, size_t *ret_size);
+
+/* Returns whether the lists have this word, whose letters are small; theirs may be capitals. */
+bool domi_http_lists(domus_slice fields, const char *name, const char *word);
+
+#endif
