@@ -51,10 +51,35 @@ int domus_http_add_number(domus_appender *fields, const char *name, uint64_t val
 /* --- fields of another message ----------------------------------------------------------------
  */
 
-/* Whether a field of the connection names this one. */
-static bool is_named(domus_slice fields, domus_slice name)
+int domi_http_add_line(domus_appender *fields, const domus_http_line *line)
 {
-    domi_http_elements walk = {.fields = fields, .name = "connection"};
+    return add(fields, domus_slice_data(line->name), line->name.size, domus_slice_data(line->value),
+               line->value.size);
+}
+
+/* The part of some fields that has those of the connection, which are looked through for each of
+ * the others: mostly one line, or nothing. */
+static domus_slice cut_connection(domus_slice fields)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+    uint32_t first = 0;
+    uint32_t end = 0;
+
+    for (uint32_t from = 0; domus_http_next(fields, &at, &line); from = at) {
+        if (!domi_http_slice_is(line.name, "connection"))
+            continue;
+        first = end == 0 ? from : first;
+        end = at;
+    }
+    end = end < fields.size ? end : fields.size; /* the last line may have no end */
+    return domi_http_part_of(fields, first, end - first);
+}
+
+/* Whether a field of the connection names this one. */
+static bool is_named(domus_slice connection, domus_slice name)
+{
+    domi_http_elements walk = {.fields = connection, .name = "connection"};
     const char *element;
     size_t size;
 
@@ -65,18 +90,26 @@ static bool is_named(domus_slice fields, domus_slice name)
     return false;
 }
 
-int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
+int domi_http_add_others(domus_appender *fields, domus_slice received, const char *const *left)
 {
     static const char *const of_connection[] = {"connection", "keep-alive",     "proxy-connection",
                                                 "te",         "trailer",        "transfer-encoding",
                                                 "upgrade",    "content-length", NULL};
+    domus_slice connection = cut_connection(received);
     uint32_t at = 0;
     domus_http_line line;
 
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
-        if (!domi_http_slice_is_one_of(line.name, of_connection) && !is_named(received, line.name))
-            (void)add(fields, domus_slice_data(line.name), line.name.size,
-                      domus_slice_data(line.value), line.value.size);
+        if (!domi_http_slice_is_one_of(line.name, of_connection) &&
+            !domi_http_slice_is_one_of(line.name, left) && !is_named(connection, line.name))
+            (void)domi_http_add_line(fields, &line);
     }
     return fields->error;
+}
+
+int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
+{
+    static const char *const nothing[] = {NULL};
+
+    return domi_http_add_others(fields, received, nothing);
 }

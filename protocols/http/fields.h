@@ -39,4 +39,14 @@ bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, s
 /* Returns whether the lists have this word, whose letters are small; theirs may be capitals. */
 bool domi_http_lists(domus_slice fields, const char *name, const char *word);
 
+/* --- copies (add.c) ----------------------------------------------------------------------------
+ */
+
+/* Add a field as it is. Returns as domus_http_add(). */
+int domi_http_add_line(domus_appender *fields, const domus_http_line *line);
+
+/* Add the fields of another message, as domus_http_add_end_to_end() does, but for those of these
+ * names, which are in small letters and which NULL ends. Returns as that. */
+int domi_http_add_others(domus_appender *fields, domus_slice received, const char *const *left);
+
 #endif

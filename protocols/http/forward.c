@@ -60,35 +60,6 @@ static void add_via(domus_appender *to, const domus_http_proxy *proxy, domus_sli
     add_joined(to, fields, "via", "Via", via);
 }
 
-/* Add the fields that are passed on as they are. */
-static void add_others(domus_appender *to, domus_slice received, bool of_request)
-{
-    domus_appender kept = {0};
-    domus_slice all;
-    domus_http_line line;
-    uint32_t at = 0;
-
-    (void)domus_http_add_end_to_end(&kept, received);
-    int error = domus_append_end(&kept, &all);
-    if (error != 0) {
-        to->error = to->error != 0 ? to->error : error;
-        return;
-    }
-    while (domus_http_next(all, &at, &line)) {
-        bool is_made_anew = domi_http_slice_is(line.name, "via") ||
-                            (of_request && (domi_http_slice_is(line.name, "host") ||
-                                            domi_http_slice_is(line.name, "x-forwarded-for") ||
-                                            domi_http_slice_is(line.name, "expect")));
-        if (is_made_anew)
-            continue;
-        (void)domus_append(to, domus_slice_data(line.name), line.name.size);
-        (void)domus_append(to, ": ", 2);
-        (void)domus_append(to, domus_slice_data(line.value), line.value.size);
-        (void)domus_append(to, "\r\n", 2);
-    }
-    domus_slice_free(all);
-}
-
 /* Whether a query follows the path that ends there, also an empty one. */
 static bool has_query(const domus_http_request *request, const char *path_end)
 {
@@ -134,6 +105,7 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
 {
     domus_http_request made = {.method = request->method, .length = request->length};
     domus_slice host = domus_http_host(request);
+    static const char *const made_anew[] = {"host", "x-forwarded-for", "expect", "via", NULL};
     domus_appender fields = {0};
     char address[ADDRESS_SIZE];
 
@@ -144,7 +116,7 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
     else
         (void)domus_http_add(&fields, "Host", "localhost");
     write_address(client, address);
-    add_others(&fields, request->fields, true);
+    (void)domi_http_add_others(&fields, request->fields, made_anew);
     add_joined(&fields, request->fields, "x-forwarded-for", "X-Forwarded-For", address);
     add_via(&fields, proxy, request->fields, request->minor);
     int error = domus_append_end(&fields, &made.fields);
@@ -163,9 +135,10 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
                                domus_http_response *ret_response)
 {
     domus_http_response made = {.status = response->status, .length = response->length};
+    static const char *const made_anew[] = {"via", NULL};
     domus_appender fields = {0};
 
-    add_others(&fields, response->fields, false);
+    (void)domi_http_add_others(&fields, response->fields, made_anew);
     add_via(&fields, proxy, response->fields, response->minor);
     int error = domus_append_end(&fields, &made.fields);
     if (error == 0 && response->stream.number == 0)

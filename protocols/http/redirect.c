@@ -41,11 +41,8 @@ static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_
     while (domus_http_next(from, &at, &line)) {
         bool is_left = (!same_origin && domi_http_slice_is_one_of(line.name, of_origin)) ||
                        (!has_body && domi_http_slice_is_one_of(line.name, of_body));
-        const char *name = domus_slice_data(line.name);
-        const char *value = domus_slice_data(line.value);
         if (!is_left)
-            (void)domus_append_text(&fields, "%.*s: %.*s\r\n", (int)line.name.size, name,
-                                    (int)line.value.size, value);
+            (void)domi_http_add_line(&fields, &line);
     }
     return domus_append_end(&fields, ret_fields);
 }

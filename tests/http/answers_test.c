@@ -226,6 +226,22 @@ START_TEST(fields_of_the_connection_are_left_away)
 }
 END_TEST
 
+START_TEST(all_fields_of_the_connection_name_others)
+{
+    domus_slice received =
+        domt_http_slice("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
+                        "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three");
+    domus_appender fields = {0};
+    domus_slice made;
+
+    ck_assert_int_eq(domus_http_add_end_to_end(&fields, received), 0);
+    ck_assert_int_eq(domus_append_end(&fields, &made), 0);
+    ck_assert(domus_slice_equals(made, "X-Kept: a\r\nX-Also: b\r\n", 22));
+    domus_slice_free(made);
+    domus_slice_free(received);
+}
+END_TEST
+
 START_TEST(answers_have_a_date)
 {
     static const domus_http_text done = {.status = 200};
@@ -274,4 +290,5 @@ END_TEST
 DOMT_MAIN("answers", 20, texts_are_answers, connection_ends_as_the_peer_has_asked,
           responses_have_fields_and_bodies, long_answers_are_whole,
           answers_that_http_cannot_say_are_refused, fields_of_the_user_are_checked,
-          fields_of_the_connection_are_left_away, answers_have_a_date, wrong_options_are_refused)
+          fields_of_the_connection_are_left_away, all_fields_of_the_connection_name_others,
+          answers_have_a_date, wrong_options_are_refused)
