@@ -6,6 +6,7 @@
  * Each actor that was mounted is stopped. Order holds for each sender, receiver and kind, and
  * nobody in a barrier is disturbed. DOMUS_SEED=n runs seed n alone. */
 #include "base/random.h"
+#include "tests/support/kits.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
@@ -333,8 +334,6 @@ static const char *audit(void)
 static domus_testkit *kit_new(uint64_t seed)
 {
     domus_config config;
-    domus_testkit *kit;
-    char error[256] = "";
 
     domus_config_init(&config);
     config.system.threads = 3;
@@ -344,8 +343,7 @@ static domus_testkit *kit_new(uint64_t seed)
         config.scheduler.steal.floor = 1;
         config.scheduler.steal.aggression = 1 + seed % 4;
     }
-    ck_assert_msg(domus_testkit_new(&config, seed, error, sizeof error, &kit) == 0, "%s", error);
-    return kit;
+    return domt_kit_new(&config, seed);
 }
 
 /* Tell somebody to talk, as if he had told himself. */

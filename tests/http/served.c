@@ -1,5 +1,6 @@
 /* The service of served.h. */
 #include "tests/http/served.h"
+#include "tests/support/kits.h"
 
 #include <domus/await.h>
 
@@ -249,19 +250,12 @@ void domt_served_configure(domus_config *ret_config)
 domus_testkit *domt_served_start(const domus_config *config, const domus_behaviour *behaviour,
                                  uint64_t seed)
 {
-    domus_listener_config listener = {.name = "web", .address = DOMT_SERVED_AT, .backlog = 128};
-    domus_config copy;
-    domus_testkit *kit;
-    char error[256] = "";
+    domus_config own;
 
-    if (config != NULL)
-        copy = *config;
-    else
-        domt_served_configure(&copy);
-    copy.listeners = &listener;
-    copy.listener_count = 1;
+    domt_served_configure(&own);
     domt_served_now = (domt_served){.closed = 0};
-    ck_assert_msg(domus_testkit_new(&copy, seed, error, sizeof error, &kit) == 0, "%s", error);
+    domus_testkit *kit =
+        domt_kit_listening(config != NULL ? config : &own, "web", DOMT_SERVED_AT, seed);
     ck_assert_int_eq(domus_serve(domus_testkit_system(kit), "web", behaviour, NULL, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     return kit;
@@ -275,26 +269,17 @@ void domt_served_end(domus_testkit *kit)
 
 domus_peer *domt_served_peer(domus_testkit *kit)
 {
-    domus_peer *peer;
-
-    ck_assert_int_eq(domus_peer_connect(kit, DOMT_SERVED_AT, NULL, &peer), 0);
-    ck_assert_int_eq(domus_peer_expect_connected(peer, DOMT_SERVED_S), 0);
-    return peer;
+    return domt_kit_peer(kit, DOMT_SERVED_AT);
 }
 
 void domt_served_send(domus_peer *peer, const char *text)
 {
-    ck_assert_int_eq(domus_peer_send(peer, text, strlen(text)), 0);
+    domt_kit_send(peer, text);
 }
 
 void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text)
 {
-    int error = domus_peer_expect(peer, text, strlen(text), 60 * DOMT_SERVED_S);
-    size_t size;
-    const char *got = domus_peer_got(peer, &size);
-
-    ck_assert_msg(error == 0, "%s, instead of: %s\ngot: %.*s", domus_testkit_error(kit), text,
-                  (int)(size < 2000 ? size : 2000), got);
+    domt_kit_expect(kit, peer, text);
 }
 
 void domt_served_pass(domus_testkit *kit, uint64_t ns)

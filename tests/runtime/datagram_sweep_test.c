@@ -3,6 +3,7 @@
  * DOMUS_SEED=n runs seed n alone, and prints its trace if something does not hold. DOMT_LONG runs
  * 10^5 seeds. */
 #include "tests/runtime/net_sweep.h"
+#include "tests/support/kits.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
@@ -211,11 +212,10 @@ static const char *const families[][2] = {
 static void begin(domt_sweep *sweep, uint32_t family)
 {
     domus_config config;
-    char error[256] = "", text[32];
+    char text[32];
 
     domt_sweep_configure(sweep, &config);
-    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
+    sweep->kit = domt_kit_new(&config, sweep->seed);
     memset(clients, 0, sizeof clients);
     memset(counted, 0, sizeof counted);
     opened = closed = failed = 0;

@@ -1,6 +1,7 @@
 /* Connected channels of datagrams are connections of this side: they drain behind those that use
  * them, and have the limit of connects. */
 #include "tests/runtime/network.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -82,12 +83,11 @@ static const domus_behaviour opener = {
 static void begin(uint32_t connections_max)
 {
     domus_config config;
-    char error[256] = "";
 
     domus_config_init(&config);
     config.connect.connections_max = connections_max;
     closed = 0;
-    ck_assert_msg(domus_testkit_new(&config, 7, error, sizeof error, &kit) == 0, "%s", error);
+    kit = domt_kit_new(&config, 7);
 }
 
 /* Let an actor open a channel. Returns what the open returned. */

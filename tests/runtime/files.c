@@ -1,5 +1,6 @@
 /* The clerk, and the system in which he works. */
 #include "tests/runtime/files.h"
+#include "tests/support/kits.h"
 
 #include "runtime/files/handle.h"
 #include "runtime/system/system.h"
@@ -140,13 +141,12 @@ const domus_behaviour domt_clerk = {
 void domt_files_begin(const domus_config *config, bool in_kit)
 {
     domt_files *now = &domt_files_now;
-    char error[256] = "";
     domus_config own = config != NULL ? *config : domt_config(2);
 
     *now = (domt_files){.open_fds = domt_entries("/proc/self/fd")};
     domt_tree_make(&now->tree);
     if (in_kit) {
-        ck_assert_msg(domus_testkit_new(&own, 1, error, sizeof error, &now->kit) == 0, "%s", error);
+        now->kit = domt_kit_new(&own, 1);
         now->system = domus_testkit_system(now->kit);
         ck_assert_int_eq(domus_probe_new(now->kit, &now->probe), 0);
     } else {

@@ -1,6 +1,7 @@
 /* The clients and the books of a sweep; see the header. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/network.h"
+#include "tests/support/kits.h"
 
 #include "runtime/network/ready.h"
 #include "runtime/testkit/peer.h"
@@ -54,12 +55,9 @@ void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config)
 void domt_sweep_make(domt_sweep *sweep, domus_config *config,
                      const domus_listener_config *listeners, uint32_t count)
 {
-    char error[256] = "";
-
     config->listeners = listeners;
     config->listener_count = count;
-    ck_assert_msg(domus_testkit_new(config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
-                  "%s", error);
+    sweep->kit = domt_kit_new(config, sweep->seed);
 }
 
 void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)

@@ -1,5 +1,6 @@
 /* The echo service in a kit; see the header. */
 #include "tests/runtime/network.h"
+#include "tests/support/kits.h"
 
 #include <check.h>
 
@@ -38,13 +39,11 @@ void domt_net_configure(domus_config *ret_config)
 
 domus_testkit *domt_net_kit(const char *at, uint64_t seed)
 {
-    domus_testkit *kit = NULL;
-    char error[256] = "";
     domus_endpoint endpoint;
     domus_address address;
 
     ck_assert_int_eq(domus_endpoint_parse(at, &endpoint), 0);
-    ck_assert_msg(domus_testkit_new(NULL, seed, error, sizeof error, &kit) == 0, "%s", error);
+    domus_testkit *kit = domt_kit_new(NULL, seed);
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), 1, &domt_net_echo, &endpoint, &address),
         0);

@@ -1,6 +1,7 @@
 /* Datagrams in a kit: channels of the system and scripted peers, over UDP and Unix sockets, with
  * each fault alone. datagram_sweep_test.c draws all faults by seed. */
 #include "tests/runtime/network.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -138,12 +139,8 @@ static void add(domus_testkit *kit, const char *at, const char *to, bool ends_on
 
 static domus_testkit *kit_of(uint64_t seed, const domus_config *config)
 {
-    domus_testkit *kit = NULL;
-    char error[256] = "";
-
     closed = 0;
-    ck_assert_msg(domus_testkit_new(config, seed, error, sizeof error, &kit) == 0, "%s", error);
-    return kit;
+    return domt_kit_new(config, seed);
 }
 
 /* Make a kit with one channel, which has to open. */

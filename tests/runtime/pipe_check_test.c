@@ -1,6 +1,7 @@
 /* A wrong pipeline is refused when an actor with it is made, in whatever way that happens, and a
  * right one is checked then and not again for each channel. */
 #include "tests/runtime/pipes.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <domus/pool.h>
@@ -113,16 +114,11 @@ END_TEST
 
 static domus_testkit *listening_kit(const domus_behaviour *behaviour, int expected)
 {
-    domus_listener_config listener = {.name = "pipe", .address = DOMT_PIPE_AT, .backlog = 128};
     domus_config config;
-    domus_testkit *kit;
-    char error[256] = "";
 
     domt_pipes_configure(&config);
     config.system.threads = 1;
-    config.listeners = &listener;
-    config.listener_count = 1;
-    ck_assert_msg(domus_testkit_new(&config, 1, error, sizeof error, &kit) == 0, "%s", error);
+    domus_testkit *kit = domt_kit_listening(&config, "pipe", DOMT_PIPE_AT, 1);
     ck_assert_int_eq(domus_serve(domus_testkit_system(kit), "pipe", behaviour, NULL, NULL),
                      expected);
     ck_assert_int_eq(domus_testkit_run(kit), 0);

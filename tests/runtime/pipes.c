@@ -1,6 +1,7 @@
 /* The service of lines with a pipeline; see the header. */
 #include "tests/runtime/pipes.h"
 #include "tests/runtime/network.h"
+#include "tests/support/kits.h"
 
 #include "base/page.h"
 #include "runtime/network/ready.h"
@@ -428,18 +429,11 @@ void domt_pipes_helpers(domus_system *system, uint32_t near, uint32_t far)
 domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
                               uint64_t seed)
 {
-    domus_listener_config listener = {.name = "pipe", .address = DOMT_PIPE_AT, .backlog = 128};
-    domus_config copy;
-    domus_testkit *kit;
-    char error[256] = "";
+    domus_config own;
 
-    if (config != NULL)
-        copy = *config;
-    else
-        domt_pipes_configure(&copy);
-    copy.listeners = &listener;
-    copy.listener_count = 1;
-    ck_assert_msg(domus_testkit_new(&copy, seed, error, sizeof error, &kit) == 0, "%s", error);
+    domt_pipes_configure(&own);
+    domus_testkit *kit =
+        domt_kit_listening(config != NULL ? config : &own, "pipe", DOMT_PIPE_AT, seed);
     domus_system *system = domus_testkit_system(kit);
     domt_pipes_helpers(system, 0, 2);
     domt_pipes_now.is_kit = true;
@@ -450,27 +444,18 @@ domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour 
 
 domus_peer *domt_pipes_peer(domus_testkit *kit)
 {
-    domus_peer *peer;
-
-    ck_assert_int_eq(domus_peer_connect(kit, DOMT_PIPE_AT, NULL, &peer), 0);
-    ck_assert_int_eq(domus_peer_expect_connected(peer, DOMT_PIPE_SECOND), 0);
-    return peer;
+    return domt_kit_peer(kit, DOMT_PIPE_AT);
 }
 
 void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text)
 {
     (void)kit;
-    ck_assert_int_eq(domus_peer_send(peer, text, strlen(text)), 0);
+    domt_kit_send(peer, text);
 }
 
 void domt_pipes_expect(domus_testkit *kit, domus_peer *peer, const char *text)
 {
-    int error = domus_peer_expect(peer, text, strlen(text), 60 * DOMT_PIPE_SECOND);
-    size_t size;
-    const char *got = domus_peer_got(peer, &size);
-
-    ck_assert_msg(error == 0, "%s, instead of: %s\ngot: %.*s", domus_testkit_error(kit), text,
-                  (int)(size < 2000 ? size : 2000), got);
+    domt_kit_expect(kit, peer, text);
 }
 
 void domt_pipes_end(domus_testkit *kit)

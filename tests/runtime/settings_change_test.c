@@ -1,5 +1,6 @@
 /* Settings of a channel that change while it lives, on the virtual clock of a test kit. */
 #include "tests/runtime/network.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <domus/connect.h>
@@ -103,9 +104,7 @@ static domus_address actor;
 
 static void begin(const domus_behaviour *behaviour)
 {
-    char error[256] = "";
-
-    ck_assert_msg(domus_testkit_new(NULL, 5, error, sizeof error, &kit) == 0, "%s", error);
+    kit = domt_kit_new(NULL, 5);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, behaviour, NULL, &actor),
                      0);
     domt_net_ok(kit, domus_testkit_run(kit));

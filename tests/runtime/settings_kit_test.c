@@ -1,6 +1,7 @@
 /* Settings of listeners and of single channels in a test kit, where their time-outs are exact: what
  * the options say holds for these channels, and for no others. settings_test.c has the rest. */
 #include "tests/runtime/network.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <domus/listen.h>
@@ -63,10 +64,8 @@ static const domus_behaviour listening = {.name = "listening",
 
 static void begin(const domus_config *config)
 {
-    char error[256] = "";
-
     closed = 0;
-    ck_assert_msg(domus_testkit_new(config, 7, error, sizeof error, &kit) == 0, "%s", error);
+    kit = domt_kit_new(config, 7);
 }
 
 static void begin_with_actor(void)

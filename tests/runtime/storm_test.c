@@ -8,6 +8,7 @@
 #include "tests/runtime/storm.h"
 
 #include "tests/runtime/running.h"
+#include "tests/support/kits.h"
 
 #include <domus/testkit.h>
 
@@ -134,9 +135,7 @@ static void kit_turn(domus_testkit *kit, domi_random *dice)
 
 static int kit_storm(uint64_t seed, void *ret_text)
 {
-    domus_testkit *kit;
     domi_random dice;
-    char error[256];
 
     domi_random_init(&dice, seed);
     domus_config config = storm_config(&dice, (uint32_t)(1 + domi_random_below(&dice, 4)));
@@ -144,7 +143,7 @@ static int kit_storm(uint64_t seed, void *ret_text)
     if (at_once)
         config.shutdown.actor_timeout_ns = 0;
     domt_storm_begin(KIT_BUDGET);
-    ck_assert_msg(domus_testkit_new(&config, seed, error, sizeof error, &kit) == 0, "%s", error);
+    domus_testkit *kit = domt_kit_new(&config, seed);
     for (uint32_t i = 0; i < ROOTS; i++)
         spawn_root(domus_testkit_system(kit), i, domi_random_next(&dice));
     uint64_t turns = domi_random_below(&dice, 2) == 0 ? KIT_TURNS : KIT_TURNS / 4;

@@ -1,5 +1,6 @@
 /* runtime/testkit/probe.c: probes receive, expect, send, ask and answer. */
 #include "base/memory.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <domus/testkit.h>
@@ -24,9 +25,7 @@ static domus_probe *probe;
 
 static void setup(uint64_t seed)
 {
-    char error[256] = "";
-
-    ck_assert_msg(domus_testkit_new(NULL, seed, error, sizeof error, &kit) == 0, "%s", error);
+    kit = domt_kit_new(NULL, seed);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
 }
 

@@ -1,6 +1,7 @@
 /* runtime/testkit/: the test kit as its users see it, with steps, time, trace, seeds and stop.
  * testkit_probe_test.c holds the probes. */
 #include "base/memory.h"
+#include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <domus/testkit.h>
@@ -21,15 +22,6 @@ static const domus_type read_type = {.name = "read"};
 static const domus_type write_type = {.name = "write", .size = sizeof(uint32_t)};
 static const domus_type value_type = {.name = "value", .size = sizeof(uint32_t)};
 static const domus_type tick_type = {.name = "tick"};
-
-static domus_testkit *kit_with(const domus_config *config, uint64_t seed)
-{
-    domus_testkit *kit = NULL;
-    char error[256] = "";
-
-    ck_assert_msg(domus_testkit_new(config, seed, error, sizeof error, &kit) == 0, "%s", error);
-    return kit;
-}
 
 static domus_address spawn_on(domus_testkit *kit, uint32_t thread, const domus_behaviour *behaviour)
 {
@@ -108,7 +100,7 @@ static const domus_behaviour client = {
  */
 static int race(uint64_t seed, void *context)
 {
-    domus_testkit *kit = kit_with(NULL, seed);
+    domus_testkit *kit = domt_kit_new(NULL, seed);
     domus_address where = spawn_on(kit, 0, &store);
     domus_address one = spawn_on(kit, 1, &client);
     domus_address two = spawn_on(kit, 2, &client);
@@ -128,7 +120,7 @@ START_TEST(same_seed_same_trace)
     char *first, *again;
 
     (void)race(7, &first);
-    domus_testkit *beside = kit_with(NULL, 7); /* what follows has other addresses */
+    domus_testkit *beside = domt_kit_new(NULL, 7); /* what follows has other addresses */
     (void)spawn_on(beside, 0, &store);
     ck_assert_int_eq(domus_testkit_run(beside), 0);
     (void)race(7, &again);
@@ -228,7 +220,7 @@ static const domus_behaviour ticking = {
 
 START_TEST(an_hour_passes_in_no_time)
 {
-    domus_testkit *kit = kit_with(NULL, 1);
+    domus_testkit *kit = domt_kit_new(NULL, 1);
 
     (void)spawn_on(kit, 1, &ticking);
     ck_assert_uint_eq(domus_testkit_now_ns(kit), START_NS);
@@ -262,7 +254,7 @@ static int count_tasks(void)
 START_TEST(a_kit_makes_no_thread)
 {
     int before = count_tasks();
-    domus_testkit *kit = kit_with(NULL, 1);
+    domus_testkit *kit = domt_kit_new(NULL, 1);
 
     ck_assert_int_eq(count_tasks(), before);
     ck_assert_uint_eq(domus_system_threads(domus_testkit_system(kit)), DOMUS_TESTKIT_THREADS);
@@ -289,7 +281,7 @@ START_TEST(who_never_rests_is_named)
 
     domus_config_init(&config);
     config.scheduler.messages_per_run_max = 16;
-    domus_testkit *kit = kit_with(&config, 1);
+    domus_testkit *kit = domt_kit_new(&config, 1);
     tell(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), -ETIMEDOUT);
     ck_assert_str_eq(domus_testkit_error(kit),
@@ -302,7 +294,7 @@ END_TEST
 
 START_TEST(a_trace_keeps_the_newest_lines)
 {
-    domus_testkit *kit = kit_with(NULL, 1);
+    domus_testkit *kit = domt_kit_new(NULL, 1);
     uint32_t lines = 0;
 
     tell(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
@@ -336,7 +328,7 @@ START_TEST(a_kit_takes_what_counts_of_a_configuration)
     config.scheduler.mailbox_max = 16;
     config.listeners = &listener;
     config.listener_count = 1;
-    kit = kit_with(&config, 1);
+    kit = domt_kit_new(&config, 1);
     domus_system *system = domus_testkit_system(kit);
     ck_assert_uint_eq(domus_system_threads(system), 5);
     ck_assert_uint_eq(domus_system_config(system)->scheduler.mailbox_max, 16);
@@ -390,7 +382,7 @@ static const domus_behaviour mortal = {
 
 START_TEST(stop_ends_all_actors_and_counts_dead_letters)
 {
-    domus_testkit *kit = kit_with(NULL, 3);
+    domus_testkit *kit = domt_kit_new(NULL, 3);
     domus_system *system = domus_testkit_system(kit);
     domus_address address[6];
     domus_profile profile;
@@ -418,7 +410,7 @@ END_TEST
 
 START_TEST(freeing_a_kit_stops_it)
 {
-    current = kit_with(NULL, 3);
+    current = domt_kit_new(NULL, 3);
     (void)spawn_on(current, 1, &mortal);
     ck_assert_int_eq(domus_testkit_run(current), 0);
     domus_testkit_free(current);
@@ -428,7 +420,7 @@ END_TEST
 
 START_TEST(a_handler_cannot_take_steps)
 {
-    current = kit_with(NULL, 1);
+    current = domt_kit_new(NULL, 1);
     tell(current, spawn_on(current, 0, &mortal), &tick_type, NULL);
     ck_assert_int_eq(domus_testkit_run(current), 0);
     ck_assert_int_eq(refusals[0], -EBUSY);
