@@ -8,20 +8,6 @@
 #define EACH      DOMT_SCALE(200, 20)
 
 static domus_endpoint served;
-static _Atomic bool listening;
-
-static int on_mount(domus_stack *stack, void *self)
-{
-    domus_endpoint at;
-
-    (void)self;
-    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
-    ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
-    atomic_store(&listening, true);
-    return 0;
-}
-
-static domus_behaviour server;
 
 static void ask_all(domus_system *system, domus_address to, uint64_t timeout_ns)
 {
@@ -37,15 +23,9 @@ static domus_system *begin(void)
 {
     domus_config config = domt_config(3);
 
-    atomic_store(&listening, false);
     domt_asked = domt_answered = domt_failed = domt_wrong = 0;
-    server = (domus_behaviour){.name = "listener",
-                               .kind = DOMUS_CHANNELS,
-                               .on_mount = on_mount,
-                               .channel = &domt_line_server};
     domus_system *system = domt_start(&config);
-    (void)domt_spawn(system, 0, &server, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&listening));
+    served = domt_serve(system, &domt_line_server);
     return system;
 }
 

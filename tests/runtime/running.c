@@ -56,6 +56,40 @@ domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_beha
     return address;
 }
 
+/* --- a service ---------------------------------------------------------------------------------
+ */
+
+static domus_endpoint served;
+static _Atomic bool is_serving;
+
+static int listen_at_any_port(domus_stack *stack, void *self)
+{
+    domus_endpoint at;
+
+    (void)self;
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
+    ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
+    atomic_store(&is_serving, true);
+    return 0;
+}
+
+domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel)
+{
+    static domus_behaviour listener;
+
+    listener = (domus_behaviour){.name = "listener",
+                                 .kind = DOMUS_CHANNELS,
+                                 .on_mount = listen_at_any_port,
+                                 .channel = channel};
+    atomic_store(&is_serving, false);
+    (void)domt_spawn(system, 0, &listener, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&is_serving));
+    return served;
+}
+
+/* --- messages and figures ----------------------------------------------------------------------
+ */
+
 void domt_notice(domus_system *system, domus_address to, const domus_type *type,
                  const void *payload)
 {

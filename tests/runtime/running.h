@@ -33,6 +33,10 @@ void domt_end(domus_system *system);
 
 domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                          const void *state);
+/* Listen at any port of loopback for channels of this behaviour, for an actor on thread 0. Returns
+ * where. `channel` is used as long as the system lives, and one system at a time is served so. */
+domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel);
+
 void domt_notice(domus_system *system, domus_address to, const domus_type *type,
                  const void *payload);
 

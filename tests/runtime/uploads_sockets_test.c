@@ -15,9 +15,7 @@
 #define PIECE  50000u
 #define GROWTH (UINT64_C(24) << 20) /* bytes that the process may grow by */
 
-static domus_endpoint served;
 static domus_address pool, writer;
-static _Atomic bool listening;
 static _Atomic uint64_t done;
 static _Atomic int outcome;
 static uint64_t body_bytes;
@@ -41,19 +39,6 @@ static const domus_type *const encodes[] = {&domt_line_type, NULL};
 static const domus_pipeline_stage stages[] = {{&domt_stream_stage, &as_client}, {NULL, NULL}};
 static const domus_pipeline pipeline = {.stages = stages, .encodes = encodes};
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .pipeline = &pipeline};
-
-static int on_mount(domus_stack *stack, void *self)
-{
-    domus_endpoint at;
-
-    (void)self;
-    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
-    ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
-    atomic_store(&listening, true);
-    return 0;
-}
-
-static domus_behaviour server;
 
 /* The byte at a place of a body. */
 static char byte_at(uint64_t place)
@@ -219,15 +204,9 @@ static void hold(const domus_type *type)
 
     body_bytes =
         getenv("DOMT_LONG") != NULL ? UINT64_C(1) << 30 : DOMT_SCALE(64, 2) * UINT64_C(1) << 20;
-    atomic_store(&listening, false);
     atomic_store(&done, 0);
-    server = (domus_behaviour){.name = "listener",
-                               .kind = DOMUS_CHANNELS,
-                               .on_mount = on_mount,
-                               .channel = &domt_stream_service};
     domus_system *system = domt_start(&config);
-    (void)domt_spawn(system, 0, &server, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&listening));
+    domus_endpoint served = domt_serve(system, &domt_stream_service);
     (void)domus_endpoint_text(&served, text, sizeof text);
     ck_assert_int_eq(domus_outside_pool_open(system, text, &options, &pool), 0);
     writer = domt_spawn(system, 1, &asker, NULL);

@@ -1,6 +1,7 @@
 /* python3-websockets is a judge of WebSocket over real sockets, as a client of a server of ours and
  * as a server of a client of ours; wslay is one as a client. Without them nothing is compared. */
 #include "tests/runtime/running.h"
+#include "tests/runtime/sockets.h"
 #include "tests/support/crowd.h"
 
 #include <domus/await.h>
@@ -40,17 +41,6 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
     return domus_websocket_accept(stack, payload, &offer, NULL);
 }
 
-static int on_message(domus_stack *stack, void *self, const void *payload)
-{
-    const domus_websocket_message *message = payload;
-    domus_channel *channel = domus_channel_running(stack);
-
-    (void)self;
-    if (domus_slice_equals(message->bytes, "close", 5))
-        return domus_websocket_close_channel(stack, channel, 4000, "bye");
-    return domus_channel_send(stack, channel, &domus_websocket_message_type, message);
-}
-
 static const domus_pipeline web = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
 static const domus_behaviour of_server = {
@@ -59,28 +49,9 @@ static const domus_behaviour of_server = {
     .pipeline = &web,
     .on_peer =
         (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = on_request},
-                                {.type = &domus_websocket_message_type, .handle = on_message},
+                                {.type = &domus_websocket_message_type, .handle = domt_socket_echo},
                                 {.type = NULL}},
 };
-
-static domus_endpoint served;
-static _Atomic bool listening;
-
-static int listen_at_any_port(domus_stack *stack, void *self)
-{
-    domus_endpoint at;
-
-    (void)self;
-    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
-    ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
-    atomic_store(&listening, true);
-    return 0;
-}
-
-static const domus_behaviour server = {.name = "server",
-                                       .kind = DOMUS_CHANNELS,
-                                       .channel = &of_server,
-                                       .on_mount = listen_at_any_port};
 
 /* Start the server. `port` gets its port as text. */
 static domus_system *serve(char *port, size_t size)
@@ -89,8 +60,7 @@ static domus_system *serve(char *port, size_t size)
     domus_system *system_ = domt_start(&config);
     char text[128];
 
-    (void)domt_spawn(system_, 0, &server, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&listening));
+    domus_endpoint served = domt_serve(system_, &of_server);
     (void)domus_endpoint_text(&served, text, sizeof text);
     snprintf(port, size, "%s", strrchr(text, ':') + 1);
     return system_;

@@ -2,6 +2,7 @@
  * and the end is said by whoever wants it: the peer, the actor, the time, and a drain. */
 #include "tests/runtime/network.h"
 #include "tests/runtime/pipes.h"
+#include "tests/runtime/sockets.h"
 #include "tests/support/frames.h"
 #include "tests/support/suite.h"
 
@@ -80,16 +81,12 @@ static int publish(domus_stack *stack, const domus_websocket_message *message)
 static int on_message(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
-    domus_channel *channel = domus_channel_running(stack);
 
-    (void)self;
-    if (domus_slice_equals(message->bytes, "close", 5))
-        return domus_websocket_close_channel(stack, channel, 4000, "bye");
     if (domus_slice_equals(message->bytes, "end", 3))
-        return domus_channel_close(stack, channel);
+        return domus_channel_close(stack, domus_channel_running(stack));
     if (domus_slice_equals(message->bytes, "all", 3))
         return publish(stack, message);
-    return domus_channel_send(stack, channel, &domus_websocket_message_type, message);
+    return domt_socket_echo(stack, self, message);
 }
 
 static int on_goodbye(domus_stack *stack, void *self, const void *payload)

@@ -1,0 +1,10 @@
+/* What services of WebSocket in these tests do with messages. */
+#ifndef DOMT_SOCKETS_H
+#define DOMT_SOCKETS_H
+
+#include <domus/domus.h>
+
+/* A handler of messages: "close" ends the connection with 4000 and "bye", others go back. */
+int domt_socket_echo(domus_stack *stack, void *self, const void *payload);
+
+#endif
