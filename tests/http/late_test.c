@@ -25,6 +25,16 @@ static void start(const domus_behaviour *behaviour, void (*change)(domus_config 
     kit = domt_served_start(&config, behaviour, 1);
 }
 
+/* Serve with other settings, and let a peer begin with this text. */
+static domus_peer *start_with(const domus_behaviour *behaviour,
+                              void (*change)(domus_config *config), const char *text)
+{
+    start(behaviour, change);
+    domus_peer *peer = domt_served_peer(kit);
+    domt_served_send(peer, text);
+    return peer;
+}
+
 static uint64_t slow(void)
 {
     domus_profile profile[3];
@@ -68,9 +78,7 @@ END_TEST
 
 START_TEST(bytes_that_drip_bring_a_head_no_time)
 {
-    start(&domt_served_by_whole, NULL);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, "GET /now HTTP/1.1\r\nX: ");
+    domus_peer *peer = start_with(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
     for (uint32_t i = 0; i < 99; i++) {
         domt_served_pass(kit, 100 * MS);
         domt_served_send(peer, "x");
@@ -225,9 +233,7 @@ END_TEST
 
 START_TEST(a_body_that_nobody_reads_is_not_late)
 {
-    start(&domt_served_by_streams, NULL);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, LONG_BODY("/sleep/60000"));
+    domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
     domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
     /* what is left is skipped, and for that the time runs again */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
@@ -239,9 +245,7 @@ END_TEST
 
 START_TEST(whoever_reads_a_late_body_may_answer)
 {
-    start(&domt_served_by_streams, NULL);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, LONG_BODY("/read") "abc");
+    domus_peer *peer = start_with(&domt_served_by_streams, NULL, LONG_BODY("/read") "abc");
     expect_end(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
     ck_assert_int_eq(domt_served_now.close_error, 0);
     peer = domt_served_peer(kit); /* the same error of another cause */
@@ -256,9 +260,8 @@ END_TEST
 
 START_TEST(late_requests_are_answered_behind_those_before)
 {
-    start(&domt_served_by_whole, NULL);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
+    domus_peer *peer = start_with(&domt_served_by_whole, NULL,
+                                  "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
     expect_end(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
     domt_served_end(kit);
 }
@@ -267,9 +270,8 @@ END_TEST
 /* An answer that never comes holds the 408 up no longer than the idle time-out. */
 START_TEST(answers_that_never_come_do_not_keep_a_late_peer)
 {
-    start(&domt_served_by_whole, shorten_idle);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domus_peer *peer =
+        start_with(&domt_served_by_whole, shorten_idle, "GET /hang HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_served_pass(kit, SECOND);
@@ -309,9 +311,7 @@ static void set_min_rate(domus_config *config)
 
 START_TEST(the_rate_of_all_messages_is_answered_too)
 {
-    start(&domt_served_by_whole, set_min_rate);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, "GET /now HTTP/1.1\r\n");
+    domus_peer *peer = start_with(&domt_served_by_whole, set_min_rate, "GET /now HTTP/1.1\r\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect(peer, DOMT_SERVED_408, strlen(DOMT_SERVED_408), 3 * SECOND),
                      0);
@@ -335,9 +335,8 @@ static void shorten_head(domus_config *config)
 /* The time of a head that has begun stands still while this side does not read. */
 START_TEST(time_stands_still_while_nothing_is_read)
 {
-    start(&domt_served_by_whole, shorten_head);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domus_peer *peer = start_with(&domt_served_by_whole, shorten_head,
+                                  "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 8 * SECOND), 0);
     domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "halted\n"));
     expect_end(peer, 1700 * MS, DOMT_SERVED_408);
@@ -348,9 +347,8 @@ END_TEST
 /* The rest of a head cannot come while this side does not read. */
 START_TEST(time_in_which_nothing_is_read_does_not_count)
 {
-    start(&domt_served_by_whole, set_one_request);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    domus_peer *peer = start_with(&domt_served_by_whole, set_one_request,
+                                  "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_served_pass(kit, 100 * MS);
     domt_served_send(peer, "GET /now HTTP/1.1\r\n");
     domt_served_pass(kit, 8 * SECOND);

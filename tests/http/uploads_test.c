@@ -233,6 +233,14 @@ static void hold(outcome got, const char *body)
 /* --- uploads -----------------------------------------------------------------------------------
  */
 
+/* Hold that an upload goes well after those that did not, and end. */
+static void hold_that_another_goes(void)
+{
+    domt_served_pass(kit, 10 * SECOND);
+    hold(UP(.bytes = 3000), "3000\n");
+    domt_served_end(kit);
+}
+
 START_TEST(bodies_leave_by_length_and_in_chunks)
 {
     for (int pooled = 0; pooled < 2; pooled++) {
@@ -260,9 +268,7 @@ START_TEST(a_length_that_is_not_met_fails_and_ends_the_connection)
     ck_assert_int_eq(more.error, -EPIPE);
     ck_assert_int_eq(UP(.length = 5000, .bytes = 3000, .cuts = true).error, -EPIPE);
     ck_assert_int_eq(UP(.bytes = 3000, .cuts = true).error, -EPIPE);
-    domt_served_pass(kit, 10 * SECOND);
-    hold(UP(.bytes = 3000), "3000\n");
-    domt_served_end(kit);
+    hold_that_another_goes();
 }
 END_TEST
 
@@ -272,9 +278,7 @@ START_TEST(an_early_answer_is_heard)
     outcome early = up(&(upload){.path = "/piece", .method = DOMUS_HTTP_PUT, .bytes = 90000000});
     ck_assert_int_eq(early.write_error, -EALREADY);
     hold(early, "piece\n");
-    domt_served_pass(kit, 10 * SECOND);
-    hold(UP(.bytes = 3000), "3000\n");
-    domt_served_end(kit);
+    hold_that_another_goes();
 }
 END_TEST
 

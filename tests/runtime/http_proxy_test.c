@@ -99,6 +99,13 @@ static void fails(const char *status)
 #define GET   "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 #define GOT   "GET /a HTTP/1.1\r\nHost: h\r\n" ADDED
 
+/* Begin with a request that is on its way. */
+static void begin_asked(void)
+{
+    begin();
+    goes(GET, GOT);
+}
+
 START_TEST(requests_and_answers_are_passed_on)
 {
     begin();
@@ -221,8 +228,7 @@ END_TEST
 
 START_TEST(errors_of_the_server_have_a_status)
 {
-    begin();
-    goes(GET, GOT);
+    begin_asked();
     domt_pipes_send(kit, server, "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n");
     domt_net_ok(kit, domus_peer_accept(listener, SECOND, &server)); /* once more */
     domt_net_ok(kit, domus_testkit_run(kit));
@@ -263,8 +269,7 @@ END_TEST
 
 START_TEST(an_answer_that_is_not_all_is_seen_as_that)
 {
-    begin();
-    goes(GET, GOT);
+    begin_asked();
     comes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nVia: 1.1 domus\r\n\r\n1\r\na\r\n");
     domus_peer_finish(server);
@@ -275,8 +280,7 @@ END_TEST
 
 START_TEST(a_client_that_goes_frees_its_connection)
 {
-    begin();
-    goes(GET, GOT);
+    begin_asked();
     comes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na",
           "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nVia: 1.1 domus\r\n\r\na");
     domus_peer_reset(client);

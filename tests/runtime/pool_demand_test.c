@@ -6,17 +6,25 @@
 
 #define MS (DOMT_NET_SECOND / 1000)
 
-static const domus_pipeline one_under_way = {
-    .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 1};
-static const domus_behaviour line = {
-    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &one_under_way};
 static const domus_pool_options on_demand = {
-    .behaviour = &line, .connections_max = 2, .queue_max = 3, .on_demand = true};
+    .behaviour = &domt_pool_narrow, .connections_max = 2, .queue_max = 3, .on_demand = true};
 
 static void answer_and_hear(domus_peer *peer, const char *text)
 {
     domt_pool_answer(peer, text);
     domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
+}
+
+/* Begin with two connections, one for the ask "a" and one for the ask "b". */
+static domus_peer_listener *begin_with_two(domus_peer **ret_one, domus_peer **ret_two)
+{
+    domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
+
+    domt_pool_ask("a");
+    *ret_one = domt_pool_peer(listener);
+    domt_pool_ask("b");
+    *ret_two = domt_pool_peer(listener);
+    return listener;
 }
 
 START_TEST(a_connection_is_made_when_it_is_needed)
@@ -75,12 +83,9 @@ END_TEST
 
 START_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
 {
-    domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
+    domus_peer *one, *two;
+    domus_peer_listener *listener = begin_with_two(&one, &two);
 
-    domt_pool_ask("a");
-    domus_peer *one = domt_pool_peer(listener);
-    domt_pool_ask("b");
-    domus_peer *two = domt_pool_peer(listener);
     domt_pool_sent(one, "a\n");
     domt_pool_sent(two, "b\n");
     answer_and_hear(one, "1\n");
@@ -103,7 +108,7 @@ END_TEST
 
 START_TEST(asks_fail_with_the_error_of_the_connect)
 {
-    static const domus_pool_options options = {.behaviour = &line,
+    static const domus_pool_options options = {.behaviour = &domt_pool_narrow,
                                                .on_demand = true,
                                                .backoff_min_ns = 100 * MS,
                                                .backoff_max_ns = 100 * MS};
@@ -163,12 +168,9 @@ END_TEST
 
 START_TEST(an_ask_that_waits_is_dropped_at_its_deadline)
 {
-    domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
+    domus_peer *one, *two;
 
-    domt_pool_ask("a");
-    domus_peer *one = domt_pool_peer(listener);
-    domt_pool_ask("b");
-    domus_peer *two = domt_pool_peer(listener);
+    (void)begin_with_two(&one, &two);
     domt_ask_line_within(domt_pool_probe, domt_pool, "c", 100 * MS);
     domt_pool_error(-ETIMEDOUT);
     domt_pool_ask("d");
@@ -209,7 +211,7 @@ START_TEST(a_connection_is_idle_only_without_an_ask)
 {
     static const domus_channel_options channel = {.idle_timeout_ns = 100 * MS};
     static const domus_pool_options options = {
-        .behaviour = &line, .on_demand = true, .channel = &channel};
+        .behaviour = &domt_pool_narrow, .on_demand = true, .channel = &channel};
     domus_peer_listener *listener = domt_pool_begin_listening(&options);
 
     domt_pool_ask("a");
@@ -230,7 +232,7 @@ END_TEST
 START_TEST(no_connection_is_kept_on_demand)
 {
     static const domus_pool_options options = {
-        .behaviour = &line, .on_demand = true, .connections_min = 1};
+        .behaviour = &domt_pool_narrow, .on_demand = true, .connections_min = 1};
     domus_address address;
 
     domt_pool_begin();

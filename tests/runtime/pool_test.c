@@ -11,12 +11,8 @@
 
 #define MS (DOMT_NET_SECOND / 1000)
 
-static const domus_pipeline one_under_way = {
-    .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 1};
 static const domus_behaviour line = {
     .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &domt_line_pipeline};
-static const domus_behaviour narrow_line = {
-    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &one_under_way};
 
 START_TEST(asks_go_where_the_fewest_are_under_way)
 {
@@ -113,7 +109,7 @@ END_TEST
 
 START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
 {
-    static const domus_pool_options options = {.behaviour = &narrow_line};
+    static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
     domus_peer_listener *listener = domt_pool_begin_listening(&options);
     domus_peer *peer = domt_pool_peer(listener);
@@ -277,7 +273,8 @@ END_TEST
 
 START_TEST(a_pool_grows_while_all_connections_are_busy)
 {
-    static const domus_pool_options options = {.behaviour = &narrow_line, .connections_max = 2};
+    static const domus_pool_options options = {.behaviour = &domt_pool_narrow,
+                                               .connections_max = 2};
 
     domus_peer_listener *listener = domt_pool_begin_listening(&options);
     domus_peer *one = domt_pool_peer(listener);
@@ -297,7 +294,7 @@ END_TEST
 
 START_TEST(a_cancel_finds_the_ask_in_the_channel)
 {
-    static const domus_pool_options options = {.behaviour = &narrow_line};
+    static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
     domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
     domus_probe *other = domt_new_probe(domt_pool_kit);
@@ -321,7 +318,7 @@ END_TEST
 
 START_TEST(a_stop_of_the_pool_ends_what_is_under_way)
 {
-    static const domus_pool_options options = {.behaviour = &narrow_line};
+    static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
     domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
     domt_pool_ask("a");

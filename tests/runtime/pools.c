@@ -7,6 +7,11 @@ domus_testkit *domt_pool_kit;
 domus_probe *domt_pool_probe;
 domus_address domt_pool;
 
+static const domus_pipeline one_under_way = {
+    .stages = domt_line_stages, .encodes = domt_packets, .inflight_max = 1};
+const domus_behaviour domt_pool_narrow = {
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &one_under_way};
+
 domus_peer_listener *domt_pool_listen(const char *at)
 {
     domus_peer_listener *listener;

@@ -12,6 +12,9 @@ extern domus_testkit *domt_pool_kit;
 extern domus_probe *domt_pool_probe; /* who asks the pool */
 extern domus_address domt_pool;
 
+/* Channels of lines that have one ask under way. */
+extern const domus_behaviour domt_pool_narrow;
+
 domus_peer_listener *domt_pool_listen(const char *at);
 
 /* Take the next connection of a service. */

@@ -36,37 +36,18 @@ typedef struct row {
 
 #define MANY "channel.maxConnections=20000"
 
+/* A kind of connections, to a service that takes them all. */
+#define OF(kind)                                                                                   \
+    {                                                                                              \
+        DOMT_ATTACK_##kind, MANY, false                                                            \
+    }
+
 static const row rows[] = {
-    {"10,000 idle",
-     10000,
-     0,
-     {DOMT_ATTACK_IDLE, MANY, false},
-     {DOMT_ATTACK_SAID, MANY, false},
-     NULL},
-    {"10,000 dripping",
-     10000,
-     0,
-     {DOMT_ATTACK_DRIP, MANY, false},
-     {DOMT_ATTACK_TALK, MANY, false},
-     NULL},
-    {"10,000/s dropping",
-     0,
-     10000,
-     {DOMT_ATTACK_DROP, MANY, false},
-     {DOMT_ATTACK_VISIT, MANY, false},
-     NULL},
-    {"10,000/s reset within",
-     0,
-     10000,
-     {DOMT_ATTACK_HALF, MANY, false},
-     {DOMT_ATTACK_VISIT, MANY, false},
-     NULL},
-    {"no descriptors",
-     1000,
-     0,
-     {DOMT_ATTACK_DRIP, MANY, true},
-     {DOMT_ATTACK_TALK, MANY, false},
-     NULL},
+    {"10,000 idle", 10000, 0, OF(IDLE), OF(SAID), NULL},
+    {"10,000 dripping", 10000, 0, OF(DRIP), OF(TALK), NULL},
+    {"10,000/s dropping", 0, 10000, OF(DROP), OF(VISIT), NULL},
+    {"10,000/s reset within", 0, 10000, OF(HALF), OF(VISIT), NULL},
+    {"no descriptors", 1000, 0, {DOMT_ATTACK_DRIP, MANY, true}, OF(TALK), NULL},
     {"no buffers",
      100,
      2000,
@@ -77,42 +58,17 @@ static const row rows[] = {
      2000,
      0,
      {DOMT_ATTACK_DRIP, "channel.maxConnections=1000", false},
-     {DOMT_ATTACK_TALK, MANY, false},
+     OF(TALK),
      NULL},
     /* a byte of a command, beside a whole command, as often */
-    {"1,000 dripping, kv",
-     1000,
-     0,
-     {DOMT_ATTACK_DRIP, MANY, false},
-     {DOMT_ATTACK_TALK, MANY, false},
-     &domt_kv},
-    {"1,000 dripping, lines",
-     1000,
-     0,
-     {DOMT_ATTACK_DRIP, MANY, false},
-     {DOMT_ATTACK_TALK, MANY, false},
-     &domt_lines},
+    {"1,000 dripping, kv", 1000, 0, OF(DRIP), OF(TALK), &domt_kv},
+    {"1,000 dripping, lines", 1000, 0, OF(DRIP), OF(TALK), &domt_lines},
     /* a head that never ends, which the service lets drip here, beside a whole request */
-    {"10,000 dripping, web",
-     10000,
-     0,
-     {DOMT_ATTACK_DRIP, MANY, false},
-     {DOMT_ATTACK_TALK, MANY, false},
-     &domt_web},
+    {"10,000 dripping, web", 10000, 0, OF(DRIP), OF(TALK), &domt_web},
     /* and beside connections that say nothing */
-    {"10,000 slow heads, web",
-     10000,
-     1000,
-     {DOMT_ATTACK_DRIP, MANY, false},
-     {DOMT_ATTACK_IDLE, MANY, false},
-     &domt_web},
+    {"10,000 slow heads, web", 10000, 1000, OF(DRIP), OF(IDLE), &domt_web},
     /* the same on both sides: how far chance alone takes the ratio */
-    {"the same twice",
-     2000,
-     0,
-     {DOMT_ATTACK_TALK, MANY, false},
-     {DOMT_ATTACK_TALK, MANY, false},
-     NULL},
+    {"the same twice", 2000, 0, OF(TALK), OF(TALK), NULL},
 };
 
 /* Measurements of one side of a row, a value for each round. */

@@ -101,13 +101,21 @@ static int come_for_lines(const char *room)
     return fd;
 }
 
-START_TEST(guests_of_both_doors_hear_each_other)
+/* Start the site, with a guest of each door in the garden. */
+static void meet_in_the_garden(const char *target, int *ret_ada, int *ret_lines)
 {
     domt_site_start(&site, (const char *const[]){NULL});
+    *ret_ada = come(target);
+    *ret_lines = come_for_lines("garden");
+    hear(*ret_ada, "I am here");
+}
+
+START_TEST(guests_of_both_doors_hear_each_other)
+{
+    int ada, lines;
+
+    meet_in_the_garden("/socket?room=garden&name=ada%20l", &ada, &lines);
     int nameless = come("/socket");
-    int ada = come("/socket?room=garden&name=ada%20l");
-    int lines = come_for_lines("garden");
-    hear(ada, "I am here");
     say(ada, "hello \xc3\xa9");
     ck_assert(domt_hears(lines, "ada l: hello \xc3\xa9\n"));
     hear(ada, "ada l: hello \xc3\xa9");
@@ -163,11 +171,9 @@ END_TEST
 START_TEST(texts_and_lines_stay_what_they_are)
 {
     char text[TEXT_MAX + 2], line[1024];
+    int ada, lines;
 
-    domt_site_start(&site, (const char *const[]){NULL});
-    int ada = come("/socket?room=garden&name=a%0Ad%1B");
-    int lines = come_for_lines("garden");
-    hear(ada, "I am here");
+    meet_in_the_garden("/socket?room=garden&name=a%0Ad%1B", &ada, &lines);
     say(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
     ck_assert(domt_hears(lines, "a d : one two  [2J/join lobby \n"));
     hear(ada, "a d : one two  [2J/join lobby ");
