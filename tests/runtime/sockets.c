@@ -1,4 +1,4 @@
-/* What services of WebSocket in these tests do with messages. */
+/* An echo of WebSocket, for tests whose services need no more. */
 #include "tests/runtime/sockets.h"
 
 #include <domus/websocket.h>
