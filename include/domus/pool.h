@@ -38,11 +38,12 @@
  * asks wait, one for each of them up to `connections_max`. An ask waits in the pool, not in a
  * connection, and goes to the first one that has room; so none waits behind a slow answer while
  * another connection is free. Up to `queue_max` asks wait, for as long as their deadlines allow.
- * They fail with the error of the connect when there is no connection, and every address has
- * failed; and so do further ones, until the first back-off is over. The end of a connection that
- * has sent an ask is no failure of its address. A connection with an ask under way is not
- * idle (channel.idleTimeout), and is reset when the deadline of the ask has passed, so nobody waits
- * for an answer that nobody wants. `wait_ns` has no meaning.
+ * They fail with the error of the connect, or of the byte stages (TLS: -EACCES for a server that is
+ * not accepted), when there is no connection, and every address has failed; and so do further ones,
+ * until the first back-off is over. The end of a connection that has sent an ask is no failure of
+ * its address. A connection with an ask under way is not idle (channel.idleTimeout), and is reset
+ * when the deadline of the ask has passed, so nobody waits for an answer that nobody wants.
+ * `wait_ns` has no meaning.
  *
  * A pool is stopped as any actor is (domus_stop()): its connections close, and what is under way
  * fails as if it had not come from a pool. To let that end first, send it a notice of

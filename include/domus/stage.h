@@ -195,7 +195,8 @@ DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
  *            measured without this call, while somebody reads it.
  *
  * A byte stage whose protocol begins with a dialogue of its own (TLS) says in `open`, and in each
- * `decode`, that it expects a head, until the dialogue is over: so that is bounded, too.
+ * `decode`, that it expects a head, until the dialogue is over: so that is bounded, too. Asks for
+ * the peer wait until then, and count as not sent.
  *
  * Time in which this side does not read does not count. If the time is over, `fail` is called for a
  * request of type NULL with -ETIMEDOUT, and the channel is closed behind the answers before. */
@@ -232,6 +233,16 @@ DOMUS_API bool domus_wire_is_closing(const domus_wire *wire);
 /* Let `wake` be called once, `delay_ns` from now, rounded up to ticks of 1 ms. Another call takes
  * the place of the one before; 0: not at all. Another pipeline ends it. */
 DOMUS_API void domus_wire_wake(domus_wire *wire, uint64_t delay_ns);
+
+/* --- the server, in all functions but `check` ----------------------------------------------------
+ */
+
+/* Get the server to which this side has connected: its name as domus_connect() was given it, in
+ * lower case, or its address without brackets. NULL, with port 0, for a connection that was
+ * accepted or adopted, and for one to a Unix socket. The text is valid as long as the stage is
+ * open.
+ */
+DOMUS_API const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_port);
 
 /* --- streams, in `encode` and `cut` of a message stage -------------------------------------------
  */

@@ -65,6 +65,18 @@ typedef struct domi_pipe_ways {
     bool (*answer_late)(domus_channel *channel);
 } domi_pipe_ways;
 
+/* The server to which this side has connected, for stages that verify it (domus_wire_server()). */
+typedef struct domi_server {
+    uint16_t port;
+    char name[]; /* or the address as text */
+} domi_server;
+
+/* The last word of a connection of a pool on demand, which lies in the memory of the pool. */
+typedef struct domi_last_word {
+    bool was_used; /* it has sent an ask */
+    int error;     /* of its stages, or that ended their dialogue with the peer; 0: none */
+} domi_last_word;
+
 /* The time over which the rate of the peer is measured now (rate.c). */
 typedef struct domi_rate_span {
     uint64_t begun_ns; /* when it began */
@@ -156,17 +168,18 @@ struct domus_channel {
     domus_buffer *shown; /* the piece that a message showed when `inbound` was dropped */
 
     /* The rest. */
-    domi_peer *peer;        /* the address on which the connection is counted; NULL: none */
-    domus_endpoint *client; /* the client that a proxy has named; NULL: none */
-    domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
-    bool *was_used;         /* of its pool: set at its end if it has sent an ask, if it `pulls` */
-    uint64_t answer_cost;   /* of `cost`, that of answers that wait for their turn */
-    uint64_t unsent_bytes;  /* bytes that were dropped unsent; on_close may ask for them */
-    uint64_t opened_ns;     /* when the channel was made */
-    uint64_t peer_took;     /* bytes that the peer had acknowledged at peer_seen_ns */
-    uint64_t peer_seen_ns;  /* when the peer was last seen to acknowledge enough (shed.c) */
-    uint64_t look_ns;       /* when its pipeline looks at what it sends in pieces; 0: never */
-    uint64_t wake_ns;       /* when its message stage wants to be called; 0: never */
+    domi_peer *peer;           /* the address on which the connection is counted; NULL: none */
+    domus_endpoint *client;    /* the client that a proxy has named; NULL: none */
+    domus_address pool;        /* asks that its peer does not answer go there; nobody: they fail */
+    domi_last_word *last_word; /* of its pool: set at its end, if it `pulls` */
+    domi_server *server;       /* of a pipeline; NULL: it was accepted or adopted */
+    uint64_t answer_cost;      /* of `cost`, that of answers that wait for their turn */
+    uint64_t unsent_bytes;     /* bytes that were dropped unsent; on_close may ask for them */
+    uint64_t opened_ns;        /* when the channel was made */
+    uint64_t peer_took;        /* bytes that the peer had acknowledged at peer_seen_ns */
+    uint64_t peer_seen_ns;     /* when the peer was last seen to acknowledge enough (shed.c) */
+    uint64_t look_ns;          /* when its pipeline looks at what it sends in pieces; 0: never */
+    uint64_t wake_ns;          /* when its message stage wants to be called; 0: never */
     /* when the peer is too late with the rest of a message (io/pipelines/late.h); 0: no bound */
     uint64_t message_due_ns;
     uint64_t unread_ns;  /* since when a paused channel is not read, as far as that was not added to

@@ -108,6 +108,24 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         domi_channel_settle(channel); /* it receives the header first */
 }
 
+/* Copy the name of the server of a connection, if its behaviour has stages that may want it.
+ * Returns 0; -ENOMEM. */
+static int copy_server(const domi_connection *connection, const domus_behaviour *behaviour,
+                       domi_server **ret_server)
+{
+    size_t size = connection->server != NULL ? strlen(connection->server) + 1 : 0;
+
+    *ret_server = NULL;
+    if (size == 0 || behaviour->pipeline == NULL)
+        return 0;
+    *ret_server = domi_memory_new(sizeof **ret_server + size);
+    if (*ret_server == NULL)
+        return -ENOMEM;
+    (*ret_server)->port = connection->server_port;
+    memcpy((*ret_server)->name, connection->server, size);
+    return 0;
+}
+
 /* Make the place for the header of a proxy, if the connection is to have one. Returns 0; -ENOMEM.
  */
 static int make_header(const domi_connection *connection, domi_proxy_header **ret_proxy)
@@ -168,14 +186,21 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
 
     if (io->failed != 0)
         return io->failed;
-    int error = take_place(io, &channel, &slot);
+    domi_server *server;
+    int error = copy_server(connection, behaviour, &server);
     if (error != 0)
         return error;
+    error = take_place(io, &channel, &slot);
+    if (error != 0) {
+        domi_memory_free(server);
+        return error;
+    }
     domi_house_become_channel(house, behaviour);
     /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);
     begin_channel(channel, io, house, slot, connection, NULL);
+    channel->server = server;
     return 0;
 }
 
@@ -222,5 +247,6 @@ void domi_channel_free(domus_channel *channel)
     domi_channel_forget_proxy(channel);
     domi_settings_drop(channel->settings);
     domi_memory_free(channel->datagrams);
+    domi_memory_free(channel->server);
     domi_slab_put(&io->channel_slab, channel);
 }

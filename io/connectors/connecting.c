@@ -11,6 +11,7 @@
 #include "io/channels/channel.h"
 #include "io/channels/table.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 
 const domus_type domi_connect_type = {.name = "domus.connect"};
@@ -80,11 +81,30 @@ static int judge(const domus_stack *stack, const domi_connect *connect, int erro
     return is_awaited(stack) ? 0 : -ECANCELED;
 }
 
+/* Name the server: as it was named when it was asked for, or by its address. NULL: a Unix socket.
+ */
+static const char *server_of(const domi_connect *connect, char text[INET6_ADDRSTRLEN])
+{
+    int family = connect->peer.family;
+
+    if (connect->name[0] != '\0')
+        return connect->name;
+    if (family != AF_INET && family != AF_INET6)
+        return NULL;
+    return inet_ntop(family, connect->peer.bytes, text, INET6_ADDRSTRLEN);
+}
+
 /* Make the house that of a channel, and call on_mount. Returns 0; the error. */
 static int become_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
+    char text[INET6_ADDRSTRLEN];
     const domi_connection connection = {
-        .fd = connect->fd, .settings = connect->settings, .is_outbound = true};
+        .fd = connect->fd,
+        .settings = connect->settings,
+        .is_outbound = true,
+        .server = server_of(connect, text),
+        .server_port = connect->peer.port,
+    };
     int result = domi_channel_connected(house->home->io, house, connect->behaviour, &connection);
 
     if (result != 0)

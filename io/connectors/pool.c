@@ -126,11 +126,12 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     place->state = DOMI_PLACE_OPEN;
     place->channel = connected->channel;
     place->opened_ns = now_ns;
-    place->was_used = false;
+    place->last_word = (domi_last_word){0};
+    place->is_blamed = false;
     pool->open++;
     pool->counted.connects++;
     domi_pipe_return_asks_to(place->channel, domus_self(stack),
-                             pool->options.on_demand ? &place->was_used : NULL);
+                             pool->options.on_demand ? &place->last_word : NULL);
     if (domus_watch_actor(stack, place->channel, NULL) != 0) { /* nobody would tell of its end */
         (void)domus_stop(stack, place->channel);
         pool->open--;
@@ -189,9 +190,12 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
             place->channel.lease != down->who.lease)
             continue;
         domi_target *target = &pool->targets[place->target];
-        if (now_ns - place->opened_ns < pool->options.backoff_max_ns && !place->was_used)
+        int error = place->last_word.was_used ? 0 : place->last_word.error;
+        bool is_failure =
+            now_ns - place->opened_ns < pool->options.backoff_max_ns && !place->last_word.was_used;
+        if (is_failure && !place->is_blamed)
             leave_out(pool, target, now_ns);
-        else
+        else if (!is_failure)
             target->failures = 0;
         pool->open--;
         clear_place(stack, pool, place);
@@ -199,7 +203,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
             pool->lost_ns = now_ns;
             (void)domus_after(stack, pool->options.wait_ns, &give_up_type, NULL, NULL);
         }
-        look_at_waiting(stack, pool, -ENOTCONN);
+        look_at_waiting(stack, pool, error != 0 ? error : -ENOTCONN);
     }
     return 0;
 }
@@ -269,14 +273,29 @@ static int put_aside(domus_stack *stack, const domi_connection_pool *pool)
     return waiting(stack) < pool->options.queue_max ? domus_stash(stack) : -ENOBUFS;
 }
 
+/* Asks of a connection that has failed come back before the event of its end: leave its address out
+ * now, or they would try it once more. */
+static void blame_failed(domi_connection_pool *pool, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < pool->options.connections_max; i++) {
+        domi_place *place = &pool->places[i];
+        if (place->state != DOMI_PLACE_OPEN || place->is_blamed || place->last_word.was_used ||
+            place->last_word.error == 0)
+            continue;
+        place->is_blamed = true;
+        leave_out(pool, &pool->targets[place->target], now_ns);
+    }
+}
+
 /* On demand: no connection has room, so one more is made if it may be, and the message waits for
  * whatever has room first. Returns 0, or why it may not wait. */
 static int wait_for_room(domus_stack *stack, domi_connection_pool *pool)
 {
-    uint64_t until_ns;
+    uint64_t now_ns = domus_now_ns(stack), until_ns;
     uint32_t vacant;
 
-    if (choose_target(pool, domus_now_ns(stack), &until_ns) != NULL)
+    blame_failed(pool, now_ns);
+    if (choose_target(pool, now_ns, &until_ns) != NULL)
         grow(stack, pool);
     if (pool->open == 0 && count_coming(pool, &vacant) == 0)
         return pool->error != 0 ? pool->error : -ENOTCONN;
@@ -329,6 +348,7 @@ static int pass_on(domus_stack *stack, domi_connection_pool *pool)
 
     if (DOMI_UNLIKELY(place == NULL))
         return wait_for_connection(stack, pool);
+    load &= ~DOMI_PIPE_SHAKES; /* that is soon over */
     if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel))) {
         if (pool->options.on_demand && (load & ~DOMI_PIPE_LAST) >= domi_pipe_room(place->channel))
             return wait_for_room(stack, pool);
@@ -384,7 +404,7 @@ static uint64_t under_way(const domi_connection_pool *pool)
         const domi_place *place = &pool->places[i];
         uint32_t load =
             place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
-        sum += load != DOMI_PIPE_CLOSED ? load & ~(DOMI_PIPE_LAST | DOMI_PIPE_ENDS) : 0;
+        sum += load != DOMI_PIPE_CLOSED ? load & ~DOMI_PIPE_MARKS : 0;
     }
     return sum;
 }

@@ -8,7 +8,7 @@
 #ifndef DOMI_IO_CONNECTORS_POOL_H
 #define DOMI_IO_CONNECTORS_POOL_H
 
-#include "house/message/manager.h"
+#include "io/channels/channel.h"
 
 #include <domus/pool.h>
 
@@ -24,8 +24,9 @@ typedef struct domi_place {
     domi_place_state state;
     uint32_t target; /* index of its address; valid in CONNECTS and OPEN */
     domus_address channel;
-    uint64_t opened_ns; /* when it came */
-    bool was_used;      /* it has sent an ask; set at its end, if the pool is on demand */
+    uint64_t opened_ns;       /* when it came */
+    domi_last_word last_word; /* set at its end, if the pool is on demand */
+    bool is_blamed; /* that was counted as a failure of its address, before the event of its end */
 } domi_place;
 
 /* An address to connect to. */

@@ -379,11 +379,14 @@ static bool run_once(domi_manager *manager, domi_pipe *pipe)
     }
     if (DOMI_UNLIKELY(pipe->body.open) && !domi_body_is_wanted(manager, pipe))
         return false;
+    bool was_shaking = pipe->channel->wraps && domi_wire_is_shaking(pipe->wire);
     int result = decode(pipe);
     if (result < 0) {
         fail_bytes(pipe, result);
         return true;
     }
+    if (DOMI_UNLIKELY(was_shaking) && !domi_wire_is_shaking(pipe->wire))
+        domi_pipe_send_waiting(manager, pipe);
     if (result == 1)
         handle_made(manager, pipe);
     else if (pipe->wire->yields) /* it has taken long: look at the clock now */

@@ -23,8 +23,10 @@ uint32_t domi_pipe_load(domus_address address)
         return DOMI_PIPE_CLOSED;
     if (!domi_pipe_is_answering(channel->pipe))
         return channel->pipe->asked_last ? DOMI_PIPE_ENDS | channel->asks : DOMI_PIPE_CLOSED;
+    bool is_shaking = channel->wraps && domi_wire_is_shaking(channel->pipe->wire);
     return (channel->asks + channel->pipe->queue_count + address.house->mail) |
-           (channel->drain || channel->high || channel->pipe->upload.open ? DOMI_PIPE_LAST : 0);
+           (channel->drain || channel->high || channel->pipe->upload.open ? DOMI_PIPE_LAST : 0) |
+           (is_shaking ? DOMI_PIPE_SHAKES : 0);
 }
 
 uint64_t domi_pipe_room(domus_address address)
@@ -35,13 +37,14 @@ uint64_t domi_pipe_room(domus_address address)
                                                     : UINT64_MAX;
 }
 
-void domi_pipe_return_asks_to(domus_address address, domus_address pool, bool *ret_was_used)
+void domi_pipe_return_asks_to(domus_address address, domus_address pool,
+                              domi_last_word *ret_last_word)
 {
     domus_channel *channel = channel_at(address);
 
     if (channel == NULL)
         return;
     channel->pool = pool;
-    channel->was_used = ret_was_used;
-    channel->pulls = ret_was_used != NULL;
+    channel->last_word = ret_last_word;
+    channel->pulls = ret_last_word != NULL;
 }

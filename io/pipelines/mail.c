@@ -120,6 +120,11 @@ static bool may_send(const domi_pipe *pipe)
 
     if (DOMI_UNLIKELY(pipe->change != NULL || pipe->upload.open || pipe->upload.ended))
         return false;
+    /* nothing is sent to a peer that is not verified yet; what the channel itself has to say before
+     * it takes asks waits in the stage */
+    if (DOMI_UNLIKELY(channel->wraps && domi_wire_is_shaking(pipe->wire)) &&
+        !pipe->wire->pipeline->holds_asks)
+        return false;
     return channel->asks < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
 }
 
@@ -471,8 +476,10 @@ void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_envelope *ask;
 
-    if (pipe->channel->pulls)
-        *pipe->channel->was_used = pipe->next_ask != 0;
+    if (pipe->channel->pulls) {
+        int error = domi_wire_is_shaking(pipe->wire) ? pipe->channel->error : pipe->wire->failed;
+        *pipe->channel->last_word = (domi_last_word){pipe->next_ask != 0, error};
+    }
     domi_upload_end(pipe);
     pipe->upload.ask = NULL;
     pipe->upload.answered = pipe->upload.ask_over = false; /* it counts no longer */

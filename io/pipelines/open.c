@@ -110,6 +110,8 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;
     pipe->wire->self = domi_house_address(channel->house);
+    pipe->wire->server = channel->server != NULL ? channel->server->name : NULL;
+    pipe->wire->server_port = channel->server != NULL ? channel->server->port : 0;
     channel->pipe = pipe;
     channel->wraps = pipe->wire->count > 1;
     channel->says_end = domi_wire_says_end(pipe->wire);

@@ -134,6 +134,8 @@ typedef struct domi_connection {
     domi_channel_settings *settings; /* for its channel; NULL: those of the thread */
     bool is_proxied;                 /* a proxy sends a header before the client's bytes */
     bool is_outbound;                /* this side has opened it */
+    const char *server;              /* the name or address that it was opened to; NULL: none */
+    uint16_t server_port;
 } domi_connection;
 
 /* The place of a channel. Its generation outlives the channel and grows with each. */

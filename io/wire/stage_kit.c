@@ -58,6 +58,12 @@ static int end_message(domus_stage_kit *kit)
 
 int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit)
 {
+    return domus_stage_kit_new_to(pipeline, NULL, 0, ret_kit);
+}
+
+int domus_stage_kit_new_to(const domus_pipeline *pipeline, const char *server, uint16_t port,
+                           domus_stage_kit **ret_kit)
+{
     int error = domi_pipeline_check(pipeline);
 
     if (error != 0)
@@ -77,6 +83,8 @@ int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_ki
     kit->wire->is_closing = is_closing;
     kit->wire->owner = kit;
     kit->wire->last = &kit->last;
+    kit->wire->server = server;
+    kit->wire->server_port = port;
     error = domi_wire_open(kit->wire);
     if (error != 0) {
         domus_stage_kit_free(kit);

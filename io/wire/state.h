@@ -54,22 +54,24 @@ struct domus_wire {
     bool yields; /* a stage has called domus_wire_yield() in this call of domi_wire_decode() */
     domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
-    bool *last;          /* is set by domus_wire_last(); the owner's */
-    bool last_decoded;   /* it was set in `decode`, and not later by something else */
-    uint8_t progress;    /* domi_progress */
-    bool progress_new;   /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
-    bool in_body;        /* what the message stage makes are pieces of a body */
-    uint32_t bodies;     /* number of the last body */
-    domus_address self;  /* of the channel, for bodies; the owner's, who sets it */
-    uint64_t *stream;    /* the word of the stream that is encoded; NULL: a whole message */
-    const char *shown;   /* the bytes that the message stage is shown; NULL: it is not decoding */
-    uint32_t shown_size; /* how many they are */
-    uint32_t sliced;     /* how many of them lie before the end of some slice */
-    uint32_t taken;      /* bytes of the last window that the message has used */
-    uint32_t passed;     /* bytes that stages have passed on in this call of domi_wire_decode() */
-    domi_out *out;       /* where appended bytes go; the owner's, who sets it before he opens */
-    domi_out *aside;     /* the same for bytes that are to be wrapped; the owner's, may be NULL if
-                            there is one stage */
+    bool *last;           /* is set by domus_wire_last(); the owner's */
+    bool last_decoded;    /* it was set in `decode`, and not later by something else */
+    uint8_t progress;     /* domi_progress */
+    bool progress_new;    /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
+    bool in_body;         /* what the message stage makes are pieces of a body */
+    uint32_t bodies;      /* number of the last body */
+    domus_address self;   /* of the channel, for bodies; the owner's, who sets it */
+    const char *server;   /* to which this side has connected; NULL: to none. The owner's, as the */
+    uint16_t server_port; /* port */
+    uint64_t *stream;     /* the word of the stream that is encoded; NULL: a whole message */
+    const char *shown;    /* the bytes that the message stage is shown; NULL: it is not decoding */
+    uint32_t shown_size;  /* how many they are */
+    uint32_t sliced;      /* how many of them lie before the end of some slice */
+    uint32_t taken;       /* bytes of the last window that the message has used */
+    uint32_t passed;      /* bytes that stages have passed on in this call of domi_wire_decode() */
+    domi_out *out;        /* where appended bytes go; the owner's, who sets it before he opens */
+    domi_out *aside;      /* the same for bytes that are to be wrapped; the owner's, may be NULL if
+                             there is one stage */
     /* Make the payload of a message, zeroed. NULL: no memory. */
     void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
     /* The message stage is to be called in so many ns; 0: not any more. */

@@ -148,6 +148,12 @@ char *domus_wire_edit(domus_wire *wire, const char *from, size_t size)
     return (char *)(uintptr_t)from;
 }
 
+const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_port)
+{
+    *ret_port = wire->server_port;
+    return wire->server;
+}
+
 /* --- time ------------------------------------------------------------------------------------- */
 
 void domus_wire_wake(domus_wire *wire, uint64_t delay_ns)

@@ -80,6 +80,16 @@ static inline bool domi_wire_has_last_message(const domus_wire *wire)
     return wire->last_decoded && wire->failed == 0;
 }
 
+/* True if a byte stage has not come to the end of the dialogue with which its protocol begins. */
+static inline bool domi_wire_is_shaking(const domus_wire *wire)
+{
+    for (uint32_t i = 0; i + 1 < wire->count; i++) {
+        if (wire->stages[i].expects)
+            return true;
+    }
+    return false;
+}
+
 /* True if no byte waits to be decoded, or in a stage to be passed on. Bytes of a message that is
  * not done do not count. */
 bool domi_wire_is_empty(const domus_wire *wire);
