@@ -1,5 +1,5 @@
 /* The table of a pipeline is constant, so it is checked once, before the first channel that uses
- * it. */
+ * it, and so are the stages that a listener puts in front of it. */
 #include "base/pipeline.h"
 
 #include <errno.h>
@@ -26,6 +26,30 @@ uint32_t domi_pipeline_count(const domus_pipeline *pipeline)
     while (count <= DOMUS_STAGES_MAX && pipeline->stages[count].stage != NULL)
         count++;
     return count;
+}
+
+uint32_t domi_front_count(const domus_pipeline_stage *front)
+{
+    uint32_t count = 0;
+
+    while (front != NULL && count <= DOMUS_FRONT_MAX && front[count].stage != NULL)
+        count++;
+    return count;
+}
+
+int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *behaviour)
+{
+    uint32_t count = domi_front_count(front);
+    const domus_behaviour *channel = behaviour->channel != NULL ? behaviour->channel : behaviour;
+
+    if (count > DOMUS_FRONT_MAX || (count != 0 && channel->pipeline == NULL))
+        return -EINVAL;
+    for (uint32_t i = 0; i < count; i++) {
+        int error = check_stage(&front[i], false);
+        if (error != 0)
+            return error;
+    }
+    return 0;
 }
 
 int domi_pipeline_check(const domus_pipeline *pipeline)

@@ -3,10 +3,19 @@
 #ifndef DOMI_BASE_PIPELINE_H
 #define DOMI_BASE_PIPELINE_H
 
+#include <domus/actor.h>
 #include <domus/pipeline.h>
 
 /* Returns how many stages a pipeline has, at most DOMUS_STAGES_MAX + 1. */
 uint32_t domi_pipeline_count(const domus_pipeline *pipeline);
+
+/* Returns how many stages stand in front of pipelines (domus_serve_options), at most
+ * DOMUS_FRONT_MAX + 1. `front` may be NULL: none. */
+uint32_t domi_front_count(const domus_pipeline_stage *front);
+
+/* Check them for a listener that is served by this behaviour. Returns 0; -EINVAL, also when there
+ * are some and its channels have no pipeline; what `check` of a stage returned. */
+int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *behaviour);
 
 /* Check a pipeline before it is used. Returns 0; -EINVAL; what `check` of a stage returned. */
 int domi_pipeline_check(const domus_pipeline *pipeline);

@@ -25,6 +25,11 @@ typedef struct domus_listen_options {
     /* Networks from which proxies connect, such as "10.0.0.0/8, ::1, unix" (at most 32; "unix": any
      * Unix socket); NULL or "": clients connect. See below. Read by the call. */
     const char *proxy_from;
+    /* Byte stages in front of the pipeline of each connection (DOMUS_FRONT_MAX in
+     * domus/pipeline.h), such as TLS, up to one whose stage is NULL; NULL: none. They and their
+     * options have to stay valid as long as the listener and its connections are there. The actor's
+     * channels have to have a pipeline. */
+    const struct domus_pipeline_stage *front;
 } domus_listen_options;
 
 /* The PROXY protocol. A proxy in front of a service hides the clients: without this all of them
@@ -52,9 +57,9 @@ typedef struct domus_listen_options {
  * 0), `ret_listener` and `ret_at` (the endpoint with the port that was chosen) may be NULL.
  *
  * Returns 0; -EINVAL if the actor is no channels actor, if the `channel` of its behaviour is none
- * for channels, if `at` names nothing, if `proxy_from` is no list of networks, or if an option is
- * wrong (domus_channel_options_check() tells which); what `check` of a stage of the pipeline
- * returned; -EMFILE when the thread has 64 listeners;
+ * for channels, if `at` names nothing, if `proxy_from` is no list of networks, if `front` is
+ * wrong or its channels have no pipeline, or if an option is wrong (domus_channel_options_check()
+ * tells which); what `check` of a stage returned; -EMFILE when the thread has 64 listeners;
  * -ESHUTDOWN when the actor or the system stops; -ENOMEM; the error of socket(2), bind(2) or
  * listen(2). Thread-safety: from a handler, with its stack. */
 DOMUS_API int domus_listen(domus_stack *stack, const domus_endpoint *at,

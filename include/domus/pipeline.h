@@ -98,6 +98,12 @@ typedef struct domus_pipeline_stage {
 
 #define DOMUS_STAGES_MAX 4u /* stages of one pipeline */
 
+/* Byte stages that a listener puts in front of the pipelines of its connections (`front` in
+ * domus/system.h and domus/listen.h), at most. The programs behind it are the same with them and
+ * without them: they stand before the first stage of whatever pipeline a connection has, go on as
+ * they are when it is changed, and are not counted in DOMUS_STAGES_MAX. */
+#define DOMUS_FRONT_MAX 2u
+
 /* A pipeline. It is constant, as a behaviour is. */
 typedef struct domus_pipeline {
     /* Wire side first: byte stages, then one message stage, then one whose `stage` is NULL. */
@@ -199,8 +205,9 @@ DOMUS_API void *domus_channel_stage_state(domus_stack *stack, domus_channel *cha
  * packet of a server's or client's stage is a request or an answer by its role.
  *
  * `size_max` bounds the packets that come: a larger one ends the channel with -EMSGSIZE. Each stage
- * is cheap for peers that send byte by byte. All but the line stage need options, and reset the
- * channel when a request fails, because there is nothing that their peer would understand. */
+ * is cheap for peers that send byte by byte. All but the line stage and that of bytes need options.
+ * All but the line stage reset the channel when a request fails, because there is nothing that
+ * their peer would understand. */
 typedef struct domus_packet {
     domus_slice bytes; /* without what divides packets */
 } domus_packet;
@@ -249,6 +256,11 @@ typedef struct domus_fixed_options {
 } domus_fixed_options;
 
 DOMUS_API extern const domus_stage domus_fixed_stage;
+
+/* Bytes as they come: a packet is what a read has brought, 1..65536 bytes, and has no meaning as a
+ * whole. It is a notice, and what is sent leaves as it is. It has no options. So a program that
+ * takes bytes can stand behind a byte stage (TLS), which an on_read cannot. */
+DOMUS_API extern const domus_stage domus_bytes_stage;
 
 #ifdef __cplusplus
 }

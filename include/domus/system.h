@@ -124,6 +124,21 @@ DOMUS_API uint32_t domus_system_threads(const domus_system *system);
 DOMUS_API int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                           const void *state, uint16_t *ret_port);
 
+/* All fields may be 0. */
+typedef struct domus_serve_options {
+    /* Byte stages in front of the pipeline of each connection (DOMUS_FRONT_MAX in
+     * domus/pipeline.h), such as TLS, up to one whose stage is NULL; NULL: none. They and their
+     * options have to stay valid until the system is freed. */
+    const struct domus_pipeline_stage *front;
+} domus_serve_options;
+
+/* Do what domus_serve() does, with options (NULL: all 0). Returns, and thread-safety: as
+ * domus_serve(); -EINVAL also when `front` is wrong, or when there is a front and the channels have
+ * no pipeline. */
+DOMUS_API int domus_serve_with(domus_system *system, const char *name,
+                               const domus_behaviour *behaviour, const void *state,
+                               const domus_serve_options *options, uint16_t *ret_port);
+
 /* These functions do for foreign threads what domus_spawn() (the thread of the new actor is chosen
  * round robin), domus_notice(), domus_stop() and domus_stop_after_mail() do for handlers.
  *

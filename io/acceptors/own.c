@@ -1,6 +1,7 @@
 /* Listeners that an actor makes for itself. The acceptor is a child of that actor, on the same
  * thread, and hands its connections to that actor only. */
 #include "base/memory.h"
+#include "base/pipeline.h"
 #include "house/conversation/stack.h"
 #include "house/family/birth.h"
 #include "io/acceptors/listen.h"
@@ -57,6 +58,8 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
                                                  &acceptor->settings);
     const domi_listen_plan plan = {backlog, options->shares_port, acceptor->settings};
     if (result == 0)
+        acceptor->settings->front = options->front;
+    if (result == 0)
         result = domi_acceptor_open(io, at, &plan, ret_at);
     if (result >= 0) {
         acceptor->fd = result;
@@ -84,6 +87,8 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
         return -EINVAL;
     /* The behaviour of a channel was checked without that of its own channels. */
     int result = domi_behaviour_check(house->behaviour);
+    if (result == 0 && options != NULL)
+        result = domi_front_check(options->front, house->behaviour);
     if (result != 0)
         return result;
     if (manager->io == NULL)

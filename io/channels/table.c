@@ -77,12 +77,13 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
 {
     const domus_behaviour *behaviour = domi_house_behaviour(house);
     bool is_outbound = connection->is_outbound;
+    domi_channel_settings *settings =
+        connection->settings != NULL ? connection->settings : &io->settings;
 
     *channel = (domus_channel){
         .io = io,
         .house = house,
-        .settings =
-            domi_settings_use(connection->settings != NULL ? connection->settings : &io->settings),
+        .settings = domi_settings_use(settings),
         .peer = connection->peer,
         .proxy = proxy,
         .fd = connection->fd,
@@ -92,7 +93,8 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         .active_ns = io->manager->now_ns,
         .silent_ns = is_outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,
         .is_outbound = is_outbound,
-        .wraps = behaviour->pipeline != NULL && domi_pipeline_count(behaviour->pipeline) > 1,
+        .wraps = behaviour->pipeline != NULL && (domi_pipeline_count(behaviour->pipeline) > 1 ||
+                                                 domi_front_count(settings->front) != 0),
         .rate = {.begun_ns = io->manager->now_ns, .answered = UINT64_MAX},
     };
     io->slots[slot].channel = channel;

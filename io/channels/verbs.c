@@ -160,8 +160,10 @@ static int make_settings(const domus_channel *channel, const domus_channel_optio
     }
     int result = domi_settings_make_for_listener(channel->io->config, options,
                                                  before->listener_name, ret_settings);
-    if (result == 0)
+    if (result == 0) {
         (*ret_settings)->listener = before->listener;
+        (*ret_settings)->front = before->front;
+    }
     return result;
 }
 

@@ -93,7 +93,7 @@ int domi_pipe_open(domus_channel *channel)
     pipe = domi_memory_new(sizeof *pipe);
     if (pipe == NULL)
         return -ENOMEM;
-    pipe->wire = domi_wire_new(pipeline);
+    pipe->wire = domi_wire_new(pipeline, channel->settings->front);
     if (pipe->wire == NULL) {
         domi_memory_free(pipe);
         return -ENOMEM;

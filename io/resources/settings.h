@@ -49,7 +49,9 @@ typedef struct domi_channel_settings {
     uint64_t no_delay;
     domus_address listener; /* the actor of the listener that has these settings; NULL: none */
     char listener_name[64]; /* the name of that listener; "": none */
-    uint32_t users;         /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
+    /* the byte stages that stand in front of the pipelines of its channels; NULL: none */
+    const struct domus_pipeline_stage *front;
+    uint32_t users; /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
 } domi_channel_settings;
 
 /* The rows of the section `channel` that options can change: the path in that section, the kind,

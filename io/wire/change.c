@@ -11,17 +11,19 @@
 
 #include <errno.h>
 
-/* Returns with how many byte stages both pipelines begin. */
+/* Returns with how many byte stages both pipelines begin, with those in front of them. */
 static uint32_t count_kept(const domus_wire *wire, const domus_pipeline *next)
 {
-    const domus_pipeline_stage *before = wire->pipeline->stages;
-    uint32_t count = domi_pipeline_count(next);
+    uint32_t count = wire->fronts + domi_pipeline_count(next);
     uint32_t most = (count < wire->count ? count : wire->count) - 1;
     uint32_t kept = 0;
 
-    while (kept < most && before[kept].stage == next->stages[kept].stage &&
-           before[kept].options == next->stages[kept].options)
-        kept++;
+    for (; kept < most; kept++) {
+        const domus_pipeline_stage *before = domi_wire_row(wire, wire->pipeline, kept);
+        const domus_pipeline_stage *behind = domi_wire_row(wire, next, kept);
+        if (before->stage != behind->stage || before->options != behind->options)
+            break;
+    }
     return kept;
 }
 
@@ -51,7 +53,7 @@ static int gather(const domus_wire *wire, uint32_t from, domi_window *to)
 int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
 {
     uint32_t kept = count_kept(wire, next);
-    uint32_t count = domi_pipeline_count(next);
+    uint32_t count = wire->fronts + domi_pipeline_count(next);
     domi_wire_stage *made = domi_memory_new(count * sizeof *made);
     domi_window left = {0};
 
@@ -60,7 +62,7 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     if (error == 0)
         error = gather(wire, kept, &left);
     if (error == 0)
-        error = domi_wire_make_stages(next, kept, count, made);
+        error = domi_wire_make_stages(wire, next, kept, count, made);
     if (error != 0) {
         domi_window_clear(&left);
         domi_memory_free(made);

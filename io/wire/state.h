@@ -42,9 +42,11 @@ typedef struct domi_made {
 
 struct domus_wire {
     const domus_pipeline *pipeline;
-    uint32_t count;    /* stages */
-    uint32_t current;  /* index of the stage that runs */
-    int failed;        /* the error with which decoding has ended; 0: it goes on */
+    const domus_pipeline_stage *front; /* the listener's, before those of the pipeline */
+    uint32_t fronts;                   /* how many they are */
+    uint32_t count;                    /* stages, with those in front */
+    uint32_t current;                  /* index of the stage that runs */
+    int failed;                        /* the error with which decoding has ended; 0: it goes on */
     int broken;        /* the error of a `wrap`, after which nothing is encoded; 0: none */
     bool finished;     /* the peer has finished sending */
     bool output_ended; /* the stages have ended what they send */

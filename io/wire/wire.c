@@ -13,11 +13,11 @@ static void free_states(domi_wire_stage *stages, uint32_t count)
         domi_memory_free(stages[i].state);
 }
 
-int domi_wire_make_stages(const domus_pipeline *pipeline, uint32_t from, uint32_t count,
-                          domi_wire_stage *stages)
+int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t from,
+                          uint32_t count, domi_wire_stage *stages)
 {
     for (uint32_t i = from; i < count; i++) {
-        const domus_stage *stage = pipeline->stages[i].stage;
+        const domus_stage *stage = domi_wire_row(wire, pipeline, i)->stage;
         stages[i] = (domi_wire_stage){.stage = stage};
         if (stage->state_size == 0)
             continue;
@@ -30,17 +30,20 @@ int domi_wire_make_stages(const domus_pipeline *pipeline, uint32_t from, uint32_
     return 0;
 }
 
-domus_wire *domi_wire_new(const domus_pipeline *pipeline)
+domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front)
 {
-    uint32_t count = domi_pipeline_count(pipeline);
+    uint32_t fronts = domi_front_count(front);
+    uint32_t count = fronts + domi_pipeline_count(pipeline);
     domus_wire *wire = domi_memory_new(sizeof *wire + count * sizeof *wire->stages);
 
     if (wire == NULL)
         return NULL;
     wire->stages = (domi_wire_stage *)(void *)(wire + 1);
     wire->pipeline = pipeline;
+    wire->front = front;
+    wire->fronts = fronts;
     wire->count = count;
-    if (domi_wire_make_stages(pipeline, 0, count, wire->stages) != 0) {
+    if (domi_wire_make_stages(wire, pipeline, 0, count, wire->stages) != 0) {
         domi_memory_free(wire);
         return NULL;
     }
@@ -86,7 +89,8 @@ static int open_stage(domus_wire *wire, uint32_t index)
     if (at->stage->open == NULL)
         return 0;
     domi_mark begun = domi_wire_begin_out(wire, index);
-    int error = at->stage->open(wire, at->state, wire->pipeline->stages[index].options);
+    int error =
+        at->stage->open(wire, at->state, domi_wire_row(wire, wire->pipeline, index)->options);
     return domi_wire_end_out(wire, index, begun, error);
 }
 

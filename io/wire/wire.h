@@ -14,13 +14,23 @@
 
 #include "io/wire/state.h"
 
-/* Make the wire of a checked pipeline. It has no `out` yet. NULL: no memory. */
-domus_wire *domi_wire_new(const domus_pipeline *pipeline);
+/* Make the wire of a checked pipeline, with the byte stages of a listener in front of it (NULL:
+ * none), which stay when the pipeline is changed. It has no `out` yet. NULL: no memory. */
+domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front);
 
-/* Make the stages of a checked pipeline from `from` to `count`, in the same places of `stages`,
- * each with a state of its own, which never moves and goes with it. Returns 0; -ENOMEM. */
-int domi_wire_make_stages(const domus_pipeline *pipeline, uint32_t from, uint32_t count,
-                          domi_wire_stage *stages);
+/* Returns the row of a stage of the wire, if it has this checked pipeline: first come those in
+ * front of it. */
+static inline const domus_pipeline_stage *
+domi_wire_row(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t index)
+{
+    return index < wire->fronts ? &wire->front[index] : &pipeline->stages[index - wire->fronts];
+}
+
+/* Make the stages of a wire with a checked pipeline from `from` to `count`, in the same places of
+ * `stages`, each with a state of its own, which never moves and goes with it. Returns 0; -ENOMEM.
+ */
+int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t from,
+                          uint32_t count, domi_wire_stage *stages);
 
 /* Open its stages, but for those that are open. Returns 0, or what one returned. */
 int domi_wire_open(domus_wire *wire);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/pipeline.h"
 #include "house/directory/name_table.h"
 #include "house/dispatch/manage.h"
 #include "house/dispatch/phases.h"
@@ -259,9 +260,35 @@ static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t l
     return result;
 }
 
+/* Make the acceptor of a listener, which does not listen yet. NULL: no memory. */
+static domi_acceptor *make_acceptor(domus_system *system, size_t index)
+{
+    const domus_listener_config *listener = &system->listeners[index];
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
+    domi_acceptor *acceptor =
+        domi_memory_new(sizeof *acceptor + system->count * sizeof acceptor->targets[0]);
+    (void)domi_memory_set_allocator(before);
+    if (acceptor == NULL)
+        return NULL;
+    acceptor->target_count = system->count;
+    acceptor->name = listener->name;
+    acceptor->settings = &system->listener_settings[index];
+    int result = domi_networks_parse(listener->proxy_from, &acceptor->proxies, NULL, 0);
+    DOMI_CHECK(result == 0); /* the configuration was checked */
+    acceptor->targets[0].io = &system->threads[0].io;
+    return acceptor;
+}
+
 int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                 const void *state, uint16_t *ret_port)
 {
+    return domus_serve_with(system, name, behaviour, state, NULL, ret_port);
+}
+
+int domus_serve_with(domus_system *system, const char *name, const domus_behaviour *behaviour,
+                     const void *state, const domus_serve_options *options, uint16_t *ret_port)
+{
+    const domus_pipeline_stage *front = options != NULL ? options->front : NULL;
     size_t index;
     int result = domi_system_is_forked(system) ? -ECHILD : find_listener(system, name, &index);
 
@@ -269,24 +296,18 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
         result = -ESHUTDOWN; /* the threads have no rings yet, by which sockets are made */
     if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
         result = -EINVAL;
+    if (result == 0)
+        result = domi_front_check(front, behaviour);
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "listener %s: %s", name,
                  result == -ENOENT ? "the configuration does not have it" : strerror(-result));
         return result;
     }
     const domus_listener_config *listener = &system->listeners[index];
-    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    domi_acceptor *acceptor =
-        domi_memory_new(sizeof *acceptor + system->count * sizeof acceptor->targets[0]);
-    (void)domi_memory_set_allocator(before);
+    domi_acceptor *acceptor = make_acceptor(system, index);
     if (acceptor == NULL)
         return -ENOMEM;
-    acceptor->target_count = system->count;
-    acceptor->name = listener->name;
-    acceptor->settings = &system->listener_settings[index];
-    result = domi_networks_parse(listener->proxy_from, &acceptor->proxies, NULL, 0);
-    DOMI_CHECK(result == 0); /* the configuration was checked */
-    acceptor->targets[0].io = &system->threads[0].io;
+    acceptor->settings->front = front; /* before any other thread reads these settings */
     const domi_listen_plan plan = {listener->backlog, listener->shares_port, acceptor->settings};
     acceptor->fd =
         domi_acceptor_listen(acceptor->targets[0].io, listener->address, &plan, ret_port);
