@@ -114,22 +114,7 @@ static _Noreturn void usage(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"rounds", required_argument, NULL, 'r'},
-                                            {"seconds", required_argument, NULL, 's'},
-                                            {NULL, 0, NULL, 0}};
-
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (option == 'c')
-            config = optarg;
-        else if (option == 'r')
-            versus.rounds = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (option == 's')
-            versus.duration_ns = (uint64_t)(strtod(optarg, NULL) * 1e9);
-        else
-            usage();
-    }
-    if (versus.rounds < 1 || versus.rounds > VERSUS_ROUNDS_MAX || versus.duration_ns == 0)
+    if (!versus_parse(&versus, argc, argv, &config))
         usage();
     if (access("/usr/bin/redis-server", X_OK) != 0) {
         fprintf(stderr, "bench_kv: no redis-server (apt install redis-server): left out\n");

@@ -5,7 +5,9 @@
 #include "bench/support/measure.h"
 
 #include <arpa/inet.h>
+#include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,6 +37,36 @@ uint16_t versus_free_port(void)
         address.sin_port = 0;
     close(fd);
     return ntohs(address.sin_port);
+}
+
+bool versus_parse(struct versus *versus, int argc, char **argv, char **config)
+{
+    static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
+                                            {"seconds", required_argument, NULL, 's'},
+                                            {"config", required_argument, NULL, 'c'},
+                                            {NULL, 0, NULL, 0}};
+
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (option == 'r')
+            versus->rounds = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (option == 's')
+            versus->duration_ns = (uint64_t)(strtod(optarg, NULL) * 1e9);
+        else if (option == 'c' && config != NULL)
+            *config = optarg;
+        else
+            return false;
+    }
+    return versus->rounds >= 1 && versus->rounds <= VERSUS_ROUNDS_MAX && versus->duration_ns != 0;
+}
+
+int versus_start(const struct versus *versus, uint32_t which, struct server *server)
+{
+    int error = versus->start(which, server);
+
+    if (error != 0)
+        fprintf(stderr, "%s: %s does not start: %s\n", versus->bench, versus->names[which],
+                server->error);
+    return error;
 }
 
 /* --- one load ---------------------------------------------------------------------------------
@@ -68,13 +100,10 @@ static int measure(const struct versus *versus, const struct versus_row *row, ui
                                            .duration_ns = time_ns,
                                            .stall_ns = STALL_NS};
     pid_t hog = -1;
-    int error = versus->start(which, &server);
+    int error = versus_start(versus, which, &server);
 
-    if (error != 0) {
-        fprintf(stderr, "%s: %s does not start: %s\n", versus->bench, versus->names[which],
-                server.error);
+    if (error != 0)
         return error;
-    }
     options.port = server.port;
     options.watched = server.pid;
     if (row->fill != NULL)

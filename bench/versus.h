@@ -12,6 +12,8 @@
 #include "bench/request_load.h"
 #include "bench/support/server.h"
 
+#include <stdbool.h>
+
 #define VERSUS_SERVER_CPU  0
 #define VERSUS_LOAD_CPU    1
 #define VERSUS_SERVERS_MAX 4u
@@ -40,6 +42,13 @@ struct versus_row {
     const struct request_load_kind *fill; /* requests that each fresh server gets first, or NULL */
     uint64_t fills;                       /* how many of them */
 };
+
+/* Read --rounds, --seconds and, unless `config` is NULL, --config; names begin at argv[optind].
+ * Returns false for an option that is none of these, and for a number out of its range. */
+bool versus_parse(struct versus *versus, int argc, char **argv, char **config);
+
+/* Start a server. If it does not start, say so on stderr. Returns as server_start(). */
+int versus_start(const struct versus *versus, uint32_t which, struct server *server);
 
 /* Run a row and print its figures on stdout, as lines `name value unit`. A ratio has the unit
  * `void` if the load used more than VERSUS_BUSY_MAX of its CPU. Progress and errors go to stderr.

@@ -115,19 +115,7 @@ static _Noreturn void usage(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
-                                            {"seconds", required_argument, NULL, 's'},
-                                            {NULL, 0, NULL, 0}};
-
-    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (option == 'r')
-            versus.rounds = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (option == 's')
-            versus.duration_ns = (uint64_t)(strtod(optarg, NULL) * 1e9);
-        else
-            usage();
-    }
-    if (versus.rounds < 1 || versus.rounds > VERSUS_ROUNDS_MAX || versus.duration_ns == 0)
+    if (!versus_parse(&versus, argc, argv, NULL))
         usage();
     int error = web_servers_open();
     if (error == -ENOENT)

@@ -155,12 +155,10 @@ static int run(const struct versus *versus, uint32_t which, bool upgrades)
 {
     struct server server;
     struct server_usage usage;
-    int error = versus->start(which, &server);
+    int error = versus_start(versus, which, &server);
 
-    if (error != 0) {
-        fprintf(stderr, "web: %s does not start: %s\n", versus->names[which], server.error);
+    if (error != 0)
         return error;
-    }
     memset(fds, -1, sizeof fds);
     error = measure(versus, which, upgrades, &server);
     for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {

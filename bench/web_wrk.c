@@ -36,12 +36,10 @@ static int measure(const struct versus *versus, uint32_t which, struct figures *
     struct command_result result;
     struct server server;
     struct server_usage usage;
-    int error = versus->start(which, &server);
+    int error = versus_start(versus, which, &server);
 
-    if (error != 0) {
-        fprintf(stderr, "web: %s does not start: %s\n", versus->names[which], server.error);
+    if (error != 0)
         return error;
-    }
     uint64_t begun_ns = measure_now_ns();
     error = run_wrk(server.port, &result);
     double seconds = (double)(measure_now_ns() - begun_ns) * 1e-9;
