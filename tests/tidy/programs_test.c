@@ -1,0 +1,43 @@
+/* Each test program is built and run: CMakeLists.txt and tests/run each list the folders of tests,
+ * and a folder that one of them lacks would pass unseen. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <string.h>
+
+static char output[65536];
+
+/* Print each test file of which `has` is no success, with $name as the name of its program. */
+static int look(const char *has)
+{
+    return domt_shell(output, sizeof output,
+                      "cd '%s' && listed=$(tests/run --list dev) && "
+                      "for file in tests/*/*_test.c tests/fuzz/*.c; do "
+                      "name=${file#tests/} name=${name%%%%.c} name=${name%%%%_test}; "
+                      "name=$(echo \"$name\" | tr / _); { %s; } || echo \"$file\"; done",
+                      DOMT_SOURCE_DIR, has);
+}
+
+START_TEST(each_test_file_is_run)
+{
+    ck_assert_int_eq(look("echo \"$listed\" | grep -q -x \"$name\""), 0);
+    ck_assert_msg(output[0] == '\0', "tests/run does not run\n%s", output);
+}
+END_TEST
+
+START_TEST(each_test_file_is_built)
+{
+    ck_assert_int_eq(look("[ -x '" DOMT_BIN_DIR "'/tests/\"$name\" ]"), 0);
+    ck_assert_msg(output[0] == '\0', "CMakeLists.txt does not build\n%s", output);
+}
+END_TEST
+
+START_TEST(a_file_that_is_left_out_is_seen)
+{
+    ck_assert_int_eq(look("[ \"$name\" != tidy_programs ]"), 0);
+    ck_assert_str_eq(output, "tests/tidy/programs_test.c\n");
+}
+END_TEST
+
+DOMT_MAIN("programs", 120, each_test_file_is_run, each_test_file_is_built,
+          a_file_that_is_left_out_is_seen)
