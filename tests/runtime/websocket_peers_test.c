@@ -1,5 +1,6 @@
-/* python3-websockets is a judge of WebSocket over real sockets, as a client of a server of ours and
- * as a server of a client of ours; wslay is one as a client. Without them nothing is compared. */
+/* python3-websockets and wslay are judges of WebSocket over real sockets, as clients of a server of
+ * ours and as servers of a client of ours. Without them nothing is compared. */
+#include "protocols/http/websocket/handshake.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/sockets.h"
 #include "tests/support/crowd.h"
@@ -7,6 +8,7 @@
 #include <domus/await.h>
 #include <domus/websocket.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -153,15 +155,35 @@ static void hear_echo(wslay_event_context_ptr context,
     send_next_by_wslay(context);
 }
 
-static void read_welcome(int fd)
+/* Read a head of HTTP, and no byte behind it. */
+static void read_head(int fd, char text[1024])
 {
-    char text[1024] = "";
-
+    memset(text, 0, 1024);
     for (size_t size = 0; strstr(text, "\r\n\r\n") == NULL; size++) {
-        ck_assert_uint_lt(size, sizeof text - 1);
+        ck_assert_uint_lt(size, 1023);
         ck_assert_int_eq(recv(fd, text + size, 1, 0), 1);
     }
+}
+
+static void read_welcome(int fd)
+{
+    char text[1024];
+
+    read_head(fd, text);
     ck_assert_ptr_nonnull(strstr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
+}
+
+/* Read and write until both sides have closed. */
+static void talk_to_the_end(wslay_event_context_ptr context, int fd)
+{
+    while (wslay_event_want_read(context) || wslay_event_want_write(context)) {
+        struct pollfd at = {.fd = fd};
+        at.events = (short)((wslay_event_want_read(context) ? POLLIN : 0) |
+                            (wslay_event_want_write(context) ? POLLOUT : 0));
+        ck_assert_int_eq(poll(&at, 1, 10000), 1);
+        ck_assert_int_eq(wslay_event_recv(context), 0);
+        ck_assert_int_eq(wslay_event_send(context), 0);
+    }
 }
 
 START_TEST(wslay_is_served)
@@ -180,14 +202,7 @@ START_TEST(wslay_is_served)
     read_welcome(fd);
     ck_assert_int_eq(wslay_event_context_client_init(&context, &calls, &fd), 0);
     send_next_by_wslay(context);
-    while (wslay_event_want_read(context) || wslay_event_want_write(context)) {
-        struct pollfd at = {.fd = fd};
-        at.events = (short)((wslay_event_want_read(context) ? POLLIN : 0) |
-                            (wslay_event_want_write(context) ? POLLOUT : 0));
-        ck_assert_int_eq(poll(&at, 1, 10000), 1);
-        ck_assert_int_eq(wslay_event_recv(context), 0);
-        ck_assert_int_eq(wslay_event_send(context), 0);
-    }
+    talk_to_the_end(context, fd);
     ck_assert_uint_eq(wslay_event_get_status_code_received(context), 4000);
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0); /* the server has closed in order */
     wslay_event_context_free(context);
@@ -228,13 +243,13 @@ typedef struct hands_frame {
     domus_http_request request;
 } hands_frame;
 
+static const uint32_t sizes[] = {0, 1, 125, 126, 65535, 65536, 300000}; /* of messages, in turn */
 static uint32_t sent;  /* messages of the client, and as many pings */
 static uint32_t pongs; /* that have come */
 
 /* Send the next message: text and binary ones in turn, of many lengths. */
 static int send_next(domus_stack *stack)
 {
-    static const uint32_t sizes[] = {0, 1, 125, 126, 65535, 65536, 300000};
     static char bytes[300000];
     domus_websocket_message message = {.binary = sent % 2 == 1};
     domus_channel *channel = domus_channel_running(stack);
@@ -280,6 +295,7 @@ static int on_echo(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     ck_assert_uint_eq(message->binary, (sent - 1) % 2);
+    ck_assert_uint_eq(message->bytes.size, sizes[(sent - 1) % 7]);
     for (uint32_t i = 0; i < message->bytes.size; i += 97)
         ck_assert_int_eq(domus_slice_data(message->bytes)[i], 'a' + (int)((sent - 1) % 26));
     return send_next(stack);
@@ -343,9 +359,27 @@ static const domus_behaviour client = {
     .on = (const domus_on[]){DOMUS_ON(&begin_type, connect_to_peer), {.type = NULL}},
 };
 
-START_TEST(python_serves)
+/* Let the client talk to this port. */
+static domus_system *begin_to_talk(unsigned port)
 {
     domus_config config = domt_config(2);
+
+    snprintf(connect_to, sizeof connect_to, "127.0.0.1:%u", port);
+    domus_system *system_ = domt_start(&config);
+    domt_notice(system_, domt_spawn(system_, 1, &client, NULL), &begin_type, NULL);
+    return system_;
+}
+
+static void hold_that_it_ended_well(domus_system *system_)
+{
+    DOMT_WAIT_FOR(30, atomic_load(&outcome) != 0);
+    ck_assert_int_eq(atomic_load(&outcome), 1);
+    ck_assert_uint_eq(sent, ROUNDS);
+    domt_end(system_);
+}
+
+START_TEST(python_serves)
+{
     unsigned port;
 
     if (!has_peer())
@@ -354,15 +388,75 @@ START_TEST(python_serves)
     FILE *peer = popen("timeout 60 /usr/bin/python3 " SCRIPT " server", "r");
     ck_assert_ptr_nonnull(peer);
     ck_assert_int_eq(fscanf(peer, "%u", &port), 1);
-    snprintf(connect_to, sizeof connect_to, "127.0.0.1:%u", port);
-    domus_system *system_ = domt_start(&config);
-    domus_address at = domt_spawn(system_, 1, &client, NULL);
-    domt_notice(system_, at, &begin_type, NULL);
-    DOMT_WAIT_FOR(30, atomic_load(&outcome) != 0);
-    ck_assert_int_eq(atomic_load(&outcome), 1);
+    domus_system *system_ = begin_to_talk(port);
+    hold_that_it_ended_well(system_);
     ck_assert_int_eq(pclose(peer), 0);
-    domt_end(system_);
 }
 END_TEST
 
-DOMT_MAIN("websocket peers", 100, python_is_served, wslay_is_served, python_serves)
+#ifdef DOMT_WSLAY
+/* Send each message back; wslay answers pings and the close by itself. */
+static void echo_by_wslay(wslay_event_context_ptr context,
+                          const struct wslay_event_on_msg_recv_arg *heard, void *fd)
+{
+    struct wslay_event_msg back = {heard->opcode, heard->msg, heard->msg_length};
+
+    (void)fd;
+    if (heard->opcode == WSLAY_TEXT_FRAME || heard->opcode == WSLAY_BINARY_FRAME)
+        ck_assert_int_eq(wslay_event_queue_msg(context, &back), 0);
+}
+
+/* Take the first connection of the client, and answer its handshake. */
+static int shake_its_hands(int listener)
+{
+    static const char field[] = "Sec-WebSocket-Key: ";
+    domus_websocket_key key;
+    char text[1024];
+    int fd = accept(listener, NULL, NULL);
+
+    ck_assert_int_ge(fd, 0);
+    read_head(fd, text);
+    const char *at = strstr(text, field);
+    ck_assert_ptr_nonnull(at);
+    domi_websocket_accept_of(at + strlen(field), &key);
+    int size = snprintf(text, sizeof text,
+                        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                        "Connection: Upgrade\r\nSec-WebSocket-Protocol: echo\r\n"
+                        "Sec-WebSocket-Accept: %s\r\n\r\n",
+                        key.accept);
+    ck_assert_int_eq(send(fd, text, (size_t)size, 0), size);
+    return fd;
+}
+
+START_TEST(wslay_serves)
+{
+    static const struct wslay_event_callbacks calls = {.recv_callback = receive_some,
+                                                       .send_callback = send_some,
+                                                       .on_msg_recv_callback = echo_by_wslay};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    wslay_event_context_ptr context;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+    domus_system *system_ = begin_to_talk(ntohs(at.sin_port));
+    int fd = shake_its_hands(listener);
+    ck_assert_int_eq(wslay_event_context_server_init(&context, &calls, &fd), 0);
+    talk_to_the_end(context, fd);
+    ck_assert_uint_eq(wslay_event_get_status_code_received(context), 4001);
+    wslay_event_context_free(context);
+    close(fd);
+    close(listener);
+    hold_that_it_ended_well(system_);
+}
+END_TEST
+#else
+START_TEST(wslay_serves)
+{
+}
+END_TEST
+#endif
+
+DOMT_MAIN("websocket peers", 100, python_is_served, wslay_is_served, python_serves, wslay_serves)
