@@ -16,21 +16,23 @@
 #define ARGUMENTS_MAX 64
 #define WAIT_MS       10000
 
-void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room)
+/* Fill `ret_arguments` with those of `begin`, the settings of all tests, and these. */
+static void gather(const char *const begin[], const char *const settings[],
+                   const char **ret_arguments, size_t room)
 {
     static const char *const always[] = {"listeners.web.address=127.0.0.1:0",
                                          "listeners.kv.address=127.0.0.1:0",
                                          "listeners.rooms.address=127.0.0.1:0",
                                          "listeners.echo.address=127.0.0.1:0",
                                          "system.threads=2",
-                                         "web.root=" DOMT_SOURCE_DIR "/examples/web/static",
                                          NULL};
     const char *const *const lists[] = {always, settings};
     size_t count = 0;
 
-    ret_arguments[count++] = DOMT_BIN_DIR "/web";
-    ret_arguments[count++] = "--config";
-    ret_arguments[count++] = DOMT_SOURCE_DIR "/examples/web/web.yaml";
+    while (begin[count] != NULL) {
+        ret_arguments[count] = begin[count];
+        count++;
+    }
     for (size_t i = 0; i < 2; i++) {
         for (const char *const *setting = lists[i]; *setting != NULL; setting++) {
             ck_assert_uint_lt(count, room - 3);
@@ -39,6 +41,26 @@ void domt_site_arguments(const char *const settings[], const char **ret_argument
         }
     }
     ret_arguments[count] = NULL;
+}
+
+void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room)
+{
+    static const char *const begin[] = {DOMT_BIN_DIR "/web",
+                                        "--config",
+                                        DOMT_SOURCE_DIR "/examples/web/web.yaml",
+                                        "--set",
+                                        "web.root=" DOMT_SOURCE_DIR "/examples/web/static",
+                                        NULL};
+
+    gather(begin, settings, ret_arguments, room);
+}
+
+void domt_site_served(const char *const settings[], const char **ret_arguments, size_t room)
+{
+    static const char *const begin[] = {"/bin/sh", DOMT_SOURCE_DIR "/dev", "serve", NULL};
+
+    ck_assert_int_eq(setenv("DOMUS_BIN", DOMT_BIN_DIR, 1), 0);
+    gather(begin, settings, ret_arguments, room);
 }
 
 uint16_t domt_site_port(const char *said, const char *listener)
@@ -71,6 +93,11 @@ void domt_site_start(domt_site *site, const char *const settings[])
     const char *arguments[ARGUMENTS_MAX];
 
     domt_site_arguments(settings, arguments, ARGUMENTS_MAX);
+    domt_site_start_by(site, arguments);
+}
+
+void domt_site_start_by(domt_site *site, const char *const arguments[])
+{
     domt_service_start(&site->service, arguments);
     read_ports(&site->service);
     site->web = domt_site_port(site->service.said, "web");

@@ -24,8 +24,14 @@ void domt_site_start(domt_site *site, const char *const settings[]);
 /* Send SIGTERM; it must exit with 0, and its profile must be sound. */
 void domt_site_stop(domt_site *site);
 
-/* The arguments of the program, up to a NULL; `room` is that of the array. */
+/* The arguments of the program, up to a NULL, and those of `./dev serve`, which takes the program
+ * that was built beside the test; `room` is that of the array. */
 void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room);
+void domt_site_served(const char *const settings[], const char **ret_arguments, size_t room);
+
+/* Start it by such arguments. */
+void domt_site_start_by(domt_site *site, const char *const arguments[]);
+
 /* Read the port of a listener from what the program has printed; 0: it was not printed. */
 uint16_t domt_site_port(const char *said, const char *listener);
 

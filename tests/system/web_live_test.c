@@ -1,5 +1,5 @@
-/* The live line of the example `web`, which `./dev serve` shows: it comes on a terminal alone, fits
- * it, and Ctrl-C ends the program in order. */
+/* `./dev serve` and the live line of the example `web`, which it shows: the line comes on a
+ * terminal alone, fits it, and Ctrl-C ends the program in order. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/site.h"
@@ -17,6 +17,7 @@
 #define ARGUMENTS_MAX 64
 
 static domt_site site;
+static bool by_script;       /* start ./dev serve, and not the program */
 static const char *log_path; /* standard error; NULL: the terminal */
 static char text[262144];
 
@@ -28,11 +29,11 @@ static int start_on_terminal(const char *term, unsigned short columns, pid_t *re
     size_t count = 0;
     int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-    domt_site_arguments((const char *const[]){"web.tick=100ms", NULL}, arguments,
-                        ARGUMENTS_MAX - 1);
+    (by_script ? domt_site_served : domt_site_arguments)(
+        (const char *const[]){"web.tick=100ms", NULL}, arguments, ARGUMENTS_MAX - 1);
     while (arguments[count] != NULL)
         count++;
-    arguments[count] = "--live"; /* as ./dev serve does */
+    arguments[count] = by_script ? NULL : "--live"; /* which ./dev serve says */
     arguments[count + 1] = NULL;
     ck_assert(ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0);
     ck_assert_int_eq(ioctl(ours, TIOCSWINSZ, &size), 0);
@@ -110,6 +111,47 @@ START_TEST(a_terminal_shows_one_line_of_rates)
 }
 END_TEST
 
+/* The script is run from elsewhere, as a user may, and each service answers. */
+START_TEST(dev_serve_serves)
+{
+    const char *arguments[ARGUMENTS_MAX];
+
+    ck_assert_int_eq(chdir("/"), 0);
+    domt_site_served((const char *const[]){NULL}, arguments, ARGUMENTS_MAX);
+    domt_site_start_by(&site, arguments);
+    domt_site_holds(&site, "GET /", NULL, 200, "<html");
+    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
+    int kv = domt_connect(site.kv);
+    domt_say(kv, "GET a\r\n");
+    (void)domt_read_until(kv, "$3\r\none\r\n", text, sizeof text);
+    int rooms = domt_connect(site.rooms);
+    domt_say(rooms, "/join garden\nhello\n");
+    (void)domt_read_until(rooms, "hello\n", text, sizeof text);
+    int echo = domt_connect(site.echo);
+    domt_say(echo, "any bytes");
+    (void)domt_read_until(echo, "any bytes", text, sizeof text);
+    close(kv);
+    close(rooms);
+    close(echo);
+    domt_site_stop(&site);
+    ck_assert_ptr_null(strstr(site.service.said, "requests/s")); /* it is no terminal */
+}
+END_TEST
+
+START_TEST(dev_serve_shows_the_line_on_a_terminal)
+{
+    pid_t pid;
+
+    by_script = true;
+    int terminal = start_on_terminal("xterm", 80, &pid);
+    size_t length = domt_read_until(terminal, "listening echo", text, sizeof text);
+    ck_assert_uint_ne(domt_site_port(text, "web"), 0);
+    length += domt_read_until(terminal, "\033[K", text + length, sizeof text - length);
+    ck_assert_ptr_nonnull(strstr(text, " requests/s, "));
+    interrupt(terminal, pid);
+}
+END_TEST
+
 START_TEST(the_line_fits_a_narrow_terminal)
 {
     pid_t pid;
@@ -166,5 +208,6 @@ START_TEST(a_stopped_terminal_holds_up_nobody)
 }
 END_TEST
 
-DOMT_MAIN("web_live", 30, a_terminal_shows_one_line_of_rates, the_line_fits_a_narrow_terminal,
+DOMT_MAIN("web_live", 30, a_terminal_shows_one_line_of_rates, dev_serve_serves,
+          dev_serve_shows_the_line_on_a_terminal, the_line_fits_a_narrow_terminal,
           there_is_no_line_without_a_terminal, a_stopped_terminal_holds_up_nobody)
