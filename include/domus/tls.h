@@ -95,6 +95,12 @@ typedef struct domus_tls_settings {
      * under way, then 16 KiB. A connection that finds no room is reset (-ENOMEM). NULL: nothing
      * counts. The budget stays the caller's. */
     domus_budget *budget;
+
+    /* A client: sessions that each thread keeps to resume them, those that were used last, and at
+     * most 8 of one server (name and port); 1..4096; 0: 64. Each is kept for `ticket_time_s`, but
+     * no longer than its server has said or the certificate of that holds. One of TLS 1.3 is used
+     * once. All are forgotten when the files are read again; with `no_tickets` none is kept. */
+    uint32_t sessions_max;
 } domus_tls_settings;
 
 /* Make a context: read all files, and try all settings.
@@ -129,8 +135,10 @@ DOMUS_API void domus_tls_free(domus_tls *tls);
 typedef struct domus_tls_options {
     domus_tls *tls;
     /* A client: the name of the server, 1..253 bytes, or its IP address as text. It is sent to the
-     * server (SNI, if it is no address), and the server's certificate has to have it. NULL: with
-     * DOMUS_TLS_VERIFY_NONE only. */
+     * server (SNI, if it is no address), and the server's certificate has to have it. NULL: the one
+     * to which the connection was made (domus_connect()); a channel without that, such as one of a
+     * Unix socket, is reset with -EINVAL, unless the context says DOMUS_TLS_VERIFY_NONE. A dot at
+     * the end is left away. */
     const char *host;
 } domus_tls_options;
 

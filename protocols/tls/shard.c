@@ -56,7 +56,27 @@ static int take_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIP
 {
     const domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
-    return domi_tls_tickets_seal(shard->tickets, shard->cipher, name, iv, sealer, mac, seals != 0);
+    int found =
+        domi_tls_tickets_seal(shard->tickets, shard->cipher, name, iv, sealer, mac, seals != 0);
+
+    /* 2: the client gets another ticket, which one of TLS 1.3 needs, because it uses each once */
+    return found == 1 && !seals && SSL_version(ssl) == TLS1_3_VERSION ? 2 : found;
+}
+
+/* A client has got a session. The connection names the server that it is kept for; NULL: it is not.
+ * A connection that has begun before the files were read again has another context than the shard
+ * has now: its sessions were made with other certificates. */
+static int keep_session(SSL *ssl, SSL_SESSION *session)
+{
+    const domi_tls_peer_name *server = SSL_get_app_data(ssl);
+    domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+    uint64_t now_s = domi_tls_now_s();
+
+    if (server == NULL || SSL_get_SSL_CTX(ssl) != shard->contexts[0])
+        return 0;
+    uint64_t time_s = domi_tls_session_time_s(session, shard->settings->ticket_time_s);
+    return domi_tls_sessions_keep(&shard->sessions, server, session, now_s, now_s + time_s,
+                                  shard->settings->sessions_max);
 }
 
 /* --- one context ------------------------------------------------------------------------------ */
@@ -163,7 +183,6 @@ static int set_server(domi_tls_shard *shard, SSL_CTX *context)
 {
     const domi_tls_settings *settings = shard->settings;
 
-    SSL_CTX_set_app_data(context, shard);
     SSL_CTX_set_timeout(context, (long)settings->ticket_time_s);
     if (SSL_CTX_set_session_id_context(context, shard->files->session_id,
                                        sizeof shard->files->session_id) != 1 ||
@@ -179,6 +198,10 @@ static int set_server(domi_tls_shard *shard, SSL_CTX *context)
 
 static int set_client(const domi_tls_settings *settings, SSL_CTX *context)
 {
+    if (!settings->no_tickets) {
+        SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+        SSL_CTX_sess_set_new_cb(context, keep_session);
+    }
     /* this one function returns 0 when all is well */
     return settings->alpn_size == 0 ||
                    SSL_CTX_set_alpn_protos(context, settings->alpn, settings->alpn_size) == 0
@@ -195,6 +218,7 @@ static int make_context(domi_tls_shard *shard, uint32_t index, const domi_tls_re
         return domi_tls_say_openssl(report, -ENOMEM, "OpenSSL");
     shard->contexts[index] = context;
     shard->count = index + 1;
+    SSL_CTX_set_app_data(context, shard);
     int error = set_rules(settings, context, report);
     if (error == 0)
         error = use_files(shard, context, index, report);
@@ -228,6 +252,7 @@ void domi_tls_shard_clear(domi_tls_shard *shard)
     for (uint32_t i = 0; i < shard->count; i++)
         SSL_CTX_free(shard->contexts[i]);
     shard->count = 0;
+    domi_tls_sessions_clear(&shard->sessions);
     EVP_CIPHER_free(shard->cipher);
     shard->cipher = NULL;
 }

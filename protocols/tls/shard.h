@@ -6,6 +6,7 @@
 #define DOMI_PROTOCOLS_TLS_SHARD_H
 
 #include "protocols/tls/files.h"
+#include "protocols/tls/sessions.h"
 #include "protocols/tls/tickets.h"
 
 typedef struct domi_tls_shard {
@@ -16,6 +17,7 @@ typedef struct domi_tls_shard {
                               thread may have the same: then the first one is gone */
     domi_tls_files *files; /* of which the contexts were made; NULL: there are none yet */
     EVP_CIPHER *cipher;    /* of tickets */
+    domi_tls_sessions sessions; /* of a client, made with `contexts` */
     uint32_t count;
     SSL_CTX *contexts[DOMUS_TLS_CERTIFICATES_MAX]; /* one for each certificate, or a single one */
 } domi_tls_shard;

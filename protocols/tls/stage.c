@@ -1,14 +1,11 @@
 /* The stage: handshakes, and bytes in and out. Owner thread. */
 #include "protocols/tls/tls.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
 
-#define HOST_MAX  253u
 #define QUIET_MAX 32u /* records in a row without bytes of the application */
 
 /* Estimates of what OpenSSL keeps for a connection. */
@@ -30,32 +27,7 @@ static int check_tls(const void *options_)
     size_t size = options->host != NULL ? strlen(options->host) : 0;
     if (settings->is_server)
         return options->host == NULL ? 0 : -EINVAL;
-    if (options->host == NULL)
-        return settings->verify == DOMUS_TLS_VERIFY_NONE ? 0 : -EINVAL;
-    return size != 0 && size <= HOST_MAX ? 0 : -EINVAL;
-}
-
-static bool is_address(const char *host)
-{
-    unsigned char bytes[16];
-
-    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
-}
-
-/* Say which server is wanted, and that its certificate has to have this name. */
-static int set_host(SSL *ssl, const char *host)
-{
-    int is_set;
-
-    if (host == NULL)
-        return 0;
-    if (is_address(host)) {
-        is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
-    } else {
-        SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        is_set = SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
-    }
-    return is_set == 1 ? 0 : -ENOMEM;
+    return options->host == NULL || (size != 0 && size <= DOMI_TLS_HOST_MAX) ? 0 : -EINVAL;
 }
 
 static void close_tls(domus_wire *wire, void *state_)
@@ -63,7 +35,14 @@ static void close_tls(domus_wire *wire, void *state_)
     domi_tls_state *state = state_;
 
     (void)wire;
+    if (state->offered != NULL)
+        domi_tls_client_end_handshake(state);
+    /* OpenSSL would take the session of a connection that ends without close_notify for a bad one.
+     * Its last bytes may be missing, but its keys are good (RFC 5246, 7.2.1) */
+    if (state->phase == DOMI_TLS_OPEN || state->phase == DOMI_TLS_ENDED)
+        SSL_set_shutdown(state->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     SSL_free(state->ssl);
+    OPENSSL_free(state->server);
     domus_append_drop(&state->held);
     (void)domus_budget_charge(state->tls->settings.budget, &state->charged, 0);
 }
@@ -79,8 +58,8 @@ static int make_connection(domi_tls_state *state, const char *host)
         return error;
     state->ssl = SSL_new(context);
     error = state->ssl != NULL ? domi_tls_bio_use(state) : -ENOMEM;
-    if (error == 0)
-        error = set_host(state->ssl, host);
+    if (error == 0 && !state->tls->settings.is_server)
+        error = domi_tls_client_begin(state, host);
     if (error != 0)
         return error;
     if (state->tls->settings.is_server)
@@ -164,6 +143,8 @@ static int shake(domi_tls_state *state)
         return 0;
     }
     state->phase = DOMI_TLS_OPEN;
+    if (state->offered != NULL)
+        domi_tls_client_end_handshake(state);
     (void)domus_budget_charge(state->tls->settings.budget, &state->charged, OPEN_BYTES);
     int error = send_held(state);
     return error != 0 ? error : 1;

@@ -27,8 +27,10 @@ typedef enum domi_tls_phase {
 typedef struct domi_tls_state {
     SSL *ssl;
     domus_tls *tls;
-    domus_wire *wire; /* of the call that runs now */
-    const char *in;   /* bytes of the record that OpenSSL has not read yet */
+    domus_wire *wire;           /* of the call that runs now */
+    domi_tls_peer_name *server; /* of a client that keeps sessions; NULL: it keeps none */
+    SSL_SESSION *offered;       /* to the server, until the handshake is done; NULL: none */
+    const char *in;             /* bytes of the record that OpenSSL has not read yet */
     size_t in_size;
     uint8_t phase;      /* domi_tls_phase */
     bool heard;         /* a record has come */
@@ -44,6 +46,15 @@ typedef struct domi_tls_state {
 
 /* Let OpenSSL read from and write to the wire of the state. Returns 0; -ENOMEM. */
 int domi_tls_bio_use(domi_tls_state *state);
+
+/* Say with which server a client wants to talk, and that its certificate has to have this name; and
+ * offer it a session that was kept (client.c). `host` is that of the options. Returns 0; -EINVAL;
+ * -ENOMEM. */
+int domi_tls_client_begin(domi_tls_state *state, const char *host);
+
+/* The handshake of a client is done, or has failed: forget a session that the server has not taken.
+ */
+void domi_tls_client_end_handshake(domi_tls_state *state);
 
 /* Look at the first bytes of a record: `size` (1 and more) bytes. Returns 0, with the size of the
  * whole record, or with that of what has to be seen before that is known; or -EPROTO, when it is

@@ -10,6 +10,7 @@
 
 static uint32_t left; /* allocations until one fails */
 static bool has_failed;
+static bool matters;      /* to whoever uses the stage */
 static int64_t allocated; /* blocks of the stage's own that were not freed */
 
 static bool is_own(const char *file)
@@ -17,11 +18,19 @@ static bool is_own(const char *file)
     return file != NULL && strstr(file, "protocols/tls/") != NULL;
 }
 
+/* Without memory for a session the handshake is a whole one. */
+static bool is_of_sessions(const char *file)
+{
+    return strstr(file, "protocols/tls/sessions.c") != NULL ||
+           strstr(file, "protocols/tls/client.c") != NULL;
+}
+
 static bool fails(const char *file)
 {
     if (!is_own(file) || has_failed || --left != 0)
         return false;
     has_failed = true;
+    matters = !is_of_sessions(file);
     return true;
 }
 
@@ -52,33 +61,43 @@ static void release(void *block, const char *file, int line)
 
 static domt_pki pki;
 
-/* Make both contexts, let them talk, and read the files again. Returns the first error. */
-static int run(void)
+/* Let two sides of these contexts talk. Returns the first error. */
+static int meet(domus_tls *server_tls, domus_tls *client_tls)
 {
     static domt_side server, client;
-    domus_tls_settings of_server = domt_server_settings(&pki, "a");
-    domus_tls_settings of_client = domt_client_settings(&pki);
-    domus_tls *server_tls = NULL;
-    domus_tls *client_tls = NULL;
-    int error = domus_tls_new(&of_server, NULL, 0, &server_tls);
+    int error = domt_side_open(&server, server_tls, NULL);
 
-    server = client = (domt_side){.kit = NULL};
-    if (error == 0)
-        error = domus_tls_new(&of_client, NULL, 0, &client_tls);
-    if (error == 0)
-        error = domt_side_open(&server, server_tls, NULL);
-    if (error == 0)
-        error = domt_side_open(&client, client_tls, "a.example");
+    client.kit = NULL;
+    if (error != 0)
+        return error;
+    error = domt_side_open(&client, client_tls, "a.example");
     if (error == 0) {
         domt_side_say(&client, "hello");
         domt_talk(&client, &server, 0);
         error = client.error != 0 ? client.error : server.error;
         ck_assert(error != 0 || strcmp(client.last, "hello") == 0);
     }
-    if (error == 0)
-        error = domus_tls_reload(server_tls, NULL, 0);
     domt_side_close(&client);
     domt_side_close(&server);
+    return error;
+}
+
+/* Make both contexts, let them talk, with a session, too, and read the files again. Returns the
+ * first error. */
+static int run(void)
+{
+    domus_tls_settings of_server = domt_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls *server_tls = NULL;
+    domus_tls *client_tls = NULL;
+    int error = domus_tls_new(&of_server, NULL, 0, &server_tls);
+
+    if (error == 0)
+        error = domus_tls_new(&of_client, NULL, 0, &client_tls);
+    for (int i = 0; error == 0 && i < 2; i++)
+        error = meet(server_tls, client_tls);
+    if (error == 0)
+        error = domus_tls_reload(server_tls, NULL, 0);
     domus_tls_free(client_tls);
     domus_tls_free(server_tls);
     return error;
@@ -98,7 +117,7 @@ START_TEST(each_allocation_of_the_stage_fails_once)
         left = ++number;
         int64_t before = allocated;
         int error = run();
-        ck_assert_int_eq(error, has_failed ? -ENOMEM : 0);
+        ck_assert_int_eq(error, has_failed && matters ? -ENOMEM : 0);
         ck_assert_int_eq(allocated, before);
     } while (has_failed);
     ck_assert_uint_gt(number, 15);

@@ -10,14 +10,26 @@
 static const domus_line_options server_lines = {.role = DOMUS_ROLE_SERVER, .size_max = 65000};
 static const domus_line_options client_lines = {.role = DOMUS_ROLE_CLIENT, .size_max = 65000};
 
-int domt_side_open(domt_side *side, domus_tls *tls, const char *host)
+static void set_up(domt_side *side, domus_tls *tls, const char *host, bool is_server)
 {
-    *side = (domt_side){.options = {tls, host}, .is_server = host == NULL};
+    *side = (domt_side){.options = {tls, host}, .is_server = is_server};
     side->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &side->options};
     side->stages[1] =
-        (domus_pipeline_stage){&domus_line_stage, side->is_server ? &server_lines : &client_lines};
+        (domus_pipeline_stage){&domus_line_stage, is_server ? &server_lines : &client_lines};
     side->pipeline.stages = side->stages;
+}
+
+int domt_side_open(domt_side *side, domus_tls *tls, const char *host)
+{
+    set_up(side, tls, host, host == NULL);
     return domus_stage_kit_new(&side->pipeline, &side->kit);
+}
+
+int domt_side_open_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
+                      uint16_t port)
+{
+    set_up(side, tls, host, false);
+    return domus_stage_kit_new_to(&side->pipeline, server, port, &side->kit);
 }
 
 void domt_side_close(domt_side *side)

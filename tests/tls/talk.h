@@ -22,6 +22,10 @@ typedef struct domt_side {
 
 /* Make the server's or the client's side. Returns what domus_stage_kit_new() has. */
 int domt_side_open(domt_side *side, domus_tls *tls, const char *host);
+
+/* Make a client whose connection was made to this server; `host` may be NULL. */
+int domt_side_open_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
+                      uint16_t port);
 void domt_side_close(domt_side *side);
 
 /* Give bytes to a side in pieces of `step` (0: all at once), and let it decode. When it fails it

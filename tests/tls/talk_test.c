@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static domt_pki pki;
 static domt_side server;
@@ -161,7 +162,7 @@ START_TEST(server_shows_the_certificate_of_the_name)
         ck_assert(domus_slice_equals(peer.subject, cases[i].subject, strlen(cases[i].subject)));
         domus_tls_peer_free(&peer);
         ck_assert_int_eq(domus_tls_kit_peer(server.kit, &peer), -ENODATA);
-        ck_assert_str_eq(domt_side_info(&server).name, i < 3 ? cases[i].host : "");
+        ck_assert_int_eq(strcasecmp(domt_side_info(&server).name, i < 3 ? cases[i].host : ""), 0);
         part();
     }
     domt_pki_free(&pki);

@@ -122,7 +122,7 @@ START_TEST(client_accepts_anybody_only_if_told_to)
     of_client.verify = DOMUS_TLS_VERIFY_DEFAULT;
     of_client.ca_file = domt_pki_path(&pki, "ca");
     domus_tls *tls = domt_tls(&of_client);
-    ck_assert_int_eq(domt_side_open(&side, tls, NULL), -EINVAL); /* whom to verify? */
+    ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, NULL, 0), -EINVAL); /* whom to verify? */
     ck_assert_int_eq(domt_side_open(&side, tls, ""), -EINVAL);
     ck_assert_int_eq(domt_side_open(&side, NULL, "a"), -EINVAL);
     domus_tls_free(tls);

@@ -1,0 +1,102 @@
+/* Clients: they name the server, and resume sessions with it. Owner thread. */
+#include "protocols/tls/tls.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+
+/* --- the name of the server ------------------------------------------------------------------- */
+
+static bool is_address(const char *host)
+{
+    unsigned char bytes[16];
+
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* Copy the name of the server, in lower case, and without a dot at its end, which belongs to DNS
+ * and not to the name (RFC 6066, 3). Returns 0; -EINVAL for a name that is too long or empty. */
+static int copy_name(const char *host, uint16_t port, domi_tls_peer_name *ret_server)
+{
+    size_t size = strlen(host);
+
+    if (size > 1 && host[size - 1] == '.')
+        size--;
+    if (size == 0 || size > DOMI_TLS_HOST_MAX)
+        return -EINVAL;
+    for (size_t i = 0; i < size; i++)
+        ret_server->host[i] = (char)tolower((unsigned char)host[i]);
+    ret_server->host[size] = '\0';
+    ret_server->size = (uint8_t)size;
+    ret_server->port = port;
+    return 0;
+}
+
+/* Let the certificate of the server have this name. */
+static int set_host(SSL *ssl, const char *host)
+{
+    int is_set;
+
+    if (is_address(host)) {
+        is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
+    } else {
+        SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        is_set = SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+    }
+    return is_set == 1 ? 0 : -ENOMEM;
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static domi_tls_shard *shard_of(const SSL *ssl)
+{
+    return SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+}
+
+/* Remember the server for the sessions that it gives, and offer it one. Without memory there is
+ * none. */
+static void offer_session(domi_tls_state *state, const domi_tls_peer_name *server)
+{
+    state->server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);
+    if (state->server == NULL)
+        return;
+    SSL_set_app_data(state->ssl, state->server);
+    SSL_SESSION *session =
+        domi_tls_sessions_take(&shard_of(state->ssl)->sessions, server, domi_tls_now_s());
+    if (session != NULL && SSL_set_session(state->ssl, session) == 1)
+        state->offered = session;
+    else
+        SSL_SESSION_free(session);
+}
+
+int domi_tls_client_begin(domi_tls_state *state, const char *host)
+{
+    const domi_tls_settings *settings = &state->tls->settings;
+    domi_tls_peer_name server;
+    uint16_t port;
+    const char *connected = domus_wire_server(state->wire, &port);
+
+    if (host == NULL)
+        host = connected;
+    if (host == NULL)
+        return settings->verify == DOMUS_TLS_VERIFY_NONE ? 0 : -EINVAL;
+    int error = copy_name(host, port, &server);
+    if (error == 0)
+        error = set_host(state->ssl, server.host);
+    if (error == 0 && !settings->no_tickets)
+        offer_session(state, &server);
+    return error;
+}
+
+void domi_tls_client_end_handshake(domi_tls_state *state)
+{
+    bool is_taken = state->phase == DOMI_TLS_OPEN && SSL_session_reused(state->ssl) == 1;
+
+    if (!is_taken)
+        domi_tls_sessions_forget(&shard_of(state->ssl)->sessions, state->offered);
+    SSL_SESSION_free(state->offered);
+    state->offered = NULL;
+}

@@ -1,0 +1,304 @@
+/* TLS: sessions that a client keeps: with whom they are resumed, how often, and for how long. */
+#include "tests/support/suite.h"
+#include "tests/tls/talk.h"
+
+#include "protocols/tls/tls.h"
+
+#include <errno.h>
+#include <string.h>
+
+static domt_pki pki;
+static domt_side server;
+static domt_side client;
+static domus_tls *server_tls;
+static domus_tls *client_tls;
+
+/* A server, and a client with these settings of its own; NULL: all 0. */
+static void begin(const domus_tls_settings *own)
+{
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example,DNS:b.example"});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    server_tls = domt_tls(&settings);
+    settings = domt_client_settings(&pki);
+    settings.no_tickets = own != NULL && own->no_tickets;
+    settings.sessions_max = own != NULL ? own->sessions_max : 0;
+    client_tls = domt_tls(&settings);
+}
+
+static void end(void)
+{
+    domus_tls_free(client_tls);
+    domus_tls_free(server_tls);
+    domt_pki_free(&pki);
+}
+
+/* Open a server that speaks at most this version. */
+static void open_server(domt_side *side, int version)
+{
+    ck_assert_int_eq(domt_side_open(side, server_tls, NULL), 0);
+    domi_tls_state *state = domus_stage_kit_state(side->kit, &domus_tls_stage);
+    ck_assert_int_eq(SSL_set_max_proto_version(state->ssl, version), 1);
+}
+
+static void open_client(domt_side *side, const char *name, uint16_t port)
+{
+    ck_assert_int_eq(domt_side_open_to(side, client_tls, NULL, name, port), 0);
+}
+
+static void part(domt_side *one, domt_side *other)
+{
+    domt_side_close(one);
+    domt_side_close(other);
+}
+
+/* Let both talk. Returns whether a session was resumed. */
+static bool talk(domt_side *from, domt_side *to)
+{
+    domt_side_say(from, "hello");
+    domt_talk(from, to, 0);
+    ck_assert_str_eq(from->last, "hello");
+    bool is_resumed = domt_side_info(from).resumed;
+    ck_assert(domt_side_info(to).resumed == is_resumed);
+    ck_assert(domt_side_info(from).verified);
+    return is_resumed;
+}
+
+/* Talk with a server of this name, and part. Returns whether a session was resumed. */
+static bool meet(int version, const char *name, uint16_t port)
+{
+    open_server(&server, version);
+    open_client(&client, name, port);
+    bool is_resumed = talk(&client, &server);
+    part(&client, &server);
+    return is_resumed;
+}
+
+static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+START_TEST(sessions_are_resumed_with_their_server_alone)
+{
+    for (int i = 0; i < 2; i++) {
+        begin(NULL);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert(meet(versions[i], "a.example", 443));
+        ck_assert(meet(versions[i], "A.Example.", 443)); /* the same name */
+        ck_assert(!meet(versions[i], "b.example", 443));
+        ck_assert(!meet(versions[i], "a.example", 444));
+        ck_assert(meet(versions[i], "a.example", 443));
+        ck_assert(meet(versions[i], "b.example", 443));
+        end();
+    }
+}
+END_TEST
+
+START_TEST(a_session_of_tls_1_3_is_used_once)
+{
+    domt_side other_client, other_server;
+
+    for (int i = 0; i < 2; i++) {
+        begin(NULL);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        open_server(&server, versions[i]);
+        open_server(&other_server, versions[i]);
+        open_client(&client, "a.example", 443); /* both before either gets a new ticket */
+        open_client(&other_client, "a.example", 443);
+        ck_assert(talk(&client, &server));
+        ck_assert(talk(&other_client, &other_server) == (versions[i] == TLS1_2_VERSION));
+        part(&client, &server);
+        part(&other_client, &other_server);
+        open_client(&client, "a.example", 443); /* each of them has got another ticket */
+        open_client(&other_client, "a.example", 443);
+        open_server(&server, versions[i]);
+        open_server(&other_server, versions[i]);
+        ck_assert(talk(&client, &server));
+        ck_assert(talk(&other_client, &other_server));
+        part(&client, &server);
+        part(&other_client, &other_server);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(sessions_end_with_the_files_that_they_were_made_with)
+{
+    for (int i = 0; i < 2; i++) {
+        begin(NULL);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        /* one that was begun before gets its session later */
+        open_server(&server, versions[i]);
+        open_client(&client, "b.example", 443);
+        ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
+        domt_side other;
+        open_client(&other, "c.example", 443); /* the thread follows now */
+        domt_side_close(&other);
+        ck_assert(!talk(&client, &server));
+        part(&client, &server);
+        ck_assert(!meet(versions[i], "b.example", 443));
+        ck_assert(meet(versions[i], "b.example", 443));
+        end();
+    }
+}
+END_TEST
+
+/* Begin a handshake, and let it fail. */
+static void fail_with(const char *name)
+{
+    open_client(&client, name, 443);
+    domt_side_feed(&client, "\x15\x03\x03\x00\x02\x02\x28", 7, 0);
+    ck_assert_int_eq(client.error, -EPROTO);
+    domt_side_close(&client);
+}
+
+START_TEST(a_session_that_failed_is_forgotten)
+{
+    for (int i = 0; i < 2; i++) {
+        begin(NULL);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert(!meet(versions[i], "b.example", 443));
+        fail_with("a.example");
+        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert(meet(versions[i], "b.example", 443));
+        open_client(&client, "b.example", 443); /* the server does not answer */
+        domt_side_close(&client);
+        ck_assert(!meet(versions[i], "b.example", 443));
+        /* the server knows the keys no longer, and the connection comes to be all the same */
+        ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
+        ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert(meet(versions[i], "a.example", 443));
+        end();
+    }
+}
+END_TEST
+
+START_TEST(as_many_sessions_are_kept_as_may_be)
+{
+    static const domus_tls_settings one = {.sessions_max = 1}, none = {.no_tickets = true};
+    static const domus_tls_settings wrong = {.role = DOMUS_ROLE_CLIENT, .sessions_max = 4097};
+    domus_tls *tls;
+    char error[64];
+
+    for (int i = 0; i < 2; i++) {
+        begin(&one);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert(meet(versions[i], "a.example", 443));
+        ck_assert(!meet(versions[i], "b.example", 443));
+        ck_assert(!meet(versions[i], "a.example", 443));
+        end();
+        begin(&none);
+        ck_assert(!meet(versions[i], "a.example", 443));
+        ck_assert(!meet(versions[i], "a.example", 443));
+        end();
+    }
+    ck_assert_int_eq(domus_tls_new(&wrong, error, sizeof error, &tls), -EINVAL);
+    ck_assert_str_eq(error, "sessions_max: out of its range");
+}
+END_TEST
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static const domi_tls_peer_name names[] = {{1, 1, "a"}, {1, 1, "b"}, {2, 1, "a"}, {1, 2, "ab"}};
+
+static SSL_SESSION *make_session(int version)
+{
+    SSL_SESSION *session = SSL_SESSION_new();
+    static const unsigned char id[] = {1};
+
+    ck_assert(session != NULL);
+    ck_assert_int_eq(SSL_SESSION_set_protocol_version(session, version), 1);
+    ck_assert_int_eq(SSL_SESSION_set1_id(session, id, 1), 1); /* otherwise it cannot be resumed */
+    return session;
+}
+
+static bool keep(domi_tls_sessions *list, int version, int name, uint64_t until_s, uint32_t most)
+{
+    SSL_SESSION *session = make_session(version);
+    bool is_kept = domi_tls_sessions_keep(list, &names[name], session, 100, until_s, most);
+
+    if (!is_kept)
+        SSL_SESSION_free(session);
+    return is_kept;
+}
+
+/* Returns how many sessions of a server can be taken. */
+static uint32_t count(domi_tls_sessions *list, int name, uint64_t now_s)
+{
+    uint32_t count = 0;
+    SSL_SESSION *session = domi_tls_sessions_take(list, &names[name], now_s);
+
+    while (session != NULL && count < 100) {
+        count++;
+        SSL_SESSION_free(session);
+        session = domi_tls_sessions_take(list, &names[name], now_s);
+    }
+    return count;
+}
+
+START_TEST(a_session_has_its_time)
+{
+    domi_tls_sessions list = {0};
+
+    ck_assert(!keep(&list, TLS1_3_VERSION, 0, 100, 9));
+    ck_assert(keep(&list, TLS1_3_VERSION, 0, 101, 9));
+    ck_assert_uint_eq(count(&list, 0, 101), 0);
+    ck_assert(keep(&list, TLS1_3_VERSION, 0, 101, 9));
+    ck_assert_uint_eq(count(&list, 0, 100), 1);
+    ck_assert_uint_eq(list.count, 0);
+}
+END_TEST
+
+START_TEST(a_server_has_its_share)
+{
+    domi_tls_sessions list = {0};
+
+    for (int i = 0; i < 12; i++)
+        ck_assert(keep(&list, TLS1_3_VERSION, 0, 200, 20));
+    for (int i = 0; i < 3; i++)
+        ck_assert(keep(&list, TLS1_2_VERSION, 1, 200, 20));
+    ck_assert(keep(&list, TLS1_3_VERSION, 2, 200, 20));
+    ck_assert(keep(&list, TLS1_3_VERSION, 3, 200, 20));
+    ck_assert_uint_eq(list.count, DOMI_TLS_SESSIONS_EACH + 3);
+    ck_assert_uint_eq(count(&list, 0, 100), DOMI_TLS_SESSIONS_EACH);
+    ck_assert_uint_eq(count(&list, 2, 100), 1);
+    ck_assert(keep(&list, TLS1_3_VERSION, 0, 200, 2)); /* the oldest goes, which is of 1 */
+    ck_assert_uint_eq(list.count, 2);
+    ck_assert_uint_eq(count(&list, 3, 100), 1);
+    ck_assert_ptr_null(domi_tls_sessions_take(&list, &names[1], 100));
+    domi_tls_sessions_clear(&list);
+    ck_assert_uint_eq(list.count, 0);
+}
+END_TEST
+
+START_TEST(a_session_ends_with_its_certificate)
+{
+    domt_wish wish = {.file = "a", .names = "DNS:a.example", .ends_s = 90};
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &wish);
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    server_tls = domt_tls(&settings);
+    settings = domt_client_settings(&pki);
+    client_tls = domt_tls(&settings);
+    for (int i = 0; i < 2; i++) {
+        open_server(&server, versions[i]);
+        open_client(&client, "a.example", 443);
+        ck_assert(!talk(&client, &server));
+        const domi_tls_state *state = domus_stage_kit_state(client.kit, &domus_tls_stage);
+        const SSL_SESSION *session = SSL_get0_session(state->ssl);
+        uint64_t time_s = domi_tls_session_time_s(session, 7200);
+        ck_assert(time_s > 30 && time_s <= 90);
+        ck_assert_uint_eq(domi_tls_session_time_s(session, 5), 5);
+        part(&client, &server);
+        ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
+    }
+    end();
+}
+END_TEST
+
+DOMT_MAIN("tls sessions", 60, sessions_are_resumed_with_their_server_alone,
+          a_session_of_tls_1_3_is_used_once, sessions_end_with_the_files_that_they_were_made_with,
+          a_session_that_failed_is_forgotten, as_many_sessions_are_kept_as_may_be,
+          a_session_has_its_time, a_server_has_its_share, a_session_ends_with_its_certificate)
