@@ -341,6 +341,12 @@ typedef struct domus_config {
         /* 1..4,096: entries in one piece of the listing of a directory; 256 */
         uint32_t list_max;
         uint64_t read_max_bytes; /* 4 KiB..1 GiB: bytes of one read; 1 MiB */
+        /* 64 KiB..1 GiB: memory of each thread for the bytes of files that it loads again and again
+         * (DOMUS_FILE_KEPT); 0: none; 8 MiB */
+        uint64_t kept_max_bytes;
+        /* 1 ms..1 h: for how long a kept file is not looked at again, so that changes of it are not
+         * seen; 0 (the default): it is looked at each time */
+        uint64_t kept_time_ns;
     } files;
 } domus_config;
 

@@ -57,6 +57,8 @@ typedef struct domus_file domus_file;
  * out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links that stay inside are
  * followed. */
 #define DOMUS_FILE_BENEATH UINT32_C(0x80)
+/* Only for domus_file_load_now(): the bytes that the thread has kept of the file may be used. */
+#define DOMUS_FILE_KEPT UINT32_C(0x100)
 
 /* --- handles -------------------------------------------------------------------------------- */
 
@@ -145,6 +147,7 @@ typedef struct domus_file_status {
     int64_t modified_ns; /* when its bytes were last changed, since 1970 */
     uint32_t mode;       /* kind and permissions, as of stat(2) */
     uint32_t links;      /* names that it has */
+    int64_t changed_ns;  /* when anything of it was last changed, as its owner or a name */
 } domus_file_status;
 
 DOMUS_API extern const domus_type domus_file_status_type;
@@ -228,13 +231,28 @@ DOMUS_API extern const domus_type domus_file_loaded_type;
 /* Load the first of 1..DOMUS_FILE_PATHS_MAX paths, whose list ends with NULL, that is there: open
  * it as domus_file_open() does for reading, look at it as domus_file_stat() does, and read it. A
  * path that cannot be opened, or is a directory, is passed over, but for the last one. `flags` are
- * DOMUS_FILE_BENEATH or 0. `size_max` is 0..files.readMax.
+ * DOMUS_FILE_BENEATH, DOMUS_FILE_KEPT, both or 0. `size_max` is 0..files.readMax.
  *
  * domus_file_load_now() does that in this call, if the kernel has in memory what it needs, so it
  * never waits for a disk. It costs four calls to the kernel, and neither a message nor a turn of
  * the ring. If it cannot, it has done nothing and returns -EAGAIN; then domus_file_load() lets a
  * helper thread do it. The answer to that is of domus_file_loaded_type, and carries `tag`, also
  * with an error.
+ *
+ * **Kept files.** With DOMUS_FILE_KEPT and a directory, a thread keeps the bytes of small files
+ * that it loads again and again, up to files.keptMax (8 MiB a thread; 0: none). Each load still
+ * finds the path beneath the directory and looks at the file, and uses the kept bytes only if
+ * inode, size, mode and the times of the last change are the same. So a file that is written,
+ * replaced, renamed or led elsewhere by a link is seen at once. Bytes are not kept before a file
+ * was the same for 100 ms (3 s on a file system that counts whole seconds), so two writes within
+ * one tick of its clock cannot be mistaken for one. A write through a shared mapping (mmap(2)) is
+ * seen when the kernel notes its time, which may be seconds later.
+ *
+ * With files.keptTime above 0 (the default) a file that was looked at within that time is not
+ * looked at again: the answer may be that old, also when the file was changed or removed. Threads
+ * look for themselves, so within that time two of them may answer differently. When memory is
+ * short, or the thread at memory.threadMax, kept files are forgotten. The bytes of a kept file are
+ * there also when it has more than `size_max`.
  *
  * Ownership: what domus_file_load_now() sets is the caller's, who calls the type's `release`.
  * Both return as the head of this file and domus_file_open() say; -EINVAL for a wrong list;

@@ -42,6 +42,11 @@
  * The time of a request (`request_timeout_ns` of the pipeline) goes on until its last byte was
  * handed to the kernel, so it bounds a download, too.
  *
+ * **Kept files.** The bytes of files of up to `whole_max` bytes are kept for further requests
+ * (DOMUS_FILE_KEPT of domus/file.h), up to files.keptMax bytes for each thread. Each request still
+ * looks at its file, so that a change is seen at once. With files.keptTime, which is 0 by default,
+ * an answer may be as old as that.
+ *
  * **Files that are compressed already.** With `compressed`, and if the client accepts gzip, NAME.gz
  * is sent in place of NAME, if there is such a file; it has the media type of NAME, and a tag of
  * its own. Answers then have "Vary: Accept-Encoding".

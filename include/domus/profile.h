@@ -48,7 +48,7 @@ typedef struct domus_profile {
     uint64_t asks;
     uint64_t notices;
     uint64_t events;
-    uint64_t reads; /* pieces of bytes given to on_read */
+    uint64_t reads; /* pieces of bytes given to on_read or to a pipeline */
     uint64_t received_bytes;
     uint64_t sent_bytes;
     uint64_t failures;            /* negative errnos of notice, event and mount handlers */
@@ -142,6 +142,7 @@ typedef struct domus_profile {
     /* how often a channel waited for its turn to decode, because pipelines had taken
      * scheduler.stageTime in that iteration; the time itself is in phase_ns of channels */
     uint64_t channels_late;
+    uint64_t files_kept; /* loads of files that kept bytes have answered (domus/file.h) */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

@@ -386,8 +386,8 @@ int domus_http_serve(domus_stack *stack, const domus_http_files *files, domus_sl
     if (error != 0)
         return error;
     uint32_t size_max = whole_of(files, request);
-    error =
-        domus_file_load_now(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max, &loaded);
+    error = domus_file_load_now(stack, files->root, tried.list,
+                                DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max, &loaded);
     if (error == 0)
         return answer_loaded(stack, files, request, &loaded);
     if (error != -EAGAIN)

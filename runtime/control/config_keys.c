@@ -97,6 +97,8 @@ const domus_config_key domi_config_keys[] = {
     {KEY("files.openMax", COUNT, files.open_max, 1, 1048576, 1024)},
     {KEY("files.listMax", COUNT, files.list_max, 1, 4096, 256)},
     {KEY("files.readMax", SIZE, files.read_max_bytes, 4 * KIB, GIB, MIB)},
+    {KEY("files.keptMax", SIZE, files.kept_max_bytes, 64 * KIB, GIB, 8 * MIB), .or_zero = true},
+    {KEY("files.keptTime", DURATION, files.kept_time_ns, MS, HOUR, 0), .or_zero = true},
     {KEY("shutdown.drainTimeout", DURATION, shutdown.drain_timeout_ns, MS, HOUR, 10 * SECOND),
         .or_zero = true},
     {KEY("shutdown.actorTimeout", DURATION, shutdown.actor_timeout_ns, MS, HOUR, 10 * SECOND),

@@ -195,6 +195,7 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->steals_wanted = domi_counter_read(&from->steals_wanted);
     profile->steals = domi_counter_read(&from->steals);
     profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);
+    profile->files_kept = domi_counter_read(&from->files_kept);
 }
 
 static void read_stalls(const domi_stall *from, domus_profile *profile)
@@ -329,6 +330,7 @@ static const struct {
     {"cut in drain", offsetof(domus_profile, drained_cut)},
     {"channels busy", offsetof(domus_profile, channels_busy)},
     {"channels late", offsetof(domus_profile, channels_late)},
+    {"files kept", offsetof(domus_profile, files_kept)},
     {"receivers starved", offsetof(domus_profile, receivers_starved)},
     {"timers fired", offsetof(domus_profile, timers_fired)},
     {"asks expired", offsetof(domus_profile, asks_expired)},

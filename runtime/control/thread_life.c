@@ -9,6 +9,7 @@
 #include "house/message/pool.h"
 #include "io/backend/explain.h"
 #include "io/completions/setup.h"
+#include "runtime/files/kept.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/park.h"
 #include "runtime/os/signals.h"
@@ -193,6 +194,7 @@ void domi_thread_join(domi_thread *thread)
 
 void domi_thread_fini(domi_thread *thread)
 {
+    thread->kept = domi_kept_free(thread->kept);
     domi_io_fini(&thread->io);
     domi_manager_fini(&thread->manager);
 }

@@ -118,6 +118,7 @@ int domi_file_new(domi_files *files, domus_file **ret_file)
     file->files = files;
     pthread_mutex_lock(&files->mutex);
     files->users++;
+    file->serial = ++files->serials;
     pthread_mutex_unlock(&files->mutex);
     *ret_file = file;
     return 0;

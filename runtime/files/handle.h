@@ -28,6 +28,7 @@ struct domi_files {
     domi_workers *workers; /* NULL: a simulation, or the system is gone */
     domi_file_left *left;  /* what is under way */
     uint32_t users;        /* the system, and the handles */
+    uint64_t serials;      /* handles that were made so far */
     uint32_t open_max;     /* constant */
     _Atomic uint32_t open; /* handles that there are */
 };
@@ -35,6 +36,7 @@ struct domi_files {
 struct domus_file {
     _Atomic uint32_t users; /* owners, and operations under way */
     int fd;                 /* -1: it was never opened */
+    uint64_t serial;        /* no other handle of the system ever has the same; constant */
     bool is_directory;
     bool is_writable;
     bool appends;

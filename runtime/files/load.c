@@ -7,6 +7,7 @@
  * thread. */
 #include "base/page.h"
 #include "house/conversation/stack.h"
+#include "runtime/files/kept.h"
 #include "runtime/files/kinds.h"
 #include "runtime/os/disk.h"
 
@@ -35,6 +36,7 @@ typedef struct loading {
     uint32_t flags;
     uint32_t size_max;
     bool in_place;          /* the calls must not wait */
+    bool looks_only;        /* the file is found and looked at, but not opened */
     int fd;                 /* -1: no file is open */
     struct domi_page *page; /* the bytes; NULL: none were read */
     domus_file_loaded loaded;
@@ -46,7 +48,8 @@ typedef struct loading {
 static int open_path(const loading *load, const char *path)
 {
     const struct open_how how = {
-        .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+        .flags =
+            load->looks_only ? O_PATH | O_CLOEXEC : O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
         .resolve =
             ((load->flags & DOMUS_FILE_BENEATH) != 0 ? RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
                                                      : 0) |
@@ -136,11 +139,11 @@ static int make_handle(domus_stack *stack, loading *load)
 }
 
 static int check(const domus_stack *stack, const char *const *paths, uint32_t flags,
-                 uint32_t size_max)
+                 uint32_t allowed, uint32_t size_max)
 {
     uint32_t count = 0;
 
-    if (paths == NULL || paths[0] == NULL || (flags & ~DOMUS_FILE_BENEATH) != 0)
+    if (paths == NULL || paths[0] == NULL || (flags & ~allowed) != 0)
         return -EINVAL;
     for (; paths[count] != NULL; count++) {
         if (count == DOMUS_FILE_PATHS_MAX || paths[count][0] == '\0')
@@ -151,6 +154,99 @@ static int check(const domus_stack *stack, const char *const *paths, uint32_t fl
     return size_max > stack->manager->config->files.read_max_bytes ? -EMSGSIZE : 0;
 }
 
+static int load_in_place(domus_stack *stack, loading *load, const char *const *paths)
+{
+    int error = open_first(load, paths);
+
+    if (error != 0)
+        return error;
+    if (is_small(load)) {
+        error = read_small(load);
+        domi_disk_close(load->fd);
+    } else {
+        error = make_handle(stack, load);
+        if (error != 0)
+            domi_disk_close(load->fd);
+    }
+    return error;
+}
+
+/* --- kept files ----------------------------------------------------------------------------------
+ */
+
+/* The thread whose kept files a load may use; NULL: none. Detached actors and the outside have no
+ * such thread, and the working directory may change. */
+static domi_thread *keeper_of(const domi_manager *manager, const domus_file *directory,
+                              uint32_t flags)
+{
+    if ((flags & DOMUS_FILE_KEPT) == 0 || directory == NULL || manager->index >= manager->threads ||
+        manager->config->files.kept_max_bytes == 0)
+        return NULL;
+    return manager->thread;
+}
+
+/* Find the file again, and see whether it is as it was. Returns 0; -ESTALE if it is not; the error
+ * with which it cannot be looked at. */
+static int look_again(const loading *load, const domi_kept_file *file, const char *const *paths)
+{
+    loading look = {
+        .directory = load->directory, .flags = load->flags, .in_place = true, .looks_only = true};
+    int error = open_first(&look, paths);
+
+    if (error != 0)
+        return error;
+    domi_disk_close(look.fd);
+    return look.loaded.index == file->index && domi_kept_is_same(&look.loaded.status, &file->status)
+               ? 0
+               : -ESTALE;
+}
+
+/* Answer a load with the bytes that are kept. Returns 0; -ESTALE if they are of no use; an error of
+ * the file. */
+static int use_kept(domi_thread *thread, loading *load, domi_kept_file *file,
+                    const char *const *paths)
+{
+    uint64_t now_ns = thread->manager.now_ns;
+
+    if (file->bytes.page == NULL)
+        return -ESTALE;
+    if (now_ns - file->looked_ns >= thread->config->files.kept_time_ns) {
+        int error = look_again(load, file, paths);
+        if (error != 0)
+            return error;
+        file->looked_ns = now_ns;
+    }
+    load->loaded = (domus_file_loaded){
+        .status = file->status, .path = paths[file->index], .index = file->index};
+    domi_counter_add(&thread->counters.files_kept, 1);
+    return domus_slice_keep(file->bytes, &load->loaded.bytes);
+}
+
+/* Load a file which this thread may keep. */
+static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, domi_kept_name name)
+{
+    if (thread->kept == NULL)
+        thread->kept =
+            domi_kept_new(thread->config->files.kept_max_bytes, thread->system->peers.hash_key);
+    if (thread->kept == NULL)
+        return load_in_place(stack, load, name.paths);
+
+    domi_kept_file *file = domi_kept_find(thread->kept, name);
+    int error = file != NULL ? use_kept(thread, load, file, name.paths) : -ESTALE;
+    if (error == -ESTALE) {
+        error = load_in_place(stack, load, name.paths);
+        if (error == 0 && load->loaded.bytes.page != NULL) {
+            domi_kept_note(thread->kept, name, file, &load->loaded, thread->manager.now_ns);
+            return 0;
+        }
+        if (error == 0 && file != NULL && file->bytes.page != NULL)
+            domi_kept_forget(thread->kept, file); /* it has changed, and was not read now */
+    } else if (error != 0 && error != -EAGAIN) {
+        domi_kept_forget(thread->kept, file);
+    }
+    return error;
+}
+
 int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *const *paths,
                         uint32_t flags, uint32_t size_max, domus_file_loaded *ret_loaded)
 {
@@ -158,22 +254,15 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
                     .flags = flags,
                     .size_max = size_max,
                     .in_place = true};
-    int error = check(stack, paths, flags, size_max);
+    domi_thread *keeper = keeper_of(stack->manager, directory, flags);
+    int error = check(stack, paths, flags, DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max);
 
     if (error == 0 && stack->manager->memory.busy)
         error = -EBUSY;
     if (error == 0)
-        error = open_first(&load, paths);
-    if (error != 0)
-        return error;
-    if (is_small(&load)) {
-        error = read_small(&load);
-        domi_disk_close(load.fd);
-    } else {
-        error = make_handle(stack, &load);
-        if (error != 0)
-            domi_disk_close(load.fd);
-    }
+        error = keeper != NULL ? load_kept(stack, keeper, &load,
+                                           (domi_kept_name){directory->serial, flags, paths})
+                               : load_in_place(stack, &load, paths);
     if (error == 0)
         *ret_loaded = load.loaded;
     return error;
@@ -258,7 +347,7 @@ int domus_file_load(domus_stack *stack, domus_file *directory, const char *const
 {
     char list[DOMUS_FILE_PATHS_MAX * (PATH_BYTES_MAX + 1)];
     uint32_t size = 0;
-    int error = check(stack, paths, flags, size_max);
+    int error = check(stack, paths, flags, DOMUS_FILE_BENEATH, size_max);
 
     if (error != 0)
         return error;

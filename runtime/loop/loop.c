@@ -14,6 +14,7 @@
 #include "io/completions/pressure.h"
 #include "io/completions/ring.h"
 #include "io/completions/timers.h"
+#include "runtime/files/kept.h"
 #include "runtime/loop/follow.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/state_phase.h"
@@ -93,8 +94,10 @@ static void look_at_memory(domi_thread *thread)
     domi_io_set_pressure(&thread->io, &pressure);
     domi_memory_watches_fire(manager);
     /* Trim at memory.threadMax, too: memory that one size has free cannot be used by the others. */
-    if (is_short || manager->memory.at_max)
+    if (is_short || manager->memory.at_max) {
+        domi_kept_clear(thread->kept);
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
+    }
 }
 
 /* True if a timer is overdue by so much that the thread must have been held up: by its own handler,

@@ -71,6 +71,7 @@ int domi_disk_stat_now(int fd, domus_file_status *ret_status)
         .modified_ns = status.stx_mtime.tv_sec * NS_OF_SECOND + status.stx_mtime.tv_nsec,
         .mode = status.stx_mode,
         .links = status.stx_nlink,
+        .changed_ns = status.stx_ctime.tv_sec * NS_OF_SECOND + status.stx_ctime.tv_nsec,
     };
     return 0;
 }
@@ -151,6 +152,7 @@ int domi_disk_stat(int fd, domus_file_status *ret_status)
         .modified_ns = status.st_mtim.tv_sec * NS_OF_SECOND + status.st_mtim.tv_nsec,
         .mode = status.st_mode,
         .links = (uint32_t)status.st_nlink,
+        .changed_ns = status.st_ctim.tv_sec * NS_OF_SECOND + status.st_ctim.tv_nsec,
     };
     return 0;
 }

@@ -51,6 +51,7 @@ typedef struct domi_thread_counters {
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted; /* times at which this idle thread chose a victim */
     domi_counter steals;        /* houses of other threads that were run here */
+    domi_counter files_kept;    /* loads that kept bytes have answered */
     domi_counter cpu_clock;     /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns;  /* the thread's CPU clock when its loop began */
     domi_counter cpu_end_ns;    /* the thread's CPU clock when its loop ended; 0: it runs */
@@ -140,6 +141,7 @@ typedef struct domi_thread {
     uint64_t spin_ns;            /* how long the thread spins before it parks; at most idle.spin */
     uint64_t rest_from_ns;       /* the begin of the rest that spin.c measures */
     domi_stealing stealing;      /* what this thread knows as a thief and as a victim */
+    struct domi_kept *kept; /* files that loads here have kept (runtime/files/kept.h); NULL: none */
     domi_thread_counters counters; /* written by this thread, read by any */
     domi_log_bound log_bound;      /* bounds this thread's log lines */
 

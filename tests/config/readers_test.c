@@ -66,6 +66,8 @@ static const struct field fields[] = {
     FIELD(files, open_max),
     FIELD(files, list_max),
     FIELD(files, read_max_bytes),
+    FIELD(files, kept_max_bytes),
+    FIELD(files, kept_time_ns),
     FIELD(channel, connections_max),
     FIELD(channel, requests_max),
     FIELD(channel, inflight_max),

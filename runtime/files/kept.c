@@ -1,0 +1,229 @@
+/* The table of kept files: lists by the hash of the name, and one list in the order of use. Both
+ * are bounded by the bytes that the files count for, because each counts for FILE_LEAST at least.
+ */
+#include "runtime/files/kept.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/page.h"
+#include "base/siphash.h"
+
+#include <string.h>
+
+#define FILE_LEAST     1024u /* bytes for which a file counts at least */
+#define LISTS_MOST     16384u
+#define SHARE          8u /* one file may take this part of the bytes */
+#define SETTLED_NS     UINT64_C(100000000)
+#define SETTLED_SLOWLY UINT64_C(3000000000)
+#define NS_OF_SECOND   INT64_C(1000000000)
+
+struct domi_kept {
+    uint64_t hash_key[2];
+    uint64_t bytes_max;
+    uint64_t bytes;         /* that the files count for */
+    domi_kept_file *newest; /* NULL: there are none */
+    domi_kept_file *oldest;
+    uint32_t lists_count; /* a power of two */
+    domi_kept_file *lists[];
+};
+
+domi_kept *domi_kept_new(uint64_t bytes_max, const uint64_t hash_key[2])
+{
+    uint32_t lists = 16;
+
+    while (lists < LISTS_MOST && (uint64_t)lists * FILE_LEAST < bytes_max)
+        lists *= 2;
+    domi_kept *kept = domi_memory_new(sizeof *kept + lists * sizeof(domi_kept_file *));
+    if (kept == NULL)
+        return NULL;
+    memcpy(kept->hash_key, hash_key, sizeof kept->hash_key);
+    kept->bytes_max = bytes_max;
+    kept->lists_count = lists;
+    return kept;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static uint64_t hash_name(const domi_kept *kept, domi_kept_name name)
+{
+    uint64_t hash = name.directory ^ (uint64_t)name.flags << 56;
+
+    for (const char *const *path = name.paths; *path != NULL; path++)
+        hash = hash * UINT64_C(0x9e3779b97f4a7c15) ^
+               domi_siphash(kept->hash_key, *path, strlen(*path));
+    return hash;
+}
+
+static uint32_t measure_paths(domi_kept_name name)
+{
+    size_t size = 0;
+
+    for (const char *const *path = name.paths; *path != NULL; path++)
+        size += strlen(*path) + 1;
+    return (uint32_t)size;
+}
+
+static bool has_name(const domi_kept_file *file, domi_kept_name name)
+{
+    const char *at = file->paths;
+    const char *end = at + file->paths_size;
+
+    if (file->directory != name.directory || file->flags != name.flags)
+        return false;
+    for (const char *const *path = name.paths; *path != NULL; path++) {
+        if (at == end || strcmp(at, *path) != 0)
+            return false;
+        at += strlen(at) + 1;
+    }
+    return at == end;
+}
+
+/* --- the order of use --------------------------------------------------------------------------
+ */
+
+static void link_newest(domi_kept *kept, domi_kept_file *file)
+{
+    file->newer = NULL;
+    file->older = kept->newest;
+    if (kept->newest != NULL)
+        kept->newest->newer = file;
+    else
+        kept->oldest = file;
+    kept->newest = file;
+}
+
+static void unlink_used(domi_kept *kept, domi_kept_file *file)
+{
+    if (file->newer != NULL)
+        file->newer->older = file->older;
+    else
+        kept->newest = file->older;
+    if (file->older != NULL)
+        file->older->newer = file->newer;
+    else
+        kept->oldest = file->newer;
+}
+
+/* --- files -------------------------------------------------------------------------------------
+ */
+
+static domi_kept_file **list_of(domi_kept *kept, uint64_t hash)
+{
+    return &kept->lists[hash & (kept->lists_count - 1)];
+}
+
+domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name)
+{
+    uint64_t hash = hash_name(kept, name);
+    domi_kept_file *file = *list_of(kept, hash);
+
+    while (file != NULL && (file->hash != hash || !has_name(file, name)))
+        file = file->next;
+    if (file != NULL && file != kept->newest) {
+        unlink_used(kept, file);
+        link_newest(kept, file);
+    }
+    return file;
+}
+
+void domi_kept_forget(domi_kept *kept, domi_kept_file *file)
+{
+    domi_kept_file **at = list_of(kept, file->hash);
+
+    while (*at != file)
+        at = &(*at)->next;
+    *at = file->next;
+    unlink_used(kept, file);
+    DOMI_CHECK(kept->bytes >= file->cost);
+    kept->bytes -= file->cost;
+    domus_slice_free(file->bytes);
+    domi_memory_free(file);
+}
+
+void domi_kept_clear(domi_kept *kept)
+{
+    while (kept != NULL && kept->oldest != NULL)
+        domi_kept_forget(kept, kept->oldest);
+}
+
+domi_kept *domi_kept_free(domi_kept *kept)
+{
+    domi_kept_clear(kept);
+    domi_memory_free(kept);
+    return NULL;
+}
+
+/* Let the file count for what it takes. The oldest files are forgotten for it, but not itself. */
+static void count_file(domi_kept *kept, domi_kept_file *file)
+{
+    size_t bytes = sizeof *file + file->paths_size;
+
+    if (file->bytes.page != NULL)
+        bytes += domi_page_bytes(file->bytes.page);
+    kept->bytes -= file->cost;
+    file->cost = bytes < FILE_LEAST ? FILE_LEAST : (uint32_t)bytes;
+    kept->bytes += file->cost;
+    while (kept->bytes > kept->bytes_max && kept->oldest != file)
+        domi_kept_forget(kept, kept->oldest);
+}
+
+static domi_kept_file *add_file(domi_kept *kept, domi_kept_name name)
+{
+    uint32_t paths_size = measure_paths(name);
+    domi_kept_file *file = domi_memory_new(sizeof *file + paths_size);
+
+    if (file == NULL)
+        return NULL;
+    file->hash = hash_name(kept, name);
+    file->directory = name.directory;
+    file->flags = name.flags;
+    file->paths_size = paths_size;
+    char *to = file->paths;
+    for (const char *const *path = name.paths; *path != NULL; path++)
+        to = stpcpy(to, *path) + 1;
+    file->next = *list_of(kept, file->hash);
+    *list_of(kept, file->hash) = file;
+    link_newest(kept, file);
+    return file;
+}
+
+bool domi_kept_is_same(const domus_file_status *one, const domus_file_status *other)
+{
+    return one->inode == other->inode && one->device == other->device && one->size == other->size &&
+           one->modified_ns == other->modified_ns && one->changed_ns == other->changed_ns &&
+           one->mode == other->mode;
+}
+
+uint64_t domi_kept_settles(const domus_file_status *status)
+{
+    bool counts_seconds =
+        status->modified_ns % NS_OF_SECOND == 0 && status->changed_ns % NS_OF_SECOND == 0;
+
+    return counts_seconds ? SETTLED_SLOWLY : SETTLED_NS;
+}
+
+void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
+                    const domus_file_loaded *loaded, uint64_t now_ns)
+{
+    bool is_new = file == NULL;
+
+    if (is_new)
+        file = add_file(kept, name);
+    if (file == NULL)
+        return;
+    if (is_new || !domi_kept_is_same(&file->status, &loaded->status)) {
+        file->since_ns = now_ns;
+        domus_slice_free(file->bytes);
+        file->bytes = (domus_slice){NULL, 0, 0};
+    }
+    file->status = loaded->status;
+    file->index = loaded->index;
+    file->looked_ns = now_ns;
+    if (file->bytes.page == NULL && loaded->bytes.page != NULL &&
+        domi_page_bytes(loaded->bytes.page) <= kept->bytes_max / SHARE &&
+        now_ns - file->since_ns >= domi_kept_settles(&file->status))
+        (void)domus_slice_keep(loaded->bytes, &file->bytes);
+    count_file(kept, file);
+    if (kept->bytes > kept->bytes_max)
+        domi_kept_forget(kept, file); /* it is too much alone */
+}

@@ -1,0 +1,390 @@
+/* runtime/files/kept.c and load.c: a thread keeps the bytes of small files, and no load is answered
+ * with bytes that the file does not have any more. The time is that of a kit. */
+#include "tests/runtime/files.h"
+
+#include "runtime/files/kept.h"
+#include "runtime/loop/loop.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATHS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define KEPT       (DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT)
+#define MS         UINT64_C(1000000)
+#define KIB        UINT64_C(1024)
+
+static domt_done ask(domt_deed_kind kind, const char *const *paths, uint32_t flags, uint64_t size)
+{
+    return domt_file_do((domt_deed){
+        .kind = kind, .file = domt_files_now.root, .paths = paths, .flags = flags, .size = size});
+}
+
+/* The kernel may not have in memory that a name is not there, and follows a link at once only if it
+ * was followed in a later tick than that in which it was made. A helper tells then. */
+static domt_done load(const char *const *paths, uint64_t size)
+{
+    domt_done done = ask(DOMT_LOAD_NOW, paths, KEPT, size);
+
+    for (int tries = 0; tries < 4 && done.error == -EAGAIN; tries++) {
+        (void)usleep(5000);
+        done = ask(DOMT_LOAD, paths, DOMUS_FILE_BENEATH, size);
+        if (done.error != 0)
+            return done;
+        domus_slice_free(done.bytes);
+        domus_file_close(done.file);
+        done = ask(DOMT_LOAD_NOW, paths, KEPT, size);
+    }
+    return done;
+}
+
+static uint64_t kept_loads(void)
+{
+    return domt_profile(domt_files_now.system, 0).files_kept;
+}
+
+/* Hold what a load of `path` brings, and whether kept bytes were used for it. */
+static void hold(const char *path, const char *text, bool is_kept)
+{
+    uint64_t before = kept_loads();
+    domt_done done = load(PATHS(path), 100);
+
+    ck_assert_msg(done.error == 0, "%s: %d", path, done.error);
+    ck_assert_msg(domus_slice_equals(done.bytes, text, strlen(text)), "%s: %.*s", path,
+                  (int)done.bytes.size, domus_slice_data(done.bytes));
+    ck_assert_uint_eq(done.status.size, strlen(text));
+    ck_assert_ptr_null(done.file);
+    ck_assert_msg(kept_loads() - before == is_kept, "%s: kept %d", path, is_kept);
+    domus_slice_free(done.bytes);
+}
+
+static void hold_error(const char *path, int error)
+{
+    ck_assert_int_eq(load(PATHS(path), 100).error, error);
+}
+
+static void wait_ms(uint64_t ms)
+{
+    ck_assert_int_eq(domus_testkit_advance(domt_files_now.kit, ms * MS), 0);
+}
+
+/* Load a file until its bytes are kept. */
+static void settle(const char *path, const char *text)
+{
+    hold(path, text, false);
+    wait_ms(3000);
+    hold(path, text, false);
+    hold(path, text, true);
+}
+
+static void begin(uint64_t max, uint64_t time_ms)
+{
+    domus_config config = domt_config(2);
+
+    config.files.kept_max_bytes = max;
+    config.files.kept_time_ns = time_ms * MS;
+    domt_files_begin(&config, true);
+    domt_tree_write(&domt_files_now.tree, "a", "hello");
+    domt_tree_write(&domt_files_now.tree, "b", "other");
+    domt_tree_write(&domt_files_now.tree, "folder/c", "inner");
+    domt_tree_write(&domt_files_now.tree, "second/c", "outer");
+}
+
+START_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
+{
+    begin(64 * KIB, 0);
+    hold("a", "hello", false);
+    wait_ms(99);
+    hold("a", "hello", false);
+    hold("a", "hello", false);
+    wait_ms(3000);
+    hold("a", "hello", false); /* this load keeps them */
+    hold("a", "hello", true);
+    hold("a", "hello", true);
+    domt_done done = load(PATHS("a"), 1); /* which is less than it has */
+    ck_assert_int_eq(done.error, 0);
+    ck_assert(domus_slice_equals(done.bytes, "hello", 5));
+    domus_slice_free(done.bytes);
+    done = ask(DOMT_LOAD_NOW, PATHS("a"), DOMUS_FILE_BENEATH, 100);
+    ck_assert_int_eq(done.error, 0);
+    domus_slice_free(done.bytes);
+    ck_assert_uint_eq(kept_loads(), 3);
+    ck_assert_int_eq(ask(DOMT_LOAD, PATHS("a"), KEPT, 100).returned, -EINVAL);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(times_tell_how_long_a_file_has_to_be_the_same)
+{
+    domus_file_status status = {.modified_ns = 5, .changed_ns = 1000000000};
+
+    ck_assert_uint_eq(domi_kept_settles(&status), 100 * MS);
+    status.modified_ns = 7000000000;
+    ck_assert_uint_eq(domi_kept_settles(&status), 3000 * MS);
+    status.changed_ns = 1;
+    ck_assert_uint_eq(domi_kept_settles(&status), 100 * MS);
+}
+END_TEST
+
+START_TEST(changed_file_is_seen_at_once)
+{
+    char from[PATH_MAX];
+
+    begin(64 * KIB, 0);
+    settle("a", "hello");
+    domt_tree_write(&domt_files_now.tree, "a", "HELLO"); /* the same size, in place */
+    settle("a", "HELLO");
+    ck_assert_int_eq(truncate(domt_file_path("a"), 2), 0);
+    settle("a", "HE");
+    snprintf(from, sizeof from, "%s", domt_file_path("b"));
+    ck_assert_int_eq(rename(from, domt_file_path("a")), 0);
+    settle("a", "other");
+    const struct timespec times[2] = {{1700000000, 1}, {1700000000, 1}};
+    ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
+    settle("a", "other"); /* its tag is another one now */
+    domt_tree_write(&domt_files_now.tree, "a", "OTHER");
+    ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
+    settle("a", "OTHER"); /* the time of its bytes is the same, and that of the file is not */
+    ck_assert_int_eq(unlink(domt_file_path("a")), 0);
+    hold_error("a", -ENOENT);
+    domt_tree_write(&domt_files_now.tree, "a", "again");
+    settle("a", "again");
+    ck_assert_int_eq(unlink(domt_file_path("a")), 0);
+    ck_assert_int_eq(mkdir(domt_file_path("a"), 0700), 0);
+    domt_done done = load(PATHS("a"), 100);
+    ck_assert(domus_file_is_directory(done.file));
+    domus_file_close(done.file);
+    domt_files_end();
+}
+END_TEST
+
+/* A path may lead elsewhere although no file has changed. */
+START_TEST(path_that_leads_elsewhere_is_seen_at_once)
+{
+    char from[PATH_MAX];
+
+    begin(64 * KIB, 0);
+    ck_assert_int_eq(symlink("a", domt_file_path("link")), 0);
+    settle("link", "hello");
+    ck_assert_int_eq(unlink(domt_file_path("link")), 0);
+    ck_assert_int_eq(symlink("b", domt_file_path("link")), 0);
+    settle("link", "other");
+    ck_assert_int_eq(unlink(domt_file_path("link")), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", domt_file_path("link")), 0);
+    hold_error("link", -EXDEV);
+
+    settle("folder/c", "inner");
+    snprintf(from, sizeof from, "%s", domt_file_path("folder"));
+    ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
+    hold_error("folder/c", -ENOENT);
+    snprintf(from, sizeof from, "%s", domt_file_path("second"));
+    ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
+    settle("folder/c", "outer");
+    snprintf(from, sizeof from, "%s", domt_file_path("folder"));
+    ck_assert_int_eq(rename(from, domt_file_path("second")), 0);
+    ck_assert_int_eq(symlink("/etc", domt_file_path("folder")), 0);
+    hold_error("folder/c", -EXDEV);
+    hold_error("folder/passwd", -EXDEV);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(first_path_that_appears_is_seen_at_once)
+{
+    begin(64 * KIB, 0);
+    for (int i = 0; i < 3; i++) {
+        domt_done done = load(PATHS("a.gz", "a"), 100);
+        ck_assert_uint_eq(done.index, 1);
+        ck_assert(domus_slice_equals(done.bytes, "hello", 5));
+        domus_slice_free(done.bytes);
+        wait_ms(3000);
+    }
+    hold("a", "hello", false); /* another list is another name */
+    domt_tree_write(&domt_files_now.tree, "a.gz", "packed");
+    domt_done done = load(PATHS("a.gz", "a"), 100);
+    ck_assert_uint_eq(done.index, 0);
+    ck_assert(domus_slice_equals(done.bytes, "packed", 6));
+    domus_slice_free(done.bytes);
+
+    char from[PATH_MAX]; /* both paths are names of one file, which does not change */
+    snprintf(from, sizeof from, "%s", domt_file_path("folder/c"));
+    ck_assert_int_eq(link(from, domt_file_path("second/c.gz")), 0);
+    for (int i = 0; i < 3; i++) {
+        done = load(PATHS("folder/c.gz", "folder/c"), 100);
+        ck_assert_uint_eq(done.index, 1);
+        domus_slice_free(done.bytes);
+        wait_ms(3000);
+    }
+    snprintf(from, sizeof from, "%s", domt_file_path("folder"));
+    ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_path("second"));
+    ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
+    done = load(PATHS("folder/c.gz", "folder/c"), 100);
+    ck_assert_uint_eq(done.index, 0);
+    ck_assert(domus_slice_equals(done.bytes, "inner", 5));
+    domus_slice_free(done.bytes);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(directory_is_known_by_its_handle)
+{
+    begin(64 * KIB, 1000);
+    settle("folder/c", "inner");
+    domus_file *folder = domt_file_must_open("folder", DOMUS_FILE_READ);
+    domus_file *second = domt_file_must_open("second", DOMUS_FILE_READ);
+    domus_file *root = domt_files_now.root;
+    domt_files_now.root = folder;
+    settle("c", "inner");
+    domt_files_now.root = second;
+    settle("c", "outer");
+    domt_files_now.root = root;
+    domus_file_close(folder);
+    domus_file_close(second);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(kept_time_says_how_old_an_answer_may_be)
+{
+    begin(64 * KIB, 1000);
+    settle("a", "hello");
+    domt_tree_write(&domt_files_now.tree, "a", "HELLO");
+    wait_ms(999);
+    hold("a", "hello", true);
+    wait_ms(1);
+    hold("a", "HELLO", false);
+    settle("b", "other");
+    ck_assert_int_eq(unlink(domt_file_path("b")), 0);
+    hold("b", "other", true);
+    wait_ms(1000);
+    hold_error("b", -ENOENT);
+    hold_error("b", -ENOENT);
+    domt_files_end();
+}
+END_TEST
+
+/* --- bounds ----------------------------------------------------------------------------------- */
+
+#define FILES 40u
+
+static void load_one(const char *name, const char *text, bool is_kept)
+{
+    uint64_t before = kept_loads();
+    domt_done done = load(PATHS(name), 8192);
+
+    ck_assert_int_eq(done.error, 0);
+    ck_assert(domus_slice_equals(done.bytes, text, strlen(text)));
+    ck_assert_msg(kept_loads() - before == is_kept, "%s: kept %d", name, is_kept);
+    domus_slice_free(done.bytes);
+}
+
+static void load_each(uint32_t count, const char *text)
+{
+    char name[16];
+
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        domt_done done = load(PATHS(name), 8192);
+        ck_assert_int_eq(done.error, 0);
+        ck_assert(domus_slice_equals(done.bytes, text, strlen(text)));
+        domus_slice_free(done.bytes);
+    }
+}
+
+START_TEST(kept_files_are_bounded)
+{
+    static char text[4000];
+    char name[16];
+
+    begin(64 * KIB, 0);
+    memset(text, 'x', sizeof text - 1);
+    for (uint32_t i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        domt_tree_write(&domt_files_now.tree, name, text);
+    }
+    load_each(10, text); /* they find room */
+    wait_ms(3000);
+    load_each(10, text);
+    ck_assert_uint_eq(kept_loads(), 0);
+    load_each(10, text);
+    ck_assert_uint_eq(kept_loads(), 10);
+    load_each(FILES, text); /* each counts for something though its bytes are not kept */
+    load_one("f39", text, false);
+    load_one("f9", text, true);
+    load_one("f0", text, false); /* it was not used for longest */
+    wait_ms(3000);
+    for (int i = 0; i < 3; i++) {
+        load_each(FILES, text);
+        wait_ms(3000);
+    }
+    uint64_t before = kept_loads();
+    load_each(FILES, text);
+    ck_assert_uint_le(kept_loads() - before, 64 * KIB / sizeof text);
+    before = kept_loads();
+
+    static char large[9000];
+    memset(large, 'y', sizeof large - 1);
+    domt_tree_write(&domt_files_now.tree, "large", large); /* more than an eighth of the bytes */
+    for (int i = 0; i < 3; i++) {
+        domt_done done = load(PATHS("large"), 10000);
+        ck_assert_uint_eq(done.bytes.size, sizeof large - 1);
+        domus_slice_free(done.bytes);
+        wait_ms(3000);
+    }
+    ck_assert_uint_eq(kept_loads(), before);
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(nothing_is_kept_without_room_for_it)
+{
+    begin(0, 0);
+    for (int i = 0; i < 3; i++) {
+        hold("a", "hello", false);
+        wait_ms(3000);
+    }
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(kept_files_are_forgotten_while_memory_is_short)
+{
+    begin(64 * KIB, 0);
+    settle("a", "hello");
+    wait_ms(10);
+    hold("a", "hello", true);
+    domi_thread *thread = &domt_files_now.system->threads[0];
+    thread->manager.memory.at_max = true;
+    thread->next_tick_ns = 0;
+    domi_manager_own(&thread->manager);
+    domi_phase_channels(thread);
+    thread->manager.memory.at_max = false;
+    settle("a", "hello");
+    domt_files_end();
+}
+END_TEST
+
+START_TEST(kept_bytes_outlive_their_file)
+{
+    begin(64 * KIB, 0);
+    settle("a", "hello");
+    domt_done done = load(PATHS("a"), 100);
+    ck_assert_uint_eq(kept_loads(), 2);
+    domt_tree_write(&domt_files_now.tree, "a", "HELLO");
+    hold("a", "HELLO", false);
+    ck_assert(domus_slice_equals(done.bytes, "hello", 5));
+    domus_slice_free(done.bytes);
+    domt_files_end();
+}
+END_TEST
+
+DOMT_MAIN("file_kept", 60, bytes_are_kept_once_the_file_was_the_same_for_a_while,
+          times_tell_how_long_a_file_has_to_be_the_same, changed_file_is_seen_at_once,
+          path_that_leads_elsewhere_is_seen_at_once, first_path_that_appears_is_seen_at_once,
+          directory_is_known_by_its_handle, kept_time_says_how_old_an_answer_may_be,
+          kept_files_are_bounded, nothing_is_kept_without_room_for_it,
+          kept_files_are_forgotten_while_memory_is_short, kept_bytes_outlive_their_file)
