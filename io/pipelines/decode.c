@@ -289,9 +289,10 @@ static int decode(domi_pipe *pipe)
         if (DOMI_UNLIKELY(pipe->body.skipping) && result >= 0 &&
             domi_body_count_skipped(pipe, before - size) != 0)
             result = -EMSGSIZE;
-        if (buffer != NULL && size == 0)
+        if (buffer != NULL && size == 0) {
             pipe->used = domi_channel_take_inbound(channel);
-        else if (buffer != NULL) {
+            domi_counter_add(&channel->io->counters.reads, 1);
+        } else if (buffer != NULL) {
             buffer->data += buffer->size - size;
             buffer->size = (uint32_t)size;
         }

@@ -247,7 +247,28 @@ START_TEST(with_ids_one_request_that_hangs_stops_no_others)
 }
 END_TEST
 
+START_TEST(pieces_given_to_a_pipeline_are_counted)
+{
+    static const char *const pieces[] = {"now 0 a\nnow", " 0 b\n", "now 0 c\nnow 0 d\n"};
+    domus_testkit *kit = domt_pipes_kit(NULL, &domt_pipe_plain, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+    domus_profile profile;
+    uint64_t reads = 0;
+
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_peer_send(peer, pieces[i], strlen(pieces[i])), 0);
+        ck_assert_int_eq(domus_testkit_run(kit), 0);
+    }
+    domt_pipes_expect(kit, peer, "a\nb\nc\nd\n");
+    for (uint32_t i = 0; domus_system_profile(domus_testkit_system(kit), i, &profile) == 0; i++)
+        reads += profile.reads;
+    ck_assert_uint_eq(reads, 3);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
 DOMT_MAIN("pipe_order", 120, answers_leave_in_the_order_of_requests, every_split_point,
           a_request_alone_waits_for_those_before_it, requests_alone_follow_each_other,
           a_request_that_is_held_dies_with_its_peer, with_ids_answers_leave_as_they_come,
-          with_ids_one_request_that_hangs_stops_no_others)
+          with_ids_one_request_that_hangs_stops_no_others, pieces_given_to_a_pipeline_are_counted)
