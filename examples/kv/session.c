@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* First letters of commands that are KV_ALONE, as bits: of those with four letters, and others. */
-#define LETTER(c) (UINT32_C(1) << ((c) % 32))
+#define LETTER(c) (UINT32_C(1) << ((unsigned char)(c) % 32))
 #define FOUR      (LETTER('a') | LETTER('q'))
 #define SOME      (LETTER('b') | LETTER('c') | LETTER('d') | LETTER('h') | LETTER('p'))
 #define MORE      (SOME | LETTER('r') | LETTER('s') | LETTER('u'))

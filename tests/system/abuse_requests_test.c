@@ -75,6 +75,8 @@ START_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     GETS(&domt_kv, "\r", "");
     GETS(&domt_kv, "\0\0\n", "-ERR unknown command '  ', with args beginning with: \r\n");
     GETS(&domt_kv, "*1\r\n$0\r\n\r\n", "-ERR unknown command '', with args beginning with: \r\n");
+    GETS(&domt_kv, "\xff\xfe\x80\x81\n",
+         "-ERR unknown command '\xff\xfe\x80\x81', with args beginning with: \r\n");
     says(&domt_kv, long_line, sizeof long_line, REFUSED("too big inline request"), false);
     GETS(&domt_kv, "POST / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n", "");
     GETS(&domt_kv, "GET / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n",
