@@ -21,6 +21,7 @@
 
 struct connection {
     int fd;
+    void *link;         /* the state of the link, if there is one */
     uint32_t under_way; /* answers that are to come */
     uint32_t kept;      /* bytes of an answer that could not be checked yet */
     uint64_t place;     /* check()'s word for the answer at hand */
@@ -30,7 +31,8 @@ struct connection {
 struct load {
     const struct request_load_options *options;
     int epoll;
-    char batch[REQUEST_LOAD_REQUEST_MAX * REQUEST_LOAD_DEPTH_MAX];
+    char *batch;      /* the requests of one send */
+    uint32_t request; /* bytes of each of them */
     uint32_t connected;
     uint32_t idle_first, idle_count;
     struct connection *idle[REQUEST_LOAD_CONNECTIONS_MAX]; /* a ring */
@@ -42,19 +44,40 @@ struct load {
     char bytes[ANSWERS_MAX];
 };
 
+static ssize_t send_bytes(const struct load *load, struct connection *connection, size_t size)
+{
+    const struct request_load_link *link = load->options->link;
+
+    if (link != NULL)
+        return link->send(connection->link, load->batch, size);
+    ssize_t sent = send(connection->fd, load->batch, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent < 0 ? -errno : sent;
+}
+
+static ssize_t receive_bytes(struct load *load, struct connection *connection, size_t at)
+{
+    const struct request_load_link *link = load->options->link;
+    size_t room = sizeof load->bytes - at;
+
+    if (link != NULL)
+        return link->receive(connection->link, load->bytes + at, room);
+    ssize_t got = recv(connection->fd, load->bytes + at, room, MSG_DONTWAIT);
+    return got < 0 ? -errno : got;
+}
+
 static int send_batch(struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
     uint32_t depth = load->options->depth;
-    size_t size = (size_t)depth * kind->request_size;
+    size_t size = (size_t)depth * load->request;
 
     for (uint32_t i = 0; i < depth && kind->vary != NULL; i++)
-        kind->vary(kind->context, load->batch + (size_t)i * kind->request_size);
+        kind->vary(kind->context, load->batch + (size_t)i * load->request);
     connection->sent_ns = load->now_ns;
     connection->under_way = depth;
     load->sent += depth;
-    ssize_t sent = send(connection->fd, load->batch, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    return sent == (ssize_t)size ? 0 : sent < 0 ? -errno : -ENOBUFS; /* batches are small */
+    ssize_t sent = send_bytes(load, connection, size);
+    return sent == (ssize_t)size ? 0 : sent < 0 ? (int)sent : -ENOBUFS; /* batches are small */
 }
 
 /* Check what has come. Returns the bytes that were right; -EBADMSG. */
@@ -88,9 +111,9 @@ static int take_answers(struct load *load, struct connection *connection)
     size_t size = connection->kept;
 
     memcpy(load->bytes, kept, size);
-    ssize_t got = recv(connection->fd, load->bytes + size, sizeof load->bytes - size, MSG_DONTWAIT);
+    ssize_t got = receive_bytes(load, connection, size);
     if (got < 0)
-        return errno == EAGAIN ? 0 : -errno;
+        return got == -EAGAIN ? 0 : (int)got;
     if (got == 0)
         return -ECONNRESET;
     size += (size_t)got;
@@ -131,6 +154,10 @@ static int connect_all(struct load *load)
             connect(connection->fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
             epoll_ctl(load->epoll, EPOLL_CTL_ADD, connection->fd, &event) != 0)
             return -errno;
+        const struct request_load_link *link = load->options->link;
+        int error = link != NULL ? link->open(link->context, connection->fd, &connection->link) : 0;
+        if (error != 0)
+            return error;
         load->idle[load->idle_count++] = connection;
     }
     return 0;
@@ -184,13 +211,24 @@ static int run(struct load *load)
     return error;
 }
 
-int request_load_run(const struct request_load_options *options,
-                     struct request_load_result *ret_result)
+static void load_free(struct load *load)
+{
+    for (uint32_t i = 0; i < load->connected; i++) {
+        if (load->options->link != NULL)
+            load->options->link->close(load->connections[i].link);
+        close(load->connections[i].fd);
+    }
+    if (load->epoll >= 0)
+        close(load->epoll);
+    free(load->batch);
+    free(load);
+}
+
+static int load_new(const struct request_load_options *options, struct load **ret_load)
 {
     const struct request_load_kind *kind = options->kind;
-    uint64_t before_ns = 0, after_ns = 0;
 
-    if (options->connections > REQUEST_LOAD_CONNECTIONS_MAX ||
+    if (options->connections > REQUEST_LOAD_CONNECTIONS_MAX || options->depth < 1 ||
         options->depth > REQUEST_LOAD_DEPTH_MAX)
         return -EINVAL;
     struct load *load = calloc(1, sizeof *load);
@@ -198,9 +236,32 @@ int request_load_run(const struct request_load_options *options,
         return -ENOMEM;
     load->options = options;
     load->epoll = -1;
-    for (uint32_t i = 0; i < options->depth; i++)
-        memcpy(load->batch + (size_t)i * kind->request_size, kind->request, kind->request_size);
-    int error = connect_all(load);
+    load->request = kind->request_size + kind->rest_size;
+    load->batch = malloc((size_t)options->depth * load->request);
+    if (load->batch == NULL) {
+        load_free(load);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < options->depth; i++) {
+        char *request = load->batch + (size_t)i * load->request;
+        memcpy(request, kind->request, kind->request_size);
+        if (kind->rest_size != 0)
+            memcpy(request + kind->request_size, kind->rest, kind->rest_size);
+    }
+    *ret_load = load;
+    return 0;
+}
+
+int request_load_run(const struct request_load_options *options,
+                     struct request_load_result *ret_result)
+{
+    uint64_t before_ns = 0, after_ns = 0;
+    struct load *load;
+    int error = load_new(options, &load);
+
+    if (error != 0)
+        return error;
+    error = connect_all(load);
     uint64_t own_ns = measure_thread_cpu_ns();
     load->start_ns = load->now_ns = measure_now_ns();
     if (error == 0)
@@ -220,10 +281,6 @@ int request_load_run(const struct request_load_options *options,
             .watched_cpu_ns = after_ns - before_ns,
         };
     }
-    for (uint32_t i = 0; i < load->connected; i++)
-        close(load->connections[i].fd);
-    if (load->epoll >= 0)
-        close(load->epoll);
-    free(load);
+    load_free(load);
     return error;
 }

@@ -21,6 +21,9 @@
 struct request_load_kind {
     char request[REQUEST_LOAD_REQUEST_MAX];
     uint32_t request_size;
+    /* Bytes that follow each request, the same for all; NULL: none. They stay the caller's. */
+    const char *rest;
+    uint32_t rest_size;
     /* Change what differs from one request to the next. NULL: all are the same. */
     void (*vary)(void *context, char *request);
     /* Check the bytes that follow. `place` is a word for the answer at hand, 0 at its begin.
@@ -31,8 +34,22 @@ struct request_load_kind {
     void *context;
 };
 
+/* A layer between the load and its sockets (TLS), with a state for each connection. */
+struct request_load_link {
+    /* Begin on a connected socket that blocks, before the time counts. The socket stays the
+     * load's. Returns 0, or a negative errno. */
+    int (*open)(const void *context, int fd, void **ret_state);
+    /* As send(2) and recv(2) that do not wait, but with a negative errno as the result. A receive
+     * that does not fill the room leaves nothing behind that the socket does not tell of. */
+    ssize_t (*send)(void *state, const char *bytes, size_t size);
+    ssize_t (*receive)(void *state, char *bytes, size_t room);
+    void (*close)(void *state); /* NULL is allowed */
+    const void *context;        /* of `open` */
+};
+
 struct request_load_options {
-    uint16_t port; /* on 127.0.0.1 */
+    uint16_t port;                        /* on 127.0.0.1 */
+    const struct request_load_link *link; /* NULL: the sockets themselves */
     const struct request_load_kind *kind;
     uint32_t connections;
     uint32_t depth;

@@ -93,7 +93,8 @@ static int measure(const struct versus *versus, const struct versus_row *row, ui
 {
     struct server server;
     struct server_usage usage;
-    struct request_load_options options = {.kind = row->kind,
+    struct request_load_options options = {.link = row->link,
+                                           .kind = row->kind,
                                            .connections = row->connections,
                                            .depth = row->depth,
                                            .rate = rate,
@@ -111,7 +112,7 @@ static int measure(const struct versus *versus, const struct versus_row *row, ui
     if (with_hog)
         hog = hog_start(VERSUS_SERVER_CPU);
     if (error == 0)
-        error = request_load_run(&options, ret_result);
+        error = (row->run != NULL ? row->run : request_load_run)(&options, ret_result);
     if (with_hog)
         hog_stop(hog);
     int end = server_stop(&server, &usage);

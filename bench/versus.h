@@ -37,7 +37,10 @@ struct versus_row {
     const struct request_load_kind *kind;
     uint32_t connections;
     uint32_t depth;
-    double offered; /* the part of the slowest server's rate */
+    double offered;                       /* the part of the slowest server's rate */
+    const struct request_load_link *link; /* of the connections; NULL: none */
+    /* The load of this row. NULL: request_load_run(). */
+    int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
     uint64_t bytes; /* of an answer, if bytes a CPU second are to be printed; else 0 */
     const struct request_load_kind *fill; /* requests that each fresh server gets first, or NULL */
     uint64_t fills;                       /* how many of them */

@@ -23,20 +23,6 @@
 
 static int fds[CONNECTIONS + WARM];
 
-static double resident_bytes(pid_t pid)
-{
-    char path[48];
-    unsigned long pages = 0;
-
-    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
-        pages = 0;
-    if (file != NULL)
-        fclose(file);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
 /* Send a request and read its answer. Returns the bytes of the body, which end `answer`; a negative
  * errno. */
 static int ask(int fd, const char *path, char *answer, size_t room)
@@ -134,7 +120,7 @@ static int measure(const struct versus *versus, uint32_t which, bool upgrades,
     for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
         if (i == WARM) {
             measure_nap(LOOK_S);
-            resident = resident_bytes(server->pid);
+            resident = measure_resident_bytes(server->pid);
             own = is_domus ? own_bytes(fds[0]) : 0;
         }
         int error = connect_one(server->port, i < WARM ? WARM_ASKS : 1, upgrades && i > 0, &fds[i]);
@@ -143,7 +129,7 @@ static int measure(const struct versus *versus, uint32_t which, bool upgrades,
     }
     measure_nap(LOOK_S);
     printf("web_%s_%s_resident %.0f bytes/connection\n", kind, versus->names[which],
-           (resident_bytes(server->pid) - resident) / CONNECTIONS);
+           (measure_resident_bytes(server->pid) - resident) / CONNECTIONS);
     if (is_domus)
         printf("web_%s_%s_own %.0f bytes/connection\n", kind, versus->names[which],
                (own_bytes(fds[0]) - own) / CONNECTIONS);

@@ -38,16 +38,25 @@ static const char nginx_settings[] = "daemon off;\n"
                                      "  uwsgi_temp_path uwsgi;\n"
                                      "  scgi_temp_path scgi;\n"
                                      "  server {\n"
-                                     "    listen 127.0.0.1:%u backlog=1024;\n"
+                                     "    listen 127.0.0.1:%u%s backlog=1024;\n"
                                      "    location = / { return 200 \"hello, world\\n\"; }\n"
                                      "    location /files/ { root %s; }\n"
                                      "  }\n"
+                                     "%s"
                                      "}\n";
+
+/* Time-outs that end no connection of a row, and the versions and the key of all servers. Tickets
+ * are nginx's by default. */
+static const char nginx_secure[] = "  client_header_timeout 10m;\n"
+                                   "  ssl_certificate " WEB_SERVERS_KEY ";\n"
+                                   "  ssl_certificate_key " WEB_SERVERS_KEY ";\n"
+                                   "  ssl_protocols TLSv1.2 TLSv1.3;\n";
 
 static const char domus_settings[] = "listeners:\n  - name: web\n    address: 127.0.0.1:0\n";
 
 static char directory[] = "/tmp/bench_web_XXXXXX";
 static char program[PATH_MAX];
+static bool is_secure;
 
 /* --- the scratch directory --------------------------------------------------------------------
  */
@@ -106,6 +115,18 @@ static int write_file(const char *name, const char *bytes, size_t size)
     return fclose(file) == 0 && written == size ? 0 : -EIO;
 }
 
+int web_servers_secure(const char *pem, size_t size)
+{
+    char path[PATH_MAX];
+    int error = write_file(WEB_SERVERS_KEY, pem, size);
+
+    if (error != 0)
+        return error;
+    snprintf(path, sizeof path, "%s/" WEB_SERVERS_KEY, directory);
+    is_secure = true;
+    return setenv("WEB_KEY", path, 1) == 0 ? 0 : -errno;
+}
+
 int web_servers_add_file(const char *name, const char *bytes, size_t size)
 {
     char path[NAME_MAX];
@@ -119,13 +140,14 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size)
 
 static int start_nginx(bool with_sendfile, int cpu, struct server *server)
 {
-    char settings[sizeof nginx_settings + sizeof directory + 16];
+    char settings[sizeof nginx_settings + sizeof directory + sizeof nginx_secure + 16];
     uint16_t port = versus_free_port();
     const char *on = with_sendfile ? "on" : "off";
     char *arguments[] = {(char[]){NGINX},        (char[]){"-p"}, directory,          (char[]){"-c"},
                          (char[]){"nginx.conf"}, (char[]){"-e"}, (char[]){"stderr"}, NULL};
 
-    int size = snprintf(settings, sizeof settings, nginx_settings, on, on, port, directory);
+    int size = snprintf(settings, sizeof settings, nginx_settings, on, on, port,
+                        is_secure ? " ssl" : "", directory, is_secure ? nginx_secure : "");
     int error = write_file("nginx.conf", settings, (size_t)size);
     if (error != 0) {
         server->error = "its configuration cannot be written";
@@ -160,6 +182,8 @@ int web_servers_start(enum web_server which, int cpu, struct server *server)
                          (char[]){"channel.maxConnections=12000"},
                          (char[]){"--set"},
                          (char[]){"profile.atExit=false"},
+                         (char[]){"--set"},
+                         (char[]){"channel.headTimeout=10m"},
                          NULL};
     return server_start(server, cpu, arguments);
 }

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WEB_HOME "hello, world\n" /* what all of them answer at / */
+#define WEB_HOME        "hello, world\n" /* what all of them answer at / */
+#define WEB_SERVERS_KEY "key.pem"        /* in the scratch directory: a certificate and its key */
 
 enum web_server {
     WEB_DOMUS,
@@ -27,6 +28,10 @@ void web_servers_close(void);
 
 /* Write a file, which all of them serve as /files/NAME. Returns 0, or a negative errno. */
 int web_servers_add_file(const char *name, const char *bytes, size_t size);
+
+/* Let all of them speak TLS alone, by the certificate and the key of this text, which is written to
+ * WEB_SERVERS_KEY. Returns 0, or a negative errno. */
+int web_servers_secure(const char *pem, size_t size);
 
 /* Start one of them on `cpu`. Returns as server_start(). */
 int web_servers_start(enum web_server which, int cpu, struct server *server);

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -38,6 +40,20 @@ int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns)
         return -error;
     *ret_cpu_ns = clock_ns(clock);
     return 0;
+}
+
+double measure_resident_bytes(pid_t pid)
+{
+    char path[48];
+    unsigned long pages = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1)
+        pages = 0;
+    if (file != NULL)
+        fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
 void measure_nap(double seconds)

@@ -1,11 +1,12 @@
 /* The domus side of `bench web`: an HTTP service with a router, static files and a WebSocket that
  * echoes, as its users write it. The environment variable WEB_ROOT names the directory of the
- * files. */
+ * files. WEB_KEY names a file with a certificate and its key: then it speaks TLS alone. */
 #include <domus/await.h>
 #include <domus/domus.h>
 #include <domus/http_files.h>
 #include <domus/http_router.h>
 #include <domus/main.h>
+#include <domus/tls.h>
 #include <domus/websocket.h>
 
 #include <errno.h>
@@ -104,26 +105,50 @@ static int answer(domus_stack *stack, void *self, const void *payload)
 
 static const domus_pipeline web = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
+static const domus_on_peer on_peer[] = {{.type = &domus_http_request_type, .handle = answer},
+                                        {.type = &domus_websocket_message_type, .handle = echo},
+                                        {.type = NULL}};
 static const domus_behaviour service = {
-    .name = "web",
-    .kind = DOMUS_CHANNELS,
-    .pipeline = &web,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = answer},
-                                       {.type = &domus_websocket_message_type, .handle = echo},
-                                       {.type = NULL}}};
+    .name = "web", .kind = DOMUS_CHANNELS, .pipeline = &web, .on_peer = on_peer};
+
+static domus_tls_options secure; /* constant once the program has started */
+static const domus_pipeline secure_web = {
+    .stages = (const domus_pipeline_stage[]){
+        {&domus_tls_stage, &secure}, {&domus_http_stage, NULL}, {NULL, NULL}}};
+static const domus_behaviour secure_service = {
+    .name = "web", .kind = DOMUS_CHANNELS, .pipeline = &secure_web, .on_peer = on_peer};
+
+static int make_secure(void)
+{
+    const domus_tls_certificate certificate = {.cert_file = getenv("WEB_KEY")};
+    const domus_tls_settings settings = {
+        .role = DOMUS_ROLE_SERVER, .certificates = &certificate, .certificates_count = 1};
+    char error[256];
+    int result = domus_tls_new(&settings, error, sizeof error, &secure.tls);
+
+    if (result != 0)
+        fprintf(stderr, "web: %s\n", error);
+    return result;
+}
 
 static int start(domus_system *system, void *argument)
 {
+    bool is_secure = getenv("WEB_KEY") != NULL;
     int error = getenv("WEB_ROOT") != NULL ? open_files(system) : 0;
 
     system_of_service = system;
-    return error != 0 ? error : domus_main_serve(system, argument, &service, NULL);
+    if (error == 0 && is_secure)
+        error = make_secure();
+    return error != 0
+               ? error
+               : domus_main_serve(system, argument, is_secure ? &secure_service : &service, NULL);
 }
 
 static void end(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     domus_file_close(files.root);
+    domus_tls_free(secure.tls);
 }
 
 int main(int argc, char **argv)

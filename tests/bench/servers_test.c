@@ -98,5 +98,38 @@ START_TEST(bench_of_proxies_runs_those_that_are_there)
 }
 END_TEST
 
+/* Without nginx it does nothing, and still ends well. */
+START_TEST(bench_of_tls_prints_each_row_and_its_ratios)
+{
+    char *const arguments[] = {
+        (char[]){DOMT_BIN_DIR "/bench_tls"},
+        (char[]){"--config"},
+        (char[]){CONFIG},
+        (char[]){"--rounds"},
+        (char[]){"1"},
+        (char[]){"--seconds"},
+        (char[]){"0.02"},
+        (char[]){"echo"},
+        (char[]){"echo_16k"},
+        (char[]){"get"},
+        (char[]){"full"},
+        (char[]){"resumed"},
+        NULL,
+    };
+    if (!has_two_cpus())
+        return;
+    struct command_result result = run(arguments);
+
+    if (result.count == 0)
+        return;
+    ck_assert(command_figure(&result, "tls_echo_domus_to_bare_cpu") > 0);
+    ck_assert(command_figure(&result, "tls_echo_16k_domus_epoll_to_bare_bytes") > 0);
+    ck_assert(command_figure(&result, "tls_get_domus_to_nginx_cpu") > 0);
+    ck_assert(command_figure(&result, "tls_full_nginx_cpu") > 0);
+    ck_assert(command_figure(&result, "tls_resumed_domus_to_nginx_cpu") > 0);
+}
+END_TEST
+
 DOMT_MAIN("servers", 120, bench_of_echoes_prints_each_row_and_its_ratios,
-          bench_of_publications_reads_each_delivery, bench_of_proxies_runs_those_that_are_there)
+          bench_of_publications_reads_each_delivery, bench_of_proxies_runs_those_that_are_there,
+          bench_of_tls_prints_each_row_and_its_ratios)

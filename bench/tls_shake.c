@@ -1,0 +1,342 @@
+/* The load of handshakes, over epoll (tls_shake.h). */
+#include "bench/tls_shake.h"
+
+#include "bench/support/histogram.h"
+#include "bench/support/measure.h"
+#include "bench/tls_client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MAX 256u
+#define ANSWER_MAX      4096u
+#define EVENTS_MAX      64
+#define TICK_NS         100000 /* a paced load begins at least this often what is due */
+
+struct connection {
+    int fd; /* -1: none is under way */
+    SSL *ssl;
+    bool asked; /* the handshake is done, and the request was sent */
+    uint64_t place;
+    uint32_t size; /* bytes of the answer that could not be checked yet */
+    uint64_t begun_ns;
+    char bytes[ANSWER_MAX];
+};
+
+struct load {
+    const struct request_load_options *options;
+    SSL_CTX *context;
+    SSL_SESSION *session; /* that each connection resumes; NULL: none */
+    int epoll;
+    uint32_t idle_count;
+    struct connection *idle[CONNECTIONS_MAX];
+    struct connection connections[CONNECTIONS_MAX];
+    uint64_t now_ns, start_ns;
+    uint64_t begun, done;
+    struct histogram latencies;
+};
+
+/* --- one connection ---------------------------------------------------------------------------
+ */
+
+static int begin(struct load *load, struct connection *connection)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(load->options->port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    int on = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    *connection = (struct connection){.fd = fd, .begun_ns = load->now_ns};
+    /* on loopback a connect is done at once, so it may block */
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+        connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
+        epoll_ctl(load->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        return -errno;
+    connection->ssl = tls_client_new(load->context, fd);
+    if (connection->ssl == NULL)
+        return -ENOMEM;
+    if (load->session != NULL && SSL_set_session(connection->ssl, load->session) != 1)
+        return -ENOMEM;
+    load->begun++;
+    return 0;
+}
+
+/* Without a close_notify, which the server would meet with a reset if it has closed first. OpenSSL
+ * is told that there was one, because it never resumes the session of a connection that was cut. */
+static void end(struct connection *connection)
+{
+    if (connection->ssl != NULL)
+        SSL_set_shutdown(connection->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    SSL_free(connection->ssl);
+    if (connection->fd >= 0)
+        close(connection->fd);
+    connection->ssl = NULL;
+    connection->fd = -1;
+}
+
+/* Check what has come of the answer. Returns 1 at its end; 0; -EBADMSG. */
+static int check(const struct load *load, struct connection *connection)
+{
+    const struct request_load_kind *kind = load->options->kind;
+    uint32_t at = 0;
+    bool ends = false;
+
+    while (at < connection->size && !ends) {
+        int used = kind->check(kind->context, &connection->place, connection->bytes + at,
+                               connection->size - at, &ends);
+        if (used < 0)
+            return used;
+        if (used == 0)
+            break;
+        at += (uint32_t)used;
+    }
+    connection->size -= at;
+    memmove(connection->bytes, connection->bytes + at, connection->size);
+    return ends && connection->size != 0 ? -EBADMSG : ends;
+}
+
+/* Returns 0 if OpenSSL waits for bytes; else an error. */
+static int waits(const struct connection *connection, int result)
+{
+    switch (SSL_get_error(connection->ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+        return 0;
+    case SSL_ERROR_ZERO_RETURN:
+        return -ECONNRESET;
+    default:
+        ERR_clear_error();
+        return -EPROTO;
+    }
+}
+
+/* Go on. Returns 1 when the answer is whole; 0; or an error. */
+static int go_on(const struct load *load, struct connection *connection)
+{
+    const struct request_load_kind *kind = load->options->kind;
+    int size = (int)kind->request_size;
+
+    if (!connection->asked) {
+        int result = SSL_do_handshake(connection->ssl);
+        if (result != 1)
+            return waits(connection, result);
+        if ((SSL_session_reused(connection->ssl) == 1) != (load->session != NULL) ||
+            SSL_write(connection->ssl, kind->request, size) != size)
+            return -EPROTO;
+        connection->asked = true;
+    }
+    do {
+        int got = SSL_read(connection->ssl, connection->bytes + connection->size,
+                           (int)(ANSWER_MAX - connection->size));
+        if (got <= 0)
+            return waits(connection, got);
+        connection->size += (uint32_t)got;
+        int result = check(load, connection);
+        if (result != 0)
+            return result;
+    } while (SSL_has_pending(connection->ssl) == 1);
+    return 0;
+}
+
+/* --- the loop ---------------------------------------------------------------------------------
+ */
+
+static int go_on_or_end(struct load *load, struct connection *connection)
+{
+    int result = go_on(load, connection);
+
+    if (result <= 0)
+        return result;
+    histogram_add(&load->latencies, load->now_ns - connection->begun_ns);
+    end(connection);
+    load->done++;
+    load->idle[load->idle_count++] = connection;
+    return 0;
+}
+
+static int begin_due(struct load *load)
+{
+    double rate = load->options->rate;
+    double due = (double)(load->now_ns - load->start_ns) * 1e-9 * rate;
+
+    while (load->idle_count > 0 && (rate == 0 || (double)load->begun < due)) {
+        struct connection *connection = load->idle[--load->idle_count];
+        int error = begin(load, connection);
+        if (error == 0)
+            error = go_on_or_end(load, connection);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+static int turn(struct load *load)
+{
+    struct epoll_event events[EVENTS_MAX];
+    struct timespec tick = {.tv_nsec = TICK_NS};
+    int count = epoll_pwait2(load->epoll, events, EVENTS_MAX, &tick, NULL);
+    int error = 0;
+
+    if (count < 0)
+        return errno == EINTR ? 0 : -errno;
+    load->now_ns = measure_now_ns();
+    for (int i = 0; error == 0 && i < count; i++)
+        error = go_on_or_end(load, events[i].data.ptr);
+    return error;
+}
+
+static int run(struct load *load, uint64_t duration_ns)
+{
+    uint64_t end_ns = load->start_ns + duration_ns;
+    int error = 0;
+
+    while (error == 0 && load->now_ns < end_ns) {
+        error = begin_due(load);
+        if (error == 0)
+            error = turn(load);
+    }
+    uint64_t stall_ns = load->now_ns + load->options->stall_ns;
+    while (error == 0 && load->done < load->begun)
+        error = load->now_ns < stall_ns ? turn(load) : -ETIMEDOUT;
+    return error;
+}
+
+/* --- a session to resume ----------------------------------------------------------------------
+ */
+
+static int take_session(SSL *ssl, SSL_SESSION *session)
+{
+    struct load *load = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+    SSL_SESSION_free(load->session);
+    load->session = session; /* this function returns 1: it is ours */
+    return 1;
+}
+
+/* Get a session: the ticket comes before the answer to the first request. */
+static int get_session(struct load *load)
+{
+    struct connection *connection = load->idle[--load->idle_count];
+
+    SSL_CTX_set_app_data(load->context, load);
+    SSL_CTX_set_session_cache_mode(load->context,
+                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(load->context, take_session);
+    load->start_ns = load->now_ns = measure_now_ns();
+    int error = begin(load, connection);
+    if (error == 0)
+        error = go_on_or_end(load, connection);
+    uint64_t stall_ns = load->now_ns + load->options->stall_ns;
+    while (error == 0 && load->done < load->begun)
+        error = load->now_ns < stall_ns ? turn(load) : -ETIMEDOUT;
+    SSL_CTX_sess_set_new_cb(load->context, NULL);
+    SSL_CTX_set_session_cache_mode(load->context, SSL_SESS_CACHE_OFF);
+    load->begun = load->done = 0;
+    memset(&load->latencies, 0, sizeof load->latencies);
+    return error == 0 && load->session == NULL ? -EPROTO : error;
+}
+
+/* --- all --------------------------------------------------------------------------------------
+ */
+
+static void load_free(struct load *load)
+{
+    for (uint32_t i = 0; i < load->options->connections; i++)
+        end(&load->connections[i]);
+    SSL_SESSION_free(load->session);
+    SSL_CTX_free(load->context);
+    if (load->epoll >= 0)
+        close(load->epoll);
+    free(load);
+}
+
+static int load_new(const struct request_load_options *options, struct load **ret_load)
+{
+    if (options->connections < 1 || options->connections > CONNECTIONS_MAX || options->depth != 1)
+        return -EINVAL;
+    struct load *load = calloc(1, sizeof *load);
+    if (load == NULL)
+        return -ENOMEM;
+    load->options = options;
+    for (uint32_t i = 0; i < options->connections; i++) {
+        load->connections[i].fd = -1;
+        load->idle[load->idle_count++] = &load->connections[i];
+    }
+    load->context = tls_client_context();
+    load->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (load->context == NULL || load->epoll < 0) {
+        load_free(load);
+        return -ENOMEM;
+    }
+    SSL_CTX_set_session_cache_mode(load->context, SSL_SESS_CACHE_OFF);
+    *ret_load = load;
+    return 0;
+}
+
+static int measure(struct load *load, struct request_load_result *ret_result)
+{
+    const struct request_load_options *options = load->options;
+    uint64_t before_ns, after_ns;
+    int error = measure_other_cpu_ns(options->watched, &before_ns);
+
+    if (error != 0)
+        return error;
+    uint64_t own_ns = measure_thread_cpu_ns();
+    load->start_ns = load->now_ns = measure_now_ns();
+    error = run(load, options->duration_ns);
+    if (error == 0)
+        error = measure_other_cpu_ns(options->watched, &after_ns);
+    if (error != 0)
+        return error;
+    double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;
+    *ret_result = (struct request_load_result){
+        .requests = load->done,
+        .rate = (double)load->done / seconds,
+        .p50_us = histogram_percentile(&load->latencies, 0.5) * 1e-3,
+        .p99_us = histogram_percentile(&load->latencies, 0.99) * 1e-3,
+        .busy = (double)(measure_thread_cpu_ns() - own_ns) * 1e-9 / seconds,
+        .watched_cpu_ns = after_ns - before_ns,
+    };
+    return 0;
+}
+
+static int shake(const struct request_load_options *options, bool resumes,
+                 struct request_load_result *ret_result)
+{
+    struct load *load;
+    int error = load_new(options, &load);
+
+    if (error != 0)
+        return error;
+    if (resumes)
+        error = get_session(load);
+    if (error == 0)
+        error = measure(load, ret_result);
+    load_free(load);
+    return error;
+}
+
+int tls_shake_full(const struct request_load_options *options,
+                   struct request_load_result *ret_result)
+{
+    return shake(options, false, ret_result);
+}
+
+int tls_shake_resumed(const struct request_load_options *options,
+                      struct request_load_result *ret_result)
+{
+    return shake(options, true, ret_result);
+}
