@@ -60,7 +60,7 @@ typedef struct domus_on_peer {
     const domus_type *type;
     domus_handler *handle;
     uint32_t frame_size;
-    uint32_t marks; /* DOMUS_ALONE, DOMUS_OUTLIVES, DOMUS_HEARS_END, or several; 0: none */
+    uint32_t marks; /* DOMUS_ALONE and its like, or several; 0: none */
     /* Further marks of one message, for protocols in which one type stands for many commands. It is
      * called before the handler, must not call domus_*, and does not change the payload. NULL:
      * none. */
@@ -83,6 +83,13 @@ typedef struct domus_on_peer {
  * that the actor has then, or without one to close the channel. The end is not seen while the peer
  * has sent more than the channel may receive and hold. */
 #define DOMUS_HEARS_END 4u
+
+/* With DOMUS_ALONE: when the peer has finished sending while the request is not answered, it counts
+ * as gone, whether it has sent more or not: the channel is closed, or reset in the midst of a body,
+ * and the conversations of the request are cancelled. No on_end is called for that. So a client
+ * that gives up does not keep its descriptor until a slow answer is there; but one that finishes
+ * sending and waits for its answer, which few do, gets none. */
+#define DOMUS_ENDS_WITH_PEER 8u
 
 /* A row of `on_peer` whose messages begin the sequence `name` (domus/await.h). */
 #define DOMUS_ON_PEER(type, name, marks)                                                           \

@@ -75,13 +75,30 @@ static bool has_seen_all(const domus_channel *channel)
 
 /* True if the actor has to hear that the peer has finished sending. It has seen all bytes, and has
  * not paused the channel. An actor with an on_end hears of it also while a request that is alone is
- * not answered, if no bytes came behind that, or if the request asks for it. */
+ * not answered, if no bytes came behind that, or if the request asks for it; and that request may
+ * end with its peer. */
 static bool is_end_due(const domus_channel *channel)
 {
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
            !channel->halted &&
            (has_seen_all(channel) || (channel->pipe != NULL && domi_pipe_ends_alone(channel) &&
-                                      channel->house->behaviour->on_end.handle != NULL));
+                                      (channel->house->behaviour->on_end.handle != NULL ||
+                                       domi_pipe_ends_with_peer(channel))));
+}
+
+/* Let the actor hear of the end, or end with the peer. */
+static void end_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+{
+    bool is_early = channel->pipe != NULL && domi_pipe_hears_end(channel);
+
+    if (channel->pipe != NULL && domi_pipe_ends_with_peer(channel)) {
+        channel->end_told = true;
+        (void)domi_channel_close(channel);
+        return;
+    }
+    domi_channel_call_end(manager, house, channel);
+    if (DOMI_UNLIKELY(is_early) && channel->state == DOMI_CHANNEL_OPEN)
+        channel->end_told = false; /* the end of what is behind the request is to come */
 }
 
 /* Open a channel, with its pipeline if it has one. */
@@ -114,10 +131,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         used++;
     }
     if (is_end_due(channel) && used < budget) {
-        bool is_early = channel->pipe != NULL && domi_pipe_hears_end(channel);
-        domi_channel_call_end(manager, house, channel);
-        if (DOMI_UNLIKELY(is_early) && channel->state == DOMI_CHANNEL_OPEN)
-            channel->end_told = false; /* the end of what is behind the request is to come */
+        end_channel(manager, house, channel);
         used++;
     }
     if (channel->io->careful)

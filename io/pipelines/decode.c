@@ -167,7 +167,8 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
         domi_channel_refuse(channel, -ENOMEM); /* without a place its answer has no order */
         return;
     }
-    pipe->hears = pipe->heard = (marks & DOMUS_HEARS_END) != 0;
+    pipe->hears = pipe->heard = (marks & (DOMUS_HEARS_END | DOMUS_ENDS_WITH_PEER)) != 0;
+    pipe->ends = (marks & DOMUS_ENDS_WITH_PEER) != 0;
     domi_ask_begin_of_peer(message, message->type, house, number,
                            timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
     if (on == NULL) {
@@ -366,6 +367,11 @@ bool domi_pipe_hears_end(domus_channel *channel)
 
     pipe->hears = false;
     return hears;
+}
+
+bool domi_pipe_ends_with_peer(const domus_channel *channel)
+{
+    return channel->pipe->alone && channel->pipe->ends;
 }
 
 /* Handle one message, or look for one. Returns false if there is none. */

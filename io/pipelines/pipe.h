@@ -123,6 +123,7 @@ typedef struct domi_pipe {
     bool running; /* messages are being handled, and the run goes on with what is left */
     bool alone;   /* a request that is alone is not answered yet */
     bool hears;   /* the same, and the actor is to hear at once that the peer has ended */
+    bool ends;    /* the same, and the channel is closed then */
     bool heard;   /* it is one of those, also when it has heard of that */
     /* the last message shows bytes where they were received, because there was no memory to copy
      * them out; the channel was reset */

@@ -121,6 +121,45 @@ START_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
 }
 END_TEST
 
+/* A peer finishes while its request is under way: the channel ends, and its conversations do. */
+static void finish_and_end(uint32_t marks, const char *text, bool hears)
+{
+    domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
+    domus_behaviour behaviour = domt_pipe_framed;
+    rows[0].marks = marks;
+    behaviour.on_peer = rows;
+    if (hears)
+        behaviour.on_end = (domus_call){hear_end, 0};
+    domus_testkit *kit = domt_pipes_kit(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipes_peer(kit);
+
+    ends_heard = 0;
+    domt_pipes_send(kit, peer, text);
+    pass(kit, 10 * MS);
+    ck_assert_uint_eq(domt_pipes_now.closed, 0);
+    domus_peer_finish(peer);
+    pass(kit, 10 * MS);
+    ck_assert_uint_eq(domt_pipes_now.closed, 1);
+    ck_assert_uint_eq(domt_pipes_now.cancelled, (marks & DOMUS_OUTLIVES) != 0 ? 0 : 1);
+    ck_assert_uint_eq(domt_pipes_now.begun, 1);
+    ck_assert_uint_eq(ends_heard, 0);
+    ck_assert(domus_peer_has_end(peer));
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+
+START_TEST(a_request_alone_may_end_with_its_peer)
+{
+    const uint32_t marks = DOMUS_ALONE | DOMUS_ENDS_WITH_PEER;
+
+    finish_and_end(marks, "sleep 100 a\n", false);
+    finish_and_end(marks, "sleep 100 a\nnow 0 b\n", false);
+    finish_and_end(marks, "sleep 100 a\n", true);
+    finish_and_end(marks | DOMUS_OUTLIVES, "sleep 100 a\nnow 0 b\n", true);
+    finish_behind_one_alone(marks, "now 0 a\n", 1, 1); /* it is answered: nothing is lost */
+}
+END_TEST
+
 /* --- sequences ---------------------------------------------------------------------------------
  */
 
@@ -291,6 +330,6 @@ END_TEST
 DOMT_MAIN("pipe_rows", 120, a_row_without_a_type_takes_the_others,
           a_row_has_its_marks_whatever_its_messages_have,
           a_request_alone_may_hear_of_the_end_before_what_is_behind_it,
-          sequences_answer_in_the_order_of_requests, sequences_have_the_marks_of_their_rows,
-          a_request_that_waited_to_be_alone_keeps_its_id,
+          a_request_alone_may_end_with_its_peer, sequences_answer_in_the_order_of_requests,
+          sequences_have_the_marks_of_their_rows, a_request_that_waited_to_be_alone_keeps_its_id,
           requests_behind_one_that_hangs_have_a_limit, huge_answers_are_whole)
