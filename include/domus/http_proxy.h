@@ -12,16 +12,37 @@
  *         return domus_http_pass(stack, payload, &proxy);
  *     }
  *     static const domus_on_peer rows[] = {
- *         {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}};
+ *         {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
+ *         {.type = NULL}};
  *
  * **The request** goes on with its method, path, query and body, and with all fields but those that
- * belong to the connection (domus_http_add_end_to_end()) and Expect. X-Forwarded-For gets the
- * client's address behind those that it has, and Via this side's name. A client that asks to be
- * told to send its body is told when the body is read. An upgrade is passed on as a request without
- * one.
+ * belong to the connection (domus_http_add_end_to_end()) and Expect. A client that asks to be told
+ * to send its body is told when the body is read.
  *
- * **The answer** comes back with its status, body and fields, and Via. Trailers are left
- * away, and a Location is not changed.
+ * **Who has asked.** A stranger can write what he likes, so what he says of himself is left away:
+ * Forwarded, X-Real-IP and all fields that begin with X-Forwarded-, also with '_' in place of '-',
+ * which servers behind CGI take for the same. The server gets X-Forwarded-For (the client's
+ * address), X-Forwarded-Proto ("http", or "https" if `secure`) and X-Forwarded-Host (the Host that
+ * the client has named). With `trusts_clients`, for clients that are proxies themselves, such
+ * fields are kept: the address stands behind those that X-Forwarded-For has, and the other two are
+ * added if they are missing. Via gets this side's name behind the others, both ways.
+ *
+ * **An upgrade** to WebSocket is answered with 501, because its connection would be no request any
+ * more. Any other one is passed on as a request without one, as HTTP allows.
+ *
+ * **The answer** comes back with its status, body and fields. Location is rewritten if it names the
+ * server (`keeps_location`: it is not), so that the client comes to this proxy again: "/b" and
+ * "http://NAME/b" become "/app/b", a path, which clients resolve with the scheme and the name that
+ * they have used. NAME is the Host that the client or the server got, or `origin`. An https address
+ * of the client's own Host keeps its begin unless `secure`, because then the server leads to https.
+ * All others stay: relative ones, which are right as they are, those of other hosts, "//NAME/b".
+ * Nothing else is rewritten, neither cookies nor documents. If the connections of the pool `unzip`,
+ * Content-Encoding, ETag and digests of a decompressed body are left away.
+ *
+ * **Trailers** are left away, unless `passes_trailers`. Then those of a request go on, and those of
+ * an answer if the client says "TE: trailers"; but no field that means something before a body
+ * alone (RFC 9110 6.5.1), such as those of who has asked, of cookies, of passwords and of caches.
+ * A server is not told that trailers are taken.
  *
  * Bodies go through piece by piece, both ways at a time, and each side is read as fast as the other
  * takes it. If the server answers with 300 or more before it has the whole body, the rest of the
@@ -29,14 +50,20 @@
  *
  * **Errors.** 502 when the server cannot be reached, ends or sends wrong bytes before its answer
  * has begun; 503 when no connection is free (`queue_max` of the pool); 504 when its time is over.
- * When the answer has begun, it is cut off by a reset, so the client sees that it is not all. A
- * client that goes away costs the connection that serves it.
+ * When the answer has begun, it is cut off by a reset, so the client sees that it is not all.
+ *
+ * **A client that goes** while the server works ends its request. With DOMUS_HTTP_PROXY_MARKS it
+ * has gone when it has finished sending, so that it does not keep a descriptor until the answer
+ * comes; without them only a reset tells. The connection to the server is given up if a body is
+ * under way, and otherwise waits for the answer, which is thrown away, up to answer_timeout_ns of
+ * the pool.
  *
  * Thread-safety: only from within a handler of a request on its channel, with its stack. */
 #ifndef DOMUS_HTTP_PROXY_H
 #define DOMUS_HTTP_PROXY_H
 
 #include <domus/http_client.h>
+#include <domus/pipeline.h>
 #include <domus/pool.h>
 
 #ifdef __cplusplus
@@ -44,7 +71,11 @@ extern "C" {
 #endif
 
 /* The frame that the row of the handler has to give, at least. */
-#define DOMUS_HTTP_PROXY_FRAME 224u
+#define DOMUS_HTTP_PROXY_FRAME 232u
+
+/* The marks of that row (domus/pipeline.h): a client that finishes sending is gone, and of requests
+ * that come together one is passed on at a time. */
+#define DOMUS_HTTP_PROXY_MARKS (DOMUS_ALONE | DOMUS_ENDS_WITH_PEER)
 
 /* Where requests go. It stays valid as long as a request is under way. */
 typedef struct domus_http_proxy {
@@ -52,6 +83,12 @@ typedef struct domus_http_proxy {
     const char *path;       /* taken off the begin of paths that begin with it; NULL: nothing */
     const char *host;       /* the Host that the server gets; NULL: that of the request */
     const char *name;       /* in Via, a token; NULL: "domus" */
+    const char *origin;     /* a further name of the server in its own addresses: a host, perhaps
+                               with a port; NULL: none */
+    bool trusts_clients;    /* clients are proxies, which say who has asked */
+    bool secure;            /* clients come by https */
+    bool passes_trailers;   /* fields behind bodies in chunks are passed on */
+    bool keeps_location;    /* Location comes back as the server has sent it */
     uint64_t timeout_ns;    /* for the answer to begin to a request without a body, or with a whole
                                one; 0: 60 s. For others, and for pauses within bodies,
                                answer_timeout_ns of the channel options of the pool */

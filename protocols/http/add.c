@@ -90,7 +90,8 @@ static bool is_named(domus_slice connection, domus_slice name)
     return false;
 }
 
-int domi_http_add_others(domus_appender *fields, domus_slice received, const char *const *left)
+int domi_http_add_others(domus_appender *fields, domus_slice received,
+                         bool (*is_left)(domus_slice name))
 {
     static const char *const of_connection[] = {"connection", "keep-alive",     "proxy-connection",
                                                 "te",         "trailer",        "transfer-encoding",
@@ -101,15 +102,19 @@ int domi_http_add_others(domus_appender *fields, domus_slice received, const cha
 
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
         if (!domi_http_slice_is_one_of(line.name, of_connection) &&
-            !domi_http_slice_is_one_of(line.name, left) && !is_named(connection, line.name))
+            !is_named(connection, line.name) && !is_left(line.name))
             (void)domi_http_add_line(fields, &line);
     }
     return fields->error;
 }
 
+static bool is_nothing(domus_slice name)
+{
+    (void)name;
+    return false;
+}
+
 int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
 {
-    static const char *const nothing[] = {NULL};
-
-    return domi_http_add_others(fields, received, nothing);
+    return domi_http_add_others(fields, received, is_nothing);
 }

@@ -45,8 +45,9 @@ bool domi_http_lists(domus_slice fields, const char *name, const char *word);
 /* Add a field as it is. Returns as domus_http_add(). */
 int domi_http_add_line(domus_appender *fields, const domus_http_line *line);
 
-/* Add the fields of another message, as domus_http_add_end_to_end() does, but for those of these
- * names, which are in small letters and which NULL ends. Returns as that. */
-int domi_http_add_others(domus_appender *fields, domus_slice received, const char *const *left);
+/* Add the fields of another message, as domus_http_add_end_to_end() does, but for those whose name
+ * `is_left` says that. Returns as that. */
+int domi_http_add_others(domus_appender *fields, domus_slice received,
+                         bool (*is_left)(domus_slice name));
 
 #endif

@@ -2,6 +2,7 @@
 #include "protocols/http/forward.h"
 
 #include "protocols/http/fields.h"
+#include "protocols/http/location.h"
 
 #include <domus/endpoint.h>
 
@@ -26,6 +27,49 @@ static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
         memmove(text, text + 1, (size_t)(colon - text) - 1);
     }
 }
+
+/* --- what strangers may not say ---------------------------------------------------------------
+ */
+
+/* Whether a name begins with a word, or is it. Servers behind gateways as CGI cannot tell '_' from
+ * '-', so they count as the same. */
+static bool begins_with(domus_slice name, const char *word, bool is_all)
+{
+    const char *text = domus_slice_data(name);
+    size_t size = strlen(word);
+
+    if (name.size < size || (is_all && name.size != size))
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        char byte = text[i] == '_' ? '-' : domi_http_lower(text[i]);
+        if (byte != word[i])
+            return false;
+    }
+    return true;
+}
+
+/* Whether a field says who has asked, and how. */
+static bool is_of_origin(domus_slice name)
+{
+    return begins_with(name, "x-forwarded-", false) || begins_with(name, "forwarded", true) ||
+           begins_with(name, "x-real-ip", true);
+}
+
+/* Fields of a request that are made anew. */
+static bool is_made_anew(domus_slice name)
+{
+    static const char *const names[] = {"host", "x-forwarded-for", "expect", "via", NULL};
+
+    return domi_http_slice_is_one_of(name, names);
+}
+
+static bool is_made_anew_or_of_origin(domus_slice name)
+{
+    return is_made_anew(name) || is_of_origin(name);
+}
+
+/* --- fields that are added ---------------------------------------------------------------------
+ */
 
 /* Add a field with the values of all that a message has of this name, and one more. */
 static void add_joined(domus_appender *to, domus_slice fields, const char *word, const char *name,
@@ -100,14 +144,38 @@ static int make_target(const domus_http_proxy *proxy, const domus_http_request *
     return domus_append_end(&target, ret_target);
 }
 
+/* Add a field if there is none of its name. */
+static void add_missing(domus_appender *to, domus_slice fields, const char *word, const char *name,
+                        domus_slice value)
+{
+    domus_slice found;
+
+    if (value.size != 0 && !domus_http_field(fields, word, &found))
+        (void)domus_http_add_bytes(to, name, domus_slice_data(value), value.size);
+}
+
+/* Add who has asked, and how. */
+static void add_origin(domus_appender *to, const domus_http_proxy *proxy,
+                       const domus_http_request *request, const domus_endpoint *client)
+{
+    const domus_page scheme = {proxy->secure ? "https" : "http"};
+    const domus_slice nothing = {NULL, 0, 0};
+    domus_slice known = proxy->trusts_clients ? request->fields : nothing;
+    char address[ADDRESS_SIZE];
+
+    write_address(client, address);
+    add_joined(to, known, "x-forwarded-for", "X-Forwarded-For", address);
+    add_missing(to, known, "x-forwarded-proto", "X-Forwarded-Proto",
+                (domus_slice){&scheme, 0, (uint32_t)strlen(scheme.data)});
+    add_missing(to, known, "x-forwarded-host", "X-Forwarded-Host", domus_http_host(request));
+}
+
 int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
                               const domus_endpoint *client, domus_http_request *ret_request)
 {
     domus_http_request made = {.method = request->method, .length = request->length};
     domus_slice host = domus_http_host(request);
-    static const char *const made_anew[] = {"host", "x-forwarded-for", "expect", "via", NULL};
     domus_appender fields = {0};
-    char address[ADDRESS_SIZE];
 
     if (proxy->host != NULL)
         (void)domus_http_add(&fields, "Host", proxy->host);
@@ -115,9 +183,9 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
         (void)domus_http_add_bytes(&fields, "Host", domus_slice_data(host), host.size);
     else
         (void)domus_http_add(&fields, "Host", "localhost");
-    write_address(client, address);
-    (void)domi_http_add_others(&fields, request->fields, made_anew);
-    add_joined(&fields, request->fields, "x-forwarded-for", "X-Forwarded-For", address);
+    (void)domi_http_add_others(&fields, request->fields,
+                               proxy->trusts_clients ? is_made_anew : is_made_anew_or_of_origin);
+    add_origin(&fields, proxy, request, client);
     add_via(&fields, proxy, request->fields, request->minor);
     int error = domus_append_end(&fields, &made.fields);
     if (error == 0)
@@ -131,14 +199,44 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
     return error;
 }
 
-int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_response *response,
+/* --- what comes back ---------------------------------------------------------------------------
+ */
+
+static bool is_via(domus_slice name)
+{
+    return domi_http_slice_is(name, "via");
+}
+
+static bool is_via_or_location(domus_slice name)
+{
+    return is_via(name) || domi_http_slice_is(name, "location");
+}
+
+/* Of an answer whose body was decompressed. Its tag is that of the compressed one, and its digests
+ * are, too. */
+static bool is_via_or_of_bytes(domus_slice name)
+{
+    static const char *const names[] = {"content-encoding", "etag",     "digest", "content-digest",
+                                        "content-md5",      "location", NULL};
+
+    return is_via(name) || domi_http_slice_is_one_of(name, names);
+}
+
+int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_request *request,
+                               const domus_http_response *response,
                                domus_http_response *ret_response)
 {
     domus_http_response made = {.status = response->status, .length = response->length};
-    static const char *const made_anew[] = {"via", NULL};
     domus_appender fields = {0};
+    domus_slice location;
+    bool has_location = domus_http_field(response->fields, "location", &location);
 
-    (void)domi_http_add_others(&fields, response->fields, made_anew);
+    (void)domi_http_add_others(&fields, response->fields,
+                               response->unzipped ? is_via_or_of_bytes : is_via_or_location);
+    if (has_location && proxy->keeps_location)
+        (void)domus_http_add_bytes(&fields, "Location", domus_slice_data(location), location.size);
+    else if (has_location)
+        domi_http_add_location(&fields, proxy, request, location);
     add_via(&fields, proxy, response->fields, response->minor);
     int error = domus_append_end(&fields, &made.fields);
     if (error == 0 && response->stream.number == 0)
@@ -148,4 +246,49 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
     else
         domus_slice_free(made.fields);
     return error;
+}
+
+/* --- trailers ----------------------------------------------------------------------------------
+ */
+
+/* Fields that mean something before the body alone: a reader that takes them from behind it, too,
+ * would do what nobody has looked at (RFC 9110 6.5.1). */
+static bool may_not_trail(domus_slice name)
+{
+    static const char *const names[] = {"age",
+                                        "authorization",
+                                        "authentication-info",
+                                        "cache-control",
+                                        "cookie",
+                                        "date",
+                                        "expect",
+                                        "expires",
+                                        "host",
+                                        "location",
+                                        "max-forwards",
+                                        "pragma",
+                                        "proxy-authenticate",
+                                        "proxy-authorization",
+                                        "proxy-authentication-info",
+                                        "range",
+                                        "retry-after",
+                                        "set-cookie",
+                                        "vary",
+                                        "via",
+                                        "warning",
+                                        "www-authenticate",
+                                        NULL};
+
+    return domi_http_slice_is_one_of(name, names) || begins_with(name, "content-", false) ||
+           begins_with(name, "if-", false) || is_of_origin(name);
+}
+
+int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields,
+                               domus_http_trailers *ret_trailers)
+{
+    domus_appender made = {0};
+
+    if (proxy->passes_trailers)
+        (void)domi_http_add_others(&made, fields, may_not_trail);
+    return domus_append_end(&made, &ret_trailers->fields);
 }

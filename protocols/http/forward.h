@@ -9,9 +9,15 @@
 int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
                               const domus_endpoint *client, domus_http_request *ret_request);
 
-/* Make the head of the answer for the client. Its slices are the caller's. Returns 0; -ENOMEM;
- * -EINVAL. */
-int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_response *response,
+/* Make the head of the answer to `request` for the client. Its slices are the caller's. Returns 0;
+ * -ENOMEM; -EINVAL. */
+int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_request *request,
+                               const domus_http_response *response,
                                domus_http_response *ret_response);
+
+/* Make the trailers that are passed on, which may be none. Their slice is the caller's. Returns 0;
+ * -ENOMEM. */
+int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields,
+                               domus_http_trailers *ret_trailers);
 
 #endif

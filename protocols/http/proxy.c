@@ -5,6 +5,8 @@
  * handed on before that thing is asked for again, so of each body one piece is held. */
 #include "protocols/http/forward.h"
 
+#include "protocols/http/fields.h"
+
 #include <domus/await.h>
 #include <domus/channel.h>
 
@@ -17,7 +19,8 @@ enum { ANSWER, UP, DOWN }; /* tags of what is waited for */
 /* A request that is passed on. */
 typedef struct pass {
     const domus_http_proxy *proxy;
-    domus_request request; /* to the server, if `uploads` */
+    const domus_http_request *asked; /* by the client; there until it is answered */
+    domus_request request;           /* to the server, if `uploads` */
     domus_body up;     /* the body of the request; of number 0: there is none, or it has ended */
     domus_body down;   /* the body of the answer, as this */
     domus_slice piece; /* that is handed on next */
@@ -61,6 +64,7 @@ static int begin(domus_stack *stack, pass *frame, const domus_http_request *requ
 
     if (request == NULL) /* it is there in the first turn, always */
         return -EINVAL;
+    frame->asked = request;
     frame->up = request->stream;
     frame->uploads = request->stream.number != 0;
     frame->is_head = request->method == DOMUS_HTTP_HEAD;
@@ -124,7 +128,7 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
     if (answer->error != 0)
         return give_up(stack, frame, answer->error);
     frame->down = response->stream;
-    result = domi_http_forward_response(frame->proxy, response, &made);
+    result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
         return give_up(stack, frame, result);
     if (!is_in_pieces(frame, response))
@@ -160,21 +164,63 @@ static int wait_for_next(domus_stack *stack, pass *frame, domus_resumed *then)
  * or an error. */
 static int take_piece(domus_stack *stack, pass *frame, domus_body *body, const domus_answer *answer)
 {
-    bool is_last = true;
+    const domus_piece *piece = answer->payload;
+    int error = answer->error != 0 ? answer->error : domus_take_answer(stack, answer);
 
-    if (answer->error != 0)
-        return answer->error;
-    if (answer->type == &domus_piece_type) { /* otherwise trailers */
-        const domus_piece *piece = answer->payload;
-        int error = domus_take_answer(stack, answer);
-        if (error != 0)
-            return error;
-        frame->piece = piece->bytes;
-        is_last = piece->last;
-    }
-    if (is_last)
+    if (error != 0)
+        return error;
+    frame->piece = piece->bytes;
+    if (piece->last)
         *body = (domus_body){.number = 0};
     return 0;
+}
+
+/* Whether trailers have come, which end a body. */
+static bool is_trailers(const domus_answer *answer)
+{
+    return answer->error == 0 && answer->type == &domus_http_trailers_type;
+}
+
+/* Make the trailers that go on, of those that have come. Returns 0, or an error. */
+static int make_trailers(const pass *frame, const domus_answer *answer, domus_http_trailers *ret)
+{
+    const domus_http_trailers *trailers = answer->payload;
+
+    return domi_http_forward_trailers(frame->proxy, trailers->fields, ret);
+}
+
+/* End the request with the trailers that have come. Returns as domus_request_end(). */
+static int end_up(domus_stack *stack, pass *frame, const domus_answer *answer, domus_resumed *then)
+{
+    domus_http_trailers made;
+    int result = make_trailers(frame, answer, &made);
+
+    frame->waits_up = false;
+    frame->up = (domus_body){.number = 0};
+    if (result != 0)
+        return give_up(stack, frame, result);
+    result = domus_request_end(stack, frame->request, &domus_http_trailers_type, &made, then);
+    if (result < 0)
+        domus_slice_free(made.fields);
+    return result;
+}
+
+/* End the answer with the trailers that have come, if the client takes any. Returns as
+ * domus_reply_end(). */
+static int end_down(domus_stack *stack, pass *frame, const domus_answer *answer)
+{
+    domus_http_trailers made;
+
+    if (!domi_http_lists(frame->asked->fields, "te", "trailers"))
+        return domus_reply_end(stack, NULL, NULL);
+    int error = make_trailers(frame, answer, &made);
+    if (error == 0)
+        error = domus_reply_end(stack, &domus_http_trailers_type, &made);
+    else
+        return give_up(stack, frame, error);
+    if (error != 0)
+        domus_slice_free(made.fields);
+    return error;
 }
 
 /* Hand the piece on, which this consumes. Return as the verbs that they call. */
@@ -240,11 +286,17 @@ DOMUS_SEQUENCE(pass_on, pass)
         DOMUS_AWAIT(wait_for_next(stack, frame, then));
     }
     for (;;) {
+        if (answer->tag == UP && frame->up.number != 0 && is_trailers(answer)) {
+            DOMUS_AWAIT(end_up(stack, frame, answer, then));
+            continue;
+        }
         if (answer->tag == UP && frame->up.number != 0) {
             DOMUS_AWAIT(pass_up(stack, frame, answer, then));
             DOMUS_AWAIT(go_on_up(stack, frame, answer, then));
             continue;
         }
+        if (answer->tag == DOWN && is_trailers(answer))
+            return end_down(stack, frame, answer);
         if (answer->tag == DOWN) {
             DOMUS_AWAIT(pass_down(stack, frame, answer, then));
             if (answer->error != 0)
@@ -273,6 +325,8 @@ int domus_http_pass(domus_stack *stack, const domus_http_request *request,
 
     if (frame == NULL)
         return -EINVAL;
+    if (request->upgrade && domi_http_lists(request->fields, "upgrade", "websocket"))
+        return fail(stack, 501, "WebSocket does not pass this proxy.\n");
     *frame = (struct domi_pass_on_frame){.frame.proxy = proxy};
     return domi_pass_on_begin(stack, NULL, request);
 }

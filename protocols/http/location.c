@@ -1,0 +1,105 @@
+/* Rewrites the field Location of answers that come through a proxy. A server knows neither the path
+ * that the proxy took off nor, often, the name by which it is reached, so an address of its own is
+ * none for the client. It becomes a path of the proxy, without a name, which each client resolves
+ * with the scheme and the host that it has used. Any thread. */
+#include "protocols/http/location.h"
+
+#include "protocols/http/fields.h"
+
+#include <domus/http_url.h>
+
+#include <stdio.h>
+
+/* An address with the name of a host alone. */
+typedef struct place {
+    char text[sizeof "https://" + DOMUS_HTTP_HOST_MAX + sizeof ":65535"];
+    domus_http_url url;
+} place;
+
+/* Whether an address of HTTP has this name: a host, perhaps with a port. */
+static bool has_name(const domus_http_url *url, const char *name, size_t size)
+{
+    place made;
+    int length = snprintf(made.text, sizeof made.text, "%s%.*s",
+                          url->secure ? "https://" : "http://", (int)size, name);
+
+    return size != 0 && size < sizeof made.text && length < (int)sizeof made.text &&
+           domus_http_url_parse(made.text, (size_t)length, &made.url) == 0 &&
+           made.url.target_size == 0 && domus_http_url_same_origin(url, &made.url);
+}
+
+static bool has_text(const domus_http_url *url, const char *name)
+{
+    return name != NULL && has_name(url, name, strlen(name));
+}
+
+/* Where the path begins in an address that names the server, and `*ret_kept` bytes before it that
+ * the client has to get; 0 for one that names something else. An https address of a server that is
+ * reached by http is no name of it, unless the client knows that name: then the server has sent it
+ * to https, which it must not miss. */
+static size_t find_path(const domus_http_proxy *proxy, const domus_http_request *request,
+                        const char *text, size_t size, size_t *ret_kept)
+{
+    domus_slice host = domus_http_host(request);
+    domus_http_url url;
+
+    if (domus_http_url_parse(text, size, &url) != 0)
+        return 0;
+    size_t path = (size_t)(url.target - text);
+    bool is_known = has_name(&url, domus_slice_data(host), host.size);
+    bool is_own = is_known || has_text(&url, proxy->host) || has_text(&url, proxy->origin);
+    if (url.secure && !proxy->secure) {
+        *ret_kept = path;
+        return is_known ? path : 0;
+    }
+    *ret_kept = 0;
+    return is_own ? path : 0;
+}
+
+/* Add a path of the server as one of the proxy, behind `kept` bytes. Nothing that is no path may
+ * become one: "//name" would be the name of a host,
+ * and browsers take "/\\name" for that. */
+static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_slice kept,
+                     domus_slice path)
+{
+    size_t own = proxy->path != NULL ? strlen(proxy->path) : 0;
+    const char *rest = domus_slice_data(path);
+    bool has_root = path.size != 0 && *rest == '/';
+
+    while (own != 0 && proxy->path[own - 1] == '/')
+        own--;
+    (void)domus_append(to, domus_slice_data(kept), kept.size);
+    if (own != 0)
+        (void)domus_append(to, proxy->path, own);
+    if (!has_root)
+        (void)domus_append(to, "/", 1);
+    if (kept.size == 0 && own == 0 && path.size > 1 && has_root &&
+        (rest[1] == '/' || rest[1] == '\\'))
+        (void)domus_append(to, "/.", 2); /* which is removed by who resolves it */
+    (void)domus_append(to, rest, path.size);
+}
+
+void domi_http_add_location(domus_appender *to, const domus_http_proxy *proxy,
+                            const domus_http_request *request, domus_slice value)
+{
+    const char *text = domus_slice_data(value);
+    bool is_path = value.size != 0 && *text == '/' && (value.size == 1 || text[1] != '/');
+    domus_appender made = {0};
+    domus_slice location;
+    size_t kept = 0;
+    size_t at = is_path ? 0 : find_path(proxy, request, text, value.size, &kept);
+
+    if (!is_path && at == 0) {
+        (void)domus_http_add_bytes(to, "Location", text, value.size);
+        return;
+    }
+    add_path(&made, proxy, domi_http_part_of(value, 0, kept),
+             domi_http_part_of(value, at, value.size - at));
+    int error = domus_append_end(&made, &location);
+    if (error != 0) {
+        to->error = to->error != 0 ? to->error : error;
+        return;
+    }
+    (void)domus_http_add_bytes(to, "Location", domus_slice_data(location), location.size);
+    domus_slice_free(location);
+}

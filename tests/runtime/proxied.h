@@ -1,0 +1,45 @@
+/* A reverse proxy in a test kit, between a client and a server that are scripts of a test. */
+#ifndef DOMT_RUNTIME_PROXIED_H
+#define DOMT_RUNTIME_PROXIED_H
+
+#include "tests/runtime/network.h"
+#include "tests/runtime/pipes.h"
+
+#include <domus/http_proxy.h>
+
+#define MS     DOMT_PIPE_MS
+#define SECOND DOMT_PIPE_SECOND
+
+/* Fields that the proxy adds. */
+#define FOR(host)                                                                                  \
+    "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: " host "\r\n"
+#define ADDED FOR("h") "Via: 1.1 domus\r\n\r\n"
+#define GET   "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
+#define GOT   "GET /a HTTP/1.1\r\nHost: h\r\n" ADDED
+
+typedef struct domt_proxied {
+    domus_testkit *kit;
+    domus_peer_listener *listener;
+    domus_peer *client, *server; /* the server is NULL until it was accepted */
+    domus_http_proxy proxy;      /* its path is "/p" at first */
+} domt_proxied;
+
+extern domt_proxied domt_edge;
+
+extern const domus_behaviour domt_proxied_edge;           /* bodies come in pieces */
+extern const domus_behaviour domt_proxied_gathering_edge; /* and whole */
+extern const domus_behaviour domt_proxied_frameless_edge; /* its row has no frame */
+
+/* Begin with this behaviour of the proxy's side for clients; and of its side for the server. */
+void domt_proxied_begin(const domus_behaviour *behaviour);
+void domt_proxied_begin_with(const domus_behaviour *behaviour, const domus_behaviour *connection);
+void domt_proxied_end(void);
+
+/* The client sends, and the server gets what is expected; and the other way. */
+void domt_proxied_goes(const char *sent, const char *expected);
+void domt_proxied_comes(const char *sent, const char *expected);
+
+/* The client gets an answer that begins with this. */
+void domt_proxied_fails(const char *status);
+
+#endif
