@@ -129,6 +129,7 @@ struct domus_channel {
     bool served : 1;        /* in a drain: something was under way since it began */
     bool idle : 1;          /* the drain has ended it, and nothing was under way */
     bool cut : 1;           /* the library has ended it while something was owed */
+    bool refused : 1;       /* an error of its actor, or of its peer's bytes, was counted */
     bool is_outbound : 1;   /* this side has opened the connection */
     bool behind : 1;    /* its pipeline has bytes that were not looked at, or a request not begun */
     bool reading : 1;   /* a piece of a body is wanted, so the channel receives though it is busy */

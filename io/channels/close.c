@@ -127,11 +127,18 @@ void domi_channel_fail(domus_channel *channel, int error)
     domi_channel_end(channel, error, true);
 }
 
+void domi_channel_count_refused(domus_channel *channel)
+{
+    if (!channel->refused)
+        domi_counter_add(&channel->io->counters.channels_refused, 1);
+    channel->refused = true;
+}
+
 void domi_channel_refuse(domus_channel *channel, int error)
 {
     /* The actor has not failed: otherwise any peer that can send bytes could have its parent
      * restarted and could fill the log. */
     if (channel->state < DOMI_CHANNEL_CLOSING)
-        domi_counter_add(&channel->io->counters.channels_refused, 1);
+        domi_channel_count_refused(channel);
     domi_channel_end(channel, error, true);
 }

@@ -32,8 +32,10 @@ void domi_channel_count_drained(const domus_channel *channel);
  * without a peer reads none of them. */
 void domi_channel_fail(domus_channel *channel, int error);
 
-/* Reset the channel because of an error of its actor. Only the first one of a channel is counted.
- */
+/* Reset the channel because of an error of its actor. */
 void domi_channel_refuse(domus_channel *channel, int error);
+
+/* Count an error of the actor, or of what the peer has sent: once for each channel. */
+void domi_channel_count_refused(domus_channel *channel);
 
 #endif

@@ -256,7 +256,7 @@ static void fail_bytes(domi_pipe *pipe, int error)
     pipe->failed = true;
     (void)drop_made(pipe);
     if (DOMI_UNLIKELY(pipe->body.open)) { /* it is part of a request, which is answered */
-        domi_counter_add(&channel->io->counters.channels_refused, 1);
+        domi_channel_count_refused(channel);
         domi_body_fail(channel->io->manager, pipe, error);
         return;
     }
@@ -264,7 +264,7 @@ static void fail_bytes(domi_pipe *pipe, int error)
         domi_channel_refuse(channel, -ENOMEM);
         return;
     }
-    domi_counter_add(&channel->io->counters.channels_refused, 1);
+    domi_channel_count_refused(channel);
     domi_pipe_fail(pipe, number, error);
 }
 

@@ -2,6 +2,7 @@
  * and the end is said by whoever wants it: the peer, the actor, the time, and a drain. */
 #include "tests/runtime/network.h"
 #include "tests/runtime/pipes.h"
+#include "tests/runtime/running.h"
 #include "tests/runtime/sockets.h"
 #include "tests/support/frames.h"
 #include "tests/support/suite.h"
@@ -293,6 +294,19 @@ START_TEST(wrong_bytes_are_answered_with_their_code)
 }
 END_TEST
 
+/* A browser that goes without a close is one refused channel, however many errors that brings. */
+START_TEST(peer_that_ends_without_a_close_is_counted_once)
+{
+    upgrade();
+    domus_peer_finish(peer);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(domt_profile_all(domus_testkit_system(kit)).channels_refused, 1);
+    ck_assert_uint_eq(closed, 1);
+    domus_peer_close(peer);
+    domt_pipes_end(kit);
+}
+END_TEST
+
 START_TEST(silent_peer_is_pinged_and_then_reset)
 {
     upgrade();
@@ -375,6 +389,6 @@ DOMT_MAIN("websocket", 60, frames_behind_the_handshake_are_not_lost,
           greeting_leaves_behind_the_answer, refused_handshake_leaves_http_as_it_was,
           actor_closes_and_hears_the_answer, close_that_is_not_answered_has_a_time,
           channel_that_is_closed_says_going_away, drain_says_going_away,
-          wrong_bytes_are_answered_with_their_code, silent_peer_is_pinged_and_then_reset,
-          peer_is_never_pinged_if_the_options_say_so, one_frame_goes_to_all_members,
-          flood_of_pings_takes_bounded_memory)
+          wrong_bytes_are_answered_with_their_code, peer_that_ends_without_a_close_is_counted_once,
+          silent_peer_is_pinged_and_then_reset, peer_is_never_pinged_if_the_options_say_so,
+          one_frame_goes_to_all_members, flood_of_pings_takes_bounded_memory)
