@@ -88,6 +88,7 @@ static const domus_config_key own_keys[] = {
     {DOMUS_KEY_TEXT("upstream", TEXT, struct web_settings, upstream, 0, "")},
     {DOMUS_KEY_TEXT("root", TEXT, struct web_settings, root, 1, "examples/web/static")},
     {DOMUS_KEY("gzipStreams", COUNT, struct web_settings, gzip_streams, 0, 65536, 64)},
+    {DOMUS_KEY_SWITCH("checkHost", struct web_settings, checks_host, true)},
     {DOMUS_KEY_SWITCH("live", struct web_settings, is_live, false)},
     {0}};
 

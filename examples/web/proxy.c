@@ -5,6 +5,8 @@
 
 #include <domus/http_proxy.h>
 
+#include <string.h>
+
 static domus_http_proxy proxy = {.path = "/proxy"}; /* constant while requests are served */
 
 int web_proxy_begin(domus_system *system)
@@ -29,6 +31,16 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     if (web_settings.upstream[0] == '\0')
         return web_say(stack, 404, "there is no web.upstream\n");
     return domus_http_pass(stack, payload, &proxy);
+}
+
+uint32_t web_proxy_marks(const void *payload)
+{
+    static const char begin[] = "/proxy/";
+    domus_slice path = domus_http_path(payload);
+    bool is_ours = path.size >= sizeof begin - 1 &&
+                   memcmp(domus_slice_data(path), begin, sizeof begin - 1) == 0;
+
+    return is_ours ? DOMUS_HTTP_PROXY_MARKS : 0;
 }
 
 const domus_call web_serve_proxy = {serve, DOMUS_HTTP_PROXY_FRAME};

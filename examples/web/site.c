@@ -78,6 +78,8 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     domus_http_match match = domus_http_find_route(routes, payload);
 
     web_count_request();
+    if (!web_is_own_host(domus_channel_running(stack), payload))
+        return web_say(stack, 421, "this site has another name\n");
     if (match.route == NULL)
         return refuse(stack, &match);
     return functions[match.route->id]->handle(stack, self, payload);
@@ -102,10 +104,12 @@ static const domus_behaviour visitor = {
     .pipeline = &pipeline,
     .on = (const domus_on[]){{&rooms_said_type, web_hear_line, 0}, {NULL, NULL, 0}},
     .on_peer =
-        (const domus_on_peer[]){
-            {.type = &domus_http_request_type, .handle = take_request, .frame_size = WEB_FRAME_MAX},
-            {.type = &domus_websocket_message_type, .handle = web_take_text},
-            {.type = NULL}},
+        (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                 .handle = take_request,
+                                 .frame_size = WEB_FRAME_MAX,
+                                 .marks_of = web_proxy_marks},
+                                {.type = &domus_websocket_message_type, .handle = web_take_text},
+                                {.type = NULL}},
     .on_stop = stop_visitor,
 };
 

@@ -26,6 +26,7 @@ struct web_settings {
     uint64_t tick_ns;            /* between two events, and two live lines */
     uint32_t events_max;         /* pages that get events */
     uint32_t gzip_streams;       /* that compress at a time; 0: nothing is compressed */
+    bool checks_host;            /* on loopback, hosts of other names are refused */
     bool is_live;                /* a live line is written to a terminal */
     char root[256];              /* the directory of the static files */
     char upstream[256];          /* the server behind /proxy/; "": there is none */
@@ -58,6 +59,9 @@ extern const domus_call web_serve_page, web_serve_json, web_serve_echo, web_serv
 /* The segment "{name}" of the path of a request; see domus_http_route_value(). */
 domus_slice web_path_value(const domus_http_request *request, const char *name);
 
+/* Whether a request names a host that this site may be reached by (host.c). */
+bool web_is_own_host(const domus_channel *channel, const domus_http_request *request);
+
 /* Answer with a status and a line of text, constants of the program. */
 int web_say(domus_stack *stack, uint16_t status, const char *line);
 
@@ -69,6 +73,9 @@ int web_answer(domus_stack *stack, const char *media, domus_slice body);
 
 /* Make the connections of /proxy/, once. Returns 0; what domus_outside_pool_open() says. */
 int web_proxy_begin(domus_system *system);
+
+/* The marks of a request: one for /proxy/ ends with its visitor. */
+uint32_t web_proxy_marks(const void *payload);
 
 /* Take from the settings what /kv/ needs, once. */
 void web_keys_begin(void);

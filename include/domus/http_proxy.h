@@ -19,7 +19,7 @@
  * belong to the connection (domus_http_add_end_to_end()) and Expect. A client that asks to be told
  * to send its body is told when the body is read.
  *
- * **Who has asked.** A stranger can write what he likes, so what he says of himself is left away:
+ * **The asker.** A stranger can write what he likes, so what he says of himself is left away:
  * Forwarded, X-Real-IP and all fields that begin with X-Forwarded-, also with '_' in place of '-',
  * which servers behind CGI take for the same. The server gets X-Forwarded-For (the client's
  * address), X-Forwarded-Proto ("http", or "https" if `secure`) and X-Forwarded-Host (the Host that

@@ -212,8 +212,8 @@ static bool is_via_or_location(domus_slice name)
     return is_via(name) || domi_http_slice_is(name, "location");
 }
 
-/* Of an answer whose body was decompressed. Its tag is that of the compressed one, and its digests
- * are, too. */
+/* The same, of an answer whose body was decompressed. Its tag is that of the compressed one, and
+ * its digests are, too. */
 static bool is_via_or_of_bytes(domus_slice name)
 {
     static const char *const names[] = {"content-encoding", "etag",     "digest", "content-digest",

@@ -260,8 +260,45 @@ START_TEST(a_page_that_does_not_read_holds_up_nobody)
 }
 END_TEST
 
+/* A page whose name leads to loopback only now gets nothing of the site. */
+START_TEST(a_site_on_loopback_answers_to_its_own_names)
+{
+    static const struct {
+        const char *host;
+        const char *begin;
+    } hosts[] = {
+        {"Host: localhost\r\n", "HTTP/1.1 200 "},
+        {"Host: LocalHost:7005\r\n", "HTTP/1.1 200 "},
+        {"Host: my.localhost\r\n", "HTTP/1.1 200 "},
+        {"Host: 127.0.0.1:1\r\n", "HTTP/1.1 200 "},
+        {"Host: 127.255.1.2\r\n", "HTTP/1.1 200 "},
+        {"Host: [::1]:80\r\n", "HTTP/1.1 200 "},
+        {"Host: [::ffff:127.0.0.1]\r\n", "HTTP/1.1 200 "},
+        {"Host: evil.example\r\n", "HTTP/1.1 421 "},
+        {"Host: localhost.evil.example\r\n", "HTTP/1.1 421 "},
+        {"Host: evillocalhost\r\n", "HTTP/1.1 421 "},
+        {"Host: 127.0.0.1.evil.example\r\n", "HTTP/1.1 421 "},
+        {"Host: 128.0.0.1\r\n", "HTTP/1.1 421 "},
+        {"Host: [::2]\r\n", "HTTP/1.1 421 "},
+        {"Host: 0\r\n", "HTTP/1.1 421 "},
+    };
+    char text[1024];
+
+    domt_site_start(&site, (const char *const[]){"web.checkHost=true", NULL});
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        int fd = domt_connect(site.web);
+        snprintf(text, sizeof text, "GET /json HTTP/1.1\r\n%s\r\n", hosts[i].host);
+        domt_say(fd, text);
+        domt_read_until(fd, hosts[i].begin, text, sizeof text);
+        close(fd);
+    }
+    domt_site_stop(&site);
+}
+END_TEST
+
 DOMT_MAIN("web_limits", 30, a_value_is_bounded, values_that_have_come_in_part_are_bounded_together,
           a_full_store_refuses, a_store_with_a_password_is_closed, a_key_is_bounded,
           an_echo_is_bounded, pages_with_events_are_bounded,
           a_page_that_does_not_read_holds_up_nobody, a_head_of_events_takes_no_place,
-          pages_that_come_and_go_take_nothing_from_others)
+          pages_that_come_and_go_take_nothing_from_others,
+          a_site_on_loopback_answers_to_its_own_names)
