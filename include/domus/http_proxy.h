@@ -33,11 +33,12 @@
  * **The answer** comes back with its status, body and fields. Location is rewritten if it names the
  * server (`keeps_location`: it is not), so that the client comes to this proxy again: "/b" and
  * "http://NAME/b" become "/app/b", a path, which clients resolve with the scheme and the name that
- * they have used. NAME is the Host that the client or the server got, or `origin`. An https address
- * of the client's own Host keeps its begin unless `secure`, because then the server leads to https.
- * All others stay: relative ones, which are right as they are, those of other hosts, "//NAME/b".
- * Nothing else is rewritten, neither cookies nor documents. If the connections of the pool `unzip`,
- * Content-Encoding, ETag and digests of a decompressed body are left away.
+ * they have used; "/app/b" stays, since the server knows its path. NAME is the Host that the client
+ * or the server got, or `origin`. An https address of the client's own Host keeps its begin unless
+ * `secure`, because then the server leads to https. All others stay: relative ones, which are right
+ * as they are, those of other hosts, "//NAME/b". Nothing else is rewritten, neither cookies nor
+ * documents. If the connections of the pool `unzip`, Content-Encoding, ETag and digests of a
+ * decompressed body are left away.
  *
  * **Trailers** are left away, unless `passes_trailers`. Then those of a request go on, and those of
  * an answer if the client says "TE: trailers"; but no field that means something before a body

@@ -369,11 +369,6 @@ bool domi_pipe_hears_end(domus_channel *channel)
     return hears;
 }
 
-bool domi_pipe_ends_with_peer(const domus_channel *channel)
-{
-    return channel->pipe->alone && channel->pipe->ends;
-}
-
 /* Handle one message, or look for one. Returns false if there is none. */
 static bool run_once(domi_manager *manager, domi_pipe *pipe)
 {

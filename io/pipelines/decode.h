@@ -28,7 +28,10 @@ bool domi_pipe_ends_alone(const domus_channel *channel);
 bool domi_pipe_hears_end(domus_channel *channel);
 
 /* True if a request that is alone is over when the peer has ended. */
-bool domi_pipe_ends_with_peer(const domus_channel *channel);
+static inline bool domi_pipe_ends_with_peer(const domus_channel *channel)
+{
+    return channel->pipe->alone && channel->pipe->ends;
+}
 
 /* This is domi_io_hooks.release_message. */
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,

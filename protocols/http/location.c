@@ -56,6 +56,13 @@ static size_t find_path(const domus_http_proxy *proxy, const domus_http_request 
     return is_own ? path : 0;
 }
 
+/* Whether a path is below that of the proxy already, because the server knows that. */
+static bool is_of_proxy(const char *path, size_t size, const char *own, size_t own_size)
+{
+    return size >= own_size && memcmp(path, own, own_size) == 0 &&
+           (size == own_size || memchr("/?#", path[own_size], 3) != NULL);
+}
+
 /* Add a path of the server as one of the proxy, behind `kept` bytes. Nothing that is no path may
  * become one: "//name" would be the name of a host,
  * and browsers take "/\\name" for that. */
@@ -69,7 +76,7 @@ static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_sl
     while (own != 0 && proxy->path[own - 1] == '/')
         own--;
     (void)domus_append(to, domus_slice_data(kept), kept.size);
-    if (own != 0)
+    if (own != 0 && !is_of_proxy(rest, path.size, proxy->path, own))
         (void)domus_append(to, proxy->path, own);
     if (!has_root)
         (void)domus_append(to, "/", 1);

@@ -82,6 +82,11 @@ START_TEST(locations_of_the_server_become_those_of_the_proxy)
     static const location known[] = {
         {"/", "/p/"},
         {"/b?c#d", "/p/b?c#d"},
+        {"/p", NULL}, /* the server knows the path of the proxy */
+        {"/p/b", NULL},
+        {"/p?b", NULL},
+        {"http://h:81/p/b", "/p/b"},
+        {"/pb", "/p/pb"},
         {"b", NULL},
         {"../b", NULL},
         {"?b", NULL},

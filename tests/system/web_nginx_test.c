@@ -54,6 +54,8 @@ static const char behind[] =
     "location /up/ { dav_methods PUT DELETE; create_full_put_path on; }\n"
     "location /refused/ { return 413 \"no\\n\"; }\n"
     "location /moved/ { return 302 /proxy/small.txt; }\n"
+    "location /bare/ { return 302 /small.txt; }\n"
+    "location /whole/ { return 302 http://$http_host/small.txt; }\n"
     "location /slow/ { alias @T@/www/; limit_rate 100k; limit_rate_after 64k; } }\n";
 
 static void start_before_nginx(void)
@@ -84,6 +86,8 @@ START_TEST(nginx_serves)
         "$C -r 999990- $X/large.bin | cmp - $(tail -c 10 $IN >$T/y; echo $T/y) || exit 6\n"
         "test \"$($C -w %{http_code} -o $T/x -L $X/moved/)\" = 200 || exit 7\n"
         "grep -q hello $T/x || exit 8\n"
+        "test \"$($C -w %{http_code} -o $T/x -L $X/bare/)\" = 200 || exit 17\n"
+        "test \"$($C -w %{http_code} -o $T/x -L $X/whole/)\" = 200 || exit 18\n"
         "$C -T $IN $X/up/a && cmp $IN $T/www/up/a || exit 9\n"
         "$C -T - $X/up/b <$IN && cmp $IN $T/www/up/b || exit 10\n"
         "test \"$($C -w %{http_code} -X DELETE $X/up/a)\" = 204 || exit 11\n"
