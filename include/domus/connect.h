@@ -47,6 +47,10 @@ typedef struct domus_connect_options {
      * nothing. firstByteTimeout holds only if it stands here, because a server may wait for the
      * client's first byte. Copied by the call. */
     const domus_channel_options *channel;
+    /* Byte stages in front of the channel's pipeline (DOMUS_FRONT_MAX in domus/pipeline.h), such as
+     * TLS, up to one whose stage is NULL; NULL: none. They and their options have to stay valid as
+     * long as the channel is there, which has to have a pipeline. */
+    const struct domus_pipeline_stage *front;
 } domus_connect_options;
 
 /* The payload of the answer: the connection is there. */

@@ -32,8 +32,21 @@
  * &domus_http_streaming_connection as `connection`, in pieces: then whoever has asked reads
  * `stream` of the answer.
  *
- * Errors of an ask: -EINVAL for what is no address or no request; -EPROTONOSUPPORT for https, which
- * needs TLS, and for other schemes; -EBUSY, -ELOOP, -EPIPE, -ETIMEDOUT as above; -ENOBUFS when
+ * **https** wants a byte stage, which libdomus-tls has (domus/tls.h):
+ *
+ *     static domus_tls_options verified;              .tls: a context of a client, without a host
+ *     static const domus_pipeline_stage secure[] = {{&domus_tls_stage, &verified}, {NULL, NULL}};
+ *     const domus_http_client_options options = {.secure = secure};
+ *
+ * Then a certificate has to lead to an authority of the system and to have the host's name, as the
+ * settings of the context say, before a byte of a request is sent. A redirect from https to http is
+ * not followed, but is the answer, unless `redirects_to_http` says so: whoever listens would read
+ * what the first address was to hide. With ALPN the context offers "http/1.1" or nothing.
+ *
+ * Errors of an ask: -EINVAL for what is no address or no request; -EPROTONOSUPPORT for https
+ * without `secure`, and for other schemes; -EACCES for a server of https that was not accepted, and
+ * other errors of the handshake (domus/tls.h), which further requests also get for up to
+ * `backoff_ns`; -EBUSY, -ELOOP, -EPIPE, -ETIMEDOUT as above; -ENOBUFS when
  * `queue_max` requests wait; -EMSGSIZE for an answer beyond the limits; the error of the connect
  * (domus/connect.h), which further requests also get for up to `backoff_ns`; -EOPNOTSUPP for an
  * upgrade; -ENOMEM. Cookies are not kept.
@@ -70,6 +83,11 @@ typedef struct domus_http_client_options {
     uint64_t backoff_ns; /* for which a host that cannot be reached is left alone, 1 ms..1 h; 0: 1 s
                           */
     const domus_channel_options *channel; /* other settings of connections; copied; NULL: none */
+    /* Byte stages in front of connections of https, up to one whose stage is NULL; they and their
+     * options stay valid as long as the client and its connections. NULL: https fails with
+     * -EPROTONOSUPPORT. */
+    const struct domus_pipeline_stage *secure;
+    bool redirects_to_http; /* redirects from https to http are followed, too */
     bool per_thread; /* a client on each thread, and one address for all of them: an ask goes to
                         that on its own thread (domus/router.h) */
 } domus_http_client_options;

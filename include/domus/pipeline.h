@@ -106,7 +106,8 @@ typedef struct domus_pipeline_stage {
 #define DOMUS_STAGES_MAX 4u /* stages of one pipeline */
 
 /* Byte stages that a listener puts in front of the pipelines of its connections (`front` in
- * domus/system.h and domus/listen.h), at most. The programs behind it are the same with them and
+ * domus/system.h and domus/listen.h), and a connect in front of that of its own (domus/connect.h,
+ * domus/pool.h), at most. The programs behind it are the same with them and
  * without them: they stand before the first stage of whatever pipeline a connection has, go on as
  * they are when it is changed, and are not counted in DOMUS_STAGES_MAX. */
 #define DOMUS_FRONT_MAX 2u

@@ -90,6 +90,8 @@ typedef struct domus_pool_options {
     bool per_thread;
     bool on_demand;                       /* see above */
     const domus_channel_options *channel; /* of the connections; copied; NULL: nothing */
+    /* Byte stages in front of the pipeline of each connection, as in domus_connect_options. */
+    const struct domus_pipeline_stage *front;
 } domus_pool_options;
 
 /* Make a pool, an actor on the thread of the running one and its child. `to` has one address or

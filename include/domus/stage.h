@@ -217,8 +217,9 @@ DOMUS_API void domus_wire_expect_body(domus_wire *wire);
  * is closed when all asks are answered.
  *
  * A byte stage may say it in `decode`, when its peer has ended by the rules of its protocol before
- * the connection does (TLS: close_notify). Bytes that it has passed on in the same call are not
- * decoded any more, so it first says domus_wire_again(). */
+ * the connection does (TLS: close_notify). It is not called again then. The stages behind it use
+ * what it has passed on and get `end`, as if the peer had finished; so a message that goes on to
+ * the end is whole. */
 DOMUS_API void domus_wire_last(domus_wire *wire);
 
 /* Returns, in `encode` and `fail`, whether the channel is going to be closed behind this answer in

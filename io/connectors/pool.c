@@ -151,7 +151,8 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
     uint64_t now_ns = domus_now_ns(stack), until_ns;
     const domus_connect_options options = {.behaviour = pool->options.behaviour,
                                            .timeout_ns = pool->options.connect_timeout_ns,
-                                           .channel = &pool->channel};
+                                           .channel = &pool->channel,
+                                           .front = pool->options.front};
 
     memcpy(index, payload, sizeof *index);
     domi_place *place = &pool->places[*index];

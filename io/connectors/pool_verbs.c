@@ -1,6 +1,7 @@
 /* The verb of domus/pool.h, and how the options and addresses of a pool are read. */
 #include "io/connectors/pool.h"
 
+#include "base/pipeline.h"
 #include "house/family/birth.h"
 #include "io/connectors/connect.h"
 
@@ -92,6 +93,8 @@ int domi_pool_prepare(const char *to, const domus_pool_options *options,
     if (!are_right(&ret_pool->options))
         return -EINVAL;
     int error = domi_behaviour_check(options->behaviour);
+    if (error == 0)
+        error = domi_front_check(options->front, options->behaviour);
     return error != 0 ? error : read_targets(to, ret_pool);
 }
 

@@ -3,6 +3,7 @@
 #include "io/connectors/connect.h"
 
 #include "base/memory.h"
+#include "base/pipeline.h"
 #include "house/conversation/stack.h"
 #include "house/family/birth.h"
 #include "house/message/stop.h"
@@ -51,11 +52,12 @@ static int connect_new(domi_io *io, const place *to, const domus_connect_options
 
     if (connect == NULL)
         return -ENOMEM;
-    if (given != NULL) {
+    if (given != NULL || options->front != NULL) {
         own = domi_options_for_outbound(given);
         given = &own;
     }
-    int result = domi_settings_make(io->config, &io->settings, given, &connect->settings);
+    int result =
+        domi_settings_make(io->config, &io->settings, given, options->front, &connect->settings);
     if (result != 0) {
         domi_memory_free(connect);
         return result;
@@ -85,7 +87,10 @@ static int spawn_connecting(domus_stack *stack, const place *to, int fd,
     bool shares = behaviour->shares_state ||
                   (options->behaviour == NULL && owner->behaviour->channel == NULL);
     domi_connect *connect;
-    int result = connect_new(owner->home->io, to, options, &connect);
+    int result = domi_front_check(options->front, behaviour);
+    if (result != 0)
+        return result;
+    result = connect_new(owner->home->io, to, options, &connect);
 
     if (result != 0)
         return result;

@@ -85,7 +85,7 @@ static int make_settings(domi_io *io, const domus_channel_options *options,
 {
     const domus_channel_options own = domi_options_for_datagrams(options);
 
-    return domi_settings_make(io->config, &io->settings, &own, ret_settings);
+    return domi_settings_make(io->config, &io->settings, &own, NULL, ret_settings);
 }
 
 /* Make the channel of `fd`, which it then owns. */

@@ -157,12 +157,18 @@ static int make_own(const domus_config *config, const domus_channel_options *opt
 }
 
 int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
-                       const domus_channel_options *options, domi_channel_settings **ret_settings)
+                       const domus_channel_options *options,
+                       const struct domus_pipeline_stage *front,
+                       domi_channel_settings **ret_settings)
 {
-    if (options != NULL && !say_nothing(options))
-        return make_own(config, options, ret_settings);
-    *ret_settings = domi_settings_use(fallback);
-    return 0;
+    if (front == NULL && (options == NULL || say_nothing(options))) {
+        *ret_settings = domi_settings_use(fallback);
+        return 0;
+    }
+    int result = make_own(config, options, ret_settings);
+    if (result == 0)
+        (*ret_settings)->front = front;
+    return result;
 }
 
 int domi_settings_make_for_listener(const domus_config *config,

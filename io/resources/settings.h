@@ -130,10 +130,12 @@ int domi_settings_check(const domus_config *config, const domus_channel_options 
 int domi_settings_relate(const domus_config *config, const domus_channel_options *options,
                          char *error, size_t error_size, const char **ret_path);
 
-/* Make settings with one user, the caller. Options that are NULL or say nothing give `fallback`,
- * with one user more. Returns 0; -EINVAL when the options are wrong; -ENOMEM. */
+/* Make settings with one user, the caller. Options that are NULL or say nothing, without a `front`,
+ * give `fallback`, with one user more. Returns 0; -EINVAL when the options are wrong; -ENOMEM. */
 int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
-                       const domus_channel_options *options, domi_channel_settings **ret_settings);
+                       const domus_channel_options *options,
+                       const struct domus_pipeline_stage *front,
+                       domi_channel_settings **ret_settings);
 
 /* Make settings for a listener, which belong to it and its channels alone. `name` may be NULL.
  * Returns as domi_settings_make(). */

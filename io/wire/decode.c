@@ -279,11 +279,36 @@ static int end_stage(domus_wire *wire, uint32_t index)
     return error;
 }
 
+/* Call `end` of the next stage that has not heard of the end. Returns 1 if there was one; 0; or an
+ * error. */
+static int end_next(domus_wire *wire)
+{
+    for (uint32_t i = wire->closed; i < wire->count; i++) {
+        if (wire->stages[i].ended)
+            continue;
+        int error = end_stage(wire, i);
+        if (error < 0)
+            wire->byte_failed = i + 1 < wire->count;
+        return error < 0 ? error : 1;
+    }
+    return 0;
+}
+
+/* The peer has ended by the rules of a byte stage, and all stages behind it have heard of that:
+ * whatever was their last message, it was the last of the peer. Bytes behind it mean nothing. */
+static void end_closed(domus_wire *wire, input *fresh)
+{
+    fresh->bytes += fresh->size;
+    fresh->size = 0;
+    *wire->last = true;
+    wire->last_decoded = false;
+}
+
 /* Go on with the last stage that has bytes to use. Returns 1 if one has used some or has ended; 0;
  * or an error. */
 static int step(domus_wire *wire, input *fresh)
 {
-    for (uint32_t i = wire->count; i-- > 0;) {
+    for (uint32_t i = wire->count; i-- > wire->closed;) {
         input none = {NULL, NULL, 0};
         int used = advance(wire, i, i == 0 ? fresh : &none);
         if (used < 0)
@@ -291,15 +316,10 @@ static int step(domus_wire *wire, input *fresh)
         if (used != 0)
             return used < 0 ? used : 1;
     }
-    for (uint32_t i = 0; wire->finished && i < wire->count; i++) {
-        if (!wire->stages[i].ended) {
-            int error = end_stage(wire, i);
-            if (error < 0)
-                wire->byte_failed = i + 1 < wire->count;
-            return error < 0 ? error : 1;
-        }
-    }
-    return 0;
+    int result = wire->finished || wire->closed != 0 ? end_next(wire) : 0;
+    if (result == 0 && wire->closed != 0)
+        end_closed(wire, fresh);
+    return result;
 }
 
 int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)

@@ -49,6 +49,8 @@ struct domus_wire {
     int failed;                        /* the error with which decoding has ended; 0: it goes on */
     int broken;        /* the error of a `wrap`, after which nothing is encoded; 0: none */
     bool finished;     /* the peer has finished sending */
+    uint32_t closed;   /* so many stages, from the wire on, have ended by the rules of one of them
+                          (domus_wire_last() of a byte stage) */
     bool output_ended; /* the stages have ended what they send */
     bool byte_failed;  /* decoding has ended with the error of a byte stage */
     bool plain;  /* what is encoded next waits for its turn, and is wrapped then: byte stages see

@@ -91,6 +91,10 @@ void *domus_wire_trailer(domus_wire *wire, const domus_type *type)
 
 void domus_wire_last(domus_wire *wire)
 {
+    if (wire->current + 1 < wire->count) { /* the stages behind hear of it first */
+        wire->closed = wire->current + 1;
+        return;
+    }
     *wire->last = true;
     wire->last_decoded = wire->shown != NULL;
 }

@@ -147,6 +147,13 @@ static int reply(domus_stack *stack, fetch *frame, const domus_http_response *re
     return error;
 }
 
+/* Returns where redirects may lead. */
+static uint32_t may_go(const domus_http_client_options *options)
+{
+    return (options->secure != NULL ? DOMI_HTTP_TO_HTTPS : 0) |
+           (options->redirects_to_http ? DOMI_HTTP_FROM_HTTPS : 0);
+}
+
 /* Look at an answer: `ret_goes_on` says whether the next hop is asked. Returns 0, or an error. */
 static int look(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
                 const domus_http_response *response, bool *ret_goes_on)
@@ -155,7 +162,9 @@ static int look(domus_stack *stack, const domi_http_origins *origins, fetch *fra
     int error = -EINVAL;
 
     if (most != DOMUS_HTTP_NO_REDIRECTS && domi_http_is_redirect(response))
-        error = frame->redirects < most ? domi_http_follow(&frame->hop, response) : -ELOOP;
+        error = frame->redirects < most
+                    ? domi_http_follow(&frame->hop, response, may_go(&origins->options))
+                    : -ELOOP;
     if (error == -EINVAL)
         return reply(stack, frame, response);
     frame->redirected = response->stream;
@@ -257,6 +266,20 @@ static void fill_in(domus_http_client_options *options)
         options->backoff_ns = SECOND;
 }
 
+/* Check the options of up to `most` stages. Returns 0; -EINVAL; what `check` of a stage returned.
+ */
+static int check_stages(const domus_pipeline_stage *stages, uint32_t most)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; error == 0 && stages[i].stage != NULL; i++) {
+        if (i == most)
+            return -EINVAL;
+        error = stages[i].stage->check != NULL ? stages[i].stage->check(stages[i].options) : 0;
+    }
+    return error;
+}
+
 /* Returns 0; -EINVAL; what `check` of a stage returned. */
 static int check(const domus_http_client_options *options)
 {
@@ -269,13 +292,10 @@ static int check(const domus_http_client_options *options)
         (follows && options->redirects_max > REDIRECTS_MOST) || options->tries_max > UINT8_MAX ||
         options->backoff_ns < SECOND / 1000 || options->backoff_ns > HOUR_NS)
         return -EINVAL;
-    const domus_pipeline_stage *at = connection->pipeline->stages;
-    for (; at->stage != NULL; at++) {
-        int error = at->stage->check != NULL ? at->stage->check(at->options) : 0;
-        if (error != 0)
-            return error;
-    }
-    return 0;
+    int error = check_stages(connection->pipeline->stages, DOMUS_STAGES_MAX);
+    if (error == 0 && options->secure != NULL)
+        error = check_stages(options->secure, DOMUS_FRONT_MAX);
+    return error;
 }
 
 static int prepare(const domus_http_client_options *options, domi_http_origins *ret_origins)

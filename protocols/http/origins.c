@@ -76,6 +76,7 @@ static int open_pool(domus_stack *stack, const domi_http_origins *origins,
         .tries_max = own->tries_max,
         .on_demand = true,
         .channel = &origins->channel,
+        .front = url->secure ? own->secure : NULL,
     };
     char to[DOMUS_HTTP_HOST_MAX + sizeof ":65535"];
 
@@ -94,8 +95,8 @@ int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const do
 {
     domus_address pool;
 
-    if (url->secure)
-        return -EPROTONOSUPPORT; /* a pool of connections with TLS would be opened here */
+    if (url->secure && origins->options.secure == NULL)
+        return -EPROTONOSUPPORT;
     for (uint32_t i = 0; i < origins->options.origins_max; i++) {
         if (is_origin(&origins->list[i], url)) {
             *ret_pool = origins->list[i].pool;

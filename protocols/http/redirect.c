@@ -47,9 +47,17 @@ static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_
     return domus_append_end(&fields, ret_fields);
 }
 
+/* True if a redirect may lead from one scheme to the other. */
+static bool may_lead(const domus_http_url *from, const domus_http_url *to, uint32_t may)
+{
+    if (to->secure)
+        return (may & DOMI_HTTP_TO_HTTPS) != 0;
+    return !from->secure || (may & DOMI_HTTP_FROM_HTTPS) != 0;
+}
+
 /* Resolve the Location of a redirect. Returns 0; -ENOMEM; -EINVAL for one that is not followed: it
- * is no address of HTTP, or leads from https to http. */
-static int resolve(const domi_http_hop *hop, const domus_http_response *response,
+ * is no address of HTTP, or leads where it may not. */
+static int resolve(const domi_http_hop *hop, const domus_http_response *response, uint32_t may,
                    domus_slice *ret_target, bool *ret_same_origin)
 {
     const char *base = domus_slice_data(hop->target);
@@ -70,7 +78,7 @@ static int resolve(const domi_http_hop *hop, const domus_http_response *response
         return error;
     const char *text = domus_slice_data(made);
     if (domus_http_url_parse(base, hop->target.size, &from) != 0 ||
-        domus_http_url_parse(text, made.size, &to) != 0 || to.secure) {
+        domus_http_url_parse(text, made.size, &to) != 0 || !may_lead(&from, &to, may)) {
         domus_slice_free(made);
         return -EINVAL;
     }
@@ -80,7 +88,7 @@ static int resolve(const domi_http_hop *hop, const domus_http_response *response
     return 0;
 }
 
-int domi_http_follow(domi_http_hop *hop, const domus_http_response *response)
+int domi_http_follow(domi_http_hop *hop, const domus_http_response *response, uint32_t may)
 {
     domi_http_hop next = {.method = hop->method, .has_body = hop->has_body};
     unsigned status = response->status;
@@ -92,7 +100,7 @@ int domi_http_follow(domi_http_hop *hop, const domus_http_response *response)
         next.method = DOMUS_HTTP_GET;
         next.has_body = false;
     }
-    int error = resolve(hop, response, &next.target, &same_origin);
+    int error = resolve(hop, response, may, &next.target, &same_origin);
     if (error != 0)
         return error;
     error = copy_fields(hop->fields, next.has_body, same_origin, &next.fields);

@@ -233,15 +233,11 @@ static int decode_tls(domus_wire *wire, void *state_, const char *bytes, size_t 
     domi_tls_state *state = state_;
 
     state->wire = wire;
-    if (state->phase == DOMI_TLS_ENDED) {
-        domus_wire_last(wire);
-        return (int)size; /* nothing of TLS follows close_notify */
-    }
     state->wrote = false;
     state->alert_size = 0;
     int used = use_records(state, bytes, size);
     if (used > 0 && state->phase == DOMI_TLS_ENDED)
-        domus_wire_again(wire); /* the stages behind first look at what was passed on */
+        domus_wire_last(wire); /* nothing of TLS follows close_notify */
     return used;
 }
 
