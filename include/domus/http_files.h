@@ -33,7 +33,10 @@
  * within a tick of the kernel's clock (1 to 10 ms), to the same size, may keep its tag: replace
  * files by rename(2). Conditions are heeded (304, 412; domus/http_condition.h), and so is a range,
  * if it is a single one and If-Range allows it (206, 416). A request for several ranges gets the
- * whole file. HEAD gets the head of the whole file. All other methods get 405.
+ * whole file with 200, as RFC 9110 (14.2) allows: few clients ask for them, and each more is work
+ * that a stranger orders. A 304 has the tag that 200 would have: the weak one (W/) if the client
+ * knows the file by that, because the stage has compressed it, and still accepts gzip. HEAD gets
+ * the head of the whole file. All other methods get 405.
  *
  * **Bytes.** A file of up to `whole_max` bytes is read at once, and leaves as one message. A larger
  * one leaves in pieces of 64 KiB, so each download takes the memory of one piece, and what waits

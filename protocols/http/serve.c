@@ -4,6 +4,7 @@
  * it in memory, and otherwise behind one wait, whose tag leads to the options. The answer is a
  * whole message, or is left to domus_file_answer(). So nothing of a request is kept here. */
 #include "protocols/http/encoding.h"
+#include "protocols/http/fields.h"
 #include "protocols/http/write.h"
 
 #include <domus/http_condition.h>
@@ -158,9 +159,29 @@ static void note_version(found *file)
     file->modified = status->modified_ns > 0 ? status->modified_ns / NS_OF_SECOND : 0;
 }
 
+/* Whether the client has the answer under a weak tag, and would get it under that again: the stage
+ * has compressed it (domus/http_gzip.h), which serves for whoever accepts gzip. */
+static bool is_known_weakly(const found *file)
+{
+    domi_http_elements walk = {.fields = file->request->fields, .name = "if-none-match"};
+    size_t tag = strlen(file->etag);
+    const char *element;
+    size_t size;
+
+    if (file->is_packed || !domi_http_wants_gzip(file->request->fields))
+        return false;
+    while (domi_http_next_listed(&walk, &element, &size)) {
+        if (size == tag + 2 && memcmp(element, "W/", 2) == 0 &&
+            memcmp(element + 2, file->etag, tag) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Make the fields of an answer; `range`: NULL, or the bytes that it has. Returns 0; -EINVAL;
  * -ENOMEM. */
-static int make_fields(const found *file, const domus_http_range *range, domus_slice *ret_fields)
+static int make_fields(const found *file, const domus_http_range *range, bool is_weak,
+                       domus_slice *ret_fields)
 {
     const char *cache = file->files->cache_control;
     size_t cache_size = cache != NULL ? strlen(cache) : 0;
@@ -169,6 +190,8 @@ static int make_fields(const found *file, const domus_http_range *range, domus_s
 
     if (cache_size > VALUE_MAX_BYTES)
         return -EINVAL;
+    if (is_weak)
+        to = DOMI_HTTP_PUT(to, "W/");
     to = domi_http_put(to, file->etag, strlen(file->etag));
     to = DOMI_HTTP_PUT(to, "\r\nLast-Modified: ");
     domus_http_date(file->modified, to);
@@ -316,7 +339,8 @@ static int answer_file(domus_stack *stack, found *file)
         status = choose_range(file, &version, &range);
     if (status == 416)
         return answer_unsatisfied(stack, file->loaded->status.size);
-    int error = make_fields(file, status == 206 ? &range : NULL, &response.fields);
+    int error = make_fields(file, status == 206 ? &range : NULL,
+                            status == 304 && is_known_weakly(file), &response.fields);
     if (error != 0)
         return error;
     response.status = (uint16_t)status;

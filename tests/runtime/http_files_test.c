@@ -220,6 +220,38 @@ START_TEST(conditions_are_heeded)
 }
 END_TEST
 
+/* The stage makes the tag of what it compresses a weak one, and 304 has the one that 200 had. */
+START_TEST(not_modified_has_the_tag_by_which_it_is_known)
+{
+    static const struct {
+        const char *fields; /* the tag stands between its two lines */
+        const char *accepts;
+        bool is_weak;
+    } cases[] = {
+        {"If-None-Match: W/", "Accept-Encoding: gzip\r\n", true},
+        {"If-None-Match: \"x\" , W/", "Accept-Encoding: br, gzip\r\n", true},
+        {"If-None-Match: \"x\"\r\nIf-None-Match: W/", "Accept-Encoding: gzip\r\n", true},
+        {"If-None-Match: ", "Accept-Encoding: gzip\r\n", false},
+        {"If-None-Match: W/", "Accept-Encoding: gzip;q=0\r\n", false},
+        {"If-None-Match: W/", "", false},
+        {"If-None-Match: W/\"x\", ", "Accept-Encoding: gzip\r\n", false},
+    };
+    char field[256], known[128];
+
+    domt_site_begin(NULL, &domt_site_service);
+    ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
+    snprintf(known, sizeof known, "%s", domt_site_tag());
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(field, sizeof field, "%s%s\r\n%s", cases[i].fields, known, cases[i].accepts);
+        ck_assert_uint_eq(domt_site_get("/a.txt", field), 304);
+        const char *tag = domt_site_tag();
+        ck_assert_int_eq(strncmp(tag, "W/", 2) == 0, cases[i].is_weak);
+        ck_assert_str_eq(tag + (cases[i].is_weak ? 2 : 0), known);
+    }
+    domt_site_end();
+}
+END_TEST
+
 static const struct {
     const char *range;
     unsigned status;
@@ -309,5 +341,6 @@ END_TEST
 
 DOMT_MAIN("http_files", 60, file_is_answered_with_what_is_known_of_it, folder_has_an_index,
           no_path_leads_out_of_the_root, other_methods_are_not_allowed,
-          file_that_may_not_be_read_is_forbidden, conditions_are_heeded, single_range_is_heeded,
+          file_that_may_not_be_read_is_forbidden, conditions_are_heeded,
+          not_modified_has_the_tag_by_which_it_is_known, single_range_is_heeded,
           compressed_file_is_sent_to_those_who_accept_it)
