@@ -1,5 +1,5 @@
 /* Compares conditions. */
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 
 #include <domus/http_condition.h>
 #include <domus/http_date.h>
@@ -66,13 +66,25 @@ static bool is_newer(domus_slice date, const domus_http_version *version, bool o
 }
 
 /* Whether a list of tags names the version. */
-static bool is_named(domus_slice list, const domus_http_version *version, bool weakly)
+static bool is_in(domus_slice list, const domus_http_version *version, bool weakly)
 {
-    if (!version->is_there)
-        return false;
     if (list.size == 1 && *domus_slice_data(list) == '*')
         return true;
     return version->etag != NULL && domus_http_has_etag(list, version->etag, weakly);
+}
+
+/* Whether the lists in all fields of a name have the version. */
+static bool is_named(domus_slice fields, const char *name, const domus_http_version *version,
+                     bool weakly)
+{
+    domus_http_line line;
+    uint32_t at = 0;
+
+    while (version->is_there && domus_http_next(fields, &at, &line)) {
+        if (domi_http_slice_is(line.name, name) && is_in(line.value, version, weakly))
+            return true;
+    }
+    return false;
 }
 
 unsigned domus_http_check_conditions(const domus_http_request *request,
@@ -82,14 +94,14 @@ unsigned domus_http_check_conditions(const domus_http_request *request,
     domus_slice value;
 
     if (domus_http_field(request->fields, "if-match", &value)) {
-        if (!is_named(value, version, false))
+        if (!is_named(request->fields, "if-match", version, false))
             return 412;
     } else if (domus_http_field(request->fields, "if-unmodified-since", &value)) {
         if (is_newer(value, version, false))
             return 412;
     }
     if (domus_http_field(request->fields, "if-none-match", &value)) {
-        if (is_named(value, version, true))
+        if (is_named(request->fields, "if-none-match", version, true))
             return reads ? 304 : 412;
     } else if (reads && domus_http_field(request->fields, "if-modified-since", &value)) {
         if (version->is_there && !is_newer(value, version, true))

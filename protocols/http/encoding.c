@@ -19,9 +19,20 @@ bool domi_http_wants_gzip(domus_slice fields)
 
 bool domi_http_is_gzip(domus_slice fields)
 {
-    domus_slice value;
+    domi_http_elements walk = {.fields = fields, .name = "content-encoding"};
+    const char *element;
+    size_t size;
+    bool is_gzip = false;
 
-    if (!domus_http_field(fields, "content-encoding", &value))
-        return false;
-    return domi_http_slice_is(value, "gzip") || domi_http_slice_is(value, "x-gzip");
+    while (domi_http_next_listed(&walk, &element, &size)) {
+        if (size == 0)
+            continue;
+        if (is_gzip) /* and something else, also gzip once more */
+            return false;
+        is_gzip =
+            domi_http_is_word(element, size, "gzip") || domi_http_is_word(element, size, "x-gzip");
+        if (!is_gzip)
+            return false;
+    }
+    return is_gzip;
 }

@@ -113,6 +113,37 @@ static bool has_query(const domus_http_request *request, const char *path_end)
     return mark != NULL && (mark == path_end || domus_http_path(request).size == 0);
 }
 
+/* Whether a segment of a path is "." or "..", also by escapes. */
+static bool is_dots(const char *segment, size_t size)
+{
+    unsigned dots = 0;
+
+    for (size_t at = 0; at < size; dots++) {
+        bool is_escaped = size - at >= 3 && segment[at] == '%' && segment[at + 1] == '2' &&
+                          domi_http_lower(segment[at + 2]) == 'e';
+        if (!is_escaped && segment[at] != '.')
+            return false;
+        at += is_escaped ? 3 : 1;
+    }
+    return dots == 1 || dots == 2;
+}
+
+/* Whether a path leads upwards. Clients take such segments out; whoever leaves them in wants the
+ * server to find another path than that which this side has looked at. */
+static bool has_dots(domus_slice path)
+{
+    const char *text = domus_slice_data(path);
+
+    for (size_t at = 0; at < path.size;) {
+        const char *slash = memchr(text + at, '/', path.size - at);
+        size_t end = slash != NULL ? (size_t)(slash - text) : path.size;
+        if (is_dots(text + at, end - at))
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
 /* Make the target: the path without the proxy's own, and the query. */
 static int make_target(const domus_http_proxy *proxy, const domus_http_request *request,
                        domus_slice *ret_target)
@@ -127,6 +158,8 @@ static int make_target(const domus_http_proxy *proxy, const domus_http_request *
 
     if (request->target.size == 1 && *text == '*')
         return domus_slice_keep(request->target, ret_target);
+    if (has_dots(path))
+        return -EPROTO; /* 400 */
     bool is_own = own <= path.size &&
                   memcmp(from, proxy->path != NULL ? proxy->path : "", own) == 0 &&
                   (own == path.size || own == 0 || from[own] == '/' || from[own - 1] == '/');

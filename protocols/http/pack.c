@@ -1,5 +1,5 @@
 /* Decides which answers are compressed, compresses whole ones, and rewrites the fields of both. */
-#include "protocols/http/chars.h"
+#include "protocols/http/fields.h"
 #include "protocols/http/outgoing.h"
 
 #include <errno.h>
@@ -59,18 +59,7 @@ static bool has_compressible_media(const domi_http_outgoing *answer)
  * (RFC 9110 7.7). */
 static bool forbids_transform(const domi_http_outgoing *answer)
 {
-    const char *element;
-    domus_slice value;
-    size_t size;
-    size_t at = 0;
-
-    if (!domus_http_field(answer->fields, "cache-control", &value))
-        return false;
-    while (domi_http_next_element(domus_slice_data(value), value.size, &at, &element, &size)) {
-        if (domi_http_is_word(element, size, "no-transform"))
-            return true;
-    }
-    return false;
+    return domi_http_lists(answer->fields, "cache-control", "no-transform");
 }
 
 /* Whether there are clients that would get this answer compressed. */
@@ -96,18 +85,8 @@ static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
 /* Whether the fields say already that the answer depends on Accept-Encoding. */
 static bool has_vary(domus_slice fields)
 {
-    const char *element;
-    domus_slice value;
-    size_t size;
-    size_t at = 0;
-
-    if (!domus_http_field(fields, "vary", &value))
-        return false;
-    while (domi_http_next_element(domus_slice_data(value), value.size, &at, &element, &size)) {
-        if (domi_http_is_word(element, size, "accept-encoding") || (size == 1 && *element == '*'))
-            return true;
-    }
-    return false;
+    return domi_http_lists(fields, "vary", "accept-encoding") ||
+           domi_http_lists(fields, "vary", "*");
 }
 
 /* Add fields before those of an answer, whose text may be wrong at its end; and let a strong tag

@@ -28,6 +28,7 @@ START_TEST(sender_has_it_already)
                                       "If-None-Match: W/\"a\"\r\n",
                                       "If-None-Match: \"b\", W/\"c\" ,\"a\"\r\n",
                                       "If-None-Match: *\r\n",
+                                      "If-None-Match: \"b\"\r\nIf-None-Match: \"a\"\r\n",
                                       "If-Modified-Since: " NOV_6 "\r\n",
                                       "If-Modified-Since: " NOV_7 "\r\n"};
     static const char *const has_not[] = {
@@ -46,7 +47,7 @@ START_TEST(sender_has_it_already)
         ck_assert_uint_eq(check(DOMUS_HTTP_GET, has[i], &version), 304);
         ck_assert_uint_eq(check(DOMUS_HTTP_HEAD, has[i], &version), 304);
         ck_assert_uint_eq(check(DOMUS_HTTP_GET, has[i], &none), 0);
-        ck_assert_uint_eq(check(DOMUS_HTTP_PUT, has[i], &version), i < 4 ? 412 : 0);
+        ck_assert_uint_eq(check(DOMUS_HTTP_PUT, has[i], &version), i < 5 ? 412 : 0);
     }
     for (size_t i = 0; i < sizeof has_not / sizeof has_not[0]; i++)
         ck_assert_uint_eq(check(DOMUS_HTTP_GET, has_not[i], &version), 0);

@@ -218,10 +218,14 @@ START_TEST(fields_are_those_of_the_form_that_is_sent)
     ck_assert(says("Vary: Origin") && says("Vary: Accept-Encoding"));
     ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: a, accept-encoding\r\n"));
     ck_assert(!says("Vary: Accept-Encoding"));
+    ck_assert(answer_with(GET("gzip"), 200, TYPE "Vary: a\r\nVary: *\r\n"));
+    ck_assert(!says("Vary: Accept-Encoding"));
     static const char *const kept[] = {TYPE "Content-Encoding: br\r\n",
                                        TYPE "Content-Encoding: identity\r\n",
                                        TYPE "Content-Range: bytes 0-999/1000\r\n",
-                                       TYPE "Cache-Control: public,No-Transform\r\n", ""};
+                                       TYPE "Cache-Control: public,No-Transform\r\n",
+                                       TYPE "Cache-Control: a\r\nCache-Control: no-transform\r\n",
+                                       ""};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         ck_assert(!answer_with(GET("gzip"), 200, kept[i]));
         ck_assert(!says("Vary: Accept-Encoding"));

@@ -229,6 +229,10 @@ START_TEST(other_bodies_are_left_as_they_are)
     ck_assert(!unzipped);
     make_answer(HEAD "Content-Encoding: gzip, br\r\n", true);
     ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    make_answer(GZIP "Content-Encoding: br\r\n", true);
+    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
+    make_answer(GZIP "Content-Encoding: gzip\r\n", true);
+    ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
     make_answer(HEAD, true);
     ck_assert_uint_eq(decode(&options, 1000, &error, &unzipped), packed_size);
     plain.unzip = false;

@@ -155,6 +155,27 @@ START_TEST(locations_without_a_path_of_the_proxy_lead_to_no_other_host)
 }
 END_TEST
 
+START_TEST(a_path_that_leads_upwards_is_refused)
+{
+    static const char *const wrong[] = {"/p/..",   "/p/../b",   "/p/./b",       "/p/%2e%2E/b",
+                                        "/p/.%2e", "/%2e/p/b",  "/p/b/%2E",     "/p/../../",
+                                        "/..",     "/p/..?b=c", "http://h/p/.."};
+    char text[128];
+
+    domt_proxied_begin(&domt_proxied_edge);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", wrong[i]);
+        domt_pipes_send(domt_edge.kit, domt_edge.client, text);
+        domt_proxied_fails("HTTP/1.1 400 Bad Request\r\n");
+    }
+    domt_proxied_goes("GET /p/...?../ HTTP/1.1\r\nHost: h\r\n\r\n",
+                      "GET /...?../ HTTP/1.1\r\nHost: h\r\n" ADDED);
+    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
+                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_proxied_end();
+}
+END_TEST
+
 START_TEST(trailers_are_passed_if_they_may_be)
 {
     domt_proxied_begin(&domt_proxied_edge);
@@ -233,5 +254,6 @@ END_TEST
 DOMT_MAIN("http_proxy_heads", 60, strangers_do_not_say_who_has_asked,
           locations_of_the_server_become_those_of_the_proxy,
           locations_without_a_path_of_the_proxy_lead_to_no_other_host,
-          trailers_are_passed_if_they_may_be, an_upgrade_to_websocket_is_refused,
+          a_path_that_leads_upwards_is_refused, trailers_are_passed_if_they_may_be,
+          an_upgrade_to_websocket_is_refused,
           a_decompressed_answer_does_not_say_that_it_is_compressed)
