@@ -265,6 +265,13 @@ DOMUS_API uint64_t *domus_wire_stream(domus_wire *wire);
 DOMUS_API int domus_wire_pass(domus_wire *wire, const void *data, size_t size);
 DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
 
+/* The same without a copy: get space for `size` bytes, write up to so many there, and then count
+ * them with domus_wire_passed(). The space is valid until the next call with this wire; what is not
+ * counted is not passed on. Returns NULL without memory, for a size of 0, and beyond
+ * domus_wire_pass_room(). */
+DOMUS_API char *domus_wire_pass_space(domus_wire *wire, size_t size);
+DOMUS_API void domus_wire_passed(domus_wire *wire, size_t size);
+
 /* Say, in `decode`, that this call has taken long (0.1 ms and more: a signature of RSA). The thread
  * then looks at the clock before it goes on with this channel, so that scheduler.stageTime holds
  * for calls that make no message. */

@@ -178,6 +178,23 @@ int domus_wire_pass(domus_wire *wire, const void *data, size_t size)
     return domi_window_put(&wire->stages[wire->current + 1].window, data, size);
 }
 
+char *domus_wire_pass_space(domus_wire *wire, size_t size)
+{
+    if (size == 0 || size > domus_wire_pass_room(wire))
+        return NULL;
+    return domi_window_space(&wire->stages[wire->current + 1].window, size);
+}
+
+void domus_wire_passed(domus_wire *wire, size_t size)
+{
+    if (size == 0)
+        return;
+    DOMI_CHECK(size <= domus_wire_pass_room(wire));
+    wire->passed += (uint32_t)size;
+    wire->stages[wire->current].passed = true;
+    domi_window_fill(&wire->stages[wire->current + 1].window, size);
+}
+
 void domus_wire_again(domus_wire *wire)
 {
     wire->stages[wire->current].again = wire->current + 1 != wire->count;

@@ -15,7 +15,7 @@
 #define ROOM_LEAST   256u  /* bytes of memory at least */
 #define SHRINK_LEAST 4096u /* bytes of memory from which on it is made smaller */
 
-static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_put() relies on");
+static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_space() relies on");
 static_assert(DOMI_WINDOW_ROOM % ROOM_LEAST == 0, "the room doubles up to the limit");
 
 /* Let AddressSanitizer find who reads behind the bytes. */
@@ -54,27 +54,41 @@ static bool is_worth_room(const domi_window *window)
     return window->begin < window->size / 2 && window->room < DOMI_WINDOW_ROOM;
 }
 
-int domi_window_put(domi_window *window, const char *bytes, size_t size)
+char *domi_window_space(domi_window *window, size_t size)
 {
     uint32_t all = window->size + (uint32_t)size;
 
-    DOMI_CHECK(size <= DOMI_WINDOW_ROOM && all <= DOMI_WINDOW_ROOM);
-    if (size == 0)
-        return 0;
+    DOMI_CHECK(size != 0 && size <= DOMI_WINDOW_ROOM && all <= DOMI_WINDOW_ROOM);
     if (all > window->room || (window->begin + all > window->room && is_worth_room(window))) {
         int error = move(window, all > window->room ? all : 2 * window->room);
         if (error != 0)
-            return error;
+            return NULL;
     }
     DOMI_UNPOISON(window->memory, window->room);
     if (window->begin + all > window->room) {
         memmove(window->memory, domi_window_bytes(window), window->size);
         window->begin = 0;
     }
-    memcpy(window->memory + window->begin + window->size, bytes, size);
-    window->size = all;
+    return window->memory + window->begin + window->size;
+}
+
+void domi_window_fill(domi_window *window, size_t size)
+{
+    DOMI_CHECK(size <= window->room - window->begin - window->size);
+    window->size += (uint32_t)size;
     window->stuck = false;
     poison_rest(window);
+}
+
+int domi_window_put(domi_window *window, const char *bytes, size_t size)
+{
+    if (size == 0)
+        return 0;
+    char *end = domi_window_space(window, size);
+    if (end == NULL)
+        return -ENOMEM;
+    memcpy(end, bytes, size);
+    domi_window_fill(window, size);
     return 0;
 }
 

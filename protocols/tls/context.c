@@ -162,6 +162,11 @@ static int renew(domus_tls *tls, domi_tls_shard *shard, domi_tls_files *files)
     return 0;
 }
 
+bool domi_tls_shard_is_own(const domi_tls_shard *shard)
+{
+    return shard->thread == &own_address;
+}
+
 int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context)
 {
     domi_tls_files *files;

@@ -18,4 +18,7 @@ struct domus_tls {
 /* Get what a new connection on this thread begins with. Returns 0; -ENOMEM. */
 int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context);
 
+/* Returns whether the shard is that of the calling thread. */
+bool domi_tls_shard_is_own(const domi_tls_shard *shard);
+
 #endif

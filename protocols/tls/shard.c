@@ -147,7 +147,7 @@ static int set_rules(const domi_tls_settings *settings, SSL_CTX *context,
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_max_cert_list(context, (long)settings->chain_max);
     SSL_CTX_set_verify_depth(context, (int)settings->depth_max);
-    SSL_CTX_set_read_ahead(context, 0); /* it would keep bytes of the next record */
+    SSL_CTX_set_read_ahead(context, 1); /* a record in one read; no byte of the next one is shown */
     if (SSL_CTX_set_min_proto_version(context, least) != 1)
         return domi_tls_say_openssl(report, -EINVAL, "min_version");
     if (SSL_CTX_set_cipher_list(context, settings->ciphers) != 1)

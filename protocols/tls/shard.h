@@ -9,6 +9,8 @@
 #include "protocols/tls/sessions.h"
 #include "protocols/tls/tickets.h"
 
+#define DOMI_TLS_KEEPERS 64u
+
 typedef struct domi_tls_shard {
     struct domi_tls_shard *next;
     const domi_tls_settings *settings;
@@ -18,6 +20,9 @@ typedef struct domi_tls_shard {
     domi_tls_files *files; /* of which the contexts were made; NULL: there are none yet */
     EVP_CIPHER *cipher;    /* of tickets */
     domi_tls_sessions sessions; /* of a client, made with `contexts` */
+    /* The connections that keep their buffers (buffers.h), in a ring. */
+    struct domi_tls_state *keepers[DOMI_TLS_KEEPERS];
+    uint32_t next_keeper;
     uint32_t count;
     SSL_CTX *contexts[DOMUS_TLS_CERTIFICATES_MAX]; /* one for each certificate, or a single one */
 } domi_tls_shard;

@@ -1,4 +1,5 @@
 /* The stage: handshakes, and bytes in and out. Owner thread. */
+#include "protocols/tls/buffers.h"
 #include "protocols/tls/tls.h"
 
 #include <errno.h>
@@ -41,6 +42,7 @@ static void close_tls(domus_wire *wire, void *state_)
      * Its last bytes may be missing, but its keys are good (RFC 5246, 7.2.1) */
     if (state->phase == DOMI_TLS_OPEN || state->phase == DOMI_TLS_ENDED)
         SSL_set_shutdown(state->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    domi_tls_buffers_forget(state);
     SSL_free(state->ssl);
     OPENSSL_free(state->server);
     domus_append_drop(&state->held);
@@ -71,22 +73,13 @@ static int make_connection(domi_tls_state *state, const char *host)
 
 /* --- out -------------------------------------------------------------------------------------- */
 
-/* Send bytes of the application. Returns 0, or an error. */
-static int send_bytes(domi_tls_state *state, const char *bytes, size_t size)
-{
-    size_t sent;
-
-    ERR_clear_error();
-    return SSL_write_ex(state->ssl, bytes, size, &sent) == 1 ? 0 : domi_tls_fail(state);
-}
-
 static int send_held(domi_tls_state *state)
 {
     domus_slice held;
     int error = domus_append_end(&state->held, &held);
 
     if (error == 0 && held.size != 0)
-        error = send_bytes(state, domus_slice_data(held), held.size);
+        error = domi_tls_write(state, domus_slice_data(held), held.size);
     domus_slice_free(held);
     return error;
 }
@@ -103,7 +96,8 @@ static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t si
         return error == -EMSGSIZE ? -ENOBUFS : error;
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        return send_bytes(state, bytes, size);
+        domi_tls_begin_call();
+        return domi_tls_write(state, bytes, size);
     case DOMI_TLS_FAILED:
         break;
     }
@@ -120,7 +114,7 @@ static int finish_tls(domus_wire *wire, void *state_)
         return state->held.size != 0 ? -ENOTCONN : 0;
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        ERR_clear_error();
+        domi_tls_begin_call();
         return SSL_shutdown(state->ssl) >= 0 ? 0 : domi_tls_fail(state);
     case DOMI_TLS_FAILED:
         break;
@@ -133,7 +127,6 @@ static int finish_tls(domus_wire *wire, void *state_)
 /* Go on with the handshake. Returns 1 when it is done; 0 when more is needed; an error. */
 static int shake(domi_tls_state *state)
 {
-    ERR_clear_error();
     int result = SSL_do_handshake(state->ssl);
     domus_wire_yield(state->wire);
     if (result != 1) {
@@ -150,31 +143,6 @@ static int shake(domi_tls_state *state)
     return error != 0 ? error : 1;
 }
 
-/* Pass on what the record holds. Returns how many bytes; or an error. */
-static int read_bytes(domi_tls_state *state)
-{
-    char bytes[DOMI_TLS_PLAIN_MAX];
-    size_t passed = 0;
-    size_t size;
-
-    ERR_clear_error();
-    while (SSL_read_ex(state->ssl, bytes, sizeof bytes, &size) == 1) {
-        int error = domus_wire_pass(state->wire, bytes, size);
-        if (error != 0)
-            return error;
-        passed += size;
-    }
-    switch (SSL_get_error(state->ssl, 0)) {
-    case SSL_ERROR_WANT_READ:
-        return (int)passed;
-    case SSL_ERROR_ZERO_RETURN:
-        state->phase = DOMI_TLS_ENDED;
-        return (int)passed;
-    default:
-        return domi_tls_fail(state);
-    }
-}
-
 /* Let OpenSSL use one whole record. Returns 0, or an error. */
 static int use_record(domi_tls_state *state, const char *bytes, size_t size)
 {
@@ -186,7 +154,7 @@ static int use_record(domi_tls_state *state, const char *bytes, size_t size)
     if (state->phase == DOMI_TLS_HANDSHAKE)
         result = shake(state);
     if (result > 0)
-        result = read_bytes(state);
+        result = domi_tls_read(state, size);
     if (result < 0)
         return result;
     if (result == 0 && ++state->quiet > QUIET_MAX)
@@ -235,6 +203,7 @@ static int decode_tls(domus_wire *wire, void *state_, const char *bytes, size_t 
     state->wire = wire;
     state->wrote = false;
     state->alert_size = 0;
+    domi_tls_begin_call();
     int used = use_records(state, bytes, size);
     if (used > 0 && state->phase == DOMI_TLS_ENDED)
         domus_wire_last(wire); /* nothing of TLS follows close_notify */

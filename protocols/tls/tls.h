@@ -5,8 +5,9 @@
  *         +----------+----> FAILED     nothing is read or written any more, but for an alert
  *
  * OpenSSL is shown one whole record at a time, where it was received. So it keeps no bytes between
- * two calls, gives its buffers back after each, and the parts of a record wait in the window of the
- * stage, which is as large as they are. */
+ * two calls, and gives its buffers back after each, unless it is one of the few connections that
+ * keep them (buffers.h). The parts of a record wait in the window of the stage, which is as large
+ * as they are. */
 #ifndef DOMI_PROTOCOLS_TLS_H
 #define DOMI_PROTOCOLS_TLS_H
 
@@ -17,6 +18,8 @@
 #define DOMI_TLS_RECORD_MAX (DOMI_TLS_HEAD_SIZE + DOMI_TLS_PLAIN_MAX + 2048u) /* of TLS 1.2 */
 #define DOMI_TLS_ALERT_MAX  128u /* bytes of an alert, in a record of its own */
 
+typedef struct domi_tls_state domi_tls_state;
+
 typedef enum domi_tls_phase {
     DOMI_TLS_HANDSHAKE,
     DOMI_TLS_OPEN,
@@ -24,7 +27,7 @@ typedef enum domi_tls_phase {
     DOMI_TLS_FAILED,
 } domi_tls_phase;
 
-typedef struct domi_tls_state {
+struct domi_tls_state {
     SSL *ssl;
     domus_tls *tls;
     domus_wire *wire;           /* of the call that runs now */
@@ -36,13 +39,14 @@ typedef struct domi_tls_state {
     bool heard;         /* a record has come */
     bool wrote;         /* OpenSSL has written in this call */
     bool no_memory;     /* it could not write for want of memory */
+    uint8_t place;      /* among those that keep their buffers, from 1 on; 0: it does not */
     uint8_t alert_size; /* bytes of the last write, if they may be an alert */
     uint32_t quiet;     /* records in a row without bytes of the application */
     uint64_t charged;
     domus_appender held; /* bytes that wait for the handshake */
     char alert[DOMI_TLS_ALERT_MAX];
     char failure[160];
-} domi_tls_state;
+};
 
 /* Let OpenSSL read from and write to the wire of the state. Returns 0; -ENOMEM. */
 int domi_tls_bio_use(domi_tls_state *state);
@@ -61,6 +65,17 @@ void domi_tls_client_end_handshake(domi_tls_state *state);
  * no record that may come now. */
 int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t size,
                          size_t *ret_whole);
+
+/* Let OpenSSL use the record at `in`, and pass on what it holds. Returns how many bytes; or an
+ * error. */
+int domi_tls_read(domi_tls_state *state, size_t record_size);
+
+/* Send bytes of the application. Returns 0, or an error. */
+int domi_tls_write(domi_tls_state *state, const char *bytes, size_t size);
+
+/* A call of OpenSSL is about to begin: empty its queue of errors, in which code of others may have
+ * left some. */
+void domi_tls_begin_call(void);
 
 /* OpenSSL has answered with an error: note it, and fail. Returns the negative errno. */
 int domi_tls_fail(domi_tls_state *state);

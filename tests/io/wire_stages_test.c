@@ -186,7 +186,14 @@ static int pass_all(domus_wire *wire, void *state_, size_t left)
 
     ck_assert_uint_eq(left, 0);
     int error = domus_wire_append(wire, ">", 1);
-    return error != 0 ? error : domus_wire_pass(wire, state->gathered, state->count);
+    ck_assert_ptr_null(domus_wire_pass_space(wire, 0));
+    ck_assert_ptr_null(domus_wire_pass_space(wire, domus_wire_pass_room(wire) + 1));
+    char *to = error == 0 ? domus_wire_pass_space(wire, state->count + 300) : NULL;
+    if (to == NULL)
+        return error != 0 ? error : -ENOMEM;
+    memcpy(to, state->gathered, state->count);
+    domus_wire_passed(wire, state->count);
+    return 0;
 }
 
 static int wrap_upper(domus_wire *wire, void *state, const char *bytes, size_t size)

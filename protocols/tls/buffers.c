@@ -1,0 +1,35 @@
+/* Says which connections keep their buffers; see the header. */
+#include "protocols/tls/buffers.h"
+
+static domi_tls_shard *shard_of(const domi_tls_state *state)
+{
+    return SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
+}
+
+static void give_back(domi_tls_state *state)
+{
+    state->place = 0;
+    SSL_set_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
+    (void)SSL_free_buffers(state->ssl);
+}
+
+void domi_tls_buffers_keep(domi_tls_state *state)
+{
+    if (state->place != 0)
+        return;
+    domi_tls_shard *shard = shard_of(state);
+    if (!domi_tls_shard_is_own(shard)) /* a kit that has changed its thread */
+        return;
+    uint32_t place = shard->next_keeper++ % DOMI_TLS_KEEPERS;
+    if (shard->keepers[place] != NULL)
+        give_back(shard->keepers[place]);
+    shard->keepers[place] = state;
+    state->place = (uint8_t)(place + 1);
+    SSL_clear_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
+}
+
+void domi_tls_buffers_forget(domi_tls_state *state)
+{
+    if (state->place != 0)
+        shard_of(state)->keepers[state->place - 1] = NULL;
+}

@@ -1,0 +1,19 @@
+/* The buffers of OpenSSL: 17 KiB to read and 17 KiB to write for a connection.
+ *
+ * A connection gives its buffers back after each record, so an idle one has none. That costs two
+ * allocations and two frees for a record, which malloc(3) does the long way for blocks of this
+ * size. So the last DOMI_TLS_KEEPERS connections of a thread that had something to read keep
+ * theirs, some 2 MiB in all; another one takes the place of the one that came first. Owner thread.
+ */
+#ifndef DOMI_PROTOCOLS_TLS_BUFFERS_H
+#define DOMI_PROTOCOLS_TLS_BUFFERS_H
+
+#include "protocols/tls/tls.h"
+
+/* Let a connection, whose handshake is done, keep its buffers. */
+void domi_tls_buffers_keep(domi_tls_state *state);
+
+/* The connection is about to go. */
+void domi_tls_buffers_forget(domi_tls_state *state);
+
+#endif
