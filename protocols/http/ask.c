@@ -149,7 +149,9 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
 {
     uint64_t *stream = domus_wire_stream(wire);
     place said = {0};
-    int error = find_place(state, request, domi_http_check_fields(request->fields), &said);
+    int has = domi_http_check_fields(request->fields);
+    int error = find_place(state, request, has, &said);
+    bool has_body = stream != NULL || request->body.size != 0;
 
     if (stream != NULL && *stream != 0)
         return -EOPNOTSUPP; /* a second head */
@@ -157,6 +159,8 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
         error = check(request);
     if (error != 0 || (stream != NULL && request->body.size != 0))
         return -EINVAL;
+    if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_body)
+        return -EINVAL; /* the server would wait for a body that does not come */
     if (state->asked.count == DOMI_HTTP_ASKED_MAX)
         return -ENOBUFS;
     error = append(wire, request, &said, stream);

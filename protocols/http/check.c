@@ -13,6 +13,8 @@ static int look_at(const char *name, size_t size)
         if (domi_http_is_word(name, size, "host"))
             return DOMI_HTTP_FIELD_HOST;
         return domi_http_is_word(name, size, "date") ? DOMI_HTTP_FIELD_DATE : 0;
+    case 6:
+        return domi_http_is_word(name, size, "expect") ? DOMI_HTTP_FIELD_EXPECT : 0;
     case 10:
         return domi_http_is_word(name, size, "connection") ? -EINVAL : 0;
     case 14:

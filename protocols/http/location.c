@@ -59,8 +59,10 @@ static size_t find_path(const domus_http_proxy *proxy, const domus_http_request 
 /* Whether a path is below that of the proxy already, because the server knows that. */
 static bool is_of_proxy(const char *path, size_t size, const char *own, size_t own_size)
 {
-    return size >= own_size && memcmp(path, own, own_size) == 0 &&
-           (size == own_size || memchr("/?#", path[own_size], 3) != NULL);
+    if (size < own_size || memcmp(path, own, own_size) != 0)
+        return false;
+    char next = size != own_size ? path[own_size] : '/';
+    return next == '/' || next == '?' || next == '#';
 }
 
 /* Add a path of the server as one of the proxy, behind `kept` bytes. Nothing that is no path may

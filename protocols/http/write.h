@@ -57,6 +57,7 @@ char *domi_http_put_status(char *to, unsigned status);
 enum {
     DOMI_HTTP_FIELD_HOST = 1,
     DOMI_HTTP_FIELD_DATE = 2,
+    DOMI_HTTP_FIELD_EXPECT = 4,
 };
 
 /* Check fields before they are sent: lines that are fields and nothing else, none of which frames

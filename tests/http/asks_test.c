@@ -65,6 +65,22 @@ START_TEST(requests_are_encoded)
 }
 END_TEST
 
+/* A server that is asked to expect a body could wait for it. */
+START_TEST(a_body_that_does_not_come_is_not_announced)
+{
+    static const char expect[] = "Expect: 100-continue\r\n";
+    domus_http_request without = make(DOMUS_HTTP_PUT, "/", expect, "");
+    domt_codec http;
+
+    hold(make(DOMUS_HTTP_PUT, "/", expect, "hello"),
+         "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
+    domt_http_start(&http, &client);
+    ck_assert_int_eq(encode(&http, &without), -EINVAL);
+    ck_assert_str_eq(domt_codec_sent(&http), "");
+    domt_codec_stop(&http);
+}
+END_TEST
+
 START_TEST(an_absolute_target_is_said_as_servers_are_asked)
 {
     static const domus_http_options origin = {.role = DOMUS_ROLE_CLIENT, .origin_form = true};
@@ -195,6 +211,7 @@ START_TEST(requests_without_an_answer_have_a_bound)
 }
 END_TEST
 
-DOMT_MAIN("asks", 20, requests_are_encoded, an_absolute_target_is_said_as_servers_are_asked,
+DOMT_MAIN("asks", 20, requests_are_encoded, a_body_that_does_not_come_is_not_announced,
+          an_absolute_target_is_said_as_servers_are_asked,
           requests_that_http_cannot_say_are_refused, requests_leave_in_pieces,
           requests_without_an_answer_have_a_bound)

@@ -475,9 +475,24 @@ START_TEST(wrong_options_are_refused)
 }
 END_TEST
 
+/* The body does not wait for 100, which is passed over; and 417 is an answer as any other. */
+START_TEST(a_body_that_was_announced_leaves_at_once)
+{
+    begin(NULL);
+    ask_with(DOMUS_HTTP_PUT, "http://10.0.0.1/", "Expect: 100-continue\r\n", "ab");
+    accept_at(&one);
+    sees(&one, "PUT / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n"
+               "Expect: 100-continue\r\n\r\nab");
+    answers(&one, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 417 X\r\nContent-Length: 0\r\n\r\n");
+    expect(417, "");
+    end();
+}
+END_TEST
+
 DOMT_MAIN("http_client", 60, connections_are_kept_for_their_origin,
-          requests_that_cannot_be_done_fail, a_request_is_repeated_only_if_it_may_be,
-          redirects_are_followed, methods_change_as_the_rfc_says, secrets_stay_with_their_origin,
+          a_body_that_was_announced_leaves_at_once, requests_that_cannot_be_done_fail,
+          a_request_is_repeated_only_if_it_may_be, redirects_are_followed,
+          methods_change_as_the_rfc_says, secrets_stay_with_their_origin,
           a_redirect_that_cannot_be_followed_is_the_answer, redirects_are_bounded,
           a_request_takes_no_longer_than_it_may, the_pool_that_was_idle_for_longest_ends,
           requests_that_wait_are_bounded, bodies_come_in_pieces,
