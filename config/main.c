@@ -2,6 +2,7 @@
  * (main_options.c) and then runs the program (main_run.c). */
 #include <domus/main.h>
 
+#include "config/main_front.h"
 #include "config/main_options.h"
 #include "config/main_run.h"
 
@@ -60,7 +61,8 @@ int domus_main(int argc, char **argv, const domus_program *program)
         return DOMI_STATUS_FAILED;
     }
     int status = domi_options_check(&arguments);
-    if (status < 0 && !read_configuration(&arguments, yaml))
+    if (status < 0 && !(read_configuration(&arguments, yaml) &&
+                        domi_fronts_open(program, domus_yaml_config(yaml))))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {
         if (program->section != NULL)
@@ -84,7 +86,8 @@ int domus_main_serve(domus_system *system, const char *name, const domus_behavio
                      const void *state)
 {
     uint16_t port = 0;
-    int result = domus_serve(system, name, behaviour, state, &port);
+    const domus_serve_options options = {.front = domi_fronts_find(name)};
+    int result = domus_serve_with(system, name, behaviour, state, &options, &port);
 
     if (result != 0)
         return result;

@@ -44,8 +44,8 @@ domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *
     return NULL;
 }
 
-static bool value_differs(const domus_config_key *key, const domus_config *before,
-                          const domus_config *now)
+/* Returns whether a key has other values in two structures that hold it. A text may be NULL. */
+static bool value_differs(const domus_config_key *key, const void *before, const void *now)
 {
     const char *old = (const char *)before + key->offset, *new = (const char *)now + key->offset;
     const char *old_text, *new_text;
@@ -54,7 +54,7 @@ static bool value_differs(const domus_config_key *key, const domus_config *befor
         return memcmp(old, new, key->size) != 0;
     memcpy(&old_text, old, sizeof old_text);
     memcpy(&new_text, new, sizeof new_text);
-    return strcmp(old_text, new_text) != 0;
+    return strcmp(old_text != NULL ? old_text : "", new_text != NULL ? new_text : "") != 0;
 }
 
 static bool listeners_differ(const domus_config *before, const domus_config *now)
@@ -62,10 +62,10 @@ static bool listeners_differ(const domus_config *before, const domus_config *now
     if (before->listener_count != now->listener_count)
         return true;
     for (size_t i = 0; i < now->listener_count; i++) {
-        const domus_listener_config *old = &before->listeners[i], *new = &now->listeners[i];
-        if (strcmp(old->name, new->name) != 0 || strcmp(old->address, new->address) != 0 ||
-            old->backlog != new->backlog)
-            return true;
+        const domus_config_key *key;
+        for (size_t row = 0; (key = domus_config_listener_key_get(row)) != NULL; row++)
+            if (value_differs(key, &before->listeners[i], &now->listeners[i]))
+                return true;
     }
     return false;
 }

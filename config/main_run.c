@@ -8,6 +8,7 @@
 #include "config/main_run.h"
 
 #include "config/descriptors.h"
+#include "config/main_front.h"
 #include "config/main_reload.h"
 #include "config/sink.h"
 
@@ -148,9 +149,12 @@ static void reload(running *own)
 {
     const domus_program *program = own->program;
 
+    domi_fronts_reload(own->system);
     if (program->reload == NULL) {
-        domi_sink_add_line(own->sink, "SIGHUP: this program reads its configuration only when it "
-                                      "starts: nothing is changed");
+        domi_sink_add_line(own->sink,
+                           "SIGHUP: this program reads its configuration only when it "
+                           "starts: nothing %sis changed",
+                           domi_fronts_are_any() ? "of it " : "");
         return;
     }
     domus_yaml *yaml = domi_reload_read(own->arguments, own->sink);
@@ -283,6 +287,8 @@ static int start(const running *own)
         domi_sink_add_line(own->sink, "warning: %s", domus_system_warning(own->system));
     if (result == 0 && own->warning[0] != '\0')
         domi_sink_add_line(own->sink, "warning: %s", own->warning);
+    if (result == 0)
+        result = domi_fronts_start(own->system, own->sink);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0)
@@ -388,6 +394,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_config *gi
     int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max, &own.sink);
     if (result != 0) {
         fprintf(stderr, "%s: no thread for the log: %s\n", program->name, strerror(-result));
+        domi_fronts_close(false);
         return DOMI_STATUS_FAILED;
     }
     begin_to_wait(); /* from here on the end of this function is reached, which stops the waiting */
@@ -397,6 +404,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_config *gi
     else
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     domus_system_free(own.system);
+    domi_fronts_close(own.stopped == -ETIMEDOUT);
     domi_sink_close(own.sink, own.flush_timeout_ns);
     if (own.stopped != -ETIMEDOUT)
         /* after -ETIMEDOUT a thread that is stuck in a handler may still log */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define DOMI_YAML_KEYS_MAX          128         /* rows of the table of keys */
-#define DOMI_YAML_LISTENER_KEYS_MAX 48          /* rows of the table of a listener's keys */
+#define DOMI_YAML_LISTENER_KEYS_MAX 64          /* rows of the table of a listener's keys */
 #define DOMI_YAML_LISTENERS         "listeners" /* the only key whose value is a list */
 
 #define DOMI_YAML_MAPPINGS_MAX 48 /* the root, the sections and the listener are mappings */

@@ -52,6 +52,29 @@ typedef struct domus_listener_config {
     /* SO_REUSEPORT: other processes may listen there, too, and the kernel spreads the connections;
      * false (the default). */
     bool shares_port;
+    /* TLS before the pipelines of its connections (domus/front.h). Without `cert_files` they
+     * speak no TLS, and then the others are NULL or "", or 0. A text is at most 1,023 bytes. */
+    struct {
+        /* Files in PEM, divided by commas, at most 64: in each the certificate itself, and behind
+         * it those that lead to the authority. The first is for clients that ask for no name, or
+         * for one that no certificate has. */
+        const char *cert_files;
+        /* As many, in the same order: the keys. NULL or "" (the default): each key is in the file
+         * of its certificate. */
+        const char *key_files;
+        /* Protocols, the best first, divided by commas, at most 16: "http/1.1"; NULL or "" (the
+         * default): none. */
+        const char *alpn;
+        /* Authorities that the certificates of clients have to lead to; NULL or "" (the default):
+         * no client is asked for one. */
+        const char *client_ca_file;
+        const char *ciphers; /* of TLS 1.2, as OpenSSL writes them; NULL or "": ECDHE with AEAD */
+        const char *cipher_suites; /* of TLS 1.3; NULL or "": those of OpenSSL */
+        uint32_t min_version;      /* 0: TLS 1.2 (the default); 1: TLS 1.3 */
+        /* 1: with `client_ca_file`, a client needs no certificate, but what it shows has to be
+         * right; 0 (the default): it needs one. */
+        uint32_t clients_may_omit;
+    } tls;
 } domus_listener_config;
 
 #define DOMUS_LISTENERS_MAX 64
@@ -371,7 +394,7 @@ typedef enum domus_config_kind {
     DOMUS_CONFIG_CPUS,     /* text: "auto", "none", "0-3,8" */
     DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
     DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
-    DOMUS_CONFIG_TEXT,     /* any text; only in a program's own section (domus/section.h) */
+    DOMUS_CONFIG_TEXT, /* any text; of a listener, and in a program's section (domus/section.h) */
     DOMUS_CONFIG_NETWORKS, /* text: "10.0.0.0/8, ::1, unix"; only of a listener */
 } domus_config_kind;
 

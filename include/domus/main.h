@@ -4,6 +4,7 @@
 #define DOMUS_MAIN_H
 
 #include <domus/domus.h>
+#include <domus/front.h>
 #include <domus/section.h>
 
 #ifdef __cplusplus
@@ -68,6 +69,12 @@ typedef struct domus_program {
      * section->size bytes that domus_main() writes once, before `start`. */
     const domus_section *section;
     void *settings;
+
+    /* A front that listeners may have (domus/front.h), such as domus_tls_front of
+     * domus/tls.h; NULL: nothing, and then `tls` of a listener is an error. It is opened for each
+     * listener before anything is started, an error of it is one of the configuration (status 2),
+     * and SIGHUP reads its files again. */
+    const domus_front *front;
 } domus_program;
 
 /* Read options (--config FILE, --set KEY=VALUE, --help, and the program's own), start a system,
@@ -84,7 +91,10 @@ typedef struct domus_program {
  *   to the log and nothing changes. Otherwise program->reload gets the new settings,
  *   profile.atExit and log.flushTimeout are taken, and a line names the other keys of domus that
  *   have changed, because those count only at a start. Without program->reload, and while the
- *   program ends, a line says so and nothing is read.
+ *   program ends, a line says so and nothing is read. Files of fronts (certificates and keys of
+ *   TLS) are read again in each case, in blocking work: connections that come later get what they
+ *   hold. If one is wrong, a line names the key, the file and the reason, and that listener keeps
+ *   what it has. Files that were read are told in a line, too.
  * - SIGPIPE is ignored, unless the program has a handler for it. Programs that it executes inherit
  *   this.
  *
@@ -111,7 +121,8 @@ typedef struct domus_program {
  * started). */
 DOMUS_API int domus_main(int argc, char **argv, const domus_program *program);
 
-/* Do what domus_serve() does, and print the `listening` line. For use in program->start. */
+/* Do what domus_serve() does, with the front of this listener, and print the `listening` line. For
+ * use in program->start. */
 DOMUS_API int domus_main_serve(domus_system *system, const char *name,
                                const domus_behaviour *behaviour, const void *state);
 

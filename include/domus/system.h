@@ -118,8 +118,9 @@ DOMUS_API uint32_t domus_system_threads(const domus_system *system);
  * the kernel has chosen.
  *
  * Returns 0; -ENOENT without such a listener; -EALREADY when it is served; -EINVAL when the kind of
- * the behaviour is not DOMUS_CHANNELS; what `check` of a stage of its pipeline returned; the error
- * of bind(2) or listen(2); -ENOMEM.
+ * the behaviour is not DOMUS_CHANNELS, or when the configuration wants TLS (`tls` of the listener)
+ * and no front is there (domus_serve_with(), and domus_main_serve() of a program with a front);
+ * what `check` of a stage of its pipeline returned; the error of bind(2) or listen(2); -ENOMEM.
  * Thread-safety: any foreign thread, one at a time. */
 DOMUS_API int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                           const void *state, uint16_t *ret_port);

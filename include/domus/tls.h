@@ -20,6 +20,7 @@
 
 #include <domus/budget.h>
 #include <domus/channel.h>
+#include <domus/front.h>
 #include <domus/stage.h>
 #include <domus/stage_kit.h>
 
@@ -127,6 +128,21 @@ DOMUS_API int domus_tls_rotate(domus_tls *tls);
 
 /* Free a context. No channel, kit or pipeline may use it any more. NULL is allowed. */
 DOMUS_API void domus_tls_free(domus_tls *tls);
+
+/* --- listeners ----------------------------------------------------------------------------------
+ */
+
+/* Make the context of a listener from its settings (`tls` in domus/config.h). The texts are copied.
+ *
+ * Returns as domus_tls_new(), and then `error` has a line that begins with the key of the listener:
+ * "tls.certFile: /etc/web/a.pem: No such file or directory"; -EINVAL also when the listener has no
+ * certificate. Thread-safety: as domus_tls_new(). */
+DOMUS_API int domus_tls_new_of_listener(const domus_listener_config *listener, char *error,
+                                        size_t error_size, domus_tls **ret_tls);
+
+/* TLS in front of the listeners that have `tls.certFile`, for `front` of a domus_program
+ * (domus/main.h). */
+DOMUS_API extern const domus_front domus_tls_front;
 
 /* --- the stage -------------------------------------------------------------------------------- */
 

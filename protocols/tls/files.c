@@ -2,12 +2,15 @@
 #include "protocols/tls/files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_MAX        ((size_t)1 << 20)
 #define AUTHORITIES_MAX ((size_t)16 << 20)
@@ -43,19 +46,43 @@ static int read_some(FILE *file, domi_tls_text *text, size_t *used, size_t most)
     return got != 0;
 }
 
+/* Open a file. A fifo or a device could hold up who reads it for ever, so they are refused. Returns
+ * 0; -EISDIR; -EBADF for what is no file; the error of open(2). */
+static int open_file(const char *path, FILE **ret_file)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+
+    if (fd < 0)
+        return -errno;
+    int result = fstat(fd, &status) != 0    ? -errno
+                 : S_ISDIR(status.st_mode)  ? -EISDIR
+                 : !S_ISREG(status.st_mode) ? -EBADF
+                                            : 0;
+    FILE *file = result == 0 ? fdopen(fd, "r") : NULL;
+    if (result == 0 && file == NULL)
+        result = -ENOMEM;
+    if (result != 0)
+        close(fd);
+    else
+        *ret_file = file;
+    return result;
+}
+
 /* Read a whole file of at most `most` bytes. */
 static int read_text(const char *path, size_t most, const domi_tls_report *report,
                      domi_tls_text *ret_text)
 {
     domi_tls_text text = {NULL, 0};
     size_t used = 0;
-    int result = 1;
-    FILE *file = fopen(path, "re");
+    int result;
+    FILE *file = NULL;
 
-    if (file == NULL) {
-        result = -errno;
-        return domi_tls_say(report, result, path, strerror(-result));
-    }
+    result = open_file(path, &file);
+    if (result != 0)
+        return domi_tls_say(report, result, path,
+                            result == -EBADF ? "not a regular file" : strerror(-result));
+    result = 1;
     setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
     while (result > 0)
         result = read_some(file, &text, &used, most);

@@ -21,6 +21,8 @@ static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4 &&
 
 static const char *const level_words[] = {"off", "counters", NULL};
 static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
+static const char *const version_words[] = {"1.2", "1.3", NULL};
+static const char *const verify_words[] = {"required", "optional", NULL};
 
 #define FIELD(type, member)                                                                        \
     .offset = (uint32_t)offsetof(type, member), .size = (uint32_t)sizeof(((type *)NULL)->member)
@@ -30,6 +32,10 @@ static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 #define TEXT(name, sort, type, member, length, value)                                              \
     .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(type, member), .minimum = 1,                \
     .maximum = (length), .preset_text = (value)
+
+#define TLS_TEXT(name, member, most)                                                               \
+    .path = "tls." name, .kind = DOMUS_CONFIG_TEXT, FIELD(domus_listener_config, tls.member),      \
+    .minimum = 0, .maximum = (most), .preset_text = ""
 
 /* the rows of io/resources/settings.h, in the section `channel` and in that of a listener */
 #define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
@@ -140,6 +146,16 @@ const domus_config_key domi_config_listener_keys[] = {
     {.path = "proxyProtocol.from", .kind = DOMUS_CONFIG_NETWORKS,
         FIELD(domus_listener_config, proxy_from), .minimum = 0,
         .maximum = DOMI_NETWORKS_TEXT_BYTES, .preset_text = ""},
+    {TLS_TEXT("certFile", cert_files, DOMI_FILES_TEXT_BYTES)},
+    {TLS_TEXT("keyFile", key_files, DOMI_FILES_TEXT_BYTES)},
+    {TLS_TEXT("alpn", alpn, DOMI_FILES_TEXT_BYTES)},
+    {TLS_TEXT("clientCaFile", client_ca_file, DOMI_FILES_TEXT_BYTES)},
+    {TLS_TEXT("ciphers", ciphers, DOMI_FILES_TEXT_BYTES)},
+    {TLS_TEXT("cipherSuites", cipher_suites, DOMI_FILES_TEXT_BYTES)},
+    {.path = "tls.minVersion", .kind = DOMUS_CONFIG_WORD,
+        FIELD(domus_listener_config, tls.min_version), .maximum = 1, .words = version_words},
+    {.path = "tls.clients", .kind = DOMUS_CONFIG_WORD,
+        FIELD(domus_listener_config, tls.clients_may_omit), .maximum = 1, .words = verify_words},
     {.path = "sharesPort", .kind = DOMUS_CONFIG_WORD, FIELD(domus_listener_config, shares_port),
         .maximum = 1, .words = domi_key_switch},
     DOMI_CHANNEL_KEYS(LISTENER_ROW)

@@ -6,6 +6,7 @@
 #include "house/dispatch/manage.h"
 #include "io/backend/choose.h"
 #include "io/completions/setup.h"
+#include "runtime/control/config_copy.h"
 #include "runtime/control/helpers.h"
 #include "runtime/control/stop.h"
 #include "runtime/control/thread_life.h"
@@ -22,50 +23,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static char *copy_string(const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *copy = domi_memory_new(bytes);
-
-    if (copy != NULL)
-        memcpy(copy, text, bytes);
-    return copy;
-}
-
-static void config_free(domus_system *system)
-{
-    for (size_t i = 0; i < system->config.listener_count; i++) {
-        domi_memory_free((void *)(uintptr_t)system->listeners[i].name);
-        domi_memory_free((void *)(uintptr_t)system->listeners[i].address);
-        domi_memory_free((void *)(uintptr_t)system->listeners[i].proxy_from);
-    }
-    domi_memory_free((void *)(uintptr_t)system->config.system.cpus);
-}
-
-static int config_copy(domus_system *system, const domus_config *config)
-{
-    bool whole = true;
-
-    system->config = *config;
-    system->config.listeners = system->listeners;
-    system->config.system.cpus = copy_string(config->system.cpus);
-    whole = system->config.system.cpus != NULL;
-    for (size_t i = 0; i < config->listener_count; i++) {
-        system->listeners[i] = config->listeners[i];
-        domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
-        domi_settings_set_name(&system->listener_settings[i], config->listeners[i].name);
-        system->listeners[i].name = copy_string(config->listeners[i].name);
-        system->listeners[i].address = copy_string(config->listeners[i].address);
-        const char *proxy_from = config->listeners[i].proxy_from;
-        system->listeners[i].proxy_from = copy_string(proxy_from != NULL ? proxy_from : "");
-        whole = whole && system->listeners[i].name != NULL &&
-                system->listeners[i].address != NULL && system->listeners[i].proxy_from != NULL;
-    }
-    if (!whole)
-        config_free(system);
-    return whole ? 0 : -ENOMEM;
-}
 
 static int choose_cpus(domus_system *system, const domus_config *config, char *error,
                        size_t error_size)
@@ -173,7 +130,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
     if (result != 0)
         return result;
     domus_system *system = domi_memory_map(sizeof *system);
-    if (system == NULL || config_copy(system, config) != 0) {
+    if (system == NULL || domi_config_copy(system, config) != 0) {
         result = -ENOMEM;
         goto fail_system;
     }
@@ -227,7 +184,7 @@ fail_threads:
     domi_memory_unmap(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
 fail_config:
-    config_free(system);
+    domi_config_free(system);
 fail_system:
     domi_memory_unmap(system, sizeof *system);
     return result;
@@ -451,7 +408,7 @@ void domus_system_free(domus_system *system)
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
-    config_free(system);
+    domi_config_free(system);
     domi_memory_unmap(system, sizeof *system);
     (void)domi_memory_set_allocator(before);
 }

@@ -279,6 +279,21 @@ static domi_acceptor *make_acceptor(domus_system *system, size_t index)
     return acceptor;
 }
 
+/* Returns why a listener cannot be served in this way; NULL: it can. */
+static const char *find_contradiction(const domus_listener_config *listener,
+                                      const domus_behaviour *behaviour,
+                                      const domus_pipeline_stage *front)
+{
+    const domus_behaviour *channel = behaviour->channel != NULL ? behaviour->channel : behaviour;
+    bool has_front = domi_front_count(front) != 0;
+
+    if (listener->tls.cert_files[0] != '\0' && !has_front)
+        return "the configuration wants TLS (tls.certFile), and the program puts none in front";
+    if (has_front && channel->pipeline == NULL)
+        return "its connections have no pipeline, so nothing (TLS) can stand in front of it";
+    return NULL;
+}
+
 int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                 const void *state, uint16_t *ret_port)
 {
@@ -296,11 +311,14 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
         result = -ESHUTDOWN; /* the threads have no rings yet, by which sockets are made */
     if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
         result = -EINVAL;
+    const char *why = result == -ENOENT ? "the configuration does not have it" : NULL;
     if (result == 0)
-        result = domi_front_check(front, behaviour);
+        why = find_contradiction(&system->listeners[index], behaviour, front);
+    if (result == 0)
+        result = why != NULL ? -EINVAL : domi_front_check(front, behaviour);
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "listener %s: %s", name,
-                 result == -ENOENT ? "the configuration does not have it" : strerror(-result));
+                 why != NULL ? why : strerror(-result));
         return result;
     }
     const domus_listener_config *listener = &system->listeners[index];

@@ -189,7 +189,7 @@ static void add_folder(const char *folder)
 
 static void add_sources(void)
 {
-    static const char *const folders[] = {"base", "house", "io", "runtime", "config"};
+    static const char *const folders[] = {"base", "house", "io", "runtime", "config", "protocols"};
 
     sources_size = 0;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
@@ -284,6 +284,14 @@ START_TEST(every_key_of_a_listener_has_a_reader)
     ck_assert(is_read("address"));
     ck_assert(is_read("backlog"));
     ck_assert(is_read("proxy_from"));
+    ck_assert(is_read("tls.cert_files"));
+    ck_assert(is_read("tls.key_files"));
+    ck_assert(is_read("tls.alpn"));
+    ck_assert(is_read("tls.client_ca_file"));
+    ck_assert(is_read("tls.ciphers"));
+    ck_assert(is_read("tls.cipher_suites"));
+    ck_assert(is_read("tls.min_version"));
+    ck_assert(is_read("tls.clients_may_omit"));
 }
 END_TEST
 

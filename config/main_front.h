@@ -1,0 +1,37 @@
+/* The fronts of the listeners of a program (domus/front.h): opened before anything is started,
+ * found when a listener is served, and read again by SIGHUP.
+ *
+ * They are for the process, as it has one domus_main() at a time. Thread: the main thread, but for
+ * the work of a reload, which an actor has done by a helper thread. */
+#ifndef DOMI_CONFIG_MAIN_FRONT_H
+#define DOMI_CONFIG_MAIN_FRONT_H
+
+#include "config/sink.h"
+
+#include <domus/main.h>
+
+#include <stdbool.h>
+
+/* Open the front of each listener that wants one, and print to stderr what is wrong. Returns
+ * whether all is right; if not, none is open. */
+bool domi_fronts_open(const domus_program *program, const domus_config *config);
+
+/* The system runs: make the actor that reads files again, if there is any front. It writes to
+ * `sink`. Returns 0; a negative errno. */
+int domi_fronts_start(domus_system *system, domi_sink *sink);
+
+/* Returns the stages in front of a listener; NULL: it has none. */
+const domus_pipeline_stage *domi_fronts_find(const char *listener);
+
+/* Returns whether any listener has a front. */
+bool domi_fronts_are_any(void);
+
+/* Have all files read again. Lines of the sink tell of the outcome later. While a reading is under
+ * way, all further calls together lead to one more. */
+void domi_fronts_reload(domus_system *system);
+
+/* Close all. The system has stopped, and if it is `stuck`, nothing is freed, because a thread may
+ * still use it. */
+void domi_fronts_close(bool is_stuck);
+
+#endif

@@ -1,0 +1,36 @@
+/* Fronts: what the connections of a listener speak before their pipelines, as its configuration
+ * says it (`listeners[].tls`). The library of a protocol has one (domus_tls_front of domus/tls.h),
+ * a program names it (`front` in domus/main.h), and its operator turns it on for a listener.
+ * Neither the reader of the configuration nor the runtime knows what is in it. */
+#ifndef DOMUS_FRONT_H
+#define DOMUS_FRONT_H
+
+#include <domus/config.h>
+#include <domus/pipeline.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The `error` of these functions gets one line without the name of the listener, which begins with
+ * the key: "tls.certFile: /etc/web/a.pem: No such file or directory" (NUL-terminated, cut at
+ * `error_size` bytes). */
+typedef struct domus_front {
+    /* Make what a listener needs, if its settings want it: then `ret_state` gets it, and
+     * `ret_stages` its stages, which last until `close` (DOMUS_FRONT_MAX in domus/pipeline.h).
+     * Otherwise both are NULL. The settings are gone after the call. Returns 0; a negative errno.
+     * Thread-safety: one thread at a time. It may block. */
+    int (*open)(const domus_listener_config *listener, char *error, size_t error_size,
+                void **ret_state, const domus_pipeline_stage **ret_stages);
+    /* Read its files again, while its stages are in use. If anything is wrong, all stays as it was.
+     * Returns 0; a negative errno. Thread-safety: any thread, one at a time. It may block. */
+    int (*reload)(void *state, char *error, size_t error_size);
+    /* Free it: no connection uses it any more. NULL is allowed. */
+    void (*close)(void *state);
+} domus_front;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
