@@ -6,6 +6,7 @@
 #include "start.h"
 
 #include <domus/main.h>
+#include <domus/tls.h>
 
 static int start(domus_system *system, void *argument)
 {
@@ -21,8 +22,13 @@ static void stop(domus_system *system, void *argument)
 }
 
 static const domus_section section = {"kv", kv_keys, sizeof kv_settings, NULL};
-static const domus_program program = {
-    "kv", start, "kv", .stop = stop, .section = &section, .settings = &kv_settings};
+static const domus_program program = {"kv",
+                                      start,
+                                      "kv",
+                                      .stop = stop,
+                                      .section = &section,
+                                      .settings = &kv_settings,
+                                      .front = &domus_tls_front};
 
 int main(int argc, char **argv)
 {

@@ -6,6 +6,7 @@
 #include "rooms.h"
 
 #include <domus/main.h>
+#include <domus/tls.h>
 
 static int start(domus_system *system, void *argument)
 {
@@ -13,8 +14,12 @@ static int start(domus_system *system, void *argument)
 }
 
 static const domus_section section = {"rooms", rooms_keys, sizeof rooms_settings, NULL};
-static const domus_program program = {"rooms", start, "rooms", .section = &section,
-                                      .settings = &rooms_settings};
+static const domus_program program = {"rooms",
+                                      start,
+                                      "rooms",
+                                      .section = &section,
+                                      .settings = &rooms_settings,
+                                      .front = &domus_tls_front};
 
 int main(int argc, char **argv)
 {

@@ -62,19 +62,18 @@ static int handle_line(domus_stack *stack, struct guest *guest)
 
 static int guest_wrote(domus_stack *stack, void *self, const void *payload)
 {
-    domus_buffer *buffer = ((const domus_channel_event *)payload)->bytes;
-    const char *bytes = domus_buffer_data(buffer);
+    domus_slice text = ((const domus_packet *)payload)->bytes;
+    const char *bytes = domus_slice_data(text);
     struct rooms_said *line = &((struct guest *)self)->line;
     int result = 0;
 
-    for (size_t i = 0; i < domus_buffer_size(buffer) && result == 0; i++) {
+    for (size_t i = 0; i < text.size && result == 0; i++) {
         line->bytes[line->size++] = bytes[i];
         if (bytes[i] == '\n')
             result = handle_line(stack, self);
         else if (line->size == sizeof line->bytes)
             result = -EMSGSIZE; /* resets the connection */
     }
-    domus_buffer_free(buffer);
     return result;
 }
 
@@ -91,13 +90,19 @@ static int somebody_said(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+/* Bytes as they come: an on_read would do the same, and could not stand behind TLS. */
+static const domus_pipeline bytes_of_guest = {
+    .stages = (const domus_pipeline_stage[]){{&domus_bytes_stage, NULL}, {NULL, NULL}}};
+
 static const domus_behaviour guest = {
     .name = "guest",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct guest),
     .on = (const domus_on[]){{&rooms_said_type, somebody_said, 0}, {NULL, NULL, 0}},
     .on_open = {guest_came, 0},
-    .on_read = {guest_wrote, 0}};
+    .pipeline = &bytes_of_guest,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = guest_wrote},
+                                       {.type = NULL}}};
 const domus_behaviour rooms_behaviour = {
     .name = "rooms", .kind = DOMUS_CHANNELS, .channel = &guest};
 

@@ -76,11 +76,21 @@ const domus_call web_serve_echo = DOMUS_BY(echo);
 
 static int send_back(domus_stack *stack, void *self, const void *payload)
 {
-    const domus_channel_event *event = payload;
-
     (void)self;
-    return domus_channel_write(stack, event->channel, event->bytes); /* consumed in every case */
+    return domus_channel_send(stack, domus_channel_running(stack), &domus_packet_type, payload);
 }
 
+/* An on_read would do the same, and could not stand behind TLS. */
+static const domus_pipeline bytes = {
+    .stages = (const domus_pipeline_stage[]){{&domus_bytes_stage, NULL}, {NULL, NULL}}};
+
+static const domus_behaviour echo_channel = {
+    .name = "echo",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &bytes,
+    .on_peer =
+        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = send_back}, {.type = NULL}},
+};
+
 const domus_behaviour web_echo_port = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {send_back, 0}};
+    .name = "echo port", .kind = DOMUS_CHANNELS, .channel = &echo_channel};

@@ -8,6 +8,7 @@
 #include <kv/start.h>
 
 #include <domus/main.h>
+#include <domus/tls.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -126,7 +127,8 @@ int main(int argc, char **argv)
                                           .end = end,
                                           .options = options,
                                           .section = &section,
-                                          .settings = &web_settings};
+                                          .settings = &web_settings,
+                                          .front = &domus_tls_front};
 
     memcpy(keys, own_keys, sizeof own_keys);
     add_keys("kv", kv_keys, offsetof(struct web_settings, kv));

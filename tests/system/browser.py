@@ -1,6 +1,8 @@
-"""Drives the page of the example web in headless Chromium, as a person would: browser.py PORT LINES
+"""Drives the page of the example web in headless Chromium, as a person would:
+browser.py PORT LINES [KEY]
 
-PORT is that of the site, and LINES that of the rooms. Chromium is talked with over a pipe by the
+PORT is that of the site, and LINES that of the rooms. With KEY, the SHA-256 of the public key of a
+certificate, the site is visited by https, and that certificate is accepted. Chromium is talked with over a pipe by the
 DevTools protocol. The exit status is 0 if each part of the page has worked. With DOMT_PICTURES,
 a directory, pictures of the page are put there.
 """
@@ -25,7 +27,7 @@ FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
 class Browser:
     """Chromium with one page. Commands are answered by their number; events are kept."""
 
-    def __init__(self, profile):
+    def __init__(self, profile, flags):
         from_us, self.to = os.pipe()
         self.back, to_us = os.pipe()
 
@@ -35,7 +37,7 @@ class Browser:
             os.dup2(writes, 4)
 
         self.process = subprocess.Popen(
-            ["chromium", *FLAGS, "--user-data-dir=" + profile, "about:blank"],
+            ["chromium", *FLAGS, *flags, "--user-data-dir=" + profile, "about:blank"],
             close_fds=False, preexec_fn=connect, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(from_us)
@@ -158,11 +160,11 @@ def try_chat(browser, lines_port):
     guest.close()
 
 
-def try_page(browser, port, lines_port):
+def try_page(browser, url, lines_port):
     browser.call("Page.enable")
     browser.call("Runtime.enable")
     browser.call("Log.enable")
-    browser.call("Page.navigate", url=f"http://127.0.0.1:{port}/")
+    browser.call("Page.navigate", url=url)
     browser.wait("the page", "document.readyState === 'complete' && !!document.getElementById('json')")
     browser.wait("events", shows("events-state", "live"))
     browser.wait("a bar for each thread", "document.querySelectorAll('.bar').length === 2")
@@ -212,9 +214,11 @@ def take_pictures(browser, directory, lines_port):
 
 def main():
     profile = tempfile.mkdtemp(prefix="domt-browser-")
-    browser = Browser(profile)
+    key = sys.argv[3:4]
+    browser = Browser(profile, ["--ignore-certificate-errors-spki-list=" + each for each in key])
     try:
-        try_page(browser, int(sys.argv[1]), int(sys.argv[2]))
+        url = ("https" if key else "http") + f"://127.0.0.1:{int(sys.argv[1])}/"
+        try_page(browser, url, int(sys.argv[2]))
         found = complaints(browser)
         assert not found, found
         if "DOMT_PICTURES" in os.environ:

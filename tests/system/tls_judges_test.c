@@ -1,0 +1,117 @@
+/* Programs of other projects judge the example web behind TLS: curl, redis-cli, OpenSSL's s_client,
+ * and Chromium on its page. A program that is not installed
+ * does not judge. */
+#include "tests/support/suite.h"
+#include "tests/system/secure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static domt_secure secure;
+static const char *const nothing[] = {NULL};
+
+#define CURL "curl -sSf --max-time 20 --cacert $CA "
+
+START_TEST(curl_uses_the_site_in_both_versions)
+{
+    static const char *const versions[] = {"--tls-max 1.2", "--tlsv1.3"};
+    char command[1024];
+
+    if (!domt_secure_is_possible("curl"))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_start(&secure, nothing);
+    domt_secure_holds(&secure, "seq 200000 | head -c 1000000 >$T/in");
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 CURL "%s -w \" %%{http_version} %%{ssl_verify_result}\" "
+                      "https://localhost:$WEB/json https://localhost:$WEB/json",
+                 versions[i]);
+        domt_secure_holds(&secure, command);
+        ck_assert_msg(strstr(domt_secure_output, "hello") != NULL, "%s", domt_secure_output);
+        ck_assert_msg(strstr(domt_secure_output, " 1.1 0") != NULL, "%s", domt_secure_output);
+        snprintf(command, sizeof command,
+                 CURL "%s -T $T/in -X POST -o $T/out https://localhost:$WEB/echo && "
+                      "cmp $T/in $T/out",
+                 versions[i]);
+        domt_secure_holds(&secure, command);
+        snprintf(command, sizeof command,
+                 CURL "%s -T $T/in -X PUT https://localhost:$WEB/kv/a && " CURL
+                      "%s -o $T/out https://localhost:$WEB/kv/a && cmp $T/in $T/out",
+                 versions[i], versions[i]);
+        domt_secure_holds(&secure, command);
+        snprintf(
+            command, sizeof command,
+            CURL "%s -N --max-time 3 https://localhost:$WEB/events | grep -m 1 data:", versions[i]);
+        domt_secure_holds(&secure, command);
+    }
+    ck_assert_int_ne(domt_secure_run(&secure, "curl -sSf http://localhost:$WEB/json"), 0);
+    ck_assert_int_eq(domt_secure_run(&secure, "curl -sSf https://localhost:$WEB/json"), 60);
+    ck_assert_int_eq(domt_secure_run(&secure, CURL "--tls-max 1.1 https://localhost:$WEB/json"),
+                     35);
+    domt_secure_end(&secure);
+}
+END_TEST
+
+START_TEST(redis_cli_uses_kv)
+{
+    if (!domt_secure_is_possible("redis-cli"))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_start(&secure, nothing);
+    domt_secure_holds(
+        &secure, "R=\"redis-cli --tls --cacert $CA -p $KV\"; $R set a hello && "
+                 "test \"$($R get a)\" = hello && test \"$($R -3 -r 50 incr n | tail -1)\" = 50"
+                 " && seq 100000 | $R -x set large && test $($R strlen large) = 588895");
+    domt_secure_holds(&secure,
+                      "R=\"redis-cli --tls --cacert $CA -p $KV\"; "
+                      "seq 10000 | sed \"s/.*/set key& &/\" | $R --pipe | grep \"errors: 0, "
+                      "replies: 10000\" && test $($R dbsize) = 10003");
+    ck_assert_int_ne(domt_secure_run(&secure, "redis-cli --tls --cacert $CA -h localhost.invalid "
+                                              "-p $KV ping"),
+                     0);
+    domt_secure_end(&secure);
+}
+END_TEST
+
+START_TEST(s_client_talks_to_echo_and_to_the_rooms)
+{
+    if (!domt_secure_is_possible(""))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_start(&secure, nothing);
+    static const char *const ports[] = {"$ECHO", "$ROOMS"};
+    for (int i = 0; i < 2; i++) {
+        char command[512];
+        snprintf(command, sizeof command,
+                 "(echo hello; sleep 1) | openssl s_client -quiet -no_ign_eof -CAfile $CA "
+                 "-verify_return_error -connect 127.0.0.1:%s | grep -x hello",
+                 ports[i]);
+        domt_secure_holds(&secure, command);
+    }
+    domt_secure_end(&secure);
+}
+END_TEST
+
+/* The page uses https, a WebSocket within TLS, and events. */
+START_TEST(chromium_uses_the_page)
+{
+    if (!domt_secure_is_possible("chromium python3"))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_start(&secure,
+                      (const char *const[]){"web.tick=100ms", "listeners.rooms.tls.certFile=",
+                                            "listeners.rooms.tls.keyFile=", NULL});
+    char command[PATH_MAX];
+    snprintf(command, sizeof command,
+             "timeout -k 5 90 python3 " DOMT_SOURCE_DIR "/tests/system/browser.py %u %u "
+             "\"$(openssl x509 -in %s/a.pem -noout -pubkey | openssl pkey -pubin -outform der | "
+             "openssl dgst -sha256 -binary | base64)\"",
+             secure.site.web, secure.site.rooms, secure.tree.root);
+    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
+    domt_secure_end(&secure);
+}
+END_TEST
+
+DOMT_MAIN("tls_judges", 110, curl_uses_the_site_in_both_versions, redis_cli_uses_kv,
+          s_client_talks_to_echo_and_to_the_rooms, chromium_uses_the_page)

@@ -1,0 +1,207 @@
+/* SIGHUP lets the example web read certificates and keys again: the next connection gets the new
+ * certificate, an open one goes on, and files that are wrong change nothing and are told. */
+#include "tests/support/suite.h"
+#include "tests/system/secure.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ "were read again"
+#define KEPT "this listener keeps what it has"
+
+static domt_secure secure;
+static const char *const nothing[] = {NULL};
+
+/* The serial number of the certificate that new connections to the site get. */
+static void read_serial(char serial[128])
+{
+    domt_secure_holds(&secure, "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
+                               "openssl x509 -noout -serial");
+    snprintf(serial, 128, "%.127s", domt_secure_output);
+}
+
+static void serial_of_file(char serial[128])
+{
+    domt_secure_holds(&secure, "openssl x509 -noout -serial -in $T/a.pem");
+    snprintf(serial, 128, "%.127s", domt_secure_output);
+}
+
+/* Begin a connection to echo by a child of the shell, whose input is what is written here, and
+ * whose output is the file `held`. */
+static FILE *hold_connection(void)
+{
+    char command[PATH_MAX + 256];
+
+    snprintf(command, sizeof command,
+             "timeout 60 openssl s_client -quiet -no_ign_eof -connect 127.0.0.1:%u "
+             "> %s/held 2>/dev/null",
+             secure.site.echo, secure.tree.root);
+    FILE *pipe = popen(command, "w"); /* NOLINT(cert-env33-c): a test may use the shell */
+    ck_assert_ptr_nonnull(pipe);
+    return pipe;
+}
+
+/* Say a line on that connection, and hold that it comes back. */
+static void say(FILE *held, const char *line)
+{
+    char command[256];
+
+    ck_assert_int_ge(fprintf(held, "%s\n", line), 0);
+    ck_assert_int_eq(fflush(held), 0);
+    snprintf(command, sizeof command, "until grep -x %s $T/held; do sleep 0.05; done", line);
+    domt_secure_holds(&secure, command);
+}
+
+START_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
+{
+    char before[128], now[128], file[128];
+
+    if (!domt_secure_is_possible(""))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_start(&secure, nothing);
+    FILE *held = hold_connection();
+    say(held, "one");
+    read_serial(before);
+    domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
+    say(held, "two");
+    read_serial(now);
+    ck_assert_str_eq(before, now); /* nobody has asked for it */
+    domt_service_signal(&secure.site.service, SIGHUP);
+    domt_secure_wait(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
+    read_serial(now);
+    serial_of_file(file);
+    ck_assert_str_eq(now, file);
+    ck_assert_str_ne(before, now);
+    say(held, "three");
+    ck_assert_int_eq(pclose(held), 0);
+    domt_secure_end(&secure);
+}
+END_TEST
+
+START_TEST(files_that_are_wrong_change_nothing)
+{
+    static const struct {
+        const char *command, *said;
+    } rows[] = {
+        {"rm $T/a.pem", "tls.certFile: %s/a.pem: No such file or directory"},
+        {"rm $T/a.key", "tls.keyFile: %s/a.key: No such file or directory"},
+        {"head -c 300 $T/good.pem >$T/a.pem", "tls.certFile: %s/a.pem: "},
+        {"head -c 100 $T/good.key >$T/a.key", "tls.keyFile: %s/a.key: "},
+        {": >$T/a.pem", "tls.certFile: %s/a.pem: the file is empty"},
+        {"cp $T/b.key $T/a.key", "tls.keyFile: %s/a.key: key values mismatch"},
+        {"cp $T/b.pem $T/a.pem", "tls.keyFile: %s/a.key: key values mismatch"},
+        {"rm $T/a.pem; mkdir $T/a.pem", "tls.certFile: %s/a.pem: Is a directory"},
+        {"rm $T/a.key; mkfifo $T/a.key", "tls.keyFile: %s/a.key: not a regular file"},
+        {"head -c 2097152 /dev/zero >>$T/a.pem", "tls.certFile: %s/a.pem: File too large"},
+        {"chmod 0 $T/a.key", "tls.keyFile: %s/a.key: Permission denied"},
+    };
+    char before[128], now[128], said[PATH_MAX + 256];
+    uint32_t kept = 0;
+
+    if (!domt_secure_is_possible(""))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_issue(&secure, "b", "DNS:localhost,IP:127.0.0.1");
+    domt_secure_holds(&secure, "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
+    domt_secure_start(&secure, nothing);
+    read_serial(before);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strncmp(rows[i].command, "chmod", 5) == 0 && geteuid() == 0)
+            continue; /* root reads it all the same */
+        domt_secure_holds(&secure, rows[i].command);
+        domt_service_signal(&secure.site.service, SIGHUP);
+        kept += 4;
+        domt_secure_wait(&secure, KEPT, kept);
+        snprintf(said, sizeof said, rows[i].said, secure.tree.root);
+        ck_assert_msg(strstr(secure.site.service.error, said) != NULL, "%s: %s", rows[i].command,
+                      secure.site.service.error);
+        read_serial(now);
+        ck_assert_str_eq(before, now);
+        domt_secure_holds(&secure, "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
+                                   "cp $T/good.key $T/a.key");
+    }
+    domt_secure_holds(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
+    domt_service_signal(&secure.site.service, SIGHUP);
+    domt_secure_wait(&secure, READ, 1);
+    read_serial(now);
+    ck_assert_str_ne(before, now);
+    domt_secure_end(&secure);
+}
+END_TEST
+
+/* One listener may have a wrong file while the others go on to the new ones. */
+START_TEST(each_listener_keeps_its_own)
+{
+    static const char *const settings[] = {"listeners.kv.tls.certFile=@T@/b.pem",
+                                           "listeners.kv.tls.keyFile=@T@/b.key", NULL};
+
+    if (!domt_secure_is_possible(""))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_issue(&secure, "b", "DNS:localhost");
+    domt_secure_start(&secure, settings);
+    domt_secure_holds(&secure, "rm $T/b.key");
+    domt_service_signal(&secure.site.service, SIGHUP);
+    domt_secure_wait(&secure, "SIGHUP: the files of 3 listeners " READ, 1);
+    domt_secure_wait(&secure, "SIGHUP: listeners.kv.tls.keyFile: ", 1);
+    domt_secure_wait(&secure, KEPT, 1);
+    domt_secure_end(&secure);
+}
+END_TEST
+
+/* Signals that come faster than files are read, while the files change and clients come. Readings
+ * come one after the other, and the last one sees the last file. */
+START_TEST(storm_of_signals_is_survived)
+{
+    char now[128], file[128];
+
+    if (!domt_secure_is_possible("curl"))
+        return;
+    domt_secure_begin(&secure);
+    domt_secure_issue(&secure, "b", "DNS:localhost,IP:127.0.0.1");
+    domt_secure_start(&secure, nothing);
+    char command[512];
+    snprintf(command, sizeof command,
+             "cp $T/a.pem $T/c.pem; cp $T/a.key $T/c.key; for i in $(seq 20); do "
+             "for n in b c; do cp $T/$n.pem $T/a.pem; kill -HUP %d; cp $T/$n.key $T/a.key; "
+             "kill -HUP %d; kill -HUP %d; done; "
+             "curl -sSf --cacert $CA https://localhost:$WEB/json >/dev/null || exit 1; done",
+             secure.site.service.pid, secure.site.service.pid, secure.site.service.pid);
+    domt_secure_holds(&secure, command);
+    domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
+    serial_of_file(file);
+    domt_service_signal(&secure.site.service, SIGHUP);
+    for (int i = 0; i < 100; i++) {
+        read_serial(now);
+        if (strcmp(now, file) == 0)
+            break;
+        domt_sleep_ms(50);
+    }
+    ck_assert_str_eq(now, file);
+    domt_secure_end(&secure);
+}
+END_TEST
+
+/* A stop while files are read: it ends as ever. */
+START_TEST(stop_in_the_midst_of_a_reload_ends)
+{
+    if (!domt_secure_is_possible(""))
+        return;
+    for (int i = 0; i < 3; i++) {
+        domt_secure_begin(&secure);
+        domt_secure_start(&secure, nothing);
+        domt_service_signal(&secure.site.service, SIGHUP);
+        domt_sleep_ms((uint32_t)i);
+        domt_secure_end(&secure);
+    }
+}
+END_TEST
+
+DOMT_MAIN("tls_reload", 110, next_connection_gets_the_new_certificate_and_an_open_one_goes_on,
+          files_that_are_wrong_change_nothing, each_listener_keeps_its_own,
+          storm_of_signals_is_survived, stop_in_the_midst_of_a_reload_ends)
