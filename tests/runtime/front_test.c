@@ -207,6 +207,28 @@ static int refuse(const void *options)
     return -EDOM;
 }
 
+/* A program that knows no TLS must not serve in clear what was meant to be secret. */
+START_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
+{
+    static const domus_listener_config listener = {
+        .name = "front", .address = "127.0.0.1:0", .backlog = 64, .tls.cert_files = "a.pem"};
+    const domus_serve_options options = {.front = front};
+    domus_config config = domt_config(2);
+    uint16_t port;
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domus_system *system = domt_start(&config);
+    ck_assert_int_eq(domus_serve(system, "front", &channel, NULL, &port), -EINVAL);
+    ck_assert_str_eq(domus_system_error(system),
+                     "listener front: the configuration wants TLS (tls.certFile), and the program "
+                     "puts none in front");
+    ck_assert_int_eq(domus_serve_with(system, "front", &channel, NULL, &options, &port), 0);
+    talk_with(port);
+    domt_end(system);
+}
+END_TEST
+
 START_TEST(wrong_fronts_are_refused)
 {
     static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
@@ -240,4 +262,5 @@ START_TEST(wrong_fronts_are_refused)
 END_TEST
 
 DOMT_MAIN("fronts", 60, front_of_a_listener_stays_when_the_pipeline_changes,
-          listeners_of_actors_have_fronts, wrong_fronts_are_refused)
+          listeners_of_actors_have_fronts,
+          listener_that_is_to_speak_tls_is_not_served_without_a_front, wrong_fronts_are_refused)
