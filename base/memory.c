@@ -5,7 +5,10 @@
 
 #include "base/check.h"
 
+#include <domus/memory.h>
+
 #include <assert.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +159,16 @@ DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_
     block *made = (block *)(void *)(start + before) - 1;
     *made = (block){allocator, bytes | before << BYTES_BITS};
     return made + 1;
+}
+
+int domus_memory_count(uint64_t *counted, uint64_t bytes)
+{
+    if (bytes > *counted && (is_made_to_fail() || !may_take(bytes - *counted)))
+        return -ENOMEM;
+    if (bytes < *counted)
+        give_back(*counted - bytes);
+    *counted = bytes;
+    return 0;
 }
 
 void *domi_memory_new(size_t bytes)

@@ -116,6 +116,16 @@ DOMUS_API int domus_watch_memory(domus_stack *stack);
  * is no watch. */
 DOMUS_API int domus_unwatch_memory(domus_stack *stack);
 
+/* Let `bytes` count as the library's own memory, instead of the `*counted` bytes that counted
+ * before (at first 0), on the system to which this thread belongs. It is for stages whose
+ * connections take memory from another library, by estimate (domus/tls.h does so): otherwise it is
+ * foreign memory, and nobody is kept out because of it. Fewer bytes are never refused, and 0 ends
+ * it. On a thread of no system nothing counts.
+ *
+ * Thread-safety: always the same thread for one `counted`.
+ * Returns 0; -ENOMEM when memory is full: then `*counted` is as it was. */
+DOMUS_API int domus_memory_count(uint64_t *counted, uint64_t bytes);
+
 /* Get the figures of the last measurement. Thread-safety: any thread, from domus_system_new() until
  * domus_system_free(). */
 DOMUS_API void domus_system_memory(const struct domus_system *system, domus_memory *ret_memory);

@@ -2,6 +2,8 @@
 #include "protocols/tls/buffers.h"
 #include "protocols/tls/tls.h"
 
+#include <domus/memory.h>
+
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdio.h>
@@ -31,6 +33,22 @@ static int check_tls(const void *options_)
     return options->host == NULL || (size != 0 && size <= DOMI_TLS_HOST_MAX) ? 0 : -EINVAL;
 }
 
+/* Let the connection count with so many bytes: on the budget of the options, and as memory of the
+ * library. Returns 0; -ENOMEM. */
+static int charge(domi_tls_state *state, uint64_t bytes)
+{
+    domus_budget *budget = state->tls->settings.budget;
+    uint64_t before = state->charged;
+    int error = domus_budget_charge(budget, &state->charged, bytes);
+
+    if (error != 0)
+        return error;
+    error = domus_memory_count(&state->counted, bytes);
+    if (error != 0)
+        (void)domus_budget_charge(budget, &state->charged, before);
+    return error;
+}
+
 static void close_tls(domus_wire *wire, void *state_)
 {
     domi_tls_state *state = state_;
@@ -46,7 +64,7 @@ static void close_tls(domus_wire *wire, void *state_)
     SSL_free(state->ssl);
     OPENSSL_free(state->server);
     domus_append_drop(&state->held);
-    (void)domus_budget_charge(state->tls->settings.budget, &state->charged, 0);
+    (void)charge(state, 0);
 }
 
 static int make_connection(domi_tls_state *state, const char *host)
@@ -55,7 +73,7 @@ static int make_connection(domi_tls_state *state, const char *host)
     int error = domi_tls_context_get(state->tls, &context);
 
     if (error == 0)
-        error = domus_budget_charge(state->tls->settings.budget, &state->charged, SHAKING_BYTES);
+        error = charge(state, SHAKING_BYTES);
     if (error != 0)
         return error;
     state->ssl = SSL_new(context);
@@ -138,7 +156,7 @@ static int shake(domi_tls_state *state)
     state->phase = DOMI_TLS_OPEN;
     if (state->offered != NULL)
         domi_tls_client_end_handshake(state);
-    (void)domus_budget_charge(state->tls->settings.budget, &state->charged, OPEN_BYTES);
+    (void)charge(state, OPEN_BYTES);
     int error = send_held(state);
     return error != 0 ? error : 1;
 }

@@ -35,14 +35,15 @@ struct domi_tls_state {
     SSL_SESSION *offered;       /* to the server, until the handshake is done; NULL: none */
     const char *in;             /* bytes of the record that OpenSSL has not read yet */
     size_t in_size;
-    uint8_t phase;      /* domi_tls_phase */
-    bool heard;         /* a record has come */
-    bool wrote;         /* OpenSSL has written in this call */
-    bool no_memory;     /* it could not write for want of memory */
-    uint8_t place;      /* among those that keep their buffers, from 1 on; 0: it does not */
-    uint8_t alert_size; /* bytes of the last write, if they may be an alert */
-    uint32_t quiet;     /* records in a row without bytes of the application */
-    uint64_t charged;
+    uint8_t phase;       /* domi_tls_phase */
+    bool heard;          /* a record has come */
+    bool wrote;          /* OpenSSL has written in this call */
+    bool no_memory;      /* it could not write for want of memory */
+    uint8_t place;       /* among those that keep their buffers, from 1 on; 0: it does not */
+    uint8_t alert_size;  /* bytes of the last write, if they may be an alert */
+    uint32_t quiet;      /* records in a row without bytes of the application */
+    uint64_t charged;    /* on the budget of the options */
+    uint64_t counted;    /* as memory of the library */
     domus_appender held; /* bytes that wait for the handshake */
     char alert[DOMI_TLS_ALERT_MAX];
     char failure[160];

@@ -3,6 +3,10 @@
 #include "tests/support/suite.h"
 #include "tests/tls/talk.h"
 
+#include "base/memory.h"
+
+#include <domus/memory.h>
+
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -125,4 +129,57 @@ START_TEST(each_allocation_of_the_stage_fails_once)
 }
 END_TEST
 
-DOMT_MAIN("tls memory", 60, each_allocation_of_the_stage_fails_once)
+START_TEST(connections_count_as_memory_of_the_library)
+{
+    static domt_side servers[16], client;
+    domi_meter meter = {.look_at = INT64_MAX};
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    domus_tls *server_tls = domt_tls(&settings);
+    settings = domt_client_settings(&pki);
+    domus_tls *client_tls = domt_tls(&settings);
+    (void)domi_memory_set_meter(&meter);
+    for (int i = 0; i < 16; i++)
+        ck_assert_int_eq(domt_side_open(&servers[i], server_tls, NULL), 0);
+    (void)domi_memory_set_meter(NULL); /* it is told what was counted */
+    int64_t shaking = atomic_load(&meter.held);
+    ck_assert_int_gt(shaking, 16 * 48 * 1024);
+    ck_assert_int_lt(shaking, 16 * 52 * 1024);
+    (void)domi_memory_set_meter(&meter);
+    for (int i = 0; i < 16; i++) {
+        ck_assert_int_eq(domt_side_open(&client, client_tls, "a.example"), 0);
+        domt_talk(&client, &servers[i], 0);
+        ck_assert(domt_side_info(&servers[i]).done);
+        domt_side_close(&client);
+    }
+    (void)domi_memory_set_meter(NULL);
+    ck_assert_int_lt(atomic_load(&meter.held), shaking / 2);
+    (void)domi_memory_set_meter(&meter);
+    for (int i = 0; i < 16; i++)
+        domt_side_close(&servers[i]);
+    (void)domi_memory_set_meter(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+
+    uint64_t counted = 0;
+    (void)domi_memory_set_meter(&meter);
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_eq(domus_memory_count(&counted, 100), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    atomic_store(&meter.full, 1);
+    ck_assert_int_eq(domus_memory_count(&counted, 100), -ENOMEM);
+    ck_assert_uint_eq(counted, 0);
+    atomic_store(&meter.full, 0);
+    ck_assert_int_eq(domus_memory_count(&counted, 100), 0);
+    ck_assert_int_eq(domus_memory_count(&counted, 0), 0);
+    (void)domi_memory_set_meter(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+    domus_tls_free(client_tls);
+    domus_tls_free(server_tls);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls memory", 60, each_allocation_of_the_stage_fails_once,
+          connections_count_as_memory_of_the_library)
