@@ -270,7 +270,7 @@ DOMUS_API int domus_file_load(domus_stack *stack, domus_file *directory, const c
 /* Send `size` bytes of a file, from `position` on, as pieces of the answer that domus_reply_begin()
  * has begun; or of any stream, also of a request of this side (domus_request_begin()); or to the
  * channel of this actor, without a pipeline. The handler still ends the answer or the request. Each
- * piece (64 KiB, or files.readMax if that is less) is read when the one before it was taken, so a
+ * piece (128 KiB, or files.readMax if that is less) is read when the one before it was taken, so a
  * file of any size takes the memory of one piece, and a slow peer slows the reads down. The answer
  * has neither type nor payload.
  *

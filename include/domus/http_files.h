@@ -39,7 +39,7 @@
  * the head of the whole file. All other methods get 405.
  *
  * **Bytes.** A file of up to `whole_max` bytes is read at once, and leaves as one message. A larger
- * one leaves in pieces of 64 KiB, so each download takes the memory of one piece, and what waits
+ * one leaves in pieces of 128 KiB, so each download takes the memory of one piece, and what waits
  * for its peer. The head says the length that the file had when it was opened. If the file becomes
  * shorter meanwhile, the connection is reset, and never filled up; what is added to it is not sent.
  * The time of a request (`request_timeout_ns` of the pipeline) goes on until its last byte was

@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-#define PIECE_BYTES 65536u
+#define PIECE_BYTES 131072u
 
 typedef struct sending {
     domi_file_left left; /* first */

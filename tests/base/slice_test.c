@@ -302,20 +302,20 @@ START_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
 }
 END_TEST
 
-/* Pieces of files have 64 KiB. */
+/* Pieces of files have 128 KiB. */
 START_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
 {
 #ifdef __SANITIZE_ADDRESS__
     return; /* as above */
 #endif
     domi_pages_keep();
-    domi_page_drop(domi_page_new(80000)); /* is too large */
+    domi_page_drop(domi_page_new(150000)); /* is too large */
     domi_memory_fail_after(0, 1);
-    ck_assert_ptr_null(domi_page_new(80000));
+    ck_assert_ptr_null(domi_page_new(150000));
     domi_memory_fail_after(-1, 0);
-    domi_page_drop(domi_page_new(65536));
+    domi_page_drop(domi_page_new(131072));
     domi_memory_fail_after(0, 1);
-    domi_page *page = domi_page_new(65536);
+    domi_page *page = domi_page_new(131072);
     domi_memory_fail_after(-1, 0);
     ck_assert_ptr_nonnull(page);
     domi_page_drop(page);
@@ -323,10 +323,10 @@ START_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
 }
 END_TEST
 
-/* Pages of up to 72 KiB are kept, too, up to 256 KiB of them, for pages of nearly their size. */
+/* Pages of up to 136 KiB are kept, too, up to 512 KiB of them, for pages of nearly their size. */
 START_TEST(some_larger_pages_are_kept_by_their_thread)
 {
-    enum { KEPT = 17, MORE = 4, SIZE = 15000 };
+    enum { KEPT = 34, MORE = 4, SIZE = 15000 };
     domi_page *pages[KEPT + MORE];
 
 #ifdef __SANITIZE_ADDRESS__

@@ -80,7 +80,7 @@ START_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
         most = held > most ? held : most;
     }
     ck_assert_uint_eq(atomic_load(&ended), 0);
-    ck_assert_int_lt(most, 1 << 20);
+    ck_assert_int_lt(most, 3 << 19); /* a few pieces, and pages that the thread keeps */
     ck_assert_uint_eq(read_all(fd), size);
     DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
     ck_assert_int_eq(atomic_load(&last_error), 0);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define SECOND DOMT_PIPE_SECOND
-#define PIECE  65536u
+#define PIECE  131072u
 
 static domus_file *sent_file;
 static domus_address far;
@@ -151,12 +151,12 @@ static void hold_answer(domus_testkit *kit, uint64_t size, uint64_t position, ui
 
 START_TEST(files_are_sent_in_pieces)
 {
-    domus_testkit *kit = begin_kit(NULL, 200000);
+    domus_testkit *kit = begin_kit(NULL, 400000);
 
-    hold_answer(kit, 200000, 0, 200000, "0:");
+    hold_answer(kit, 400000, 0, 400000, "0:");
     hold_answer(kit, PIECE, 0, PIECE, "0:");
     hold_answer(kit, 2 * PIECE, 1, 2 * PIECE, "0:");
-    hold_answer(kit, 1, 199999, 1, "0:");
+    hold_answer(kit, 1, 399999, 1, "0:");
     hold_answer(kit, 100, 777, 100, "0:");
     hold_answer(kit, 0, 0, 0, "0:");
     hold_answer(kit, 0, 900000, 0, "0:");
@@ -167,13 +167,13 @@ END_TEST
 
 START_TEST(a_file_that_ends_too_early_cuts_the_stream)
 {
-    domus_testkit *kit = begin_kit(NULL, 100000);
+    domus_testkit *kit = begin_kit(NULL, 200000);
 
-    hold_answer(kit, 100001, 0, 100000, "!ENODATA\n");
-    hold_answer(kit, 1000000, 0, 100000, "!ENODATA\n");
-    hold_answer(kit, 1, 100000, 0, "!ENODATA\n");
+    hold_answer(kit, 200001, 0, 200000, "!ENODATA\n");
+    hold_answer(kit, 2000000, 0, 200000, "!ENODATA\n");
     hold_answer(kit, 1, 200000, 0, "!ENODATA\n");
-    hold_answer(kit, INT64_MAX, 0, 100000, "!ENODATA\n");
+    hold_answer(kit, 1, 400000, 0, "!ENODATA\n");
+    hold_answer(kit, INT64_MAX, 0, 200000, "!ENODATA\n");
     hold_answer(kit, INT64_MAX, 1, 0, "!EINVAL\n");
     end_kit(kit);
 }
@@ -221,7 +221,7 @@ START_TEST(a_file_that_shrinks_is_never_filled_up)
         ck_assert_int_eq(atomic_load(&last_error), -ENODATA);
         const char *got = domus_peer_got(peer, &size);
         ck_assert_int_eq(memcmp(got + size - 9, "!ENODATA\n", 9), 0);
-        ck_assert_uint_eq(size, 6 + 15 * 6 + 6 + 1000000 + 9);
+        ck_assert_uint_eq(size, 6 + 7 * 7 + 6 + 1000000 + 9);
         domus_peer_reset(peer);
         end_kit(kit);
     }
