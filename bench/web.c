@@ -3,10 +3,12 @@
  *
  * Rows: `get` and `pipelined` (16 requests at once) over 64 connections, `many` over 1,000; files
  * of 4 KiB and 1 MiB, where nginx runs twice, without and with sendfile; wrk's rate; and 10,000
- * idle connections. `get` is offered three quarters of the rate that the slowest server has, so it
- * often finds several requests when it wakes; `light` a quarter, where each request wakes it. The
- * bodies have the same bytes. The heads have those that each server writes by default: nginx says
- * Server and Connection besides.
+ * idle connections. In `4k` no server keeps files. In `4k_looked` domus keeps their bytes and looks
+ * at the file for each request, as is its default; nginx, whose default is to keep none, opens and
+ * reads it. In `4k_kept` both take a file for what it was a minute ago. `get` is offered three
+ * quarters of the rate that the slowest server has, so it often finds several requests when it
+ * wakes; `light` a quarter, where each request wakes it. The bodies have the same bytes. The heads
+ * have those that each server writes by default: nginx says Server and Connection besides.
  *
  * stdout: lines `name value unit`, at the end of each row. stderr: progress. Exit 1 on a wrong
  * result (an answer that differs or lacks, a server that dies); a missed goal is no error. */
@@ -33,13 +35,16 @@ static const struct row {
     uint32_t depth;
     uint32_t file;  /* bytes of the file; 0: it is the home page */
     double offered; /* share of the rate that the slowest server has */
+    enum web_keep keep;
 } rows[] = {
-    {"get", "/", 64, 1, 0, 0.75},
-    {"light", "/", 64, 1, 0, 0.25},
-    {"pipelined", "/", 64, 16, 0, 0.75},
-    {"many", "/", 1000, 1, 0, 0.75},
-    {"4k", "/files/4k", 64, 1, 4 * KIB, 0.75},
-    {"1m", "/files/1m", 64, 1, KIB *KIB, 0.5},
+    {"get", "/", 64, 1, 0, 0.75, WEB_KEEP_BY_LOOK},
+    {"light", "/", 64, 1, 0, 0.25, WEB_KEEP_BY_LOOK},
+    {"pipelined", "/", 64, 16, 0, 0.75, WEB_KEEP_BY_LOOK},
+    {"many", "/", 1000, 1, 0, 0.75, WEB_KEEP_BY_LOOK},
+    {"4k", "/files/4k", 64, 1, 4 * KIB, 0.75, WEB_KEEP_NOTHING},
+    {"4k_looked", "/files/4k", 64, 1, 4 * KIB, 0.75, WEB_KEEP_BY_LOOK},
+    {"4k_kept", "/files/4k", 64, 1, 4 * KIB, 0.75, WEB_KEEP_A_MINUTE},
+    {"1m", "/files/1m", 64, 1, KIB *KIB, 0.5, WEB_KEEP_NOTHING},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -68,6 +73,7 @@ static int run_row(const struct row *row)
 
     if (row->file != 0)
         own.servers = 4;
+    web_servers_keep(row->keep);
     web_load_make(&load, row->path, row->file != 0 ? file : WEB_HOME,
                   row->file != 0 ? row->file : strlen(WEB_HOME));
     return versus_run(&own, &(struct versus_row){.name = row->name,
@@ -109,7 +115,7 @@ static int run_all(int count, char *const *names)
 static _Noreturn void usage(void)
 {
     fprintf(stderr, "usage: bench_web [--rounds N] [--seconds N] [ROW ...]\n"
-                    "rows: get light pipelined many 4k 1m wrk idle\n");
+                    "rows: get light pipelined many 4k 4k_looked 4k_kept 1m wrk idle\n");
     exit(2);
 }
 

@@ -32,6 +32,7 @@ static const char nginx_settings[] = "daemon off;\n"
                                      "  default_type text/plain;\n"
                                      "  sendfile %s;\n"
                                      "  tcp_nopush %s;\n"
+                                     "  %s\n"
                                      "  client_body_temp_path body;\n"
                                      "  proxy_temp_path proxy;\n"
                                      "  fastcgi_temp_path fastcgi;\n"
@@ -53,6 +54,8 @@ static const char nginx_secure[] = "  client_header_timeout 10m;\n"
                                    "  ssl_protocols TLSv1.2 TLSv1.3;\n";
 
 static const char domus_settings[] = "listeners:\n  - name: web\n    address: 127.0.0.1:0\n";
+
+static enum web_keep keep = WEB_KEEP_BY_LOOK;
 
 static char directory[] = "/tmp/bench_web_XXXXXX";
 static char program[PATH_MAX];
@@ -138,15 +141,22 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size)
 /* --- servers ----------------------------------------------------------------------------------
  */
 
+void web_servers_keep(enum web_keep wanted)
+{
+    keep = wanted;
+}
+
 static int start_nginx(bool with_sendfile, int cpu, struct server *server)
 {
-    char settings[sizeof nginx_settings + sizeof directory + sizeof nginx_secure + 16];
+    char settings[sizeof nginx_settings + sizeof directory + sizeof nginx_secure + 80];
+    const char *kept =
+        keep == WEB_KEEP_A_MINUTE ? "open_file_cache max=1000; open_file_cache_valid 60s;" : "";
     uint16_t port = versus_free_port();
     const char *on = with_sendfile ? "on" : "off";
     char *arguments[] = {(char[]){NGINX},        (char[]){"-p"}, directory,          (char[]){"-c"},
                          (char[]){"nginx.conf"}, (char[]){"-e"}, (char[]){"stderr"}, NULL};
 
-    int size = snprintf(settings, sizeof settings, nginx_settings, on, on, port,
+    int size = snprintf(settings, sizeof settings, nginx_settings, on, on, kept, port,
                         is_secure ? " ssl" : "", directory, is_secure ? nginx_secure : "");
     int error = write_file("nginx.conf", settings, (size_t)size);
     if (error != 0) {
@@ -168,22 +178,26 @@ int web_servers_start(enum web_server which, int cpu, struct server *server)
         return error;
     }
     snprintf(config, sizeof config, "%s/web.yaml", directory);
-    char *arguments[] = {program,
-                         (char[]){"--config"},
-                         config,
-                         (char[]){"--set"},
-                         which == WEB_DOMUS ? (char[]){"io.backend=uring"}
-                                            : (char[]){"io.backend=epoll"},
-                         (char[]){"--set"},
-                         (char[]){"system.threads=1"},
-                         (char[]){"--set"},
-                         (char[]){"system.cpus=none"},
-                         (char[]){"--set"},
-                         (char[]){"channel.maxConnections=12000"},
-                         (char[]){"--set"},
-                         (char[]){"profile.atExit=false"},
-                         (char[]){"--set"},
-                         (char[]){"channel.headTimeout=10m"},
-                         NULL};
+    char *arguments[] = {
+        program,
+        (char[]){"--config"},
+        config,
+        (char[]){"--set"},
+        which == WEB_DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
+        (char[]){"--set"},
+        (char[]){"system.threads=1"},
+        (char[]){"--set"},
+        (char[]){"system.cpus=none"},
+        (char[]){"--set"},
+        (char[]){"channel.maxConnections=12000"},
+        (char[]){"--set"},
+        (char[]){"profile.atExit=false"},
+        (char[]){"--set"},
+        keep == WEB_KEEP_NOTHING ? (char[]){"files.keptMax=0"} : (char[]){"files.keptMax=8MiB"},
+        (char[]){"--set"},
+        keep == WEB_KEEP_A_MINUTE ? (char[]){"files.keptTime=60s"} : (char[]){"files.keptTime=0"},
+        (char[]){"--set"},
+        (char[]){"channel.headTimeout=10m"},
+        NULL};
     return server_start(server, cpu, arguments);
 }

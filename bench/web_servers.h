@@ -33,6 +33,15 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size);
  * WEB_SERVERS_KEY. Returns 0, or a negative errno. */
 int web_servers_secure(const char *pem, size_t size);
 
+/* Whether servers keep files, for those that are started from now on. */
+enum web_keep {
+    WEB_KEEP_NOTHING, /* each request opens and reads its file */
+    WEB_KEEP_BY_LOOK, /* domus by default, which looks at each file; nginx cannot, and keeps none */
+    WEB_KEEP_A_MINUTE, /* a file counts as it was for a minute: files.keptTime,
+                          open_file_cache_valid */
+};
+void web_servers_keep(enum web_keep keep);
+
 /* Start one of them on `cpu`. Returns as server_start(). */
 int web_servers_start(enum web_server which, int cpu, struct server *server);
 
