@@ -146,6 +146,8 @@ static void handle_send(domus_channel *channel, const domi_completion *completio
         channel->sent_bytes += (uint32_t)completion->result;
         domi_channel_drop_sent(channel, (uint32_t)completion->result);
         domi_channel_decide_receive(channel);
+        if (DOMI_UNLIKELY(channel->answer_bytes != 0))
+            domi_channel_give_turn(channel);
         if (DOMI_UNLIKELY(channel->flushes != NULL))
             domi_flush_end_sent(channel);
     } else if (completion->result != -EINTR && completion->result != -EAGAIN) {

@@ -198,6 +198,16 @@ static inline bool domi_channel_is_unhindered(const domus_channel *channel)
            channel->cost + io->piece <= domi_io_part(io);
 }
 
+/* True if the answer at the front may bring more although the channel has too much queued: others
+ * wait behind it, and it has next to nothing to send itself. They cannot leave before it has ended,
+ * so if it waited for them, both would wait for ever. */
+static inline bool domi_channel_may_take_turn(const domus_channel *channel)
+{
+    return channel->answer_bytes != 0 &&
+           channel->queued_bytes <= channel->settings->send_low_bytes &&
+           !domi_channel_is_above_part(channel, channel->cost - channel->answer_cost);
+}
+
 /* Set `crowded` by the bytes that the channel has queued, and let it join or leave the list. */
 void domi_channel_note_crowded(domus_channel *channel);
 

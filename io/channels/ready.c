@@ -1,6 +1,8 @@
 /* The mark in the house of a channel says that there is something, and the run finds out what. */
 #include "io/channels/ready.h"
 
+#include "io/channels/crowd.h"
+
 #include "house/message/mailbox.h"
 
 void domi_channel_make_ready(domus_channel *channel)
@@ -11,4 +13,10 @@ void domi_channel_make_ready(domus_channel *channel)
     if (house->state == DOMI_WAITING &&
         (domi_house_may_run_channels(house) || domi_house_is_stopping_unmounted(house)))
         domi_house_make_ready(channel->io->manager, house);
+}
+
+void domi_channel_give_turn(domus_channel *channel)
+{
+    if ((channel->high || channel->crowded) && domi_channel_may_take_turn(channel))
+        domi_channel_make_ready(channel);
 }

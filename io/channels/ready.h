@@ -8,4 +8,8 @@
 /* Let the channel's actor run, because it has something to do for the channel. */
 void domi_channel_make_ready(domus_channel *channel);
 
+/* Some bytes have left, here or elsewhere on the thread: let the actor run if the answer at the
+ * front may go on (domi_channel_may_take_turn()), because its writer waits for that. */
+void domi_channel_give_turn(domus_channel *channel);
+
 #endif

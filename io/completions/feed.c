@@ -3,6 +3,7 @@
 #include "io/completions/feed.h"
 
 #include "io/channels/crowd.h"
+#include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
@@ -34,6 +35,7 @@ static void feed_crowded(domi_io *io)
         domus_channel *channel = domi_io_take_crowded(io);
 
         domi_channel_decide_receive(channel);
+        domi_channel_give_turn(channel);
         domi_channel_settle(channel);
     }
 }

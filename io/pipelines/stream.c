@@ -54,7 +54,10 @@ static bool is_free(const domi_pipe *pipe, const domi_part *part)
 {
     const domus_channel *channel = pipe->channel;
 
-    return (part->of_request || part->number == pipe->first) && !channel->high && !channel->crowded;
+    if (part->of_request)
+        return !channel->high && !channel->crowded;
+    return part->number == pipe->first &&
+           ((!channel->high && !channel->crowded) || domi_channel_may_take_turn(channel));
 }
 
 bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part)
