@@ -74,7 +74,8 @@ void domt_pki_make(domt_pki *pki)
 
 void domt_pki_issue(const domt_pki *pki, const domt_wish *wish)
 {
-    EVP_PKEY *key = wish->is_rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256");
+    EVP_PKEY *key = wish->is_rsa ? EVP_RSA_gen(wish->is_rsa > 1 ? (unsigned)wish->is_rsa : 2048u)
+                                 : EVP_EC_gen("P-256");
     X509 *made = make_certificate(wish, key, wish->is_self_signed ? NULL : pki->authority);
 
     must(X509_sign(made, wish->is_self_signed ? key : pki->key, EVP_sha256()) > 0);

@@ -17,7 +17,7 @@ typedef struct domt_wish {
     int begins_s;      /* seconds from now */
     int ends_s;        /* 0: in an hour */
     int is_self_signed;
-    int is_rsa; /* 2048 bits; else P-256 */
+    int is_rsa; /* 1: 2048 bits; more: so many; 0: P-256 */
 } domt_wish;
 
 void domt_pki_make(domt_pki *pki);
