@@ -49,8 +49,11 @@ static void read_messages(domt_side *side)
         snprintf(side->last, sizeof side->last, "%.*s", (int)packet->bytes.size,
                  domus_slice_data(packet->bytes));
         side->messages++;
+        int error = 0;
         if (message.kind == DOMUS_STAGE_REQUEST)
-            DOMI_CHECK(domus_stage_kit_encode(side->kit, message.id, message.type, packet) == 0);
+            error = domus_stage_kit_encode(side->kit, message.id, message.type, packet);
+        if (error != 0 && side->error == 0)
+            side->error = error;
     }
     if (result < 0 && side->error == 0) {
         side->error = result;
