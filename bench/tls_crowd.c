@@ -98,12 +98,16 @@ static int open_unfinished(SSL_CTX *context, uint16_t port, bool is_whole, int *
 {
     unsigned char bytes[4096];
     BIO *bio = BIO_new(BIO_s_mem());
+    BIO *nothing = BIO_new(BIO_s_mem()); /* apart, or OpenSSL would read what it has written */
     SSL *ssl = SSL_new(context);
     int error = connect_one(port, ret_fd);
 
-    if (error == 0 && bio != NULL && ssl != NULL) {
+    if (error == 0 && (bio == NULL || nothing == NULL || ssl == NULL))
+        error = -ENOMEM;
+    if (error == 0) {
         BIO_up_ref(bio);
-        SSL_set_bio(ssl, bio, bio);
+        BIO_up_ref(nothing);
+        SSL_set_bio(ssl, nothing, bio);
         SSL_set_connect_state(ssl);
         (void)SSL_do_handshake(ssl);
         int size = BIO_read(bio, bytes, sizeof bytes);
@@ -116,6 +120,7 @@ static int open_unfinished(SSL_CTX *context, uint16_t port, bool is_whole, int *
     }
     ERR_clear_error();
     SSL_free(ssl);
+    BIO_free(nothing);
     BIO_free(bio);
     return error;
 }
