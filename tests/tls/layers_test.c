@@ -55,8 +55,7 @@ static int start_tls(const char *behind, uint32_t flags, domus_stage_kit **ret_k
 START_TEST(clear_bytes_behind_starttls_are_never_taken_for_protected_ones)
 {
     static const char *const behind[] = {"x", "MAIL FROM:<a>\r\n", "\x17\x03\x03",
-                                         "\x17\x03\x03\x00\x03"
-                                         "ab\n"};
+                                         "\x17\x03\x03\x00\x03zz\n"};
     domus_stage_kit *kit;
     domus_stage_message message;
 
