@@ -2,6 +2,12 @@
  *
  * Each row is a kind of request and a depth of pipelining. Every server starts with fresh keys.
  *
+ * The rows `over_...` compare kv over two threads, which have a shard each, with kv on one thread
+ * that has both shards, under the same paced load: half of the keys are on the other thread, and
+ * the CPU time of a request tells what that costs. They need two CPUs, one of which the load shares
+ * with a thread of kv, so that offers what leaves it time. If the environment
+ * names another build of kv in BENCH_KV_BESIDE, it joins these rows.
+ *
  * stdout: lines `name value unit`, at the end of each row. stderr: progress. Exit 1 on a wrong
  * result (a reply that differs or lacks, a server that dies); a missed goal is no error. */
 #include "bench/kv_load.h"
@@ -21,6 +27,7 @@
 #define KEYS        10000u
 
 enum { KV, REDIS, SERVERS };
+enum { TWO, ONE, OTHER_TWO, OTHER_ONE };
 
 static const struct kv_load_row kinds[] = {
     {"get", "GET KEY", "$"},
@@ -30,35 +37,54 @@ static const struct kv_load_row kinds[] = {
     {"hset", "HSET KEY field VALUE", ":"},
 };
 static const uint32_t depths[] = {1, 16};
+static const double over_rates[] = {25000, 200000}; /* the threads are less than half busy */
 
 #define KINDS  (sizeof kinds / sizeof kinds[0])
 #define DEPTHS (sizeof depths / sizeof depths[0])
 
 static char program[PATH_MAX];
+static char *beside; /* another build of kv, or NULL */
 static char *config = (char[]){"examples/kv/kv.yaml"};
+
+static int start_kv(char *file, uint32_t threads, uint32_t shards, struct server *server)
+{
+    char with_threads[32], with_shards[32];
+
+    snprintf(with_threads, sizeof with_threads, "system.threads=%u", threads);
+    snprintf(with_shards, sizeof with_shards, "kv.shards=%u", shards);
+    char *arguments[] = {file,
+                         (char[]){"--config"},
+                         config,
+                         (char[]){"--set"},
+                         (char[]){"kv.maxMemory=0"},
+                         (char[]){"--set"},
+                         (char[]){"listeners.kv.address=127.0.0.1:0"},
+                         (char[]){"--set"},
+                         with_threads,
+                         (char[]){"--set"},
+                         with_shards,
+                         (char[]){"--set"},
+                         threads == 1 ? (char[]){"system.cpus=none"} : (char[]){"system.cpus=auto"},
+                         (char[]){"--set"},
+                         (char[]){"profile.atExit=false"},
+                         NULL};
+
+    return server_start(server, threads > 1 ? SERVER_TWO_CPUS : VERSUS_SERVER_CPU, arguments);
+}
+
+static int start_over(uint32_t which, struct server *server)
+{
+    return start_kv(which == TWO || which == ONE ? program : beside,
+                    which == TWO || which == OTHER_TWO ? 2 : 1, 2, server);
+}
 
 static int start(uint32_t which, struct server *server)
 {
     char port[8];
     uint16_t number = versus_free_port();
 
-    if (which == KV) {
-        char *arguments[] = {program,
-                             (char[]){"--config"},
-                             config,
-                             (char[]){"--set"},
-                             (char[]){"kv.maxMemory=0"},
-                             (char[]){"--set"},
-                             (char[]){"listeners.kv.address=127.0.0.1:0"},
-                             (char[]){"--set"},
-                             (char[]){"system.threads=1"},
-                             (char[]){"--set"},
-                             (char[]){"system.cpus=none"},
-                             (char[]){"--set"},
-                             (char[]){"profile.atExit=false"},
-                             NULL};
-        return server_start(server, VERSUS_SERVER_CPU, arguments);
-    }
+    if (which == KV)
+        return start_kv(program, 1, 1, server);
     snprintf(port, sizeof port, "%u", number);
     char *arguments[] = {(char[]){"/usr/bin/redis-server"},
                          (char[]){"--port"},
@@ -87,7 +113,19 @@ static struct versus versus = {
     .duration_ns = UINT64_C(1000000000),
 };
 
-static int run_row(const struct kv_load_row *kind, uint32_t depth)
+/* In the paced load of the rows `over_...`, whose figures are those of a request's CPU alone. */
+static struct versus over = {
+    .bench = "kv_over",
+    .names = {[TWO] = "two", [ONE] = "one", [OTHER_TWO] = "other_two", [OTHER_ONE] = "other_one"},
+    .servers = 2,
+    .contenders = 1,
+    .start = start_over,
+    .only_paced = true,
+};
+
+/* With a rate that is 0, half of what the slowest server can do is offered. */
+static int run_row(const struct versus *servers, const struct kv_load_row *kind, uint32_t depth,
+                   double rate)
 {
     static struct kv_load load, fill;
     char name[32];
@@ -95,12 +133,13 @@ static int run_row(const struct kv_load_row *kind, uint32_t depth)
     kv_load_make(&load, kind, KEYS);
     kv_load_make(&fill, &kinds[1], KEYS);
     snprintf(name, sizeof name, "%s_%u", kind->name, depth);
-    return versus_run(&versus,
+    return versus_run(servers,
                       &(struct versus_row){.name = name,
                                            .kind = &load.kind,
                                            .connections = CONNECTIONS,
                                            .depth = depth,
-                                           .offered = 0.5,
+                                           .offered = rate == 0 ? 0.5 : 0,
+                                           .rate = rate,
                                            .fill = kind->reply[0] == '$' ? &fill.kind : NULL,
                                            .fills = KEYS});
 }
@@ -108,7 +147,7 @@ static int run_row(const struct kv_load_row *kind, uint32_t depth)
 static _Noreturn void usage(void)
 {
     fprintf(stderr, "usage: bench_kv [--config FILE] [--rounds N] [--seconds N] "
-                    "[get|set|incr|lpush|hset ...]\n");
+                    "[get|set|incr|lpush|hset|over ...]\n");
     exit(2);
 }
 
@@ -127,9 +166,17 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < KINDS; i++) {
         for (size_t j = 0; j < DEPTHS; j++) {
             if (options_wanted(argc - optind, argv + optind, kinds[i].name) &&
-                run_row(&kinds[i], depths[j]) != 0)
+                run_row(&versus, &kinds[i], depths[j], 0) != 0)
                 return 1;
         }
+    }
+    beside = getenv("BENCH_KV_BESIDE");
+    over.rounds = versus.rounds;
+    over.duration_ns = versus.duration_ns;
+    over.servers = beside != NULL ? 4 : 2;
+    for (size_t j = 0; j < DEPTHS && options_wanted(argc - optind, argv + optind, "over"); j++) {
+        if (run_row(&over, &kinds[0], depths[j], over_rates[j]) != 0)
+            return 1;
     }
     return 0;
 }

@@ -132,6 +132,10 @@ static int calibrate(const struct versus *versus, const struct versus_row *row,
 {
     struct request_load_result result;
 
+    if (row->offered == 0) {
+        figures->offered = row->rate;
+        return 0;
+    }
     for (uint32_t which = 0; which < versus->servers; which++) {
         int error = measure(versus, row, which, 0, CALIBRATION_NS, false, &result);
         if (error != 0)
@@ -149,10 +153,12 @@ static int run_round(const struct versus *versus, const struct versus_row *row, 
 
     for (uint32_t i = 0; i < versus->servers; i++) {
         uint32_t which = (round + i) % versus->servers;
-        int error = measure(versus, row, which, 0, versus->duration_ns / 2, true, &result);
+        int error = 0;
+        if (!versus->only_paced)
+            error = measure(versus, row, which, 0, versus->duration_ns / 2, true, &result);
         if (error != 0)
             return error;
-        figures->rate[which][round] = result.rate;
+        figures->rate[which][round] = versus->only_paced ? 0 : result.rate;
         error = measure(versus, row, which, figures->offered, versus->duration_ns, false, &result);
         if (error != 0)
             return error;
@@ -192,8 +198,9 @@ static void report_ratios(const struct versus *versus, const struct versus_row *
             if (row->bytes != 0)
                 printf("%s_%s_to_%s_bytes %.3f %s\n", name, versus->names[i], versus->names[j],
                        ratio(versus, figures->cpu_us[j], figures->cpu_us[i]), unit);
-            printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
-                   ratio(versus, figures->rate[i], figures->rate[j]));
+            if (!versus->only_paced)
+                printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
+                       ratio(versus, figures->rate[i], figures->rate[j]));
         }
     }
 }
@@ -214,8 +221,9 @@ static void report(const struct versus *versus, const struct versus_row *row,
         if (row->bytes != 0)
             printf("%s_%s_bytes %.2f GB/CPU-second\n", name, server,
                    (double)row->bytes * 1e-3 / measure_median(figures->cpu_us[i], versus->rounds));
-        printf("%s_%s_rate %.0f requests/s (beside a hog)\n", name, server,
-               measure_median(figures->rate[i], versus->rounds));
+        if (!versus->only_paced)
+            printf("%s_%s_rate %.0f requests/s (beside a hog)\n", name, server,
+                   measure_median(figures->rate[i], versus->rounds));
         printf("%s_%s_p50 %.1f us\n", name, server,
                measure_median(figures->p50_us[i], versus->rounds));
         printf("%s_%s_p99 %.1f us\n", name, server,

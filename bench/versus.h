@@ -30,6 +30,7 @@ struct versus {
     int (*start)(uint32_t which, struct server *server);
     uint32_t rounds;      /* 1 .. VERSUS_ROUNDS_MAX */
     uint64_t duration_ns; /* of a paced load; a saturated one has half of it */
+    bool only_paced;      /* no saturated load: the servers have more CPUs than the hog takes */
 };
 
 struct versus_row {
@@ -37,7 +38,8 @@ struct versus_row {
     const struct request_load_kind *kind;
     uint32_t connections;
     uint32_t depth;
-    double offered;                       /* the part of the slowest server's rate */
+    double offered;                       /* the part of the slowest server's rate; 0: `rate` */
+    double rate;                          /* requests a second, if no calibration is to tell */
     const struct request_load_link *link; /* of the connections; NULL: none */
     /* The load of this row. NULL: request_load_run(). */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);

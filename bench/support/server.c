@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,13 +126,28 @@ static int await(struct server *server, bool for_listening, uint16_t port, uint6
     }
 }
 
+/* Leave this process the CPUs that the server is to have. */
+static bool move_to(int cpu)
+{
+    cpu_set_t both;
+
+    if (cpu == SERVER_ANY_CPU)
+        return true;
+    if (cpu != SERVER_TWO_CPUS)
+        return measure_pin(cpu) == 0;
+    CPU_ZERO(&both);
+    CPU_SET(0, &both);
+    CPU_SET(1, &both);
+    return sched_setaffinity(0, sizeof both, &both) == 0;
+}
+
 static _Noreturn void become(int cpu, char *const arguments[], int output, pid_t parent)
 {
     /* The child must not outlive the bench. If the bench ended before this request, the child sees
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(127);
-    if ((cpu == SERVER_ANY_CPU || measure_pin(cpu) == 0) && dup2(output, STDOUT_FILENO) >= 0)
+    if (move_to(cpu) && dup2(output, STDOUT_FILENO) >= 0)
         execv(arguments[0], arguments);
     _exit(127);
 }

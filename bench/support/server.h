@@ -12,7 +12,8 @@
 #include <sys/types.h>
 
 #define SERVER_LINE_MAX 256
-#define SERVER_ANY_CPU  (-1)
+#define SERVER_ANY_CPU  (-1) /* those of the bench */
+#define SERVER_TWO_CPUS (-2) /* CPUs 0 and 1 */
 
 struct server {
     pid_t pid;
@@ -35,9 +36,10 @@ struct server_usage {
 };
 
 /* Start `arguments[0]` on `cpu` and wait until it listens (at most 10 s). The server starts pinned,
- * so that its threads run on `cpu` also if it pins none itself; with SERVER_ANY_CPU it is not. On
- * failure no process is left. Returns 0; -ETIMEDOUT; -ECHILD when it ended instead; or what a
- * system call said. In all these cases `server->error` is a text. */
+ * so that its threads run on `cpu` also if it pins none itself; with SERVER_ANY_CPU it is not, and
+ * with SERVER_TWO_CPUS it has these two. On failure no process is left. Returns 0; -ETIMEDOUT;
+ * -ECHILD when it ended instead; or what a system call said. In all these cases `server->error` is
+ * a text. */
 int server_start(struct server *server, int cpu, char *const arguments[]);
 
 /* As server_start(), for a program that prints no such line: it listens when a connection to
