@@ -6,33 +6,54 @@
  *
  *     RUNNING   the thread is awake, and looks for itself
  *     SPINNING  as RUNNING; other threads read it as a hint that it is idle
- *     SLEEPING  it sleeps or is about to; whoever puts something has to wake it
+ *     LOOKING   it is about to sleep and looks once more; whoever puts something has to wake it
+ *     SLEEPING  as LOOKING, but it has looked, and uses nothing but its ring until it wakes
  *     NOTIFIED  one sender has taken it upon itself to wake it, and no other one has to
+ *     HELD      it sleeps, and another thread uses its manager for a moment (a stand-in)
+ *     WANTED    as HELD, and something was put meanwhile: the stand-in has to wake it
  *
  *     RUNNING <-> SPINNING                 the owner, domi_park_set_spinning()
- *     RUNNING -> SLEEPING                  the owner, domi_park_begin()
- *     SLEEPING -> NOTIFIED                 a sender, domi_park_try_notify()
- *     SLEEPING, NOTIFIED -> RUNNING        the owner, domi_park_end()
+ *     RUNNING -> LOOKING                   the owner, domi_park_begin_look()
+ *     LOOKING -> SLEEPING                  the owner, domi_park_end_look()
+ *     RUNNING -> SLEEPING                  the owner that has no stand-ins, domi_park_begin()
+ *     LOOKING, SLEEPING -> NOTIFIED        a sender, domi_park_try_notify()
+ *     SLEEPING -> HELD                     a stand-in, domi_park_try_hold()
+ *     HELD -> WANTED                       a sender, domi_park_try_notify()
+ *     HELD -> SLEEPING                     the stand-in, domi_park_release()
+ *     HELD, WANTED -> NOTIFIED             the stand-in, domi_park_release()
+ *     LOOKING, SLEEPING, NOTIFIED -> RUNNING   the owner, domi_park_end()
  *
  * The owner, when it has found nothing to do:
- * 1. It exchanges the word to SLEEPING (domi_park_begin).
+ * 1. It exchanges the word to LOOKING, or to SLEEPING at once (domi_park_begin).
  * 2. It looks once more at everything that others put for it. If it finds something, it goes to 4.
+ *    Else it changes LOOKING to SLEEPING; if the word is NOTIFIED by then, that is left.
  * 3. It sleeps: in a ring, in which a write to its eventfd completes; or on the word, which the
  *    kernel compares with SLEEPING once more before it sleeps.
- * 4. It exchanges the word to RUNNING (domi_park_end).
+ * 4. It changes the word to RUNNING (domi_park_end), as soon as nobody holds it.
  * A sender:
  * 5. It puts, which is a read-modify-write or a seq_cst store.
- * 6. It reads the word. If that is SLEEPING, it exchanges it for NOTIFIED (domi_park_try_notify).
- * 7. If that succeeded, it ends the sleep of 3: one write to the eventfd, or one futex wake.
+ * 6. It reads the word. If that is LOOKING or SLEEPING, it exchanges it for NOTIFIED
+ *    (domi_park_try_notify); if it is HELD, for WANTED. It may do this some time later, but before
+ *    it sleeps itself.
+ * 7. If it has written NOTIFIED, it ends the sleep of 3: one write to the eventfd, or one futex
+ *    wake.
+ * A stand-in, which sends, too, may do this in place of 6 and 7 (runtime/loop/stand_in.c):
+ * 8. It exchanges SLEEPING for HELD. Now the owner's manager is its own, but not the owner's ring.
+ * 9. It looks at everything that others put for the owner, and does what it finds.
+ * 10. It exchanges HELD for SLEEPING. If it has left something to do, or if the word is WANTED, it
+ *    writes NOTIFIED, and then it does 7.
  *
  * No wake-up is lost. All of 1, 2, 5 and 6 are seq_cst, so they have one order that every thread
  * agrees on. If 5 comes before 2 in it, the owner finds what was put, and does not sleep. Else 1
- * comes before 2, 2 before 5, and 5 before 6, so the sender reads SLEEPING. With a weaker order
- * each side could read before its own write is visible to the other, and both would miss the
- * other's. Bare fences would do as well, but ThreadSanitizer cannot see them.
+ * comes before 2, 2 before 5, and 5 before 6, so the sender reads LOOKING or SLEEPING. With a
+ * weaker order each side could read before its own write is visible to the other, and both would
+ * miss the other's. Bare fences would do as well, but ThreadSanitizer cannot see them.
+ *
+ * The same holds of a stand-in. It begins to look after 8, so it finds all that was put before 8; a
+ * sender that puts after 8 reads HELD, or what comes after HELD, in its 6.
  *
  * If 7 comes between 2 and 3, the sleep ends at once: the eventfd is readable, or the word is no
- * longer SLEEPING. Only one of several senders succeeds in 6, so a sleep costs one wake-up (M12).
+ * longer SLEEPING. Only one of several senders writes NOTIFIED, so a sleep costs one wake-up (M12).
  * models/park.pml has all this with store buffers, tests/house/litmus_test.c on real CPUs.
  *
  * Thread-safety: any thread may call domi_park_try_notify() and read the word. The owner, or the
@@ -49,33 +70,107 @@ enum domi_park {
     DOMI_PARK_SLEEPING,
     DOMI_PARK_NOTIFIED,
     DOMI_PARK_SPINNING,
+    DOMI_PARK_LOOKING,
+    DOMI_PARK_HELD,
+    DOMI_PARK_WANTED,
 };
 
-/* The first step of the owner. It has to look once more after this, and then to call
- * domi_park_end() whether it has slept or not. */
+/* The first step of an owner that has no stand-ins. It has to look once more after this, and then
+ * to call domi_park_end() whether it has slept or not. */
 static inline void domi_park_begin(_Atomic uint32_t *word)
 {
     (void)atomic_exchange_explicit(word, DOMI_PARK_SLEEPING, memory_order_seq_cst);
 }
 
+/* The same of an owner that may have stand-ins. It calls domi_park_end_look() if it has found
+ * nothing, and touches nothing of its manager from then to domi_park_end(). */
+static inline void domi_park_begin_look(_Atomic uint32_t *word)
+{
+    (void)atomic_exchange_explicit(word, DOMI_PARK_LOOKING, memory_order_seq_cst);
+}
+
+static inline void domi_park_end_look(_Atomic uint32_t *word)
+{
+    uint32_t looking = DOMI_PARK_LOOKING;
+
+    /* release: pairs with the acquire of domi_park_try_hold(). If this fails, a sender has notified
+     * the owner, and the sleep ends at once. */
+    (void)atomic_compare_exchange_strong_explicit(word, &looking, DOMI_PARK_SLEEPING,
+                                                  memory_order_release, memory_order_relaxed);
+}
+
+/* Wait until no stand-in holds the word. Returns what the word was then. */
+uint32_t domi_park_wait_held(_Atomic uint32_t *word);
+
+static inline bool domi_park_is_held(uint32_t word)
+{
+    return word == DOMI_PARK_HELD || word == DOMI_PARK_WANTED;
+}
+
 /* The owner is awake again. Returns what the word was: NOTIFIED if a sender has ended the sleep,
- * else SLEEPING. */
+ * else LOOKING or SLEEPING. */
 static inline uint32_t domi_park_end(_Atomic uint32_t *word)
 {
+    uint32_t was = atomic_load_explicit(word, memory_order_relaxed);
+
     /* seq_cst: it also pairs with the monitor, which looks at all park words before it sleeps
-     * (runtime/system/monitor.c). */
-    return atomic_exchange_explicit(word, DOMI_PARK_RUNNING, memory_order_seq_cst);
+     * (runtime/system/monitor.c). Its acquire pairs with domi_park_release(), so the owner sees
+     * what the stand-in did. */
+    do {
+        if (__builtin_expect(domi_park_is_held(was), 0))
+            was = domi_park_wait_held(word);
+    } while (!atomic_compare_exchange_weak_explicit(word, &was, DOMI_PARK_RUNNING,
+                                                    memory_order_seq_cst, memory_order_relaxed));
+    return was;
+}
+
+/* Does the owner sleep, or is it about to? A sender asks this after it has put something; if so, it
+ * has to call domi_park_try_notify() before it sleeps itself. */
+static inline bool domi_park_is_asleep(const _Atomic uint32_t *word)
+{
+    uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_seq_cst);
+
+    return now == DOMI_PARK_SLEEPING || now == DOMI_PARK_LOOKING || now == DOMI_PARK_HELD;
 }
 
 /* A sender calls this after it has put something. If it returns true, the caller has to end the
  * owner's sleep. It costs one load if the owner is awake. */
 static inline bool domi_park_try_notify(_Atomic uint32_t *word)
 {
+    uint32_t was = atomic_load_explicit(word, memory_order_seq_cst);
+
+    while (was == DOMI_PARK_SLEEPING || was == DOMI_PARK_LOOKING || was == DOMI_PARK_HELD) {
+        uint32_t next = was == DOMI_PARK_HELD ? DOMI_PARK_WANTED : DOMI_PARK_NOTIFIED;
+
+        if (atomic_compare_exchange_weak_explicit(word, &was, next, memory_order_seq_cst,
+                                                  memory_order_seq_cst))
+            return next == DOMI_PARK_NOTIFIED;
+    }
+    return false;
+}
+
+/* A sender holds the owner's manager while the owner sleeps. Returns false if the owner is awake,
+ * is about to wake, or has not looked yet, or if somebody else holds it. */
+static inline bool domi_park_try_hold(_Atomic uint32_t *word)
+{
     uint32_t sleeping = DOMI_PARK_SLEEPING;
 
-    return atomic_load_explicit(word, memory_order_seq_cst) == DOMI_PARK_SLEEPING &&
-           atomic_compare_exchange_strong_explicit(word, &sleeping, DOMI_PARK_NOTIFIED,
+    return atomic_compare_exchange_strong_explicit(word, &sleeping, DOMI_PARK_HELD,
                                                    memory_order_seq_cst, memory_order_relaxed);
+}
+
+/* The holder lets go. `left` says that it leaves something to do. If this returns true, the caller
+ * has to end the owner's sleep. */
+static inline bool domi_park_release(_Atomic uint32_t *word, bool left)
+{
+    uint32_t held = DOMI_PARK_HELD;
+
+    /* release: the owner, or the next holder, sees what this one did. */
+    if (!left && atomic_compare_exchange_strong_explicit(
+                     word, &held, DOMI_PARK_SLEEPING, memory_order_seq_cst, memory_order_relaxed))
+        return false;
+    (void)atomic_exchange_explicit(word, DOMI_PARK_NOTIFIED, memory_order_seq_cst);
+    return true;
 }
 
 /* An owner that is awake begins to spin, or ceases to. Relaxed: this is a hint for others, and

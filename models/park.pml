@@ -7,27 +7,35 @@
  * The model has no time-outs. So a wake-up that is lost, which the code would notice only at the
  * end of a capped sleep, is here a state in which no process moves.
  *
- * Models: base/park.h domi_park_begin, domi_park_end, domi_park_try_notify;
+ * Models: base/park.h domi_park_begin_look, domi_park_end_look, domi_park_end, domi_park_try_notify,
+ * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold, serve;
  * house/message/manager.h domi_manager_notify; house/message/arrivals.c push_arrivals; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/control/stop.c domi_system_set_stop_step; runtime/loop/park.c
  * fall_asleep, domi_thread_rest_end, domi_thread_wake; io/completions/ring.c domi_io_arm_wake, the reaping of
  * the wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written before a
- * put is seen by who takes it, and no thread runs for ever with nothing to do.
+ * put is seen by who takes it, no thread runs for ever with nothing to do, and the owner and a stand-in do
+ * not use the manager at the same time.
  *
  * @run short safety
  * @run long progress
  *
  * @mutant short safety PUT_PLAIN : the link into the arrivals is a release store
- * @mutant short safety PARK_PLAIN : SLEEPING is stored, not exchanged
- * @mutant short safety NO_SECOND_LOOK : the owner looks at nothing after it wrote SLEEPING
+ * @mutant short safety PARK_PLAIN : LOOKING is stored, not exchanged
+ * @mutant short safety NO_SECOND_LOOK : the owner looks at nothing after it wrote LOOKING
  * @mutant short safety NO_LOOK_AT_RETURNS : the second look leaves out the returns
  * @mutant short safety NOTIFY_STORES : each sender that saw SLEEPING stores NOTIFIED and writes to the eventfd
  * @mutant short safety NO_REARM : a poll whose last shot has gone is not armed anew
  * @mutant short safety PAYLOAD_LATE : a message is filled after it was put
  * @mutant short progress ONE_SHOT : every shot is the last; nobody reads the eventfd
+ * @mutant short safety HOLD_LOOKING : a stand-in holds an owner that still looks
+ * @mutant short safety END_BY_STORE : an owner that wakes does not wait for the end of a hold
+ * @mutant short safety NO_WANTED : a sender that finds the owner held leaves it at that
+ * @mutant short safety RELEASE_BY_STORE : a stand-in writes SLEEPING also when the owner is wanted
+ * @mutant short safety END_LOOK_BY_STORE : an owner that has looked writes SLEEPING though it was notified
+ * @mutant short safety LEAVES_IT : a stand-in that leaves something to do does not wake the owner
  * @mutant long safety RETURN_PLAIN : the return of a loan is a release store
  * @mutant long safety WANTED_RELEASE : the word of what the system wants is written by a release store
- * @mutant long safety LOOK_FIRST : the owner looks only before it writes SLEEPING
+ * @mutant long safety LOOK_FIRST : the owner looks only before it writes LOOKING
  * @mutant long safety NO_LOOK_AT_WANTED : the second look leaves out what the system wants
  * @mutant long safety NOTIFY_FIRST : a sender looks at the park word before the put */
 #define PUTS 1 /* puts by each sender */
@@ -47,12 +55,16 @@
 #define RUNNING  0
 #define SLEEPING 1
 #define NOTIFIED 2
+#define LOOKING  3
+#define HELD     4
+#define WANTED_P 5 /* WANTED is the number of a word */
 
 byte memory[WORDS];
 /* plain stores that have not reached the memory: word, value */
 chan buffer[OWNER + 1] = [2] of { byte, byte };
 byte taken[SENDERS];
 byte writes, sleeps;
+bit owner_uses, holder_uses; /* the manager */
 
 /* The kernel's state: the poll is armed; the eventfd is not 0; a completion of the poll waits; that
  * completion was the poll's last. */
@@ -78,12 +90,18 @@ inline fire()
     fi
 }
 
+#ifdef NO_WANTED
+#define IS_ASLEEP (memory[PARK] == SLEEPING || memory[PARK] == LOOKING)
+#else
+#define IS_ASLEEP (memory[PARK] == SLEEPING || memory[PARK] == LOOKING || memory[PARK] == HELD)
+#endif
+
 /* domi_manager_notify: domi_park_try_notify, and the write of domi_thread_wake */
 inline notify()
 {
     won = 0;
     if
-    :: memory[PARK] == SLEEPING ->
+    :: IS_ASLEEP ->
 #ifdef NOTIFY_STORES
         store(PARK, NOTIFIED);
         won = 1
@@ -91,13 +109,22 @@ inline notify()
         atomic {
             DRAINED ->
             if
-            :: memory[PARK] == SLEEPING -> memory[PARK] = NOTIFIED; won = 1
+            :: memory[PARK] == SLEEPING || memory[PARK] == LOOKING ->
+                memory[PARK] = NOTIFIED;
+                won = 1
+            :: memory[PARK] == HELD -> memory[PARK] = WANTED_P
             :: else
             fi
         }
 #endif
     :: else
     fi;
+    write_eventfd()
+}
+
+/* end the sleep, if this process has won that */
+inline write_eventfd()
+{
     if
     :: atomic {
             won && DRAINED -> won = 0;
@@ -111,6 +138,77 @@ inline notify()
         }
     :: !won
     fi
+}
+
+/* The owner takes a list by an exchange, or loads what is wanted. */
+inline take(word)
+{
+    atomic {
+        DRAINED && memory[word] > 0 ->
+        if
+        :: word == WANTED -> found = memory[WANTED] - taken[WANTED]
+        :: else -> found = memory[word]; memory[word] = 0
+        fi;
+        taken[word] = taken[word] + found;
+        assert(memory[PAYLOAD + word] >= taken[word]);
+        found = 0
+    }
+}
+
+/* domi_park_try_hold, domi_manager_take_plain_arrivals, domi_park_release */
+inline stand_in()
+{
+    left = 0;
+    atomic {
+        DRAINED ->
+        if
+        :: memory[PARK] == SLEEPING -> memory[PARK] = HELD; held = 1
+#ifdef HOLD_LOOKING
+        :: memory[PARK] == LOOKING -> memory[PARK] = HELD; held = 1
+#endif
+        :: else -> held = 0
+        fi;
+        if
+        :: held -> assert(!owner_uses); holder_uses = 1
+        :: else
+        fi
+    };
+    if
+    :: held ->
+        if
+        :: memory[ARRIVALS] > 0 -> take(ARRIVALS)
+        :: memory[ARRIVALS] > 0 -> left = 1 /* they are not plain */
+        :: memory[ARRIVALS] == 0
+        fi;
+        if
+        :: memory[RETURNS] > 0 -> left = 1
+        :: else
+        fi;
+        if
+        :: memory[WANTED] > taken[WANTED] -> left = 1
+        :: else
+        fi;
+#ifdef LEAVES_IT
+        left = 0;
+#endif
+        holder_uses = 0;
+        atomic {
+            DRAINED ->
+            if
+#ifdef RELEASE_BY_STORE
+            :: !left -> memory[PARK] = SLEEPING
+            :: left -> memory[PARK] = NOTIFIED; won = 1
+#else
+            :: !left && memory[PARK] == HELD -> memory[PARK] = SLEEPING
+            :: else -> memory[PARK] = NOTIFIED; won = 1
+#endif
+            fi
+        };
+        left = 0;
+        write_eventfd()
+    :: else -> left = 0; notify()
+    fi;
+    held = 0
 }
 
 #ifdef PUT_PLAIN
@@ -135,8 +233,8 @@ inline notify()
 /* Sender number `me` puts into word number `me`. */
 proctype sender(byte me)
 {
-    byte i;
-    bit won;
+    byte i, found;
+    bit won, held, left;
 
     do
     :: i < PUTS ->
@@ -155,25 +253,13 @@ proctype sender(byte me)
         store(PAYLOAD + me, i);
 #endif
 #ifndef NOTIFY_FIRST
-        notify()
+        if
+        :: notify()
+        :: me == ARRIVALS -> stand_in() /* a thread of the loop */
+        fi
 #endif
     :: else -> break
     od
-}
-
-/* The owner takes a list by an exchange, or loads what is wanted. */
-inline take(word)
-{
-    atomic {
-        DRAINED && memory[word] > 0 ->
-        if
-        :: word == WANTED -> found = memory[WANTED] - taken[WANTED]
-        :: else -> found = memory[word]; memory[word] = 0
-        fi;
-        taken[word] = taken[word] + found;
-        assert(memory[PAYLOAD + word] >= taken[word]);
-        found = 0
-    }
 }
 
 proctype owner(byte me)
@@ -183,6 +269,8 @@ proctype owner(byte me)
     byte found;
 
 runs:
+    owner_uses = 1;
+    assert(!holder_uses);
     do
     :: atomic {
             completed -> completed = 0; /* phase 1 reaps */
@@ -221,9 +309,9 @@ progress_wanted:
     fi;
 #endif
 #ifdef PARK_PLAIN
-    store(PARK, SLEEPING);
+    store(PARK, LOOKING);
 #else
-    atomic { DRAINED -> memory[PARK] = SLEEPING };
+    atomic { DRAINED -> memory[PARK] = LOOKING };
 #endif
 #if !defined(NO_SECOND_LOOK) && !defined(LOOK_FIRST)
     if
@@ -243,6 +331,18 @@ progress_wanted:
     fi;
 #endif
 #endif
+    owner_uses = 0;
+    atomic { /* domi_park_end_look */
+        DRAINED ->
+#ifdef END_LOOK_BY_STORE
+        memory[PARK] = SLEEPING
+#else
+        if
+        :: memory[PARK] == LOOKING -> memory[PARK] = SLEEPING
+        :: else
+        fi
+#endif
+    };
     atomic { /* the owner enters the ring: it submits, then waits for a completion */
         DRAINED ->
         if
@@ -259,7 +359,11 @@ progress_wanted:
 end_asleep:
     completed;
 stays:
+#ifdef END_BY_STORE
     atomic { DRAINED -> memory[PARK] = RUNNING };
+#else
+    atomic { DRAINED && memory[PARK] != HELD && memory[PARK] != WANTED_P -> memory[PARK] = RUNNING };
+#endif
     goto runs
 }
 

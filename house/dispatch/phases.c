@@ -11,14 +11,9 @@
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"
 
-static uint32_t take_arrivals(domi_manager *manager)
+/* Sort the inboxes of houses that were taken off the arrivals. Returns how many they are. */
+static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
 {
-    if (atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) == NULL)
-        return 0;
-    /* acquire: pairs with the push of domi_links_add(), so arrival_next and the mail that was put
-     * before the push are seen. */
-    domi_house *house =
-        atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire);
     domi_house *first = NULL;
     uint32_t count = 0;
 
@@ -40,6 +35,51 @@ static uint32_t take_arrivals(domi_manager *manager)
         house = next;
     }
     return count;
+}
+
+static uint32_t take_arrivals(domi_manager *manager)
+{
+    if (atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) == NULL)
+        return 0;
+    /* acquire: pairs with the push of domi_links_add(), so arrival_next and the mail that was put
+     * before the push are seen. */
+    return sort_arrivals(
+        manager, atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire));
+}
+
+/* True if the houses from `house` on are few state actors with little mail. */
+static bool are_plain_arrivals(const domi_house *house)
+{
+    uint64_t mail = 0;
+
+    for (uint32_t count = 0; house != NULL; count++) {
+        /* Relaxed, both: a house that changes after this look is sorted as it is then, and only
+         * the sorting of a channels actor may touch io. No house of another kind is made of one
+         * before its birth has gone through the mounting queue. */
+        const domus_behaviour *behaviour = domi_house_behaviour(house);
+        mail += atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
+                                     memory_order_relaxed) >>
+                DOMI_INBOX_BITS;
+        if (behaviour == NULL || behaviour->kind != DOMUS_STATE || count == DOMI_PLAIN_HOUSES_MAX ||
+            mail > DOMI_PLAIN_MAIL_MAX)
+            return false;
+        house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->arrival_next,
+                                     memory_order_relaxed);
+    }
+    return true;
+}
+
+void domi_manager_take_plain_arrivals(domi_manager *manager)
+{
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    (void)domi_loans_settle(manager);
+    /* acquire: as in take_arrivals(). Only the owner takes houses off, so if the newest one still
+     * is the same, these are all. */
+    domi_house *newest = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);
+    if (newest != NULL && are_plain_arrivals(newest) &&
+        atomic_compare_exchange_strong_explicit(&manager->mail.arrivals, &newest, NULL,
+                                                memory_order_acquire, memory_order_relaxed))
+        (void)sort_arrivals(manager, newest);
 }
 
 uint32_t domi_manager_take_arrivals(domi_manager *manager)

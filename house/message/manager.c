@@ -1,4 +1,5 @@
-/* A thread is identified by the address of a variable of its own. */
+/* A thread is identified by the address of a variable of its own. Here it also wakes others, or
+ * notes whom it has to wake. */
 #include "house/message/manager.h"
 
 #include "base/check.h"
@@ -11,4 +12,38 @@ void domi_manager_set_pressure(domi_manager *manager, uint32_t level)
     manager->memory.pressure_seen = level;
     manager->memory.busy = level >= DOMUS_MEMORY_CRITICAL;
     manager->mail.lane_max = manager->memory.busy ? 0 : manager->limits.mailbox_max;
+}
+
+void domi_manager_wake(domi_manager *self, domi_manager *target)
+{
+    if (!domi_park_try_notify(&target->park))
+        return;
+    domi_counter_add(&self->counters.wakeups_sent, 1);
+    if (target->hooks.wake != NULL)
+        target->hooks.wake(target);
+}
+
+/* Returns false if there is no room for one more. */
+static bool note_sleeper(domi_sleepers *sleepers, uint32_t index)
+{
+    for (uint32_t i = 0; i < sleepers->count; i++) {
+        if (sleepers->indices[i] == index)
+            return true;
+    }
+    if (sleepers->count == DOMI_SLEEPERS_MAX)
+        return false;
+    sleepers->indices[sleepers->count++] = (uint16_t)index;
+    return true;
+}
+
+void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target)
+{
+    domi_sleepers *sleepers = &self->sleepers;
+
+    if (sleepers->at_once != 0)
+        sleepers->at_once--;
+    else if (sleepers->noted_here && target->index < self->threads &&
+             note_sleeper(sleepers, target->index))
+        return;
+    domi_manager_wake(self, target);
 }

@@ -43,6 +43,7 @@ struct domi_manager {
     domi_manager_schedule schedule;
     domi_manager_ending ending;
     domi_counters counters; /* written by the owner, read by any thread */
+    domi_sleepers sleepers; /* threads that this one has to wake */
     domi_manager_mail mail;
     domi_manager_pool pool;
     domi_manager_births births;
@@ -119,14 +120,19 @@ static inline void domi_manager_look_at_pressure(domi_manager *manager)
 }
 
 /* Wake the owner of `target` if it sleeps, with at most one write for each sleep (M12). Called by
- * the owner of `self`, after it has pushed something to `target`. */
+ * the owner of `self`. */
+void domi_manager_wake(domi_manager *self, domi_manager *target);
+
+/* Wake the owner of `target`, or note that it has to be woken. */
+void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
+
+/* See that the owner of `target` does not sleep over what the owner of `self`, which calls this,
+ * has just pushed to it. A thread of the loop notes a sleeper, and wakes it before the end of the
+ * phase at the latest (runtime/loop/stand_in.h). */
 static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
-    if (domi_park_try_notify(&target->park)) {
-        domi_counter_add(&self->counters.wakeups_sent, 1);
-        if (target->hooks.wake != NULL)
-            target->hooks.wake(target);
-    }
+    if (__builtin_expect(domi_park_is_asleep(&target->park), 0))
+        domi_manager_notify_sleeper(self, target);
 }
 
 #endif

@@ -96,6 +96,17 @@ typedef struct domi_manager_mail {
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
 } domi_manager_mail;
 
+#define DOMI_SLEEPERS_MAX 8u /* sleeping threads that a thread notes before it wakes them */
+
+/* Sleeping threads for which this one has put something, and which it has not woken yet
+ * (domi_manager_notify). */
+typedef struct domi_sleepers {
+    bool noted_here; /* the owner is a thread of the loop, which wakes them at the end of a phase */
+    uint8_t count;
+    uint16_t at_once; /* so many next ones are woken at once, because others had to wait for long */
+    uint16_t indices[DOMI_SLEEPERS_MAX]; /* of their managers */
+} domi_sleepers;
+
 /* Objects of one other manager that were freed by this thread; they are pushed to their owner all
  * at once. */
 typedef struct domi_chain {

@@ -135,6 +135,10 @@ typedef struct domus_config {
              * spins for less when spinning finds no work. DOMUS_SPIN_AUTO, the default, is 20 us,
              * and 0 if there are fewer usable CPUs than 8 or than threads. */
             uint64_t spin_ns;
+            /* 0..1 s: a thread that has nothing else to do, and has not been awake for longer than
+             * this, runs a state actor of a sleeping thread in its place, instead of waking it for
+             * one actor; 100 us. Only with steal.enabled; 0: never. */
+            uint64_t stand_in_ns;
         } idle;
     } scheduler;
     struct {

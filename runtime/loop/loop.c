@@ -17,6 +17,7 @@
 #include "runtime/files/kept.h"
 #include "runtime/loop/follow.h"
 #include "runtime/loop/park.h"
+#include "runtime/loop/stand_in.h"
 #include "runtime/loop/state_phase.h"
 #include "runtime/loop/trim.h"
 #include "runtime/system/log.h"
@@ -174,4 +175,5 @@ void domi_thread_loop(domi_thread *thread)
         if (!domi_thread_is_at_end(thread))
             domi_thread_rest(thread);
     }
+    domi_thread_end_notes(thread);
 }

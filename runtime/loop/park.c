@@ -11,6 +11,7 @@
 #include "house/message/trim.h"
 #include "io/completions/ring.h"
 #include "runtime/loop/spin.h"
+#include "runtime/loop/stand_in.h"
 #include "runtime/loop/steal.h"
 #include "runtime/loop/trim.h"
 #include "runtime/loop/work.h"
@@ -63,8 +64,8 @@ void domi_thread_judge_wakeup(domi_thread *thread)
     domi_io_arm_wake(&thread->io, true);
 }
 
-/* Take the first two steps of the owner (base/park.h). Returns true if the park word is SLEEPING
- * and there was nothing left to do after that. */
+/* Take the first two steps of the owner (base/park.h). Returns true if there was nothing left to
+ * do; then the park word is SLEEPING, or NOTIFIED already. */
 static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
@@ -73,6 +74,8 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
      * due before `until_ns`. */
     if (until_ns < thread->next_tick_ns)
         thread->next_tick_ns = until_ns;
+    thread->until_ns = until_ns;
+    domi_thread_wake_sleepers(thread, false);
     domi_pool_flush_returns(manager);
     if (until_ns <= thread->stamp_ns)
         return false;
@@ -80,7 +83,7 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
     /* the park is counted before the word is SLEEPING, because a sender may wake the thread from
      * then on */
     domi_counter_add(&thread->counters.parks, 1);
-    domi_park_begin(&manager->park);
+    domi_park_begin_look(&manager->park);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     /* A timer may have become due since `until_ns` was computed. */
     if (domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
@@ -89,16 +92,21 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
         return false;
     }
     domi_thread_stamp_asleep(thread);
+    domi_park_end_look(&manager->park);
     return true;
 }
 
 void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
-    bool put = domi_manager_has_work(manager);
+    /* A thread that sleeps has nothing but what others put for it. A stand-in may take that just
+     * now. */
+    bool put = domi_manager_has_arrivals(manager);
     uint32_t word = domi_park_end(&manager->park);
 
+    put = put && domi_manager_has_work(manager);
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    thread->woke_ns = thread->stamp_ns;
     if (thread->config->scheduler.idle.spin_ns != 0)
         domi_thread_learn_spin(thread);
     judge_sleep(thread, word, put, until_ns);

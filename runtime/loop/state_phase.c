@@ -7,6 +7,7 @@
 #include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"
 #include "house/message/pool.h"
+#include "runtime/loop/stand_in.h"
 #include "runtime/loop/steal.h"
 #include "runtime/system/monitor.h"
 
@@ -43,6 +44,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     domi_thread_adjust_exposed(thread, queue);
     if (thread->manager.pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush_returns(&thread->manager);
+    domi_thread_wake_sleepers(thread, queue->count == 0);
 }
 
 /* messages after which a thread looks for new work at the latest */
@@ -85,6 +87,7 @@ void domi_phase_state(domi_thread *thread)
          * this thread writes the word. */
         if (atomic_load_explicit(&thread->manager.loans.readies, memory_order_relaxed) != 0)
             domi_thread_publish_depth(thread, 0);
+        domi_thread_wake_sleepers(thread, true);
         return;
     }
     domi_monitor_wake_if_resting(&thread->system->monitor);

@@ -140,6 +140,9 @@ typedef struct domi_thread {
     uint32_t empty_wakeups;      /* wake-ups in a row that found nothing to do */
     uint64_t spin_ns;            /* how long the thread spins before it parks; at most idle.spin */
     uint64_t rest_from_ns;       /* the begin of the rest that spin.c measures */
+    uint64_t until_ns;           /* when the present sleep ends by itself */
+    uint64_t woke_ns;            /* when the last sleep ended; 0: there was none */
+    uint64_t stand_in_ns;        /* the average length of a run in place of a sleeper */
     domi_stealing stealing;      /* what this thread knows as a thief and as a victim */
     struct domi_kept *kept; /* files that loads here have kept (runtime/files/kept.h); NULL: none */
     domi_thread_counters counters; /* written by this thread, read by any */

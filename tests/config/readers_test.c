@@ -47,6 +47,7 @@ static const struct field fields[] = {
     FIELD(scheduler.steal, min_run_ns),
     FIELD(scheduler.steal, patience),
     FIELD(scheduler.idle, spin_ns),
+    FIELD(scheduler.idle, stand_in_ns),
     FIELD(io, ring_entries),
     FIELD(io, completion_entries),
     FIELD(io, completions_per_poll),

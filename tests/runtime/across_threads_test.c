@@ -337,9 +337,12 @@ static uint64_t notices_handled(domus_system *system)
     return domt_profile(system, 0).notices + domt_profile(system, 1).notices;
 }
 
-START_TEST(two_threads_park_and_wake_each_other_20000_times)
+static void play(uint64_t stand_in_ns)
 {
     domus_config config = domt_config(2);
+
+    config.scheduler.idle.stand_in_ns = stand_in_ns;
+    atomic_store(&hits, 0);
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &player, NULL);
     domus_address two = domt_spawn(system, 1, &player, &(struct player){one});
@@ -356,8 +359,22 @@ START_TEST(two_threads_park_and_wake_each_other_20000_times)
     ck_assert_uint_le(second.wakeups_sent, first.parks);
     ck_assert_uint_le(first.wakeups_received, first.parks);
     ck_assert_uint_le(second.wakeups_received, second.parks);
-    ck_assert_uint_gt(first.parks + second.parks, ROUND_TRIPS / 2);
+    if (stand_in_ns == 0)
+        ck_assert_uint_gt(first.parks + second.parks, ROUND_TRIPS / 2);
+    else
+        ck_assert_uint_gt(first.steals + second.steals, 0);
     domt_end(system);
+}
+
+START_TEST(two_threads_park_and_wake_each_other_20000_times)
+{
+    play(0);
+}
+END_TEST
+
+START_TEST(two_threads_stand_in_for_each_other)
+{
+    play(DOMT_MS);
 }
 END_TEST
 
@@ -365,4 +382,4 @@ DOMT_MAIN("across threads", 90, order_of_each_sender_holds_and_nothing_is_lost_o
           order_of_each_sender_holds_and_nothing_is_lost_on_four_threads,
           order_holds_through_refusals, replies_come_home_on_two_threads,
           replies_come_home_on_four_threads, ask_of_one_who_goes_away_resumes_once,
-          two_threads_park_and_wake_each_other_20000_times)
+          two_threads_park_and_wake_each_other_20000_times, two_threads_stand_in_for_each_other)

@@ -64,10 +64,11 @@ static void report_house(void *house_, void *left_)
 
 static void report_thread(domi_thread *thread)
 {
-    static const char *const parks[] = {[DOMI_PARK_RUNNING] = "running",
-                                        [DOMI_PARK_SPINNING] = "spinning",
-                                        [DOMI_PARK_SLEEPING] = "sleeping",
-                                        [DOMI_PARK_NOTIFIED] = "notified"};
+    static const char *const parks[] = {
+        [DOMI_PARK_RUNNING] = "running",  [DOMI_PARK_SPINNING] = "spinning",
+        [DOMI_PARK_LOOKING] = "looking",  [DOMI_PARK_SLEEPING] = "sleeping",
+        [DOMI_PARK_HELD] = "held",        [DOMI_PARK_WANTED] = "wanted",
+        [DOMI_PARK_NOTIFIED] = "notified"};
     domi_manager *manager = &thread->manager;
     const domi_stealing *stealing = &thread->stealing;
     const domus_behaviour *running = manager->activity.running;

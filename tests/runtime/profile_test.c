@@ -233,6 +233,7 @@ START_TEST(counters_add_up_for_a_known_workload)
     domus_config config = domt_config(2);
 
     config.scheduler.mailbox_max = 16;
+    config.scheduler.idle.stand_in_ns = 0; /* each thread handles what its actors get */
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &known, NULL);
     domus_address two = domt_spawn(system, 1, &known, NULL);

@@ -1,0 +1,165 @@
+/* The end of a phase wakes the sleepers that were noted in it, or stands in for them.
+ *
+ * A thread that puts something for a sleeper notes that (domi_manager_notify), and wakes the
+ * sleeper here, at the end of phase 3 at the latest. All messages of the phase have been put then,
+ * so the sleeper finds them together and wakes once.
+ *
+ * Or it need not wake at all. A wake-up costs both threads a system call, an interrupt and a change
+ * of context, about ten times as much as one run of an actor. So a thread that is as good as idle
+ * stands in: it holds the sleeper (base/park.h), sorts what has arrived there, and, if that has
+ * made just one house ready, lends that house to itself, lets the sleeper go, and runs the house
+ * once, as a thief does (house/dispatch/loan.h). When the loan is back, it holds the sleeper again
+ * and settles it. No handler runs during a hold, and a hold is short, because a sleeper that wakes
+ * meanwhile has to wait for its end. If anything is left to do, the sleeper is woken.
+ *
+ * A thread is as good as idle if it has no state actor to run and was asleep a moment ago
+ * (idle.standIn). So a thread that is always busy wakes the others, and work spreads. */
+#include "runtime/loop/stand_in.h"
+
+#include "house/dispatch/loan.h"
+#include "house/dispatch/phases.h"
+#include "house/message/pool.h"
+#include "runtime/loop/steal.h"
+#include "runtime/loop/work.h"
+#include "runtime/system/system.h"
+
+/* If the runs in place of sleepers take longer than this on average, or all of them together at
+ * once, sleepers are woken: such work is worth a wake-up. */
+#define LONG_NS UINT64_C(20000)
+
+/* If sleepers may have waited for longer than this, the next AT_ONCE are woken at once. */
+#define WAIT_NS UINT64_C(200000)
+#define AT_ONCE 64u
+
+/* Rounds in which a thread stands in for those who were noted in the round before; after these it
+ * wakes them. */
+#define ROUNDS 8u
+
+/* Wake those whom the holder has given something in the name of the sleeper. */
+static void wake_noted_by(domi_manager *manager)
+{
+    domi_sleepers *sleepers = &manager->sleepers;
+
+    while (sleepers->count != 0)
+        domi_manager_wake(manager, manager->managers[sleepers->indices[--sleepers->count]]);
+}
+
+/* True if the held thread has something to do that only it can do. Its ring is not looked at: the
+ * holder has given it nothing, and the kernel wakes the thread for all else. */
+static bool is_needed(domi_thread *sleeper)
+{
+    return domi_manager_has_work(&sleeper->manager) ||
+           domi_thread_has_to_follow(sleeper, memory_order_seq_cst) ||
+           domi_thread_due_ns(sleeper) < sleeper->until_ns;
+}
+
+/* Take the one house that is ready at the held home as a loan. Returns NULL if there is none, or
+ * more than one, or if it may not be lent. */
+static domi_loan *borrow(domi_thread *thread, domi_manager *home)
+{
+    domi_queue *queue = &home->schedule.ready[DOMUS_STATE];
+
+    if (queue->count != 1 || domi_loans_expose(home, queue, 1) == 0)
+        return NULL;
+    return domi_loan_take(&thread->manager, home);
+}
+
+/* Hold the sleeper, and do what can be done for it. Returns false if it could not be held.
+ * `*ret_loan` gets a house to run, or NULL. */
+static bool hold(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan **ret_loan)
+{
+    domi_manager *home = &sleeper->manager;
+
+    *ret_loan = NULL;
+    if (!domi_park_try_hold(&home->park))
+        return false;
+    const char *owner = home->owner;
+    domi_manager_own(home);
+    if (home->now_ns < thread->manager.now_ns)
+        home->now_ns = thread->manager.now_ns;
+    domi_manager_take_plain_arrivals(home);
+    if (runs)
+        *ret_loan = borrow(thread, home);
+    bool left = is_needed(sleeper);
+    wake_noted_by(home);
+    domi_pool_flush_returns(home);
+    home->owner = owner;
+    if (domi_park_release(&home->park, left)) {
+        domi_counter_add(&thread->manager.counters.wakeups_sent, 1);
+        home->hooks.wake(home);
+    }
+    return true;
+}
+
+/* Run the loan, and remember how long it took. */
+static void run(domi_thread *thread, domi_loan *loan)
+{
+    uint64_t before_ns = thread->stamp_ns;
+    uint64_t runs_seen = thread->stealing.runs_seen;
+
+    thread->stealing.loan = loan;
+    domi_thread_run_loan(thread);
+    thread->stealing.runs_seen = runs_seen; /* this iteration was not idle */
+    thread->stand_in_ns = (3 * thread->stand_in_ns + thread->stamp_ns - before_ns) / 4;
+}
+
+/* Do what a noted thread would wake for, or wake it. */
+static void serve(domi_thread *thread, domi_thread *sleeper, bool runs)
+{
+    domi_loan *loan;
+
+    if (!hold(thread, sleeper, runs, &loan))
+        domi_manager_wake(&thread->manager, &sleeper->manager);
+    else if (loan != NULL)
+        run(thread, loan);
+}
+
+void domi_thread_end_notes(domi_thread *thread)
+{
+    thread->manager.sleepers.noted_here = false;
+    wake_noted_by(&thread->manager);
+}
+
+static bool may_stand_in(domi_thread *thread)
+{
+    const domus_config *config = thread->config;
+
+    if (!config->scheduler.steal.enabled || thread->woke_ns == 0 ||
+        thread->stamp_ns - thread->woke_ns >= config->scheduler.idle.stand_in_ns)
+        return false;
+    if (thread->stand_in_ns <= LONG_NS)
+        return true;
+    thread->stand_in_ns -= thread->stand_in_ns / 8; /* so it is tried again some time */
+    return false;
+}
+
+static void wake_all(domi_thread *thread)
+{
+    if (thread->stamp_ns - thread->io_start_ns > WAIT_NS)
+        thread->manager.sleepers.at_once = AT_ONCE;
+    wake_noted_by(&thread->manager);
+}
+
+void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
+{
+    domi_sleepers *sleepers = &thread->manager.sleepers;
+
+    if (sleepers->count == 0)
+        return;
+    if (!is_idle || !may_stand_in(thread)) {
+        wake_all(thread);
+        return;
+    }
+    uint64_t begun_ns = thread->stamp_ns;
+    for (uint32_t round = 0; sleepers->count != 0 && round < ROUNDS; round++) {
+        const domi_sleepers noted = *sleepers;
+
+        sleepers->count = 0;
+        for (uint32_t i = 0; i < noted.count; i++) {
+            /* The last round settles what the one before has run. */
+            bool runs = round + 1 < ROUNDS && thread->stamp_ns - begun_ns < LONG_NS;
+            serve(thread, &thread->system->threads[noted.indices[i]], runs);
+        }
+    }
+    wake_all(thread);
+}

@@ -1,0 +1,274 @@
+/* Standing in (contract: Park and wake): a thread that was asleep a moment ago runs the one actor
+ * for which a sleeper would have to wake, and wakes the sleeper in every other case.
+ *
+ * The threads are stepped by hand, so what is asleep, and since when, is exact. */
+#include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#define HERE   0u /* the thread that sends */
+#define SECOND (1000 * DOMT_MS)
+
+static const domus_type go_type = {.name = "go"};
+static const domus_type work_type = {.name = "work"};
+static const domus_type tick_type = {.name = "tick"};
+
+static domt_stepped world;
+static domus_address receivers[DOMI_SLEEPERS_MAX + 2];
+static uint32_t receivers_count;
+static uint32_t worked, woken_when_worked;
+static uint64_t work_takes_ns, tick_after_ns;
+
+static domt_ring *ring_of(uint32_t thread)
+{
+    return &world.rings[thread];
+}
+
+static _Atomic uint32_t *word_of(uint32_t thread)
+{
+    return &domt_stepped_thread(&world, thread)->manager.park;
+}
+
+static int go(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    for (uint32_t i = 0; i < receivers_count; i++)
+        ck_assert_int_eq(domus_notice(stack, receivers[i], &work_type, NULL), 0);
+    return 0;
+}
+
+static int work(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    worked++;
+    woken_when_worked = ring_of(1)->wakes;
+    domt_stepped_advance(&world, work_takes_ns);
+    return tick_after_ns == 0 ? 0 : domus_after(stack, tick_after_ns, &tick_type, NULL, NULL);
+}
+
+static int tick(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {&go_type, go, 0}, {&work_type, work, 0}, {&tick_type, tick, 0}, {NULL, NULL, 0}};
+static const domus_behaviour plain = {.name = "plain", .on = rows};
+static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS, .on = rows};
+
+static domus_address sender;
+
+/* All threads sleep, and the sender's one wakes for a message. */
+static void begin(domus_config config)
+{
+    domt_stepped_init(&world, &config);
+    sender = domt_spawn(world.system, HERE, &plain, NULL);
+    receivers_count = worked = woken_when_worked = 0;
+    work_takes_ns = tick_after_ns = 0;
+}
+
+static void add(uint32_t thread, const domus_behaviour *behaviour)
+{
+    receivers[receivers_count++] = domt_spawn(world.system, thread, behaviour, NULL);
+}
+
+/* Thread HERE wakes and sends, `after_ns` later. */
+static void send_after(uint64_t after_ns)
+{
+    for (uint32_t i = world.system->count; i-- > 0;) {
+        domt_stepped_iterate(&world, i, true); /* it mounts what was spawned */
+        domt_stepped_iterate(&world, i, true);
+        if (i != HERE) {
+            domi_park_begin(word_of(i)); /* it sleeps until the end of the test */
+            ring_of(i)->wakes = 0;
+        }
+    }
+    for (uint32_t i = 0; i < world.system->count; i++)
+        domt_stepped_thread(&world, i)->until_ns = domt_stepped_now_ns(&world) + SECOND;
+    domt_notice(world.system, sender, &go_type, NULL);
+    domt_stepped_advance(&world, after_ns);
+    domt_stepped_iterate(&world, HERE, false);
+}
+
+static void end(void)
+{
+    for (uint32_t i = 0; i < world.system->count; i++)
+        atomic_store(word_of(i), DOMI_PARK_RUNNING);
+    domt_stepped_fini(&world);
+}
+
+/* Hold what has happened to one actor on thread 1. */
+static void expect(uint32_t runs_here, uint32_t wakes)
+{
+    ck_assert_uint_eq(worked, runs_here);
+    ck_assert_uint_eq(ring_of(1)->wakes, wakes);
+    ck_assert_uint_eq(atomic_load(word_of(1)),
+                      wakes != 0 ? DOMI_PARK_NOTIFIED : DOMI_PARK_SLEEPING);
+    ck_assert_uint_eq(domt_profile(world.system, HERE).steals, runs_here);
+    ck_assert_uint_eq(domt_profile(world.system, HERE).wakeups_sent, wakes);
+    end();
+}
+
+START_TEST(actor_of_a_sleeper_runs_in_its_place)
+{
+    begin(domt_config(2));
+    add(1, &plain);
+    send_after(0);
+    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0); /* and is settled */
+    expect(1, 0);
+}
+END_TEST
+
+START_TEST(two_actors_of_a_sleeper_wake_it)
+{
+    begin(domt_config(2));
+    add(1, &plain);
+    add(1, &plain);
+    send_after(0);
+    expect(0, 1);
+}
+END_TEST
+
+START_TEST(pinned_and_channels_actors_wake_their_thread)
+{
+    begin(domt_config(2));
+    add(1, &plain);
+    receivers[0].house->marks |= DOMI_MARK_PINNED;
+    send_after(0);
+    expect(0, 1);
+    begin(domt_config(2));
+    add(1, &channels);
+    send_after(0);
+    ck_assert_ptr_nonnull(atomic_load(&domt_stepped_thread(&world, 1)->manager.mail.arrivals));
+    expect(0, 1);
+}
+END_TEST
+
+START_TEST(thread_that_is_awake_for_long_wakes_sleepers)
+{
+    domus_config config = domt_config(2);
+
+    ck_assert_uint_eq(config.scheduler.idle.stand_in_ns, 100000);
+    begin(config);
+    add(1, &plain);
+    send_after(config.scheduler.idle.stand_in_ns - 1);
+    expect(1, 0);
+    begin(config);
+    add(1, &plain);
+    send_after(config.scheduler.idle.stand_in_ns);
+    expect(0, 1);
+}
+END_TEST
+
+START_TEST(nobody_stands_in_where_that_or_stealing_is_off)
+{
+    domus_config config = domt_config(2);
+
+    config.scheduler.idle.stand_in_ns = 0;
+    begin(config);
+    add(1, &plain);
+    send_after(0);
+    expect(0, 1);
+    config = domt_config(2);
+    config.scheduler.steal.enabled = false;
+    begin(config);
+    add(1, &plain);
+    send_after(0);
+    expect(0, 1);
+}
+END_TEST
+
+START_TEST(timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper)
+{
+    begin(domt_config(2));
+    add(1, &plain);
+    tick_after_ns = 10 * DOMT_MS;
+    send_after(0);
+    ck_assert_uint_eq(woken_when_worked, 0);
+    expect(1, 1);
+    begin(domt_config(2));
+    add(1, &plain);
+    tick_after_ns = 3600 * SECOND;
+    send_after(0);
+    expect(1, 0);
+}
+END_TEST
+
+START_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
+{
+    domus_config config = domt_config(2);
+
+    config.scheduler.idle.stand_in_ns = SECOND;
+    begin(config);
+    add(1, &plain);
+    work_takes_ns = DOMT_MS;
+    send_after(0);
+    ck_assert_uint_eq(worked, 1);
+    domt_notice(world.system, sender, &go_type, NULL);
+    domt_stepped_iterate(&world, HERE, false);
+    expect(1, 1);
+}
+END_TEST
+
+START_TEST(mail_that_comes_for_a_held_thread_wakes_it)
+{
+    begin(domt_config(2));
+    add(1, &plain);
+    send_after(0);
+    ck_assert_uint_eq(worked, 1);
+    ck_assert(domi_park_try_hold(word_of(1)));
+    domt_notice(world.system, receivers[0], &work_type, NULL); /* from a foreign thread */
+    ck_assert_uint_eq(atomic_load(word_of(1)), DOMI_PARK_WANTED);
+    ck_assert_uint_eq(ring_of(1)->wakes, 0);
+    ck_assert(domi_park_release(word_of(1), false));
+    ck_assert_uint_eq(atomic_load(word_of(1)), DOMI_PARK_NOTIFIED);
+    end();
+}
+END_TEST
+
+/* The notes of a phase have room for DOMI_SLEEPERS_MAX threads. The others are woken at once. */
+START_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
+{
+    uint32_t asleep = DOMI_SLEEPERS_MAX + 2;
+
+    begin(domt_config(1 + asleep));
+    for (uint32_t i = 1; i <= asleep; i++)
+        add(i, &plain);
+    send_after(0);
+    ck_assert_uint_eq(worked, DOMI_SLEEPERS_MAX);
+    for (uint32_t i = 1; i <= asleep; i++)
+        ck_assert_uint_eq(ring_of(i)->wakes, i > DOMI_SLEEPERS_MAX);
+    end();
+}
+END_TEST
+
+/* Sleepers may have waited long for a phase that took long: the next ones wait no more. */
+START_TEST(sleepers_do_not_wait_for_phases_that_take_long)
+{
+    domus_config config = domt_config(2);
+
+    begin(config);
+    add(1, &plain);
+    domus_address second = domt_spawn(world.system, 1, &plain, NULL);
+    receivers[receivers_count++] = sender; /* who works for a millisecond behind its send */
+    work_takes_ns = DOMT_MS;
+    send_after(0);
+    ck_assert_uint_eq(ring_of(1)->wakes, 1);
+    domi_park_begin(word_of(1));
+    receivers[0] = second;
+    domt_notice(world.system, sender, &go_type, NULL);
+    domt_stepped_iterate(&world, HERE, false);
+    ck_assert_uint_eq(ring_of(1)->wakes, 2);
+    ck_assert_uint_gt(domt_stepped_thread(&world, HERE)->manager.sleepers.at_once, 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("stand_in", 60, actor_of_a_sleeper_runs_in_its_place, two_actors_of_a_sleeper_wake_it,
+          pinned_and_channels_actors_wake_their_thread,
+          thread_that_is_awake_for_long_wakes_sleepers,
+          nobody_stands_in_where_that_or_stealing_is_off,
+          timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper,
+          long_runs_are_left_to_the_sleeper_for_a_while, mail_that_comes_for_a_held_thread_wakes_it,
+          sleepers_that_find_no_room_in_the_notes_are_woken,
+          sleepers_do_not_wait_for_phases_that_take_long)
