@@ -23,8 +23,8 @@ static size_t number(const char *bytes, uint32_t count)
     return value;
 }
 
-/* The first record of a client is the begin of a ClientHello, which fits into one record: the
- * room that OpenSSL makes for it is that large at most. */
+/* A client begins with a ClientHello, which fits into one record: the room that OpenSSL makes for
+ * it is that large at most. */
 static bool is_begin(const char *bytes, size_t size)
 {
     return bytes[0] == HANDSHAKE && size > HELLO_HEAD &&
@@ -32,11 +32,20 @@ static bool is_begin(const char *bytes, size_t size)
            number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <= DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
 }
 
+/* Returns whether this record has to be the begin of a ClientHello: the first one, and the one
+ * behind a HelloRetryRequest, where it is the only handshake message that comes in clear. OpenSSL
+ * itself makes room for 128 KiB as soon as they are announced. */
+static bool has_to_begin(const domi_tls_state *state, const char *bytes)
+{
+    if (!state->tls->settings.is_server || state->phase != DOMI_TLS_HANDSHAKE)
+        return false;
+    return !state->heard ||
+           (bytes[0] == HANDSHAKE && SSL_get_state(state->ssl) == TLS_ST_EARLY_DATA);
+}
+
 int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t size,
                          size_t *ret_whole)
 {
-    bool is_first = state->tls->settings.is_server && !state->heard;
-
     if (bytes[0] < CHANGE_CIPHER_SPEC || bytes[0] > APPLICATION_DATA || (size > 1 && bytes[1] != 3))
         return -EPROTO;
     *ret_whole = DOMI_TLS_HEAD_SIZE;
@@ -46,7 +55,7 @@ int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t 
     if (whole > DOMI_TLS_RECORD_MAX)
         return -EPROTO;
     *ret_whole = whole;
-    if (!is_first)
+    if (!has_to_begin(state, bytes))
         return 0;
     if (whole < DOMI_TLS_HEAD_SIZE + HELLO_HEAD)
         return -EPROTO;

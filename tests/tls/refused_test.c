@@ -80,6 +80,45 @@ START_TEST(alert_of_openssl_leaves_before_the_end)
 }
 END_TEST
 
+#define HELLO_OF(record, message, extensions)                                                      \
+    "\x16\x03\x01\x00" record "\x01\x00\x00" message "\x03\x03"                                    \
+    "01234567890123456789012345678901"                                                             \
+    "\x00\x00\x02\x13\x01\x01\x00\x00" extensions "\x00\x2b\x00\x03\x02\x03\x04" /* TLS 1.3 */     \
+    "\x00\x0a\x00\x04\x00\x02\x00\x1d"                                           /* X25519 */      \
+    "\x00\x0d\x00\x06\x00\x04\x04\x03\x08\x04"
+
+/* Feed a ClientHello without a share of a key, which OpenSSL answers with a HelloRetryRequest, and
+ * then the begin of a second one. */
+static void hold_second_hello(const char *second, size_t size, int error)
+{
+    static const char hello[] = HELLO_OF("\x4e", "\x4a", "\x1f") "\x00\x33\x00\x02\x00\x00";
+    size_t answered;
+
+    begin();
+    domt_side_feed(&server, hello, sizeof hello - 1, 0);
+    char *answer = domt_side_take(&server, &answered);
+    ck_assert_int_eq(server.error, 0);
+    ck_assert(answered > 50 && answer[0] == 22 && answer[5] == 2);
+    free(answer);
+    domt_side_feed(&server, second, size, 1);
+    ck_assert_int_eq(server.error, error);
+    end();
+}
+
+START_TEST(second_hello_has_the_bound_of_the_first)
+{
+    static const char right[] = HELLO_OF("\x72", "\x6e", "\x43") "\x00\x33\x00\x26\x00\x24"
+                                                                 "\x00\x1d\x00\x20"
+                                                                 "01234567890123456789012345678901";
+
+    hold_second_hello(right, sizeof right - 1, 0);
+    hold_second_hello("\x16\x03\x03\x00\x07\x01\x00\x3f\xfc\x03\x03\x30", 12, 0);
+    hold_second_hello("\x16\x03\x03\x00\x07\x01\x00\x3f\xfd\x03\x03\x30", 12, -EPROTO);
+    hold_second_hello("\x16\x03\x03\x00\x07\x01\x02\x01\x00\x03\x03\x30", 12, -EPROTO);
+    hold_second_hello("\x16\x03\x03\x00\x01\x01", 6, -EPROTO);
+}
+END_TEST
+
 /* Shake hands with OpenSSL as the client. */
 static void meet_raw(int version)
 {
@@ -199,4 +238,5 @@ END_TEST
 DOMT_MAIN("tls refused", 60, bytes_that_are_not_tls_are_refused,
           alert_of_openssl_leaves_before_the_end, renegotiation_is_refused,
           records_without_bytes_are_bounded, byte_that_was_changed_is_seen,
-          bytes_before_the_handshake_are_bounded, budget_bounds_connections)
+          bytes_before_the_handshake_are_bounded, budget_bounds_connections,
+          second_hello_has_the_bound_of_the_first)
