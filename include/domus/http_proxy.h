@@ -18,7 +18,8 @@
  * **The request** goes on with its method, path, query and body, and with all fields but those that
  * belong to the connection (domus_http_add_end_to_end()) and Expect. A client that asks to be told
  * to send its body is told when the body is read. A path with a segment "." or "..", also by
- * escapes, gets 400: the server would take it for another path than the one that was routed here.
+ * escapes, between escaped slashes or backslashes, or with a parameter behind ';', gets 400: the
+ * server could take it for another path than the one that was routed here.
  *
  * **The asker.** A stranger can write what he likes, so what he says of himself is left away:
  * Forwarded, X-Real-IP and all fields that begin with X-Forwarded-, also with '_' in place of '-',

@@ -113,35 +113,45 @@ static bool has_query(const domus_http_request *request, const char *path_end)
     return mark != NULL && (mark == path_end || domus_http_path(request).size == 0);
 }
 
-/* Whether a segment of a path is "." or "..", also by escapes. */
-static bool is_dots(const char *segment, size_t size)
+/* Whether `size` bytes begin with this one, also by its escape of two digits, which are small.
+ * Returns its size there; 0: they do not. */
+static size_t take_byte(const char *text, size_t size, char byte, const char *escape)
 {
-    unsigned dots = 0;
-
-    for (size_t at = 0; at < size; dots++) {
-        bool is_escaped = size - at >= 3 && segment[at] == '%' && segment[at + 1] == '2' &&
-                          domi_http_lower(segment[at + 2]) == 'e';
-        if (!is_escaped && segment[at] != '.')
-            return false;
-        at += is_escaped ? 3 : 1;
-    }
-    return dots == 1 || dots == 2;
+    if (size != 0 && *text == byte)
+        return 1;
+    return size >= 3 && *text == '%' && domi_http_is_word(text + 1, 2, escape) ? 3 : 0;
 }
 
-/* Whether a path leads upwards. Clients take such segments out; whoever leaves them in wants the
- * server to find another path than that which this side has looked at. */
+/* The size of the divider of segments that some bytes begin with; 0: they do not. Many servers take
+ * an escaped slash for one, and some a backslash. */
+static size_t take_divider(const char *text, size_t size)
+{
+    size_t slash = take_byte(text, size, '/', "2f");
+
+    return slash != 0 ? slash : take_byte(text, size, '\\', "5c");
+}
+
+/* Whether a path leads upwards, or has a segment that stays: "..", ".", also by escapes, and with a
+ * parameter behind ';', which some servers take off. Clients take such segments out; whoever leaves
+ * them in wants the server to find another path than that which this side has looked at. */
 static bool has_dots(domus_slice path)
 {
     const char *text = domus_slice_data(path);
+    unsigned dots = 0; /* that the segment consists of so far; 3: it is another one */
 
     for (size_t at = 0; at < path.size;) {
-        const char *slash = memchr(text + at, '/', path.size - at);
-        size_t end = slash != NULL ? (size_t)(slash - text) : path.size;
-        if (is_dots(text + at, end - at))
+        size_t left = path.size - at;
+        size_t divider = take_divider(text + at, left);
+        size_t dot = take_byte(text + at, left, '.', "2e");
+        if ((divider != 0 || text[at] == ';') && (dots == 1 || dots == 2))
             return true;
-        at = end + 1;
+        if (divider != 0)
+            dots = 0;
+        else
+            dots = dot != 0 && dots < 2 ? dots + 1 : 3;
+        at += divider != 0 ? divider : (dot != 0 ? dot : 1);
     }
-    return false;
+    return dots == 1 || dots == 2;
 }
 
 /* Make the target: the path without the proxy's own, and the query. */
