@@ -13,8 +13,10 @@
  * Home of the house S is thread 0, and that of R is thread 1; thread 2 may borrow either. F is a foreign
  * sender, and O is a house of thread 1 that sends to R.
  *
- * Models: belts, which are not built yet, beside house/message/mailbox.c domi_mailbox_put_slow, put_inbox;
- * house/dispatch/deliver.c domi_mailbox_sort_inbox; house/dispatch/loan.c take_house_back, domi_loan_run.
+ * Models: house/message/mailbox.c domi_mailbox_put_slow, put_inbox; house/message/mailbox.h
+ * domi_mailbox_put; house/message/belt.c domi_belt_put; house/dispatch/deliver.c domi_mailbox_sort_inbox,
+ * domi_inboxes_sort, release_inbox; house/dispatch/carry.c domi_belts_take, carry, domi_belts_deliver_held;
+ * house/dispatch/phases.c take_arrivals; house/dispatch/loan.c take_house_back, domi_loan_run.
  * Holds: M6 (each sender's numbers arrive in order), every message arrives once, no house is linked twice.
  *
  * @run short safety

@@ -5,7 +5,9 @@
 #include "base/prefetch.h"
 #include "house/conversation/dead.h"
 #include "house/directory/router.h"
+#include "house/dispatch/carry.h"
 #include "house/family/life.h"
+#include "house/message/arrivals.h"
 #include "house/message/kind.h"
 #include "house/message/mailbox.h"
 
@@ -25,7 +27,7 @@ static void drop_late(domi_manager *manager, domi_house *house, domi_node *node)
 }
 
 /* Put one node of the inbox where it belongs, or drop it if its actor is gone. */
-static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
+DOMI_INLINE void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
 {
     if (node == &house->node && node->kind == DOMI_FREE) {
         domi_house_free_returned(manager, house);
@@ -54,36 +56,18 @@ static void expect_answer(const domi_node *node)
         domi_prefetch_write(((const domi_envelope *)(const void *)node)->sender);
 }
 
-void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
+/* The lease for which mail is sorted; 0 if the slot is free. A free slot has its next lease
+ * already, so mail that comes late for its last life becomes a dead letter. */
+static uint32_t lease_of(uint64_t life)
 {
-    DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
+    return (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
+}
 
-    domi_node *node = domi_mailbox_take_inbox(house);
-    domi_node *oldest = NULL;
-
-    manager->mail.alone = node != NULL && node->next == NULL;
-    if (manager->mail.alone)
-        expect_answer(node);
-    while (node != NULL) {
-        domi_node *next = node->next;
-        node->next = oldest;
-        oldest = node;
-        node = next;
-    }
-
-    /* A free slot has its next lease already, so mail that comes late for its last life becomes a
-     * dead letter. acquire: pairs with the release in publish_life() (life.c): late mail for the
-     * old life may make home sort before the new actor's mount node arrives. */
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
-    uint32_t lease = (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
-    for (node = oldest; node != NULL;) {
-        domi_node *next = node->next;
-        sort_one(manager, house, node, lease);
-        node = next;
-    }
-    if (lease == 0)
-        return; /* the slot is free, and another thread may be making an actor in it by now */
-    if (house->mail >= domi_mailbox_bound(manager, house, life))
+/* Mail was sorted. The slot is not free, because another thread may be making an actor in a free
+ * one by now. */
+DOMI_INLINE void look_at_mail(domi_manager *manager, domi_house *house, uint64_t life)
+{
+    if (DOMI_UNLIKELY(house->mail >= domi_mailbox_bound(manager, house, life)))
         domi_mailbox_mark_full(house);
     if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
         return;
@@ -91,4 +75,185 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
         domi_router_note_load(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
         domi_house_rouse(manager, house); /* its end may have waited for an empty inbox */
+}
+
+/* Turn a list round that begins with its newest node. */
+static domi_node *reverse(domi_node *node)
+{
+    domi_node *oldest = NULL;
+
+    while (node != NULL) {
+        domi_node *next = node->next;
+        node->next = oldest;
+        oldest = node;
+        node = next;
+    }
+    return oldest;
+}
+
+/* The nodes that were taken out of one inbox. */
+typedef struct taken_inbox {
+    domi_house *house;
+    domi_node *newest;   /* what was in it */
+    domi_node *kept;     /* notices that have to wait, the newest first */
+    uint64_t kept_count; /* how many they are */
+} taken_inbox;
+
+static taken_inbox take_inbox(domi_manager *manager, domi_house *house, uint64_t mark)
+{
+    taken_inbox taken = {.house = house, .newest = domi_mailbox_take_inbox(house, mark)};
+
+    manager->mail.alone = taken.newest != NULL && taken.newest->next == NULL;
+    if (manager->mail.alone)
+        expect_answer(taken.newest);
+    return taken;
+}
+
+/* Take the notices out of a list, and keep them. Returns the others, in their order. */
+__attribute__((noinline, cold)) static domi_node *keep_notices(taken_inbox *taken, domi_node *node)
+{
+    domi_node *others = NULL;
+
+    while (node != NULL) {
+        domi_node *next = node->next;
+        domi_node **to = node->kind == DOMI_NOTICE ? &taken->kept : &others;
+        node->next = *to;
+        *to = node;
+        taken->kept_count += node->kind == DOMI_NOTICE;
+        node = next;
+    }
+    return reverse(others);
+}
+
+/* Deliver what was taken, the oldest first. If belts could not be drained, notices are kept,
+ * because one of their senders may have an earlier one there. */
+static void deliver_inbox(domi_manager *manager, taken_inbox *taken, bool keeps_notices)
+{
+    domi_house *house = taken->house;
+    domi_node *node = reverse(taken->newest);
+
+    if (DOMI_UNLIKELY(keeps_notices))
+        node = keep_notices(taken, node);
+    /* acquire: pairs with the release in publish_life() (life.c): late mail for the old life may
+     * make home sort before the new actor's mount node arrives. */
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
+    uint32_t lease = lease_of(life);
+    while (node != NULL) {
+        domi_node *next = node->next;
+        sort_one(manager, house, node, lease);
+        node = next;
+    }
+    if (lease != 0)
+        look_at_mail(manager, house, life);
+}
+
+/* Put kept notices back below what has come meanwhile. */
+__attribute__((noinline, cold)) static void put_back(const taken_inbox *taken)
+{
+    uint64_t word = DOMI_INBOX_BUSY;
+    uint64_t kept = taken->kept_count << DOMI_INBOX_BITS | (uintptr_t)taken->kept;
+
+    /* acquire: the nodes on top are read below. */
+    if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, kept,
+                                                memory_order_acquire, memory_order_acquire))
+        return;
+    /* Senders only put on top, so home may write below. */
+    domi_node *bottom = domi_inbox_newest(word);
+    while (bottom->next != NULL)
+        bottom = bottom->next;
+    bottom->next = taken->kept;
+}
+
+/* Everything of an inbox was delivered, so its mark goes. If more has come, nobody has linked the
+ * house, so home does. */
+static void release_inbox(domi_manager *manager, const taken_inbox *taken)
+{
+    uint64_t word = DOMI_INBOX_BUSY;
+
+    if (DOMI_UNLIKELY(taken->kept != NULL))
+        put_back(taken);
+    /* release: whoever finds the inbox empty may use a belt, and its message is delivered behind
+     * this.
+     */
+    else if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, 0,
+                                                     memory_order_release, memory_order_relaxed))
+        return;
+    domi_links_add(manager, taken->house);
+}
+
+/* Sort inboxes whose notices may have to wait for what the belts hold: 1. all are taken and
+ * marked. 2. The belts are drained: what a sender put there before it put into one of these inboxes
+ * is there. 3. The inboxes are delivered. */
+static void sort_marked(domi_manager *manager, taken_inbox *taken, uint32_t count)
+{
+    bool drained = domi_belts_drain(manager);
+
+    for (uint32_t i = 0; i < count; i++) {
+        deliver_inbox(manager, &taken[i], !drained);
+        release_inbox(manager, &taken[i]);
+    }
+}
+
+void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
+{
+    DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
+    if (domi_manager_has_belts(manager)) {
+        taken_inbox taken = take_inbox(manager, house, DOMI_INBOX_BUSY);
+        sort_marked(manager, &taken, 1);
+    } else {
+        taken_inbox taken = take_inbox(manager, house, 0);
+        deliver_inbox(manager, &taken, false);
+    }
+}
+
+void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    /* acquire: as in deliver_inbox(). */
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
+    uint32_t lease = lease_of(life);
+
+    sort_one(manager, house, node, lease);
+    if (lease != 0)
+        look_at_mail(manager, house, life);
+}
+
+/* Note that the inbox of an exposed house is to be sorted when it is back. */
+static bool put_off(domi_house *house)
+{
+    if (DOMI_LIKELY(!domi_house_is_exposed(house)))
+        return false;
+    domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
+    return true;
+}
+
+#define SORTED_AT_ONCE 32u /* inboxes for which the belts are drained once */
+
+uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list)
+{
+    taken_inbox taken[SORTED_AT_ONCE];
+    bool belts = domi_manager_has_belts(manager);
+    uint32_t marked = 0;
+    uint32_t count = 0;
+
+    for (domi_house *house = list; house != NULL; count++) {
+        domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
+        if (put_off(house)) {
+            house = next;
+            continue;
+        }
+        if (!belts) {
+            domi_mailbox_sort_inbox(manager, house);
+        } else {
+            DOMI_CHECK(house->home == manager);
+            taken[marked++] = take_inbox(manager, house, DOMI_INBOX_BUSY);
+            if (marked == SORTED_AT_ONCE) {
+                sort_marked(manager, taken, marked);
+                marked = 0;
+            }
+        }
+        house = next;
+    }
+    if (marked != 0)
+        sort_marked(manager, taken, marked);
+    return count;
 }

@@ -8,4 +8,13 @@
  * house off its arrivals; if the house was exposed then, home calls this when the house is back. */
 void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
 
+/* Do so for each house of a list that is linked by `arrival_next`; but if a house is exposed, note
+ * that its inbox is to be sorted when it is back. Returns how many houses there were. Home, which
+ * has taken the list off its arrivals. */
+uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list);
+
+/* Put one message, which a belt has brought, where it belongs. Called by home, if `house` is not
+ * exposed. */
+void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node);
+
 #endif

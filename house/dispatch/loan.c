@@ -3,6 +3,7 @@
 #include "house/dispatch/loan.h"
 
 #include "base/check.h"
+#include "house/dispatch/carry.h"
 #include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
 #include "house/message/pool.h"
@@ -81,6 +82,8 @@ static void take_house_back(domi_manager *home, domi_house *house, domi_notes no
     DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->loans.lent != 0);
     domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
     home->loans.lent--;
+    if (DOMI_UNLIKELY((slot & DOMI_SLOT_HELD) != 0))
+        domi_belts_deliver_held(home, house);
     domi_notes_carry_out(home, notes);
     if ((slot & DOMI_SLOT_PENDING) != 0)
         domi_mailbox_sort_inbox(home, house);
@@ -193,7 +196,9 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
 {
     domi_manager *home = loan->house->home;
 
+    domi_manager_set_lent(thief, true);
     loan->handled = domi_house_run_lent(thief, loan->house);
+    domi_manager_set_lent(thief, false);
     loan->notes = domi_notes_take(thief);
     domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_relaxed);
     do

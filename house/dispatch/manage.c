@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/dispatch/carry.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/later.h"
 #include "house/dispatch/loan.h"
@@ -187,6 +188,10 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
         free_tables(manager);
         return -ENOMEM;
     }
+    if (domi_belts_init(manager) != 0) {
+        free_tables(manager);
+        return -ENOMEM;
+    }
     domi_pool_init(manager);
     domi_slots_init(manager);
     domi_spinlock_init(&manager->loans.shared_lock);
@@ -214,6 +219,7 @@ int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behav
 
 void domi_manager_fini(domi_manager *manager)
 {
+    domi_belts_fini(manager);
     domi_slots_fini(manager);
     domi_pool_fini(manager);
     free_tables(manager);
@@ -230,6 +236,7 @@ void domi_manager_end_actors(domi_manager *manager)
     manager->ending.has_stopped = true;
     domi_loans_end(manager);
     (void)domi_manager_take_arrivals(manager);
+    (void)domi_belts_drain(manager);
     domi_slots_walk(manager, end_house, manager);
     domi_laters_drop(manager);
     manager->schedule.ready[DOMUS_STATE] = manager->schedule.ready[DOMUS_CHANNELS] =

@@ -5,6 +5,7 @@
 #include "base/prefetch.h"
 #include "house/conversation/promise.h"
 #include "house/conversation/timer.h"
+#include "house/dispatch/carry.h"
 #include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/later.h"
@@ -15,7 +16,6 @@
 static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
 {
     domi_house *first = NULL;
-    uint32_t count = 0;
 
     /* The stack holds the newest house first; turn it round, so that the oldest is sorted first. */
     while (house != NULL) {
@@ -25,16 +25,7 @@ static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
         first = house;
         house = next;
     }
-    for (house = first; house != NULL; count++) {
-        domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
-        /* the inbox is sorted when the house is back */
-        if (DOMI_UNLIKELY(domi_house_is_exposed(house)))
-            domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
-        else
-            domi_mailbox_sort_inbox(manager, house);
-        house = next;
-    }
-    return count;
+    return domi_inboxes_sort(manager, first);
 }
 
 static uint32_t take_arrivals(domi_manager *manager)
@@ -87,7 +78,9 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager)
     DOMI_CHECK(domi_manager_is_mine(manager));
     uint32_t returned = domi_loans_settle(manager);
 
-    return returned + take_arrivals(manager);
+    uint32_t carried = domi_manager_has_belts(manager) ? domi_belts_take(manager) : 0;
+
+    return returned + carried + take_arrivals(manager);
 }
 
 uint32_t domi_manager_mount_actors(domi_manager *manager)
@@ -168,5 +161,6 @@ bool domi_manager_has_work(const domi_manager *manager)
                                 memory_order_seq_cst) != NULL ||
            atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->loans.returns,
                                 memory_order_seq_cst) != NULL ||
-           domi_loans_count_shown(manager) != 0;
+           domi_loans_count_shown(manager) != 0 ||
+           domi_belts_have_mail(manager, memory_order_seq_cst);
 }

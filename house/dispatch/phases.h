@@ -11,7 +11,9 @@
 static inline bool domi_manager_has_arrivals(domi_manager *manager)
 {
     return atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) != NULL ||
-           atomic_load_explicit(&manager->loans.returns, memory_order_relaxed) != NULL;
+           atomic_load_explicit(&manager->loans.returns, memory_order_relaxed) != NULL ||
+           manager->belts.on != NULL ||
+           atomic_load_explicit(&manager->belts.linked, memory_order_relaxed) != NULL;
 }
 
 /* True if an actor is ready. Owner. */

@@ -51,7 +51,7 @@ DOMI_INLINE int notice(domi_manager *manager, const domi_house *sender, domus_ad
     domi_envelope_sign(envelope, type, sender);
     domi_payload_copy(envelope->payload, payload, type->size);
 
-    int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
+    int error = domi_mailbox_put_copied(manager, to, &envelope->node);
     if (DOMI_UNLIKELY(error != 0))
         domi_pool_free(manager, &envelope->node);
     return error;
@@ -61,8 +61,8 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
 {
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    domi_prefetch_write(to.house); /* the put reads and writes this line, which another thread may
-                                      have written last */
+    __builtin_prefetch(to.house); /* the put reads this line, which another thread may have written
+                                     last */
     return notice(stack->manager, domi_stack_house(stack), to, type, payload);
 }
 
@@ -147,7 +147,15 @@ int domus_stop(domus_stack *stack, domus_address address)
 
 int domus_stop_after_mail(domus_stack *stack, domus_address address)
 {
-    return domus_notice(stack, address, &domi_last_type, "");
+    domi_envelope *envelope = domi_message_new(stack->manager, DOMI_ENVELOPE_HEAD);
+
+    if (envelope == NULL)
+        return domi_message_explain_failure(stack->manager);
+    domi_envelope_sign(envelope, &domi_last_type, domi_stack_house(stack));
+    int error = domi_mailbox_put_last(stack->manager, address, &envelope->node);
+    if (error != 0)
+        domi_pool_free(stack->manager, &envelope->node);
+    return error;
 }
 
 int domus_become(domus_stack *stack, const domus_behaviour *behaviour)

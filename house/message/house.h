@@ -71,8 +71,9 @@ enum domi_mark {
 /* the lease is the upper half of the word */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
-/* Bits in `slot`; the lower six are the size class. */
-#define DOMI_SLOT_CLASS   0x3fu
+/* Bits in `slot`; the lower five are the size class. */
+#define DOMI_SLOT_CLASS   0x1fu
+#define DOMI_SLOT_HELD    0x20u /* exposed, and a belt has brought something for it (carry.h) */
 #define DOMI_SLOT_EXPOSED 0x40u /* a thief may take the house, or has it (loan.h) */
 #define DOMI_SLOT_PENDING 0x80u /* home sorts the house's inbox once the house is back (loan.h) */
 

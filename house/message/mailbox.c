@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "house/message/arrivals.h"
+#include "house/message/belt.h"
 #include "house/message/doors.h"
 #include "house/message/family.h"
 #include "house/message/kind.h"
@@ -97,8 +98,13 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
             return refuse_full(manager, house, node);
     }
 
-    bool home_lane = house->home == manager && !domi_house_is_exposed(house) &&
-                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
+    /* Relaxed: see domi_mailbox_put(). If a put of this sender is in the inbox, this load sees that
+     * the inbox is not empty, until home has delivered it. */
+    bool is_empty = atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
+    /* On the home lane of a thief, notices of a lent house would overtake those on the belt from
+     * its home. */
+    bool home_lane = house->home == manager && is_empty && !domi_house_is_exposed(house) &&
+                     !(manager->mail.lent && node->kind == DOMI_NOTICE);
     if (!home_lane)
         return put_inbox(manager, house, node, domi_mailbox_bound(manager, house, life));
     if (domi_node_is_user_mail(node) && house->mail >= domi_mailbox_bound(manager, house, life)) {
@@ -110,6 +116,40 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     else
         domi_mailbox_append(manager, house, node, node->kind);
     return 0;
+}
+
+int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node)
+{
+    bool lent = manager->mail.lent;
+
+    node->lease = address.lease;
+    node->kind = DOMI_NOTICE;
+    domi_manager_set_lent(manager, true); /* if there are belts, the home lane is closed for it */
+    int error = domi_mailbox_put_slow(manager, address.house, node);
+    domi_manager_set_lent(manager, lent);
+    return error;
+}
+
+/* True if a belt may carry a notice: threads on both sides use belts, no lent house sends, the
+ * house takes every message just now, and its inbox is empty. Relaxed: as in
+ * domi_mailbox_put_slow(). If an earlier notice of this sender is in the inbox, the load sees that,
+ * until home has delivered it. */
+static bool may_use_belt(const domi_manager *manager, const domi_house *house,
+                         const domi_node *node)
+{
+    return domi_manager_has_belts(manager) && node->slab == DOMI_SLAB_64 && house != NULL &&
+           house->home != manager && house->home != NULL && !manager->mail.lent &&
+           !manager->memory.busy && house->home->index < manager->threads &&
+           domi_house_life(house) == (uint64_t)node->lease << 32 &&
+           atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
+                                memory_order_relaxed) == 0;
+}
+
+int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    if (may_use_belt(manager, house, node) && domi_belt_put(manager, house, node))
+        return 0;
+    return domi_mailbox_put_slow(manager, house, node);
 }
 
 int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node)

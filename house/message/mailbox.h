@@ -25,7 +25,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
 
 static inline domi_node *domi_inbox_newest(uint64_t word)
 {
-    return (domi_node *)(uintptr_t)(word & DOMI_INBOX_MASK);
+    return (domi_node *)(uintptr_t)(word & DOMI_INBOX_MASK & ~UINT64_C(1));
 }
 
 /* How many nodes the inbox holds, at most 65,535; other threads change it meanwhile. Any thread. */
@@ -36,13 +36,19 @@ static inline uint32_t domi_mailbox_depth(const domi_house *house)
                       DOMI_INBOX_BITS);
 }
 
+/* The mark of an inbox whose nodes home is delivering: it is not empty, so nobody links the house,
+ * and nobody uses a belt or the home lane. It stands where a pointer has a 0, and goes when a node
+ * is put on top of it. Only homes to which belts lead use it. */
+#define DOMI_INBOX_BUSY UINT64_C(1)
+
 /* Take all nodes out of the inbox. Returns the newest, whose `next` is the one before it; NULL:
- * there was none. Home, after it took the house off its arrivals, and has read `arrival_next`. */
-static inline domi_node *domi_mailbox_take_inbox(domi_house *house)
+ * there was none. The call leaves `mark` there: 0, or DOMI_INBOX_BUSY. Home, after it took the
+ * house off its arrivals, and has read `arrival_next`. */
+static inline domi_node *domi_mailbox_take_inbox(domi_house *house, uint64_t mark)
 {
-    /* acquire: pairs with the release of each put. From here on the next put finds the inbox empty
-     * and may link the house again. */
-    return domi_inbox_newest(atomic_exchange_explicit(&house->inbox, 0, memory_order_acquire));
+    /* acquire: pairs with the release of each put. If `mark` is 0, the next put finds the inbox
+     * empty from here on, and may link the house again. */
+    return domi_inbox_newest(atomic_exchange_explicit(&house->inbox, mark, memory_order_acquire));
 }
 
 /* Returns how many asks and notices may wait in the house. */
@@ -149,14 +155,19 @@ int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_n
  * -ESTALE. */
 int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node);
 
-/* Put `node`, of kind `kind`, into the house of `address`. Called by the owner of `manager`.
- *
- * Returns 0, and the house owns the node. Returns -ESTALE if the actor's life is over, and for an
- * ask or a notice if the actor was asked to stop. Returns, for asks and notices only, -ENOBUFS if
- * as many wait as may, and -EBUSY while memory is critical. If this fails, the caller still owns
- * the node. */
-DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
-                                 uint32_t kind)
+/* As domi_mailbox_put(), for a notice that is to come behind all mail that was put before it, also
+ * by others: if that may be on belts, it goes through the inbox, before which home takes what belts
+ * hold.
+ */
+int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node);
+
+/* The slow half of domi_mailbox_put_copied(). */
+int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node);
+
+/* Put by the home lane, if that is open for this message (contract: Lanes). Returns false if it is
+ * not; then `lease` and `kind` of the node are set. Owner. */
+DOMI_INLINE bool domi_mailbox_put_at_home(domi_manager *manager, domus_address address,
+                                          domi_node *node, uint32_t kind)
 {
     domi_house *house = address.house;
 
@@ -173,9 +184,34 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
                     !domi_house_is_exposed(house) && house->mail < manager->mail.lane_max)) {
         domi_mailbox_append(manager, house, node, kind);
-        return 0;
+        return true;
     }
-    return domi_mailbox_put_slow(manager, house, node);
+    return false;
+}
+
+/* Put `node`, of kind `kind`, into the house of `address`. Called by the owner of `manager`.
+ *
+ * Returns 0, and the house owns the node. Returns -ESTALE if the actor's life is over, and for an
+ * ask or a notice if the actor was asked to stop. Returns, for asks and notices only, -ENOBUFS if
+ * as many wait as may, and -EBUSY while memory is critical. If this fails, the caller still owns
+ * the node. */
+DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
+                                 uint32_t kind)
+{
+    if (DOMI_LIKELY(domi_mailbox_put_at_home(manager, address, node, kind)))
+        return 0;
+    return domi_mailbox_put_slow(manager, address.house, node);
+}
+
+/* As domi_mailbox_put(), for a notice whose payload was just copied into its envelope, so that a
+ * belt may as well carry the bytes (belt.h). Messages that users have as objects are never copied.
+ */
+DOMI_INLINE int domi_mailbox_put_copied(domi_manager *manager, domus_address address,
+                                        domi_node *node)
+{
+    if (DOMI_LIKELY(domi_mailbox_put_at_home(manager, address, node, DOMI_NOTICE)))
+        return 0;
+    return domi_mailbox_put_copied_slow(manager, address.house, node);
 }
 
 #endif

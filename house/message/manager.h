@@ -45,6 +45,7 @@ struct domi_manager {
     domi_counters counters; /* written by the owner, read by any thread */
     domi_sleepers sleepers; /* threads that this one has to wake */
     domi_manager_mail mail;
+    domi_manager_belts belts;
     domi_manager_pool pool;
     domi_manager_births births;
     domi_manager_timing timing;
@@ -64,6 +65,9 @@ struct domi_manager {
 
 DOMI_BEGINS_LINE(now_ns);
 DOMI_BEGINS_LINE(mail.arrivals);
+DOMI_BEGINS_LINE(belts);
+DOMI_BEGINS_LINE(belts.is_short);
+DOMI_BEGINS_LINE(belts.linked);
 DOMI_BEGINS_LINE(pool);
 DOMI_BEGINS_LINE(pool.remote);
 DOMI_BEGINS_LINE(births);
@@ -103,6 +107,10 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
     if (manager->hooks.log != NULL)
         manager->hooks.log(manager, house, what, error);
 }
+
+/* Note whether a lent house runs here, whose notices may use neither belts nor the home lane.
+ * Without belts this does nothing. Owner, the thief. */
+void domi_manager_set_lent(domi_manager *manager, bool lent);
 
 /* Follow a change of `pressure` to `level`: from the critical level on, asks and notices that this
  * manager puts are refused. Owner. */

@@ -48,6 +48,7 @@ typedef struct domi_counters {
     domi_counter runs;                    /* runs of houses */
     domi_counter handled[DOMI_MAILBOXES]; /* messages that were handled, by mailbox */
     domi_counter failures;                /* handlers and conversations that have failed */
+    domi_counter belted;                  /* notices that were put on belts */
     domi_counter wakeups_sent;            /* sleeping threads that this one has woken */
     domi_counter dead_letters;            /* messages whose receiver was gone */
     domi_counter refusals;                /* asks and notices refused because a bound was reached */
@@ -87,10 +88,11 @@ typedef struct domi_links {
 
 /* How messages come to houses: the puts of this thread and the arrivals (mailbox.h, arrivals.h). */
 typedef struct domi_manager_mail {
-    /* Equal to `limits.mailbox_max`, but 0 while `memory.busy` is true, so that no put takes the
-     * short way of domi_mailbox_put() then. */
+    /* Equal to `limits.mailbox_max`, but 0 while `memory.busy` or `lent` is true, so that no put
+     * takes the short way of domi_mailbox_put() then. */
     uint32_t lane_max;
-    bool alone;       /* the inbox that was sorted last held one message only */
+    bool alone; /* the inbox that was sorted last held one message only */
+    bool lent;  /* a lent house runs here, whose notices go by inboxes alone; then lane_max is 0 */
     domi_links links; /* houses of this batch of puts that are not in arrivals yet */
     /* Houses with mail that is not sorted yet. Other threads push, and the owner takes all. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
@@ -106,6 +108,23 @@ typedef struct domi_sleepers {
     uint16_t at_once; /* so many next ones are woken at once, because others had to wait for long */
     uint16_t indices[DOMI_SLEEPERS_MAX]; /* of their managers */
 } domi_sleepers;
+
+typedef struct domi_belt domi_belt;
+
+/* The belts to other threads, and those that lead here (belt.h). */
+typedef struct domi_manager_belts {
+    /* The belts to other threads, by their index; NULL entries: this thread never sent there by
+     * one. NULL: belts are not used. */
+    domi_belt **to;
+    uint64_t trim_at_ns; /* when rings are looked at next, to give back unused ones */
+    domi_belt *on;       /* the belts to this thread that are on */
+    domi_node *held;     /* messages for exposed houses, a circular list by its tail (carry.c) */
+    bool starved;        /* at the last look there was no memory for what the belts hold */
+    /* The memory of this thread is used up, so senders put nothing on belts to it. They read it. */
+    alignas(DOMI_LINES) _Atomic bool is_short;
+    /* The belts that were turned on. Senders push, and the owner takes all. */
+    alignas(DOMI_LINES) _Atomic(domi_belt *) linked;
+} domi_manager_belts;
 
 /* Objects of one other manager that were freed by this thread; they are pushed to their owner all
  * at once. */

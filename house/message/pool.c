@@ -176,6 +176,14 @@ void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
     return manager->memory.at_max ? NULL : carve(manager, index);
 }
 
+bool domi_pool_may_take(domi_manager *manager, uint32_t index)
+{
+    domi_slab *slab = &manager->pool.slabs[index];
+
+    return find_free(manager, slab) || !domi_slab_is_used_up(slab) ||
+           is_within_max(manager, domi_slab_next_bytes(slab));
+}
+
 int domi_message_explain_failure(domi_manager *manager)
 {
     if (manager->memory.at_max) {

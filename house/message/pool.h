@@ -32,6 +32,9 @@ void domi_pool_flush_returns(domi_manager *manager);
 void *domi_pool_refill(domi_manager *manager, uint32_t slab);
 void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
 
+/* True if domi_pool_refill_bounded() would find an object. */
+bool domi_pool_may_take(domi_manager *manager, uint32_t slab);
+
 /* The slow half of a free: the object of another manager goes into a chain, and an envelope that is
  * in no slab goes back to the heap. */
 void domi_pool_free_slow(domi_manager *manager, domi_node *node);

@@ -8,7 +8,10 @@
  *
  * Order: messages of one sender to one receiver are handled in the order in which they were sent,
  * within each kind (replies, exceptions, asks, notices, events). Between kinds there is no order: a
- * run takes replies first, then exceptions, asks, notices and events.
+ * run takes replies first, then exceptions, asks, notices and events. Between different senders
+ * there is no order either, even if one has sent because of the other: if A sends a notice to C and
+ * then one to B, and B sends one to C because of that, C may handle B's first when they live on
+ * different threads. An actor that needs more asks, and goes on when it is answered.
  *
  * Ownership: a payload is copied when it is sent, and the message then owns everything that the
  * payload points to. A payload that owns something has a type with a `release`. The library calls

@@ -113,7 +113,10 @@ typedef struct domus_config {
         /* 1..1,048,576: runs of channels actors in one iteration, beyond one run of each that was
          * ready at the begin of phase 2; 1,024. */
         uint32_t channels_runs_per_iteration;
-        uint32_t mailbox_max;       /* 1..65,535 asks and notices waiting in an actor; 32,768 */
+        uint32_t mailbox_max; /* 1..65,535 asks and notices waiting in an actor; 32,768 */
+        /* 64..65,536, a power of two: small notices of 64 bytes that may be on their way from one
+         * thread to another besides those in mailboxes; 0: none are (the default). */
+        uint32_t belt_slots;
         uint32_t conversations_max; /* 1..1,048,576 parked conversations of an actor; 65,536 */
         uint32_t timers_max;        /* 1..16,777,216 timers of a thread; 4,194,304 */
         struct {
@@ -137,7 +140,8 @@ typedef struct domus_config {
             uint64_t spin_ns;
             /* 0..1 s: a thread that has nothing else to do, and has not been awake for longer than
              * this, runs a state actor of a sleeping thread in its place, instead of waking it for
-             * one actor; 100 us. Only with steal.enabled; 0: never. */
+             * one actor; 100 us. Only with steal.enabled and without
+             * belts (belt_slots); 0: never. */
             uint64_t stand_in_ns;
         } idle;
     } scheduler;

@@ -143,6 +143,8 @@ typedef struct domus_profile {
      * scheduler.stageTime in that iteration; the time itself is in phase_ns of channels */
     uint64_t channels_late;
     uint64_t files_kept; /* loads of files that kept bytes have answered (domus/file.h) */
+    /* small notices that went to another thread by value (scheduler.beltSlots) */
+    uint64_t belted;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

@@ -117,6 +117,7 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->notices = domi_counter_read(&from->handled[DOMI_NOTICE]);
     profile->events = domi_counter_read(&from->handled[DOMI_EVENT]);
     profile->failures = domi_counter_read(&from->failures);
+    profile->belted = domi_counter_read(&from->belted);
     profile->wakeups_sent = domi_counter_read(&from->wakeups_sent);
     profile->dead_letters = domi_counter_read(&from->dead_letters);
     profile->refusals = domi_counter_read(&from->refusals);
@@ -285,6 +286,7 @@ static const struct {
     {"deadline expiries", offsetof(domus_profile, deadline_expiries)},
     {"deadline overrun ns", offsetof(domus_profile, deadline_overrun_ns)},
     {"parks", offsetof(domus_profile, parks)},
+    {"notices by belts", offsetof(domus_profile, belted)},
     {"wake-ups sent", offsetof(domus_profile, wakeups_sent)},
     {"wake-ups received", offsetof(domus_profile, wakeups_received)},
     {"wake-ups empty", offsetof(domus_profile, wakeups_empty)},

@@ -6,6 +6,7 @@
  * deadline. Then, if nothing is left to do, the thread rests (park.c). */
 #include "runtime/loop/loop.h"
 
+#include "house/dispatch/carry.h"
 #include "house/dispatch/phases.h"
 #include "house/family/memory_watch.h"
 #include "house/message/trim.h"
@@ -94,6 +95,8 @@ static void look_at_memory(domi_thread *thread)
     domi_io_pressure pressure = domi_pressure_for_io(&thread->system->pressure);
     domi_io_set_pressure(&thread->io, &pressure);
     domi_memory_watches_fire(manager);
+    domi_belts_look_at_memory(manager);
+    domi_belts_trim(manager);
     /* Trim at memory.threadMax, too: memory that one size has free cannot be used by the others. */
     if (is_short || manager->memory.at_max) {
         domi_kept_clear(thread->kept);

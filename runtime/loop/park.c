@@ -6,6 +6,7 @@
  * the sleep, too. */
 #include "runtime/loop/park.h"
 
+#include "house/dispatch/carry.h"
 #include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
@@ -70,6 +71,8 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
 
+    if (!domi_belts_rest(manager))
+        return false;
     /* A thread that io wakes every few microseconds need not look at its timers each time: none is
      * due before `until_ns`. */
     if (until_ns < thread->next_tick_ns)

@@ -9,6 +9,7 @@
 
 #include "base/prefetch.h"
 #include "house/dispatch/phases.h"
+#include "house/message/belt.h"
 #include "io/completions/ring.h"
 #include "runtime/loop/state_phase.h"
 #include "runtime/loop/steal.h"
@@ -23,7 +24,7 @@ static bool look_arrivals(domi_manager *manager)
     domi_pause();
     domi_house *house = atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed);
     if (house == NULL)
-        return false;
+        return domi_belts_have_mail(manager, memory_order_relaxed);
     domi_prefetch_write(house);
     return true;
 }

@@ -39,6 +39,7 @@ static const struct field fields[] = {
     FIELD(scheduler, normal_every),
     FIELD(scheduler, channels_runs_per_iteration),
     FIELD(scheduler, mailbox_max),
+    FIELD(scheduler, belt_slots),
     FIELD(scheduler, conversations_max),
     FIELD(scheduler, timers_max),
     FIELD(scheduler.steal, enabled),

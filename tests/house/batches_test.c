@@ -16,7 +16,7 @@ static domus_address near_by[MANY], far[MANY]; /* on homes 1 and 2 */
 
 static void begin(void)
 {
-    domt_world_open(&world, 3);
+    domt_world_open_without_belts(&world, 3);
     memset(&records, 0, sizeof records);
     sender = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     for (size_t i = 0; i < MANY; i++) {

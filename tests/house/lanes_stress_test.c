@@ -287,6 +287,7 @@ static void start(uint32_t count, uint64_t seed)
 
     domus_config_init(&config);
     config.scheduler.mailbox_max = 16;
+    config.scheduler.belt_slots = 64;
     config.scheduler.conversations_max = 4;
     threads = count;
     for (uint32_t i = 0; i < count; i++) {

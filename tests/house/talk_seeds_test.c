@@ -338,6 +338,7 @@ static domus_testkit *kit_new(uint64_t seed)
     domus_config_init(&config);
     config.system.threads = 3;
     config.scheduler.mailbox_max = 16;
+    config.scheduler.belt_slots = 64;
     config.scheduler.messages_per_run_max = 16;
     if (seed % 4 != 0) { /* three of four lend what they can */
         config.scheduler.steal.floor = 1;

@@ -21,6 +21,7 @@ void domt_world_init(domt_world *world, uint32_t homes)
     ck_assert_uint_le(homes, DOMT_HOMES_MAX);
     *world = (domt_world){.homes = homes};
     domus_config_init(&world->config);
+    world->config.scheduler.belt_slots = 1024;
 }
 
 static void count_wake(domi_manager *manager)
@@ -95,6 +96,13 @@ void domt_world_end(domt_world *world)
 void domt_world_open(domt_world *world, uint32_t homes)
 {
     domt_world_init(world, homes);
+    ck_assert_int_eq(domt_world_start(world), 0);
+}
+
+void domt_world_open_without_belts(domt_world *world, uint32_t homes)
+{
+    domt_world_init(world, homes);
+    world->config.scheduler.belt_slots = 0;
     ck_assert_int_eq(domt_world_start(world), 0);
 }
 

@@ -41,8 +41,10 @@ void domt_world_own(domt_world *world);
  * thread's. */
 void domt_world_end(domt_world *world);
 
-/* Init and start a world; an error fails the test. */
+/* Init and start a world; an error fails the test. Without belts, every message of another home
+ * comes by the inbox. */
 void domt_world_open(domt_world *world, uint32_t homes);
+void domt_world_open_without_belts(domt_world *world, uint32_t homes);
 
 domi_manager *domt_outside(domt_world *world);
 

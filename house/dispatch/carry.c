@@ -1,0 +1,217 @@
+/* Messages of belts are copied into envelopes of home's own, and go where those of an inbox would
+ * go.
+ *
+ * Home carries them only between runs (contract: Lanes), and before it delivers what was in an
+ * inbox. A message for an exposed house is held until the house is back. Its envelope then has 128
+ * bytes, and behind the payload it names its house. */
+#include "house/dispatch/carry.h"
+
+#include "base/check.h"
+#include "house/dispatch/deliver.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <string.h>
+
+/* A belt is turned off after so many looks that found nothing. */
+#define EMPTY_LOOKS 32u
+
+/* Where a held message names its house: behind the payload that a slot has room for. */
+#define HELD_HOUSE (DOMI_ENVELOPE_HEAD + sizeof(((domi_belt_slot *)NULL)->payload))
+
+static_assert(HELD_HOUSE + sizeof(domi_house *) <= 128, "fits behind the payload");
+
+/* --- one message ------------------------------------------------------------------------------ */
+
+static domi_envelope *copy(const domi_belt_slot *slot, domi_envelope *envelope)
+{
+    envelope->node.lease = slot->lease;
+    envelope->node.kind = DOMI_NOTICE;
+    envelope->type = slot->type;
+    envelope->sender = slot->sender;
+    envelope->sender_lease = slot->sender_lease;
+    memcpy(envelope->payload, slot->payload, sizeof slot->payload);
+    return envelope;
+}
+
+__attribute__((noinline, cold)) static bool hold(domi_manager *manager, const domi_belt_slot *slot)
+{
+    domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_128);
+    domi_house *house = slot->house;
+
+    if (envelope == NULL)
+        return false;
+    memcpy((char *)copy(slot, envelope) + HELD_HOUSE, &house, sizeof house);
+    domi_list_push(&manager->belts.held, &envelope->node);
+    domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_HELD);
+    return true;
+}
+
+/* The slow half of a take: memory.threadMax is reached, or there is none at all. The bound is
+ * exceeded by what the belts hold, because it has to be delivered before the inboxes. But senders
+ * shall not put more there. */
+__attribute__((noinline, cold)) static domi_envelope *take_beyond(domi_manager *manager)
+{
+    atomic_store_explicit(&manager->belts.is_short, true, memory_order_relaxed);
+    return domi_pool_take(manager, DOMI_SLAB_64);
+}
+
+/* Carry the message of a slot to its house. Returns false if there is no memory for it. */
+DOMI_INLINE bool carry(domi_manager *manager, const domi_belt_slot *slot)
+{
+    domi_house *house = slot->house;
+
+    if (DOMI_UNLIKELY(domi_house_is_exposed(house)))
+        return hold(manager, slot);
+    domi_envelope *envelope = domi_pool_take_by(manager, DOMI_SLAB_64, true);
+    if (DOMI_UNLIKELY(envelope == NULL) && (envelope = take_beyond(manager)) == NULL)
+        return false;
+    domi_mailbox_deliver_one(manager, house, &copy(slot, envelope)->node);
+    return true;
+}
+
+/* --- belts ------------------------------------------------------------------------------------ */
+
+/* Go on in the ring that a slot names. */
+__attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const domi_belt_slot *slot)
+{
+    domi_belt_slot *old = belt->read.slots;
+
+    memcpy(&belt->read, slot->payload, sizeof belt->read);
+    domi_belt_free_ring(belt, old);
+}
+
+/* Take up to `most` messages from a belt. Returns how many; `starved` is set if there was no memory
+ * for one. */
+DOMI_INLINE uint32_t take_some(domi_manager *manager, domi_belt *belt, uint64_t most)
+{
+    uint32_t count = 0;
+
+    while (count < most) {
+        /* acquire: pairs with publish_slot(). */
+        const domi_belt_slot *slot = domi_belt_peek(belt, memory_order_acquire);
+        if (slot == NULL)
+            break;
+        if (DOMI_UNLIKELY(slot->house == NULL)) {
+            change_ring(belt, slot);
+        } else if (DOMI_LIKELY(carry(manager, slot))) {
+            count++;
+        } else {
+            manager->belts.starved = true;
+            break;
+        }
+        belt->next_number++;
+    }
+    /* release: the sender writes these slots again when it has read this. */
+    atomic_store_explicit(&belt->taken, belt->next_number, memory_order_release);
+    return count;
+}
+
+/* Take the belts that senders have linked: they are on. */
+static void take_linked(domi_manager *manager)
+{
+    if (atomic_load_explicit(&manager->belts.linked, memory_order_relaxed) == NULL)
+        return;
+    /* acquire: pairs with turn_on() (belt.c), so `linked_next` and `first` are seen. */
+    domi_belt *belt = atomic_exchange_explicit(&manager->belts.linked, NULL, memory_order_acquire);
+
+    while (belt != NULL) {
+        domi_belt *linked_next = belt->linked_next;
+        if (belt->first.slots != NULL) {
+            belt->read = belt->first;
+            belt->first.slots = NULL;
+        }
+        belt->empty_looks = 0;
+        belt->next = manager->belts.on;
+        manager->belts.on = belt;
+        belt = linked_next;
+    }
+}
+
+/* Turn a belt off that seems empty (belt.h). Returns false if it stays on, because a message has
+ * come. If the sender has turned it on meanwhile, it is linked, and comes back by that. */
+static bool turn_off(domi_belt *belt)
+{
+    uint32_t looking = DOMI_BELT_LOOKING;
+
+    /* seq_cst: it stands before the look at the slot in the one order of all seq_cst operations, as
+     * the sender's publication does before its look at the switch. So one of them sees the other.
+     */
+    (void)atomic_exchange_explicit(&belt->power, DOMI_BELT_LOOKING, memory_order_seq_cst);
+    bool found = domi_belt_peek(belt, memory_order_seq_cst) != NULL;
+    /* release, to OFF: the sender may give the slots back from then on. */
+    bool mine = atomic_compare_exchange_strong_explicit(&belt->power, &looking,
+                                                        found ? DOMI_BELT_ON : DOMI_BELT_OFF,
+                                                        memory_order_acq_rel, memory_order_relaxed);
+    return !(found && mine);
+}
+
+uint32_t domi_belts_take(domi_manager *manager)
+{
+    uint32_t count = 0;
+
+    manager->belts.starved = false;
+    take_linked(manager);
+    for (domi_belt **at = &manager->belts.on; *at != NULL;) {
+        domi_belt *belt = *at;
+        uint32_t taken = take_some(manager, belt, DOMI_BELT_LOOK);
+
+        count += taken;
+        belt->empty_looks = taken != 0 ? 0 : belt->empty_looks + 1;
+        if (belt->empty_looks > EMPTY_LOOKS && !manager->belts.starved && turn_off(belt))
+            *at = belt->next;
+        else
+            at = &belt->next;
+    }
+    return count;
+}
+
+bool domi_belts_drain(domi_manager *manager)
+{
+    manager->belts.starved = false;
+    take_linked(manager);
+    /* A sender may go on filling. Its ring bounds what was there at the call. */
+    for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next)
+        (void)take_some(manager, belt, 2 * manager->config->scheduler.belt_slots);
+    return !manager->belts.starved;
+}
+
+bool domi_belts_rest(domi_manager *manager)
+{
+    /* Without memory for what they hold, the thread may sleep; it looks again when memory was
+     * measured. */
+    if (manager->belts.starved)
+        return true;
+    for (domi_belt **at = &manager->belts.on; *at != NULL;) {
+        if (!turn_off(*at))
+            return false;
+        *at = (*at)->next;
+    }
+    return true;
+}
+
+/* --- exposed houses, and memory --------------------------------------------------------------- */
+
+void domi_belts_deliver_held(domi_manager *manager, domi_house *house)
+{
+    domi_node *others = NULL;
+    domi_node *its = NULL;
+
+    while (manager->belts.held != NULL) {
+        domi_node *node = domi_list_take(&manager->belts.held);
+        domi_house *of;
+        memcpy(&of, (char *)node + HELD_HOUSE, sizeof of);
+        domi_list_push(of == house ? &its : &others, node);
+    }
+    manager->belts.held = others;
+    while (its != NULL)
+        domi_mailbox_deliver_one(manager, house, domi_list_take(&its));
+}
+
+void domi_belts_look_at_memory(domi_manager *manager)
+{
+    if (!atomic_load_explicit(&manager->belts.is_short, memory_order_relaxed))
+        return;
+    if (domi_pool_may_take(manager, DOMI_SLAB_64))
+        atomic_store_explicit(&manager->belts.is_short, false, memory_order_relaxed);
+}

@@ -1,0 +1,235 @@
+/* The sender's side of a belt: a slot is claimed, filled and published, and rings are made, grown
+ * and given back. */
+#include "house/message/belt.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/prefetch.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define AHEAD 8u /* the slot that is fetched ahead, from the one that is filled */
+
+/* A ring that was not used between two looks is given back, so after one to two of these times. */
+#define TRIM_EVERY_NS UINT64_C(5000000000)
+
+/* --- rings ------------------------------------------------------------------------------------ */
+
+/* Charge a ring to its receiver. Relaxed: it is a sum that its owner only compares with a bound. */
+static void charge(const domi_belt *belt, int64_t bytes)
+{
+    atomic_fetch_add_explicit(&belt->receiver->pool.heap_bytes, bytes, memory_order_relaxed);
+}
+
+static domi_belt_ring make_ring(const domi_belt *belt, uint64_t slots)
+{
+    domi_belt_ring ring = {domi_memory_new_lines(slots * sizeof(domi_belt_slot)), slots - 1};
+
+    if (ring.slots != NULL)
+        charge(belt, (int64_t)domi_memory_bytes(ring.slots));
+    return ring;
+}
+
+void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots)
+{
+    if (slots == NULL)
+        return;
+    charge(belt, -(int64_t)domi_memory_bytes(slots));
+    domi_memory_free(slots);
+}
+
+/* --- the beginning and the end ---------------------------------------------------------------- */
+
+int domi_belts_init(domi_manager *manager)
+{
+    uint64_t most = manager->config->scheduler.belt_slots;
+
+    if (most == 0 || manager->threads < 2 || manager->index >= manager->threads)
+        return 0;
+    manager->belts.to = domi_memory_new(manager->threads * sizeof(domi_belt *));
+    if (manager->belts.to == NULL)
+        return -ENOMEM;
+    return 0;
+}
+
+/* Release what is left on a belt whose receiver has ended. */
+static void empty_belt(domi_belt *belt)
+{
+    if (belt->first.slots != NULL) /* the receiver has not taken the belt since it has this ring */
+        belt->read = belt->first;
+    if (belt->filled.slots == NULL)
+        return;
+    for (; belt->next_number != belt->put; belt->next_number++) {
+        domi_belt_slot *slot = domi_belt_peek(belt, memory_order_relaxed);
+        DOMI_CHECK(slot != NULL);
+        if (slot->house == NULL) {
+            domi_belt_slot *old = belt->read.slots;
+            memcpy(&belt->read, slot->payload, sizeof belt->read);
+            domi_belt_free_ring(belt, old);
+        } else if (slot->type->release != NULL) {
+            slot->type->release(slot->payload);
+        }
+    }
+}
+
+void domi_belts_fini(domi_manager *manager)
+{
+    if (manager->belts.to == NULL)
+        return;
+    for (uint32_t i = 0; i < manager->threads; i++) {
+        domi_belt *belt = manager->belts.to[i];
+        if (belt == NULL)
+            continue;
+        empty_belt(belt);
+        domi_memory_free(belt->filled.slots); /* its receiver may be gone, so nothing is charged */
+        domi_memory_free(belt);
+    }
+    domi_memory_free(manager->belts.to);
+    manager->belts.to = NULL;
+}
+
+/* --- the sender ------------------------------------------------------------------------------- */
+
+/* Make the belt to `home`, which has no ring yet. */
+__attribute__((noinline, cold)) static domi_belt *make_belt(domi_manager *manager,
+                                                            domi_manager *home)
+{
+    domi_belt *belt = domi_memory_new_lines(sizeof *belt);
+
+    if (belt != NULL)
+        belt->receiver = home;
+    manager->belts.to[home->index] = belt;
+    return belt;
+}
+
+/* Give a belt that is off its first ring, or a new one in place of that which was given back. */
+__attribute__((noinline, cold)) static bool begin_ring(domi_belt *belt)
+{
+    domi_belt_ring ring = make_ring(belt, DOMI_BELT_SLOTS);
+
+    if (ring.slots == NULL)
+        return false;
+    /* The belt is off and not linked, so the receiver reads this after the link that follows. */
+    belt->filled = belt->first = ring;
+    return true;
+}
+
+/* Fill and publish the next slot. */
+DOMI_INLINE void publish_slot(domi_belt *belt, domi_belt_slot *slot)
+{
+    /* An exchange, and seq_cst: it publishes the slot to the receiver's acquire. It also stands
+     * before the load of the switch in the one order of all seq_cst operations. */
+    (void)atomic_exchange_explicit(&slot->sequence, ++belt->put, memory_order_seq_cst);
+}
+
+/* Go on in a ring that is twice as large. The old one has a slot left for this. */
+__attribute__((noinline, cold)) static bool grow(const domi_manager *manager, domi_belt *belt)
+{
+    uint64_t slots = 2 * (belt->filled.mask + 1);
+
+    if (slots > manager->config->scheduler.belt_slots)
+        return false;
+    domi_belt_ring ring = make_ring(belt, slots);
+    if (ring.slots == NULL)
+        return false;
+    domi_belt_slot *slot = &belt->filled.slots[belt->put & belt->filled.mask];
+    slot->house = NULL;
+    memcpy(slot->payload, &ring, sizeof ring);
+    publish_slot(belt, slot);
+    belt->filled = ring;
+    return true;
+}
+
+/* True if a slot is free besides the one that is kept for growing. */
+static bool has_free_slot(const domi_belt *belt)
+{
+    return belt->put - belt->taken_seen < belt->filled.mask;
+}
+
+/* The slow half of the claim: there is no ring, or it seems full. */
+__attribute__((noinline)) static bool find_slot(const domi_manager *manager, domi_belt *belt)
+{
+    if (belt->filled.slots == NULL)
+        return begin_ring(belt);
+    /* acquire: pairs with the release in carry.c, after the receiver has read the slots. */
+    belt->taken_seen = atomic_load_explicit(&belt->taken, memory_order_acquire);
+    return has_free_slot(belt) || grow(manager, belt);
+}
+
+/* The switch was not ON: the receiver may not be looking. */
+__attribute__((noinline)) static void turn_on(domi_manager *manager, domi_belt *belt)
+{
+    domi_manager *receiver = belt->receiver;
+    domi_belt *head = NULL;
+
+    /* seq_cst: the receiver's exchange and this one have one order. Whoever comes second sees what
+     * the other wrote. */
+    if (atomic_exchange_explicit(&belt->power, DOMI_BELT_ON, memory_order_seq_cst) == DOMI_BELT_ON)
+        return;
+    do
+        belt->linked_next = head;
+    /* seq_cst: as the link of a house into the arrivals (arrivals.c). */
+    while (!atomic_compare_exchange_weak_explicit(&receiver->belts.linked, &head, belt,
+                                                  memory_order_seq_cst, memory_order_relaxed));
+    domi_manager_notify(manager, receiver);
+}
+
+bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    domi_manager *home = house->home;
+    domi_belt *belt = manager->belts.to[home->index];
+    const domi_envelope *envelope = (const domi_envelope *)(const void *)node;
+
+    /* Relaxed: a message that does not see this finds its way all the same. */
+    if (DOMI_UNLIKELY(atomic_load_explicit(&home->belts.is_short, memory_order_relaxed)))
+        return false;
+    if (DOMI_UNLIKELY(belt == NULL) && (belt = make_belt(manager, home)) == NULL)
+        return false;
+    if (DOMI_UNLIKELY(belt->filled.slots == NULL || !has_free_slot(belt)) &&
+        !find_slot(manager, belt))
+        return false;
+    domi_belt_slot *slot = &belt->filled.slots[belt->put & belt->filled.mask];
+    domi_prefetch_write(&belt->filled.slots[(belt->put + AHEAD) & belt->filled.mask]);
+    slot->house = house;
+    slot->type = envelope->type;
+    slot->sender = envelope->sender;
+    slot->lease = node->lease;
+    slot->sender_lease = envelope->sender_lease;
+    memcpy(slot->payload, envelope->payload, sizeof slot->payload);
+    publish_slot(belt, slot);
+    /* seq_cst: see publish_slot(). A relaxed load would not be in that order. */
+    if (DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_seq_cst) != DOMI_BELT_ON))
+        turn_on(manager, belt);
+    domi_counter_add(&manager->counters.belted, 1);
+    domi_pool_free(manager, node);
+    return true;
+}
+
+/* --- trim ------------------------------------------------------------------------------------- */
+
+static void trim(domi_belt *belt)
+{
+    bool used = belt->put != belt->put_at_trim;
+
+    belt->put_at_trim = belt->put;
+    /* acquire: pairs with the exchange by which the receiver turned the belt off, after it had
+     * looked at the slot for the last time. Only this thread turns it on again. */
+    if (used || belt->filled.slots == NULL ||
+        atomic_load_explicit(&belt->power, memory_order_acquire) != DOMI_BELT_OFF)
+        return;
+    domi_belt_free_ring(belt, belt->filled.slots);
+    belt->filled.slots = NULL;
+}
+
+void domi_belts_trim(domi_manager *manager)
+{
+    if (manager->belts.to == NULL || manager->now_ns < manager->belts.trim_at_ns)
+        return;
+    manager->belts.trim_at_ns = manager->now_ns + TRIM_EVERY_NS;
+    for (uint32_t i = 0; i < manager->threads; i++) {
+        if (manager->belts.to[i] != NULL)
+            trim(manager->belts.to[i]);
+    }
+}

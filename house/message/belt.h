@@ -1,0 +1,140 @@
+/* Belts: rings of slots that carry small notices from one thread of the loop to another, by value.
+ *
+ * An envelope that travels to another thread costs several cache lines one after another: the
+ * envelope there and home again, the house, the arrivals. On a belt a notice of up to 24 bytes
+ * costs the one line of its slot. Each ordered pair of threads that talk has a belt. Asks, answers,
+ * events, the nodes of houses and larger notices never use one, so nothing that may not be refused
+ * depends on room in a ring.
+ *
+ * *The sender* uses a belt only if the receiver takes every message just now and its inbox is empty
+ * (mailbox.c), and never while it runs a lent house. It fills the slot, publishes it by its
+ * sequence, and looks at the belt's switch. If that is not ON it exchanges it for ON; if it was not
+ * ON even then, the sender links the belt to the receiver's `linked` and wakes the receiver if it
+ * sleeps.
+ *
+ * *The receiver* (dispatch/carry.h) polls the belts that are on, and copies what they hold into
+ * envelopes of its own. It turns a belt off after some looks that found nothing, and all of them
+ * before it parks. So a park has to look at one more word, and at no belt.
+ *
+ *     OFF, LOOKING -> ON        the sender, which then links the belt
+ *     ON -> LOOKING             the receiver, before it looks at the next slot once more
+ *     LOOKING -> ON             the receiver, which has found something there
+ *     LOOKING -> OFF            the receiver, which has found nothing there
+ *
+ * A sender that sees OFF knows that nobody looks at the slots, and gives them back after a while.
+ *
+ * A ring begins with DOMI_BELT_SLOTS slots. When it is full the sender makes one that is twice as
+ * large, up to `scheduler.beltSlots`, and leaves a slot in the old one that tells where it goes on.
+ * A ring is charged to the thread of its receiver. models/belt.pml has the switch and the park,
+ * models/belts.pml the order of messages. */
+#ifndef DOMI_HOUSE_MESSAGE_BELT_H
+#define DOMI_HOUSE_MESSAGE_BELT_H
+
+#include "house/message/manager.h"
+
+#define DOMI_BELT_SLOTS 64u /* slots of a new ring: 4 KiB */
+
+enum domi_belt_switch {
+    DOMI_BELT_OFF,     /* the receiver does not look at the belt */
+    DOMI_BELT_ON,      /* the receiver polls it, or it is linked */
+    DOMI_BELT_LOOKING, /* the receiver takes a last look */
+};
+
+typedef struct domi_belt_slot {
+    /* One more than the number of the message that the slot holds. The sender writes it last. */
+    alignas(64) _Atomic uint64_t sequence;
+    domi_house *house;      /* the receiver of the message; NULL: `payload` is a domi_belt_ring */
+    const domus_type *type; /* the type of the payload */
+    domi_house *sender;     /* NULL: the message has no sender */
+    uint32_t lease;         /* the lease of the actor that the message is for */
+    uint32_t sender_lease;  /* the lease of the sender */
+    unsigned char payload[24]; /* at most so many bytes */
+} domi_belt_slot;
+
+static_assert(sizeof(domi_belt_slot) == 64, "a message is one cache line");
+
+typedef struct domi_belt_ring {
+    domi_belt_slot *slots; /* NULL: no ring */
+    uint64_t mask;         /* slots, a power of two, minus one */
+} domi_belt_ring;
+
+static_assert(sizeof(domi_belt_ring) <= sizeof(((domi_belt_slot *)NULL)->payload), "fits");
+
+struct domi_belt {
+    /* The sender's. Numbers of messages begin with 0 and go on in the next ring. */
+    domi_manager *receiver; /* constant */
+    domi_belt_ring filled;  /* the ring that the sender fills */
+    uint64_t put;           /* the number of the next message */
+    uint64_t taken_seen;    /* `taken` at the last look */
+    uint64_t put_at_trim;   /* `put` when domi_belts_trim() looked last */
+
+    /* Whoever turns the belt writes these. */
+    alignas(64) _Atomic uint32_t power; /* enum domi_belt_switch */
+    struct domi_belt *linked_next;      /* the next belt in the receiver's `linked` */
+    domi_belt_ring first; /* a ring in place of one that was given back; NULL: none. Written by the
+                             sender while the belt is off, cleared by the receiver that takes it */
+
+    alignas(64) unsigned char apart[64]; /* cores fetch lines in pairs */
+
+    /* The receiver's. */
+    domi_belt_ring read;    /* the ring that the receiver reads */
+    uint64_t next_number;   /* the number of the message that it reads next */
+    struct domi_belt *next; /* the next belt that is on */
+    uint32_t empty_looks;   /* looks in a row that found nothing */
+
+    /* The receiver writes it after each look, and the sender reads it when its ring seems full. */
+    alignas(64) _Atomic uint64_t taken; /* messages that were taken */
+};
+
+static_assert(sizeof(struct domi_belt) == 320, "a header of a belt is small");
+
+/* Give a manager its table of belts, if threads use belts at all. Returns 0; -ENOMEM. */
+int domi_belts_init(domi_manager *manager);
+
+/* Free the belts that lead away from the manager. Messages that are left on them are released. */
+void domi_belts_fini(domi_manager *manager);
+
+/* Put a notice on the belt to the home of `house`, and free its envelope, which has 64 bytes.
+ * Returns false if there is no slot; then the caller still owns the envelope. Called by the owner
+ * of `manager`, which is not that home, if the house takes every message and its inbox is empty. */
+bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node);
+
+/* Free a ring of the belt, and take its charge back. */
+void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots);
+
+/* Give back the rings that have not been used since the last such look, a few seconds ago. Called
+ * once a tick by the owner of `manager`, the sender. */
+void domi_belts_trim(domi_manager *manager);
+
+/* The slot of the next message, if it is there; otherwise NULL. Receiver. */
+static inline domi_belt_slot *domi_belt_peek(domi_belt *belt, memory_order order)
+{
+    domi_belt_slot *slot = &belt->read.slots[belt->next_number & belt->read.mask];
+
+    return atomic_load_explicit(&slot->sequence, order) == belt->next_number + 1 ? slot : NULL;
+}
+
+/* True if a belt was linked, or one that is on holds something. Receiver. */
+static inline bool domi_belts_have_mail(const domi_manager *manager, memory_order order)
+{
+    if (atomic_load_explicit((_Atomic(domi_belt *) *)(uintptr_t)&manager->belts.linked, order) !=
+        NULL)
+        return true;
+    if (manager->belts.starved)
+        return false;
+    for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next) {
+        /* acquire: this is no part of a park, because a thread that parks has turned its belts off.
+         */
+        if (domi_belt_peek(belt, memory_order_acquire) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* True if messages may come by belts: it costs one load to ask. */
+static inline bool domi_manager_has_belts(const domi_manager *manager)
+{
+    return manager->belts.to != NULL;
+}
+
+#endif
