@@ -309,14 +309,28 @@ static void settle_special(domi_manager *manager, domi_house *house, uint32_t ha
         domi_house_stop_after_run(house);
 }
 
-/* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. */
-DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled)
+DOMI_INLINE void make_ready_after_run(domi_manager *manager, domi_house *house)
+{
+    domi_house_move(house, DOMI_READY);
+    domi_queue_put(&manager->schedule.ready[house->behaviour->kind], house);
+}
+
+/* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. A stand-in
+ * may not end or restart the actor (`may_end`), because that runs code of users and may touch io:
+ * then the house becomes READY, and the end of its next run does that. */
+DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled, bool may_end)
 {
     uint64_t life = domi_house_life(house);
 
+    if (!may_end && domi_house_has_to_end(house, life)) {
+        make_ready_after_run(manager, house);
+        return;
+    }
     if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SPECIAL) != 0)) {
         settle_special(manager, house, handled);
-        life = domi_house_life(house);
+        /* A stop that a stand-in does not see here comes with a node. */
+        if (may_end)
+            life = domi_house_life(house);
     }
     if (DOMI_UNLIKELY((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0)) {
         if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
@@ -326,12 +340,10 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
         if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))
             return;
     }
-    if (domi_house_is_runnable(house)) {
-        domi_house_move(house, DOMI_READY);
-        domi_queue_put(&manager->schedule.ready[house->behaviour->kind], house);
-    } else {
+    if (domi_house_is_runnable(house))
+        make_ready_after_run(manager, house);
+    else
         domi_house_move(house, DOMI_WAITING);
-    }
     DOMI_CHECK_SLOW(domi_house_is_sound(manager, house));
 }
 
@@ -454,7 +466,7 @@ DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)
 {
     uint32_t handled = run_once(manager, house);
 
-    settle(manager, house, handled);
+    settle(manager, house, handled, true);
     return handled;
 }
 
@@ -465,5 +477,10 @@ DOMI_NO_CANARY uint32_t domi_house_run_lent(domi_manager *manager, domi_house *h
 
 void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled)
 {
-    settle(home, house, handled);
+    settle(home, house, handled, true);
+}
+
+void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled)
+{
+    settle(home, house, handled, false);
 }

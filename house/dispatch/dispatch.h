@@ -30,4 +30,8 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house);
 uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house);
 void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
 
+/* The same for a stand-in that holds home: an actor that has to end or to restart becomes READY, so
+ * that its thread does that. */
+void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled);
+
 #endif

@@ -6,6 +6,8 @@
 #include "house/dispatch/carry.h"
 #include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/phases.h"
+#include "house/message/mailbox.h"
 #include "house/message/pool.h"
 
 #include <assert.h>
@@ -120,12 +122,9 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
     return count;
 }
 
-/* Take all loans that have come back, the oldest first. */
-static domi_node *take_returns(domi_manager *home)
+/* Turn the loans from the newest one on round. Returns the oldest one. */
+static domi_node *turn_round(domi_node *node)
 {
-    /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did to the
-     * house. */
-    domi_node *node = atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire);
     domi_node *oldest = NULL;
 
     while (node != NULL) {
@@ -137,20 +136,73 @@ static domi_node *take_returns(domi_manager *home)
     return oldest;
 }
 
+/* Take all loans that have come back, the oldest first. */
+static domi_node *take_returns(domi_manager *home)
+{
+    /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did to the
+     * house. */
+    return turn_round(atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire));
+}
+
+/* Take one loan of those that have come back, and its house. Returns the next one. */
+static domi_node *take_loan_back(domi_manager *home, domi_node *node, domi_loan *ret_loan)
+{
+    *ret_loan = *(domi_loan *)(void *)node;
+    domi_pool_free(home, node);
+    take_house_back(home, ret_loan->house, ret_loan->notes);
+    return ret_loan->node.next;
+}
+
 uint32_t domi_loans_settle(domi_manager *home)
 {
     uint32_t count = 0;
+    domi_loan loan;
 
     if (atomic_load_explicit(&home->loans.returns, memory_order_relaxed) == NULL)
         return 0;
     for (domi_node *node = take_returns(home); node != NULL; count++) {
-        domi_loan loan = *(domi_loan *)(void *)node;
-        domi_pool_free(home, node);
-        node = loan.node.next;
-        take_house_back(home, loan.house, loan.notes);
+        node = take_loan_back(home, node, &loan);
         domi_house_settle(home, loan.house, loan.handled);
     }
     return count;
+}
+
+/* True if the loans from `node` on are few, their houses have got little mail, and none of them
+ * watches a descriptor: that is begun and ended in home's ring. */
+static bool are_plain_returns(const domi_node *node)
+{
+    uint64_t mail = 0;
+
+    for (uint32_t count = 0; node != NULL; count++) {
+        const domi_loan *loan = (const domi_loan *)(const void *)node;
+
+        mail += domi_mailbox_count_inbox(loan->house);
+        if (count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX ||
+            (loan->house->marks & DOMI_MARK_PINNED) != 0)
+            return false;
+        node = node->next;
+    }
+    return true;
+}
+
+bool domi_loans_settle_held(domi_manager *home)
+{
+    /* acquire: as in take_returns(). Only the owner takes loans off, so if the newest one still is
+     * the same, these are all. */
+    domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_acquire);
+    domi_loan loan;
+
+    if (newest == NULL)
+        return true;
+    if (!are_plain_returns(newest) ||
+        !atomic_compare_exchange_strong_explicit(&home->loans.returns, &newest, NULL,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return false;
+    for (domi_node *node = turn_round(newest); node != NULL;) {
+        node = take_loan_back(home, node, &loan);
+        domi_house_settle_held(home, loan.house, loan.handled);
+    }
+    return true;
 }
 
 void domi_loans_end(domi_manager *home)

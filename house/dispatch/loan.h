@@ -33,6 +33,11 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
  * If there are none, this costs one relaxed load. */
 uint32_t domi_loans_settle(domi_manager *home);
 
+/* The same for a stand-in, which holds home (base/park.h): it settles all or none, runs no code of
+ * users, and does not touch io. An actor that has to end or to restart becomes READY. Returns false
+ * if home has to settle them. */
+bool domi_loans_settle_held(domi_manager *home);
+
 /* Home, after all threads have ended: take all exposed and returned houses back, and carry out what
  * thieves noted. The houses are not settled (dispatch.h), so none becomes READY or is freed. */
 void domi_loans_end(domi_manager *home);

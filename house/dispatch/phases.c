@@ -38,21 +38,32 @@ static uint32_t take_arrivals(domi_manager *manager)
         manager, atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire));
 }
 
+/* True if the actor may have to do with io, which its mail may end: it has channels, or watches
+ * descriptors. Relaxed: a house that changes after this look is sorted as it is then. No house of
+ * another kind is made of one before its birth has gone through the mounting queue, and a
+ * descriptor is watched in a run. */
+static bool uses_io(const domi_house *house)
+{
+    const domus_behaviour *behaviour = domi_house_behaviour(house);
+
+    if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
+        return true;
+    /* A thief may use an exposed house, and another thread may make an actor in a free one.
+     * acquire: as in domi_mailbox_sort_inbox(). */
+    uint64_t life =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
+    return !domi_house_is_exposed(house) && (life & DOMI_LIFE_CLOSED) == 0 &&
+           (house->marks & DOMI_MARK_PINNED) != 0;
+}
+
 /* True if the houses from `house` on are few state actors with little mail. */
 static bool are_plain_arrivals(const domi_house *house)
 {
     uint64_t mail = 0;
 
     for (uint32_t count = 0; house != NULL; count++) {
-        /* Relaxed, both: a house that changes after this look is sorted as it is then, and only
-         * the sorting of a channels actor may touch io. No house of another kind is made of one
-         * before its birth has gone through the mounting queue. */
-        const domus_behaviour *behaviour = domi_house_behaviour(house);
-        mail += atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
-                                     memory_order_relaxed) >>
-                DOMI_INBOX_BITS;
-        if (behaviour == NULL || behaviour->kind != DOMUS_STATE || count == DOMI_PLAIN_HOUSES_MAX ||
-            mail > DOMI_PLAIN_MAIL_MAX)
+        mail += domi_mailbox_count_inbox(house);
+        if (uses_io(house) || count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX)
             return false;
         house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->arrival_next,
                                      memory_order_relaxed);
@@ -63,7 +74,8 @@ static bool are_plain_arrivals(const domi_house *house)
 void domi_manager_take_plain_arrivals(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
-    (void)domi_loans_settle(manager);
+    if (!domi_loans_settle_held(manager))
+        return;
     /* acquire: as in take_arrivals(). Only the owner takes houses off, so if the newest one still
      * is the same, these are all. */
     domi_house *newest = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);

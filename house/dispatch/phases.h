@@ -31,9 +31,9 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager);
 #define DOMI_PLAIN_HOUSES_MAX 16u /* houses that domi_manager_take_plain_arrivals() takes */
 #define DOMI_PLAIN_MAIL_MAX   64u /* messages in their inboxes together */
 
-/* Settle the loans that thieves have returned. Then take the arrivals as
- * domi_manager_take_arrivals() does, but only if they are few state actors with little mail: then
- * it takes little time, and does not touch io. Owner, or a stand-in (base/park.h). */
+/* For a stand-in (base/park.h): settle the loans that thieves have returned, and take the arrivals
+ * as domi_manager_take_arrivals() does, but each only if they are few state actors with little mail
+ * that watch no descriptor. Then it takes little time, and does not touch io. */
 void domi_manager_take_plain_arrivals(domi_manager *manager);
 
 /* Mount the actors that wait for it. Returns how many. Owner. */

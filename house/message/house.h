@@ -354,6 +354,14 @@ static inline bool domi_house_is_asked_to_stop(const domi_house *house)
     return (domi_house_life(house) & DOMI_LIFE_STOP) != 0;
 }
 
+/* True if the end of the actor's next run has to look whether it stops or restarts now. `life` is
+ * its life word. Home. */
+static inline bool domi_house_has_to_end(const domi_house *house, uint64_t life)
+{
+    return (life & DOMI_LIFE_STOP) != 0 ||
+           (house->marks & (DOMI_MARK_RESTART | DOMI_MARK_STOPPING | DOMI_MARK_GONE)) != 0;
+}
+
 /* Read or change the behaviour. Relaxed: a parent or a child on another thread may read it at any
  * time, and a behaviour is a constant table, so either value is whole. */
 static inline const domus_behaviour *domi_house_behaviour(const domi_house *house)

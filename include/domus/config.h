@@ -140,7 +140,7 @@ typedef struct domus_config {
             uint64_t spin_ns;
             /* 0..1 s: a thread that has nothing else to do, and has not been awake for longer than
              * this, runs a state actor of a sleeping thread in its place, instead of waking it for
-             * one actor; 100 us. Only with steal.enabled and without
+             * one actor; 0. Only with steal.enabled and without
              * belts (belt_slots); 0: never. */
             uint64_t stand_in_ns;
         } idle;

@@ -59,7 +59,11 @@ static domi_loan *borrow(domi_thread *thread, domi_manager *home)
 {
     domi_queue *queue = &home->schedule.ready[DOMUS_STATE];
 
-    if (queue->count != 1 || domi_loans_expose(home, queue, 1) == 0)
+    if (queue->count != 1)
+        return NULL;
+    const domi_house *house = queue->normal.head != NULL ? queue->normal.head : queue->high.head;
+    if (domi_house_has_to_end(house, domi_house_life(house)) ||
+        domi_loans_expose(home, queue, 1) == 0)
         return NULL;
     return domi_loan_take(&thread->manager, home);
 }

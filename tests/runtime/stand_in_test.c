@@ -2,6 +2,8 @@
  * for which a sleeper would have to wake, and wakes the sleeper in every other case.
  *
  * The threads are stepped by hand, so what is asleep, and since when, is exact. */
+#include "house/dispatch/phases.h"
+
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
@@ -15,7 +17,8 @@ static const domus_type tick_type = {.name = "tick"};
 static domt_stepped world;
 static domus_address receivers[DOMI_SLEEPERS_MAX + 2];
 static uint32_t receivers_count;
-static uint32_t worked, woken_when_worked;
+static uint32_t worked, woken_when_worked, stopped;
+static bool stops_itself, pins_itself, floods_itself;
 static uint64_t work_takes_ns, tick_after_ns;
 
 static domt_ring *ring_of(uint32_t thread)
@@ -42,6 +45,12 @@ static int work(domus_stack *stack, void *self, const void *payload)
     worked++;
     woken_when_worked = ring_of(1)->wakes;
     domt_stepped_advance(&world, work_takes_ns);
+    if (stops_itself)
+        ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
+    if (pins_itself) /* as the first watch of a descriptor does */
+        receivers[0].house->marks |= DOMI_MARK_PINNED;
+    for (uint32_t i = 0; floods_itself && i <= DOMI_PLAIN_MAIL_MAX; i++)
+        ck_assert_int_eq(domus_notice(stack, domus_self(stack), &tick_type, NULL), 0);
     return tick_after_ns == 0 ? 0 : domus_after(stack, tick_after_ns, &tick_type, NULL, NULL);
 }
 
@@ -51,19 +60,34 @@ static int tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+static void note_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    stopped++;
+}
+
 static const domus_on rows[] = {
     {&go_type, go, 0}, {&work_type, work, 0}, {&tick_type, tick, 0}, {NULL, NULL, 0}};
-static const domus_behaviour plain = {.name = "plain", .on = rows};
+static const domus_behaviour plain = {.name = "plain", .on = rows, .on_stop = note_stop};
 static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS, .on = rows};
 
 static domus_address sender;
+
+static domus_config with_standing_in(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    config.scheduler.idle.stand_in_ns = UINT64_C(100000);
+    return config;
+}
 
 /* All threads sleep, and the sender's one wakes for a message. */
 static void begin(domus_config config)
 {
     domt_stepped_init(&world, &config);
     sender = domt_spawn(world.system, HERE, &plain, NULL);
-    receivers_count = worked = woken_when_worked = 0;
+    receivers_count = worked = woken_when_worked = stopped = 0;
+    stops_itself = pins_itself = floods_itself = false;
     work_takes_ns = tick_after_ns = 0;
 }
 
@@ -111,7 +135,7 @@ static void expect(uint32_t runs_here, uint32_t wakes)
 
 START_TEST(actor_of_a_sleeper_runs_in_its_place)
 {
-    begin(domt_config(2));
+    begin(with_standing_in(2));
     add(1, &plain);
     send_after(0);
     ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0); /* and is settled */
@@ -121,7 +145,7 @@ END_TEST
 
 START_TEST(two_actors_of_a_sleeper_wake_it)
 {
-    begin(domt_config(2));
+    begin(with_standing_in(2));
     add(1, &plain);
     add(1, &plain);
     send_after(0);
@@ -131,12 +155,12 @@ END_TEST
 
 START_TEST(pinned_and_channels_actors_wake_their_thread)
 {
-    begin(domt_config(2));
+    begin(with_standing_in(2));
     add(1, &plain);
     receivers[0].house->marks |= DOMI_MARK_PINNED;
     send_after(0);
     expect(0, 1);
-    begin(domt_config(2));
+    begin(with_standing_in(2));
     add(1, &channels);
     send_after(0);
     ck_assert_ptr_nonnull(atomic_load(&domt_stepped_thread(&world, 1)->manager.mail.arrivals));
@@ -146,9 +170,9 @@ END_TEST
 
 START_TEST(thread_that_is_awake_for_long_wakes_sleepers)
 {
-    domus_config config = domt_config(2);
+    domus_config config = with_standing_in(2);
 
-    ck_assert_uint_eq(config.scheduler.idle.stand_in_ns, 100000);
+    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, 0); /* the default */
     begin(config);
     add(1, &plain);
     send_after(config.scheduler.idle.stand_in_ns - 1);
@@ -162,14 +186,14 @@ END_TEST
 
 START_TEST(nobody_stands_in_where_that_or_stealing_is_off)
 {
-    domus_config config = domt_config(2);
+    domus_config config = with_standing_in(2);
 
     config.scheduler.idle.stand_in_ns = 0;
     begin(config);
     add(1, &plain);
     send_after(0);
     expect(0, 1);
-    config = domt_config(2);
+    config = with_standing_in(2);
     config.scheduler.steal.enabled = false;
     begin(config);
     add(1, &plain);
@@ -180,13 +204,13 @@ END_TEST
 
 START_TEST(timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper)
 {
-    begin(domt_config(2));
+    begin(with_standing_in(2));
     add(1, &plain);
     tick_after_ns = 10 * DOMT_MS;
     send_after(0);
     ck_assert_uint_eq(woken_when_worked, 0);
     expect(1, 1);
-    begin(domt_config(2));
+    begin(with_standing_in(2));
     add(1, &plain);
     tick_after_ns = 3600 * SECOND;
     send_after(0);
@@ -196,7 +220,7 @@ END_TEST
 
 START_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
 {
-    domus_config config = domt_config(2);
+    domus_config config = with_standing_in(2);
 
     config.scheduler.idle.stand_in_ns = SECOND;
     begin(config);
@@ -210,9 +234,45 @@ START_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
 }
 END_TEST
 
+/* No code of users runs while a thread is held, so the sleeper ends its actors itself. */
+START_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
+{
+    begin(with_standing_in(2));
+    add(1, &plain);
+    stops_itself = true;
+    send_after(0);
+    ck_assert_uint_eq(stopped, 0);
+    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0); /* it is settled */
+    (void)domi_park_end(word_of(1));
+    domt_stepped_iterate(&world, 1, false);
+    ck_assert_uint_eq(stopped, 1);
+    domi_park_begin(word_of(1));
+    (void)domi_park_try_notify(word_of(1));
+    expect(1, 1);
+}
+END_TEST
+
+/* Watches on descriptors are begun in the sleeper's ring, and much mail takes long to sort. */
+START_TEST(loan_that_is_not_plain_is_settled_by_the_sleeper)
+{
+    begin(with_standing_in(2));
+    add(1, &plain);
+    pins_itself = true;
+    send_after(0);
+    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 1);
+    expect(1, 1);
+    begin(with_standing_in(2));
+    add(1, &plain);
+    floods_itself = true;
+    send_after(0);
+    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 1);
+    expect(1, 1);
+}
+END_TEST
+
 START_TEST(mail_that_comes_for_a_held_thread_wakes_it)
 {
-    begin(domt_config(2));
+    begin(with_standing_in(2));
     add(1, &plain);
     send_after(0);
     ck_assert_uint_eq(worked, 1);
@@ -231,7 +291,7 @@ START_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
 {
     uint32_t asleep = DOMI_SLEEPERS_MAX + 2;
 
-    begin(domt_config(1 + asleep));
+    begin(with_standing_in(1 + asleep));
     for (uint32_t i = 1; i <= asleep; i++)
         add(i, &plain);
     send_after(0);
@@ -245,7 +305,7 @@ END_TEST
 /* Sleepers may have waited long for a phase that took long: the next ones wait no more. */
 START_TEST(sleepers_do_not_wait_for_phases_that_take_long)
 {
-    domus_config config = domt_config(2);
+    domus_config config = with_standing_in(2);
 
     begin(config);
     add(1, &plain);
@@ -269,6 +329,9 @@ DOMT_MAIN("stand_in", 60, actor_of_a_sleeper_runs_in_its_place, two_actors_of_a_
           thread_that_is_awake_for_long_wakes_sleepers,
           nobody_stands_in_where_that_or_stealing_is_off,
           timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper,
-          long_runs_are_left_to_the_sleeper_for_a_while, mail_that_comes_for_a_held_thread_wakes_it,
+          long_runs_are_left_to_the_sleeper_for_a_while,
+          actor_that_stops_in_its_run_ends_on_its_own_thread,
+          loan_that_is_not_plain_is_settled_by_the_sleeper,
+          mail_that_comes_for_a_held_thread_wakes_it,
           sleepers_that_find_no_room_in_the_notes_are_woken,
           sleepers_do_not_wait_for_phases_that_take_long)
