@@ -44,18 +44,50 @@ static void complain(const char *program, const char *listener, const char *erro
     fprintf(stderr, "%s: %s\n", program, shown);
 }
 
+static bool is_set(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* The first key of TLS that the listener has; NULL: none. Any of them says that its operator means
+ * it to speak TLS, also if certFile was forgotten. */
+static const char *find_key(const domus_listener_config *listener)
+{
+    const struct {
+        const char *key;
+        bool is_set;
+    } keys[] = {
+        {"certFile", is_set(listener->tls.cert_files)},
+        {"keyFile", is_set(listener->tls.key_files)},
+        {"alpn", is_set(listener->tls.alpn)},
+        {"clientCaFile", is_set(listener->tls.client_ca_file)},
+        {"ciphers", is_set(listener->tls.ciphers)},
+        {"cipherSuites", is_set(listener->tls.cipher_suites)},
+        {"minVersion", listener->tls.min_version != 0},
+        {"clients", listener->tls.clients_may_omit != 0},
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (keys[i].is_set)
+            return keys[i].key;
+    return NULL;
+}
+
 /* Open the front of a listener, if it wants one. Returns whether that is right. */
 static bool open_one(const domus_program *program, const domus_listener_config *listener)
 {
     domi_opened_front *front = &fronts.each[fronts.count];
-    char error[ERROR_SIZE] = "tls.certFile: this program has no TLS";
+    const char *key = find_key(listener);
+    char error[ERROR_SIZE];
     int result = -EINVAL;
 
     if (program->front != NULL) {
         snprintf(error, sizeof error, "tls: it is refused");
         result = program->front->open(listener, error, sizeof error, &front->state, &front->stages);
-    } else if (listener->tls.cert_files == NULL || listener->tls.cert_files[0] == '\0') {
-        return true;
+    } else {
+        if (key == NULL)
+            return true;
+        snprintf(error, sizeof error, "tls.%s: this program has no TLS", key);
     }
     if (result != 0) {
         complain(program->name, listener->name, error);

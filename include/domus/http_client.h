@@ -85,7 +85,7 @@ typedef struct domus_http_client_options {
     const domus_channel_options *channel; /* other settings of connections; copied; NULL: none */
     /* Byte stages in front of connections of https, up to one whose stage is NULL; they and their
      * options stay valid as long as the client and its connections. NULL: https fails with
-     * -EPROTONOSUPPORT. */
+     * -EPROTONOSUPPORT. An empty list is -EINVAL. */
     const struct domus_pipeline_stage *secure;
     bool redirects_to_http; /* redirects from https to http are followed, too */
     bool per_thread; /* a client on each thread, and one address for all of them: an ask goes to

@@ -290,6 +290,8 @@ static int check(const domus_http_client_options *options)
         connection->shares_state || options->origins_max > DOMUS_HTTP_ORIGINS_MAX ||
         options->connections_max > CONNECTIONS_MOST ||
         (follows && options->redirects_max > REDIRECTS_MOST) || options->tries_max > UINT8_MAX ||
+        /* without a stage https would be spoken in clear */
+        (options->secure != NULL && options->secure->stage == NULL) ||
         options->backoff_ns < SECOND / 1000 || options->backoff_ns > HOUR_NS)
         return -EINVAL;
     int error = check_stages(connection->pipeline->stages, DOMUS_STAGES_MAX);

@@ -455,14 +455,12 @@ END_TEST
 START_TEST(wrong_options_are_refused)
 {
     static const domus_behaviour bytes = {.name = "bytes", .kind = DOMUS_CHANNELS};
+    static const domus_pipeline_stage nothing[] = {{NULL, NULL}};
     static const domus_http_client_options wrong[] = {
-        {.connection = &bytes},
-        {.origins_max = 65},
-        {.connections_max = 65},
-        {.redirects_max = 21},
-        {.tries_max = 256},
-        {.backoff_ns = 1},
-        {.backoff_ns = 2 * 3600 * DOMT_NET_SECOND},
+        {.connection = &bytes}, {.secure = nothing},
+        {.origins_max = 65},    {.connections_max = 65},
+        {.redirects_max = 21},  {.tries_max = 256},
+        {.backoff_ns = 1},      {.backoff_ns = 2 * 3600 * DOMT_NET_SECOND},
     };
     domus_address address;
 

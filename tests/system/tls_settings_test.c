@@ -75,6 +75,13 @@ START_TEST(program_without_tls_does_not_start)
     ck_assert_int_eq(status, 2);
     ck_assert_str_eq(domt_secure_output,
                      "echo: listeners.echo.tls.certFile: this program has no TLS\n");
+    status = domt_secure_run(&secure, DOMT_BIN_DIR "/echo --config " DOMT_SOURCE_DIR
+                                                   "/config/domus.yaml --set "
+                                                   "listeners.echo.address=127.0.0.1:0 --set "
+                                                   "listeners.echo.tls.minVersion=1.3");
+    ck_assert_int_eq(status, 2);
+    ck_assert_str_eq(domt_secure_output,
+                     "echo: listeners.echo.tls.minVersion: this program has no TLS\n");
     domt_secure_end(&secure);
 }
 END_TEST
