@@ -1,0 +1,280 @@
+/* TLS over many seeds of a network that fails: lines that clients (OpenSSL itself) send come back
+ * in order, whatever sizes the network cuts the records into, and a stream that is cut is never
+ * taken for one that has ended. The bytes differ from run to run, because OpenSSL draws its own
+ * randomness; sizes and order replay. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5. */
+#include "tests/runtime/net_sweep.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+#include "tests/tls/raw.h"
+
+#include <openssl/err.h>
+#include <string.h>
+
+#define SEEDS DOMT_SCALE(300, 40)
+#define DEEDS 30u
+#define AT    "127.0.0.1:80"
+#define LINE  3000u /* bytes of a line, with its end, at most */
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+static domus_tls_options secure;
+static const domus_pipeline_stage front[] = {{&domus_tls_stage, &secure}, {NULL, NULL}};
+static const domus_line_options options = {.role = DOMUS_ROLE_SERVER};
+static const domus_pipeline lines = {
+    .stages = (const domus_pipeline_stage[]){{&domus_line_stage, &options}, {NULL, NULL}}};
+
+static int send_back(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet packet;
+    int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &packet.bytes);
+
+    (void)self;
+    if (error == 0)
+        error = domus_reply(stack, &domus_packet_type, &packet);
+    return error;
+}
+
+static const domus_behaviour channel = {
+    .name = "lines",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &lines,
+    .on_peer =
+        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = send_back}, {.type = NULL}},
+};
+static const domus_behaviour service = {
+    .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel};
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+typedef struct tls_client {
+    domus_peer *peer;
+    domt_raw raw;
+    uint32_t said;    /* lines that were sent */
+    uint32_t heard;   /* whole lines that came back */
+    uint64_t checked; /* bytes of the line that comes now */
+    bool is_done;     /* it sends no more */
+    bool was_rude;
+    bool is_cut;     /* its stream has ended without a close_notify */
+    bool has_failed; /* OpenSSL has found something wrong */
+    bool has_ended;  /* close_notify of the service has come */
+} tls_client;
+
+static domt_pki pki;
+static tls_client clients[DOMT_SWEEP_CLIENTS];
+static uint32_t clients_count;
+
+/* The line with this number: its size and its bytes follow from that. */
+static size_t make_line(const tls_client *client, uint32_t number, char *bytes)
+{
+    uint32_t mixed = (number + 1) * 2654435761u + (uint32_t)(client - clients) * 97u;
+    size_t size = 2 + (mixed >> 8) % (mixed % 5 == 0 ? LINE - 2 : 60);
+
+    for (size_t i = 0; i + 1 < size; i++)
+        bytes[i] = (char)('a' + (mixed + i) % 26);
+    bytes[size - 1] = '\n';
+    return size;
+}
+
+/* Give what OpenSSL has written to the network. */
+static void flush(tls_client *client)
+{
+    char *bytes;
+    long size = BIO_get_mem_data(client->raw.out, &bytes);
+
+    if (size > 0 && domus_peer_send(client->peer, bytes, (size_t)size) != 0)
+        client->is_done = true;
+    (void)BIO_reset(client->raw.out);
+}
+
+static void check_plain(domt_sweep *sweep, tls_client *client, const char *bytes, size_t size)
+{
+    static const char cut[] = "error: ECONNABORTED\n";
+    char line[LINE];
+
+    /* the stage of lines says with which error a stream has ended */
+    if (client->heard == client->said && size == sizeof cut - 1 && memcmp(bytes, cut, size) == 0) {
+        DOMT_SWEEP_HOLD(sweep, client->is_cut || sweep->faults.ends != 0);
+        return;
+    }
+    while (size != 0) {
+        size_t whole = make_line(client, client->heard, line);
+        size_t left = whole - client->checked;
+        size_t part = size < left ? size : left;
+
+        DOMT_SWEEP_HOLD(sweep, client->heard < client->said);
+        DOMT_SWEEP_HOLD(sweep, memcmp(bytes, line + client->checked, part) == 0);
+        if (sweep->has_failed)
+            return;
+        bytes += part;
+        size -= part;
+        client->checked = part == left ? 0 : client->checked + part;
+        client->heard += part == left;
+    }
+}
+
+/* Let OpenSSL read what has come, and answer. */
+static void pump(domt_sweep *sweep, tls_client *client)
+{
+    char plain[4096];
+    size_t size;
+    const char *got = domus_peer_got(client->peer, &size);
+    int part;
+
+    ck_assert(size == 0 || BIO_write(client->raw.in, got, (int)size) == (int)size);
+    domus_peer_take(client->peer, size);
+    if (client->has_failed || client->has_ended)
+        return;
+    ERR_clear_error();
+    while ((part = SSL_read(client->raw.ssl, plain, sizeof plain)) > 0)
+        check_plain(sweep, client, plain, (size_t)part);
+    int why = SSL_get_error(client->raw.ssl, part);
+    client->has_ended = why == SSL_ERROR_ZERO_RETURN;
+    client->has_failed = !client->has_ended && why != SSL_ERROR_WANT_READ;
+    flush(client);
+}
+
+static void pump_all(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++)
+        pump(sweep, &clients[i]);
+}
+
+static void say(tls_client *client)
+{
+    char line[LINE];
+    int size = (int)make_line(client, client->said, line);
+
+    if (client->is_done || client->has_failed || !SSL_is_init_finished(client->raw.ssl))
+        return;
+    ck_assert_int_eq(SSL_write(client->raw.ssl, line, size), size);
+    client->said++;
+    flush(client);
+}
+
+static void finish(tls_client *client)
+{
+    if (!client->is_done && !client->has_failed && SSL_is_init_finished(client->raw.ssl)) {
+        (void)SSL_shutdown(client->raw.ssl);
+        flush(client);
+    } else if (!client->is_done) {
+        client->is_cut = true;
+    }
+    domus_peer_finish(client->peer);
+    client->is_done = true;
+}
+
+static void act(domt_sweep *sweep, tls_client *client)
+{
+    uint64_t deed = domt_sweep_below(sweep, 32);
+
+    if (deed == 0)
+        finish(client);
+    else if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done, &client->was_rude))
+        for (uint64_t left = domt_sweep_below(sweep, 12); left != 0; left--)
+            say(client);
+}
+
+/* --- a seed ----------------------------------------------------------------------------------- */
+
+static void play(domt_sweep *sweep)
+{
+    uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, DEEDS);
+
+    clients_count = 1 + (uint32_t)domt_sweep_below(sweep, DOMT_SWEEP_CLIENTS);
+    for (uint32_t i = 0; i < clients_count; i++) {
+        tls_client *client = &clients[i];
+        *client = (tls_client){.peer = NULL};
+        domt_raw_open(&client->raw, &pki,
+                      domt_sweep_below(sweep, 2) == 0 ? TLS1_2_VERSION : TLS1_3_VERSION,
+                      "a.example");
+        ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &client->peer), 0);
+    }
+    for (uint32_t i = 0; i < deeds; i++) {
+        act(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
+        for (uint64_t steps = domt_sweep_below(sweep, 30); steps != 0; steps--)
+            (void)domus_testkit_step(sweep->kit);
+        if (domt_sweep_below(sweep, 4) == 0)
+            (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, 3 * DOMT_SWEEP_MS));
+        pump_all(sweep);
+    }
+}
+
+static bool is_at_rest(void)
+{
+    for (uint32_t i = 0; i < clients_count; i++)
+        if (!clients[i].was_rude && !domus_peer_has_end(clients[i].peer) &&
+            domus_peer_error(clients[i].peer) == 0)
+            return false;
+    return true;
+}
+
+static void hold_client(domt_sweep *sweep, const tls_client *client)
+{
+    domus_peer_counts counts = domus_peer_count(client->peer);
+    bool is_whole = !client->was_rude && sweep->faults.ends == 0 &&
+                    domus_peer_error(client->peer) == 0 && counts.missed == 0;
+
+    DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) ||
+                               domus_peer_error(client->peer) != 0);
+    if (is_whole && client->said != 0) {
+        DOMT_SWEEP_HOLD(sweep, !client->has_failed && client->has_ended);
+        DOMT_SWEEP_HOLD(sweep, client->heard == client->said && client->checked == 0);
+    }
+    if (client->has_ended && !client->was_rude) /* nothing was lost before the close_notify */
+        DOMT_SWEEP_HOLD(sweep, client->checked == 0);
+}
+
+/* Every client that nothing has reset has got all its lines, and a close_notify behind them. */
+static void settle(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < clients_count; i++) {
+        finish(&clients[i]);
+        domus_peer_release(clients[i].peer);
+        if (!clients[i].was_rude)
+            domus_peer_resume(clients[i].peer);
+    }
+    for (int tries = 0; tries < 200 && (tries == 0 || !is_at_rest()); tries++) {
+        DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
+        pump_all(sweep);
+    }
+    pump_all(sweep);
+    for (uint32_t i = 0; i < clients_count; i++) {
+        hold_client(sweep, &clients[i]);
+        domt_raw_close(&clients[i].raw);
+    }
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    const domus_serve_options with = {.front = front};
+    domus_listener_config listener = {.name = "lines", .address = AT, .backlog = 4};
+    /* bytes behind a close_notify or a wrong record are received, and then discarded */
+    domt_sweep sweep = {.seed = seed, .is_relayed = true};
+    domus_config config;
+
+    (void)context;
+    domi_random_init(&sweep.random, seed);
+    domt_sweep_configure(&sweep, &config);
+    domt_sweep_make(&sweep, &config, &listener, 1);
+    domus_system *system = domus_testkit_system(sweep.kit);
+    ck_assert_int_eq(domus_serve_with(system, "lines", &service, NULL, &with, NULL), 0);
+    domt_sweep_draw_faults(&sweep);
+    ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
+    play(&sweep);
+    settle(&sweep);
+    return domt_sweep_end(&sweep);
+}
+
+START_TEST(lines_come_back_through_tls_and_a_cut_is_no_end)
+{
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    secure.tls = domt_tls(&settings);
+    domt_sweep_seeds(SEEDS, run_seed);
+    domus_tls_free(secure.tls);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls_network", 3000, lines_come_back_through_tls_and_a_cut_is_no_end)
