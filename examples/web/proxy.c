@@ -4,10 +4,13 @@
 #include "web.h"
 
 #include <domus/http_proxy.h>
+#include <domus/tls.h>
 
 #include <string.h>
 
-static domus_http_proxy proxy = {.path = "/proxy"}; /* constant while requests are served */
+/* For clients that come by http, and by https. Constant while requests are served. */
+static domus_http_proxy proxy = {.path = "/proxy"};
+static domus_http_proxy secure_proxy = {.path = "/proxy", .secure = true};
 
 int web_proxy_begin(domus_system *system)
 {
@@ -22,15 +25,20 @@ int web_proxy_begin(domus_system *system)
 
     if (web_settings.upstream[0] == '\0')
         return 0;
-    return domus_outside_pool_open(system, web_settings.upstream, &options, &proxy.upstream);
+    int error = domus_outside_pool_open(system, web_settings.upstream, &options, &proxy.upstream);
+    secure_proxy.upstream = proxy.upstream;
+    return error;
 }
 
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
+    domus_tls_info info;
+
     (void)self;
     if (web_settings.upstream[0] == '\0')
         return web_say(stack, 404, "there is no web.upstream\n");
-    return domus_http_pass(stack, payload, &proxy);
+    bool is_secure = domus_tls_info_of(stack, domus_channel_running(stack), &info) == 0;
+    return domus_http_pass(stack, payload, is_secure ? &secure_proxy : &proxy);
 }
 
 uint32_t web_proxy_marks(const void *payload)

@@ -53,6 +53,49 @@ START_TEST(curl_uses_the_site_in_both_versions)
 }
 END_TEST
 
+/* A server whose answer is the X-Forwarded-Proto of the request. It ends after 20 s. */
+static const char upstream[] = "import http.server\n"
+                               "class Says(http.server.BaseHTTPRequestHandler):\n"
+                               "    def do_GET(self):\n"
+                               "        body = self.headers['X-Forwarded-Proto'].encode()\n"
+                               "        self.send_response(200)\n"
+                               "        self.send_header('Content-Length', str(len(body)))\n"
+                               "        self.end_headers()\n"
+                               "        self.wfile.write(body)\n"
+                               "server = http.server.HTTPServer(('127.0.0.1', 0), Says)\n"
+                               "print(server.server_port, flush=True)\n"
+                               "server.serve_forever()\n";
+
+static void hold_proto(const char *scheme, const char *const more[3])
+{
+    char setting[64], command[128];
+
+    domt_secure_begin(&secure);
+    domt_tree_write(&secure.tree, "up.py", upstream);
+    domt_secure_holds(&secure, "timeout 20 python3 $T/up.py >$T/port 2>/dev/null & "
+                               "for i in $(seq 100); do test -s $T/port && break; sleep 0.1; done; "
+                               "cat $T/port");
+    unsigned port = 0;
+    ck_assert_int_eq(sscanf(domt_secure_output, "%u", &port), 1); /* NOLINT(cert-err34-c) */
+    snprintf(setting, sizeof setting, "web.upstream=127.0.0.1:%u", port);
+    domt_secure_start(&secure, (const char *const[]){setting, more[0], more[1], more[2], NULL});
+    snprintf(command, sizeof command, CURL "%s://localhost:$WEB/proxy/a", scheme);
+    domt_secure_holds(&secure, command);
+    ck_assert_str_eq(domt_secure_output, scheme);
+    domt_secure_end(&secure);
+}
+
+START_TEST(a_server_behind_the_site_hears_how_clients_came)
+{
+    if (!domt_secure_is_possible("curl python3"))
+        return;
+    hold_proto("https", (const char *const[]){NULL, NULL, NULL});
+    hold_proto("http",
+               (const char *const[]){"listeners.web.tls.certFile=", "listeners.web.tls.keyFile=",
+                                     "listeners.web.tls.alpn="});
+}
+END_TEST
+
 START_TEST(redis_cli_uses_kv)
 {
     if (!domt_secure_is_possible("redis-cli"))
@@ -113,5 +156,6 @@ START_TEST(chromium_uses_the_page)
 }
 END_TEST
 
-DOMT_MAIN("tls_judges", 110, curl_uses_the_site_in_both_versions, redis_cli_uses_kv,
+DOMT_MAIN("tls_judges", 110, curl_uses_the_site_in_both_versions,
+          a_server_behind_the_site_hears_how_clients_came, redis_cli_uses_kv,
           s_client_talks_to_echo_and_to_the_rooms, chromium_uses_the_page)
