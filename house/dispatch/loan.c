@@ -6,7 +6,6 @@
 #include "house/dispatch/carry.h"
 #include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
-#include "house/dispatch/phases.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 

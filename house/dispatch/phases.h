@@ -28,9 +28,6 @@ static inline bool domi_manager_has_ready(const domi_manager *manager)
  * are none, this costs two relaxed loads. Owner. */
 uint32_t domi_manager_take_arrivals(domi_manager *manager);
 
-#define DOMI_PLAIN_HOUSES_MAX 16u /* houses that domi_manager_take_plain_arrivals() takes */
-#define DOMI_PLAIN_MAIL_MAX   64u /* messages in their inboxes together */
-
 /* For a stand-in (base/park.h): settle the loans that thieves have returned, and take the arrivals
  * as domi_manager_take_arrivals() does, but each only if they are few state actors with little mail
  * that watch no descriptor. Then it takes little time, and does not touch io. */

@@ -2,7 +2,7 @@
  * for which a sleeper would have to wake, and wakes the sleeper in every other case.
  *
  * The threads are stepped by hand, so what is asleep, and since when, is exact. */
-#include "house/dispatch/phases.h"
+#include "house/dispatch/loan.h"
 
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
