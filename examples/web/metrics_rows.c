@@ -94,4 +94,5 @@ const struct web_metric web_metrics[] = {
     COUNT(channels_busy, "Times that a channel had channel.requestsMax requests under way."),
     COUNT(channels_late, "Times that a channel waited for its turn to decode."),
     COUNT(files_kept, "Loads of files that were answered with kept bytes."),
+    COUNT(belted, "Small notices that went to another thread by value."),
     {0}};

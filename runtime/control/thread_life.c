@@ -12,6 +12,7 @@
 #include "runtime/files/kept.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/park.h"
+#include "runtime/loop/stand_in.h"
 #include "runtime/os/signals.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
@@ -69,7 +70,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->clock = &system->clock;
     thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
     thread->stamp_ns = now_ns;
-    thread->manager.sleepers.noted_here = true;
+    thread->manager.sleepers.noted_here = domi_thread_notes_sleepers(&system->config);
     thread->spin_ns = system->config.scheduler.idle.spin_ns;
     thread->cpu = cpu;
     thread->stealing.victim = DOMI_NO_VICTIM;

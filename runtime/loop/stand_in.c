@@ -126,13 +126,16 @@ void domi_thread_end_notes(domi_thread *thread)
 
 /* With belts no thread stands in: one that took the belts which were linked to a sleeper would have
  * to turn them off again before it lets the sleeper go, and it does not. */
+bool domi_thread_notes_sleepers(const domus_config *config)
+{
+    return config->scheduler.idle.stand_in_ns != 0 && config->scheduler.steal.enabled &&
+           config->scheduler.belt_slots == 0;
+}
+
 static bool may_stand_in(domi_thread *thread)
 {
-    const domus_config *config = thread->config;
-
-    if (config->scheduler.belt_slots != 0 || !config->scheduler.steal.enabled ||
-        thread->woke_ns == 0 ||
-        thread->stamp_ns - thread->woke_ns >= config->scheduler.idle.stand_in_ns)
+    if (!domi_thread_notes_sleepers(thread->config) || thread->woke_ns == 0 ||
+        thread->stamp_ns - thread->woke_ns >= thread->config->scheduler.idle.stand_in_ns)
         return false;
     if (thread->stand_in_ns <= LONG_NS)
         return true;

@@ -5,6 +5,11 @@
 
 #include "runtime/system/thread.h"
 
+/* Whether threads with this configuration note sleepers, and wake them later: only if they may
+ * stand in for them. Else a sleeper is woken at once, so that it does not wait for a long handler.
+ * Any thread. */
+bool domi_thread_notes_sleepers(const domus_config *config);
+
 /* Wake the sleeping threads that were noted (domi_manager_notify). If this thread `is_idle`, which
  * means that it has no state actor to run, it may do instead what a sleeper would wake for. The
  * thread itself, in phase 3, at each look, and before it sleeps. */

@@ -42,7 +42,7 @@ const domt_protocol domt_lines = {
 };
 
 /* A key that there is not: the answer is short, and has the date of the second. */
-#define NO_KEY "GET /kv/none HTTP/1.1\r\nHost: a\r\n\r\n"
+#define NO_KEY "GET /kv/none HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 const domt_protocol domt_web = {
     "web",

@@ -105,7 +105,7 @@ END_TEST
 
 static int open_socket(void)
 {
-    static const char ask[] = "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"
+    static const char ask[] = "GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
                               "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     char text[512] = "";
