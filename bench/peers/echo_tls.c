@@ -126,5 +126,6 @@ int main(int argc, char **argv)
     peer_announce(&peer, listener);
     serve(&peer, epoll, listener, context);
     peer_report(&peer);
+    SSL_CTX_free(context);
     return 0;
 }
