@@ -19,7 +19,7 @@
 /* Where a held message names its house: behind the payload that a slot has room for. */
 #define HELD_HOUSE (DOMI_ENVELOPE_HEAD + sizeof(((domi_belt_slot *)NULL)->payload))
 
-static_assert(HELD_HOUSE + sizeof(domi_house *) <= 128, "fits behind the payload");
+static_assert(HELD_HOUSE + sizeof(uintptr_t) <= 128, "fits behind the payload");
 
 /* --- one message ------------------------------------------------------------------------------ */
 
@@ -38,10 +38,11 @@ __attribute__((noinline, cold)) static bool hold(domi_manager *manager, const do
 {
     domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_128);
     domi_house *house = slot->house;
+    uintptr_t named = (uintptr_t)house;
 
     if (envelope == NULL)
         return false;
-    memcpy((char *)copy(slot, envelope) + HELD_HOUSE, &house, sizeof house);
+    memcpy((char *)copy(slot, envelope) + HELD_HOUSE, &named, sizeof named);
     domi_list_push(&manager->belts.held, &envelope->node);
     domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_HELD);
     return true;
@@ -199,9 +200,9 @@ void domi_belts_deliver_held(domi_manager *manager, domi_house *house)
 
     while (manager->belts.held != NULL) {
         domi_node *node = domi_list_take(&manager->belts.held);
-        domi_house *of;
-        memcpy(&of, (char *)node + HELD_HOUSE, sizeof of);
-        domi_list_push(of == house ? &its : &others, node);
+        uintptr_t named;
+        memcpy(&named, (char *)node + HELD_HOUSE, sizeof named);
+        domi_list_push(named == (uintptr_t)house ? &its : &others, node);
     }
     manager->belts.held = others;
     while (its != NULL)
