@@ -5,6 +5,8 @@
  * work up, nothing that the thread still uses is freed. */
 #include "config/main_front.h"
 
+#include "config/main_reload.h"
+
 #include <domus/blocking.h>
 #include <domus/text.h>
 
@@ -44,32 +46,16 @@ static void complain(const char *program, const char *listener, const char *erro
     fprintf(stderr, "%s: %s\n", program, shown);
 }
 
-static bool is_set(const char *text)
-{
-    return text != NULL && text[0] != '\0';
-}
-
 /* The first key of TLS that the listener has; NULL: none. Any of them says that its operator means
  * it to speak TLS, also if certFile was forgotten. */
 static const char *find_key(const domus_listener_config *listener)
 {
-    const struct {
-        const char *key;
-        bool is_set;
-    } keys[] = {
-        {"certFile", is_set(listener->tls.cert_files)},
-        {"keyFile", is_set(listener->tls.key_files)},
-        {"alpn", is_set(listener->tls.alpn)},
-        {"clientCaFile", is_set(listener->tls.client_ca_file)},
-        {"ciphers", is_set(listener->tls.ciphers)},
-        {"cipherSuites", is_set(listener->tls.cipher_suites)},
-        {"minVersion", listener->tls.min_version != 0},
-        {"clients", listener->tls.clients_may_omit != 0},
-    };
+    static const domus_listener_config nothing = {0};
+    const domus_config_key *key;
 
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (keys[i].is_set)
-            return keys[i].key;
+    for (size_t row = 0; (key = domus_config_listener_key_get(row)) != NULL; row++)
+        if (strncmp(key->path, "tls.", 4) == 0 && domi_value_differs(key, &nothing, listener))
+            return key->path;
     return NULL;
 }
 
@@ -81,13 +67,15 @@ static bool open_one(const domus_program *program, const domus_listener_config *
     char error[ERROR_SIZE];
     int result = -EINVAL;
 
-    if (program->front != NULL) {
-        snprintf(error, sizeof error, "tls: it is refused");
-        result = program->front->open(listener, error, sizeof error, &front->state, &front->stages);
-    } else {
+    if (program->front == NULL) {
         if (key == NULL)
             return true;
-        snprintf(error, sizeof error, "tls.%s: this program has no TLS", key);
+        snprintf(error, sizeof error, "%s: this program has no TLS", key);
+    } else if (key != NULL && strcmp(key, "tls.certFile") != 0) {
+        snprintf(error, sizeof error, "%s: needs certFile", key);
+    } else {
+        snprintf(error, sizeof error, "tls: it is refused");
+        result = program->front->open(listener, error, sizeof error, &front->state, &front->stages);
     }
     if (result != 0) {
         complain(program->name, listener->name, error);

@@ -44,8 +44,7 @@ domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *
     return NULL;
 }
 
-/* Returns whether a key has other values in two structures that hold it. A text may be NULL. */
-static bool value_differs(const domus_config_key *key, const void *before, const void *now)
+bool domi_value_differs(const domus_config_key *key, const void *before, const void *now)
 {
     const char *old = (const char *)before + key->offset, *new = (const char *)now + key->offset;
     const char *old_text, *new_text;
@@ -64,7 +63,7 @@ static bool listeners_differ(const domus_config *before, const domus_config *now
     for (size_t i = 0; i < now->listener_count; i++) {
         const domus_config_key *key;
         for (size_t row = 0; (key = domus_config_listener_key_get(row)) != NULL; row++)
-            if (value_differs(key, &before->listeners[i], &now->listeners[i]))
+            if (domi_value_differs(key, &before->listeners[i], &now->listeners[i]))
                 return true;
     }
     return false;
@@ -98,7 +97,7 @@ void domi_reload_log_kept(const domus_config *before, const domus_config *now, d
     char more[32] = "";
 
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
-        if (is_taken(key) || !value_differs(key, before, now) ||
+        if (is_taken(key) || !domi_value_differs(key, before, now) ||
             (last != NULL && strcmp(last->path, key->path) == 0))
             continue;
         keep(&kept, key->path);

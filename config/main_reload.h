@@ -8,6 +8,8 @@
 #include "config/main_options.h"
 #include "config/sink.h"
 
+#include <stdbool.h>
+
 /* Read everything again. Returns the new reader, which the caller frees; NULL if something is
  * wrong, and then the errors are in the log. */
 domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *sink);
@@ -15,5 +17,9 @@ domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *
 /* Log which keys of domus differ between `before` and `now` and are not taken, because they count
  * only at a start. */
 void domi_reload_log_kept(const domus_config *before, const domus_config *now, domi_sink *sink);
+
+/* Returns whether a key has other values in two structures that hold it: two domus_config, or for a
+ * key of a listener two domus_listener_config. A text that is NULL is as good as "". */
+bool domi_value_differs(const domus_config_key *key, const void *before, const void *now);
 
 #endif

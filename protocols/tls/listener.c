@@ -196,19 +196,6 @@ int domus_tls_new_of_listener(const domus_listener_config *listener, char *error
 
 /* --- the front -------------------------------------------------------------------------------- */
 
-/* Returns a key of TLS that a listener has although it has no certificate; NULL: none. */
-static const char *find_useless(const domus_listener_config *listener)
-{
-    return !is_blank(listener->tls.key_files)        ? "tls.keyFile"
-           : !is_blank(listener->tls.client_ca_file) ? "tls.clientCaFile"
-           : !is_blank(listener->tls.alpn)           ? "tls.alpn"
-           : !is_blank(listener->tls.ciphers)        ? "tls.ciphers"
-           : !is_blank(listener->tls.cipher_suites)  ? "tls.cipherSuites"
-           : listener->tls.min_version != 0          ? "tls.minVersion"
-           : listener->tls.clients_may_omit != 0     ? "tls.clients"
-                                                     : NULL;
-}
-
 static void close_front(void *state)
 {
     domi_tls_front *front = state;
@@ -222,12 +209,11 @@ static int open_front(const domus_listener_config *listener, char *error, size_t
                       void **ret_state, const domus_pipeline_stage **ret_stages)
 {
     const domi_tls_report report = {error, error_size};
-    const char *useless = find_useless(listener);
 
     *ret_state = NULL;
     *ret_stages = NULL;
     if (is_blank(listener->tls.cert_files))
-        return useless != NULL ? domi_tls_say(&report, -EINVAL, useless, "needs certFile") : 0;
+        return 0;
     domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
     if (front == NULL)
         return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
