@@ -19,22 +19,24 @@ static int check_stage(const domus_pipeline_stage *entry, bool is_last)
     return error <= 0 ? error : -EINVAL;
 }
 
-uint32_t domi_pipeline_count(const domus_pipeline *pipeline)
+/* Count the stages of a table, up to one more than it may have. */
+static uint32_t count_stages(const domus_pipeline_stage *stages, uint32_t most)
 {
     uint32_t count = 0;
 
-    while (count <= DOMUS_STAGES_MAX && pipeline->stages[count].stage != NULL)
+    while (count <= most && stages[count].stage != NULL)
         count++;
     return count;
 }
 
+uint32_t domi_pipeline_count(const domus_pipeline *pipeline)
+{
+    return count_stages(pipeline->stages, DOMUS_STAGES_MAX);
+}
+
 uint32_t domi_front_count(const domus_pipeline_stage *front)
 {
-    uint32_t count = 0;
-
-    while (front != NULL && count <= DOMUS_FRONT_MAX && front[count].stage != NULL)
-        count++;
-    return count;
+    return front != NULL ? count_stages(front, DOMUS_FRONT_MAX) : 0;
 }
 
 int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *behaviour)
