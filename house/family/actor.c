@@ -61,8 +61,8 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
 {
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    __builtin_prefetch(to.house); /* the put reads this line, which another thread may have written
-                                     last */
+    domi_prefetch_write(to.house); /* the put reads and writes this line, which another thread may
+                                      have written last */
     return notice(stack->manager, domi_stack_house(stack), to, type, payload);
 }
 
