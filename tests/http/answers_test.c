@@ -209,36 +209,35 @@ START_TEST(fields_of_the_user_are_checked)
 }
 END_TEST
 
-START_TEST(fields_of_the_connection_are_left_away)
+/* Hold that these fields of a message are passed on as those. */
+static void hold_end_to_end(const char *received_text, const char *made_text)
 {
-    domus_slice received = domt_http_slice(
-        "Host: a\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\nx-own: 2\r\nKeep-Alive: 5\r\n"
-        "TE: trailers\r\nTrailer: a\r\nTransfer-Encoding: chunked\r\nUpgrade: b\r\n"
-        "Proxy-Connection: c\r\nContent-Length: 5\r\nX-Kept: d\r\n");
+    domus_slice received = domt_http_slice(received_text);
     domus_appender fields = {0};
     domus_slice made;
 
     ck_assert_int_eq(domus_http_add_end_to_end(&fields, received), 0);
     ck_assert_int_eq(domus_append_end(&fields, &made), 0);
-    ck_assert(domus_slice_equals(made, "Host: a\r\nX-Kept: d\r\n", 20));
+    ck_assert(domus_slice_equals(made, made_text, strlen(made_text)));
     domus_slice_free(made);
     domus_slice_free(received);
+}
+
+START_TEST(fields_of_the_connection_are_left_away)
+{
+    hold_end_to_end(
+        "Host: a\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\nx-own: 2\r\nKeep-Alive: 5\r\n"
+        "TE: trailers\r\nTrailer: a\r\nTransfer-Encoding: chunked\r\nUpgrade: b\r\n"
+        "Proxy-Connection: c\r\nContent-Length: 5\r\nX-Kept: d\r\n",
+        "Host: a\r\nX-Kept: d\r\n");
 }
 END_TEST
 
 START_TEST(all_fields_of_the_connection_name_others)
 {
-    domus_slice received =
-        domt_http_slice("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
-                        "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three");
-    domus_appender fields = {0};
-    domus_slice made;
-
-    ck_assert_int_eq(domus_http_add_end_to_end(&fields, received), 0);
-    ck_assert_int_eq(domus_append_end(&fields, &made), 0);
-    ck_assert(domus_slice_equals(made, "X-Kept: a\r\nX-Also: b\r\n", 22));
-    domus_slice_free(made);
-    domus_slice_free(received);
+    hold_end_to_end("X-One: 1\r\nX-Kept: a\r\nConnection: x-one\r\nX-Two: 2\r\nX-Also: b\r\n"
+                    "Connection: close ,, x-two\r\nX-Three: 3\r\nConnection: x-three",
+                    "X-Kept: a\r\nX-Also: b\r\n");
 }
 END_TEST
 

@@ -130,6 +130,23 @@ START_TEST(each_allocation_of_the_stage_fails_once)
 }
 END_TEST
 
+static void make_both(domus_tls **ret_server, domus_tls **ret_client)
+{
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    *ret_server = domt_tls(&settings);
+    settings = domt_client_settings(&pki);
+    *ret_client = domt_tls(&settings);
+}
+
+static void free_both(domus_tls *server, domus_tls *client)
+{
+    domus_tls_free(client);
+    domus_tls_free(server);
+    domt_pki_free(&pki);
+}
+
 /* OpenSSL may do without what it does not get, or let the handshake fail; both sides live on. */
 START_TEST(each_allocation_of_openssl_fails_once)
 {
@@ -137,12 +154,9 @@ START_TEST(each_allocation_of_openssl_fails_once)
 
     left = UINT32_MAX;
     ck_assert_int_eq(CRYPTO_set_mem_functions(allocate, allocate_again, release), 1);
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    domus_tls *server_tls = domt_tls(&settings);
-    settings = domt_client_settings(&pki);
-    domus_tls *client_tls = domt_tls(&settings);
+    domus_tls *server_tls, *client_tls;
+
+    make_both(&server_tls, &client_tls);
     ck_assert_int_eq(meet(server_tls, client_tls), 0); /* the shards are made now */
     do {
         fails_all = true;
@@ -161,9 +175,7 @@ START_TEST(each_allocation_of_openssl_fails_once)
     } while (true);
     ck_assert_uint_gt(number, 300);
     ck_assert_uint_gt(failures, 100);
-    domus_tls_free(client_tls);
-    domus_tls_free(server_tls);
-    domt_pki_free(&pki);
+    free_both(server_tls, client_tls);
 }
 END_TEST
 
@@ -172,12 +184,9 @@ START_TEST(connections_count_as_memory_of_the_library)
     static domt_side servers[16], client;
     domi_meter meter = {.look_at = INT64_MAX};
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    domus_tls *server_tls = domt_tls(&settings);
-    settings = domt_client_settings(&pki);
-    domus_tls *client_tls = domt_tls(&settings);
+    domus_tls *server_tls, *client_tls;
+
+    make_both(&server_tls, &client_tls);
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < 16; i++)
         ck_assert_int_eq(domt_side_open(&servers[i], server_tls, NULL), 0);
@@ -213,9 +222,7 @@ START_TEST(connections_count_as_memory_of_the_library)
     ck_assert_int_eq(domus_memory_count(&counted, 0), 0);
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
-    domus_tls_free(client_tls);
-    domus_tls_free(server_tls);
-    domt_pki_free(&pki);
+    free_both(server_tls, client_tls);
 }
 END_TEST
 
