@@ -89,14 +89,35 @@ static void read_output(domt_service *service)
         service->said[length + (size_t)size] = '\0';
 }
 
+/* How many lines a service says when all its listeners are up: one for each whose address is among
+ * the arguments, and one at the least. */
+static uint32_t count_listeners(const char *const arguments[])
+{
+    uint32_t count = 0;
+
+    for (; *arguments != NULL; arguments++)
+        count += strncmp(*arguments, "listeners.", 10) == 0 && strstr(*arguments, ".address=");
+    return count > 0 ? count : 1;
+}
+
+static uint32_t count_lines(const char *text)
+{
+    uint32_t count = 0;
+
+    for (; (text = strchr(text, '\n')) != NULL; text++)
+        count++;
+    return count;
+}
+
 void domt_service_start(domt_service *service, const char *const arguments[])
 {
+    uint32_t listeners = count_listeners(arguments);
     uint64_t until_ns = domt_monotonic_ns() + START_MS * UINT64_C(1000000);
     struct pollfd waiting = {.events = POLLIN};
 
     domt_service_spawn(service, arguments);
     waiting.fd = service->output;
-    while (strchr(service->said, '\n') == NULL) {
+    while (count_lines(service->said) < listeners) {
         domt_service_read_error(service);
         ck_assert_msg(domt_monotonic_ns() < until_ns, "it does not listen: %s", service->error);
         if (poll(&waiting, 1, 100) <= 0)

@@ -25,7 +25,8 @@ typedef struct domt_service {
     char error[DOMT_SERVICE_TEXT_MAX]; /* stderr, as of the last domt_service_read_error() */
 } domt_service;
 
-/* Start arguments[0] and wait until it listens. Only `prepare` is read before. */
+/* Start arguments[0] and wait until all listeners whose addresses are among the arguments are up:
+ * until then its descriptors grow in number. Only `prepare` is read before. */
 void domt_service_start(domt_service *service, const char *const arguments[]);
 
 /* Start arguments[0] without waiting; it may end by itself. */

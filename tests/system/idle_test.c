@@ -4,6 +4,7 @@
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,34 +21,40 @@ static uint32_t period_ms(void)
 }
 
 /* A busy machine makes each wake-up dearer, so some are allowed on top. A timer that wakes the
- * service again and again is seen by the number of its sleeps, which no machine changes. The
- * sanitizers' own threads and checks are not what is measured here. */
+ * service again and again is seen by the number of its sleeps, which no machine changes. One of a
+ * few spans has to be quiet: what wakes a service does so in each of them, and a machine that was
+ * paused does not. The sanitizers' own threads and checks are not what is measured here. */
+#define SPANS      3u
 #define STOP_STEPS 5u
 #define SLACK_MS   2.0
 #define LOOKS_MAX  16u /* at the memory, in a second */
 #define STEPS_MAX  20u /* of the start and the stop, in which threads sleep */
 
-static void costs_little(void)
+/* Returns how long that was measured. */
+static uint32_t costs_little(void)
 {
-    uint32_t ms = period_ms();
+    uint32_t ms = period_ms(), span = 0;
+    double limit_ms = (10.0 * ms / 60000 + SLACK_MS) * DOMT_SCALE(1, 20);
+    double used_ms = INFINITY;
 
     domt_sleep_ms(SETTLE_MS);
-    uint64_t before_ns = domt_service_cpu_ns(&service);
-    domt_sleep_ms(ms);
-    double used_ms = (double)(domt_service_cpu_ns(&service) - before_ns) / 1e6;
-    double limit_ms = (10.0 * ms / 60000 + SLACK_MS) * DOMT_SCALE(1, 20);
+    for (; used_ms > limit_ms && span < SPANS; span++) {
+        uint64_t before_ns = domt_service_cpu_ns(&service);
+        domt_sleep_ms(ms);
+        used_ms = (double)(domt_service_cpu_ns(&service) - before_ns) / 1e6;
+    }
     ck_assert_msg(used_ms <= limit_ms, "%.2f ms of CPU in %u ms", used_ms, ms);
+    return span * ms;
 }
 
 START_TEST(a_service_without_connections_sleeps)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    costs_little();
+    uint32_t ms = costs_little();
     domt_service_stop(&service);
     /* A thread may see a step of the stop before the wake for it comes. */
     ck_assert_uint_le(domt_service_count(&service, "wake-ups empty"), STOP_STEPS);
-    ck_assert_uint_le(domt_service_count(&service, "parks"),
-                      LOOKS_MAX * period_ms() / 1000 + STEPS_MAX);
+    ck_assert_uint_le(domt_service_count(&service, "parks"), LOOKS_MAX * ms / 1000 + STEPS_MAX);
 }
 END_TEST
 
@@ -62,7 +69,7 @@ START_TEST(a_service_with_silent_connections_sleeps)
         fds[i] = domt_connect(service.port);
         ck_assert(domt_echoes(fds[i], "hello"));
     }
-    costs_little();
+    (void)costs_little();
     for (int i = 0; i < COUNT; i++)
         ck_assert(domt_echoes(fds[i], "still there?"));
     for (int i = 0; i < COUNT; i++)
