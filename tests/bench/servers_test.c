@@ -6,8 +6,12 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 #define CONFIG DOMT_SOURCE_DIR "/config/domus.yaml"
+
+static struct command_result result;
 
 static bool has_two_cpus(void)
 {
@@ -16,37 +20,33 @@ static bool has_two_cpus(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(0, &set) && CPU_ISSET(1, &set);
 }
 
-static struct command_result run(char *const *arguments)
+/* Run one round of a bench, with options that single spaces part. Returns false if this machine
+ * cannot. */
+static bool runs(char *program, char *config, const char *options)
 {
+    char text[128];
+    char *arguments[24] = {program, (char[]){"--config"}, config, (char[]){"--rounds"},
+                           (char[]){"1"}};
     struct command command = {.arguments = arguments, .cpus = 2, .seconds_max = 60};
-    struct command_result result = {0};
+    size_t count = 5;
+    char *rest;
 
+    if (!has_two_cpus())
+        return false;
+    ck_assert_int_lt(snprintf(text, sizeof text, "%s", options), (int)sizeof text);
+    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        ck_assert_uint_lt(count, 23);
+        arguments[count++] = word;
+    }
     ck_assert_int_eq(command_run(&command, &result), 0);
-    return result;
+    return true;
 }
 
 START_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
 {
-    char *const arguments[] = {
-        (char[]){DOMT_BIN_DIR "/bench_echo"},
-        (char[]){"--config"},
-        (char[]){CONFIG},
-        (char[]){"--rounds"},
-        (char[]){"1"},
-        (char[]){"--seconds"},
-        (char[]){"0.02"},
-        (char[]){"--without"},
-        (char[]){"libuv"},
-        (char[]){"--row"},
-        (char[]){"pipelined"},
-        (char[]){"--row"},
-        (char[]){"large"},
-        NULL,
-    };
-    if (!has_two_cpus())
+    if (!runs((char[]){DOMT_BIN_DIR "/bench_echo"}, (char[]){CONFIG},
+              "--seconds 0.02 --without libuv --row pipelined --row large"))
         return;
-    struct command_result result = run(arguments);
-
     ck_assert(command_figure(&result, "echo.pipelined.paced.domus.cpu") > 0);
     ck_assert(command_figure(&result, "echo.large.saturated.io_uring.rate") > 0);
     ck_assert(command_figure(&result, "echo.large.paced.ratio.cpu.domus.io_uring") > 0);
@@ -56,22 +56,9 @@ END_TEST
 
 START_TEST(bench_of_publications_reads_each_delivery)
 {
-    char *const arguments[] = {
-        (char[]){DOMT_BIN_DIR "/bench_publish"},
-        (char[]){"--config"},
-        (char[]){CONFIG},
-        (char[]){"--rounds"},
-        (char[]){"1"},
-        (char[]){"--connections"},
-        (char[]){"50"},
-        (char[]){"--publications"},
-        (char[]){"2"},
-        NULL,
-    };
-    if (!has_two_cpus())
+    if (!runs((char[]){DOMT_BIN_DIR "/bench_publish"}, (char[]){CONFIG},
+              "--connections 50 --publications 2"))
         return;
-    struct command_result result = run(arguments);
-
     ck_assert(command_figure(&result, "publish.send.cpu") > 0);
     ck_assert(command_figure(&result, "publish.ratio.cpu.domus.send") > 0);
     ck_assert(command_figure(&result, "publish.ratio.cpu.domus_epoll.send") > 0);
@@ -83,44 +70,17 @@ END_TEST
 /* A proxy that is not installed is left out, and the bench still ends well. */
 START_TEST(bench_of_proxies_runs_those_that_are_there)
 {
-    char *const arguments[] = {
-        (char[]){DOMT_BIN_DIR "/bench_proxy"},
-        (char[]){"--config"},
-        (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"},
-        (char[]){"--rounds"},
-        (char[]){"1"},
-        (char[]){"--seconds"},
-        (char[]){"0.02"},
-        NULL,
-    };
-    if (has_two_cpus())
-        (void)run(arguments);
+    (void)runs((char[]){DOMT_BIN_DIR "/bench_proxy"},
+               (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"}, "--seconds 0.02");
 }
 END_TEST
 
 /* Without nginx it does nothing, and still ends well. */
 START_TEST(bench_of_tls_prints_each_row_and_its_ratios)
 {
-    char *const arguments[] = {
-        (char[]){DOMT_BIN_DIR "/bench_tls"},
-        (char[]){"--config"},
-        (char[]){CONFIG},
-        (char[]){"--rounds"},
-        (char[]){"1"},
-        (char[]){"--seconds"},
-        (char[]){"0.02"},
-        (char[]){"echo"},
-        (char[]){"echo_16k"},
-        (char[]){"get"},
-        (char[]){"full"},
-        (char[]){"resumed"},
-        NULL,
-    };
-    if (!has_two_cpus())
-        return;
-    struct command_result result = run(arguments);
-
-    if (result.count == 0)
+    if (!runs((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG},
+              "--seconds 0.02 echo echo_16k get full resumed") ||
+        result.count == 0)
         return;
     ck_assert(command_figure(&result, "tls_echo_domus_to_bare_cpu") > 0);
     ck_assert(command_figure(&result, "tls_echo_16k_domus_epoll_to_bare_bytes") > 0);
