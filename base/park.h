@@ -8,39 +8,40 @@
  *     SPINNING  as RUNNING; other threads read it as a hint that it is idle
  *     LOOKING   it is about to sleep and looks once more; whoever puts something has to wake it
  *     SLEEPING  as LOOKING, but it has looked, and uses nothing but its ring until it wakes
+ *     DOZING    as SLEEPING, but the sleep is short, so that a sender need not wake it at once
  *     NOTIFIED  one sender has taken it upon itself to wake it, and no other one has to
- *     HELD      it sleeps, and another thread uses its manager for a moment (a stand-in)
+ *     HELD      it dozes, and another thread uses its manager for a moment (a stand-in)
  *     WANTED    as HELD, and something was put meanwhile: the stand-in has to wake it
  *
  *     RUNNING <-> SPINNING                 the owner, domi_park_set_spinning()
  *     RUNNING -> LOOKING                   the owner, domi_park_begin_look()
- *     LOOKING -> SLEEPING                  the owner, domi_park_end_look()
+ *     LOOKING -> SLEEPING, DOZING          the owner, domi_park_end_look()
  *     RUNNING -> SLEEPING                  the owner that has no stand-ins, domi_park_begin()
- *     LOOKING, SLEEPING -> NOTIFIED        a sender, domi_park_try_notify()
- *     SLEEPING -> HELD                     a stand-in, domi_park_try_hold()
+ *     LOOKING, SLEEPING, DOZING -> NOTIFIED    a sender, domi_park_try_notify()
+ *     DOZING -> HELD                       a stand-in, domi_park_try_hold()
  *     HELD -> WANTED                       a sender, domi_park_try_notify()
- *     HELD -> SLEEPING                     the stand-in, domi_park_release()
+ *     HELD -> DOZING                       the stand-in, domi_park_release()
  *     HELD, WANTED -> NOTIFIED             the stand-in, domi_park_release()
- *     LOOKING, SLEEPING, NOTIFIED -> RUNNING   the owner, domi_park_end()
+ *     LOOKING, SLEEPING, DOZING, NOTIFIED -> RUNNING   the owner, domi_park_end()
  *
  * The owner, when it has found nothing to do:
  * 1. It exchanges the word to LOOKING, or to SLEEPING at once (domi_park_begin).
  * 2. It looks once more at everything that others put for it. If it finds something, it goes to 4.
- *    Else it changes LOOKING to SLEEPING; if the word is NOTIFIED by then, that is left.
+ *    Else it changes LOOKING to SLEEPING or DOZING; if the word is NOTIFIED by then, that is left.
  * 3. It sleeps: in a ring, in which a write to its eventfd completes; or on the word, which the
  *    kernel compares with SLEEPING once more before it sleeps.
  * 4. It changes the word to RUNNING (domi_park_end), as soon as nobody holds it.
  * A sender:
  * 5. It puts, which is a read-modify-write or a seq_cst store.
- * 6. It reads the word. If that is LOOKING or SLEEPING, it exchanges it for NOTIFIED
- *    (domi_park_try_notify); if it is HELD, for WANTED. It may do this some time later, but before
- *    it sleeps itself.
+ * 6. It reads the word. If that is LOOKING, SLEEPING or DOZING, it exchanges it for NOTIFIED
+ *    (domi_park_try_notify); if it is HELD, for WANTED. If it is DOZING or HELD, it may do this
+ * some time later, but before it sleeps itself.
  * 7. If it has written NOTIFIED, it ends the sleep of 3: one write to the eventfd, or one futex
  *    wake.
  * A stand-in, which sends, too, may do this in place of 6 and 7 (runtime/loop/stand_in.c):
- * 8. It exchanges SLEEPING for HELD. Now the owner's manager is its own, but not the owner's ring.
+ * 8. It exchanges DOZING for HELD. Now the owner's manager is its own, but not the owner's ring.
  * 9. It looks at everything that others put for the owner, and does what it finds.
- * 10. It exchanges HELD for SLEEPING. If it has left something to do, or if the word is WANTED, it
+ * 10. It exchanges HELD for DOZING. If it has left something to do, or if the word is WANTED, it
  *    writes NOTIFIED, and then it does 7.
  *
  * No wake-up is lost. All of 1, 2, 5 and 6 are seq_cst, so they have one order that every thread
@@ -51,6 +52,9 @@
  *
  * The same holds of a stand-in. It begins to look after 8, so it finds all that was put before 8; a
  * sender that puts after 8 reads HELD, or what comes after HELD, in its 6.
+ *
+ * A wake-up that is put off, and that comes to nothing because the sender's handler does not
+ * return, is no lost one: the owner of a DOZING word wakes by itself soon (idle.doze).
  *
  * If 7 comes between 2 and 3, the sleep ends at once: the eventfd is readable, or the word is no
  * longer SLEEPING. Only one of several senders writes NOTIFIED, so a sleep costs one wake-up (M12).
@@ -73,6 +77,7 @@ enum domi_park {
     DOMI_PARK_LOOKING,
     DOMI_PARK_HELD,
     DOMI_PARK_WANTED,
+    DOMI_PARK_DOZING,
 };
 
 /* The first step of an owner that has no stand-ins. It has to look once more after this, and then
@@ -89,14 +94,15 @@ static inline void domi_park_begin_look(_Atomic uint32_t *word)
     (void)atomic_exchange_explicit(word, DOMI_PARK_LOOKING, memory_order_seq_cst);
 }
 
-static inline void domi_park_end_look(_Atomic uint32_t *word)
+static inline void domi_park_end_look(_Atomic uint32_t *word, bool dozes)
 {
     uint32_t looking = DOMI_PARK_LOOKING;
+    uint32_t asleep = dozes ? DOMI_PARK_DOZING : DOMI_PARK_SLEEPING;
 
     /* release: pairs with the acquire of domi_park_try_hold(). If this fails, a sender has notified
      * the owner, and the sleep ends at once. */
-    (void)atomic_compare_exchange_strong_explicit(word, &looking, DOMI_PARK_SLEEPING,
-                                                  memory_order_release, memory_order_relaxed);
+    (void)atomic_compare_exchange_strong_explicit(word, &looking, asleep, memory_order_release,
+                                                  memory_order_relaxed);
 }
 
 /* Wait until no stand-in holds the word. Returns what the word was then. */
@@ -108,7 +114,7 @@ static inline bool domi_park_is_held(uint32_t word)
 }
 
 /* The owner is awake again. Returns what the word was: NOTIFIED if a sender has ended the sleep,
- * else LOOKING or SLEEPING. */
+ * else LOOKING, SLEEPING or DOZING. */
 static inline uint32_t domi_park_end(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_relaxed);
@@ -124,13 +130,19 @@ static inline uint32_t domi_park_end(_Atomic uint32_t *word)
     return was;
 }
 
+/* True if an owner whose word is `word` sleeps, and has neither been notified nor is held. */
+static inline bool domi_park_is_at_rest(uint32_t word)
+{
+    return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_DOZING;
+}
+
 /* Does the owner sleep, or is it about to? A sender asks this after it has put something; if so, it
  * has to call domi_park_try_notify() before it sleeps itself. */
 static inline bool domi_park_is_asleep(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_seq_cst);
 
-    return now == DOMI_PARK_SLEEPING || now == DOMI_PARK_LOOKING || now == DOMI_PARK_HELD;
+    return domi_park_is_at_rest(now) || now == DOMI_PARK_LOOKING || now == DOMI_PARK_HELD;
 }
 
 /* A sender calls this after it has put something. If it returns true, the caller has to end the
@@ -139,7 +151,7 @@ static inline bool domi_park_try_notify(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_seq_cst);
 
-    while (was == DOMI_PARK_SLEEPING || was == DOMI_PARK_LOOKING || was == DOMI_PARK_HELD) {
+    while (domi_park_is_at_rest(was) || was == DOMI_PARK_LOOKING || was == DOMI_PARK_HELD) {
         uint32_t next = was == DOMI_PARK_HELD ? DOMI_PARK_WANTED : DOMI_PARK_NOTIFIED;
 
         if (atomic_compare_exchange_weak_explicit(word, &was, next, memory_order_seq_cst,
@@ -149,13 +161,22 @@ static inline bool domi_park_try_notify(_Atomic uint32_t *word)
     return false;
 }
 
-/* A sender holds the owner's manager while the owner sleeps. Returns false if the owner is awake,
- * is about to wake, or has not looked yet, or if somebody else holds it. */
+/* May a sender put the wake-up of such an owner off? Its sleep ends soon by itself, or its holder
+ * is about to let go. */
+static inline bool domi_park_may_wait(const _Atomic uint32_t *word)
+{
+    uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
+
+    return now == DOMI_PARK_DOZING || now == DOMI_PARK_HELD;
+}
+
+/* A sender holds the owner's manager while the owner dozes. Returns false if the owner is awake, is
+ * about to wake, has not looked yet or sleeps for long, or if somebody else holds it. */
 static inline bool domi_park_try_hold(_Atomic uint32_t *word)
 {
-    uint32_t sleeping = DOMI_PARK_SLEEPING;
+    uint32_t dozing = DOMI_PARK_DOZING;
 
-    return atomic_compare_exchange_strong_explicit(word, &sleeping, DOMI_PARK_HELD,
+    return atomic_compare_exchange_strong_explicit(word, &dozing, DOMI_PARK_HELD,
                                                    memory_order_seq_cst, memory_order_relaxed);
 }
 
@@ -167,7 +188,7 @@ static inline bool domi_park_release(_Atomic uint32_t *word, bool left)
 
     /* release: the owner, or the next holder, sees what this one did. */
     if (!left && atomic_compare_exchange_strong_explicit(
-                     word, &held, DOMI_PARK_SLEEPING, memory_order_seq_cst, memory_order_relaxed))
+                     word, &held, DOMI_PARK_DOZING, memory_order_seq_cst, memory_order_relaxed))
         return false;
     (void)atomic_exchange_explicit(word, DOMI_PARK_NOTIFIED, memory_order_seq_cst);
     return true;

@@ -5,7 +5,7 @@
  * thread's buffer until it drains, at any later time and in order (x86-TSO; the compiler may turn
  * release and acquire into this). A read-modify-write or a seq_cst store drains the buffer first.
  * The model has no time-outs. So a wake-up that is lost, which the code would notice only at the
- * end of a capped sleep, is here a state in which no process moves.
+ * end of a doze or of a capped sleep, is here a state in which no process moves.
  *
  * Models: base/park.h domi_park_begin_look, domi_park_end_look, domi_park_end, domi_park_try_notify,
  * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold, serve;
@@ -30,8 +30,9 @@
  * @mutant short safety HOLD_LOOKING : a stand-in holds an owner that still looks
  * @mutant short safety END_BY_STORE : an owner that wakes does not wait for the end of a hold
  * @mutant short safety NO_WANTED : a sender that finds the owner held leaves it at that
- * @mutant short safety RELEASE_BY_STORE : a stand-in writes SLEEPING also when the owner is wanted
- * @mutant short safety END_LOOK_BY_STORE : an owner that has looked writes SLEEPING though it was notified
+ * @mutant short safety RELEASE_BY_STORE : a stand-in writes DOZING also when the owner is wanted
+ * @mutant short safety END_LOOK_BY_STORE : an owner that has looked writes DOZING though it was notified
+ * @mutant short safety DOZE_UNSEEN : a sender takes an owner that dozes for one that is awake
  * @mutant short safety LEAVES_IT : a stand-in that leaves something to do does not wake the owner
  * @mutant long safety RETURN_PLAIN : the return of a loan is a release store
  * @mutant long safety WANTED_RELEASE : the word of what the system wants is written by a release store
@@ -58,6 +59,7 @@
 #define LOOKING  3
 #define HELD     4
 #define WANTED_P 5 /* WANTED is the number of a word */
+#define DOZING   6
 
 byte memory[WORDS];
 /* plain stores that have not reached the memory: word, value */
@@ -90,10 +92,15 @@ inline fire()
     fi
 }
 
-#ifdef NO_WANTED
-#define IS_ASLEEP (memory[PARK] == SLEEPING || memory[PARK] == LOOKING)
+#ifdef DOZE_UNSEEN
+#define IS_FREE (memory[PARK] == SLEEPING || memory[PARK] == LOOKING)
 #else
-#define IS_ASLEEP (memory[PARK] == SLEEPING || memory[PARK] == LOOKING || memory[PARK] == HELD)
+#define IS_FREE (memory[PARK] == SLEEPING || memory[PARK] == LOOKING || memory[PARK] == DOZING)
+#endif
+#ifdef NO_WANTED
+#define IS_ASLEEP IS_FREE
+#else
+#define IS_ASLEEP (IS_FREE || memory[PARK] == HELD)
 #endif
 
 /* domi_manager_notify: domi_park_try_notify, and the write of domi_thread_wake */
@@ -109,7 +116,7 @@ inline notify()
         atomic {
             DRAINED ->
             if
-            :: memory[PARK] == SLEEPING || memory[PARK] == LOOKING ->
+            :: IS_FREE ->
                 memory[PARK] = NOTIFIED;
                 won = 1
             :: memory[PARK] == HELD -> memory[PARK] = WANTED_P
@@ -162,7 +169,7 @@ inline stand_in()
     atomic {
         DRAINED ->
         if
-        :: memory[PARK] == SLEEPING -> memory[PARK] = HELD; held = 1
+        :: memory[PARK] == DOZING -> memory[PARK] = HELD; held = 1
 #ifdef HOLD_LOOKING
         :: memory[PARK] == LOOKING -> memory[PARK] = HELD; held = 1
 #endif
@@ -196,10 +203,10 @@ inline stand_in()
             DRAINED ->
             if
 #ifdef RELEASE_BY_STORE
-            :: !left -> memory[PARK] = SLEEPING
+            :: !left -> memory[PARK] = DOZING
             :: left -> memory[PARK] = NOTIFIED; won = 1
 #else
-            :: !left && memory[PARK] == HELD -> memory[PARK] = SLEEPING
+            :: !left && memory[PARK] == HELD -> memory[PARK] = DOZING
             :: else -> memory[PARK] = NOTIFIED; won = 1
 #endif
             fi
@@ -334,14 +341,15 @@ progress_wanted:
     owner_uses = 0;
     atomic { /* domi_park_end_look */
         DRAINED ->
-#ifdef END_LOOK_BY_STORE
-        memory[PARK] = SLEEPING
-#else
         if
+#ifdef END_LOOK_BY_STORE
+        :: true -> memory[PARK] = DOZING
+#else
         :: memory[PARK] == LOOKING -> memory[PARK] = SLEEPING
+        :: memory[PARK] == LOOKING -> memory[PARK] = DOZING
         :: else
-        fi
 #endif
+        fi
     };
     atomic { /* the owner enters the ring: it submits, then waits for a completion */
         DRAINED ->

@@ -6,14 +6,20 @@
 
 #include "house/message/manager.h"
 
-/* True if a thief has returned a loan, or mail has arrived. Relaxed: what is missed now is seen in
- * the next iteration. Owner. */
-static inline bool domi_manager_has_arrivals(domi_manager *manager)
+/* True if another thread has put something for this one: a loan, mail, or a belt that it has turned
+ * on. Relaxed: what is missed now is seen in the next iteration. The owner, also while a stand-in
+ * may hold the manager. */
+static inline bool domi_manager_was_put_for(domi_manager *manager)
 {
     return atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) != NULL ||
            atomic_load_explicit(&manager->loans.returns, memory_order_relaxed) != NULL ||
-           manager->belts.on != NULL ||
            atomic_load_explicit(&manager->belts.linked, memory_order_relaxed) != NULL;
+}
+
+/* True if a thief has returned a loan, mail has arrived, or a belt is on. Owner. */
+static inline bool domi_manager_has_arrivals(domi_manager *manager)
+{
+    return domi_manager_was_put_for(manager) || manager->belts.on != NULL;
 }
 
 /* True if an actor is ready. Owner. */

@@ -39,8 +39,12 @@ void domi_manager_wake(domi_manager *self, domi_manager *target)
 }
 
 /* Returns false if there is no room for one more. */
-static bool note_sleeper(domi_sleepers *sleepers, uint32_t index)
+static bool note_sleeper(domi_manager *self, uint32_t index)
 {
+    domi_sleepers *sleepers = &self->sleepers;
+
+    if (sleepers->count == 0)
+        sleepers->since_ns = self->hooks.read_clock(self);
     for (uint32_t i = 0; i < sleepers->count; i++) {
         if (sleepers->indices[i] == index)
             return true;
@@ -53,12 +57,8 @@ static bool note_sleeper(domi_sleepers *sleepers, uint32_t index)
 
 void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target)
 {
-    domi_sleepers *sleepers = &self->sleepers;
-
-    if (sleepers->at_once != 0)
-        sleepers->at_once--;
-    else if (sleepers->noted_here && target->index < self->threads &&
-             note_sleeper(sleepers, target->index))
+    if (self->now_ns < self->sleepers.until_ns && domi_park_may_wait(&target->park) &&
+        note_sleeper(self, target->index))
         return;
     domi_manager_wake(self, target);
 }

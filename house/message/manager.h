@@ -131,12 +131,13 @@ static inline void domi_manager_look_at_pressure(domi_manager *manager)
  * the owner of `self`. */
 void domi_manager_wake(domi_manager *self, domi_manager *target);
 
-/* Wake the owner of `target`, or note that it has to be woken. */
+/* Wake the owner of `target`, or note that it has to be woken: only if it dozes, and this thread
+ * may put that off just now. */
 void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
 
 /* See that the owner of `target` does not sleep over what the owner of `self`, which calls this,
- * has just pushed to it. A thread of the loop notes a sleeper, and wakes it before the end of the
- * phase at the latest (runtime/loop/stand_in.h). */
+ * has just pushed to it. A thread of the loop that is as good as idle notes one that dozes, and
+ * wakes it at the end of the phase, or stands in for it (runtime/loop/stand_in.h). */
 static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
     if (__builtin_expect(domi_park_is_asleep(&target->park), 0))

@@ -103,9 +103,11 @@ typedef struct domi_manager_mail {
 /* Sleeping threads for which this one has put something, and which it has not woken yet
  * (domi_manager_notify). */
 typedef struct domi_sleepers {
-    bool noted_here; /* the owner is a thread of the loop, which wakes them at the end of a phase */
-    uint8_t count;
-    uint16_t at_once; /* so many next ones are woken at once, because others had to wait for long */
+    /* Wake-ups may be put off before this time: until then the owner, a thread of the loop, is as
+     * good as idle (runtime/loop/stand_in.c). 0: sleepers are woken at once. */
+    uint64_t until_ns;
+    uint64_t since_ns; /* when the first one was noted */
+    uint32_t count;
     uint16_t indices[DOMI_SLEEPERS_MAX]; /* of their managers */
 } domi_sleepers;
 

@@ -143,6 +143,9 @@ typedef struct domus_config {
              * one actor; 0. Only with steal.enabled and without
              * belts (belt_slots); 0: never. */
             uint64_t stand_in_ns;
+            /* 10 us..1 s: how long a sleep may be in which others may stand in; 2 ms. So long a
+             * message may have to wait if its sender goes on computing behind the send. */
+            uint64_t doze_ns;
         } idle;
     } scheduler;
     struct {

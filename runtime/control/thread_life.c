@@ -70,7 +70,6 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->clock = &system->clock;
     thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
     thread->stamp_ns = now_ns;
-    thread->manager.sleepers.noted_here = domi_thread_notes_sleepers(&system->config);
     thread->spin_ns = system->config.scheduler.idle.spin_ns;
     thread->cpu = cpu;
     thread->stealing.victim = DOMI_NO_VICTIM;

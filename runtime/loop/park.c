@@ -95,21 +95,22 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
         return false;
     }
     domi_thread_stamp_asleep(thread);
-    domi_park_end_look(&manager->park);
+    domi_park_end_look(&manager->park, domi_thread_is_doze(thread, until_ns));
     return true;
 }
 
 void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
+    uint64_t asleep_ns = thread->stamp_ns;
     /* A thread that sleeps has nothing but what others put for it. A stand-in may take that just
      * now. */
-    bool put = domi_manager_has_arrivals(manager);
+    bool put = domi_manager_was_put_for(manager);
     uint32_t word = domi_park_end(&manager->park);
 
     put = put && domi_manager_has_work(manager);
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
-    thread->woke_ns = thread->stamp_ns;
+    domi_thread_begin_notes(thread, asleep_ns);
     if (thread->config->scheduler.idle.spin_ns != 0)
         domi_thread_learn_spin(thread);
     judge_sleep(thread, word, put, until_ns);
@@ -142,7 +143,7 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
         return false;
     if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin(thread))
         return false;
-    *ret_until_ns = domi_thread_sleep_until(thread);
+    *ret_until_ns = domi_thread_doze_until(thread, domi_thread_sleep_until(thread));
     thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
     return fall_asleep(thread, *ret_until_ns);
 }

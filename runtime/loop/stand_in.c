@@ -1,19 +1,22 @@
 /* The end of a phase wakes the sleepers that were noted in it, or stands in for them.
  *
- * A thread that puts something for a sleeper notes that (domi_manager_notify), and wakes the
- * sleeper here, at the end of phase 3 at the latest. All messages of the phase have been put then,
- * so the sleeper finds them together and wakes once.
- *
- * Or it need not wake at all. A wake-up costs both threads a system call, an interrupt and a change
- * of context, about ten times as much as one run of an actor. So a thread that is as good as idle
- * stands in: it holds the sleeper (base/park.h), sorts what has arrived there, and, if that has
- * made just one house ready, lends that house to itself, lets the sleeper go, and runs the house
- * once, as a thief does (house/dispatch/loan.h). When the loan is back, it holds the sleeper again
- * and settles it. No handler runs during a hold, and a hold is short, because a sleeper that wakes
- * meanwhile has to wait for its end. If anything is left to do, the sleeper is woken.
+ * A wake-up costs both threads a system call, an interrupt and a change of context, about ten times
+ * as much as one run of an actor. So a thread that is as good as idle only notes the sleeper
+ * (domi_manager_notify), and at the end of phase 3 it stands in: it holds the sleeper
+ * (base/park.h), sorts what has arrived there, and, if that has made just one house ready, lends
+ * that house to itself, lets the sleeper go, and runs the house once, as a thief does
+ * (house/dispatch/loan.h). When the loan is back, it holds the sleeper again and settles it. No
+ * handler runs during a hold, and a hold is short, because a sleeper that wakes meanwhile has to
+ * wait for its end. If anything is left to do, the sleeper is woken.
  *
  * A thread is as good as idle if it has no state actor to run and was asleep a moment ago
- * (idle.standIn). So a thread that is always busy wakes the others, and work spreads. */
+ * (idle.standIn). So a thread that is always busy wakes the others at once, and work spreads.
+ *
+ * A wake-up that is put off waits for the handler that has sent, and this may compute for long, or
+ * wait for the very sleeper. So only who dozes is noted: a sleep of idle.doze at most, which a
+ * thread takes if its last sleep was as short, or if others have stood in for it meanwhile. And a
+ * thread whose notes had to wait for long, or that ran something long in place of a sleeper, is
+ * distrusted for a time, which doubles if that happens again. */
 #include "runtime/loop/stand_in.h"
 
 #include "house/dispatch/loan.h"
@@ -27,9 +30,15 @@
  * once, sleepers are woken: such work is worth a wake-up. */
 #define LONG_NS UINT64_C(20000)
 
-/* If sleepers may have waited for longer than this, the next AT_ONCE are woken at once. */
-#define WAIT_NS UINT64_C(200000)
-#define AT_ONCE 64u
+/* A longer run counts as this in the average, because the thread may have lost its CPU in it. */
+#define LONGEST_NS (8 * LONG_NS)
+
+/* If sleepers had to wait for longer than this, or one run in place of a sleeper took longer, the
+ * thread is distrusted: for the shorter time, or for twice as long as the last time if that has
+ * ended less than its own length ago. */
+#define WAIT_NS         UINT64_C(200000)
+#define DISTRUST_NS     UINT64_C(10000000)
+#define DISTRUST_MAX_NS UINT64_C(10000000000)
 
 /* Rounds in which a thread stands in for those who were noted in the round before; after these it
  * wakes them. */
@@ -48,7 +57,7 @@ static void wake_noted_by(domi_manager *manager)
  * holder has given it nothing, and the kernel wakes the thread for all else. */
 static bool is_needed(domi_thread *sleeper)
 {
-    return domi_manager_has_work(&sleeper->manager) ||
+    return domi_manager_has_work(&sleeper->manager) || domi_thread_is_waking(sleeper) ||
            domi_thread_has_to_follow(sleeper, memory_order_seq_cst) ||
            domi_thread_due_ns(sleeper) < sleeper->until_ns;
 }
@@ -78,6 +87,7 @@ static bool hold(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan
     if (!domi_park_try_hold(&home->park))
         return false;
     const char *owner = home->owner;
+    sleeper->was_held = true;
     domi_manager_own(home);
     if (home->now_ns < thread->manager.now_ns)
         home->now_ns = thread->manager.now_ns;
@@ -95,6 +105,19 @@ static bool hold(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan
     return true;
 }
 
+/* From now on wake sleepers at once, for a while. */
+static void distrust(domi_thread *thread)
+{
+    uint64_t now_ns = thread->stamp_ns;
+
+    thread->distrust_ns =
+        now_ns < thread->trusted_ns + thread->distrust_ns ? 2 * thread->distrust_ns : DISTRUST_NS;
+    if (thread->distrust_ns > DISTRUST_MAX_NS)
+        thread->distrust_ns = DISTRUST_MAX_NS;
+    thread->trusted_ns = now_ns + thread->distrust_ns;
+    thread->manager.sleepers.until_ns = 0;
+}
+
 /* Run the loan, and remember how long it took. */
 static void run(domi_thread *thread, domi_loan *loan)
 {
@@ -104,7 +127,13 @@ static void run(domi_thread *thread, domi_loan *loan)
     thread->stealing.loan = loan;
     domi_thread_run_loan(thread);
     thread->stealing.runs_seen = runs_seen; /* this iteration was not idle */
-    thread->stand_in_ns = (3 * thread->stand_in_ns + thread->stamp_ns - before_ns) / 4;
+    uint64_t run_ns = thread->stamp_ns - before_ns;
+    thread->stand_in_ns =
+        (3 * thread->stand_in_ns + (run_ns < LONGEST_NS ? run_ns : LONGEST_NS)) / 4;
+    if (run_ns > WAIT_NS)
+        distrust(thread);
+    else if (thread->stand_in_ns > LONG_NS)
+        thread->manager.sleepers.until_ns = 0;
 }
 
 /* Do what a noted thread would wake for, or wake it. */
@@ -120,33 +149,62 @@ static void serve(domi_thread *thread, domi_thread *sleeper, bool runs)
 
 void domi_thread_end_notes(domi_thread *thread)
 {
-    thread->manager.sleepers.noted_here = false;
+    thread->manager.sleepers.until_ns = 0;
     wake_noted_by(&thread->manager);
 }
 
 /* With belts no thread stands in: one that took the belts which were linked to a sleeper would have
  * to turn them off again before it lets the sleeper go, and it does not. */
-bool domi_thread_notes_sleepers(const domus_config *config)
+static bool stands_in(const domi_thread *thread)
 {
+    const domus_config *config = thread->config;
+
     return config->scheduler.idle.stand_in_ns != 0 && config->scheduler.steal.enabled &&
-           config->scheduler.belt_slots == 0;
+           config->scheduler.belt_slots == 0 && thread->manager.threads > 1;
 }
 
-static bool may_stand_in(domi_thread *thread)
+/* True if runs in place of sleepers are short. */
+static bool are_runs_short(domi_thread *thread)
 {
-    if (!domi_thread_notes_sleepers(thread->config) || thread->woke_ns == 0 ||
-        thread->stamp_ns - thread->woke_ns >= thread->config->scheduler.idle.stand_in_ns)
-        return false;
     if (thread->stand_in_ns <= LONG_NS)
         return true;
     thread->stand_in_ns -= thread->stand_in_ns / 8; /* so it is tried again some time */
     return false;
 }
 
+void domi_thread_begin_notes(domi_thread *thread, uint64_t asleep_ns)
+{
+    uint64_t now_ns = thread->stamp_ns;
+
+    if (!stands_in(thread))
+        return;
+    thread->dozes = thread->was_held || now_ns - asleep_ns < thread->config->scheduler.idle.doze_ns;
+    thread->was_held = false;
+    thread->manager.sleepers.until_ns = now_ns >= thread->trusted_ns && are_runs_short(thread)
+                                            ? now_ns + thread->config->scheduler.idle.stand_in_ns
+                                            : 0;
+}
+
+uint64_t domi_thread_doze_until(const domi_thread *thread, uint64_t until_ns)
+{
+    uint64_t doze_ns = thread->stamp_ns + thread->config->scheduler.idle.doze_ns;
+
+    return thread->dozes && doze_ns < until_ns ? doze_ns : until_ns;
+}
+
+bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns)
+{
+    return stands_in(thread) &&
+           until_ns <= thread->stamp_ns + thread->config->scheduler.idle.doze_ns;
+}
+
 static void wake_all(domi_thread *thread)
 {
-    if (thread->stamp_ns - thread->io_start_ns > WAIT_NS)
-        thread->manager.sleepers.at_once = AT_ONCE;
+    domi_sleepers *sleepers = &thread->manager.sleepers;
+
+    /* The clock was read for the first note, perhaps behind the newest stamp. */
+    if (sleepers->count != 0 && thread->stamp_ns > sleepers->since_ns + WAIT_NS)
+        distrust(thread);
     wake_noted_by(&thread->manager);
 }
 
@@ -156,7 +214,9 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
 
     if (sleepers->count == 0)
         return;
-    if (!is_idle || !may_stand_in(thread)) {
+    /* With an ioRatio of 100 the queue of this phase is not all there is. */
+    if (!is_idle || thread->stamp_ns >= sleepers->until_ns ||
+        thread->manager.schedule.ready[DOMUS_STATE].count != 0) {
         wake_all(thread);
         return;
     }

@@ -5,10 +5,15 @@
 
 #include "runtime/system/thread.h"
 
-/* Whether threads with this configuration note sleepers, and wake them later: only if they may
- * stand in for them. Else a sleeper is woken at once, so that it does not wait for a long handler.
- * Any thread. */
-bool domi_thread_notes_sleepers(const domus_config *config);
+/* The thread has woken from a sleep that began at `asleep_ns`. Decide whether it may put wake-ups
+ * of others off for idle.standIn, and whether its next sleep is a doze. The thread itself. */
+void domi_thread_begin_notes(domi_thread *thread, uint64_t asleep_ns);
+
+/* Returns when a sleep that may last until `until_ns` ends: sooner, if the thread is to doze. */
+uint64_t domi_thread_doze_until(const domi_thread *thread, uint64_t until_ns);
+
+/* True if others may stand in during a sleep that ends at `until_ns`: it is a doze. */
+bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns);
 
 /* Wake the sleeping threads that were noted (domi_manager_notify). If this thread `is_idle`, which
  * means that it has no state actor to run, it may do instead what a sleeper would wake for. The

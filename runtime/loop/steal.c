@@ -224,7 +224,7 @@ static bool is_idle(const domi_manager *other)
 {
     uint32_t word = domi_park_peek(&other->park);
 
-    return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_SPINNING;
+    return domi_park_is_at_rest(word) || word == DOMI_PARK_SPINNING;
 }
 
 /* Wake one idle thread to steal. Returns true if one was woken; that thread will look for work. */

@@ -33,7 +33,7 @@ static bool is_anyone_awake(const domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         _Atomic uint32_t *park = (_Atomic uint32_t *)(uintptr_t)&system->threads[i].manager.park;
         /* seq_cst: pairs with domi_monitor_wake_if_resting(). */
-        if (atomic_load_explicit(park, memory_order_seq_cst) != DOMI_PARK_SLEEPING)
+        if (!domi_park_is_at_rest(atomic_load_explicit(park, memory_order_seq_cst)))
             return true;
     }
     return false;

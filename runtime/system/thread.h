@@ -141,8 +141,11 @@ typedef struct domi_thread {
     uint64_t spin_ns;            /* how long the thread spins before it parks; at most idle.spin */
     uint64_t rest_from_ns;       /* the begin of the rest that spin.c measures */
     uint64_t until_ns;           /* when the present sleep ends by itself */
-    uint64_t woke_ns;            /* when the last sleep ended; 0: there was none */
     uint64_t stand_in_ns;        /* the average length of a run in place of a sleeper */
+    uint64_t trusted_ns;         /* from this time on it may put wake-ups off (stand_in.c) */
+    uint64_t distrust_ns;        /* how long it was not allowed to before; 0: it always was */
+    bool dozes;                  /* its next sleep is a short one (stand_in.c) */
+    bool was_held;               /* a stand-in has held it in its present sleep, and written this */
     domi_stealing stealing;      /* what this thread knows as a thief and as a victim */
     struct domi_kept *kept; /* files that loads here have kept (runtime/files/kept.h); NULL: none */
     domi_thread_counters counters; /* written by this thread, read by any */

@@ -49,6 +49,7 @@ static const struct field fields[] = {
     FIELD(scheduler.steal, patience),
     FIELD(scheduler.idle, spin_ns),
     FIELD(scheduler.idle, stand_in_ns),
+    FIELD(scheduler.idle, doze_ns),
     FIELD(io, ring_entries),
     FIELD(io, completion_entries),
     FIELD(io, completions_per_poll),

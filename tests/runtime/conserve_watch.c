@@ -26,8 +26,8 @@ bool domt_all_sleep(const domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         /* acquire: pairs with the exchange by which a thread falls asleep. All that it has counted
          * is seen. */
-        if (atomic_load_explicit(&system->threads[i].manager.park, memory_order_acquire) !=
-            DOMI_PARK_SLEEPING)
+        if (!domi_park_is_at_rest(
+                atomic_load_explicit(&system->threads[i].manager.park, memory_order_acquire)))
             return false;
     }
     return true;
@@ -65,10 +65,10 @@ static void report_house(void *house_, void *left_)
 static void report_thread(domi_thread *thread)
 {
     static const char *const parks[] = {
-        [DOMI_PARK_RUNNING] = "running",  [DOMI_PARK_SPINNING] = "spinning",
-        [DOMI_PARK_LOOKING] = "looking",  [DOMI_PARK_SLEEPING] = "sleeping",
-        [DOMI_PARK_HELD] = "held",        [DOMI_PARK_WANTED] = "wanted",
-        [DOMI_PARK_NOTIFIED] = "notified"};
+        [DOMI_PARK_RUNNING] = "running",   [DOMI_PARK_SPINNING] = "spinning",
+        [DOMI_PARK_LOOKING] = "looking",   [DOMI_PARK_SLEEPING] = "sleeping",
+        [DOMI_PARK_HELD] = "held",         [DOMI_PARK_WANTED] = "wanted",
+        [DOMI_PARK_NOTIFIED] = "notified", [DOMI_PARK_DOZING] = "dozing"};
     domi_manager *manager = &thread->manager;
     const domi_stealing *stealing = &thread->stealing;
     const domus_behaviour *running = manager->activity.running;

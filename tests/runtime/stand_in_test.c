@@ -19,7 +19,9 @@ static domus_address receivers[DOMI_SLEEPERS_MAX + 2];
 static uint32_t receivers_count;
 static uint32_t worked, woken_when_worked, stopped;
 static bool stops_itself, pins_itself, floods_itself;
-static uint64_t work_takes_ns, tick_after_ns;
+static uint64_t work_takes_ns, tick_after_ns, works_behind_send_ns, sleep_takes_ns;
+static uint32_t word_asleep, woken_behind_send;
+static bool sleeps_long;
 
 static domt_ring *ring_of(uint32_t thread)
 {
@@ -31,11 +33,18 @@ static _Atomic uint32_t *word_of(uint32_t thread)
     return &domt_stepped_thread(&world, thread)->manager.park;
 }
 
+static void doze(uint32_t thread)
+{
+    atomic_store(word_of(thread), DOMI_PARK_DOZING);
+}
+
 static int go(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     for (uint32_t i = 0; i < receivers_count; i++)
         ck_assert_int_eq(domus_notice(stack, receivers[i], &work_type, NULL), 0);
+    woken_behind_send = ring_of(1)->wakes;
+    domt_stepped_advance(&world, works_behind_send_ns);
     return 0;
 }
 
@@ -87,8 +96,8 @@ static void begin(domus_config config)
     domt_stepped_init(&world, &config);
     sender = domt_spawn(world.system, HERE, &plain, NULL);
     receivers_count = worked = woken_when_worked = stopped = 0;
-    stops_itself = pins_itself = floods_itself = false;
-    work_takes_ns = tick_after_ns = 0;
+    stops_itself = pins_itself = floods_itself = sleeps_long = false;
+    work_takes_ns = tick_after_ns = works_behind_send_ns = 0;
 }
 
 static void add(uint32_t thread, const domus_behaviour *behaviour)
@@ -103,7 +112,9 @@ static void send_after(uint64_t after_ns)
         domt_stepped_iterate(&world, i, true); /* it mounts what was spawned */
         domt_stepped_iterate(&world, i, true);
         if (i != HERE) {
-            domi_park_begin(word_of(i)); /* it sleeps until the end of the test */
+            doze(i); /* it sleeps until the end of the test */
+            if (sleeps_long)
+                domi_park_begin(word_of(i));
             ring_of(i)->wakes = 0;
         }
     }
@@ -126,8 +137,7 @@ static void expect(uint32_t runs_here, uint32_t wakes)
 {
     ck_assert_uint_eq(worked, runs_here);
     ck_assert_uint_eq(ring_of(1)->wakes, wakes);
-    ck_assert_uint_eq(atomic_load(word_of(1)),
-                      wakes != 0 ? DOMI_PARK_NOTIFIED : DOMI_PARK_SLEEPING);
+    ck_assert_uint_eq(atomic_load(word_of(1)), wakes != 0 ? DOMI_PARK_NOTIFIED : DOMI_PARK_DOZING);
     ck_assert_uint_eq(domt_profile(world.system, HERE).steals, runs_here);
     ck_assert_uint_eq(domt_profile(world.system, HERE).wakeups_sent, wakes);
     end();
@@ -246,7 +256,7 @@ START_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
     (void)domi_park_end(word_of(1));
     domt_stepped_iterate(&world, 1, false);
     ck_assert_uint_eq(stopped, 1);
-    domi_park_begin(word_of(1));
+    doze(1);
     (void)domi_park_try_notify(word_of(1));
     expect(1, 1);
 }
@@ -302,24 +312,119 @@ START_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
 }
 END_TEST
 
-/* Sleepers may have waited long for a phase that took long: the next ones wait no more. */
-START_TEST(sleepers_do_not_wait_for_phases_that_take_long)
+static void sleep_shortly(domt_stepped *stepped, uint32_t index)
 {
-    domus_config config = with_standing_in(2);
+    (void)index;
+    domt_stepped_advance(stepped, 1000);
+}
 
-    begin(config);
-    add(1, &plain);
-    domus_address second = domt_spawn(world.system, 1, &plain, NULL);
-    receivers[receivers_count++] = sender; /* who works for a millisecond behind its send */
-    work_takes_ns = DOMT_MS;
-    send_after(0);
-    ck_assert_uint_eq(ring_of(1)->wakes, 1);
-    domi_park_begin(word_of(1));
-    receivers[0] = second;
+/* The sleeper does what it was woken for and dozes again, the sender's thread sleeps for a moment
+ * and sends once more. */
+static void send_again(void)
+{
+    (void)domi_park_end(word_of(1));
+    domt_stepped_iterate(&world, 1, false);
+    doze(1);
+    world.on_sleep = sleep_shortly;
+    for (uint32_t slept = ring_of(HERE)->sleeps; ring_of(HERE)->sleeps == slept;)
+        domt_stepped_iterate(&world, HERE, true);
     domt_notice(world.system, sender, &go_type, NULL);
     domt_stepped_iterate(&world, HERE, false);
-    ck_assert_uint_eq(ring_of(1)->wakes, 2);
-    ck_assert_uint_gt(domt_stepped_thread(&world, HERE)->manager.sleepers.at_once, 0);
+}
+
+/* So many wake-ups and runs in place of thread 1 there were. */
+static void expect_so_far(uint32_t wakes, uint32_t runs_here)
+{
+    ck_assert_uint_eq(ring_of(1)->wakes, wakes);
+    ck_assert_uint_eq(domt_profile(world.system, HERE).steals, runs_here);
+}
+
+/* A sleeper had to wait for a handler that worked behind its send: the next ones wait no more, for
+ * a time. */
+START_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
+{
+    begin(with_standing_in(2));
+    add(1, &plain);
+    works_behind_send_ns = DOMT_MS;
+    send_after(0);
+    expect_so_far(1, 0);
+    works_behind_send_ns = 0;
+    send_again();
+    expect_so_far(2, 0);
+    domt_stepped_advance(&world, 10 * DOMT_MS); /* then it is trusted again */
+    send_again();
+    expect_so_far(2, 1);
+    works_behind_send_ns = DOMT_MS; /* again, a little later: now for twice as long */
+    send_again();
+    expect_so_far(3, 1);
+    works_behind_send_ns = 0;
+    domt_stepped_advance(&world, 19 * DOMT_MS);
+    send_again();
+    expect_so_far(4, 1);
+    domt_stepped_advance(&world, 2 * DOMT_MS);
+    send_again();
+    expect_so_far(4, 2);
+    end();
+}
+END_TEST
+
+/* A wake-up is put off only if the sleep ends soon by itself, whatever the sender does behind. */
+START_TEST(sleeper_that_does_not_doze_is_woken_at_once)
+{
+    begin(with_standing_in(2));
+    add(1, &plain);
+    sleeps_long = true;
+    send_after(0);
+    ck_assert_uint_eq(woken_behind_send, 1);
+    expect(0, 1);
+    begin(with_standing_in(2));
+    add(1, &plain);
+    send_after(0);
+    ck_assert_uint_eq(woken_behind_send, 0);
+    expect(1, 0);
+}
+END_TEST
+
+static void note_word_and_sleep(domt_stepped *stepped, uint32_t index)
+{
+    word_asleep = atomic_load(word_of(index));
+    domt_stepped_advance(stepped, sleep_takes_ns < ring_of(index)->sleep_ns
+                                      ? sleep_takes_ns
+                                      : ring_of(index)->sleep_ns);
+}
+
+/* Sleep once for `takes_ns`, or to the end. */
+static void expect_sleep(uint64_t takes_ns, uint64_t most_ns, uint32_t word)
+{
+    sleep_takes_ns = takes_ns;
+    for (uint32_t slept = ring_of(HERE)->sleeps; ring_of(HERE)->sleeps == slept;)
+        domt_stepped_iterate(&world, HERE, true);
+    ck_assert_uint_eq(ring_of(HERE)->sleep_ns, most_ns);
+    ck_assert_uint_eq(word_asleep, word);
+}
+
+START_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
+{
+    domus_config config = with_standing_in(2);
+    uint64_t doze_ns = config.scheduler.idle.doze_ns;
+
+    ck_assert_uint_eq(doze_ns, 2 * DOMT_MS); /* the default */
+    begin(config);
+    world.on_sleep = note_word_and_sleep;
+    expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
+    expect_sleep(doze_ns - 1, SECOND, DOMI_PARK_SLEEPING);
+    expect_sleep(SECOND, doze_ns, DOMI_PARK_DOZING);
+    expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
+    domt_stepped_thread(&world, HERE)->was_held = true;
+    expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING); /* it has not slept since */
+    expect_sleep(SECOND, doze_ns, DOMI_PARK_DOZING);
+    expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
+    end();
+    config.scheduler.idle.stand_in_ns = 0;
+    begin(config);
+    world.on_sleep = note_word_and_sleep;
+    expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
+    expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     end();
 }
 END_TEST
@@ -334,4 +439,6 @@ DOMT_MAIN("stand_in", 60, actor_of_a_sleeper_runs_in_its_place, two_actors_of_a_
           loan_that_is_not_plain_is_settled_by_the_sleeper,
           mail_that_comes_for_a_held_thread_wakes_it,
           sleepers_that_find_no_room_in_the_notes_are_woken,
-          sleepers_do_not_wait_for_phases_that_take_long)
+          sleepers_do_not_wait_twice_for_handlers_that_take_long,
+          sleeper_that_does_not_doze_is_woken_at_once,
+          thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
