@@ -12,9 +12,9 @@
  *
  * The stage keeps to these rules. Renegotiation, compression and early data are refused. An end of
  * the connection without close_notify is the error -ECONNABORTED, because somebody may have cut it.
- * An alert tells the peer what it has done wrong. A ClientHello is at most 16 KiB. At most 32
- * records in a row may carry no bytes of the application. The handshake has to be done within
- * channel.headTimeout; before its first byte channel.firstByteTimeout counts. */
+ * An alert tells the peer what it has done wrong. A ClientHello is at most 16 KiB. At most
+ * `quiet_max` records in a row may carry no bytes of the application. The handshake has to be done
+ * within channel.headTimeout; before its first byte channel.firstByteTimeout counts. */
 #ifndef DOMUS_TLS_H
 #define DOMUS_TLS_H
 
@@ -102,6 +102,11 @@ typedef struct domus_tls_settings {
      * no longer than its server has said or the certificate of that holds. One of TLS 1.3 is used
      * once. All are forgotten when the files are read again; with `no_tickets` none is kept. */
     uint32_t sessions_max;
+
+    /* Records in a row that carry no bytes of the application, such as those of a handshake, of new
+     * keys and of nothing, and tickets of a server, of which one record may hold many. 16..1024; 0:
+     * 32. With more the channel is ended (-EPROTO). */
+    uint32_t quiet_max;
 } domus_tls_settings;
 
 /* Make a context: read all files, and try all settings.

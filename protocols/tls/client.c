@@ -60,10 +60,9 @@ static domi_tls_shard *shard_of(const SSL *ssl)
  * none. */
 static void offer_session(domi_tls_state *state, const domi_tls_peer_name *server)
 {
-    state->server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);
-    if (state->server == NULL)
+    state->taker.server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);
+    if (state->taker.server == NULL)
         return;
-    SSL_set_app_data(state->ssl, state->server);
     SSL_SESSION *session =
         domi_tls_sessions_take(&shard_of(state->ssl)->sessions, server, domi_tls_now_s());
     if (session != NULL && SSL_set_session(state->ssl, session) == 1)
@@ -79,6 +78,8 @@ int domi_tls_client_begin(domi_tls_state *state, const char *host)
     uint16_t port;
     const char *connected = domus_wire_server(state->wire, &port);
 
+    if (SSL_set_app_data(state->ssl, &state->taker) != 1)
+        return -ENOMEM;
     if (host == NULL)
         host = connected;
     if (host == NULL)

@@ -20,6 +20,7 @@ typedef struct domi_tls_settings {
     uint32_t ticket_time_s;
     uint32_t held_max;
     uint32_t sessions_max;
+    uint32_t quiet_max;
     uint32_t count; /* certificates */
     char *cert_files[DOMUS_TLS_CERTIFICATES_MAX];
     char *key_files[DOMUS_TLS_CERTIFICATES_MAX];

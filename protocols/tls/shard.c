@@ -63,19 +63,22 @@ static int take_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIP
     return found == 1 && !seals && SSL_version(ssl) == TLS1_3_VERSION ? 2 : found;
 }
 
-/* A client has got a session. The connection names the server that it is kept for; NULL: it is not.
+/* A client has got a session, with a ticket. One record may hold hundreds of these, and each costs
+ * much more than an empty record does, so they are counted. The connection names the server that it
+ * is kept for; NULL: it is not.
  * A connection that has begun before the files were read again has another context than the shard
  * has now: its sessions were made with other certificates. */
 static int keep_session(SSL *ssl, SSL_SESSION *session)
 {
-    const domi_tls_peer_name *server = SSL_get_app_data(ssl);
+    domi_tls_taker *taker = SSL_get_app_data(ssl);
     domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
     uint64_t now_s = domi_tls_now_s();
 
-    if (server == NULL || SSL_get_SSL_CTX(ssl) != shard->contexts[0])
+    taker->tickets++;
+    if (taker->server == NULL || SSL_get_SSL_CTX(ssl) != shard->contexts[0])
         return 0;
     uint64_t time_s = domi_tls_session_time_s(session, shard->settings->ticket_time_s);
-    return domi_tls_sessions_keep(&shard->sessions, server, session, now_s, now_s + time_s,
+    return domi_tls_sessions_keep(&shard->sessions, taker->server, session, now_s, now_s + time_s,
                                   shard->settings->sessions_max);
 }
 
@@ -198,10 +201,9 @@ static int set_server(domi_tls_shard *shard, SSL_CTX *context)
 
 static int set_client(const domi_tls_settings *settings, SSL_CTX *context)
 {
-    if (!settings->no_tickets) {
-        SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-        SSL_CTX_sess_set_new_cb(context, keep_session);
-    }
+    /* with `no_tickets`, too: tickets that nobody keeps are counted */
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(context, keep_session);
     /* this one function returns 0 when all is well */
     return settings->alpn_size == 0 ||
                    SSL_CTX_set_alpn_protos(context, settings->alpn, settings->alpn_size) == 0

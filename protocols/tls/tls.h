@@ -30,10 +30,10 @@ typedef enum domi_tls_phase {
 struct domi_tls_state {
     SSL *ssl;
     domus_tls *tls;
-    domus_wire *wire;           /* of the call that runs now */
-    domi_tls_peer_name *server; /* of a client that keeps sessions; NULL: it keeps none */
-    SSL_SESSION *offered;       /* to the server, until the handshake is done; NULL: none */
-    const char *in;             /* bytes of the record that OpenSSL has not read yet */
+    domus_wire *wire;     /* of the call that runs now */
+    domi_tls_taker taker; /* of a client */
+    SSL_SESSION *offered; /* to the server, until the handshake is done; NULL: none */
+    const char *in;       /* bytes of the record that OpenSSL has not read yet */
     size_t in_size;
     uint8_t phase;       /* domi_tls_phase */
     bool heard;          /* a record has come */
@@ -41,7 +41,7 @@ struct domi_tls_state {
     bool no_memory;      /* it could not write for want of memory */
     uint8_t place;       /* among those that keep their buffers, from 1 on; 0: it does not */
     uint8_t alert_size;  /* bytes of the last write, if they may be an alert */
-    uint32_t quiet;      /* records in a row without bytes of the application */
+    uint32_t quiet;      /* records and tickets in a row without bytes of the application */
     uint64_t charged;    /* on the budget of the options */
     uint64_t counted;    /* as memory of the library */
     domus_appender held; /* bytes that wait for the handshake */

@@ -1,21 +1,61 @@
 /* A peer of the stage that is OpenSSL itself. */
 #include "tests/tls/raw.h"
 
+#include "base/check.h"
 #include "tests/support/suite.h"
 
+#include <openssl/err.h>
 #include <stdlib.h>
 #include <string.h>
 
-void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *host)
+/* OpenSSL tells a line "LABEL RANDOM SECRET" in hex for each key: note that of its own bytes. */
+static void note_secret(const SSL *ssl, const char *line)
 {
-    raw->context = SSL_CTX_new(TLS_client_method());
-    ck_assert_int_eq(SSL_CTX_load_verify_file(raw->context, domt_pki_path(pki, "ca")), 1);
-    SSL_CTX_set_verify(raw->context, SSL_VERIFY_PEER, NULL);
-    ck_assert_int_eq(SSL_CTX_set_max_proto_version(raw->context, version), 1);
+    domt_raw *raw = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+    const char *label =
+        SSL_is_server(ssl) ? "SERVER_TRAFFIC_SECRET_0 " : "CLIENT_TRAFFIC_SECRET_0 ";
+    const char *hex = strrchr(line, ' ') + 1;
+    size_t size;
+
+    if (strncmp(line, label, strlen(label)) == 0 && strlen(hex) == 2 * sizeof raw->secret)
+        DOMI_CHECK(OPENSSL_hexstr2buf_ex(raw->secret, sizeof raw->secret, &size, hex, '\0') == 1);
+}
+
+static void begin(domt_raw *raw, const SSL_METHOD *method)
+{
+    raw->context = SSL_CTX_new(method);
+    SSL_CTX_set_app_data(raw->context, raw);
+    SSL_CTX_set_keylog_callback(raw->context, note_secret);
+    ck_assert_int_eq(SSL_CTX_set_ciphersuites(raw->context, "TLS_AES_128_GCM_SHA256"), 1);
+}
+
+static void make_connection(domt_raw *raw)
+{
     raw->ssl = SSL_new(raw->context);
     raw->in = BIO_new(BIO_s_mem());
     raw->out = BIO_new(BIO_s_mem());
     SSL_set_bio(raw->ssl, raw->in, raw->out);
+}
+
+void domt_raw_serve(domt_raw *raw, const domt_pki *pki, const char *file)
+{
+    const char *path = domt_pki_path(pki, file);
+
+    begin(raw, TLS_server_method());
+    ck_assert_int_eq(SSL_CTX_use_certificate_chain_file(raw->context, path), 1);
+    ck_assert_int_eq(SSL_CTX_use_PrivateKey_file(raw->context, path, SSL_FILETYPE_PEM), 1);
+    ck_assert_int_eq(SSL_CTX_set_num_tickets(raw->context, 0), 1);
+    make_connection(raw);
+    SSL_set_accept_state(raw->ssl);
+}
+
+void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *host)
+{
+    begin(raw, TLS_client_method());
+    ck_assert_int_eq(SSL_CTX_load_verify_file(raw->context, domt_pki_path(pki, "ca")), 1);
+    SSL_CTX_set_verify(raw->context, SSL_VERIFY_PEER, NULL);
+    ck_assert_int_eq(SSL_CTX_set_max_proto_version(raw->context, version), 1);
+    make_connection(raw);
     SSL_set_connect_state(raw->ssl);
     ck_assert_int_eq(SSL_set1_host(raw->ssl, host), 1);
     ck_assert_int_eq((int)SSL_set_tlsext_host_name(raw->ssl, host), 1);
@@ -51,6 +91,14 @@ bool domt_raw_talk(domt_raw *raw, domt_side *side)
         free(bytes);
     }
     return SSL_is_init_finished(raw->ssl) == 1;
+}
+
+size_t domt_raw_read(domt_raw *raw, char *to, size_t room)
+{
+    size_t size = 0;
+
+    ERR_clear_error();
+    return SSL_read_ex(raw->ssl, to, room, &size) == 1 ? size : 0;
 }
 
 void domt_raw_hold_echo(domt_raw *raw, domt_side *side, const char *line)

@@ -12,10 +12,14 @@ typedef struct domt_raw {
     SSL *ssl;
     BIO *in;
     BIO *out;
+    unsigned char secret[32]; /* of what it sends after its handshake, in TLS 1.3 */
 } domt_raw;
 
 /* A client of at most `version` (TLS1_2_VERSION), that trusts the authority and asks for `host`. */
 void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *host);
+
+/* A server with the certificate FILE, its key and its chain. */
+void domt_raw_serve(domt_raw *raw, const domt_pki *pki, const char *file);
 void domt_raw_close(domt_raw *raw);
 
 /* Carry bytes between it and a side of the stage, until neither has any. Returns whether the
@@ -24,6 +28,9 @@ bool domt_raw_talk(domt_raw *raw, domt_side *side);
 
 /* Write what OpenSSL has for its peer to the side. */
 void domt_raw_flush(domt_raw *raw, domt_side *side);
+
+/* Read what has come. Returns how many bytes, which are at `to`; 0: none, or the end. */
+size_t domt_raw_read(domt_raw *raw, char *to, size_t room);
 
 /* Ask for a line, and hold that it comes back. */
 void domt_raw_hold_echo(domt_raw *raw, domt_side *side, const char *line);

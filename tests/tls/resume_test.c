@@ -209,11 +209,12 @@ START_TEST(settings_out_of_their_ranges_are_refused)
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     const domus_tls_settings right = domt_server_settings(&pki, "a");
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 13; i++) {
         static const char *const named[] = {"role",      "verify",      "certificates_count",
                                             "depth_max", "chain_max",   "ticket_time_s",
                                             "held_max",  "ciphers",     "cipher_suites",
-                                            "alpn",      "min_version", "verify"};
+                                            "alpn",      "min_version", "verify",
+                                            "quiet_max"};
         domus_tls_settings wrong = right;
         domus_tls *tls = NULL;
         wrong.role = i == 0 ? DOMUS_ROLE_PEER : wrong.role;
@@ -227,6 +228,7 @@ START_TEST(settings_out_of_their_ranges_are_refused)
         wrong.cipher_suites = i == 8 ? "none of these" : NULL;
         wrong.alpn = i == 9 ? long_name : NULL;
         wrong.min_version = i == 10 ? (domus_tls_version)2 : DOMUS_TLS_1_2;
+        wrong.quiet_max = i == 12 ? 15 : 16;
         wrong.verify = i == 11 ? (domus_tls_verify)4 : wrong.verify;
         ck_assert_int_eq(domus_tls_new(&wrong, error, sizeof error, &tls), -EINVAL);
         ck_assert_msg(strncmp(error, named[i], strlen(named[i])) == 0, "%s", error);

@@ -1,0 +1,261 @@
+/* TLS: a peer that has shaken hands, and then sends what costs it little: records of a byte or of
+ * nothing, warnings, changes of keys, tickets. */
+#include "tests/support/suite.h"
+#include "tests/tls/forge.h"
+
+#include "io/wire/state.h"
+#include "protocols/tls/tls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domt_pki pki;
+static domt_side side; /* the stage */
+static domt_raw raw;   /* its peer */
+static domt_forge forge;
+
+static void begin_pki(void)
+{
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+}
+
+/* Let the stage be a server, whose client is the raw peer. */
+static void meet_client(int version)
+{
+    begin_pki();
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    ck_assert_int_eq(domt_side_open(&side, domt_tls(&settings), NULL), 0);
+    domt_raw_open(&raw, &pki, version, "a.example");
+    ck_assert(domt_raw_talk(&raw, &side));
+    if (version == TLS1_3_VERSION)
+        domt_forge_begin(&forge, &raw);
+}
+
+/* Let the stage be a client, whose server is the raw peer. */
+static void meet_server(bool keeps_sessions)
+{
+    begin_pki();
+    domus_tls_settings settings = domt_client_settings(&pki);
+    settings.no_tickets = !keeps_sessions;
+    ck_assert_int_eq(domt_side_open_to(&side, domt_tls(&settings), NULL, "a.example", 443), 0);
+    domt_raw_serve(&raw, &pki, "a");
+    ck_assert(domt_raw_talk(&raw, &side));
+    ck_assert(domt_side_info(&side).done);
+    domt_forge_begin(&forge, &raw);
+}
+
+static void part(void)
+{
+    domt_raw_close(&raw);
+    domt_side_close(&side);
+    domus_tls_free(side.options.tls);
+    domt_pki_free(&pki);
+}
+
+static void hold_failed(const char *failure)
+{
+    ck_assert_int_eq(side.error, -EPROTO);
+    ck_assert_str_eq(domt_side_info(&side).failure, failure);
+}
+
+static size_t drop_output(void)
+{
+    size_t size;
+
+    free(domt_side_take(&side, &size));
+    return size;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+START_TEST(records_of_a_byte_are_bytes_like_others)
+{
+    static char records[2000 * 23];
+    size_t size = 0;
+
+    meet_client(TLS1_3_VERSION);
+    for (int i = 0; i < 2000; i++)
+        size +=
+            domt_forge_seal(&forge, DOMT_FORGE_DATA, i % 100 == 99 ? "\n" : "x", 1, records + size);
+    ck_assert_uint_eq(size, sizeof records);
+    domt_side_feed(&side, records, size, 0);
+    ck_assert_int_eq(side.error, 0);
+    ck_assert_uint_eq(side.messages, 20);
+    ck_assert_uint_eq(strlen(side.last), 99);
+    part();
+}
+END_TEST
+
+static size_t most_used; /* bytes that one call of `decode` has used */
+static uint32_t yields;  /* calls that have said that they took long */
+
+static int note_decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    int used = domus_tls_stage.decode(wire, state, bytes, size);
+
+    most_used = used > 0 && (size_t)used > most_used ? (size_t)used : most_used;
+    yields += wire->yields;
+    return used;
+}
+
+START_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
+{
+    static char records[1000 * 23];
+    domus_stage noted = domus_tls_stage;
+    size_t size = 0;
+
+    begin_pki();
+    noted.decode = note_decode;
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    side = (domt_side){.options = {domt_tls(&settings), NULL}, .is_server = true};
+    side.stages[0] = (domus_pipeline_stage){&noted, &side.options};
+    side.stages[1] = (domus_pipeline_stage){&domus_line_stage, NULL};
+    side.pipeline.stages = side.stages;
+    ck_assert_int_eq(domus_stage_kit_new(&side.pipeline, &side.kit), 0);
+    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
+    ck_assert(domt_raw_talk(&raw, &side));
+    domt_forge_begin(&forge, &raw);
+    for (int i = 0; i < 1000; i++)
+        size += domt_forge_seal(&forge, DOMT_FORGE_DATA, "x", 1, records + size);
+    most_used = yields = 0;
+    domt_side_feed(&side, records, size, 4096);
+    ck_assert_int_eq(side.error, 0);
+    ck_assert_uint_eq(most_used, 64 * 23);
+    ck_assert_uint_ge(yields, 1000 / 178 * 2);
+    part();
+}
+END_TEST
+
+START_TEST(records_of_nothing_are_bounded)
+{
+    meet_client(TLS1_3_VERSION);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 28; k++)
+            domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "", 0);
+        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
+        ck_assert_int_eq(side.error, 0);
+    }
+    ck_assert_uint_eq(side.messages, 3);
+    for (int k = 0; k < 33; k++)
+        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "", 0);
+    ck_assert_int_eq(side.error, -EPROTO);
+    part();
+}
+END_TEST
+
+START_TEST(warnings_are_bounded)
+{
+    static const char warning[] = {1, 90}; /* user_canceled */
+
+    meet_client(TLS1_3_VERSION);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 4; k++)
+            domt_forge_send(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
+        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
+        ck_assert_int_eq(side.error, 0);
+    }
+    for (int k = 0; k < 5; k++)
+        domt_forge_send(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
+    hold_failed("too many warn alerts");
+    part();
+}
+END_TEST
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+START_TEST(each_update_of_keys_is_answered_with_one)
+{
+    size_t most = 0;
+
+    meet_client(TLS1_3_VERSION);
+    (void)drop_output();
+    for (int i = 0; i < 200; i++) {
+        domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\x00\x00\x01\x01", 5);
+        domt_forge_update(&forge);
+        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x", 1);
+        size_t size = drop_output();
+        most = size > most ? size : most;
+        ck_assert_int_eq(side.error, 0);
+    }
+    ck_assert_uint_eq(most, 27); /* what the peer has sent was 27 + 23 */
+    part();
+}
+END_TEST
+
+START_TEST(updates_of_keys_do_not_share_a_record)
+{
+    meet_client(TLS1_3_VERSION);
+    domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\0\0\1\1\x18\0\0\1\1", 10);
+    hold_failed("not on record boundary");
+    part();
+}
+END_TEST
+
+/* --- tickets ---------------------------------------------------------------------------------- */
+
+/* A NewSessionTicket of 21 bytes: it is good for an hour, its nonce has two bytes and it has two
+ * itself. Returns its size. */
+static size_t put_ticket(char *to, int number)
+{
+    static const char ticket[] = "\x04\x00\x00\x11\x00\x00\x0e\x10____\x02NN\x00\x02TT\x00\x00";
+
+    memcpy(to, ticket, sizeof ticket - 1);
+    to[13] = to[17] = (char)(number >> 8);
+    to[14] = to[18] = (char)number;
+    return sizeof ticket - 1;
+}
+
+/* Send `count` tickets in one record. */
+static void send_tickets(int count)
+{
+    static char bytes[16384];
+    size_t size = 0;
+
+    for (int i = 0; i < count; i++)
+        size += put_ticket(bytes + size, i);
+    domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, bytes, size);
+}
+
+static uint32_t count_kept(void)
+{
+    const domi_tls_state *state = domus_stage_kit_state(side.kit, &domus_tls_stage);
+    const domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
+
+    return shard->sessions.count;
+}
+
+START_TEST(tickets_of_a_server_are_bounded)
+{
+    meet_server(true);
+    for (int i = 0; i < 10; i++) {
+        send_tickets(3);
+        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
+    }
+    ck_assert_int_eq(side.error, 0);
+    ck_assert_uint_eq(count_kept(), 8);
+    send_tickets(780);
+    hold_failed("too many empty records");
+    ck_assert_uint_eq(count_kept(), 8);
+    part();
+}
+END_TEST
+
+START_TEST(tickets_are_counted_that_nobody_keeps)
+{
+    meet_server(false);
+    send_tickets(10);
+    ck_assert_int_eq(side.error, 0);
+    ck_assert_uint_eq(count_kept(), 0);
+    send_tickets(30);
+    hold_failed("too many empty records");
+    part();
+}
+END_TEST
+
+DOMT_MAIN("tls flood", 60, records_of_a_byte_are_bytes_like_others,
+          records_of_a_byte_do_not_keep_the_thread_from_its_clock, records_of_nothing_are_bounded,
+          warnings_are_bounded, each_update_of_keys_is_answered_with_one,
+          updates_of_keys_do_not_share_a_record, tickets_of_a_server_are_bounded,
+          tickets_are_counted_that_nobody_keeps)
