@@ -54,8 +54,10 @@
  * is sent in place of NAME, if there is such a file; it has the media type of NAME, and a tag of
  * its own. Answers then have "Vary: Accept-Encoding".
  *
- * **Bounds.** At files.openMax open files, while memory is critical, and when no helper thread
- * takes work any more (blocking.queueMax), the answer is 503.
+ * **Bounds.** A connection holds one open file at most: that of the answer whose turn it is. A
+ * large file, and one that has to be waited for, is loaded in its turn. At files.openMax open
+ * files, while memory is critical, and when no helper thread takes work any more
+ * (blocking.queueMax), the answer is 503.
  *
  * Thread-safety: only from within a handler, with the stack that the handler was given. Any number
  * of threads may use one domus_http_files, which does not change meanwhile. */

@@ -138,6 +138,23 @@ DOMUS_API int domus_reply_write(domus_stack *stack, domus_slice bytes, domus_res
  * This is domus_reply(), and has its rules and results. */
 DOMUS_API int domus_reply_end(domus_stack *stack, const domus_type *type, const void *payload);
 
+/* Suspend until it is the turn of the answer to the request that is handled: all answers before it
+ * have left, and at most channel.sendHigh bytes wait for the peer. An answer that needs something
+ * of which there is little, such as an open file, takes it then, and not while it waits behind
+ * others: a peer may send many requests ahead, and read none of the answers. The payload is copied,
+ * and comes back.
+ *
+ * Ownership: the wait owns what the payload owns, unless this returns a negative errno.
+ * `then` is resumed with a message of `type`, which is that payload; or with -EPIPE when the
+ * request is over or the channel has closed (-ESTALE when the channel is gone).
+ * Returns as domus_reply_begin(). */
+DOMUS_API int domus_reply_await_turn(domus_stack *stack, const domus_type *type,
+                                     const void *payload, domus_resumed *then);
+
+/* Returns whether the answers before that of the request that is handled have left. Only the
+ * channel's own actor can know; all others get false. */
+DOMUS_API bool domus_reply_has_turn(domus_stack *stack);
+
 /* The stream of an answer or a request, for other actors that write it. It owns nothing. The actor
  * that has begun it ends it. */
 typedef struct domus_stream {

@@ -111,6 +111,21 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
     return error;
 }
 
+/* Tell the writer of a part that the next one may come. */
+static void let_go_on(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+{
+    domi_part *part = domi_envelope_payload(ask);
+    void *message = part->message;
+
+    if (part->kind != DOMI_PART_TURN) {
+        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
+        return;
+    }
+    part->message = NULL; /* the answer owns what it owns */
+    domi_ask_answer(manager, pipe->channel->house, ask, part->type, message);
+    domi_memory_free(message);
+}
+
 void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = part_of(ask);
@@ -118,7 +133,7 @@ void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     if (part->of_request && domi_upload_tell_answered(pipe)) {
         domi_ask_fail(manager, ask, -EALREADY);
     } else if (is_free(pipe, part)) {
-        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
+        let_go_on(manager, pipe, ask);
     } else {
         domi_list_push(&pipe->writers, &ask->node);
         pipe->writer_count++;
@@ -131,6 +146,7 @@ void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 
     domi_request *request = domi_pipe_find(pipe, part->number);
     int error = request == NULL                ? -EPIPE
+                : part->kind == DOMI_PART_TURN ? 0
                 : part->kind == DOMI_PART_HEAD ? encode_head(pipe, request, part)
                                                : encode_piece(pipe, request, part);
 

@@ -14,6 +14,7 @@
 typedef enum domi_part_kind {
     DOMI_PART_HEAD,  /* only of an answer: that of a request is an ask for the peer (upload.h) */
     DOMI_PART_PIECE, /* `bytes` */
+    DOMI_PART_TURN,  /* nothing is sent: `message` comes back when the answer has its turn */
     DOMI_PART_END,   /* only of a request, as the next one: an answer ends as any answer does */
     DOMI_PART_CUT,
 } domi_part_kind;

@@ -11,6 +11,7 @@
 #include "io/pipelines/stream.h"
 #include "io/pipelines/upload.h"
 
+#include <domus/channel.h>
 #include <domus/stream.h>
 
 #include <errno.h>
@@ -77,6 +78,33 @@ int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice byte
     if (result < 0)
         domus_slice_free(bytes);
     return result;
+}
+
+int domus_reply_await_turn(domus_stack *stack, const domus_type *type, const void *payload,
+                           domus_resumed *then)
+{
+    domus_stream stream;
+    domi_part part = {.kind = DOMI_PART_TURN};
+    int error = domus_reply_stream(stack, &stream);
+
+    if (error == 0)
+        error = domi_part_set_message(&part, type, payload);
+    if (error != 0)
+        return error;
+    part.number = stream.number;
+    int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+    if (result < 0)
+        domi_memory_free(part.message); /* what the payload owns is still the caller's */
+    return result;
+}
+
+bool domus_reply_has_turn(domus_stack *stack)
+{
+    const domus_channel *channel = domus_channel_running(stack);
+    domus_stream stream;
+
+    return channel != NULL && channel->pipe != NULL && domus_reply_stream(stack, &stream) == 0 &&
+           stream.channel.house == channel->house && stream.number == channel->pipe->first;
 }
 
 int domus_reply_begin(domus_stack *stack, const domus_type *type, const void *payload,

@@ -2,7 +2,11 @@
  *
  * A request is carried by its conversation alone: the file is loaded in the call if the kernel has
  * it in memory, and otherwise behind one wait, whose tag leads to the options. The answer is a
- * whole message, or is left to domus_file_answer(). So nothing of a request is kept here. */
+ * whole message, or is left to domus_file_answer(). So nothing of a request is kept here.
+ *
+ * An answer has an open file, or asks a helper thread, only when it has its turn: else a client
+ * that sends requests ahead and reads nothing would hold a file for each. If a file turns out to be
+ * large before, it is closed, and loaded again at that time. */
 #include "protocols/http/encoding.h"
 #include "protocols/http/fields.h"
 #include "protocols/http/write.h"
@@ -36,8 +40,10 @@ typedef struct names {
 typedef struct found {
     const domus_http_files *files;
     const domus_http_request *request;
+    domus_slice path; /* of the request */
     domus_file_loaded *loaded;
     bool is_packed;
+    bool has_turn;
     char etag[ETAG_ROOM];
     int64_t modified; /* in seconds */
 } found;
@@ -282,12 +288,47 @@ static int redirect(domus_stack *stack, const domus_http_request *request)
     return reply_with_fields(stack, 301, &fields);
 }
 
+/* A request that waits for the turn of its answer. */
+typedef struct waiting {
+    const domus_http_files *files;
+    domus_slice path;
+} waiting;
+
+static void release_waiting(void *payload)
+{
+    domus_slice_free(((waiting *)payload)->path);
+}
+
+static const domus_type waiting_type = {
+    .name = "http file in turn", .size = sizeof(waiting), .release = release_waiting};
+
+static domus_resumed turn_has_come;
+
+/* Load the file of a request when its answer has its turn. Returns DOMUS_PARKED, or an error. */
+static int await_turn(domus_stack *stack, const domus_http_files *files, domus_slice path)
+{
+    waiting wait = {.files = files};
+    int result = domus_slice_keep(path, &wait.path);
+
+    if (result != 0)
+        return result;
+    result = domus_reply_await_turn(stack, &waiting_type, &wait, turn_has_come);
+    if (result < 0)
+        domus_slice_free(wait.path);
+    return result;
+}
+
 /* Send what is to be sent: some bytes of the file, from `first` on. */
 static int send_bytes(domus_stack *stack, found *file, domus_http_response *response,
                       uint64_t first, uint64_t size)
 {
     domus_file_loaded *loaded = file->loaded;
 
+    if (loaded->file != NULL && file->request->method == DOMUS_HTTP_GET && !file->has_turn &&
+        !domus_reply_has_turn(stack)) {
+        domus_http_response_type.release(response);
+        return await_turn(stack, file->files, file->path);
+    }
     response->media = media_of(file);
     response->length = size;
     if (file->request->method == DOMUS_HTTP_HEAD)
@@ -351,17 +392,12 @@ static int answer_file(domus_stack *stack, found *file)
 }
 
 /* Answer with what was loaded, which this consumes. */
-static int answer_loaded(domus_stack *stack, const domus_http_files *files,
-                         const domus_http_request *request, domus_file_loaded *loaded)
+static int answer_loaded(domus_stack *stack, found *file, domus_file_loaded *loaded)
 {
-    found file = {
-        .files = files,
-        .request = request,
-        .loaded = loaded,
-        .is_packed = loaded->index == 0 && wants_packed(files, request),
-    };
+    file->loaded = loaded;
+    file->is_packed = loaded->index == 0 && wants_packed(file->files, file->request);
     int result =
-        S_ISDIR(loaded->status.mode) ? redirect(stack, request) : answer_file(stack, &file);
+        S_ISDIR(loaded->status.mode) ? redirect(stack, file->request) : answer_file(stack, file);
 
     domus_file_loaded_type.release(loaded);
     return result;
@@ -377,9 +413,10 @@ static int was_loaded(domus_stack *stack, void *self, const domus_answer *answer
         return refusal(answer->error);
     if (request == NULL)
         return -EINVAL;
+    found file = {.files = files, .request = request, .has_turn = true};
     domus_file_loaded loaded = *(const domus_file_loaded *)answer->payload;
     int error = domus_take_answer(stack, answer);
-    return error != 0 ? error : answer_loaded(stack, files, request, &loaded);
+    return error != 0 ? error : answer_loaded(stack, &file, &loaded);
 }
 
 /* Bytes that are read with the load: none if they may not be wanted. */
@@ -394,11 +431,47 @@ static uint32_t whole_of(const domus_http_files *files, const domus_http_request
     return files->whole_max != 0 ? files->whole_max : WHOLE_DEFAULT;
 }
 
+/* Load the file, now or behind a wait, and answer with it. Returns as domus_http_serve(). */
+static int load_and_answer(domus_stack *stack, found *file)
+{
+    const domus_http_files *files = file->files;
+    domus_file_loaded loaded;
+    names tried;
+    int error = list_names(files, file->request, file->path, &tried);
+
+    if (error != 0)
+        return error;
+    uint32_t size_max = whole_of(files, file->request);
+    error = domus_file_load_now(stack, files->root, tried.list,
+                                DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max, &loaded);
+    if (error == 0)
+        return answer_loaded(stack, file, &loaded);
+    if (error != -EAGAIN)
+        return refusal(error);
+    if (!file->has_turn && !domus_reply_has_turn(stack))
+        return await_turn(stack, files, file->path);
+    int result = domus_file_load(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max,
+                                 (uintptr_t)files, was_loaded);
+    return result < 0 ? refusal(result) : result;
+}
+
+static int turn_has_come(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
+
+    (void)self;
+    if (answer->error != 0)
+        return refusal(answer->error);
+    if (request == NULL)
+        return -EINVAL;
+    const waiting *wait = answer->payload;
+    found file = {.files = wait->files, .request = request, .path = wait->path, .has_turn = true};
+    return load_and_answer(stack, &file);
+}
+
 int domus_http_serve(domus_stack *stack, const domus_http_files *files, domus_slice path)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
-    domus_file_loaded loaded;
-    names tried;
 
     if (request == NULL)
         return -EINVAL;
@@ -406,17 +479,6 @@ int domus_http_serve(domus_stack *stack, const domus_http_files *files, domus_sl
         return refuse_method(stack);
     if (files->root == NULL)
         return -EBUSY;
-    int error = list_names(files, request, path, &tried);
-    if (error != 0)
-        return error;
-    uint32_t size_max = whole_of(files, request);
-    error = domus_file_load_now(stack, files->root, tried.list,
-                                DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max, &loaded);
-    if (error == 0)
-        return answer_loaded(stack, files, request, &loaded);
-    if (error != -EAGAIN)
-        return refusal(error);
-    int result = domus_file_load(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max,
-                                 (uintptr_t)files, was_loaded);
-    return result < 0 ? refusal(result) : result;
+    found file = {.files = files, .request = request, .path = path};
+    return load_and_answer(stack, &file);
 }

@@ -4,7 +4,10 @@
 #include "tests/support/suite.h"
 
 #include "base/memory.h"
+#include "runtime/files/handle.h"
+#include "runtime/system/system.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #define SECOND DOMT_PIPE_SECOND
@@ -155,6 +158,101 @@ START_TEST(open_files_are_bounded)
 }
 END_TEST
 
+/* Files that are open now, with the root. */
+static uint32_t count_open(void)
+{
+    domus_system *system = domus_testkit_system(domt_site.kit);
+
+    return atomic_load(&system->files->open);
+}
+
+#define AHEAD 20u /* requests that are sent ahead on one connection */
+#define PART  70000u
+
+/* Send requests ahead, and read no answer: large files, some of them in part, small ones, one that
+ * is not there, and one that is only asked about. */
+static domus_peer *send_ahead(void)
+{
+    domus_peer *peer = domt_pipes_peer(domt_site.kit);
+
+    domus_peer_pause(peer);
+    for (uint32_t i = 0; i < AHEAD; i++)
+        domt_pipes_send(domt_site.kit, peer,
+                        i % 5 == 1   ? "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
+                        : i % 5 == 2 ? "GET /none HTTP/1.1\r\nHost: a\r\n\r\n"
+                        : i % 5 == 3 ? "HEAD /large.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+                                     : "GET /large.bin HTTP/1.1\r\nHost: a\r\n"
+                                       "Range: bytes=0-69999\r\n\r\n");
+    ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);
+    return peer;
+}
+
+/* Hold that the answers to send_ahead() come, each in its turn. */
+static void hold_answers(domus_peer *peer)
+{
+    static char answers[AHEAD * (PART + 600)];
+    static const char *const begins[] = {"HTTP/1.1 206 ", "HTTP/1.1 200 ", "HTTP/1.1 404 ",
+                                         "HTTP/1.1 200 ", "HTTP/1.1 206 "};
+    static char part[PART];
+    size_t size = 0, got;
+
+    for (uint32_t i = 0; i < PART; i++)
+        part[i] = domt_file_byte(i);
+    domus_peer_resume(peer);
+    for (int i = 0; i < 40; i++) {
+        ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 100), 0);
+        const char *bytes = domus_peer_got(peer, &got);
+        ck_assert_uint_lt(size + got, sizeof answers);
+        memcpy(answers + size, bytes, got);
+        size += got;
+        domus_peer_take(peer, got);
+    }
+    answers[size] = '\0';
+    const char *at = answers;
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        ck_assert_int_eq(strncmp(at, begins[i % 5], strlen(begins[i % 5])), 0);
+        const char *body = strstr(at, "\r\n\r\n") + 4;
+        const char *length = strstr(at, "Content-Length: ");
+        ck_assert(length != NULL && length < body);
+        uint32_t skip = i % 5 == 3 ? 0 : (uint32_t)strtoul(length + 16, NULL, 10);
+        ck_assert(i % 5 == 1 || i % 5 == 2 || i % 5 == 3 || skip == PART);
+        ck_assert(skip != PART || memcmp(body, part, PART) == 0);
+        at = body + skip;
+    }
+    ck_assert_ptr_eq(at, answers + size);
+}
+
+START_TEST(requests_that_are_sent_ahead_hold_one_file)
+{
+    domus_config config;
+    domus_peer *peers[3];
+
+    domt_pipes_configure(&config);
+    config.files.open_max = 1 + 3 + 1; /* the root, one for each of them, and one for us */
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    for (int way = 0; way < 4; way++) {
+        domt_site_begin(&config, way == 3   ? &domt_site_far_service
+                                 : way == 2 ? &domt_site_late_service
+                                            : &domt_site_service);
+        domt_site.reads_wait = way == 1;
+        for (int i = 0; i < 3; i++)
+            peers[i] = send_ahead();
+        ck_assert_uint_eq(count_open(), 1 + 3);
+        hold_large("", 200, 0, DOMT_SITE_LARGE);
+        domus_peer_reset(peers[1]);
+        hold_answers(peers[0]);
+        hold_answers(peers[2]);
+        domus_peer_close(peers[0]);
+        domus_peer_close(peers[2]);
+        ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);
+        ck_assert_uint_eq(count_open(), 1);
+        domt_site.reads_wait = false;
+        domt_site_end();
+    }
+}
+END_TEST
+
 START_TEST(each_allocation_may_fail)
 {
     uint32_t before = domt_entries("/proc/self/fd");
@@ -192,4 +290,5 @@ DOMT_MAIN("http_files_send", 60, large_file_is_sent_in_pieces,
           file_that_shrinks_or_grows_is_never_sent_wrong,
           file_that_shrinks_before_it_is_read_is_looked_at_again,
           file_that_is_not_in_memory_is_waited_for, request_may_wait_before_it_is_served,
-          open_files_are_bounded, each_allocation_may_fail)
+          open_files_are_bounded, requests_that_are_sent_ahead_hold_one_file,
+          each_allocation_may_fail)

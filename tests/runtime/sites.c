@@ -110,6 +110,25 @@ const domus_behaviour domt_site_late_service = {
                                        {.type = NULL}},
 };
 
+static int send_on(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_forward(stack, domt_site.far);
+}
+
+const domus_behaviour domt_site_far_service = {
+    .name = "far site",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &pipeline,
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = send_on},
+                                       {.type = NULL}},
+};
+
+static const domus_behaviour far_actor = {
+    .name = "server of files",
+    .on = (const domus_on[]){{&domus_http_request_type, serve, 0}, {NULL, NULL, 0}},
+};
+
 void domt_site_write(const char *name, const char *text)
 {
     const struct timespec times[2] = {{1700000000, 123456789}, {1700000000, 123456789}};
@@ -170,6 +189,10 @@ void domt_site_open(const domus_config *config, const domus_behaviour *behaviour
     domt_site.files =
         (domus_http_files){.root = domt_file_handle(domus_testkit_system(domt_site.kit), fd)};
     domt_site.files.root->is_directory = true;
+    if (behaviour == &domt_site_far_service)
+        ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(domt_site.kit), &far_actor, NULL,
+                                             &domt_site.far),
+                         0);
 }
 
 void domt_site_close(void)

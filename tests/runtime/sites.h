@@ -17,14 +17,15 @@ typedef struct domt_site_type {
     bool reads_wait;     /* the kernel has nothing in memory */
     uint32_t looks_wait; /* so many times the kernel does not know at once what a file is */
     bool shrinks;        /* the file "a.txt" becomes shorter before each read */
+    domus_address far;   /* that actor */
     char answer[2 * DOMT_SITE_LARGE];
     size_t answer_size;
 } domt_site_type;
 
 extern domt_site_type domt_site;
 
-/* The second sleeps before it serves. */
-extern const domus_behaviour domt_site_service, domt_site_late_service;
+/* The second sleeps before it serves, and the third lets another actor serve. */
+extern const domus_behaviour domt_site_service, domt_site_late_service, domt_site_far_service;
 
 /* Make the directory, and serve it; each alone, or both. */
 void domt_site_make(void);
