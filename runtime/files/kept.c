@@ -203,7 +203,7 @@ uint64_t domi_kept_settles(const domus_file_status *status)
 }
 
 void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
-                    const domus_file_loaded *loaded, uint64_t now_ns)
+                    const domus_file_loaded *loaded, domi_kept_times times)
 {
     bool is_new = file == NULL;
 
@@ -212,16 +212,17 @@ void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
     if (file == NULL)
         return;
     if (is_new || !domi_kept_is_same(&file->status, &loaded->status)) {
-        file->since_ns = now_ns;
+        file->since_ns = times.done_ns;
         domus_slice_free(file->bytes);
         file->bytes = (domus_slice){NULL, 0, 0};
     }
     file->status = loaded->status;
     file->index = loaded->index;
-    file->looked_ns = now_ns;
+    file->looked_ns = times.turn_ns;
     if (file->bytes.page == NULL && loaded->bytes.page != NULL &&
         domi_page_bytes(loaded->bytes.page) <= kept->bytes_max / SHARE &&
-        now_ns - file->since_ns >= domi_kept_settles(&file->status))
+        times.begun_ns > file->since_ns &&
+        times.begun_ns - file->since_ns >= domi_kept_settles(&file->status))
         (void)domus_slice_keep(loaded->bytes, &file->bytes);
     count_file(kept, file);
     if (kept->bytes > kept->bytes_max)

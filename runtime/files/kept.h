@@ -4,8 +4,9 @@
  * table of its own, so nothing is shared and no lock is needed. A file that was seen once is only
  * noted. Its bytes are kept when a later load, after domi_kept_settles(), finds it unchanged: until
  * then a write could come in the same tick of the file system's clock as the change before, and
- * would leave all times as they were. The files that were asked for least recently are forgotten
- * beyond files.keptMax, and all of them while memory is short.
+ * would leave all times as they were. That is judged by the clock at the load: the time of the turn
+ * would count the turn itself, in which the change may have come. The files that were asked for
+ * least recently are forgotten beyond files.keptMax, and all of them while memory is short.
  *
  * Owner thread: whoever runs the houses of the thread. */
 #ifndef DOMI_RUNTIME_FILES_KEPT_H
@@ -33,8 +34,8 @@ typedef struct domi_kept_file {
     uint32_t flags;           /* and so is this */
     uint32_t index;           /* of its path in the list */
     domus_file_status status; /* what it was like when it was looked at last */
-    uint64_t since_ns;        /* when it was first seen like that */
-    uint64_t looked_ns;       /* when it was looked at last */
+    uint64_t since_ns;        /* by the clock: it was seen like that before */
+    uint64_t looked_ns;       /* the turn in which it was looked at last */
     domus_slice bytes;        /* all of it; `page` is NULL: they are not kept yet */
     uint32_t cost;            /* bytes that it counts for */
     uint32_t paths_size;      /* bytes at `paths` */
@@ -55,10 +56,17 @@ domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name);
 
 void domi_kept_forget(domi_kept *kept, domi_kept_file *file);
 
+/* When a file was loaded. */
+typedef struct domi_kept_times {
+    uint64_t turn_ns;  /* the time of the turn, which began before, perhaps long before */
+    uint64_t begun_ns; /* the clock, read before the file was looked at, */
+    uint64_t done_ns;  /* and when its bytes had been read */
+} domi_kept_times;
+
 /* Note a file that was loaded just now, with its bytes; `file` is what domi_kept_find() returned
  * for this name. Other files may be forgotten for it. Without memory nothing is noted. */
 void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
-                    const domus_file_loaded *loaded, uint64_t now_ns);
+                    const domus_file_loaded *loaded, domi_kept_times times);
 
 /* True if nothing that a write changes differs. */
 bool domi_kept_is_same(const domus_file_status *one, const domus_file_status *other);

@@ -10,6 +10,7 @@
 #include "runtime/files/kept.h"
 #include "runtime/files/kinds.h"
 #include "runtime/os/disk.h"
+#include "runtime/system/manager_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -234,9 +235,12 @@ static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, dom
     domi_kept_file *file = domi_kept_find(thread->kept, name);
     int error = file != NULL ? use_kept(thread, load, file, name.paths) : -ESTALE;
     if (error == -ESTALE) {
+        domi_kept_times times = {.turn_ns = thread->manager.now_ns,
+                                 .begun_ns = domi_system_read_clock(&thread->manager)};
         error = load_in_place(stack, load, name.paths);
         if (error == 0 && load->loaded.bytes.page != NULL) {
-            domi_kept_note(thread->kept, name, file, &load->loaded, thread->manager.now_ns);
+            times.done_ns = domi_system_read_clock(&thread->manager);
+            domi_kept_note(thread->kept, name, file, &load->loaded, times);
             return 0;
         }
         if (error == 0 && file != NULL && file->bytes.page != NULL)

@@ -78,6 +78,9 @@ static int load_now(domus_stack *stack, const domt_deed *deed)
 {
     domus_file_loaded loaded;
     domt_done done = {0};
+
+    if (deed->position != 0)
+        (void)usleep((useconds_t)(deed->position * 1000));
     int error = domus_file_load_now(stack, deed->file, deed->paths, deed->flags,
                                     (uint32_t)deed->size, &loaded);
 

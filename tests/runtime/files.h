@@ -19,8 +19,8 @@ typedef enum domt_deed_kind {
     DOMT_REMOVE,
     DOMT_MAKE_DIRECTORY,
     DOMT_LIST,
-    DOMT_LOAD, /* of `paths`, with `size` as the most that is read */
-    DOMT_LOAD_NOW,
+    DOMT_LOAD,     /* of `paths`, with `size` as the most that is read */
+    DOMT_LOAD_NOW, /* after `position` ms, by which the turn takes longer */
 } domt_deed_kind;
 
 /* An order to the actor, with the parameters of the function. */
