@@ -38,12 +38,13 @@ static bool has_begun(const domi_http_state *state)
     return state->phase != DOMI_HTTP_IN_HEAD || state->head.looked != 0;
 }
 
-/* The status for bytes that are no request; 0: the peer has ended, or has not begun, and expects
- * nothing. */
+/* The status for bytes that are no request; 0: the peer has ended (by a FIN, or with a byte stage
+ * that was cut off), or has not begun, and expects nothing. */
 static unsigned status_of_bytes(const domi_http_state *state, int error)
 {
     switch (-error) {
     case EPIPE:
+    case ECONNABORTED:
         return 0;
     case ENOMEM:
         return 503;

@@ -197,6 +197,8 @@ START_TEST(failed_requests_get_a_status)
     ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 0);
     ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ETIMEDOUT), 0);
     ck_assert_int_eq(strncmp(domt_codec_sent(&http), "HTTP/1.1 408 Request Timeout\r\n", 30), 0);
+    ck_assert_int_eq(domus_stage_kit_fail(http.kit, DOMUS_NO_ID, NULL, -ECONNABORTED), 0);
+    ck_assert_str_eq(domt_codec_sent(&http), ""); /* the peer of TLS has gone */
     domt_codec_stop(&http);
 }
 END_TEST
