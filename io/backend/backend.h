@@ -1,5 +1,5 @@
 /* The backend: the tables of functions by which io uses a ring and sockets. So liburing is used in
- * one file only, nothing outside of this folder calls the kernel for a socket, and tests can put
+ * two files only, nothing outside of this folder calls the kernel for a socket, and tests can put
  * faults or a simulation in its place.
  *
  * A ring belongs to one thread; only `open` may be called by another thread, before start.
@@ -118,8 +118,9 @@ typedef struct domi_backend {
      * may be lost (with -EBADR their completions are), and this and every later call returns the
      * same errno. */
     int (*enter)(void *ring, uint32_t min_complete, uint64_t timeout_ns);
-    /* Carry out the queued operations, of which most complete at once, without a call that asks
-     * the kernel for anything else. Returns as enter() does. NULL: this would take such a call. */
+    /* Carry out those queued operations that need no call which asks the kernel for anything else,
+     * and show what has completed: most sends. After that `pending` tells whether some are left.
+     * Returns as enter() does. NULL: there are no such operations. */
     int (*submit)(void *ring);
 
     /* Take up to `max` completions. Returns how many it took. */

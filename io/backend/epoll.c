@@ -88,7 +88,7 @@ static int begin_poll_once(domi_epoll *ring, const domi_epoll_entry *entry)
 static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest;
-    int result = domi_epoll_try_send(entry->fd, &entry->output);
+    int result = domi_output_try(entry->fd, &entry->output);
 
     if (result != -EAGAIN)
         return result;

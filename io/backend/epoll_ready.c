@@ -1,6 +1,5 @@
-/* Receives, accepts and sends on descriptors that are ready (epoll_ready.h). Receives and sends of
- * streams call the kernel directly: those of the C library are points of cancellation, and in a
- * process with several threads each pays two locked instructions for that. */
+/* Receives, accepts and sends on descriptors that are ready (epoll_ready.h). Receives of streams
+ * call the kernel directly, as sends do (output.h). */
 #include "io/backend/epoll_ready.h"
 
 #include "base/memory.h"
@@ -184,20 +183,10 @@ static void take_input(domi_epoll *ring, domi_interest *interest, uint32_t event
     }
 }
 
-int domi_epoll_try_send(int fd, const domi_output *output)
-{
-    ssize_t size = output->message != NULL
-                       ? syscall(SYS_sendmsg, fd, output->message, MSG_NOSIGNAL | MSG_DONTWAIT)
-                       : syscall(SYS_sendto, fd, output->data, (size_t)output->size,
-                                 MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
-
-    return size >= 0 ? (int)size : -errno;
-}
-
 static void go_on_sending(domi_epoll *ring, domi_interest *interest)
 {
     bool is_gathered = interest->output.data == NULL;
-    int result = is_gathered ? -EAGAIN : domi_epoll_try_send(interest->fd, &interest->output);
+    int result = is_gathered ? -EAGAIN : domi_output_try(interest->fd, &interest->output);
 
     if (result == -EAGAIN && !is_gathered)
         return;

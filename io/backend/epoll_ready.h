@@ -54,9 +54,6 @@ void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint3
 void domi_epoll_end_input(domi_epoll *ring, domi_interest *interest, int result);
 void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result);
 
-/* Returns how many bytes the socket took; -EAGAIN when it is full; a negative errno. */
-int domi_epoll_try_send(int fd, const domi_output *output);
-
 /* Ask the kernel for reports, and wait for the first one at most `timeout_ns`. All reports of the
  * call before have been handled. An interruption brings none. */
 void domi_epoll_look(domi_epoll *ring, uint64_t timeout_ns);

@@ -13,10 +13,10 @@
 #define DOMI_IO_BACKEND_INTEREST_H
 
 #include "base/slab.h"
+#include "io/backend/output.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 typedef enum domi_input {
     DOMI_INPUT_ACCEPT,
@@ -32,15 +32,6 @@ typedef struct domi_poll {
     uint64_t user_data; /* comes back with the completion */
     uint32_t events;    /* POLLIN, POLLOUT and others that end the poll */
 } domi_poll;
-
-/* A send. `message` is NULL if the bytes are in one piece. A gathered send that has to wait keeps
- * no list of its pieces: then `data` is NULL, too, and the sender gathers again when there is room.
- */
-typedef struct domi_output {
-    const struct msghdr *message; /* of sendmsg(2) */
-    const void *data;             /* the bytes, if they are in one piece */
-    uint32_t size;                /* bytes at `data` */
-} domi_output;
 
 typedef struct domi_interest {
     uint64_t input_data;  /* user_data of the operation that waits for input; 0: none */

@@ -1,156 +1,17 @@
-/* The io_uring backend: the only file that uses liburing.
+/* The io_uring backend: operations, and the enter that submits them.
  *
  * It needs liburing 2.3 (that of Debian) and a few constants of newer kernels. One enter submits,
  * waits and times out. The helpers of 2.3 cannot pass IORING_ENTER_NO_IOWAIT, without which an idle
  * thread is shown as 100 % iowait; so the submission queue is flushed here, through its public
- * fields. The ring is made disabled and is enabled by its owner, because with SINGLE_ISSUER only
- * the thread that enables it may enter it. */
-#include "io/backend/backend.h"
-
+ * fields. The first sends after an enter are made without the ring (direct.h). */
 #include "base/check.h"
-#include "base/memory.h"
-#include "io/backend/explain.h"
-#include "io/backend/gathered.h"
+#include "io/backend/uring_ring.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <liburing.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-/* Constants that the header of liburing 2.3 does not have: the first two belong to newer kernels.
- */
-#define ENTER_NO_IOWAIT       (1u << 7)
-#define FEAT_NO_IOWAIT        (1u << 17)
-#define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */
-
-#define BUFFER_GROUP 0 /* the group id of the provided buffers in each ring */
-
-struct ring {
-    struct io_uring uring;             /* of liburing */
-    struct io_uring_buf_ring *buffers; /* the ring in which buffers are given to the kernel */
-    size_t buffers_bytes;              /* bytes mapped for `buffers` */
-    uint32_t buffers_mask;             /* places in `buffers`, minus 1 */
-    uint32_t given;                    /* buffers given since the last publish */
-    uint32_t enter_flags;              /* flags of each io_uring_enter(2) */
-    bool registered; /* the ring's descriptor is registered, so an enter uses its index */
-    int failed;      /* the errno that every enter returns; 0: the ring works */
-    /* One for each entry of the submission queue. The kernel has copied what it points to when it
-     * has taken the entry (IORING_FEAT_SUBMIT_STABLE, since 5.5), so the place is used again with
-     * the entry. */
-    domi_gathered *gathered;
-    struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
-};
-
-/* Bytes of the places for gathered sends. Pages that no send has used take no memory. */
-static size_t gathered_bytes(const struct ring *ring)
-{
-    return (size_t)ring->uring.sq.ring_entries * sizeof *ring->gathered;
-}
-
-static void ring_free(struct ring *ring)
-{
-    if (ring->buffers != NULL)
-        domi_memory_unmap(ring->buffers, ring->buffers_bytes);
-    if (ring->gathered != NULL)
-        domi_memory_unmap(ring->gathered, gathered_bytes(ring));
-    domi_memory_free(ring);
-}
-
-static int register_buffers(struct ring *ring, const domus_config *config)
-{
-    uint32_t count = config->io.buffers.count;
-
-    ring->buffers_bytes = count * sizeof(struct io_uring_buf);
-    ring->buffers_mask = count - 1;
-    ring->buffers = domi_memory_map(ring->buffers_bytes);
-    if (ring->buffers == NULL)
-        return -ENOMEM;
-    io_uring_buf_ring_init(ring->buffers);
-    struct io_uring_buf_reg registration = {
-        .ring_addr = (uintptr_t)ring->buffers,
-        .ring_entries = count,
-        .bgid = BUFFER_GROUP,
-    };
-    return io_uring_register_buf_ring(&ring->uring, &registration, 0);
-}
-
-static int uring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
-{
-    struct io_uring_params params = {
-        .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
-                 IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL |
-                 IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_R_DISABLED,
-        .cq_entries = config->io.completion_entries,
-    };
-    struct ring *ring = domi_memory_new(sizeof *ring);
-
-    if (ring == NULL) {
-        domi_setup_explain(-ENOMEM, DOMI_SETUP_MEMORY, config, error, error_size);
-        return -ENOMEM;
-    }
-    int result = io_uring_queue_init_params(config->io.ring_entries, &ring->uring, &params);
-    if (result < 0) {
-        domi_setup_explain(result, DOMI_SETUP_RING, config, error, error_size);
-        goto fail_ring;
-    }
-    ring->gathered = domi_memory_map(gathered_bytes(ring));
-    if (ring->gathered == NULL) {
-        result = -ENOMEM;
-        domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);
-        goto fail_buffers;
-    }
-    result = register_buffers(ring, config);
-    if (result < 0) {
-        domi_setup_explain(result, DOMI_SETUP_BUFFERS, config, error, error_size);
-        goto fail_buffers;
-    }
-    ring->enter_flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
-    if ((params.features & FEAT_NO_IOWAIT) != 0)
-        ring->enter_flags |= ENTER_NO_IOWAIT;
-    *ret_ring = ring;
-    return 0;
-
-fail_buffers:
-    io_uring_queue_exit(&ring->uring);
-fail_ring:
-    ring_free(ring);
-    return result;
-}
-
-static int uring_start(void *ring_)
-{
-    struct ring *ring = ring_;
-    int result = io_uring_register((unsigned)ring->uring.ring_fd, REGISTER_ENABLE_RINGS, NULL, 0);
-
-    if (result < 0)
-        return result;
-    /* A registered ring saves a reference count per enter, and everything works without one, too.
-     */
-    ring->registered = io_uring_register_ring_fd(&ring->uring) == 1;
-    if (ring->registered)
-        ring->enter_flags |= IORING_ENTER_REGISTERED_RING;
-
-    /* A seccomp filter may allow the set-up and refuse io_uring_enter(). It is better to find that
-     * here than in the loop. */
-    result = io_uring_enter2(
-        (unsigned)ring->uring.enter_ring_fd, 0, 0,
-        IORING_ENTER_GETEVENTS | (ring->enter_flags & IORING_ENTER_REGISTERED_RING), NULL, 0);
-    return result < 0 ? result : 0;
-}
-
-static void uring_close(void *ring_)
-{
-    struct ring *ring = ring_;
-
-    if (ring == NULL)
-        return;
-    io_uring_queue_exit(&ring->uring);
-    ring_free(ring);
-}
 
 /* Move the queued entries to the queue that the kernel sees. Returns how many entries the kernel
  * has not taken yet. */
@@ -169,7 +30,7 @@ static unsigned flush(struct io_uring *uring)
 /* This is a function of its own so that entry(), which runs for each operation, has none of these
  * locals. */
 __attribute__((noinline)) DOMI_NO_CANARY static int
-enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
+enter(domi_uring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
 {
     struct __kernel_timespec timeout = {
         .tv_sec = (long long)(timeout_ns / 1000000000u),
@@ -190,7 +51,7 @@ enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeou
  * errno the ring has failed. EBADR says that completions were lost for want of memory, and nobody
  * can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone or is
  * no ring. */
-static int judge_error(struct ring *ring, int result)
+static int judge_error(domi_uring *ring, int result)
 {
     if (result >= 0 || result == -ETIME || result == -EINTR)
         return 0;
@@ -201,19 +62,31 @@ static int judge_error(struct ring *ring, int result)
 
 static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 {
-    struct ring *ring = ring_;
+    domi_uring *ring = ring_;
 
     if (ring->failed != 0)
         return ring->failed;
+    if (domi_direct_has_some(&ring->direct))
+        min_complete = 0;
+    domi_direct_show(&ring->direct);
     return judge_error(ring, enter(ring, flush(&ring->uring), min_complete, timeout_ns));
+}
+
+static int uring_submit(void *ring_)
+{
+    domi_uring *ring = ring_;
+
+    domi_direct_show(&ring->direct);
+    return ring->failed;
 }
 
 static uint32_t uring_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
-    struct ring *ring = ring_;
+    domi_uring *ring = ring_;
     struct io_uring_cqe *cqe;
     unsigned head;
-    uint32_t count = 0;
+    uint32_t direct = domi_completion_queue_reap(&ring->direct.queue, completions, max);
+    uint32_t count = direct;
 
     io_uring_for_each_cqe(&ring->uring, head, cqe)
     {
@@ -227,22 +100,32 @@ static uint32_t uring_reap(void *ring_, domi_completion *completions, uint32_t m
             .buffer = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT),
         };
     }
-    io_uring_cq_advance(&ring->uring, count);
+    io_uring_cq_advance(&ring->uring, count - direct);
     return count;
 }
 
-static bool uring_ready(const void *ring)
+static bool uring_ready(const void *ring_)
 {
-    return io_uring_cq_ready(&((const struct ring *)ring)->uring) != 0;
+    const domi_uring *ring = ring_;
+
+    return ring->direct.queue.head != ring->direct.queue.shown ||
+           io_uring_cq_ready(&ring->uring) != 0;
 }
 
-static bool uring_pending(void *ring_)
+/* True if an enter would bring anything of the kernel. */
+static bool needs_enter(const domi_uring *ring)
 {
-    const struct ring *ring = ring_;
     unsigned flags = __atomic_load_n(ring->uring.sq.kflags, __ATOMIC_RELAXED);
 
     return (flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0 ||
            io_uring_sq_ready(&ring->uring) != 0;
+}
+
+static bool uring_pending(void *ring_)
+{
+    const domi_uring *ring = ring_;
+
+    return needs_enter(ring) || domi_direct_has_some(&ring->direct);
 }
 
 #define ENTRY_TRIES   5000 /* looks for a free entry, 1 ms apart, before the ring has failed */
@@ -250,7 +133,7 @@ static bool uring_pending(void *ring_)
 #define ENTRY_WAIT_NS UINT64_C(1000000) /* the same in nanoseconds */
 
 /* Let the kernel take the queued entries; if it has no room, wait for 1 ms. */
-static int make_room(struct ring *ring, bool wait)
+static int make_room(domi_uring *ring, bool wait)
 {
     int result = 0;
 
@@ -264,7 +147,7 @@ static int make_room(struct ring *ring, bool wait)
 }
 
 /* Returns an entry of a queue that was full, after the kernel has made room. */
-static struct io_uring_sqe *entry_slow(struct ring *ring)
+static struct io_uring_sqe *entry_slow(domi_uring *ring)
 {
     int result = 0;
 
@@ -283,7 +166,7 @@ static struct io_uring_sqe *entry_slow(struct ring *ring)
  * anywhere, because under DEFER_TASKRUN a submit runs no completions. If the kernel has no memory
  * for more, it is given 1 ms at a time, and after five seconds the ring has failed. The entry of a
  * ring that has failed leads nowhere, and the next enter returns the error. */
-static struct io_uring_sqe *entry(struct ring *ring)
+static struct io_uring_sqe *entry(domi_uring *ring)
 {
     struct io_uring_sqe *sqe = ring->failed == 0 ? io_uring_get_sqe(&ring->uring) : NULL;
 
@@ -315,7 +198,7 @@ static void uring_receive(void *ring, int fd, bool once, uint64_t user_data)
     else
         io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
-    sqe->buf_group = BUFFER_GROUP;
+    sqe->buf_group = DOMI_URING_BUFFERS;
     tag(sqe, user_data);
 }
 
@@ -335,8 +218,21 @@ static void uring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_d
     tag(sqe, user_data);
 }
 
+/* Returns whether a send has completed without the ring. When there is an enter to come anyway, a
+ * send is one more entry of it, which costs less than a call of its own. */
+static bool send_directly(domi_uring *ring, int fd, const domi_output *output, uint64_t user_data)
+{
+    DOMI_CHECK(user_data != 0);
+    return ring->failed == 0 && !needs_enter(ring) &&
+           domi_direct_send(&ring->direct, fd, output, user_data);
+}
+
 static void uring_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
+    const domi_output output = {.data = data, .size = size};
+
+    if (send_directly(ring, fd, &output, user_data))
+        return;
     struct io_uring_sqe *sqe = entry(ring);
 
     io_uring_prep_send(sqe, fd, data, size, MSG_NOSIGNAL);
@@ -346,9 +242,12 @@ static void uring_send(void *ring, int fd, const void *data, uint32_t size, uint
 static void uring_send_message(void *ring_, int fd, const struct msghdr *message,
                                uint64_t user_data)
 {
-    struct ring *ring = ring_;
-    struct io_uring_sqe *sqe = entry(ring);
+    domi_uring *ring = ring_;
+    const domi_output output = {.message = message};
 
+    if (send_directly(ring, fd, &output, user_data))
+        return;
+    struct io_uring_sqe *sqe = entry(ring);
     if (sqe != &ring->nowhere)
         message = domi_gathered_set(&ring->gathered[sqe - ring->uring.sq.sqes], message);
     io_uring_prep_sendmsg(sqe, fd, message, MSG_NOSIGNAL);
@@ -370,7 +269,7 @@ static void uring_receive_datagrams(void *ring, int fd, uint64_t user_data)
 
     io_uring_prep_recvmsg_multishot(sqe, fd, &room, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
-    sqe->buf_group = BUFFER_GROUP;
+    sqe->buf_group = DOMI_URING_BUFFERS;
     tag(sqe, user_data);
 }
 
@@ -431,7 +330,7 @@ static void uring_forget(void *ring, int fd)
 
 static void uring_give(void *ring_, uint16_t index, void *data, uint32_t size)
 {
-    struct ring *ring = ring_;
+    domi_uring *ring = ring_;
 
     io_uring_buf_ring_add(ring->buffers, data, size, index, (int)ring->buffers_mask,
                           (int)ring->given);
@@ -440,7 +339,7 @@ static void uring_give(void *ring_, uint16_t index, void *data, uint32_t size)
 
 static void uring_publish(void *ring_)
 {
-    struct ring *ring = ring_;
+    domi_uring *ring = ring_;
 
     if (ring->given != 0)
         io_uring_buf_ring_advance(ring->buffers, (int)ring->given);
@@ -450,10 +349,11 @@ static void uring_publish(void *ring_)
 const domi_backend domi_backend_uring = {
     .name = "io_uring",
     .sockets = &domi_kernel_sockets,
-    .open = uring_open,
-    .start = uring_start,
-    .close = uring_close,
+    .open = domi_uring_open,
+    .start = domi_uring_start,
+    .close = domi_uring_close,
     .enter = uring_enter,
+    .submit = uring_submit,
     .reap = uring_reap,
     .ready = uring_ready,
     .pending = uring_pending,

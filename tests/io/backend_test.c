@@ -292,6 +292,84 @@ START_TEST(a_submit_shows_what_completes_at_once)
 }
 END_TEST
 
+/* Queue a send of one byte on each of the first `count` sockets, numbered from 1 on. */
+static void send_bytes(int ends[][2], uint32_t count)
+{
+    static const char byte = 'b';
+
+    for (uint32_t i = 0; i < count; i++)
+        domt_backend->send(domt_ring, ends[i][0], &byte, 1, i + 1);
+}
+
+/* Returns how many sends are shown by a submit. */
+static uint32_t submit_sends(void)
+{
+    domi_completion completions[SOCKETS];
+
+    ck_assert_int_eq(domt_backend->submit(domt_ring), 0);
+    uint32_t count = domt_backend->reap(domt_ring, completions, SOCKETS);
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(completions[i].result, 1);
+    return count;
+}
+
+START_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
+{
+    int ends[SOCKETS][2];
+    char text[2];
+
+    if (domt_backend != &domi_backend_uring)
+        return;
+    domt_ring_begin();
+    for (uint32_t i = 0; i < SOCKETS; i++)
+        domt_pair(ends[i]);
+    send_bytes(ends, 3);
+    ck_assert(domt_backend->pending(domt_ring)); /* so that a busy thread sees the completions */
+    ck_assert_int_eq(domt_take(ends[0][1], text, 1), 1);
+    ck_assert_uint_eq(submit_sends(), 3);
+    ck_assert(!domt_backend->pending(domt_ring));
+    send_bytes(ends, SOCKETS); /* more of them share an enter */
+    ck_assert_uint_eq(submit_sends(), 4);
+    ck_assert(domt_backend->pending(domt_ring));
+    for (uint32_t i = 4; i < SOCKETS; i++)
+        domt_ring_comes(i + 1, 1, 0);
+    domt_backend->receive(domt_ring, ends[0][0], true, 40); /* it needs an enter anyway */
+    send_bytes(ends, 1);
+    ck_assert_uint_eq(submit_sends(), 0);
+    domt_ring_comes(1, 1, 0);
+    (void)domt_fill(ends[1][0]); /* a full socket is the ring's to wait for */
+    domt_backend->send(domt_ring, ends[1][0], text, 1, 41);
+    ck_assert_uint_eq(submit_sends(), 0);
+    domt_ring_quiet();
+    for (uint32_t i = 0; i < SOCKETS; i++)
+        domt_close(ends[i][1]);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_lt(domt_ring_next().result, 0); /* closed with bytes that nobody took */
+    for (uint32_t i = 0; i < SOCKETS; i++)
+        domt_close(ends[i][0]);
+    domt_backend->close(domt_ring);
+}
+END_TEST
+
+/* An enter that could sleep does not while the completion of a send waits to be reaped. */
+START_TEST(an_enter_does_not_wait_behind_a_send)
+{
+    static const char byte = 'b';
+    int ends[2];
+
+    domt_ring_begin();
+    domt_pair(ends);
+    domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
+    uint64_t start_ns = domt_ring_now_ns();
+    ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 10 * DOMT_SECOND), 0);
+    ck_assert_uint_lt(domt_ring_now_ns() - start_ns, 5 * DOMT_SECOND);
+    domt_ring_comes(6, 1, 0);
+    domt_close(ends[0]);
+    domt_close(ends[1]);
+    domt_backend->close(domt_ring);
+}
+END_TEST
+
 START_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
 {
     const domi_sockets *sockets = domt_backend->sockets;
@@ -366,7 +444,7 @@ START_TEST(a_ring_that_cannot_be_made_leaves_nothing)
     int next_fd = next_descriptor();
 
     domus_config_init(&config);
-    for (int64_t n = 0; n < (domt_backend == &domi_backend_uring ? 2 : 6); n++) {
+    for (int64_t n = 0; n < (domt_backend == &domi_backend_uring ? 3 : 6); n++) {
         domi_memory_fail_after(n, 0);
         ck_assert_int_eq(domt_backend->open(&config, error, sizeof error, &untouched), -ENOMEM);
         domi_memory_fail_after(-1, 0);
@@ -416,4 +494,5 @@ DOMT_MAIN("backend", 20, an_enter_waits_as_long_as_it_is_told, an_interrupted_en
           a_large_send_is_short_and_a_full_socket_is_waited_for, a_cancel_ends_one_operation,
           an_accept_goes_on_and_its_sockets_close_on_exec, who_starts_a_ring_owns_it,
           a_ring_that_cannot_be_made_leaves_nothing, a_submit_shows_what_completes_at_once,
+          an_io_uring_makes_the_first_sends_without_an_enter, an_enter_does_not_wait_behind_a_send,
           a_simulated_ring_does_what_those_of_the_kernel_do)

@@ -1,0 +1,124 @@
+/* Makes, enables and frees the io_uring of a thread (uring_ring.h).
+ *
+ * The ring is made disabled and is enabled by its owner, because with SINGLE_ISSUER only the thread
+ * that enables it may enter it. */
+#include "io/backend/uring_ring.h"
+
+#include "base/memory.h"
+#include "io/backend/explain.h"
+
+#include <errno.h>
+
+/* Constants that the header of liburing 2.3 does not have: the first two belong to newer kernels.
+ */
+#define ENTER_NO_IOWAIT       (1u << 7)
+#define FEAT_NO_IOWAIT        (1u << 17)
+#define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */
+
+/* Bytes of the places for gathered sends. Pages that no send has used take no memory. */
+static size_t gathered_bytes(const domi_uring *ring)
+{
+    return (size_t)ring->uring.sq.ring_entries * sizeof *ring->gathered;
+}
+
+static void ring_free(domi_uring *ring)
+{
+    if (ring->buffers != NULL)
+        domi_memory_unmap(ring->buffers, ring->buffers_bytes);
+    if (ring->gathered != NULL)
+        domi_memory_unmap(ring->gathered, gathered_bytes(ring));
+    domi_direct_fini(&ring->direct);
+    domi_memory_free(ring);
+}
+
+static int register_buffers(domi_uring *ring, const domus_config *config)
+{
+    uint32_t count = config->io.buffers.count;
+
+    ring->buffers_bytes = count * sizeof(struct io_uring_buf);
+    ring->buffers_mask = count - 1;
+    ring->buffers = domi_memory_map(ring->buffers_bytes);
+    if (ring->buffers == NULL)
+        return -ENOMEM;
+    io_uring_buf_ring_init(ring->buffers);
+    struct io_uring_buf_reg registration = {
+        .ring_addr = (uintptr_t)ring->buffers,
+        .ring_entries = count,
+        .bgid = DOMI_URING_BUFFERS,
+    };
+    return io_uring_register_buf_ring(&ring->uring, &registration, 0);
+}
+
+int domi_uring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+{
+    struct io_uring_params params = {
+        .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+                 IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SUBMIT_ALL |
+                 IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_R_DISABLED,
+        .cq_entries = config->io.completion_entries,
+    };
+    domi_uring *ring = domi_memory_new(sizeof *ring);
+
+    if (ring == NULL) {
+        domi_setup_explain(-ENOMEM, DOMI_SETUP_MEMORY, config, error, error_size);
+        return -ENOMEM;
+    }
+    int result = io_uring_queue_init_params(config->io.ring_entries, &ring->uring, &params);
+    if (result < 0) {
+        domi_setup_explain(result, DOMI_SETUP_RING, config, error, error_size);
+        goto fail_ring;
+    }
+    ring->gathered = domi_memory_map(gathered_bytes(ring));
+    if (!domi_direct_init(&ring->direct) || ring->gathered == NULL) {
+        result = -ENOMEM;
+        domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);
+        goto fail_buffers;
+    }
+    result = register_buffers(ring, config);
+    if (result < 0) {
+        domi_setup_explain(result, DOMI_SETUP_BUFFERS, config, error, error_size);
+        goto fail_buffers;
+    }
+    ring->enter_flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
+    if ((params.features & FEAT_NO_IOWAIT) != 0)
+        ring->enter_flags |= ENTER_NO_IOWAIT;
+    *ret_ring = ring;
+    return 0;
+
+fail_buffers:
+    io_uring_queue_exit(&ring->uring);
+fail_ring:
+    ring_free(ring);
+    return result;
+}
+
+int domi_uring_start(void *ring_)
+{
+    domi_uring *ring = ring_;
+    int result = io_uring_register((unsigned)ring->uring.ring_fd, REGISTER_ENABLE_RINGS, NULL, 0);
+
+    if (result < 0)
+        return result;
+    /* A registered ring saves a reference count per enter, and everything works without one, too.
+     */
+    ring->registered = io_uring_register_ring_fd(&ring->uring) == 1;
+    if (ring->registered)
+        ring->enter_flags |= IORING_ENTER_REGISTERED_RING;
+
+    /* A seccomp filter may allow the set-up and refuse io_uring_enter(). It is better to find that
+     * here than in the loop. */
+    result = io_uring_enter2(
+        (unsigned)ring->uring.enter_ring_fd, 0, 0,
+        IORING_ENTER_GETEVENTS | (ring->enter_flags & IORING_ENTER_REGISTERED_RING), NULL, 0);
+    return result < 0 ? result : 0;
+}
+
+void domi_uring_close(void *ring_)
+{
+    domi_uring *ring = ring_;
+
+    if (ring == NULL)
+        return;
+    io_uring_queue_exit(&ring->uring);
+    ring_free(ring);
+}

@@ -1,0 +1,35 @@
+/* The io_uring of a thread, as the two files see it that use liburing: uring_open.c makes it, and
+ * uring.c submits and reaps. Owner thread, but for domi_uring_open(). */
+#ifndef DOMI_IO_BACKEND_URING_RING_H
+#define DOMI_IO_BACKEND_URING_RING_H
+
+#include "io/backend/direct.h"
+#include "io/backend/gathered.h"
+
+#include <liburing.h>
+
+#define DOMI_URING_BUFFERS 0 /* the group id of the provided buffers in each ring */
+
+typedef struct domi_uring {
+    struct io_uring uring;             /* of liburing */
+    struct io_uring_buf_ring *buffers; /* the ring in which buffers are given to the kernel */
+    size_t buffers_bytes;              /* bytes mapped for `buffers` */
+    uint32_t buffers_mask;             /* places in `buffers`, minus 1 */
+    uint32_t given;                    /* buffers given since the last publish */
+    uint32_t enter_flags;              /* flags of each io_uring_enter(2) */
+    bool registered; /* the ring's descriptor is registered, so an enter uses its index */
+    int failed;      /* the errno that every enter returns; 0: the ring works */
+    /* One for each entry of the submission queue. The kernel has copied what it points to when it
+     * has taken the entry (IORING_FEAT_SUBMIT_STABLE, since 5.5), so the place is used again with
+     * the entry. */
+    domi_gathered *gathered;
+    domi_direct direct;          /* sends that need no enter */
+    struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
+} domi_uring;
+
+/* As the slots `open`, `start` and `close` of the table say. */
+int domi_uring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring);
+int domi_uring_start(void *ring);
+void domi_uring_close(void *ring);
+
+#endif
