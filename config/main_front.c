@@ -2,7 +2,7 @@
  *
  * A reload reads files, which may take long, so it runs on a helper thread. That thread writes the
  * outcome to `fronts` alone, and the actor tells it: if the system stops meanwhile and gives the
- * work up, nothing that the thread still uses is freed. */
+ * work up, nothing that the thread still uses is freed or written. */
 #include "config/main_front.h"
 
 #include "config/main_reload.h"
@@ -93,6 +93,11 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config)
 {
     bool right = true;
 
+    if (atomic_load(&fronts.is_read)) {
+        fprintf(stderr, "%s: the files of listeners are still read for the run before\n",
+                program->name);
+        return false;
+    }
     fronts.table = program->front;
     fronts.count = 0;
     for (size_t i = 0; i < config->listener_count; i++)
@@ -117,7 +122,9 @@ bool domi_fronts_are_any(void)
 
 void domi_fronts_close(bool is_stuck)
 {
-    if (!is_stuck && !atomic_load(&fronts.is_read))
+    if (atomic_load(&fronts.is_read))
+        return; /* `count` is read by the helper thread, too */
+    if (!is_stuck)
         for (uint32_t i = 0; i < fronts.count; i++)
             fronts.table->close(fronts.each[i].state);
     fronts.count = 0;

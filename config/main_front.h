@@ -31,7 +31,7 @@ bool domi_fronts_are_any(void);
 void domi_fronts_reload(domus_system *system);
 
 /* Close all. The system has stopped, and if it is `stuck`, nothing is freed, because a thread may
- * still use it. */
+ * still use it. While a helper thread still reads files, all stays as it is. */
 void domi_fronts_close(bool is_stuck);
 
 #endif

@@ -159,7 +159,7 @@ typedef struct domus_tls_options {
      * server (SNI, if it is no address), and the server's certificate has to have it. NULL: the one
      * to which the connection was made (domus_connect()); a channel without that, such as one of a
      * Unix socket, is reset with -EINVAL, unless the context says DOMUS_TLS_VERIFY_NONE. A dot at
-     * the end is left away. */
+     * the end is left away; a name that begins with one is refused (-EINVAL). */
     const char *host;
 } domus_tls_options;
 

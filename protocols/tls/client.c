@@ -17,15 +17,21 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
+bool domi_tls_is_host(const char *host)
+{
+    return host[0] != '.';
+}
+
 /* Copy the name of the server, in lower case, and without a dot at its end, which belongs to DNS
- * and not to the name (RFC 6066, 3). Returns 0; -EINVAL for a name that is too long or empty. */
+ * and not to the name (RFC 6066, 3). Returns 0; -EINVAL for a name that is too long, empty or none
+ * of one host. */
 static int copy_name(const char *host, uint16_t port, domi_tls_peer_name *ret_server)
 {
     size_t size = strlen(host);
 
     if (size > 1 && host[size - 1] == '.')
         size--;
-    if (size == 0 || size > DOMI_TLS_HOST_MAX)
+    if (size == 0 || size > DOMI_TLS_HOST_MAX || !domi_tls_is_host(host))
         return -EINVAL;
     for (size_t i = 0; i < size; i++)
         ret_server->host[i] = (char)tolower((unsigned char)host[i]);

@@ -102,8 +102,25 @@ static int read_text(const char *path, size_t most, const domi_tls_report *repor
 
 /* --- authorities ------------------------------------------------------------------------------ */
 
-/* Add the certificates of a text to the store. Returns how many; -ENOMEM. */
-static int add_certificates(X509_STORE *store, const domi_tls_text *text)
+/* Note the name of an authority, which clients are told, once. Returns 0; -ENOMEM. */
+static int add_name(STACK_OF(X509_NAME) * names, const X509 *authority)
+{
+    X509_NAME *name = X509_get_subject_name(authority);
+
+    for (int i = 0; i < sk_X509_NAME_num(names); i++)
+        if (X509_NAME_cmp(sk_X509_NAME_value(names, i), name) == 0)
+            return 0;
+    name = X509_NAME_dup(name);
+    if (name != NULL && sk_X509_NAME_push(names, name) != 0)
+        return 0;
+    X509_NAME_free(name);
+    return -ENOMEM;
+}
+
+/* Add the certificates of a text to the store, and their names, if these are wanted. Returns how
+ * many; -ENOMEM; -EBADMSG. */
+static int add_certificates(X509_STORE *store, STACK_OF(X509_NAME) * names,
+                            const domi_tls_text *text)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
     X509 *certificate;
@@ -113,6 +130,8 @@ static int add_certificates(X509_STORE *store, const domi_tls_text *text)
         return -ENOMEM;
     while (count >= 0 && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL)) != NULL) {
         count = X509_STORE_add_cert(store, certificate) == 1 ? count + 1 : -ENOMEM;
+        if (count >= 0 && names != NULL && add_name(names, certificate) != 0)
+            count = -ENOMEM;
         X509_free(certificate);
     }
     if (count >= 0 && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
@@ -129,7 +148,7 @@ static int read_authorities(domi_tls_files *files, const char *path, const domi_
     if (error != 0)
         return error;
     ERR_clear_error();
-    int count = add_certificates(files->store, &text);
+    int count = add_certificates(files->store, files->names, &text);
     if (count < 0)
         error = domi_tls_say_openssl(report, count, path);
     else if (count == 0)
@@ -167,18 +186,15 @@ static int read_verification(const domi_tls_settings *settings, const domi_tls_r
     if (settings->verify == DOMUS_TLS_VERIFY_NONE)
         return 0;
     files->store = X509_STORE_new();
-    if (files->store == NULL)
+    if (settings->is_server)
+        files->names = sk_X509_NAME_new_null();
+    if (files->store == NULL || (settings->is_server && files->names == NULL))
         return -ENOMEM;
     int error = settings->ca_file != NULL ? read_authorities(files, settings->ca_file, report)
                                           : read_system_authorities(files, report);
-    if (error != 0)
-        return error;
-    files->session_id[0] ^= (unsigned char)settings->verify;
-    if (settings->is_server)
-        files->names = SSL_load_client_CA_file(settings->ca_file);
-    return settings->is_server && files->names == NULL
-               ? domi_tls_say_openssl(report, -EBADMSG, settings->ca_file)
-               : 0;
+    if (error == 0)
+        files->session_id[0] ^= (unsigned char)settings->verify;
+    return error;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */

@@ -121,14 +121,24 @@ int domi_tls_fail(domi_tls_state *state)
     return state->no_memory ? -ENOMEM : error_of(reason);
 }
 
+/* True if all that both sides have sent was in clear. Once there are keys, an alert in clear would
+ * only confuse the peer. A server has none while it waits for a ClientHello or the rest of one. */
+static bool has_no_keys(const domi_tls_state *state)
+{
+    if (state->phase != DOMI_TLS_HANDSHAKE)
+        return false;
+    OSSL_HANDSHAKE_STATE at = SSL_get_state(state->ssl);
+    return !state->heard ||
+           (state->tls->settings.is_server && (at == TLS_ST_EARLY_DATA || at == TLS_ST_BEFORE));
+}
+
 int domi_tls_refuse(domi_tls_state *state, int error, unsigned char alert, const char *reason)
 {
     const unsigned char record[] = {ALERT, 3, 3, 0, 2, 2, alert};
 
     snprintf(state->failure, sizeof state->failure, "%s", reason);
     state->alert_size = 0;
-    /* once there are keys, an alert in clear would only confuse the peer */
-    if (state->phase == DOMI_TLS_HANDSHAKE && !state->heard) {
+    if (has_no_keys(state)) {
         memcpy(state->alert, record, sizeof record);
         state->alert_size = sizeof record;
     }

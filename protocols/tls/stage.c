@@ -30,7 +30,9 @@ static int check_tls(const void *options_)
     size_t size = options->host != NULL ? strlen(options->host) : 0;
     if (settings->is_server)
         return options->host == NULL ? 0 : -EINVAL;
-    return options->host == NULL || (size != 0 && size <= DOMI_TLS_HOST_MAX) ? 0 : -EINVAL;
+    if (options->host == NULL)
+        return 0;
+    return size != 0 && size <= DOMI_TLS_HOST_MAX && domi_tls_is_host(options->host) ? 0 : -EINVAL;
 }
 
 /* Let the connection count with so many bytes: on the budget of the options, and as memory of the

@@ -57,6 +57,10 @@ int domi_tls_bio_use(domi_tls_state *state);
  * -ENOMEM. */
 int domi_tls_client_begin(domi_tls_state *state, const char *host);
 
+/* Returns whether this may be the name of one host. OpenSSL takes a name with a dot before it for
+ * all hosts of that domain, so any certificate of one of them would do. */
+bool domi_tls_is_host(const char *host);
+
 /* The handshake of a client is done, or has failed: forget a session that the server has not taken.
  */
 void domi_tls_client_end_handshake(domi_tls_state *state);

@@ -102,6 +102,12 @@ static void hold_second_hello(const char *second, size_t size, int error)
     free(answer);
     domt_side_feed(&server, second, size, 1);
     ck_assert_int_eq(server.error, error);
+    answer = domt_side_take(&server, &answered);
+    if (error != 0) {
+        ck_assert_uint_eq(answered, 7);
+        ck_assert_int_eq(memcmp(answer, "\x15\x03\x03\x00\x02\x02\x0a", 7), 0);
+    }
+    free(answer);
     end();
 }
 

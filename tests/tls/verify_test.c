@@ -124,6 +124,8 @@ START_TEST(client_accepts_anybody_only_if_told_to)
     domus_tls *tls = domt_tls(&of_client);
     ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, NULL, 0), -EINVAL); /* whom to verify? */
     ck_assert_int_eq(domt_side_open(&side, tls, ""), -EINVAL);
+    ck_assert_int_eq(domt_side_open(&side, tls, ".example"), -EINVAL); /* anybody there? */
+    ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, ".example", 443), -EINVAL);
     ck_assert_int_eq(domt_side_open(&side, NULL, "a"), -EINVAL);
     domus_tls_free(tls);
     tear_down();
