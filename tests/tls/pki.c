@@ -27,6 +27,17 @@ static void extend(X509 *certificate, X509 *issuer, int kind, const char *value)
     X509_EXTENSION_free(extension);
 }
 
+/* Replace each '?' in the other names by a byte 0. */
+static void put_nul(X509 *certificate)
+{
+    int place = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
+    ASN1_OCTET_STRING *names = X509_EXTENSION_get_data(X509_get_ext(certificate, place));
+    unsigned char *bytes = names->data;
+
+    for (int i = 0; i < names->length; i++)
+        bytes[i] = bytes[i] == '?' ? 0 : bytes[i];
+}
+
 static X509 *make_certificate(const domt_wish *wish, EVP_PKEY *key, X509 *issuer)
 {
     static long serial = 1;
@@ -46,6 +57,10 @@ static X509 *make_certificate(const domt_wish *wish, EVP_PKEY *key, X509 *issuer
     must(X509_set_pubkey(made, key) == 1);
     if (wish->names != NULL)
         extend(made, issuer != NULL ? issuer : made, NID_subject_alt_name, wish->names);
+    if (wish->usage != NULL)
+        extend(made, issuer != NULL ? issuer : made, NID_ext_key_usage, wish->usage);
+    if (wish->nul)
+        put_nul(made);
     return made;
 }
 

@@ -4,6 +4,7 @@
 #define DOMT_PKI_H
 
 #include <openssl/x509.h>
+#include <stdbool.h>
 
 typedef struct domt_pki {
     char folder[64];
@@ -17,7 +18,9 @@ typedef struct domt_wish {
     int begins_s;      /* seconds from now */
     int ends_s;        /* 0: in an hour */
     int is_self_signed;
-    int is_rsa; /* 1: 2048 bits; more: so many; 0: P-256 */
+    const char *usage; /* "clientAuth"; NULL: any */
+    bool nul;          /* each '?' in the names is a byte 0 in the certificate */
+    int is_rsa;        /* 1: 2048 bits; more: so many; 0: P-256 */
 } domt_wish;
 
 void domt_pki_make(domt_pki *pki);

@@ -1,0 +1,422 @@
+/* TLS: strangers at a server: names, certificates and pieces of handshakes that are made to hurt,
+ * early data, and ends in either direction. */
+#include "tests/support/suite.h"
+#include "tests/tls/forge.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domt_pki pki;
+static domt_side side; /* the stage: a server */
+static domt_raw raw;   /* its client */
+static domt_forge forge;
+static domus_tls_settings settings;
+
+static void set_up(void)
+{
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    settings = domt_server_settings(&pki, "a");
+}
+
+static void open_both(int version)
+{
+    ck_assert_int_eq(domt_side_open(&side, domt_tls(&settings), NULL), 0);
+    domt_raw_open(&raw, &pki, version, "a.example");
+}
+
+static void meet(int version)
+{
+    open_both(version);
+    ck_assert(domt_raw_talk(&raw, &side));
+    if (version == TLS1_3_VERSION)
+        domt_forge_begin(&forge, &raw);
+}
+
+static void part(void)
+{
+    domt_raw_close(&raw);
+    domt_side_close(&side);
+    domus_tls_free(side.options.tls);
+}
+
+/* --- the begin -------------------------------------------------------------------------------- */
+
+/* The first flight of the raw client, which the caller frees. */
+static unsigned char *take_hello(size_t *ret_size)
+{
+    char *bytes;
+
+    ck_assert_int_le(SSL_do_handshake(raw.ssl), 0);
+    *ret_size = (size_t)BIO_get_mem_data(raw.out, &bytes);
+    unsigned char *copy = malloc(*ret_size);
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, bytes, *ret_size);
+    (void)BIO_reset(raw.out);
+    return copy;
+}
+
+static int add_ballast(SSL *ssl, unsigned type, unsigned context, const unsigned char **ret_bytes,
+                       size_t *ret_size, X509 *certificate, size_t index, int *alert, void *size)
+{
+    static unsigned char bytes[17000];
+
+    (void)ssl, (void)type, (void)context, (void)certificate, (void)index, (void)alert;
+    *ret_bytes = bytes;
+    *ret_size = *(size_t *)size;
+    return 1;
+}
+
+/* Offer an extension that nobody knows, of so many bytes. */
+static void carry_ballast(size_t *size)
+{
+    ck_assert_int_eq(SSL_CTX_add_custom_ext(raw.context, 4000, SSL_EXT_CLIENT_HELLO, add_ballast,
+                                            NULL, size, NULL, NULL),
+                     1);
+    SSL_free(raw.ssl);
+    raw.ssl = SSL_new(raw.context);
+    raw.in = BIO_new(BIO_s_mem());
+    raw.out = BIO_new(BIO_s_mem());
+    SSL_set_bio(raw.ssl, raw.in, raw.out);
+    SSL_set_connect_state(raw.ssl);
+}
+
+START_TEST(largest_hello_may_drip)
+{
+    static size_t sizes[] = {15800, 16300};
+
+    set_up();
+    for (int i = 0; i < 2; i++) {
+        size_t size;
+        open_both(TLS1_3_VERSION);
+        carry_ballast(&sizes[i]);
+        unsigned char *hello = take_hello(&size);
+        domt_side_feed(&side, (char *)hello, size, 1);
+        ck_assert_int_eq(side.error, i == 0 ? 0 : -EPROTO);
+        if (i == 0)
+            ck_assert(domt_raw_talk(&raw, &side));
+        free(hello);
+        part();
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(hello_in_many_records_is_refused)
+{
+    unsigned char piece[6] = {22, 3, 1, 0, 1, 0};
+    unsigned char first[10] = {22, 3, 1, 0, 5};
+    size_t size, answered;
+
+    set_up();
+    open_both(TLS1_3_VERSION);
+    unsigned char *hello = take_hello(&size);
+    memcpy(first + 5, hello + 5, 5);
+    domt_side_feed(&side, (char *)first, sizeof first, 0);
+    uint32_t records = 1;
+    for (size_t i = 10; i < size && side.error == 0; i++, records++) {
+        piece[5] = hello[i];
+        domt_side_feed(&side, (char *)piece, sizeof piece, 0);
+    }
+    ck_assert_int_eq(side.error, -EPROTO);
+    ck_assert_uint_eq(records, 33);
+    ck_assert_str_eq(domt_side_info(&side).failure, "too many empty records");
+    free(domt_side_take(&side, &answered));
+    ck_assert_uint_eq(answered, 7); /* an alert in clear */
+    free(hello);
+    part();
+    domt_pki_free(&pki);
+}
+END_TEST
+
+/* Find bytes in others. */
+static unsigned char *find(unsigned char *bytes, size_t size, const char *text)
+{
+    unsigned char *at = memmem(bytes, size, text, strlen(text));
+
+    ck_assert_ptr_nonnull(at);
+    return at;
+}
+
+START_TEST(name_of_a_server_with_odd_bytes_is_harmless)
+{
+    static const unsigned char odd[] = {0, '\n', 0xff, '%'};
+
+    set_up();
+    for (size_t i = 0; i < sizeof odd; i++) {
+        size_t size;
+        open_both(TLS1_3_VERSION);
+        unsigned char *hello = take_hello(&size);
+        find(hello, size, "a.example")[4] = odd[i];
+        domt_side_feed(&side, (char *)hello, size, 0);
+        ck_assert_int_eq(side.error, odd[i] == 0 ? -EPROTO : 0);
+        ck_assert_uint_lt(strlen(domt_side_info(&side).name), 10);
+        free(hello);
+        part();
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(name_of_a_server_of_256_bytes_is_refused)
+{
+    static unsigned char hello[512];
+    size_t used = 5, name = 256;
+
+    /* the body of a ClientHello of TLS 1.2 with one extension */
+    set_up();
+    open_both(TLS1_2_VERSION);
+    hello[used++] = 1;
+    used += 3;
+    hello[used] = hello[used + 1] = 3;
+    used += 2 + 32 + 1;
+    memcpy(hello + used, "\x00\x02\xc0\x2b\x01\x00", 6);
+    used += 6;
+    const size_t sizes[] = {name + 9, 0, name + 5, name + 3};
+    for (int i = 0; i < 4; i++, used += 2) {
+        hello[used] = (unsigned char)(sizes[i] >> 8);
+        hello[used + 1] = (unsigned char)sizes[i];
+    }
+    hello[used++] = 0;
+    hello[used++] = (unsigned char)(name >> 8);
+    hello[used++] = (unsigned char)name;
+    memset(hello + used, 'x', name);
+    used += name;
+    memcpy(hello, "\x16\x03\x01", 3);
+    hello[3] = (unsigned char)((used - 5) >> 8);
+    hello[4] = (unsigned char)(used - 5);
+    hello[7] = (unsigned char)((used - 9) >> 8);
+    hello[8] = (unsigned char)(used - 9);
+    domt_side_feed(&side, (char *)hello, used, 0);
+    ck_assert_int_eq(side.error, -EPROTO);
+    ck_assert_str_eq(domt_side_info(&side).name, "");
+    part();
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(early_data_is_refused)
+{
+    size_t written;
+
+    set_up();
+    meet(TLS1_3_VERSION);
+    domt_raw_hold_echo(&raw, &side, "first");
+    SSL_SESSION *session = SSL_SESSION_dup(SSL_get0_session(raw.ssl));
+    ck_assert_int_eq(SSL_SESSION_set_max_early_data(session, 1000), 1);
+    domus_tls *tls = side.options.tls;
+    domt_raw_close(&raw);
+    domt_side_close(&side);
+    ck_assert_int_eq(domt_side_open(&side, tls, NULL), 0);
+    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
+    ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
+    ck_assert_int_eq(SSL_write_early_data(raw.ssl, "steal\n", 6, &written), 1);
+    ck_assert(domt_raw_talk(&raw, &side));
+    ck_assert_int_eq(SSL_get_early_data_status(raw.ssl), SSL_EARLY_DATA_REJECTED);
+    ck_assert(domt_side_info(&side).resumed);
+    ck_assert_uint_eq(side.messages, 0);
+    domt_raw_hold_echo(&raw, &side, "late");
+    SSL_SESSION_free(session);
+    part();
+    domt_pki_free(&pki);
+}
+END_TEST
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void hold_read(const char *text)
+{
+    char bytes[256] = "";
+
+    size_t size = domt_raw_read(&raw, bytes, sizeof bytes - 1);
+    ck_assert_uint_eq(size, strlen(text));
+    ck_assert_str_eq(bytes, text);
+}
+
+/* Let the client read what the stage has for it. */
+static void carry_to_client(void)
+{
+    size_t size;
+    char *bytes = domt_side_take(&side, &size);
+
+    ck_assert_int_eq(BIO_write(raw.in, bytes, (int)size), (int)size);
+    free(bytes);
+}
+
+START_TEST(client_that_has_ended_still_gets_its_answers)
+{
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+    set_up();
+    for (int i = 0; i < 2; i++) {
+        meet(versions[i]);
+        ck_assert_int_eq(SSL_write(raw.ssl, "one\ntwo\n", 8), 8);
+        ck_assert_int_eq(SSL_shutdown(raw.ssl), 0);
+        domt_raw_flush(&raw, &side);
+        ck_assert_int_eq(side.error, 0);
+        ck_assert_uint_eq(side.messages, 2);
+        ck_assert(domus_stage_kit_is_last(side.kit));
+        carry_to_client();
+        hold_read("one\n");
+        hold_read("two\n");
+        hold_read("");
+        ck_assert_int_eq(SSL_get_shutdown(raw.ssl), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+        part();
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(bytes_behind_close_notify_are_thrown_away)
+{
+    static char records[128];
+    size_t size;
+
+    set_up();
+    meet(TLS1_3_VERSION);
+    size = domt_forge_seal(&forge, DOMT_FORGE_DATA, "one\n", 4, records);
+    size += domt_forge_seal(&forge, DOMT_FORGE_ALERT, "\x01\x00", 2, records + size);
+    size += domt_forge_seal(&forge, DOMT_FORGE_DATA, "two\n", 4, records + size);
+    domt_side_feed(&side, records, size, 0);
+    ck_assert_int_eq(side.error, 0);
+    ck_assert_uint_eq(side.messages, 1);
+    domt_side_feed(&side, "rubbish", 7, 0);
+    ck_assert_int_eq(side.error, 0);
+    ck_assert_uint_eq(side.messages, 1);
+    part();
+    domt_pki_free(&pki);
+}
+END_TEST
+
+/* --- certificates of clients -------------------------------------------------------------------
+ */
+
+static void ask_for_certificates(void)
+{
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s", domt_pki_path(&pki, "ca"));
+    settings.ca_file = path;
+}
+
+/* Let the client show a certificate, and others behind it. */
+static void show(const char *file, int others)
+{
+    const char *path = domt_pki_path(&pki, file);
+
+    ck_assert_int_eq(SSL_use_certificate_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
+    ck_assert_int_eq(SSL_use_PrivateKey_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
+    for (int i = 0; i < others; i++)
+        ck_assert_int_eq((int)SSL_add1_chain_cert(raw.ssl, pki.authority), 1);
+}
+
+/* Hold what comes of a client with this certificate. */
+static void hold_shown(int version, const char *file, int others, int error, const char *failure)
+{
+    open_both(version);
+    show(file, others);
+    (void)domt_raw_talk(&raw, &side);
+    ck_assert_msg(side.error == error, "%s: %d %s", file, side.error,
+                  domt_side_info(&side).failure);
+    if (error != 0) {
+        ck_assert_str_eq(domt_side_info(&side).failure, failure);
+        ck_assert(!domt_side_info(&side).verified);
+    } else {
+        domt_raw_hold_echo(&raw, &side, "hello");
+        ck_assert_int_eq(sk_X509_NAME_num(SSL_get_client_CA_list(raw.ssl)), 1);
+    }
+    part();
+}
+
+START_TEST(certificates_of_clients_are_bounded_and_verified)
+{
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+    set_up();
+    domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:c.example"});
+    domt_pki_issue(&pki, &(domt_wish){.file = "old", .names = "DNS:c", .ends_s = -30});
+    domt_pki_issue(&pki, &(domt_wish){.file = "server", .names = "DNS:c", .usage = "serverAuth"});
+    domt_pki_issue(&pki, &(domt_wish){.file = "client", .names = "DNS:c", .usage = "clientAuth"});
+    ask_for_certificates();
+    settings.chain_max = 4096;
+    for (int i = 0; i < 2; i++) {
+        hold_shown(versions[i], "right", 0, 0, NULL);
+        hold_shown(versions[i], "client", 3, 0, NULL);
+        hold_shown(versions[i], "old", 0, -EACCES, "certificate has expired");
+        hold_shown(versions[i], "server", 0, -EACCES, "unsuitable certificate purpose");
+        hold_shown(versions[i], "right", 12, -EPROTO, "excessive message size");
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(certificate_of_rubbish_is_refused)
+{
+    set_up();
+    domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:c.example"});
+    ask_for_certificates();
+    for (size_t from = 0; from < 200; from += 20) {
+        size_t size;
+        open_both(TLS1_2_VERSION); /* whose certificates travel in clear */
+        show("right", 0);
+        unsigned char *flight = take_hello(&size);
+        domt_side_feed(&side, (char *)flight, size, 0);
+        free(flight);
+        carry_to_client();
+        flight = take_hello(&size);
+        unsigned char *at = find(flight, size, "c.example");
+        for (size_t i = 0; i < 20; i++)
+            at[-(long)(from + i)] ^= 0x5a;
+        domt_side_feed(&side, (char *)flight, size, 0);
+        ck_assert_int_lt(side.error, 0);
+        ck_assert(!domt_side_info(&side).done);
+        free(flight);
+        part();
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(name_with_a_nul_is_no_name)
+{
+    domus_tls_peer peer;
+
+    set_up();
+    domt_pki_issue(&pki, &(domt_wish){.file = "nul", .names = "DNS:a.example?.evil", .nul = true});
+    domt_side client;
+    domus_tls_settings of_server = domt_server_settings(&pki, "nul");
+    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls *server_tls = domt_tls(&of_server), *client_tls = domt_tls(&of_client);
+    ck_assert_int_eq(domt_side_open(&side, server_tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open(&client, client_tls, "a.example"), 0);
+    domt_talk(&client, &side, 0);
+    ck_assert_int_eq(client.error, -EACCES);
+    ck_assert_str_eq(domt_side_info(&client).failure, "hostname mismatch");
+    domt_side_close(&client);
+    domt_side_close(&side);
+    domus_tls_free(server_tls);
+    domus_tls_free(client_tls);
+
+    settings = domt_server_settings(&pki, "a");
+    ask_for_certificates();
+    open_both(TLS1_3_VERSION);
+    show("nul", 0);
+    ck_assert(domt_raw_talk(&raw, &side));
+    ck_assert_int_eq(domus_tls_kit_peer(side.kit, &peer), 0);
+    ck_assert_uint_eq(peer.names.size, 0);
+    domus_tls_peer_free(&peer);
+    part();
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls attacks", 60, largest_hello_may_drip, hello_in_many_records_is_refused,
+          name_of_a_server_with_odd_bytes_is_harmless, name_of_a_server_of_256_bytes_is_refused,
+          early_data_is_refused, client_that_has_ended_still_gets_its_answers,
+          bytes_behind_close_notify_are_thrown_away,
+          certificates_of_clients_are_bounded_and_verified, certificate_of_rubbish_is_refused,
+          name_with_a_nul_is_no_name)
