@@ -128,8 +128,8 @@ static bool has_no_keys(const domi_tls_state *state)
     if (state->phase != DOMI_TLS_HANDSHAKE)
         return false;
     OSSL_HANDSHAKE_STATE at = SSL_get_state(state->ssl);
-    return !state->heard ||
-           (state->tls->settings.is_server && (at == TLS_ST_EARLY_DATA || at == TLS_ST_SR_CLNT_HELLO));
+    return !state->heard || (state->tls->settings.is_server &&
+                             (at == TLS_ST_EARLY_DATA || at == TLS_ST_SR_CLNT_HELLO));
 }
 
 int domi_tls_refuse(domi_tls_state *state, int error, unsigned char alert, const char *reason)
