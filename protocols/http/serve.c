@@ -400,6 +400,7 @@ static int answer_loaded(domus_stack *stack, found *file, domus_file_loaded *loa
         S_ISDIR(loaded->status.mode) ? redirect(stack, file->request) : answer_file(stack, file);
 
     domus_file_loaded_type.release(loaded);
+    file->loaded = NULL;
     return result;
 }
 
