@@ -4,7 +4,7 @@
  * one entry into a function of the actor that gets a stack, from domi_turn_begin() to
  * domi_turn_end(). A run has many turns. These are all of them:
  *
- *     a handler of a message            dispatch.c     in a run that takes mail
+ *     a handler of a message            run.h, order.c in a run that takes mail
  *     a function that goes on           turn.c         in such a run
  *     on_open, on_read, on_end,         io/completions/calls.c
  *     on_close                                         in such a run of a channels actor
@@ -21,7 +21,7 @@
  *     domi_turn_end()    parks the conversation or ends it: answers, tells a failure, lowers a
  *                        barrier; does what a verb wants to be done now (`end_acts` of the stack)
  *     domi_run_end()     nobody's code runs here any more. Home then settles the house
- *                        (dispatch.c), unless it is a run of one turn
+ *                        (settle.h), unless it is a run of one turn
  *
  * Functions of a user that get no stack are no turns: `release` of a type, `matches` of a pattern,
  * `key` of a router, blocking work. They can use no verb, and so leave nothing to be done. The

@@ -25,13 +25,8 @@ static inline void domi_manager_set_run_limit(domi_manager *manager, uint32_t me
  * handled. Home. */
 uint32_t domi_house_run(domi_manager *manager, domi_house *house);
 
-/* The two halves of domi_house_run(), for a house that is lent: the thief runs it, and home settles
- * it when it is back. `handled` is what the first half returned. */
+/* The first half of domi_house_run(), for a house that is lent: the thief runs it, and home settles
+ * it when it is back (settle.h). Returns as domi_house_run(). */
 uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house);
-void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
-
-/* The same for a stand-in that holds home: an actor that has to end or to restart becomes READY, so
- * that its thread does that. */
-void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled);
 
 #endif

@@ -6,6 +6,7 @@
 #include "house/dispatch/carry.h"
 #include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/settle.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 

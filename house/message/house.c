@@ -12,8 +12,8 @@
  *   WAITING   -> READY        domi_house_make_ready (mailbox.h)     home
  *   READY     -> SCHEDULED    domi_house_run (dispatch.c)      the runner: home, or a thief
  *   SCHEDULED -> RUNNING      domi_house_run (dispatch.c)      the runner
- *   RUNNING   -> READY        settle (dispatch.c)              home
- *   RUNNING   -> WAITING      settle (dispatch.c)              home
+ *   RUNNING   -> READY        settle (dispatch.c, settle.c)    home
+ *   RUNNING   -> WAITING      settle (dispatch.c, settle.c)    home
  *   RUNNING   -> CREATED      house_free (life.c)              home
  *   MOUNTING  -> CREATED      house_free (life.c)              home, when the system ends
  *

@@ -80,7 +80,7 @@ enum domi_mark {
 #define DOMI_HOUSE_STATE_INLINE 16u /* bytes of state that a house has room for in itself */
 
 /* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
- * the next run begins, if runs are too short to keep places (run_short() in dispatch.c). They share
+ * the next run begins, if runs are too short to keep places (run_short() in order.c). They share
  * the word because three cache lines have no other room for them. */
 #define DOMI_EVENT_STEP 8u
 /* the three bits that name the first source */
@@ -166,9 +166,9 @@ static inline bool domi_house_is_exposed(const domi_house *house)
     return (domi_house_slot(house) & DOMI_SLOT_EXPOSED) != 0;
 }
 
-/* The table of allowed moves: one byte for each state, whose bits are the states to which it may
- * move. house.c draws the table. */
-#define DOMI_MOVE(from, to) (UINT64_C(1) << ((from)*8 + (to)))
+/* The table of allowed moves: one byte for each state that is entered, whose bits are the states
+ * from which it may be. house.c draws the table. */
+#define DOMI_MOVE(from, to) (UINT64_C(1) << ((to)*8 + (from)))
 #define DOMI_MOVES                                                                                 \
     (DOMI_MOVE(DOMI_CREATED, DOMI_MOUNTING) | DOMI_MOVE(DOMI_MOUNTING, DOMI_WAITING) |             \
      DOMI_MOVE(DOMI_MOUNTING, DOMI_CREATED) | DOMI_MOVE(DOMI_WAITING, DOMI_READY) |                \
@@ -182,7 +182,9 @@ _Noreturn void domi_house_fail_move(const domi_house *house, domi_state to);
 /* Change the state, in the one place where it changes, checked against the table (M5). */
 static inline void domi_house_move(domi_house *house, domi_state to)
 {
-    if (__builtin_expect((DOMI_MOVES >> (house->state * 8 + to) & 1) == 0, 0))
+    uint32_t sources = DOMI_MOVES >> (to * 8) & 0xff; /* a constant where `to` is one */
+
+    if (__builtin_expect((sources >> house->state & 1) == 0, 0))
         domi_house_fail_move(house, to);
     house->state = (uint8_t)to;
 }

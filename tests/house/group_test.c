@@ -3,6 +3,7 @@
 #include "tests/house/members.h"
 
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/settle.h"
 
 /* --- delivery --------------------------------------------------------------------------------- */
 

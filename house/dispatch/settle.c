@@ -1,0 +1,73 @@
+/* The end of a run of a house that has marks, or of which somebody wants something. */
+#include "house/dispatch/settle.h"
+
+#include "base/check.h"
+#include "house/directory/router.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/invariants.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/family/watch.h"
+#include "house/message/mailbox.h"
+
+/* Marks that few houses have, and for which settle() has more to do. */
+#define DOMI_MARKS_SPECIAL                                                                         \
+    (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE | DOMI_MARK_GONE)
+
+static void settle_special(domi_manager *manager, domi_house *house, uint32_t handled)
+{
+    if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
+        bool only_looked = house->family->idle_looked && handled <= 1;
+        house->family->idle_looked = false;
+        if (!only_looked)
+            house->family->last_ns = manager->now_ns;
+    }
+    if ((house->marks & DOMI_MARK_RESTART) != 0)
+        domi_house_restart_end(manager, house);
+    if ((house->marks & DOMI_MARK_ROUTEE) != 0)
+        domi_router_note_load(house);
+    if (domi_house_has_outlived_channel(house))
+        domi_house_stop_after_run(house);
+}
+
+/* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. A stand-in
+ * may not end or restart the actor (`may_end`), because that runs code of users and may touch io:
+ * then the house becomes READY, and the end of its next run does that. */
+DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled, bool may_end)
+{
+    uint64_t life = domi_house_life(house);
+
+    if (!may_end && domi_house_has_to_end(house, life)) {
+        domi_house_make_ready(manager, house);
+        return;
+    }
+    if ((house->marks & DOMI_MARKS_SPECIAL) != 0) {
+        settle_special(manager, house, handled);
+        /* A stop that a stand-in does not see here comes with a node. */
+        if (may_end)
+            life = domi_house_life(house);
+    }
+    if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0) {
+        if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
+            domi_watch_fire_room(manager, house);
+        if ((life & DOMI_LIFE_STOP) != 0 && (house->marks & DOMI_MARK_STOPPING) == 0)
+            domi_house_stop_begin(manager, house);
+        if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))
+            return;
+    }
+    if (domi_house_is_runnable(house))
+        domi_house_make_ready(manager, house);
+    else
+        domi_house_move(house, DOMI_WAITING);
+    DOMI_CHECK_SLOW(domi_house_is_sound(manager, house));
+}
+
+void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled)
+{
+    settle(home, house, handled, true);
+}
+
+void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled)
+{
+    settle(home, house, handled, false);
+}

@@ -1,0 +1,23 @@
+/* A run ends when home settles the house: it becomes READY, at the tail of its queue, or WAITING,
+ * or free. Most houses have no mark and no bit of their life word that matters then, and the end of
+ * domi_house_run() settles them; settle.c settles all others, and those that were lent. */
+#ifndef DOMI_HOUSE_DISPATCH_SETTLE_H
+#define DOMI_HOUSE_DISPATCH_SETTLE_H
+
+#include "house/message/manager.h"
+
+/* The marks and the bits of the life word with which a house is settled in settle.c. */
+#define DOMI_MARKS_SETTLED                                                                         \
+    (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS | DOMI_MARK_STOPPING | DOMI_MARK_PASSIVATES |            \
+     DOMI_MARK_ROUTEE | DOMI_MARK_GONE)
+#define DOMI_LIFE_SETTLED (DOMI_LIFE_STOP | DOMI_LIFE_FULL)
+
+/* Settle a house of any kind after its run, also one that was lent. `handled` is what
+ * domi_house_run_lent() has returned. Home. */
+void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
+
+/* The same for a stand-in that holds home: an actor that has to end or to restart becomes READY, so
+ * that its thread does that. */
+void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled);
+
+#endif
