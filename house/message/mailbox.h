@@ -130,25 +130,41 @@ static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
         domi_house_end_wait(manager, house);
 }
 
+/* Link `node` into its mailbox, and count it. `kind` is node->kind, which most callers know as a
+ * constant. */
+DOMI_INLINE void domi_mailbox_push(domi_house *house, domi_node *node, uint32_t kind)
+{
+    domi_list_push(&house->tails[kind], node);
+    if (kind == DOMI_ASK || kind == DOMI_NOTICE)
+        house->mail++;
+    else if (kind == DOMI_EVENT)
+        house->events += DOMI_EVENT_STEP;
+    else if (kind == DOMI_REPLY)
+        house->replies++;
+}
+
 /* Append `node` to its mailbox, and make the house READY if it is WAITING and the node may run. A
- * WAITING house had nothing that may run, so the new node alone decides. `kind` is node->kind,
- * which most callers know as a constant. Home, or the runner. */
+ * WAITING house had nothing that may run, so the new node alone decides. `kind` is node->kind.
+ * Home, or the runner. */
 DOMI_INLINE void domi_mailbox_append(domi_manager *manager, domi_house *house, domi_node *node,
                                      uint32_t kind)
 {
     bool runs = true;
 
-    domi_list_push(&house->tails[kind], node);
-    if (kind == DOMI_ASK || kind == DOMI_NOTICE) {
-        house->mail++;
-        if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_HOLD) != 0))
-            runs = domi_mailbox_hold(manager, house, node);
-    } else if (kind == DOMI_EVENT) {
-        house->events += DOMI_EVENT_STEP;
-    } else if (kind == DOMI_REPLY) {
-        house->replies++;
-    }
+    domi_mailbox_push(house, node, kind);
+    if ((kind == DOMI_ASK || kind == DOMI_NOTICE) &&
+        DOMI_UNLIKELY((house->marks & DOMI_MARKS_HOLD) != 0))
+        runs = domi_mailbox_hold(manager, house, node);
     if (house->state == DOMI_WAITING && runs)
+        domi_house_make_ready(manager, house);
+}
+
+/* As domi_mailbox_append(), for a node that no mark holds back. */
+DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *house, domi_node *node,
+                                          uint32_t kind)
+{
+    domi_mailbox_push(house, node, kind);
+    if (house->state == DOMI_WAITING)
         domi_house_make_ready(manager, house);
 }
 
@@ -172,26 +188,35 @@ int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_nod
 /* The slow half of domi_mailbox_put_copied(). */
 int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* Put by the home lane, if that is open for this message (contract: Lanes). Returns false if it is
- * not; then `lease` and `kind` of the node are set. Owner. */
-DOMI_INLINE bool domi_mailbox_put_at_home(domi_manager *manager, domus_address address,
-                                          domi_node *node, uint32_t kind)
+/* True if the home lane to the actor of `address` is open for a message of `kind` (contract: Lanes).
+ * Owner.
+ *
+ * Relaxed: home reads here what it did itself, such as an earlier put into the inbox. A put or a
+ * stop of another thread that these loads miss counts as later than this put. If the sender is not
+ * home, the loads only lead to the slow half. A `life` that equals the lease has no control bit
+ * set, so the house takes every message. */
+DOMI_INLINE bool domi_mailbox_is_open(domi_manager *manager, domus_address address, uint32_t kind)
 {
     domi_house *house = address.house;
 
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
+    return house != NULL && house->home == manager &&
+           atomic_load_explicit(&house->life, memory_order_relaxed) ==
+               (uint64_t)address.lease << 32 &&
+           atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
+           !domi_house_is_exposed(house) &&
+           ((kind != DOMI_ASK && kind != DOMI_NOTICE) || house->mail < manager->mail.lane_max);
+}
+
+/* Put by the home lane, if that is open for this message. Returns false if it is not; then `lease`
+ * and `kind` of the node are set. Owner. */
+DOMI_INLINE bool domi_mailbox_put_at_home(domi_manager *manager, domus_address address,
+                                          domi_node *node, uint32_t kind)
+{
     node->lease = address.lease;
     node->kind = (uint8_t)kind;
-    /* Relaxed: home reads here what it did itself, such as an earlier put into the inbox. A put or
-     * a stop of another thread that these loads miss counts as later than this put. If the sender
-     * is not home, the loads only lead to the slow half. A `life` that equals the lease has no
-     * control bit set, so the house takes every message. */
-    if (DOMI_LIKELY(house != NULL && house->home == manager &&
-                    atomic_load_explicit(&house->life, memory_order_relaxed) ==
-                        (uint64_t)address.lease << 32 &&
-                    atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
-                    !domi_house_is_exposed(house) && house->mail < manager->mail.lane_max)) {
-        domi_mailbox_append(manager, house, node, kind);
+    if (DOMI_LIKELY(domi_mailbox_is_open(manager, address, kind))) {
+        domi_mailbox_append(manager, address.house, node, kind);
         return true;
     }
     return false;

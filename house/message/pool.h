@@ -80,6 +80,12 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
         domi_pool_free_slow(manager, node);
 }
 
+/* True if the next envelope of slab `index` lies in the slab's list, and no guest comes first. */
+static inline bool domi_pool_has_envelope(const domi_manager *manager, uint32_t index)
+{
+    return manager->pool.slabs[index].free != NULL && manager->pool.guest == NULL;
+}
+
 /* As domi_pool_take_by(), but the guest (see the top) is taken first if it has this size. */
 DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {

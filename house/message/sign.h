@@ -2,9 +2,45 @@
 #ifndef DOMI_HOUSE_MESSAGE_SIGN_H
 #define DOMI_HOUSE_MESSAGE_SIGN_H
 
+#include "base/check.h"
 #include "house/message/house.h"
 
 #include <string.h>
+
+#define DOMI_PAYLOAD_FEW 24u /* the most bytes that domi_payload_copy_few() copies */
+
+/* Copy a payload of at most 24 bytes, whose two places may overlap, without a call: everything is
+ * read before anything is written. */
+DOMI_INLINE void domi_payload_copy_few(void *to_, const void *from_, uint32_t size)
+{
+    unsigned char *to = to_;
+    const unsigned char *from = from_;
+    uint64_t first, last, middle;
+    uint32_t first_half, last_half;
+
+    if (size == 8) { /* most have 8 bytes, or none */
+        memcpy(to, from, 8);
+    } else if (size == 0) {
+        return;
+    } else if (size > 8) { /* the parts may overlap, too */
+        memcpy(&first, from, 8);
+        memcpy(&last, from + size - 8, 8);
+        memcpy(&middle, from + (size > 16 ? 8 : 0), 8);
+        memcpy(to + (size > 16 ? 8 : 0), &middle, 8);
+        memcpy(to, &first, 8);
+        memcpy(to + size - 8, &last, 8);
+    } else if (size >= 4) {
+        memcpy(&first_half, from, 4);
+        memcpy(&last_half, from + size - 4, 4);
+        memcpy(to, &first_half, 4);
+        memcpy(to + size - 4, &last_half, 4);
+    } else {
+        unsigned char begin = from[0], half = from[size / 2], end = from[size - 1];
+        to[size / 2] = half;
+        to[0] = begin;
+        to[size - 1] = end;
+    }
+}
 
 /* Copy a payload. Most have 8 or 16 bytes, and a copy of a constant size is one or two moves, so
  * these sizes have branches of their own. */
