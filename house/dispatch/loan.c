@@ -44,6 +44,10 @@ static uint32_t choose_house(domi_queue *queue, domi_fifo *from, uint32_t most, 
             continue;
         }
         domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_EXPOSED);
+        if (from == &queue->high)
+            house->marks |= DOMI_MARK_HIGH;
+        else
+            house->marks &= (uint16_t)~DOMI_MARK_HIGH;
         queue->count--;
         count++;
         domi_fifo_put(chosen, house);

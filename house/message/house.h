@@ -34,7 +34,7 @@ enum domi_mark {
     DOMI_MARK_SATURATED = 2, /* `conversations_max` conversations are parked; holds */
     DOMI_MARK_STOPPING = 4,  /* the actor's stop has begun: asks and notices become dead letters */
     DOMI_MARK_GONE = 8,      /* the connection of this channel's actor is closed */
-    DOMI_MARK_HIGH = 16,     /* the house was of high priority when it was queued */
+    DOMI_MARK_HIGH = 16,     /* the house was of high priority when it was exposed (loan.c) */
     /* Not mounted: on_mount or on_restart has failed, or a stop came before on_mount. No function
      * of the behaviour is called; holds. */
     DOMI_MARK_UNMOUNTED = 32,

@@ -100,8 +100,12 @@ void domi_mailbox_show_again(domi_house *house);
 /* Make a WAITING house that has mail that may run READY, and queue it. Home only. */
 static inline void domi_house_make_ready(domi_manager *manager, domi_house *house)
 {
+    domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
+
+    if (DOMI_UNLIKELY(house->behaviour->kind != DOMUS_STATE))
+        ready = &manager->schedule.ready[DOMUS_CHANNELS];
     domi_house_move(house, DOMI_READY);
-    domi_queue_put(&manager->schedule.ready[house->behaviour->kind], house);
+    domi_queue_put(ready, house);
 }
 
 /* Let an actor be mounted that has waited for its channel to begin (domi_house_spawn_channel()), if

@@ -24,13 +24,7 @@ typedef struct domi_queue {
 static inline void domi_queue_put(domi_queue *queue, domi_house *house)
 {
     queue->count++;
-    if (domi_house_is_high(house)) {
-        house->marks |= DOMI_MARK_HIGH;
-        domi_fifo_put(&queue->high, house);
-    } else {
-        house->marks &= (uint16_t)~DOMI_MARK_HIGH;
-        domi_fifo_put(&queue->normal, house);
-    }
+    domi_fifo_put(domi_house_is_high(house) ? &queue->high : &queue->normal, house);
 }
 
 static inline domi_house *domi_queue_take(domi_queue *queue)
