@@ -1,6 +1,7 @@
 /* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier, cancel. */
 #include "base/check.h"
 #include "house/conversation/answer.h"
+#include "house/conversation/near.h"
 #include "house/conversation/owed.h"
 #include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
@@ -100,8 +101,8 @@ int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *typ
     return ask_and_wait(stack, to, type, payload, timeout_ns, false, then);
 }
 
-int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
-              domus_resumed *then)
+int domi_ask_slow(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+                  domus_resumed *then)
 {
     return ask_and_wait(stack, to, type, payload, 0, false, then);
 }
@@ -246,18 +247,16 @@ static int none_at_hand(const domus_stack *stack)
 /* Let the ask, with its envelope, leave this conversation. */
 static void let_ask_go(domus_stack *stack, const domi_envelope *ask)
 {
-    if (stack->received == ask)
-        stack->received = NULL;
-    else
-        domi_stack_leave_ask(stack);
-    stack->answered = true;
-    if (stack->message == ask) {
-        stack->message = NULL;
-        stack->sender = (domus_address){ask->sender, ask->sender_lease};
+    if (stack->received != ask) {
+        domi_stack_let_ask_go(stack, ask);
+        return;
     }
+    stack->received = NULL;
+    stack->answered = true;
+    domi_stack_let_message_go(stack, ask);
 }
 
-int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
+int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payload)
 {
     domi_envelope *ask = ask_at_hand(stack);
 

@@ -114,6 +114,23 @@ static inline void domi_stack_leave_ask(domus_stack *stack)
         atomic_store_explicit(&stack->pooled->parent, NULL, memory_order_relaxed);
 }
 
+/* `message` leaves this conversation. If it is the one that is shown, its sender is remembered. */
+DOMI_INLINE void domi_stack_let_message_go(domus_stack *stack, const domi_envelope *message)
+{
+    if (stack->message != message)
+        return;
+    stack->message = NULL;
+    stack->sender = (domus_address){message->sender, message->sender_lease};
+}
+
+/* The ask that this conversation began with leaves it, with its envelope. */
+DOMI_INLINE void domi_stack_let_ask_go(domus_stack *stack, const domi_envelope *ask)
+{
+    domi_stack_leave_ask(stack);
+    stack->answered = true;
+    domi_stack_let_message_go(stack, ask);
+}
+
 /* The function that was entered returned `result`: park the conversation, or end it. The part of
  * domi_turn_end() (turn.h) that is no inline function. */
 void domi_stack_park_or_end(domus_stack *stack, int result);
@@ -233,6 +250,29 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
         return -ENOMEM;
     *ret_promise = promise;
     return 0;
+}
+
+/* Begin to wait, with the first promise of a pooled stack, which is free, for the answer to an ask
+ * of `type` to `to`. As domi_promise_new(), but without what an answer brings anyway. */
+DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stack,
+                                        const domus_type *type, domus_address to)
+{
+    domi_promise *promise = &stack->first;
+
+    domi_promise_move(promise, DOMI_PROMISE_WAITING);
+    promise->kind = DOMI_PROMISE_ASK;
+    promise->answer.error = 0;
+    promise->answer.tag = 0;
+    promise->wait.asked = type;
+    promise->wait.since_ns = manager->now_ns;
+    promise->target = to;
+    promise->previous = NULL;
+    promise->next = stack->waiting;
+    if (promise->next != NULL)
+        promise->next->previous = promise;
+    stack->waiting = promise;
+    stack->pending++;
+    domi_stack_house(stack)->asks++;
 }
 
 /* Set what the conversation waits for once its handler has returned, and the function `then` that

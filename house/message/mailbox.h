@@ -192,8 +192,8 @@ int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_nod
 /* The slow half of domi_mailbox_put_copied(). */
 int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* True if the home lane to the actor of `address` is open for a message of `kind` (contract: Lanes).
- * Owner.
+/* True if the home lane to the actor of `address` is open for a message of `kind` (contract:
+ * Lanes). Owner.
  *
  * Relaxed: home reads here what it did itself, such as an earlier put into the inbox. A put or a
  * stop of another thread that these loads miss counts as later than this put. If the sender is not
@@ -205,8 +205,8 @@ DOMI_INLINE bool domi_mailbox_is_open(domi_manager *manager, domus_address addre
 
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     return house != NULL && house->home == manager &&
-           atomic_load_explicit(&house->life, memory_order_relaxed) ==
-               (uint64_t)address.lease << 32 &&
+           atomic_load_explicit(&house->life, memory_order_relaxed) == (uint64_t)address.lease
+                                                                           << 32 &&
            atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
            !domi_house_is_exposed(house) &&
            ((kind != DOMI_ASK && kind != DOMI_NOTICE) || house->mail < manager->mail.lane_max);

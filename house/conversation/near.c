@@ -1,0 +1,84 @@
+/* The short ways of domus_ask() and domus_reply(): a small message by the home lane, of a
+ * conversation for which nothing is out of the ordinary. They need no call, so everything that may
+ * need one is asked before anything is done. The steps themselves are those of ask.c and answer.c.
+ */
+#include "house/conversation/near.h"
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "house/message/sign.h"
+
+/* True if the conversation waits in a pooled stack already, may wait for one more thing, holds no
+ * ask, and its first promise is free. */
+DOMI_INLINE bool may_ask(const domus_stack *stack)
+{
+    return stack->pooled == stack && stack->ask == NULL &&
+           stack->first.state == DOMI_PROMISE_FREE && !stack->cancelled &&
+           (domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0;
+}
+
+/* True if a payload of `size` bytes lies in an envelope of 128 bytes, and is copied without a call.
+ */
+DOMI_INLINE bool is_small(uint32_t size)
+{
+    return size - 1 < DOMI_PAYLOAD_FEW; /* a payload of 0 bytes has an envelope of 64 */
+}
+
+int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+              domus_resumed *then)
+{
+    domi_manager *manager = stack->manager;
+
+    if (DOMI_UNLIKELY(!may_ask(stack) || !is_small(type->size) ||
+                      !domi_mailbox_is_open(manager, to, DOMI_ASK) ||
+                      (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
+                      !domi_pool_has_envelope(manager, DOMI_SLAB_128)))
+        return domi_ask_slow(stack, to, type, payload, then);
+
+    domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_128);
+    domi_promise *promise = &stack->first;
+    domi_promise_begin_ask(manager, stack, type, to);
+    envelope->node.lease = to.lease;
+    envelope->node.kind = DOMI_ASK;
+    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    domi_return *back = domi_envelope_return(envelope);
+    back->promise = promise;
+    back->serial = domi_promise_serial(promise);
+    back->note = 0;
+    back->deadline_ns = 0;
+    domi_payload_copy_few((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
+    domi_mailbox_append_free(manager, to.house, &envelope->node, DOMI_ASK);
+    domi_stack_set_wait(stack, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+/* True if the ask came from another actor, owns nothing, and a reply of `type` fits into it. */
+DOMI_INLINE bool may_reply(const domus_stack *stack, const domi_envelope *ask,
+                           const domus_type *type)
+{
+    return ask->node.slab == DOMI_SLAB_128 && type->size <= DOMI_PAYLOAD_FEW &&
+           ask->type->release == NULL && ask->sender != domi_stack_house(stack);
+}
+
+int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
+{
+    domi_manager *manager = stack->manager;
+    domi_envelope *ask = stack->ask;
+
+    if (DOMI_UNLIKELY(ask == NULL || stack->received != NULL || !may_reply(stack, ask, type)))
+        return domi_reply_slow(stack, type, payload);
+    domus_address asker = {ask->sender, ask->sender_lease};
+    if (DOMI_UNLIKELY(!domi_mailbox_is_open(manager, asker, DOMI_REPLY)))
+        return domi_reply_slow(stack, type, payload);
+
+    domi_stack_let_ask_go(stack, ask);
+    ask->node.lease = asker.lease;
+    ask->node.kind = DOMI_REPLY;
+    /* The reply may be made from the ask's own payload, so the two may overlap. */
+    domi_payload_copy_few((char *)ask + DOMI_ASK_HEAD, payload, type->size);
+    domi_envelope_sign(ask, type, domi_stack_house(stack));
+    domi_mailbox_append_free(manager, asker.house, &ask->node, DOMI_REPLY);
+    return 0;
+}

@@ -1,0 +1,15 @@
+/* domus_ask() and domus_reply() have a short way, for small messages between two actors of one
+ * thread (near.c), and these functions for everything else. */
+#ifndef DOMI_HOUSE_CONVERSATION_NEAR_H
+#define DOMI_HOUSE_CONVERSATION_NEAR_H
+
+#include <domus/conversation.h>
+
+/* As domus_ask(). Whoever runs the house of the stack. */
+int domi_ask_slow(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+                  domus_resumed *then);
+
+/* As domus_reply(). Whoever runs the house of the stack. */
+int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payload);
+
+#endif
