@@ -172,7 +172,8 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
     domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
-/* Make a promise that is on the wheel or is no ask ready for unlink_plain(). */
+/* Make a promise that is on the wheel or is no ask ready for domi_promise_unlink_plain().
+ */
 static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
@@ -183,26 +184,9 @@ static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
     else if (promise->timed)
         take_off_wheel(manager, promise);
     if (promise->uncounted)
-        domi_stack_house(stack)->asks++; /* because unlink_plain() subtracts every promise */
+        domi_stack_house(stack)
+            ->asks++; /* because domi_promise_unlink_plain() subtracts every promise */
     promise->uncounted = false;
-}
-
-/* The stack waits no longer for this promise, which is an ask and not on the wheel. */
-DOMI_INLINE void unlink_plain(domi_promise *promise)
-{
-    domus_stack *stack = domi_promise_stack(promise);
-
-    /* Relaxed: another thread that reads the serial only asks whether the promise is still the one
-     * it knew. */
-    atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
-    if (promise->next != NULL)
-        promise->next->previous = promise->previous;
-    if (promise->previous != NULL)
-        promise->previous->next = promise->next;
-    else
-        stack->waiting = promise->next;
-    stack->pending--;
-    domi_stack_house(stack)->asks--;
 }
 
 /* The stack waits no longer for this promise. */
@@ -211,7 +195,7 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
         leave_wheel_and_count(manager, promise);
-    unlink_plain(promise);
+    domi_promise_unlink_plain(promise);
 }
 
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message)
@@ -221,18 +205,9 @@ void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_enve
     promise->message = message;
 }
 
-void domi_promise_close(domi_manager *manager, domi_promise *promise)
+void domi_promise_close_slow(domi_manager *manager, domi_promise *promise)
 {
-    DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
-    if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
-        leave_wheel_and_count(manager, promise);
-    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE && !promise->noted &&
-                    !promise->timed)) {
-        domi_promise_move(promise, DOMI_PROMISE_FREE);
-        unlink_plain(promise);
-        return;
-    }
-    unlink_plain(promise);
+    unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
 }
 

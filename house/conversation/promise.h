@@ -177,9 +177,8 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
  * answer was shown. */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* Finish and release a promise in one step, for an answer that is shown at once. The promise is
- * WAITING. */
-void domi_promise_close(domi_manager *manager, domi_promise *promise);
+/* The slow half of domi_promise_close() (stack.h). */
+void domi_promise_close_slow(domi_manager *manager, domi_promise *promise);
 
 /* Nobody wants the answer of this promise any more: take the promise back without an answer. */
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise);

@@ -275,6 +275,46 @@ DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stac
     domi_stack_house(stack)->asks++;
 }
 
+/* The stack waits no longer for this promise, which is an ask and not on the wheel. */
+DOMI_INLINE void domi_promise_unlink_plain(domi_promise *promise)
+{
+    domus_stack *stack = domi_promise_stack(promise);
+
+    /* Relaxed: another thread that reads the serial only asks whether the promise is still the one
+     * it knew. */
+    atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
+    if (promise->next != NULL)
+        promise->next->previous = promise->previous;
+    if (promise->previous != NULL)
+        promise->previous->next = promise->next;
+    else
+        stack->waiting = promise->next;
+    stack->pending--;
+    domi_stack_house(stack)->asks--;
+}
+
+/* Finish and release a promise in one step, for an answer that is shown at once. The promise is
+ * WAITING. Mostly it is the first one of its stack, an ask, and on no wheel. */
+DOMI_INLINE void domi_promise_close(domi_manager *manager, domi_promise *promise)
+{
+    DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
+    if (DOMI_UNLIKELY(promise->node.slab != DOMI_SLAB_STACK_PROMISE || promise->noted ||
+                      promise->timed || promise->uncounted)) {
+        domi_promise_close_slow(manager, promise);
+        return;
+    }
+    domi_promise_move(promise, DOMI_PROMISE_FREE);
+    domi_promise_unlink_plain(promise);
+}
+
+/* True if a conversation that returned `result` only waits on, in its pooled stack, for one promise
+ * that is not done, and nothing else has to be done at the end of its turn. */
+DOMI_INLINE bool domi_stack_waits_on(const domus_stack *stack, int result)
+{
+    return result == DOMUS_PARKED && stack->received == NULL && stack->wait == DOMI_WAIT_ONE &&
+           stack->parked && !stack->barrier_fresh && stack->awaited->state != DOMI_PROMISE_DONE;
+}
+
 /* Set what the conversation waits for once its handler has returned, and the function `then` that
  * goes on afterwards. */
 static inline void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,

@@ -65,8 +65,8 @@ static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
 
 /* Begin a turn of the conversation: call the function that goes on with `answer`. `handled` is the
  * type of the message that brought it; NULL: none did. The caller ends the turn. */
-static int call_resumed(domi_manager *manager, domus_stack *stack, domi_envelope *message,
-                        const domus_type *handled, const domus_answer *answer)
+DOMI_INLINE int call_resumed(domi_manager *manager, domus_stack *stack, domi_envelope *message,
+                             const domus_type *handled, const domus_answer *answer)
 {
     stack->manager = manager;
     stack->message = message;
@@ -199,7 +199,10 @@ static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promi
     int result = call_resumed(manager, stack, message, answer.type, &answer);
     if (stack->message == message)
         domi_envelope_end(manager, message);
-    domi_turn_end(stack, result);
+    if (DOMI_LIKELY(domi_stack_waits_on(stack, result)))
+        stack->message = NULL;
+    else
+        domi_turn_end(stack, result);
 }
 
 DOMI_NO_CANARY void domi_stack_take_answer(domi_manager *manager, domi_house *house,

@@ -1,6 +1,6 @@
 /* The table of the five states of a promise: each move that it allows, and each that it does not.
  */
-#include "house/conversation/promise.h"
+#include "house/conversation/stack.h"
 
 #include "tests/support/death.h"
 #include "tests/support/suite.h"
