@@ -10,6 +10,7 @@
  * cost of each message to a house after the first one.
  *
  * bench_steps [ROUNDS [alone]]. stdout: lines `name value unit`. */
+#include "bench/steps_actors.h"
 #include "bench/support/measure.h"
 
 #include "house/dispatch/dispatch.h"
@@ -31,15 +32,14 @@
 #define ROUNDS     3000u
 #define ROUNDS_MAX 100000u
 
-static const domus_type note_type = {.name = "note", .size = sizeof(uint64_t)};
-
 static domi_manager *managers[2];
 static domi_manager *home, *other;
 static domus_address sinks[BATCH];
+static domus_address askers[BATCH];
+static domus_address answerers[BATCH];
 static domi_house *senders[2]; /* by manager */
 static domi_envelope *envelopes[BATCH];
 static domi_house *ready[BATCH];
-static uint64_t handled;
 static int wake_fd;
 
 static _Noreturn void fail(const char *what)
@@ -47,20 +47,6 @@ static _Noreturn void fail(const char *what)
     fprintf(stderr, "steps: %s\n", what);
     exit(1);
 }
-
-static int note(domus_stack *stack, void *self, const void *number)
-{
-    (void)stack, (void)self;
-    handled += *(const uint64_t *)number;
-    return 0;
-}
-
-static const domus_behaviour sink = {
-    .name = "sink",
-    .on = (const domus_on[]){{&note_type, note, 0}, {NULL, NULL, 0}},
-};
-
-static const domus_behaviour sender = {.name = "sender"};
 
 /* --- the steps ---------------------------------------------------------------------------------
  */
@@ -71,18 +57,23 @@ static void build(domi_manager *manager)
 {
     for (uint32_t i = 0; i < BATCH; i++) {
         uint64_t number = 1;
-        envelopes[i] = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + note_type.size);
-        domi_envelope_sign(envelopes[i], &note_type, senders[manager->index]);
+        envelopes[i] = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + steps_note.size);
+        domi_envelope_sign(envelopes[i], &steps_note, senders[manager->index]);
         domi_payload_copy(envelopes[i]->payload, &number, sizeof number);
+    }
+}
+
+static void put_to(domi_manager *manager, const domus_address *to)
+{
+    for (uint32_t i = 0; i < BATCH; i++) {
+        if (domi_mailbox_put(manager, to[i], &envelopes[i]->node, DOMI_NOTICE) != 0)
+            fail("a put was refused");
     }
 }
 
 static void put(domi_manager *manager)
 {
-    for (uint32_t i = 0; i < BATCH; i++) {
-        if (domi_mailbox_put(manager, sinks[i], &envelopes[i]->node, DOMI_NOTICE) != 0)
-            fail("a put was refused");
-    }
+    put_to(manager, sinks);
 }
 
 STEP step_build(void)
@@ -124,6 +115,36 @@ STEP step_run_further(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
         (void)domi_house_run(home, ready[i]);
+}
+
+static void run_ready(void)
+{
+    for (uint32_t i = 0; i < BATCH; i++)
+        (void)domi_house_run(home, ready[i]);
+}
+
+/* Each actor handles a notice, asks for the first time, and parks. */
+STEP step_ask(void)
+{
+    run_ready();
+}
+
+/* Each actor handles an ask, and replies. */
+STEP step_answer(void)
+{
+    run_ready();
+}
+
+/* Each actor goes on with the answer, asks again, and parks again. */
+STEP step_ask_again(void)
+{
+    run_ready();
+}
+
+/* Each actor goes on with the answer, and its conversation ends. */
+STEP step_ask_end(void)
+{
+    run_ready();
 }
 
 STEP step_free(void)
@@ -237,6 +258,10 @@ enum row {
     TAKE,
     RUN,
     RUN_FURTHER,
+    ASK,
+    ANSWER,
+    ASK_AGAIN,
+    ASK_END,
     FREE,
     INBOX_PUT,
     INBOX_PUT_FURTHER,
@@ -256,6 +281,10 @@ static const char *const names[ROWS] = {
     [TAKE] = "take",
     [RUN] = "run",
     [RUN_FURTHER] = "run_further",
+    [ASK] = "ask",
+    [ANSWER] = "answer",
+    [ASK_AGAIN] = "ask_again",
+    [ASK_END] = "ask_end",
     [FREE] = "free",
     [INBOX_PUT] = "inbox_put",
     [INBOX_PUT_FURTHER] = "inbox_put_further",
@@ -295,11 +324,26 @@ static void local_round(uint32_t round)
     values[RUN_FURTHER][round] = (values[RUN_FURTHER][round] - values[RUN][round]) / FURTHER;
 }
 
+static void ask_round(uint32_t round)
+{
+    build(home);
+    put_to(home, askers);
+    step_take();
+    set(ASK, round, timed(step_ask), BATCH);
+    step_take();
+    set(ANSWER, round, timed(step_answer), BATCH);
+    step_take();
+    set(ASK_AGAIN, round, timed(step_ask_again), BATCH);
+    step_take();
+    run_ready();
+    step_take();
+    set(ASK_END, round, timed(step_ask_end), BATCH);
+}
+
 static void run_all(void)
 {
     step_take();
-    for (uint32_t i = 0; i < BATCH; i++)
-        (void)domi_house_run(home, ready[i]);
+    run_ready();
     domi_pool_flush_returns(home);
 }
 
@@ -380,7 +424,7 @@ static void make_world(domus_config *config)
             .hooks = &hooks,
         };
         if (domi_manager_init(managers[i], &options) != 0 ||
-            domi_house_spawn(managers[i], managers[i], &sender, NULL, &address) != 0)
+            domi_house_spawn(managers[i], managers[i], &steps_sender, NULL, &address) != 0)
             fail("no manager");
         (void)domi_manager_mount_actors(managers[i]);
         senders[i] = address.house;
@@ -388,7 +432,12 @@ static void make_world(domus_config *config)
     home = managers[0];
     other = managers[1];
     for (uint32_t i = 0; i < BATCH; i++) {
-        if (domi_house_spawn(home, home, &sink, NULL, &sinks[i]) != 0)
+        struct steps_asker state = {.answered = 0};
+        if (domi_house_spawn(home, home, &steps_sink, NULL, &sinks[i]) != 0 ||
+            domi_house_spawn(home, home, &steps_answerer, NULL, &answerers[i]) != 0)
+            fail("no house");
+        state.peer = answerers[i];
+        if (domi_house_spawn(home, home, &steps_asker, &state, &askers[i]) != 0)
             fail("no house");
     }
     (void)domi_manager_mount_actors(home);
@@ -414,6 +463,7 @@ int main(int argc, char **argv)
     clock_ns = measure_median(values[0], rounds);
     for (uint32_t i = 0; i < rounds; i++) {
         local_round(i);
+        ask_round(i);
         cross_round(i);
     }
     print(0, ROWS, "", rounds);
@@ -429,5 +479,5 @@ int main(int argc, char **argv)
     atomic_store(&job, leave);
     (void)pthread_join(helper, NULL);
     print(INBOX_PUT, ROWS, ".apart", rounds);
-    return handled != 0 ? 0 : 1;
+    return steps_handled != 0 ? 0 : 1;
 }
