@@ -68,7 +68,8 @@ bool domi_thread_spin(domi_thread *thread)
     domi_park_set_spinning(&thread->manager.park, true);
     if (domi_io_submit(&thread->io)) /* so that answers do not wait for the end of the spin */
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
-    while (!found && domi_clock_now(thread->clock) < until_ns) {
+    uint64_t now_ns = domi_clock_now(thread->clock);
+    while (!found && now_ns < until_ns) {
         bool arrived = false;
 
         for (int i = 0; i < LOOKS && !arrived; i++)
@@ -79,10 +80,12 @@ bool domi_thread_spin(domi_thread *thread)
             found = !take_at_once(thread);
             thread->rest_from_ns = thread->stamp_ns;
             until_ns = spin_until(thread);
+            now_ns = thread->stamp_ns; /* the look at the end of phase 3 has read the clock */
             continue; /* messages come first; take_at_once() limits how long the ring waits */
         }
         found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
                 thread->io.backend->pending(thread->io.ring);
+        now_ns = domi_clock_now(thread->clock);
     }
     domi_park_set_spinning(&thread->manager.park, false);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
