@@ -1,7 +1,8 @@
 /* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier, cancel. */
+#include "house/conversation/ask.h"
+
 #include "base/check.h"
 #include "house/conversation/answer.h"
-#include "house/conversation/near.h"
 #include "house/conversation/owed.h"
 #include "house/conversation/peer.h"
 #include "house/conversation/stack.h"

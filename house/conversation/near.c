@@ -2,7 +2,7 @@
  * conversation for which nothing is out of the ordinary. They need no call, so everything that may
  * need one is asked before anything is done. The steps themselves are those of ask.c and answer.c.
  */
-#include "house/conversation/near.h"
+#include "house/conversation/ask.h"
 
 #include "base/check.h"
 #include "house/conversation/stack.h"

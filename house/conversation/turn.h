@@ -4,7 +4,7 @@
  * one entry into a function of the actor that gets a stack, from domi_turn_begin() to
  * domi_turn_end(). A run has many turns. These are all of them:
  *
- *     a handler of a message            run.h, order.c in a run that takes mail
+ *     a handler of a message            run.h, run.c   in a run that takes mail
  *     a function that goes on           turn.c         in such a run
  *     on_open, on_read, on_end,         io/completions/calls.c
  *     on_close                                         in such a run of a channels actor

@@ -1,12 +1,11 @@
 /* A run, as nearly all runs are: mail of one kind waits, and the house has no marks.
  *
- * All other runs are in order.c, and houses with marks are settled in settle.c. The runner looks at
+ * All other runs are in run.c, and houses with marks are settled in settle.c. The runner looks at
  * STOP before each ask and notice. Until a conversation parks, its `domus_stack` is a local
  * variable here. */
 #include "house/dispatch/dispatch.h"
 
 #include "house/dispatch/invariants.h"
-#include "house/dispatch/order.h"
 #include "house/dispatch/run.h"
 #include "house/dispatch/settle.h"
 #include "house/message/mailbox.h"

@@ -1,5 +1,6 @@
-/* What a run does with one message: the parts that dispatch.c, which runs houses with mail of one
- * kind, and order.c, which runs all others, have in common.
+/* The parts of a run. dispatch.c runs houses in which mail of one kind waits, and which have no
+ * marks; run.c runs all others: it takes the mailboxes in their order, and keeps places for those
+ * that come later. Whoever runs the house calls all this.
  *
  * Only inlined functions get the address of a run, so that the compiler keeps its fields in
  * registers; all others get what they need of it. */
@@ -9,7 +10,6 @@
 #include "base/check.h"
 #include "house/conversation/answer.h"
 #include "house/conversation/turn.h"
-#include "house/dispatch/order.h"
 #include "house/dispatch/rows.h"
 #include "house/family/life.h"
 #include "house/message/owned.h"
@@ -19,12 +19,29 @@
  * still owed its answer, or a verb left work for its end. A turn that ends at once changes `ask`
  * and `message`, which domi_run_handle() sets for each message; `sender`, which is read only after
  * a turn has set it; and `answered`, which only a turn of an ask reads. */
-struct domi_run {
+typedef struct domi_run {
     domi_manager *manager; /* of the thread that runs the house */
     domi_house *house;     /* the house that runs */
     domus_stack *stack;    /* set up once for turns that end at once */
     uint32_t left;         /* messages that this run may still handle */
-};
+} domi_run;
+
+/* Take all mailboxes, and what the channels have. Returns how many places are left. */
+uint32_t domi_run_take_in_order(domi_run run);
+
+/* Take the mailboxes behind that of `kind`, which only was not empty when the run began, and what
+ * the channels have. Returns how many places are left. */
+uint32_t domi_run_take_behind(domi_run run, uint32_t kind);
+
+/* Call a row that has a frame. A frame lies in a pooled stack, so the conversation begins in one.
+ */
+void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envelope *message,
+                            const domus_on *on, uint32_t kind);
+
+/* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
+ * without a last row an ask fails with -EOPNOTSUPP, and a notice is a dead letter. */
+void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack *stack,
+                          domi_envelope *message, uint32_t kind);
 
 /* Count the messages of `kind` that were handled since `before` places were left. */
 DOMI_INLINE void domi_run_count(const domi_run *run, uint32_t kind, uint32_t before)

@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "house/directory/router.h"
-#include "house/dispatch/dispatch.h"
 #include "house/dispatch/invariants.h"
 #include "house/family/family.h"
 #include "house/family/life.h"

@@ -80,7 +80,7 @@ enum domi_mark {
 #define DOMI_HOUSE_STATE_INLINE 16u /* bytes of state that a house has room for in itself */
 
 /* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
- * the next run begins, if runs are too short to keep places (run_short() in order.c). They share
+ * the next run begins, if runs are too short to keep places (run_short() in run.c). They share
  * the word because three cache lines have no other room for them. */
 #define DOMI_EVENT_STEP 8u
 /* the three bits that name the first source */

@@ -1,11 +1,10 @@
 /* The parts of a run that few runs need: mail of several kinds, exceptions, events, receives,
  * channels, rows with frames, messages without a row. */
-#include "house/dispatch/order.h"
+#include "house/dispatch/run.h"
 
 #include "house/conversation/cancel.h"
 #include "house/conversation/dead.h"
 #include "house/conversation/receive.h"
-#include "house/dispatch/run.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
 #include "house/message/pool.h"

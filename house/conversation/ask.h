@@ -1,7 +1,7 @@
-/* domus_ask() and domus_reply() have a short way, for small messages between two actors of one
- * thread (near.c), and these functions for everything else. */
-#ifndef DOMI_HOUSE_CONVERSATION_NEAR_H
-#define DOMI_HOUSE_CONVERSATION_NEAR_H
+/* The long ways of domus_ask() and domus_reply(), which near.c takes for all but small messages
+ * between two actors of one thread. */
+#ifndef DOMI_HOUSE_CONVERSATION_ASK_H
+#define DOMI_HOUSE_CONVERSATION_ASK_H
 
 #include <domus/conversation.h>
 
