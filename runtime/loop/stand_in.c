@@ -26,19 +26,24 @@
 #include "runtime/loop/work.h"
 #include "runtime/system/system.h"
 
-/* If the runs in place of sleepers take longer than this on average, or all of them together at
- * once, sleepers are woken: such work is worth a wake-up. */
-#define LONG_NS UINT64_C(20000)
-
-/* A longer run counts as this in the average, because the thread may have lost its CPU in it. */
-#define LONGEST_NS (8 * LONG_NS)
-
-/* If sleepers had to wait for longer than this, or one run in place of a sleeper took longer, the
- * thread is distrusted: for the shorter time, or for twice as long as the last time if that has
- * ended less than its own length ago. */
-#define WAIT_NS         UINT64_C(200000)
+/* If sleepers had to wait for long, or one run in place of a sleeper took as long, the thread is
+ * distrusted: for the shorter time, or for twice as long as the last time if that has ended less
+ * than its own length ago. */
 #define DISTRUST_NS     UINT64_C(10000000)
 #define DISTRUST_MAX_NS UINT64_C(10000000000)
+
+/* If the runs in place of sleepers take longer than this on average, or all of them together at
+ * once, sleepers are woken: such work is worth a wake-up. By default it is 20 us. */
+static uint64_t long_ns(const domi_thread *thread)
+{
+    return thread->config->scheduler.idle.stand_in_ns / 5;
+}
+
+/* For so long may sleepers wait: by default 200 us. */
+static uint64_t wait_ns(const domi_thread *thread)
+{
+    return thread->config->scheduler.idle.doze_ns / 10;
+}
 
 /* Rounds in which a thread stands in for those who were noted in the round before; after these it
  * wakes them. */
@@ -128,11 +133,12 @@ static void run(domi_thread *thread, domi_loan *loan)
     domi_thread_run_loan(thread);
     thread->stealing.runs_seen = runs_seen; /* this iteration was not idle */
     uint64_t run_ns = thread->stamp_ns - before_ns;
-    thread->stand_in_ns =
-        (3 * thread->stand_in_ns + (run_ns < LONGEST_NS ? run_ns : LONGEST_NS)) / 4;
-    if (run_ns > WAIT_NS)
+    /* The thread may have lost its CPU in a run that seems to be much longer. */
+    uint64_t counted_ns = run_ns < 8 * long_ns(thread) ? run_ns : 8 * long_ns(thread);
+    thread->stand_in_ns = (3 * thread->stand_in_ns + counted_ns) / 4;
+    if (run_ns > wait_ns(thread))
         distrust(thread);
-    else if (thread->stand_in_ns > LONG_NS)
+    else if (thread->stand_in_ns > long_ns(thread))
         thread->manager.sleepers.until_ns = 0;
 }
 
@@ -166,7 +172,7 @@ static bool stands_in(const domi_thread *thread)
 /* True if runs in place of sleepers are short. */
 static bool are_runs_short(domi_thread *thread)
 {
-    if (thread->stand_in_ns <= LONG_NS)
+    if (thread->stand_in_ns <= long_ns(thread))
         return true;
     thread->stand_in_ns -= thread->stand_in_ns / 8; /* so it is tried again some time */
     return false;
@@ -203,7 +209,7 @@ static void wake_all(domi_thread *thread)
     domi_sleepers *sleepers = &thread->manager.sleepers;
 
     /* The clock was read for the first note, perhaps behind the newest stamp. */
-    if (sleepers->count != 0 && thread->stamp_ns > sleepers->since_ns + WAIT_NS)
+    if (sleepers->count != 0 && thread->stamp_ns > sleepers->since_ns + wait_ns(thread))
         distrust(thread);
     wake_noted_by(&thread->manager);
 }
@@ -227,7 +233,7 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
         sleepers->count = 0;
         for (uint32_t i = 0; i < noted.count; i++) {
             /* The last round settles what the one before has run. */
-            bool runs = round + 1 < ROUNDS && thread->stamp_ns - begun_ns < LONG_NS;
+            bool runs = round + 1 < ROUNDS && thread->stamp_ns - begun_ns < long_ns(thread);
             serve(thread, &thread->system->threads[noted.indices[i]], runs);
         }
     }

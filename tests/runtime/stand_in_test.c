@@ -232,7 +232,7 @@ START_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
 {
     domus_config config = with_standing_in(2);
 
-    config.scheduler.idle.stand_in_ns = SECOND;
+    config.scheduler.idle.stand_in_ns = 110000;
     begin(config);
     add(1, &plain);
     work_takes_ns = 100000; /* more than a stand-in may take, and too little to wake at once */

@@ -77,6 +77,9 @@ static domus_config storm_config(domi_random *dice, uint32_t threads)
     config.scheduler.steal.floor = 1;
     config.scheduler.steal.aggression = 1;
     config.detached.threads_max = 4;
+    /* mostly: so that threads stand in for each other whatever the runs take */
+    config.scheduler.idle.stand_in_ns = domi_random_below(dice, 4) == 0 ? 0 : 1000 * MS;
+    config.scheduler.idle.doze_ns = 1000 * MS;
     return config;
 }
 
