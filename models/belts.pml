@@ -7,7 +7,9 @@
  * been delivered. A sender that is lent uses inboxes alone: its thief has belts and a home lane of its
  * own, on which its messages would overtake those that wait on the belt of its home. A message that a
  * belt brings for an exposed house is held by home, and is delivered before the inbox when the house is
- * back. belt.pml shows that nothing on a belt is forgotten. (The mark may fall before the delivery, but not
+ * back. A stand-in (base/park.h) takes nothing off the belts: if one is linked when it has taken an inbox
+ * and marked it, it puts everything back below what came meanwhile, and the house is linked again. belt.pml
+ * shows that nothing on a belt is forgotten. (The mark may fall before the delivery, but not
  * before the belts were taken: home looks at no belt while it delivers. The code does not rely on that.)
  *
  * Home of the house S is thread 0, and that of R is thread 1; thread 2 may borrow either. F is a foreign
@@ -23,6 +25,9 @@
  * @run long safety -DMESSAGES=4
  * @run long safety -DSLOTS=1 -DOTHERS=2
  *
+ * @mutant short safety STAND_IN_DELIVERS : a stand-in delivers an inbox whatever the belts hold
+ * @mutant short safety STAND_IN_LOOKS_FIRST : a stand-in looks at the belts before it takes the inbox
+ * @mutant short safety KEPT_ON_TOP : what a stand-in keeps is put back above what came meanwhile
  * @mutant short safety MARK_CLEARED_EARLY : the inbox is empty as soon as it was taken
  * @mutant short safety DRAINS_ONE : only the belt of the thread that put last is taken before a delivery
  * @mutant short safety DRAINS_NONE : an inbox is delivered whatever the belts hold
@@ -175,6 +180,56 @@ inline take_belts()
     od
 }
 
+/* sort_marked of a stand-in: put_back if a belt holds anything */
+inline sort_held()
+{
+#ifdef STAND_IN_LOOKS_FIRST
+    left = len(belt[0]) > 0 || len(belt[2]) > 0;
+#endif
+    atomic {
+        do
+        :: inbox?sender, number -> sorting!sender, number
+        :: len(inbox) == 0 -> break
+        od;
+        sender = 0;
+        number = 0;
+        busy = 1
+    };
+#ifdef STAND_IN_DELIVERS
+    left = 0;
+#elif !defined(STAND_IN_LOOKS_FIRST)
+    left = len(belt[0]) > 0 || len(belt[2]) > 0;
+#endif
+    if
+    :: left ->
+        atomic {
+            left = 0;
+            do
+#ifdef KEPT_ON_TOP
+            :: sorting?sender, number -> inbox!sender, number
+            :: len(sorting) == 0 -> break
+            od;
+#else
+            :: inbox?sender, number -> sorting!sender, number
+            :: len(inbox) == 0 -> break
+            od;
+            do
+            :: sorting?sender, number -> inbox!sender, number
+            :: len(sorting) == 0 -> break
+            od;
+#endif
+            sender = 0;
+            number = 0
+        }
+    :: else ->
+        do
+        :: atomic { sorting?sender, number -> deliver(sender, number); sender = 0; number = 0 }
+        :: len(sorting) == 0 -> break
+        od
+    fi;
+    release()
+}
+
 /* domi_mailbox_sort_inbox */
 inline sort()
 {
@@ -254,6 +309,7 @@ inline take_back()
 proctype home()
 {
     byte sender, number;
+    bit left;
 
 end:
     do
@@ -266,7 +322,8 @@ end:
         linked = 0;
         if
         :: exposed -> pending = 1
-        :: else -> sort()
+        :: !exposed -> sort()
+        :: !exposed -> sort_held()
         fi
     :: atomic { !exposed && !over -> exposed = 1 }
     :: exposed -> take_back()

@@ -125,8 +125,8 @@ __attribute__((noinline, cold)) static domi_node *keep_notices(taken_inbox *take
     return reverse(others);
 }
 
-/* Deliver what was taken, the oldest first. If belts could not be drained, notices are kept,
- * because one of their senders may have an earlier one there. */
+/* Deliver what was taken, the oldest first. If belts could not be drained, or a stand-in leaves
+ * something there, notices are kept, because one of their senders may have an earlier one there. */
 static void deliver_inbox(domi_manager *manager, taken_inbox *taken, bool keeps_notices)
 {
     domi_house *house = taken->house;
@@ -181,12 +181,31 @@ static void release_inbox(domi_manager *manager, const taken_inbox *taken)
     domi_links_add(manager, taken->house);
 }
 
+/* True if the belts hold nothing that was put before what was taken out of an inbox. A stand-in
+ * takes nothing off them: a belt that holds something is linked, because its receiver turned all of
+ * them off before its sleep. Relaxed: the link came before the put into the inbox, which was
+ * acquired. */
+static bool are_belts_empty(const domi_manager *manager)
+{
+    return manager->belts.on == NULL &&
+           atomic_load_explicit((_Atomic(domi_belt *) *)(uintptr_t)&manager->belts.linked,
+                                memory_order_relaxed) == NULL;
+}
+
+/* Take what is on the belts. Returns false if something is left there. */
+static bool drain_belts(domi_manager *manager)
+{
+    if (DOMI_UNLIKELY(manager->belts.kept_off))
+        return are_belts_empty(manager);
+    return domi_belts_drain(manager);
+}
+
 /* Sort inboxes whose notices may have to wait for what the belts hold: 1. all are taken and
  * marked. 2. The belts are drained: what a sender put there before it put into one of these inboxes
  * is there. 3. The inboxes are delivered. */
 static void sort_marked(domi_manager *manager, taken_inbox *taken, uint32_t count)
 {
-    bool drained = domi_belts_drain(manager);
+    bool drained = drain_belts(manager);
 
     for (uint32_t i = 0; i < count; i++) {
         deliver_inbox(manager, &taken[i], !drained);

@@ -122,6 +122,7 @@ typedef struct domi_manager_belts {
     domi_belt *on;       /* the belts to this thread that are on */
     domi_node *held;     /* messages for exposed houses, a circular list by its tail (carry.c) */
     bool starved;        /* at the last look there was no memory for what the belts hold */
+    bool kept_off;       /* a stand-in uses this manager, and leaves the belts to their owner */
     /* The memory of this thread is used up, so senders put nothing on belts to it. They read it. */
     alignas(DOMI_LINES) _Atomic bool is_short;
     /* The belts that were turned on. Senders push, and the owner takes all. */

@@ -7,7 +7,8 @@
  * that house to itself, lets the sleeper go, and runs the house once, as a thief does
  * (house/dispatch/loan.h). When the loan is back, it holds the sleeper again and settles it. No
  * handler runs during a hold, and a hold is short, because a sleeper that wakes meanwhile has to
- * wait for its end. If anything is left to do, the sleeper is woken.
+ * wait for its end. If anything is left to do, the sleeper is woken. That goes for belts, too: a
+ * stand-in takes nothing off them, so none is on when it lets the sleeper go.
  *
  * A thread is as good as idle if it has no state actor to run and was asleep a moment ago
  * (idle.standIn). So a thread that is always busy wakes the others at once, and work spreads.
@@ -96,7 +97,9 @@ static bool hold(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan
     domi_manager_own(home);
     if (home->now_ns < thread->manager.now_ns)
         home->now_ns = thread->manager.now_ns;
+    home->belts.kept_off = true;
     domi_manager_take_plain_arrivals(home);
+    home->belts.kept_off = false;
     if (runs)
         *ret_loan = borrow(thread, home);
     bool left = is_needed(sleeper);
@@ -159,14 +162,12 @@ void domi_thread_end_notes(domi_thread *thread)
     wake_noted_by(&thread->manager);
 }
 
-/* With belts no thread stands in: one that took the belts which were linked to a sleeper would have
- * to turn them off again before it lets the sleeper go, and it does not. */
 static bool stands_in(const domi_thread *thread)
 {
     const domus_config *config = thread->config;
 
     return config->scheduler.idle.stand_in_ns != 0 && config->scheduler.steal.enabled &&
-           config->scheduler.belt_slots == 0 && thread->manager.threads > 1;
+           thread->manager.threads > 1;
 }
 
 /* True if runs in place of sleepers are short. */

@@ -99,6 +99,28 @@ static const domus_behaviour watcher = {
     .on_stop = on_watcher_stop,
 };
 
+/* An actor on another thread, which stands in for the watcher's one. */
+struct poke {
+    domus_address watcher;
+    uint64_t then;
+};
+
+static const domus_type poke_for_type = {.name = "poke for", .size = sizeof(struct poke)};
+
+static int on_poke_for(domus_stack *stack, void *self, const void *payload)
+{
+    const struct poke *poke = payload;
+
+    (void)self;
+    (void)domus_notice(stack, poke->watcher, &poke_type, &poke->then);
+    return 0;
+}
+
+static const domus_behaviour poker = {
+    .name = "poker",
+    .on = (const domus_on[]){{&poke_for_type, on_poke_for, 0}, {NULL, NULL, 0}},
+};
+
 /* --- what comes from outside ------------------------------------------------------------------ */
 
 static const domus_behaviour *some_behaviour(uint64_t i)
@@ -137,12 +159,18 @@ static void ask(domus_system *system, uint32_t to)
         domt_load_free(answer.load);
 }
 
+static domus_address poker_address; /* on the first thread */
+
 static void poke(domus_system *system, domus_address *watchers, uint32_t i, uint64_t then)
 {
     domus_address *one = &watchers[i % WATCHERS];
+    struct poke poke = {*one, then};
 
-    if (domus_outside_notice(system, *one, &poke_type, &then) != 0)
+    /* Every now and then another one takes the place of one that may have stopped itself. */
+    if (one->house == NULL || then % 5 == 0)
         *one = domt_spawn(system, i % domus_system_threads(system), &watcher, NULL);
+    else
+        (void)domus_outside_notice(system, poker_address, &poke_for_type, &poke);
 }
 
 static void step(domus_system *system, domi_random *dice, domus_address *watchers)
@@ -186,6 +214,7 @@ static domus_config sleepy_config(uint64_t seed, domi_random *dice)
     config.scheduler.idle.doze_ns = 1000 * MS;
     config.scheduler.mailbox_max = (uint32_t)(4 + domi_random_below(dice, 75));
     config.scheduler.messages_per_run_max = (uint32_t)(1 + domi_random_below(dice, 63));
+    config.scheduler.belt_slots = seed % 3 == 0 ? 0 : 64;
     config.blocking.threads_max = 2;
     config.detached.threads_max = 4;
     return config;
@@ -202,6 +231,7 @@ static int storm_of_sleepers(uint64_t seed, void *ret_text)
     domus_system *system = domt_start(&config);
     for (uint32_t i = 0; i < ROOTS; i++)
         spawn_root(system, i, domi_random_next(&dice));
+    poker_address = domt_spawn(system, 0, &poker, NULL);
     for (uint32_t i = 0; i < STEPS; i++)
         step(system, &dice, watchers);
     atomic_fetch_add(&stood_in, domt_profile_all(system).steals);

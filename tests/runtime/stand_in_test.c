@@ -12,6 +12,7 @@
 
 static const domus_type go_type = {.name = "go"};
 static const domus_type work_type = {.name = "work"};
+static const domus_type large_type = {.name = "large", .size = 100}; /* too large for a belt */
 static const domus_type tick_type = {.name = "tick"};
 
 static domt_stepped world;
@@ -21,7 +22,7 @@ static uint32_t worked, woken_when_worked, stopped;
 static bool stops_itself, pins_itself, floods_itself;
 static uint64_t work_takes_ns, tick_after_ns, works_behind_send_ns, sleep_takes_ns;
 static uint32_t word_asleep, woken_behind_send;
-static bool sleeps_long;
+static bool sleeps_long, sends_large, sends_large_behind;
 
 static domt_ring *ring_of(uint32_t thread)
 {
@@ -38,11 +39,19 @@ static void doze(uint32_t thread)
     atomic_store(word_of(thread), DOMI_PARK_DOZING);
 }
 
+static int send_one(domus_stack *stack, domus_address to, bool large)
+{
+    static const char bytes[100];
+
+    return domus_notice(stack, to, large ? &large_type : &work_type, large ? bytes : NULL);
+}
+
 static int go(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     for (uint32_t i = 0; i < receivers_count; i++)
-        ck_assert_int_eq(domus_notice(stack, receivers[i], &work_type, NULL), 0);
+        ck_assert_int_eq(
+            send_one(stack, receivers[i], sends_large || (sends_large_behind && i != 0)), 0);
     woken_behind_send = ring_of(1)->wakes;
     domt_stepped_advance(&world, works_behind_send_ns);
     return 0;
@@ -75,8 +84,11 @@ static void note_stop(domus_stack *stack, void *self)
     stopped++;
 }
 
-static const domus_on rows[] = {
-    {&go_type, go, 0}, {&work_type, work, 0}, {&tick_type, tick, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {{&go_type, go, 0},
+                                {&work_type, work, 0},
+                                {&large_type, work, 0},
+                                {&tick_type, tick, 0},
+                                {NULL, NULL, 0}};
 static const domus_behaviour plain = {.name = "plain", .on = rows, .on_stop = note_stop};
 static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS, .on = rows};
 
@@ -97,6 +109,7 @@ static void begin(domus_config config)
     sender = domt_spawn(world.system, HERE, &plain, NULL);
     receivers_count = worked = woken_when_worked = stopped = 0;
     stops_itself = pins_itself = floods_itself = sleeps_long = false;
+    sends_large = sends_large_behind = false;
     work_takes_ns = tick_after_ns = works_behind_send_ns = 0;
 }
 
@@ -149,6 +162,7 @@ START_TEST(actor_of_a_sleeper_runs_in_its_place)
     add(1, &plain);
     send_after(0);
     ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0); /* and is settled */
+    ck_assert(domt_stepped_thread(&world, 1)->was_held);
     expect(1, 0);
 }
 END_TEST
@@ -429,6 +443,31 @@ START_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
 }
 END_TEST
 
+/* A stand-in takes nothing off the belts of a sleeper: what comes by them wakes it. What comes by
+ * inboxes it takes, unless an earlier message of the same sender may be on a belt. */
+START_TEST(belts_are_left_to_the_sleeper)
+{
+    domus_config config = with_standing_in(2);
+
+    config.scheduler.belt_slots = 64;
+    begin(config);
+    add(1, &plain);
+    send_after(0);
+    expect(0, 1);
+    begin(config);
+    add(1, &plain);
+    sends_large = true;
+    send_after(0);
+    expect(1, 0);
+    begin(config);
+    add(1, &plain);
+    receivers[receivers_count++] = receivers[0];
+    sends_large_behind = true;
+    send_after(0);
+    expect(0, 1);
+}
+END_TEST
+
 DOMT_MAIN("stand_in", 60, actor_of_a_sleeper_runs_in_its_place, two_actors_of_a_sleeper_wake_it,
           pinned_and_channels_actors_wake_their_thread,
           thread_that_is_awake_for_long_wakes_sleepers,
@@ -440,5 +479,5 @@ DOMT_MAIN("stand_in", 60, actor_of_a_sleeper_runs_in_its_place, two_actors_of_a_
           mail_that_comes_for_a_held_thread_wakes_it,
           sleepers_that_find_no_room_in_the_notes_are_woken,
           sleepers_do_not_wait_twice_for_handlers_that_take_long,
-          sleeper_that_does_not_doze_is_woken_at_once,
+          sleeper_that_does_not_doze_is_woken_at_once, belts_are_left_to_the_sleeper,
           thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)

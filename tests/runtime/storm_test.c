@@ -80,6 +80,7 @@ static domus_config storm_config(domi_random *dice, uint32_t threads)
     /* mostly: so that threads stand in for each other whatever the runs take */
     config.scheduler.idle.stand_in_ns = domi_random_below(dice, 4) == 0 ? 0 : 1000 * MS;
     config.scheduler.idle.doze_ns = 1000 * MS;
+    config.scheduler.belt_slots = domi_random_below(dice, 2) == 0 ? 0 : 64;
     return config;
 }
 
