@@ -34,13 +34,13 @@
 #define DISTRUST_MAX_NS UINT64_C(10000000000)
 
 /* If the runs in place of sleepers take longer than this on average, or all of them together at
- * once, sleepers are woken: such work is worth a wake-up. By default it is 20 us. */
+ * once, sleepers are woken: such work is worth a wake-up. With a standIn of 100 us it is 20 us. */
 static uint64_t long_ns(const domi_thread *thread)
 {
     return thread->config->scheduler.idle.stand_in_ns / 5;
 }
 
-/* For so long may sleepers wait: by default 200 us. */
+/* Sleepers may wait for so long: 200 us, if a doze takes 2 ms. */
 static uint64_t wait_ns(const domi_thread *thread)
 {
     return thread->config->scheduler.idle.doze_ns / 10;

@@ -443,8 +443,8 @@ START_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
 }
 END_TEST
 
-/* A stand-in takes nothing off the belts of a sleeper: what comes by them wakes it. What comes by
- * inboxes it takes, unless an earlier message of the same sender may be on a belt. */
+/* A stand-in takes nothing off the belts of a sleeper, so a message on a belt wakes it. A message
+ * in an inbox does not, unless an earlier one of the same sender may be on a belt. */
 START_TEST(belts_are_left_to_the_sleeper)
 {
     domus_config config = with_standing_in(2);
