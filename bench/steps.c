@@ -359,7 +359,7 @@ static void collect_round(uint32_t round)
     set(REMOTE_FLUSH, round, timed(step_remote_flush), BATCH);
     set(REMOTE_COLLECT, round, on_other(step_remote_collect), BATCH);
     domi_pool_free(other, &envelopes[0]->node);
-    void **last = slab->free;
+    void **last = &slab->free;
     while (*last != NULL)
         last = *last;
     *last = aside;

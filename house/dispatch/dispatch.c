@@ -46,20 +46,24 @@ DOMI_INLINE bool has_only(const domi_house *house, uint32_t kind)
     return others == 0;
 }
 
+/* True if the house has no mark that holds mail back or brings other work, and need not stop. */
+DOMI_INLINE bool is_plain(const domi_house *house)
+{
+    return (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | DOMI_MARK_CHANNELS)) == 0 &&
+           !domi_house_is_asked_to_stop(house);
+}
+
 /* Mail of one kind is the most frequent case by far. It needs no places to be kept for others. */
 DOMI_INLINE void run_mail(domi_run *run)
 {
     domi_house *house = run->house;
+    bool plain = is_plain(house);
 
-    if (DOMI_UNLIKELY(
-            (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | DOMI_MARK_CHANNELS)) != 0 ||
-            domi_house_is_asked_to_stop(house)))
-        run->left = domi_run_take_in_order(*run);
-    else if (house->tails[DOMI_NOTICE] != NULL && has_only(house, DOMI_NOTICE))
+    if (DOMI_LIKELY(plain) && house->tails[DOMI_NOTICE] != NULL && has_only(house, DOMI_NOTICE))
         take_lone(run, DOMI_NOTICE);
-    else if (house->tails[DOMI_ASK] != NULL && has_only(house, DOMI_ASK))
+    else if (DOMI_LIKELY(plain) && house->tails[DOMI_ASK] != NULL && has_only(house, DOMI_ASK))
         take_lone(run, DOMI_ASK);
-    else if (house->tails[DOMI_REPLY] != NULL && has_only(house, DOMI_REPLY))
+    else if (DOMI_LIKELY(plain) && house->tails[DOMI_REPLY] != NULL && has_only(house, DOMI_REPLY))
         take_lone(run, DOMI_REPLY);
     else
         run->left = domi_run_take_in_order(*run);
