@@ -35,4 +35,9 @@ double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
  * i-th sender's. Returns messages per second. */
 double limit_mpsc(uint64_t messages, int senders, const int *cpus);
 
+/* One thread passes `messages` messages by value to another one, through a ring of slots of 64
+ * bytes (limit_ring.c), at most `under_way` at a time. cpus[0] is the receiver's CPU, cpus[1] the
+ * sender's. Returns messages per second. */
+double limit_ring(uint64_t messages, uint64_t under_way, const int *cpus);
+
 #endif

@@ -46,7 +46,8 @@ static struct {
     char **wanted; /* names of rows */
     int wanted_count;
     bool there[CONTENDERS];
-    bool failed; /* domus left out a row */
+    bool failed;           /* domus left out a row */
+    int cpus[THREADS_MAX]; /* the first two CPUs of this process */
     struct savina_run run;
     struct savina_outcome outcomes[SAVINA_ROWS * THREADS_MAX];
     size_t count;
@@ -61,6 +62,7 @@ struct turns {
     uint64_t messages; /* 0: unknown until the first process has told it */
     bool out[SAVINA_SIDES];
     struct savina_figures of[SAVINA_SIDES][PROCESSES_LONG];
+    double ring[PROCESSES_LONG]; /* messages/s of limit_ring(), beside each process */
 };
 
 static _Noreturn void wrong(const struct savina_outcome *outcome, enum savina_side side,
@@ -207,6 +209,11 @@ static bool takes_part(const struct savina_outcome *outcome, enum savina_side si
     return bench.there[contender_of[side]] && (side < SAVINA_PLACEMENTS || !row->domus_only);
 }
 
+static bool has_ring(const struct savina_outcome *outcome)
+{
+    return outcome->threads > 1 && outcome->row->under_way != 0;
+}
+
 /* The rate of a row as a part of the bare limit. Only rows whose messages cross threads have that
  * limit as their bound; for other rows this returns NAN. */
 static double part_of_limit(const struct savina_outcome *outcome)
@@ -214,6 +221,27 @@ static double part_of_limit(const struct savina_outcome *outcome)
     bool crosses = outcome->threads > 1 && outcome->row->goal >= SAVINA_MESSAGE_BOUND;
 
     return crosses ? outcome->of[SAVINA_SPREAD].value / bench.run.limit : NAN;
+}
+
+/* The rate of a row as a part of the bare ring, process by process. */
+static double part_of_ring(const struct savina_outcome *outcome, const struct turns *turns)
+{
+    double parts[PROCESSES_LONG];
+
+    if (!has_ring(outcome))
+        return NAN;
+    for (uint32_t i = 0; i < bench.run.processes; i++)
+        parts[i] = turns->of[SAVINA_SPREAD][i].value / turns->ring[i];
+    return measure_median(parts, bench.run.processes);
+}
+
+static double measure_ring(uint32_t under_way)
+{
+    double rounds[LIMIT_ROUNDS];
+
+    for (int i = 0; i < LIMIT_ROUNDS; i++)
+        rounds[i] = limit_ring(LIMIT_MESSAGES, under_way, bench.cpus);
+    return measure_median(rounds, LIMIT_ROUNDS);
 }
 
 static void run_row(const struct savina_row *row, uint32_t threads)
@@ -228,6 +256,7 @@ static void run_row(const struct savina_row *row, uint32_t threads)
         .threads = threads,
         .of = {nothing, nothing, nothing, nothing},
         .ratio = {NAN, NAN},
+        .of_ring = NAN,
     };
     turns.expected = savina_result(row, outcome->size);
     turns.messages = savina_messages(row, outcome->size);
@@ -235,6 +264,8 @@ static void run_row(const struct savina_row *row, uint32_t threads)
     for (int side = 0; side < SAVINA_SIDES; side++)
         turns.out[side] = !takes_part(outcome, (enum savina_side)side);
     for (uint32_t turn = 0; turn < bench.run.processes; turn++) {
+        if (has_ring(outcome))
+            turns.ring[turn] = measure_ring(row->under_way);
         for (int side = 0; side < SAVINA_SIDES; side++) {
             if (!turns.out[side])
                 run_one(outcome, (enum savina_side)side, &turns, turn);
@@ -242,6 +273,7 @@ static void run_row(const struct savina_row *row, uint32_t threads)
     }
     settle(outcome, &turns);
     outcome->of_limit = part_of_limit(outcome);
+    outcome->of_ring = part_of_ring(outcome, &turns);
     bench.failed |= turns.out[SAVINA_NEAR];
     savina_figures_each(outcome, print_figure, NULL);
     fflush(stdout);
@@ -287,13 +319,12 @@ static bool take_options(int argc, char **argv)
 
 static void run_all(void)
 {
-    int cpus[THREADS_MAX];
-    uint32_t threads_max = find_cpus(cpus) ? THREADS_MAX : 1;
+    uint32_t threads_max = find_cpus(bench.cpus) ? THREADS_MAX : 1;
 
     if (threads_max == 1)
         fprintf(stderr, "savina: only one CPU: nothing runs on two threads\n");
     else
-        measure_limit(cpus);
+        measure_limit(bench.cpus);
     for (uint32_t threads = 1; threads <= threads_max; threads++) {
         for (size_t i = 0; i < SAVINA_ROWS; i++) {
             if (options_wanted(bench.wanted_count, bench.wanted, savina_rows[i].name))

@@ -78,6 +78,8 @@ void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell
         tell(context, outcome, "spread", "of_near", of_near, "ratio");
     if (!isnan(outcome->of_limit))
         tell(context, outcome, "spread", "of_limit", outcome->of_limit, "ratio");
+    if (!isnan(outcome->of_ring))
+        tell(context, outcome, "spread", "of_ring", outcome->of_ring, "ratio");
     if (savina_goal(outcome) != 0)
         tell(context, outcome, "", "goal", savina_goal(outcome), "ratio");
 }
@@ -182,6 +184,16 @@ static bool is_better(const struct savina_outcome *outcome, enum savina_side pla
     return outcome->of[placement].value > outcome->of[other].value;
 }
 
+/* The parts of the two bare limits; they are those of the placement whose line is the second. */
+static void write_limits(FILE *file, const struct savina_outcome *outcome, bool is_first)
+{
+    char text[PAGE_CELL_MAX];
+
+    fprintf(file, " %s |", is_first ? "" : page_cell(outcome->of_limit, 1, "", text));
+    fprintf(file, " %s |",
+            is_first || isnan(outcome->of_ring) ? "" : page_cell(outcome->of_ring, 1, "", text));
+}
+
 /* Write one line of the table: domus in one placement, and in the first line of a row also the
  * peers. */
 static void write_line(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
@@ -202,7 +214,7 @@ static void write_line(FILE *file, const struct savina_outcome *outcome, enum sa
     }
     fprintf(file, " %s |", page_cell(outcome->ratio[placement], 1, "", text));
     if (outcome->threads > 1)
-        fprintf(file, " %s |", is_first ? "" : page_cell(outcome->of_limit, 1, "", text));
+        write_limits(file, outcome, is_first);
     write_goal(file, outcome, placement);
 }
 
@@ -215,9 +227,9 @@ static void write_messages(FILE *file, const struct savina_outcome *outcomes, si
     fprintf(file,
             "| row | parameters | in flight |%s domus, first | domus | CAF, first | CAF | "
             "Erlang, first | Erlang | ratio |%s goal |\n",
-            threads > 1 ? " placement |" : "", threads > 1 ? " of the limit |" : "");
+            threads > 1 ? " placement |" : "", threads > 1 ? " of the limit | of the ring |" : "");
     fprintf(file, "|:--|:--|--:|%s--:|--:|--:|--:|--:|--:|--:|%s:--|\n", threads > 1 ? ":--|" : "",
-            threads > 1 ? "--:|" : "");
+            threads > 1 ? "--:|--:|" : "");
     for (size_t i = 0; i < count; i++) {
         const struct savina_outcome *outcome = &outcomes[i];
         if (outcome->threads != threads || outcome->row->kind != SAVINA_MESSAGES)
@@ -282,7 +294,8 @@ static void write_two_threads(FILE *file, const struct savina_run *run)
             "near. The\npeers' schedulers place theirs as they like. The limit is bare C in the "
             "same run: one thread\npushes messages on a lock-free stack, the other takes them, %s "
             "million a second. A\nmessage-bound row is to reach 5 times the better peer, or, "
-            "spread, half of that limit.\n",
+            "spread, half of that limit. The\nring is bare C, too: slots of 64 bytes by value, as "
+            "many messages under way as in the\nrow, measured beside each process of domus.\n",
             page_cell(run->limit, 1e-6, "", text));
 }
 

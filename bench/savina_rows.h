@@ -27,6 +27,7 @@ struct savina_row {
     uint64_t size_short;
     const char *parameters; /* the meaning of the size, and the fixed numbers of the row */
     const char *in_flight;  /* the most messages under way */
+    uint32_t under_way;     /* as many, as a number, in rows that are held against limit_ring() */
     bool parallel;          /* the row can use a second thread */
     bool domus_only;
     bool from_outside; /* a foreign thread asks: Erlang has none, and is not compared */
