@@ -93,8 +93,9 @@ typedef struct domus_tls_settings {
     uint32_t held_max;
 
     /* A bound on the memory of the connections, by estimate: 48 KiB for one whose handshake is
-     * under way, then 16 KiB. A connection that finds no room is reset (-ENOMEM). NULL: nothing
-     * counts. The budget stays the caller's. */
+     * under way, then 16 KiB, and 34 KiB for each that keeps its buffers (`buffers_max`). A
+     * connection that finds no room is reset (-ENOMEM). NULL: nothing counts. The budget stays the
+     * caller's. */
     domus_budget *budget;
 
     /* A client: sessions that each thread keeps to resume them, those that were used last, and at
@@ -107,6 +108,11 @@ typedef struct domus_tls_settings {
      * keys and of nothing, and tickets of a server, of which one record may hold many. 16..1024; 0:
      * 32. With more the channel is ended (-EPROTO). */
     uint32_t quiet_max;
+
+    /* Connections of each thread, those that have read last, that keep OpenSSL's buffers between
+     * two records, which saves the time to allocate them: 34 KiB each, by estimate. 1..64; 0: 64.
+     * None more does while `budget` has no room for it, or memory is full. */
+    uint32_t buffers_max;
 } domus_tls_settings;
 
 /* Make a context: read all files, and try all settings.

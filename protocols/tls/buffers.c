@@ -9,6 +9,7 @@ static domi_tls_shard *shard_of(const domi_tls_state *state)
 static void give_back(domi_tls_state *state)
 {
     state->place = 0;
+    (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES); /* less than before, so it does not fail */
     SSL_set_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_free_buffers(state->ssl);
 }
@@ -20,9 +21,12 @@ void domi_tls_buffers_keep(domi_tls_state *state)
     domi_tls_shard *shard = shard_of(state);
     if (!domi_tls_shard_is_own(shard)) /* a kit that has changed its thread */
         return;
-    uint32_t place = shard->next_keeper++ % DOMI_TLS_KEEPERS;
+    uint32_t place = shard->next_keeper++ % shard->settings->buffers_max;
     if (shard->keepers[place] != NULL)
         give_back(shard->keepers[place]);
+    shard->keepers[place] = NULL;
+    if (domi_tls_charge(state, DOMI_TLS_OPEN_BYTES + DOMI_TLS_BUFFER_BYTES) != 0)
+        return;
     shard->keepers[place] = state;
     state->place = (uint8_t)(place + 1);
     SSL_clear_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);

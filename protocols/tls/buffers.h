@@ -2,9 +2,10 @@
  *
  * A connection gives its buffers back after each record, so an idle one has none. That costs two
  * allocations and two frees for a record, which malloc(3) does the long way for blocks of this
- * size. So the last DOMI_TLS_KEEPERS connections of a thread that had something to read keep
- * theirs, some 2 MiB in all; another one takes the place of the one that came first. Owner thread.
- */
+ * size. So the last connections of a thread that had something to read keep theirs, `buffers_max`
+ * (64) of each context, some 2 MiB in all; another one takes the place of the one that came first.
+ * They count with it, so none keeps its buffers while there is no room in the budget, or while
+ * memory is full. Owner thread. */
 #ifndef DOMI_PROTOCOLS_TLS_BUFFERS_H
 #define DOMI_PROTOCOLS_TLS_BUFFERS_H
 

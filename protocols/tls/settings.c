@@ -107,6 +107,9 @@ static int take_numbers(const domus_tls_settings *from, domi_tls_settings *setti
         error =
             take_number(report, "quiet_max", from->quiet_max, 32, 16, 1024, &settings->quiet_max);
     if (error == 0)
+        error = take_number(report, "buffers_max", from->buffers_max, DOMI_TLS_KEEPERS, 1,
+                            DOMI_TLS_KEEPERS, &settings->buffers_max);
+    if (error == 0)
         error = take_number(report, "held_max", from->held_max, 262144, 1, 1048576,
                             &settings->held_max);
     return error;

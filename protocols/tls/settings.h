@@ -9,6 +9,7 @@
 
 #define DOMI_TLS_ALPN_MAX 16u
 #define DOMI_TLS_NAME_MAX 64u
+#define DOMI_TLS_KEEPERS  64u /* the most that `buffers_max` may be */
 
 typedef struct domi_tls_settings {
     bool is_server;
@@ -21,6 +22,7 @@ typedef struct domi_tls_settings {
     uint32_t held_max;
     uint32_t sessions_max;
     uint32_t quiet_max;
+    uint32_t buffers_max;
     uint32_t count; /* certificates */
     char *cert_files[DOMUS_TLS_CERTIFICATES_MAX];
     char *key_files[DOMUS_TLS_CERTIFICATES_MAX];

@@ -9,8 +9,6 @@
 #include "protocols/tls/sessions.h"
 #include "protocols/tls/tickets.h"
 
-#define DOMI_TLS_KEEPERS 64u
-
 typedef struct domi_tls_shard {
     struct domi_tls_shard *next;
     const domi_tls_settings *settings;

@@ -2,18 +2,12 @@
 #include "protocols/tls/buffers.h"
 #include "protocols/tls/tls.h"
 
-#include <domus/memory.h>
-
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdio.h>
 #include <string.h>
 
 #define RECORDS_MOST 64u /* that one call uses: small ones take some 0.1 ms then */
-
-/* Estimates of what OpenSSL keeps for a connection. */
-#define SHAKING_BYTES 49152u
-#define OPEN_BYTES    16384u
 
 #define ALERT_UNEXPECTED_MESSAGE 10
 #define ALERT_RECORD_OVERFLOW    22
@@ -35,22 +29,6 @@ static int check_tls(const void *options_)
     return size != 0 && size <= DOMI_TLS_HOST_MAX && domi_tls_is_host(options->host) ? 0 : -EINVAL;
 }
 
-/* Let the connection count with so many bytes: on the budget of the options, and as memory of the
- * library. Returns 0; -ENOMEM. */
-static int charge(domi_tls_state *state, uint64_t bytes)
-{
-    domus_budget *budget = state->tls->settings.budget;
-    uint64_t before = state->charged;
-    int error = domus_budget_charge(budget, &state->charged, bytes);
-
-    if (error != 0)
-        return error;
-    error = domus_memory_count(&state->counted, bytes);
-    if (error != 0)
-        (void)domus_budget_charge(budget, &state->charged, before);
-    return error;
-}
-
 static void close_tls(domus_wire *wire, void *state_)
 {
     domi_tls_state *state = state_;
@@ -66,7 +44,7 @@ static void close_tls(domus_wire *wire, void *state_)
     SSL_free(state->ssl);
     OPENSSL_free(state->taker.server);
     domus_append_drop(&state->held);
-    (void)charge(state, 0);
+    (void)domi_tls_charge(state, 0);
 }
 
 static int make_connection(domi_tls_state *state, const char *host)
@@ -75,7 +53,7 @@ static int make_connection(domi_tls_state *state, const char *host)
     int error = domi_tls_context_get(state->tls, &context);
 
     if (error == 0)
-        error = charge(state, SHAKING_BYTES);
+        error = domi_tls_charge(state, DOMI_TLS_SHAKING_BYTES);
     if (error != 0)
         return error;
     state->ssl = SSL_new(context);
@@ -158,7 +136,7 @@ static int shake(domi_tls_state *state)
     state->phase = DOMI_TLS_OPEN;
     if (state->offered != NULL)
         domi_tls_client_end_handshake(state);
-    (void)charge(state, OPEN_BYTES);
+    (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
     int error = send_held(state);
     return error != 0 ? error : 1;
 }

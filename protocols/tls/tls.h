@@ -18,6 +18,11 @@
 #define DOMI_TLS_RECORD_MAX (DOMI_TLS_HEAD_SIZE + DOMI_TLS_PLAIN_MAX + 2048u) /* of TLS 1.2 */
 #define DOMI_TLS_ALERT_MAX  128u /* bytes of an alert, in a record of its own */
 
+/* Estimates of what OpenSSL keeps for a connection. */
+#define DOMI_TLS_SHAKING_BYTES 49152u
+#define DOMI_TLS_OPEN_BYTES    16384u
+#define DOMI_TLS_BUFFER_BYTES  34816u /* more, if it keeps its buffers */
+
 typedef struct domi_tls_state domi_tls_state;
 
 typedef enum domi_tls_phase {
@@ -48,6 +53,10 @@ struct domi_tls_state {
     char alert[DOMI_TLS_ALERT_MAX];
     char failure[160];
 };
+
+/* Let the connection count with so many bytes: on the budget of the context, and as memory of the
+ * library. Returns 0; -ENOMEM: then it counts as before. */
+int domi_tls_charge(domi_tls_state *state, uint64_t bytes);
 
 /* Let OpenSSL read from and write to the wire of the state. Returns 0; -ENOMEM. */
 int domi_tls_bio_use(domi_tls_state *state);

@@ -5,6 +5,8 @@
 
 #include "protocols/tls/buffers.h"
 
+#include <domus/budget.h>
+
 #include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +112,37 @@ START_TEST(last_connections_of_a_thread_keep_their_buffers)
 }
 END_TEST
 
+START_TEST(kept_buffers_are_bounded_and_count)
+{
+    domus_budget budget = {.bytes_max = 4 * 16384 + 49152 + 2 * 34816};
+    const uint64_t each = 16384, more = 34816;
+
+    set_up();
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    settings.buffers_max = 2;
+    settings.budget = &budget;
+    domus_tls_free(server_tls);
+    server_tls = domt_tls(&settings);
+    for (uint32_t i = 0; i < 4; i++) {
+        open_pair(i);
+        talk(i, 0);
+        uint32_t kept = i < 2 ? i + 1 : 2;
+        ck_assert_uint_eq(count_keepers(), kept);
+        ck_assert_uint_eq(budget.used_bytes, (i + 1) * each + kept * more);
+    }
+    budget.bytes_max = budget.used_bytes - 1; /* no room for anything more */
+    close_pair(0);
+    close_pair(3);
+    budget.bytes_max = 2 * each + more;
+    talk(1, 1);
+    ck_assert_uint_le(budget.used_bytes, budget.bytes_max);
+    close_pair(1);
+    close_pair(2);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+    tear_down();
+}
+END_TEST
+
 START_TEST(errors_that_others_have_left_hurt_no_connection)
 {
     set_up();
@@ -132,4 +165,4 @@ START_TEST(errors_that_others_have_left_hurt_no_connection)
 END_TEST
 
 DOMT_MAIN("tls buffers", 120, last_connections_of_a_thread_keep_their_buffers,
-          errors_that_others_have_left_hurt_no_connection)
+          kept_buffers_are_bounded_and_count, errors_that_others_have_left_hurt_no_connection)

@@ -135,6 +135,7 @@ static void make_both(domus_tls **ret_server, domus_tls **ret_client)
     domt_pki_make(&pki);
     domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     domus_tls_settings settings = domt_server_settings(&pki, "a");
+    settings.buffers_max = 1;
     *ret_server = domt_tls(&settings);
     settings = domt_client_settings(&pki);
     *ret_client = domt_tls(&settings);
