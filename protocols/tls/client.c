@@ -49,7 +49,9 @@ static int set_host(SSL *ssl, const char *host)
     if (is_address(host)) {
         is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
     } else {
-        SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        /* the subject is text for people, and no name of a host (RFC 9525, 2; RFC 9110, 4.3.4) */
+        SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+                                   X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         is_set = SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
     }
     return is_set == 1 ? 0 : -ENOMEM;

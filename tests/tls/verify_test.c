@@ -21,6 +21,7 @@ static void set_up(void)
     domt_pki_issue(&pki, &(domt_wish){.file = "old", .names = "DNS:a.example", .ends_s = -30});
     domt_pki_issue(&pki, &(domt_wish){.file = "early", .names = "DNS:a.example", .begins_s = 600});
     domt_pki_issue(&pki, &(domt_wish){.file = "address", .names = "IP:127.0.0.1,IP:::1"});
+    domt_pki_issue(&pki, &(domt_wish){.file = "cn.example", .names = "email:a@b"});
     domt_pki_issue(&pki,
                    &(domt_wish){.file = "self", .names = "DNS:a.example", .is_self_signed = 1});
     domt_pki_issue(&pki, &(domt_wish){.file = "client",
@@ -66,6 +67,7 @@ START_TEST(client_verifies_name_time_and_authority)
         {"address", "127.0.0.1", NULL, NULL},
         {"address", "::1", NULL, NULL},
         {"address", "a.example", "hostname mismatch", "sslv3 alert bad certificate"},
+        {"cn.example", "cn.example", "hostname mismatch", "sslv3 alert bad certificate"},
         {"old", "a.example", "certificate has expired", "sslv3 alert certificate expired"},
         {"early", "a.example", "certificate is not yet valid", "sslv3 alert bad certificate"},
         {"self", "a.example", "self-signed certificate", "tlsv1 alert unknown ca"},
