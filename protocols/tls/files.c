@@ -100,7 +100,18 @@ static int read_text(const char *path, size_t most, const domi_tls_report *repor
     return 0;
 }
 
+int domi_tls_refuse_password(char *text, int size, int writes, void *context)
+{
+    (void)text, (void)size, (void)writes, (void)context;
+    return -1;
+}
+
 /* --- authorities ------------------------------------------------------------------------------ */
+
+static X509 *read_certificate(BIO *bio)
+{
+    return PEM_read_bio_X509_AUX(bio, NULL, domi_tls_refuse_password, NULL);
+}
 
 /* Note the name of an authority, which clients are told, once. Returns 0; -ENOMEM. */
 static int add_name(STACK_OF(X509_NAME) * names, const X509 *authority)
@@ -128,7 +139,7 @@ static int add_certificates(X509_STORE *store, STACK_OF(X509_NAME) * names,
 
     if (bio == NULL)
         return -ENOMEM;
-    while (count >= 0 && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL)) != NULL) {
+    while (count >= 0 && (certificate = read_certificate(bio)) != NULL) {
         count = X509_STORE_add_cert(store, certificate) == 1 ? count + 1 : -ENOMEM;
         if (count >= 0 && names != NULL && add_name(names, certificate) != 0)
             count = -ENOMEM;

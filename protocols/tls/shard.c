@@ -12,13 +12,6 @@
 
 /* --- what OpenSSL asks ------------------------------------------------------------------------ */
 
-/* Nobody is here to type a password: without this function OpenSSL asks the terminal. */
-static int refuse_password(char *text, int size, int writes, void *context)
-{
-    (void)text, (void)size, (void)writes, (void)context;
-    return 0;
-}
-
 /* A client has named the server: go on with the certificate of that name. A name that is accepted
  * here belongs to the session, and is known when that is resumed. */
 static int take_name(SSL *ssl, int *alert, void *shard_)
@@ -88,11 +81,13 @@ static int keep_session(SSL *ssl, SSL_SESSION *session)
 static int use_chain(SSL_CTX *context, const domi_tls_text *text)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
-    X509 *each = bio != NULL ? PEM_read_bio_X509_AUX(bio, NULL, refuse_password, NULL) : NULL;
+    X509 *each =
+        bio != NULL ? PEM_read_bio_X509_AUX(bio, NULL, domi_tls_refuse_password, NULL) : NULL;
     bool is_used = each != NULL && SSL_CTX_use_certificate(context, each) == 1;
 
     X509_free(each);
-    while (is_used && (each = PEM_read_bio_X509(bio, NULL, refuse_password, NULL)) != NULL) {
+    while (is_used &&
+           (each = PEM_read_bio_X509(bio, NULL, domi_tls_refuse_password, NULL)) != NULL) {
         is_used = SSL_CTX_add0_chain_cert(context, each) == 1;
         if (!is_used)
             X509_free(each);
@@ -108,7 +103,8 @@ static int use_key(SSL_CTX *context, const domi_tls_text *text, const domi_tls_r
                    const char *file)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
-    EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, refuse_password, NULL) : NULL;
+    EVP_PKEY *key =
+        bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, domi_tls_refuse_password, NULL) : NULL;
     int error = 0;
 
     if (bio == NULL)

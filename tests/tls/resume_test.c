@@ -200,6 +200,26 @@ START_TEST(errors_name_the_file_and_the_reason)
 }
 END_TEST
 
+/* A certificate may be encrypted as a key may; nobody does that, but a file may hold anything. */
+START_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
+{
+    static const char encrypted[] = "-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n"
+                                    "DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n"
+                                    "AAAA\n-----END CERTIFICATE-----\n";
+    char error[256];
+    domus_tls *tls = NULL;
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_write(&pki, "secret", encrypted);
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    settings.ca_file = domt_pki_path(&pki, "secret");
+    ck_assert_int_eq(domus_tls_new(&settings, error, sizeof error, &tls), -EBADMSG);
+    ck_assert_msg(strstr(error, "/secret.pem: bad password read") != NULL, "%s", error);
+    domt_pki_free(&pki);
+}
+END_TEST
+
 START_TEST(settings_out_of_their_ranges_are_refused)
 {
     static const char *const long_name[] = {
@@ -240,4 +260,5 @@ END_TEST
 
 DOMT_MAIN("tls resume", 60, sessions_resume_under_shared_keys_that_change, keys_change_with_time,
           files_are_read_again_and_broken_ones_change_nothing, errors_name_the_file_and_the_reason,
+          encrypted_authority_is_refused_and_no_password_is_asked_for,
           settings_out_of_their_ranges_are_refused)
