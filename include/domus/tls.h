@@ -162,11 +162,11 @@ DOMUS_API extern const domus_front domus_tls_front;
 typedef struct domus_tls_options {
     domus_tls *tls;
     /* A client: the name of the server, 1..253 bytes, or its IP address as text. It is sent to the
-     * server (SNI, if it is no address), and the server's certificate has to have it among its other
-     * names (subjectAltName); its subject does not count. NULL: the one
-     * to which the connection was made (domus_connect()); a channel without that, such as one of a
-     * Unix socket, is reset with -EINVAL, unless the context says DOMUS_TLS_VERIFY_NONE. A dot at
-     * the end is left away; a name that begins with one is refused (-EINVAL). */
+     * server (SNI, if it is no address), and the server's certificate has to have it among its
+     * other names (subjectAltName); its subject does not count. NULL: the one to which the
+     * connection was made (domus_connect()); a channel without that, such as one of a Unix socket,
+     * is reset with -EINVAL, unless the context says DOMUS_TLS_VERIFY_NONE. A dot at the end is
+     * left away; a name that begins with one is refused (-EINVAL). */
     const char *host;
 } domus_tls_options;
 
