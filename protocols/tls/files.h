@@ -31,7 +31,7 @@ int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report
 void domi_tls_files_free(domi_tls_files *files);
 
 /* For all that reads PEM. Nobody is here to type a password: without this function OpenSSL asks the
- * terminal, and waits. What is encrypted is refused, also with an empty password. */
+ * terminal, and waits. An encrypted text is refused, also with an empty password. */
 int domi_tls_refuse_password(char *text, int size, int writes, void *context);
 
 #endif
