@@ -231,8 +231,10 @@ START_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
     ck_assert_int_eq(note(0, actor, 1), 0);
     domi_manager_set_lent(at(0), false);
     ck_assert_uint_eq(domi_mailbox_depth(actor.house), 1);
+    domus_address other = domt_recorder_new(&world, 0, &logs[1]); /* its inbox is empty */
     domi_manager_set_lent(at(2), true);
     ck_assert_int_eq(note(2, actor, 2), 0);
+    ck_assert_int_eq(note(2, other, 3), 0);
     domi_manager_set_lent(at(2), false);
     ck_assert_uint_eq(belted(2), 0);
     close_world();
