@@ -65,7 +65,9 @@ typedef struct domus_tls_settings {
     uint32_t certificates_count;
 
     /* Authorities that a peer's certificate has to lead to, in PEM, up to 16 MiB. NULL: a client
-     * takes those of the system, a server asks no client for a certificate. */
+     * takes those of the system, a server asks no client for a certificate. A server tells their
+     * names to its clients; names of more than 32 KiB in all are not told, so a client cannot
+     * choose by them which of its certificates it shows. */
     const char *ca_file;
     domus_tls_verify verify;
     uint32_t depth_max; /* certificates between the peer's and the authority, 1..16; 0: 8 */
@@ -81,7 +83,8 @@ typedef struct domus_tls_settings {
 
     /* Sessions are resumed by tickets. A ticket is good for `ticket_time_s` seconds, 60..86400; 0:
      * 7200. Its key is made anew when it is as old, and the key before is still accepted for the
-     * same time. */
+     * same time. A client that resumes gets a new ticket, so it may come back again and again, but
+     * not after the certificate that it has shown has ended. */
     bool no_tickets;
     uint32_t ticket_time_s;
     /* Take the ticket keys of this context, so that sessions of both are resumed by both, if they

@@ -15,6 +15,8 @@
 #define FILE_MAX        ((size_t)1 << 20)
 #define AUTHORITIES_MAX ((size_t)16 << 20)
 #define FIRST_ROOM      ((size_t)8192)
+#define NAMES_MAX       ((size_t)32768) /* bytes of the names of authorities in a handshake */
+#define NAME_HEAD       2               /* bytes before each of them */
 
 /* Where Debian and its like keep the authorities in one file. */
 static const char *const system_file = "/etc/ssl/certs/ca-certificates.crt";
@@ -113,25 +115,39 @@ static X509 *read_certificate(BIO *bio)
     return PEM_read_bio_X509_AUX(bio, NULL, domi_tls_refuse_password, NULL);
 }
 
-/* Note the name of an authority, which clients are told, once. Returns 0; -ENOMEM. */
-static int add_name(STACK_OF(X509_NAME) * names, const X509 *authority)
+static void forget_names(STACK_OF(X509_NAME) * names)
+{
+    while (sk_X509_NAME_num(names) > 0)
+        X509_NAME_free(sk_X509_NAME_pop(names));
+}
+
+/* Note the name of an authority, which clients are told, once. Names of more than NAMES_MAX bytes
+ * are not told: the list has at most 64 KiB in a handshake, and without one a client shows what it
+ * has (RFC 8446, 4.2.4). Returns 0; -ENOMEM. */
+static int add_name(domi_tls_files *files, const X509 *authority)
 {
     X509_NAME *name = X509_get_subject_name(authority);
 
-    for (int i = 0; i < sk_X509_NAME_num(names); i++)
-        if (X509_NAME_cmp(sk_X509_NAME_value(names, i), name) == 0)
+    if (files->names_size > NAMES_MAX)
+        return 0;
+    for (int i = 0; i < sk_X509_NAME_num(files->names); i++)
+        if (X509_NAME_cmp(sk_X509_NAME_value(files->names, i), name) == 0)
             return 0;
+    files->names_size += NAME_HEAD + (size_t)i2d_X509_NAME(name, NULL);
+    if (files->names_size > NAMES_MAX) {
+        forget_names(files->names);
+        return 0;
+    }
     name = X509_NAME_dup(name);
-    if (name != NULL && sk_X509_NAME_push(names, name) != 0)
+    if (name != NULL && sk_X509_NAME_push(files->names, name) != 0)
         return 0;
     X509_NAME_free(name);
     return -ENOMEM;
 }
 
-/* Add the certificates of a text to the store, and their names, if these are wanted. Returns how
- * many; -ENOMEM; -EBADMSG. */
-static int add_certificates(X509_STORE *store, STACK_OF(X509_NAME) * names,
-                            const domi_tls_text *text)
+/* Add the certificates of a text to the store, and for a server their names. Returns how many;
+ * -ENOMEM; -EBADMSG. */
+static int add_certificates(domi_tls_files *files, const domi_tls_text *text)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
     X509 *certificate;
@@ -140,8 +156,8 @@ static int add_certificates(X509_STORE *store, STACK_OF(X509_NAME) * names,
     if (bio == NULL)
         return -ENOMEM;
     while (count >= 0 && (certificate = read_certificate(bio)) != NULL) {
-        count = X509_STORE_add_cert(store, certificate) == 1 ? count + 1 : -ENOMEM;
-        if (count >= 0 && names != NULL && add_name(names, certificate) != 0)
+        count = X509_STORE_add_cert(files->store, certificate) == 1 ? count + 1 : -ENOMEM;
+        if (count >= 0 && files->names != NULL && add_name(files, certificate) != 0)
             count = -ENOMEM;
         X509_free(certificate);
     }
@@ -159,7 +175,7 @@ static int read_authorities(domi_tls_files *files, const char *path, const domi_
     if (error != 0)
         return error;
     ERR_clear_error();
-    int count = add_certificates(files->store, files->names, &text);
+    int count = add_certificates(files, &text);
     if (count < 0)
         error = domi_tls_say_openssl(report, count, path);
     else if (count == 0)
@@ -203,8 +219,10 @@ static int read_verification(const domi_tls_settings *settings, const domi_tls_r
         return -ENOMEM;
     int error = settings->ca_file != NULL ? read_authorities(files, settings->ca_file, report)
                                           : read_system_authorities(files, report);
-    if (error == 0)
+    if (error == 0) {
         files->session_id[0] ^= (unsigned char)settings->verify;
+        files->session_id[1] ^= (unsigned char)settings->depth_max;
+    }
     return error;
 }
 

@@ -21,6 +21,7 @@ typedef struct domi_tls_files {
     domi_tls_text keys[DOMUS_TLS_CERTIFICATES_MAX];
     X509_STORE *store;            /* NULL: peers are not verified */
     STACK_OF(X509_NAME) * names;  /* of the authorities, for clients; NULL: none */
+    size_t names_size;            /* bytes of all names in a handshake, also of those not told */
     unsigned char session_id[32]; /* sessions resume only where the same is asked of clients */
 } domi_tls_files;
 

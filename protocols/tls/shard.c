@@ -56,6 +56,22 @@ static int take_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIP
     return found == 1 && !seals && SSL_version(ssl) == TLS1_3_VERSION ? 2 : found;
 }
 
+/* A client comes back with the session of a ticket. Each resumption brings another ticket, so a
+ * client could go on for ever without showing its certificate again. The session ends with that
+ * (RFC 8446, 4.6.1). */
+static SSL_TICKET_RETURN take_session(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
+                                      size_t name_size, SSL_TICKET_STATUS status, void *none)
+{
+    const X509 *shown = session != NULL ? SSL_SESSION_get0_peer(session) : NULL;
+
+    (void)ssl, (void)name, (void)name_size, (void)none;
+    if (shown != NULL && X509_cmp_current_time(X509_get0_notAfter(shown)) <= 0)
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS         ? SSL_TICKET_RETURN_USE
+           : status == SSL_TICKET_SUCCESS_RENEW ? SSL_TICKET_RETURN_USE_RENEW
+                                                : SSL_TICKET_RETURN_IGNORE_RENEW;
+}
+
 /* A client has got a session, with a ticket. One record may hold hundreds of these, and each costs
  * much more than an empty record does, so they are counted. The connection names the server that it
  * is kept for; NULL: it is not.
@@ -186,7 +202,8 @@ static int set_server(domi_tls_shard *shard, SSL_CTX *context)
     if (SSL_CTX_set_session_id_context(context, shard->files->session_id,
                                        sizeof shard->files->session_id) != 1 ||
         SSL_CTX_set_num_tickets(context, settings->no_tickets ? 0 : TICKETS_SENT) != 1 ||
-        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, take_ticket) != 1)
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, take_ticket) != 1 ||
+        SSL_CTX_set_session_ticket_cb(context, NULL, take_session, NULL) != 1)
         return -ENOMEM;
     if (settings->alpn_size != 0)
         SSL_CTX_set_alpn_select_cb(context, take_protocol, (void *)(uintptr_t)settings);

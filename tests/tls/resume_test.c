@@ -6,6 +6,7 @@
 #include "protocols/tls/tickets.h"
 
 #include <errno.h>
+#include <openssl/pem.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,19 @@
 static domt_pki pki;
 static domt_side server;
 static domt_raw raw;
+static const char *shown; /* the client shows FOLDER/FILE.pem; NULL: nothing */
+static bool verified;     /* the server says so of the last client */
+static int names_told;    /* of authorities, to the last client that was asked */
+
+/* The client is asked for a certificate. */
+static int count_names(SSL *ssl, void *none)
+{
+    const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(ssl);
+
+    (void)none;
+    names_told = names != NULL ? sk_X509_NAME_num(names) : 0;
+    return 1;
+}
 
 /* Ask a server for a line, with the session if it is not NULL. Returns a session of this
  * connection, the caller's. */
@@ -20,11 +34,18 @@ static SSL_SESSION *meet(domus_tls *tls, int version, SSL_SESSION *session, bool
 {
     ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
     domt_raw_open(&raw, &pki, version, "a.example");
+    SSL_set_cert_cb(raw.ssl, count_names, NULL);
+    if (shown != NULL) {
+        const char *path = domt_pki_path(&pki, shown);
+        ck_assert_int_eq(SSL_use_certificate_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
+        ck_assert_int_eq(SSL_use_PrivateKey_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
+    }
     if (session != NULL)
         ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
     ck_assert(domt_raw_talk(&raw, &server));
     domt_raw_hold_echo(&raw, &server, "hello");
     ck_assert(domt_side_info(&server).resumed == resumes);
+    verified = domt_side_info(&server).verified;
     SSL_SESSION *next = SSL_get1_session(raw.ssl);
     SSL_set_shutdown(raw.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     domt_raw_close(&raw);
@@ -74,6 +95,80 @@ START_TEST(sessions_resume_under_shared_keys_that_change)
         domus_tls_free(same);
         domus_tls_free(stranger);
         domus_tls_free(asks_more);
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
+START_TEST(sessions_end_with_the_certificate_of_their_client)
+{
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    SSL_SESSION *sessions[2];
+    domt_wish wish = {.file = "c", .names = "DNS:c.example", .ends_s = 3};
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue(&pki, &wish);
+    domus_tls *tls = make(NULL, domt_pki_path(&pki, "ca"));
+    shown = "c";
+    for (int i = 0; i < 2; i++) {
+        sessions[i] = meet(tls, versions[i], NULL, false);
+        sessions[i] = meet(tls, versions[i], sessions[i], true);
+        ck_assert(verified);
+    }
+    sleep(4);
+    shown = NULL;
+    for (int i = 0; i < 2; i++) {
+        SSL_SESSION_free(meet(tls, versions[i], sessions[i], false));
+        ck_assert(!verified);
+    }
+    domus_tls_free(tls);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+static void write_authorities(int count)
+{
+    static const char filler[] = "a-name-that-is-so-long-that-few-of-them-fit-into-a-handshake";
+    FILE *all = fopen(domt_pki_path(&pki, "all"), "w");
+
+    ck_assert_ptr_nonnull(all);
+    for (int i = 0; i < count; i++) {
+        unsigned char number[16];
+        X509 *authority = X509_dup(pki.authority);
+        X509_NAME *name = X509_NAME_dup(X509_get_subject_name(authority));
+        (void)snprintf((char *)number, sizeof number, "%d", i);
+        X509_NAME_add_entry_by_txt(name, "OU", MBSTRING_ASC, (const unsigned char *)filler, -1, -1,
+                                   0);
+        X509_NAME_add_entry_by_txt(name, "OU", MBSTRING_ASC, number, -1, -1, 0);
+        ck_assert_int_eq(X509_set_subject_name(authority, name), 1);
+        ck_assert_int_gt(i2d_re_X509_tbs(authority, NULL), 0);
+        ck_assert_int_eq(PEM_write_X509(all, authority), 1);
+        X509_NAME_free(name);
+        X509_free(authority);
+    }
+    ck_assert_int_eq(fclose(all), 0);
+}
+
+/* Clients are told some names of authorities, and no names if these would not fit. */
+START_TEST(too_many_names_of_authorities_are_not_told)
+{
+    static const struct {
+        int count;
+        bool are_told;
+    } cases[] = {{10, true}, {300, false}};
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    for (int i = 0; i < 2; i++) {
+        write_authorities(cases[i].count);
+        domus_tls *tls = make(NULL, domt_pki_path(&pki, "all"));
+        for (int j = 0; j < 2; j++) {
+            names_told = -1;
+            SSL_SESSION_free(meet(tls, j == 0 ? TLS1_2_VERSION : TLS1_3_VERSION, NULL, false));
+            ck_assert_int_eq(names_told, cases[i].are_told ? cases[i].count : 0);
+        }
+        domus_tls_free(tls);
     }
     domt_pki_free(&pki);
 }
@@ -258,7 +353,9 @@ START_TEST(settings_out_of_their_ranges_are_refused)
 }
 END_TEST
 
-DOMT_MAIN("tls resume", 60, sessions_resume_under_shared_keys_that_change, keys_change_with_time,
+DOMT_MAIN("tls resume", 60, sessions_resume_under_shared_keys_that_change,
+          sessions_end_with_the_certificate_of_their_client,
+          too_many_names_of_authorities_are_not_told, keys_change_with_time,
           files_are_read_again_and_broken_ones_change_nothing, errors_name_the_file_and_the_reason,
           encrypted_authority_is_refused_and_no_password_is_asked_for,
           settings_out_of_their_ranges_are_refused)
