@@ -74,7 +74,8 @@ typedef struct domus_tls_settings {
     uint32_t chain_max; /* bytes of a peer's chain, 1024..131072; 0: 65536 */
 
     domus_tls_version min_version; /* 0: TLS 1.2 */
-    const char *ciphers;           /* of TLS 1.2, as OpenSSL writes them; NULL: ECDHE with AEAD */
+    const char *ciphers;           /* of TLS 1.2, as OpenSSL writes them; NULL: ECDHE with AEAD.
+                                      A name that OpenSSL does not know: -EINVAL */
     const char *cipher_suites;     /* of TLS 1.3; NULL: those of OpenSSL */
 
     /* Protocols by their names in ALPN, the best first, up to a NULL; at most 16, each of 1..64

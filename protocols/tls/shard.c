@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <string.h>
 
 #define TICKETS_SENT 1 /* to a client of TLS 1.3 after its handshake */
@@ -148,6 +149,28 @@ static int use_files(const domi_tls_shard *shard, SSL_CTX *context, uint32_t ind
     return use_key(context, &shard->files->keys[index], report, settings->key_files[index]);
 }
 
+/* Use a list of ciphers. OpenSSL passes over names that it does not know, as long as it knows one,
+ * so a slip of the pen would leave others than were meant: each name is tried alone before. What
+ * the list takes away ("!MD5", "-RC4") may be unknown. */
+static int set_ciphers(SSL_CTX *context, const char *list, int (*set)(SSL_CTX *, const char *),
+                       const domi_tls_report *report, const char *what)
+{
+    char name[80], reason[120];
+
+    for (const char *at = list; *at != '\0';) {
+        size_t size = strcspn(at, ":, ");
+        bool is_name = size != 0 && strchr("!-+@", *at) == NULL;
+        snprintf(name, sizeof name, "%.*s", (int)size, at);
+        if (is_name && (size >= sizeof name || set(context, name) != 1)) {
+            int error = domi_tls_say_openssl(report, -EINVAL, what);
+            snprintf(reason, sizeof reason, "OpenSSL has no '%s'", name);
+            return error == -EINVAL ? domi_tls_say(report, error, what, reason) : error;
+        }
+        at += size + (at[size] != '\0');
+    }
+    return set(context, list) == 1 ? 0 : domi_tls_say_openssl(report, -EINVAL, what);
+}
+
 /* Set what is the same for servers and clients. */
 static int set_rules(const domi_tls_settings *settings, SSL_CTX *context,
                      const domi_tls_report *report)
@@ -165,12 +188,11 @@ static int set_rules(const domi_tls_settings *settings, SSL_CTX *context,
     SSL_CTX_set_read_ahead(context, 1); /* a record in one read; no byte of the next one is shown */
     if (SSL_CTX_set_min_proto_version(context, least) != 1)
         return domi_tls_say_openssl(report, -EINVAL, "min_version");
-    if (SSL_CTX_set_cipher_list(context, settings->ciphers) != 1)
-        return domi_tls_say_openssl(report, -EINVAL, "ciphers");
-    if (settings->cipher_suites != NULL &&
-        SSL_CTX_set_ciphersuites(context, settings->cipher_suites) != 1)
-        return domi_tls_say_openssl(report, -EINVAL, "cipher_suites");
-    return 0;
+    int error = set_ciphers(context, settings->ciphers, SSL_CTX_set_cipher_list, report, "ciphers");
+    if (error == 0 && settings->cipher_suites != NULL)
+        error = set_ciphers(context, settings->cipher_suites, SSL_CTX_set_ciphersuites, report,
+                            "cipher_suites");
+    return error;
 }
 
 static int set_verification(const domi_tls_shard *shard, SSL_CTX *context)

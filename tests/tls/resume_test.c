@@ -353,9 +353,38 @@ START_TEST(settings_out_of_their_ranges_are_refused)
 }
 END_TEST
 
+/* OpenSSL would pass over those that it does not know. */
+START_TEST(each_cipher_of_a_list_is_known)
+{
+    static const struct {
+        const char *ciphers, *suites, *said;
+    } cases[] = {
+        {"ECDHE-ECDSA-AES128-GCM-SHA256:ROT13:!MD5", NULL, "ciphers: OpenSSL has no 'ROT13'"},
+        {NULL, "TLS_AES_128_GCM_SHA256:TLS_ROT13", "cipher_suites: OpenSSL has no 'TLS_ROT13'"},
+        {"ECDHE+AESGCM:!ROT13,-ROT14 @SECLEVEL=1", "TLS_AES_128_GCM_SHA256", NULL},
+    };
+    char error[256];
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domus_tls *tls = NULL;
+        settings.ciphers = cases[i].ciphers;
+        settings.cipher_suites = cases[i].suites;
+        int result = domus_tls_new(&settings, error, sizeof error, &tls);
+        ck_assert_int_eq(result, cases[i].said != NULL ? -EINVAL : 0);
+        if (cases[i].said != NULL)
+            ck_assert_str_eq(error, cases[i].said);
+        domus_tls_free(tls);
+    }
+    domt_pki_free(&pki);
+}
+END_TEST
+
 DOMT_MAIN("tls resume", 60, sessions_resume_under_shared_keys_that_change,
           sessions_end_with_the_certificate_of_their_client,
           too_many_names_of_authorities_are_not_told, keys_change_with_time,
           files_are_read_again_and_broken_ones_change_nothing, errors_name_the_file_and_the_reason,
           encrypted_authority_is_refused_and_no_password_is_asked_for,
-          settings_out_of_their_ranges_are_refused)
+          settings_out_of_their_ranges_are_refused, each_cipher_of_a_list_is_known)
