@@ -1,0 +1,407 @@
+/* Asks and replies between two actors of one thread go a shorter way once a conversation has a
+ * pooled stack. They keep all promises there, too: each test asks twice, and looks at the second
+ * ask. */
+#include "house/conversation/stack.h"
+#include "house/family/life.h"
+#include "house/message/owned.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <domus/receive.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS    UINT64_C(1000000)
+#define SIZES 26u
+
+static domt_world world;
+static domus_address asker, other, greeter; /* who answers first asks */
+static int (*second)(domus_stack *stack);   /* the second ask of the asker */
+static domus_resumed *heard;                /* what it is resumed in */
+static domus_handler *answering;            /* how the other one handles what has a size */
+static domus_type sized[SIZES];             /* of 0 to 25 bytes */
+static domus_on rows[SIZES + 2];            /* of the other one */
+static unsigned char bytes[SIZES] = "abcdefghijklmnopqrstuvwxy";
+static unsigned answers;
+static int error;
+
+static int take_sized(domus_stack *stack, void *self, const void *payload)
+{
+    return answering(stack, self, payload);
+}
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static const domus_behaviour other_behaviour = {.name = "other", .on = rows};
+
+static int answer_nothing(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_reply(stack, &sized[0], NULL);
+}
+
+static int hear_error(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    answers++;
+    error = answer->error;
+    return 0;
+}
+
+/* The short way takes envelopes that are free already, so make some. */
+static int warm_up(domus_stack *stack, void *context)
+{
+    const domt_call call = {answer_nothing, NULL};
+
+    (void)context;
+    for (int i = 0; i < 8; i++)
+        ck_assert_int_eq(domus_ask_add(stack, greeter, &domt_call_type, &call, 0, 0), 0);
+    return domus_wait_all(stack, hear_error);
+}
+
+static void open_world(void)
+{
+    for (uint32_t i = 0; i < SIZES; i++) {
+        sized[i] = (domus_type){.name = "sized", .size = i};
+        rows[i] = (domus_on){&sized[i], take_sized, 0};
+    }
+    rows[SIZES] = (domus_on){&domt_call_type, take_call, 0};
+    domt_world_open(&world, 1);
+    asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    other = domt_spawn(domt_outside(&world), world.managers[0], &other_behaviour, NULL);
+    greeter = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    domt_do(&world, asker, warm_up, NULL);
+    answers = 0;
+    error = 1;
+}
+
+static void close_world(void)
+{
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+static int hear_first(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    ck_assert_ptr_eq(stack->pooled, stack);
+    return second(stack);
+}
+
+static int ask_twice(domus_stack *stack, void *context)
+{
+    const domt_call call = {answer_nothing, NULL};
+
+    (void)context;
+    return domus_ask(stack, greeter, &domt_call_type, &call, hear_first);
+}
+
+/* --- payloads --------------------------------------------------------------------------------- */
+
+static uint32_t size_asked, size_answered, offset;
+
+static int answer_with_own_bytes(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_reply(stack, &sized[size_answered], (const char *)payload + offset);
+}
+
+static int answer_with_bytes(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_reply(stack, &sized[size_answered], bytes);
+}
+
+static int hear_bytes(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    answers++;
+    ck_assert_ptr_eq(answer->type, &sized[size_answered]);
+    if (size_answered != 0)
+        ck_assert_mem_eq(answer->payload, bytes + offset, size_answered);
+    ck_assert_uint_ge(domi_envelope_room(stack->manager, stack->message),
+                      DOMI_ASK_HEAD + size_answered);
+    return 0;
+}
+
+static int ask_sized(domus_stack *stack)
+{
+    return domus_ask(stack, other, &sized[size_asked], bytes, heard);
+}
+
+START_TEST(payloads_of_each_size_come_and_go)
+{
+    open_world();
+    second = ask_sized;
+    heard = hear_bytes;
+    answering = answer_with_own_bytes;
+    for (size_asked = 0; size_asked < SIZES; size_asked++)
+        for (offset = 0; offset <= size_asked && offset < 3; offset++) {
+            size_answered = size_asked - offset;
+            domt_do(&world, asker, ask_twice, NULL);
+        }
+    ck_assert_uint_eq(answers, 1 + 2 + 3 * (SIZES - 2));
+    close_world();
+}
+END_TEST
+
+START_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
+{
+    open_world();
+    second = ask_sized;
+    heard = hear_bytes;
+    answering = answer_with_bytes;
+    offset = 0;
+    for (size_asked = 0; size_asked < SIZES; size_asked++)
+        for (size_answered = 0; size_answered < SIZES; size_answered++)
+            domt_do(&world, asker, ask_twice, NULL);
+    ck_assert_uint_eq(answers, SIZES * SIZES);
+    close_world();
+}
+END_TEST
+
+static int ask_counted(domus_stack *stack)
+{
+    return domus_ask(stack, other, &domt_counted, bytes, heard);
+}
+
+START_TEST(what_an_ask_owns_is_released_by_its_answer)
+{
+    open_world();
+    rows[0].type = &domt_counted; /* instead of that without bytes */
+    second = ask_counted;
+    heard = hear_error;
+    answering = answer_with_bytes;
+    size_answered = 8;
+    domt_releases = 0;
+    domt_do(&world, asker, ask_twice, NULL);
+    ck_assert_int_eq(error, 0);
+    ck_assert_uint_eq(domt_releases, 1);
+    close_world();
+}
+END_TEST
+
+/* --- conversations ---------------------------------------------------------------------------- */
+
+static domus_kept kept;
+static uint64_t deadline_ns; /* of the ask that was kept */
+
+static int keep(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    deadline_ns = domi_stack_deadline_ns(stack);
+    return domus_keep(stack, &kept);
+}
+
+static int fail_kept(domus_stack *stack, void *context)
+{
+    (void)context;
+    (void)domus_kept_fail(stack, kept, -EIO); /* -ENOENT if its asker has gone */
+    return 0;
+}
+
+static int ask_to_ask_twice(domus_stack *stack, void *context)
+{
+    const domt_call call = {ask_twice, NULL};
+
+    (void)context;
+    return domus_ask_within(stack, asker, &domt_call_type, &call, 10 * MS, hear_error);
+}
+
+START_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
+{
+    open_world();
+    domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    second = ask_sized;
+    heard = hear_error;
+    answering = keep;
+    size_asked = 8;
+    domt_do(&world, first, ask_to_ask_twice, NULL);
+    ck_assert_uint_eq(answers, 0);
+    ck_assert_uint_eq(deadline_ns, world.managers[0]->now_ns + 10 * MS);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(answers, 2);
+    ck_assert_int_eq(error, -ETIMEDOUT);
+    domt_do(&world, other, fail_kept, NULL);
+    close_world();
+}
+END_TEST
+
+static int hear_the_other(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    answers++;
+    ck_assert_uint_eq(answer->tag, 5);
+    ck_assert_uint_eq(*(const unsigned char *)answer->payload, 'b');
+    return 0;
+}
+
+static int hear_one(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    answers++;
+    ck_assert_uint_eq(answer->tag, 0);
+    ck_assert_uint_eq(*(const unsigned char *)answer->payload, 'a');
+    return domus_wait_first(stack, hear_the_other);
+}
+
+static int ask_for_two(domus_stack *stack)
+{
+    ck_assert_int_eq(domus_ask_add(stack, other, &sized[2], bytes + 1, 0, 5), 0);
+    return domus_ask(stack, other, &sized[2], bytes, hear_one);
+}
+
+START_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
+{
+    open_world();
+    second = ask_for_two;
+    answering = answer_with_own_bytes;
+    size_answered = 2;
+    offset = 0;
+    domt_do(&world, asker, ask_twice, NULL);
+    ck_assert_uint_eq(answers, 2);
+    close_world();
+}
+END_TEST
+
+static int hear_end_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    answers++;
+    ck_assert_int_eq(answer->error, -ECANCELED);
+    error = domus_ask(stack, other, &sized[8], bytes, hear_error);
+    return 0;
+}
+
+static domus_conversation running;
+
+static int note_and_ask(domus_stack *stack)
+{
+    ck_assert_int_eq(domus_conversation_of(stack, &running), 0);
+    return domus_ask(stack, other, &sized[8], bytes, hear_end_and_ask);
+}
+
+static int cancel(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_cancel(stack, running);
+}
+
+START_TEST(a_conversation_that_was_cancelled_asks_no_more)
+{
+    for (int stops = 0; stops < 2; stops++) {
+        open_world();
+        second = note_and_ask;
+        answering = keep;
+        domt_do(&world, asker, ask_twice, NULL);
+        if (stops != 0) {
+            ck_assert_int_eq(domi_house_stop(domt_outside(&world), asker), 0);
+            domt_settle(&world);
+        } else {
+            domt_do(&world, asker, cancel, NULL);
+        }
+        ck_assert_uint_eq(answers, 1);
+        ck_assert_int_eq(error, -ECANCELED);
+        domt_do(&world, other, fail_kept, NULL);
+        close_world();
+    }
+}
+END_TEST
+
+/* --- the other side --------------------------------------------------------------------------- */
+
+static int reply_to_received(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    ck_assert_int_eq(domus_reply(stack, &sized[1], "r"), 0); /* the received one */
+    return domus_reply(stack, &sized[1], "f");               /* the first */
+}
+
+static const domus_pattern of_nine = {(const domus_type *const[]){&sized[9], NULL}, NULL};
+
+static int receive_another(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_receive(stack, &of_nine, reply_to_received);
+}
+
+static char order[8]; /* who has heard what */
+
+static int hear_letter(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    order[answers++] = domus_self(stack).house == asker.house ? 'a' : 't';
+    order[answers++] = *(const char *)answer->payload;
+    return 0;
+}
+
+START_TEST(a_received_ask_is_found_and_answered)
+{
+    open_world();
+    domus_address third = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    memset(order, 0, sizeof order);
+    second = ask_sized;
+    heard = hear_letter;
+    answering = receive_another;
+    size_asked = 8;
+    domt_do(&world, asker, ask_twice, NULL); /* the other one receives now, and the first waits */
+    ck_assert_uint_eq(answers, 0);
+    size_asked = 9;
+    domt_do(&world, third, ask_twice, NULL);
+    ck_assert_str_eq(order, "traf");
+    close_world();
+}
+END_TEST
+
+static uint64_t runs_before[2];
+
+/* Handles an ask, and then the notice that it sends to itself. */
+static int tell_oneself(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_uint_lt(answers, 2);
+    runs_before[answers] = DOMT_SUM(&world, runs);
+    if (answers++ != 0)
+        return 0;
+    ck_assert_int_eq(domus_notice(stack, domus_self(stack), &sized[9], bytes), 0);
+    return domus_reply(stack, &sized[0], NULL);
+}
+
+static int ignore(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+START_TEST(a_run_takes_what_comes_behind_its_mail)
+{
+    open_world();
+    second = ask_sized;
+    heard = ignore;
+    answering = tell_oneself;
+    size_asked = 8;
+    domt_do(&world, asker, ask_twice, NULL);
+    ck_assert_uint_eq(answers, 2);
+    ck_assert_uint_eq(runs_before[0], runs_before[1]);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("near", 60, payloads_of_each_size_come_and_go,
+          an_answer_that_does_not_fit_into_its_ask_gets_an_envelope,
+          what_an_ask_owns_is_released_by_its_answer,
+          an_ask_inherits_the_deadline_of_the_one_it_is_made_for,
+          a_second_ask_under_way_has_an_answer_of_its_own,
+          a_conversation_that_was_cancelled_asks_no_more, a_received_ask_is_found_and_answered,
+          a_run_takes_what_comes_behind_its_mail)
