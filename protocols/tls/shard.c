@@ -150,8 +150,8 @@ static int use_files(const domi_tls_shard *shard, SSL_CTX *context, uint32_t ind
 }
 
 /* Use a list of ciphers. OpenSSL passes over names that it does not know, as long as it knows one,
- * so a slip of the pen would leave others than were meant: each name is tried alone before. What
- * the list takes away ("!MD5", "-RC4") may be unknown. */
+ * so a slip of the pen would leave others than were meant: each name is tried alone before. Names
+ * that the list takes away ("!MD5", "-RC4") may be unknown. */
 static int set_ciphers(SSL_CTX *context, const char *list, int (*set)(SSL_CTX *, const char *),
                        const domi_tls_report *report, const char *what)
 {
