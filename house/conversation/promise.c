@@ -82,17 +82,8 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
          * over (cancel.c). */
         atomic_store_explicit(&promise->stack, stack, memory_order_release);
     }
-    domi_promise_move(promise, DOMI_PROMISE_WAITING);
-    promise->kind = (uint8_t)kind;
     promise->answer = (domus_answer){0};
-    promise->wait.since_ns = manager->now_ns;
-    promise->previous = NULL;
-    promise->next = stack->waiting;
-    if (promise->next != NULL)
-        promise->next->previous = promise;
-    stack->waiting = promise;
-    stack->pending++;
-    domi_stack_house(stack)->asks++;
+    domi_promise_link(manager, stack, promise, kind);
     return promise;
 }
 
@@ -172,8 +163,7 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
     domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
-/* Make a promise that is on the wheel or is no ask ready for domi_promise_unlink_plain().
- */
+/* Make a promise that is on the wheel or is no ask ready for domi_promise_unlink_plain(). */
 static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
@@ -183,9 +173,8 @@ static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
         stack->away++; /* home's wheel will look at this stack when the time-out fires */
     else if (promise->timed)
         take_off_wheel(manager, promise);
-    if (promise->uncounted)
-        domi_stack_house(stack)
-            ->asks++; /* because domi_promise_unlink_plain() subtracts every promise */
+    if (promise->uncounted) /* domi_promise_unlink_plain() subtracts every promise */
+        domi_stack_house(stack)->asks++;
     promise->uncounted = false;
 }
 

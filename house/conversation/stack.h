@@ -252,20 +252,14 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
     return 0;
 }
 
-/* Begin to wait, with the first promise of a pooled stack, which is free, for the answer to an ask
- * of `type` to `to`. As domi_promise_new(), but without what an answer brings anyway. */
-DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stack,
-                                        const domus_type *type, domus_address to)
+/* The stack waits for one more thing of `kind`, by this promise, until domi_promise_unlink_plain().
+ */
+DOMI_INLINE void domi_promise_link(const domi_manager *manager, domus_stack *stack,
+                                   domi_promise *promise, domi_promise_kind kind)
 {
-    domi_promise *promise = &stack->first;
-
     domi_promise_move(promise, DOMI_PROMISE_WAITING);
-    promise->kind = DOMI_PROMISE_ASK;
-    promise->answer.error = 0;
-    promise->answer.tag = 0;
-    promise->wait.asked = type;
+    promise->kind = (uint8_t)kind;
     promise->wait.since_ns = manager->now_ns;
-    promise->target = to;
     promise->previous = NULL;
     promise->next = stack->waiting;
     if (promise->next != NULL)
@@ -273,6 +267,20 @@ DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stac
     stack->waiting = promise;
     stack->pending++;
     domi_stack_house(stack)->asks++;
+}
+
+/* Begin to wait, with the first promise of a pooled stack, which is free, for the answer to an ask
+ * of `type` to `to`. As domi_promise_new(), but without what an answer brings anyway. */
+DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stack,
+                                        const domus_type *type, domus_address to)
+{
+    domi_promise *promise = &stack->first;
+
+    domi_promise_link(manager, stack, promise, DOMI_PROMISE_ASK);
+    promise->answer.error = 0;
+    promise->answer.tag = 0;
+    promise->wait.asked = type;
+    promise->target = to;
 }
 
 /* The stack waits no longer for this promise, which is an ask and not on the wheel. */
