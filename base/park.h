@@ -35,7 +35,7 @@
  * 5. It puts, which is a read-modify-write or a seq_cst store.
  * 6. It reads the word. If that is LOOKING, SLEEPING or DOZING, it exchanges it for NOTIFIED
  *    (domi_park_try_notify); if it is HELD, for WANTED. If it is DOZING or HELD, it may do this
- * some time later, but before it sleeps itself.
+ *    some time later, but before it sleeps itself.
  * 7. If it has written NOTIFIED, it ends the sleep of 3: one write to the eventfd, or one futex
  *    wake.
  * A stand-in, which sends, too, may do this in place of 6 and 7 (runtime/loop/stand_in.c):
