@@ -67,8 +67,13 @@ static int warm_up(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_error);
 }
 
-static void open_world(void)
+/* The asker asks again by `again`, is resumed in `then`, and the other one handles that by
+ * `handle`. */
+static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_handler *handle)
 {
+    second = again;
+    heard = then;
+    answering = handle;
     for (uint32_t i = 0; i < SIZES; i++) {
         sized[i] = (domus_type){.name = "sized", .size = i};
         rows[i] = (domus_on){&sized[i], take_sized, 0};
@@ -140,10 +145,7 @@ static int ask_sized(domus_stack *stack)
 
 START_TEST(payloads_of_each_size_come_and_go)
 {
-    open_world();
-    second = ask_sized;
-    heard = hear_bytes;
-    answering = answer_with_own_bytes;
+    open_world(ask_sized, hear_bytes, answer_with_own_bytes);
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (offset = 0; offset <= size_asked && offset < 3; offset++) {
             size_answered = size_asked - offset;
@@ -156,10 +158,7 @@ END_TEST
 
 START_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
 {
-    open_world();
-    second = ask_sized;
-    heard = hear_bytes;
-    answering = answer_with_bytes;
+    open_world(ask_sized, hear_bytes, answer_with_bytes);
     offset = 0;
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (size_answered = 0; size_answered < SIZES; size_answered++)
@@ -176,11 +175,8 @@ static int ask_counted(domus_stack *stack)
 
 START_TEST(what_an_ask_owns_is_released_by_its_answer)
 {
-    open_world();
+    open_world(ask_counted, hear_error, answer_with_bytes);
     rows[0].type = &domt_counted; /* instead of that without bytes */
-    second = ask_counted;
-    heard = hear_error;
-    answering = answer_with_bytes;
     size_answered = 8;
     domt_releases = 0;
     domt_do(&world, asker, ask_twice, NULL);
@@ -219,11 +215,8 @@ static int ask_to_ask_twice(domus_stack *stack, void *context)
 
 START_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
 {
-    open_world();
+    open_world(ask_sized, hear_error, keep);
     domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
-    second = ask_sized;
-    heard = hear_error;
-    answering = keep;
     size_asked = 8;
     domt_do(&world, first, ask_to_ask_twice, NULL);
     ck_assert_uint_eq(answers, 0);
@@ -262,9 +255,7 @@ static int ask_for_two(domus_stack *stack)
 
 START_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
 {
-    open_world();
-    second = ask_for_two;
-    answering = answer_with_own_bytes;
+    open_world(ask_for_two, NULL, answer_with_own_bytes);
     size_answered = 2;
     offset = 0;
     domt_do(&world, asker, ask_twice, NULL);
@@ -299,9 +290,7 @@ static int cancel(domus_stack *stack, void *context)
 START_TEST(a_conversation_that_was_cancelled_asks_no_more)
 {
     for (int stops = 0; stops < 2; stops++) {
-        open_world();
-        second = note_and_ask;
-        answering = keep;
+        open_world(note_and_ask, NULL, keep);
         domt_do(&world, asker, ask_twice, NULL);
         if (stops != 0) {
             ck_assert_int_eq(domi_house_stop(domt_outside(&world), asker), 0);
@@ -348,12 +337,9 @@ static int hear_letter(domus_stack *stack, void *self, const domus_answer *answe
 
 START_TEST(a_received_ask_is_found_and_answered)
 {
-    open_world();
+    open_world(ask_sized, hear_letter, receive_another);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     memset(order, 0, sizeof order);
-    second = ask_sized;
-    heard = hear_letter;
-    answering = receive_another;
     size_asked = 8;
     domt_do(&world, asker, ask_twice, NULL); /* the other one receives now, and the first waits */
     ck_assert_uint_eq(answers, 0);
@@ -386,10 +372,7 @@ static int ignore(domus_stack *stack, void *self, const domus_answer *answer)
 
 START_TEST(a_run_takes_what_comes_behind_its_mail)
 {
-    open_world();
-    second = ask_sized;
-    heard = ignore;
-    answering = tell_oneself;
+    open_world(ask_sized, ignore, tell_oneself);
     size_asked = 8;
     domt_do(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 2);
