@@ -123,21 +123,6 @@ static const domus_behaviour poker = {
 
 /* --- what comes from outside ------------------------------------------------------------------ */
 
-static const domus_behaviour *some_behaviour(uint64_t i)
-{
-    return i % 3 == 0 ? &domt_storm_boss : i % 7 == 6 ? &domt_storm_calm : &domt_storm_wild;
-}
-
-static void spawn_root(domus_system *system, uint32_t i, uint64_t seed)
-{
-    domt_doer state = {.seed = seed};
-    domus_address born;
-
-    if (domus_outside_spawn_on(system, i % domus_system_threads(system), some_behaviour(i), &state,
-                               &born) == 0)
-        domt_crowd_set(i, born);
-}
-
 static void send_note(domus_system *system, uint32_t to)
 {
     const void *load = domt_load_new(4);
@@ -180,7 +165,7 @@ static void step(domus_system *system, domi_random *dice, domus_address *watcher
     switch (domi_random_below(dice, 16)) {
     case 0:
     case 1:
-        spawn_root(system, one, domi_random_next(dice));
+        domt_storm_spawn_root(system, one, domi_random_next(dice));
         break;
     case 2:
         ask(system, one);
@@ -230,7 +215,7 @@ static int storm_of_sleepers(uint64_t seed, void *ret_text)
     domt_storm_begin(BUDGET);
     domus_system *system = domt_start(&config);
     for (uint32_t i = 0; i < ROOTS; i++)
-        spawn_root(system, i, domi_random_next(&dice));
+        domt_storm_spawn_root(system, i, domi_random_next(&dice));
     poker_address = domt_spawn(system, 0, &poker, NULL);
     for (uint32_t i = 0; i < STEPS; i++)
         step(system, &dice, watchers);

@@ -203,4 +203,7 @@ extern const domus_behaviour domt_storm_wild, domt_storm_calm, domt_storm_boss, 
 extern const domus_on domt_storm_rows[]; /* of actors whose state is a domt_doer */
 extern const domus_process domt_storm_process;
 
+/* Let an actor of some kind begin at place `i` of the crowd, if there is memory. From outside. */
+void domt_storm_spawn_root(domus_system *system, uint32_t i, uint64_t seed);
+
 #endif

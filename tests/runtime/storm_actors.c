@@ -355,3 +355,20 @@ const domus_process domt_storm_process = {
     .step = process_step,
     .close = process_close,
 };
+
+/* --- those who are there from the beginning --------------------------------------------------- */
+
+static const domus_behaviour *some_behaviour(uint32_t i)
+{
+    return i % 3 == 0 ? &domt_storm_boss : i % 7 == 6 ? &domt_storm_calm : &domt_storm_wild;
+}
+
+void domt_storm_spawn_root(domus_system *system, uint32_t i, uint64_t seed)
+{
+    domt_doer state = {.seed = seed};
+    domus_address born;
+
+    if (domus_outside_spawn_on(system, i % domus_system_threads(system), some_behaviour(i), &state,
+                               &born) == 0)
+        domt_crowd_set(i, born);
+}

@@ -35,21 +35,6 @@ static uint64_t seeds(uint64_t few, uint64_t many)
     return text != NULL && text[0] != '\0' ? many : few;
 }
 
-static const domus_behaviour *some_behaviour(uint32_t i)
-{
-    return i % 3 == 0 ? &domt_storm_boss : i % 7 == 6 ? &domt_storm_calm : &domt_storm_wild;
-}
-
-static void spawn_root(domus_system *system, uint32_t i, uint64_t seed)
-{
-    domt_doer state = {.seed = seed};
-    domus_address born;
-
-    if (domus_outside_spawn_on(system, i % domus_system_threads(system), some_behaviour(i), &state,
-                               &born) == 0)
-        domt_crowd_set(i, born);
-}
-
 static void send_from_outside(domus_system *system, uint32_t to, uint64_t depth)
 {
     const void *load = domt_load_new(depth);
@@ -113,7 +98,7 @@ static void kit_turn(domus_testkit *kit, domi_random *dice)
 
     switch (domi_random_below(dice, 16)) {
     case 0:
-        spawn_root(system, one, domi_random_next(dice));
+        domt_storm_spawn_root(system, one, domi_random_next(dice));
         break;
     case 1:
         publish_from_outside(system);
@@ -149,7 +134,7 @@ static int kit_storm(uint64_t seed, void *ret_text)
     domt_storm_begin(KIT_BUDGET);
     domus_testkit *kit = domt_kit_new(&config, seed);
     for (uint32_t i = 0; i < ROOTS; i++)
-        spawn_root(domus_testkit_system(kit), i, domi_random_next(&dice));
+        domt_storm_spawn_root(domus_testkit_system(kit), i, domi_random_next(&dice));
     uint64_t turns = domi_random_below(&dice, 2) == 0 ? KIT_TURNS : KIT_TURNS / 4;
     for (uint64_t i = 0; i < turns; i++)
         kit_turn(kit, &dice);
@@ -208,7 +193,7 @@ static void *be_strange(void *stranger_)
         uint32_t one = (uint32_t)domi_random_below(&dice, DOMT_STORM_CROWD);
         switch (domi_random_below(&dice, 8)) {
         case 0:
-            spawn_root(self->system, one, domi_random_next(&dice));
+            domt_storm_spawn_root(self->system, one, domi_random_next(&dice));
             break;
         case 1:
             publish_from_outside(self->system);
@@ -240,7 +225,7 @@ static int thread_storm(uint64_t seed, void *ret_text)
     domt_storm_begin(DOMT_SANITIZED ? 8000 : 40000);
     domus_system *system = domt_start(&config);
     for (uint32_t i = 0; i < ROOTS; i++)
-        spawn_root(system, i, domi_random_next(&dice));
+        domt_storm_spawn_root(system, i, domi_random_next(&dice));
     for (uint32_t i = 0; i < 2; i++) {
         strangers[i] = (stranger){.system = system, .seed = domi_random_next(&dice)};
         ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, be_strange, &strangers[i]), 0);
