@@ -40,7 +40,7 @@ typedef struct domi_slab_trim {
 
 typedef struct domi_slab {
     void *free;              /* free objects, singly linked through their first word */
-    char *carve;             /* begin of the part of the newest chunk that is not carved yet */
+    char *carve;             /* start of the part of the newest chunk that is not carved yet */
     char *carve_end;         /* end of the newest chunk */
     char *populated;         /* end of the populated pages of the newest chunk */
     domi_slab_chunk *chunks; /* all chunks, the newest first */

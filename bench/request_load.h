@@ -26,7 +26,7 @@ struct request_load_kind {
     uint32_t rest_size;
     /* Change what differs from one request to the next. NULL: all are the same. */
     void (*vary)(void *context, char *request);
-    /* Check the bytes that follow. `place` is a word for the answer at hand, 0 at its begin.
+    /* Check the bytes that follow. `place` is a word for the answer at hand, 0 at its start.
      * Returns how many bytes were right, and whether the answer ends with them; 0: more are needed
      * to tell, and these are shown again; -EBADMSG. */
     int (*check)(const void *context, uint64_t *place, const char *bytes, size_t size,

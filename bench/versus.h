@@ -21,7 +21,7 @@
 #define VERSUS_BUSY_MAX    0.9
 
 struct versus {
-    const char *bench; /* the begin of all names */
+    const char *bench; /* the start of all names */
     /* The servers; the first `contenders` are held against each of the others. */
     const char *names[VERSUS_SERVERS_MAX];
     uint32_t servers;

@@ -31,7 +31,7 @@ struct kv_walk {
     bool counts; /* the number of elements is known at the end: `builder` has a gap for the head */
     uint32_t pieces;
     uint64_t visited; /* in this piece */
-    uint32_t begin;   /* bytes of the builder at its begin */
+    uint32_t begin;   /* bytes of the builder at its start */
 };
 
 /* Walk, and answer the call. `walk` is copied. */

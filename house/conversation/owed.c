@@ -1,4 +1,4 @@
-/* The end of asks that leave in parts; see the header. Their begin is an ask, and in ask.c. */
+/* The end of asks that leave in parts; see the header. Their start is an ask, and in ask.c. */
 #include "house/conversation/owed.h"
 
 #include "house/message/mailbox.h"

@@ -18,13 +18,13 @@ int domi_ask_owed_add(domus_stack *stack, domus_address to, const domus_type *ty
 
 /* --- asks that leave in parts ------------------------------------------------------------------
  *
- * Such an ask has two promises of one conversation: that of its answer, and that of its begin,
+ * Such an ask has two promises of one conversation: that of its answer, and that of its start,
  * which the asked actor completes when it has taken the first part. The conversation goes on then,
  * and sends the other parts. */
 
 /* A part of the payload of the first part. */
 typedef struct domi_begin {
-    domi_return back;   /* of the promise for the begin */
+    domi_return back;   /* of the promise for the start */
     domus_stack *stack; /* the conversation, and its serial: it is over when that has changed */
     uint32_t serial;
 } domi_begin;

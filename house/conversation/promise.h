@@ -26,7 +26,7 @@ typedef enum domi_promise_kind {
     DOMI_PROMISE_BLOCKING,
     DOMI_PROMISE_FLUSH,
     DOMI_PROMISE_PEER,  /* the answer to a request of a channel's peer (peer.h) */
-    DOMI_PROMISE_BEGIN, /* the begin of an ask that leaves in parts (owed.h) */
+    DOMI_PROMISE_BEGIN, /* the start of an ask that leaves in parts (owed.h) */
 } domi_promise_kind;
 
 /* promise.c draws these states and the moves between them. */
@@ -77,7 +77,7 @@ struct domi_promise {
                                            they began */
         };
         void *work;                   /* blocking work; the object belongs to runtime */
-        domi_promise *whole;          /* only of a begin: the promise of the ask itself */
+        domi_promise *whole;          /* only of a start: the promise of the ask itself */
         struct {                      /* only if it waits for bytes to leave; both belong to io */
             void *sender;             /* the channel that sends them */
             domi_promise *next_flush; /* the next wait for the same channel */

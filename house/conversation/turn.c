@@ -116,7 +116,7 @@ static void resume(domi_manager *manager, domus_stack *stack)
         resume_all(manager, stack);
 }
 
-/* The stack waits for the begin of an ask that leaves in parts. If `promise` is that of the ask
+/* The stack waits for the start of an ask that leaves in parts. If `promise` is that of the ask
  * itself, it is over and will not begin, so its answer is what the stack gets. */
 static void await_whole(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {

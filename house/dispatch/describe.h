@@ -7,7 +7,7 @@
 /* A text in a buffer of `size` bytes at `at`. `length` is the length of the whole text, which may
  * be more than fits, as in the result of snprintf. */
 typedef struct domi_text {
-    char *at;      /* begin of the text; NUL-terminated */
+    char *at;      /* start of the text; NUL-terminated */
     size_t size;   /* bytes at `at` */
     size_t length; /* bytes that the whole text takes, also if they do not fit */
 } domi_text;

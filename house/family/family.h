@@ -3,7 +3,7 @@
  * A child and its parent talk by the node that is embedded in the child's house (house.h). The node
  * is in use while the NODE bit of the child's life word is set. It travels to the parent as an
  * event when the child has failed or is gone, and it comes back as a directive or as FREE. So
- * neither a failure nor a directive can fail for want of memory, and a slot is freed only when the
+ * neither a failure nor a directive can fail for lack of memory, and a slot is freed only when the
  * parent has struck the child from its list. */
 #ifndef DOMI_HOUSE_FAMILY_FAMILY_H
 #define DOMI_HOUSE_FAMILY_FAMILY_H

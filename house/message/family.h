@@ -14,7 +14,7 @@
 typedef struct domi_family {
     struct domi_children *children; /* NULL before the first child */
 
-    uint64_t window_start_ns; /* begin of the period in which `restarts` are counted */
+    uint64_t window_start_ns; /* start of the period in which `restarts` are counted */
     uint32_t restarts;        /* restarts of children since `window_start_ns` */
 
     /* slot of the actor's name in the registry; DOMI_NAMELESS: it has no name */

@@ -274,7 +274,7 @@ typedef struct domus_channel_counters {
     uint64_t sent_bytes;     /* bytes that the kernel has taken */
     uint64_t queued_bytes;   /* bytes that it has not taken yet */
     uint64_t opened_ns;      /* when the channel was made */
-    uint64_t active_ns;      /* begin of its idle time: bytes came or went, or it was read again */
+    uint64_t active_ns;      /* start of its idle time: bytes came or went, or it was read again */
 } domus_channel_counters;
 
 DOMUS_API void domus_channel_counts(const domus_channel *channel,

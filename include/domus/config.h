@@ -111,7 +111,7 @@ typedef struct domus_config {
          * queue is a normal one; 4. */
         uint32_t normal_every;
         /* 1..1,048,576: runs of channels actors in one iteration, beyond one run of each that was
-         * ready at the begin of phase 2; 1,024. */
+         * ready at the start of phase 2; 1,024. */
         uint32_t channels_runs_per_iteration;
         uint32_t mailbox_max; /* 1..65,535 asks and notices waiting in an actor; 32,768 */
         /* 64..65,536, a power of two: small notices of 64 bytes that may be on their way from one

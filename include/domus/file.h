@@ -183,7 +183,7 @@ typedef struct domus_file_entries {
 
 DOMUS_API extern const domus_type domus_file_entries_type;
 
-/* List a directory from `position` on: 0 for its begin, and then `next` of the piece before. A
+/* List a directory from `position` on: 0 for its start, and then `next` of the piece before. A
  * piece has at most files.listMax (256) entries and 16 KiB of names; it may have none, and not be
  * the last. The order is that of the file system: nothing is sorted. `.` and `..` are left out. An
  * entry that comes or goes between two pieces is shown or not; the others are shown once.

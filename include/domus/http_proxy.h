@@ -36,7 +36,7 @@
  * server (`keeps_location`: it is not), so that the client comes to this proxy again: "/b" and
  * "http://NAME/b" become "/app/b", a path, which clients resolve with the scheme and the name that
  * they have used; "/app/b" stays, since the server knows its path. NAME is the Host that the client
- * or the server got, or `origin`. An https address of the client's own Host keeps its begin unless
+ * or the server got, or `origin`. An https address of the client's own Host keeps its start unless
  * `secure`, because then the server leads to https. All others stay: relative ones, which are right
  * as they are, those of other hosts, "//NAME/b". Nothing else is rewritten, neither cookies nor
  * documents. If the connections of the pool `unzip`, Content-Encoding, ETag and digests of a
@@ -83,7 +83,7 @@ extern "C" {
 /* Where requests go. It stays valid as long as a request is under way. */
 typedef struct domus_http_proxy {
     domus_address upstream; /* a pool of connections whose bodies come in pieces */
-    const char *path;       /* taken off the begin of paths that begin with it; NULL: nothing */
+    const char *path;       /* taken off the start of paths that begin with it; NULL: nothing */
     const char *host;       /* the Host that the server gets; NULL: that of the request */
     const char *name;       /* in Via, a token; NULL: "domus" */
     const char *origin;     /* a further name of the server in its own addresses: a host, perhaps
@@ -98,7 +98,7 @@ typedef struct domus_http_proxy {
 } domus_http_proxy;
 
 /* Pass a request on, and its answer back: `return domus_http_pass(...)`, as the last thing that a
- * handler or a sequence does. It uses the frame of the conversation from its begin on, so the row
+ * handler or a sequence does. It uses the frame of the conversation from its start on, so the row
  * that has begun it gives at least DOMUS_HTTP_PROXY_FRAME bytes.
  *
  * Returns as a handler does; -EINVAL without a frame, or for a wrong `name` or `host`. */

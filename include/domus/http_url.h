@@ -25,7 +25,7 @@ typedef struct domus_http_url {
     uint16_t port; /* 80 of http and 443 of https, if none is written */
     bool secure;   /* https */
     /* The path and the query, without a fragment. If the path is empty, this has no '/' at its
-     * begin: it is empty then, or begins with '?'. */
+     * start: it is empty then, or begins with '?'. */
     const char *target;
     uint32_t target_size;
 } domus_http_url;

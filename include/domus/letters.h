@@ -2,7 +2,7 @@
  *
  * A dead letter is a message that nobody handled: its receiver was gone or stopped before it
  * handled the message, had no row for it, or did not wait for the answer any more. A refusal is an
- * ask or notice that a full mailbox did not take (refusals for want of memory are only counted,
+ * ask or notice that a full mailbox did not take (refusals for lack of memory are only counted,
  * because a letter would need memory). Dead letters and refusals are always counted
  * (domus/profile.h). In addition a subscriber gets a notice of domus_letter_type, called a letter,
  * for each of them, on whatever thread it happened. A letter describes the message and does not

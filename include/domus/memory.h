@@ -103,7 +103,7 @@ DOMUS_API extern const domus_type domus_memory_type;
 /* Watch memory: this actor gets an event of domus_memory_type at each change of one of the two
  * levels. Then it may give up memory that it holds, or refuse work for which it would need more;
  * this is foreign memory for the library, and only the application knows what it can do without. If
- * memory is short already, the first event comes at once. An event is never refused for want of
+ * memory is short already, the first event comes at once. An event is never refused for lack of
  * memory. At most one event for each actor is under way, and it tells the levels at the time when
  * it is handled, so quick changes may be told as one. While all threads sleep, an event may come a
  * second late. A watch ends when its actor ends or restarts.

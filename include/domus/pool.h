@@ -115,7 +115,7 @@ typedef struct domus_pool_status {
     uint64_t connects;   /* connections that were made so far */
     uint64_t failures;   /* connects that have failed, and connections that have ended too soon */
     uint64_t repeated;   /* asks that were sent again, though they may have been done */
-    uint64_t refused; /* messages that have failed or were thrown away, for want of a connection */
+    uint64_t refused; /* messages that have failed or were thrown away, for lack of a connection */
 } domus_pool_status;
 
 DOMUS_API extern const domus_type domus_pool_look_type;   /* an ask without a payload */

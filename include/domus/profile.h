@@ -101,7 +101,7 @@ typedef struct domus_profile {
      * spell is logged */
     uint64_t address_spells;
     uint64_t full_spells; /* spells at channel.maxConnections */
-    /* spells in which accepting failed for want of descriptors or memory */
+    /* spells in which accepting failed for lack of descriptors or memory */
     uint64_t accept_spells;
     uint64_t buffer_spells; /* spells without a free receive buffer */
     /* channels_cut counts channels that the library ended while it owed bytes to the peer, and

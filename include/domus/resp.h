@@ -319,7 +319,7 @@ typedef struct domus_resp_value {
                          as long as the reply */
 } domus_resp_value;
 
-/* Reads a reply: {reply.bytes, 0} reads from its begin. */
+/* Reads a reply: {reply.bytes, 0} reads from its start. */
 typedef struct domus_resp_reader {
     domus_slice bytes;
     uint32_t at;

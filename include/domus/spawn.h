@@ -66,7 +66,7 @@ DOMUS_API int domus_stop(domus_stack *stack, domus_address address);
  * Returns as domus_notice(). */
 DOMUS_API int domus_stop_after_mail(domus_stack *stack, domus_address address);
 
-/* While passivation is paused, this actor does not stop for want of messages; resuming begins the
+/* While passivation is paused, this actor does not stop for lack of messages; resuming begins the
  * idle time anew. Returns 0; -EINVAL when it was spawned without passivate_after_ns. */
 DOMUS_API int domus_passivation_pause(domus_stack *stack);
 DOMUS_API int domus_passivation_resume(domus_stack *stack);

@@ -43,7 +43,7 @@
  *         DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
  *     ... the answer of the peer, or why there is none, as after domus_ask() ...
  *
- * From its begin on it is one of the asks that are with the peer (domus/pipeline.h). Until its body
+ * From its start on it is one of the asks that are with the peer (domus/pipeline.h). Until its body
  * has ended no other ask is sent on that connection. A pool never repeats it.
  *
  * The body is cut when the asker gives up: by domus_request_cut(), when its conversation ends or is

@@ -227,7 +227,7 @@ static void handle_report(domi_epoll *ring, const struct epoll_event *event)
     if (interest->polls != NULL)
         complete_polls(ring, interest, events);
     /* A report of one shot was the last one, also for an operation that goes on. An error here is
-     * that of the begin of the operation, or the descriptor is closed. */
+     * that of the start of the operation, or the descriptor is closed. */
     if (is_unwanted || interest->told == EPOLLONESHOT)
         (void)domi_interest_tell(&ring->interests, interest);
 }

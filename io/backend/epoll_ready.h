@@ -16,7 +16,7 @@
 #define DOMI_EPOLL_REPORTS_MAX 64 /* reports that are asked for at once */
 
 typedef struct domi_epoll_buffer {
-    void *data;    /* begin of the memory of a provided buffer */
+    void *data;    /* start of the memory of a provided buffer */
     uint32_t size; /* bytes of that memory */
 } domi_epoll_buffer;
 

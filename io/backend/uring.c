@@ -48,7 +48,7 @@ enter(domi_uring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout
 /* Judge the result of an enter. Returns 0 if the enter did its work, timed out or was interrupted;
  * otherwise the errno. The kernel takes as many entries as it has room for. EBUSY and EAGAIN pass
  * when completions are reaped or requests end, ENOMEM passes when memory is free. With any other
- * errno the ring has failed. EBADR says that completions were lost for want of memory, and nobody
+ * errno the ring has failed. EBADR says that completions were lost for lack of memory, and nobody
  * can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone or is
  * no ring. */
 static int judge_error(domi_uring *ring, int result)

@@ -143,9 +143,9 @@ struct domus_channel {
     uint64_t copied;           /* memory of heap buffers in inbound in bytes */
     uint64_t received_bytes;   /* bytes that came while the channel was OPEN */
     uint64_t answered_bytes;   /* of received_bytes, those of messages that are over (rate.h) */
-    uint64_t active_ns;        /* begin of the idle time: when bytes came or went, or this
+    uint64_t active_ns;        /* start of the idle time: when bytes came or went, or this
                            side began to read again */
-    uint64_t silent_ns;        /* begin of the wait for the peer's first byte; 0: it has come */
+    uint64_t silent_ns;        /* start of the wait for the peer's first byte; 0: it has come */
 
     /* Line 2: what goes. */
     domi_buffer_list outbound; /* written pieces that are not wholly sent */

@@ -4,7 +4,7 @@
  * `answered_bytes`, which catches up when the actor writes, says that a message is done, or ends a
  * conversation that on_read began. So messages cost one store each. The rate is looked at by the
  * timer of the channel, over spans of channel.minRateGrace one after the other; a span counts only
- * if the same message was under way from its begin to its end, and this side was reading.
+ * if the same message was under way from its start to its end, and this side was reading.
  *
  * Owner thread. */
 #ifndef DOMI_IO_CHANNELS_RATE_H

@@ -138,7 +138,7 @@ static void look_up(domi_connect *connect)
     domi_connect_resolved(connect);
 }
 
-/* --- the begin ---------------------------------------------------------------------------------
+/* --- the start ---------------------------------------------------------------------------------
  */
 
 void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise)

@@ -155,7 +155,7 @@ static void send_stored(domus_channel *channel, domi_request *request)
         refuse(channel, error);
 }
 
-/* Send the answers at the front that are there, and the begin of one that streams. */
+/* Send the answers at the front that are there, and the start of one that streams. */
 static void pop_answered(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;

@@ -71,7 +71,7 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
     return error;
 }
 
-/* The bytes of the last message are in use and cannot be copied out for want of memory. They stay
+/* The bytes of the last message are in use and cannot be copied out for lack of memory. They stay
  * where they are, and the channel ends: it could not go on before there is memory, and would try
  * that again and again. */
 static void give_up(domi_pipe *pipe)

@@ -88,10 +88,10 @@ static void cut(domi_pipe *pipe, int error)
         (void)domi_channel_break(channel, result);
 }
 
-/* --- the begin ----------------------------------------------------------------------------------
+/* --- the start ----------------------------------------------------------------------------------
  */
 
-/* Make the message that tells the asker of its begin. NULL: no memory. */
+/* Make the message that tells the asker of its start. NULL: no memory. */
 static domi_envelope *make_begun(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
                                  uint32_t number)
 {

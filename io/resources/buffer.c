@@ -96,7 +96,7 @@ domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
     return buffer;
 }
 
-/* Returns the begin of the memory of a provided buffer. */
+/* Returns the start of the memory of a provided buffer. */
 static inline char *memory_of(const domi_io *io, const domus_buffer *buffer)
 {
     return io->memory + (size_t)buffer->index * io->config->io.buffers.size_bytes;

@@ -25,7 +25,7 @@ typedef struct domi_shortage {
 bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns);
 
 /* End the spell that goes on, if it has been quiet for long enough. `ret_lasted_ns` gets the time
- * from its begin until the shortage was last noted. Returns whether it ended. */
+ * from its start until the shortage was last noted. Returns whether it ended. */
 bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns);
 
 #endif

@@ -40,7 +40,7 @@ void domi_out_clear(domi_out *out, bool all);
 
 /* --- what is there, in the order in which it goes to the peer --------------------------------- */
 
-/* A place in it. {0} is its begin. */
+/* A place in it. {0} is its start. */
 typedef struct domi_out_cursor {
     uint32_t done;   /* bytes of the block before it */
     uint32_t pieces; /* slices before it */

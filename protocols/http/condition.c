@@ -14,7 +14,7 @@ static bool skip_weak(const char **tag, size_t *size)
     return true;
 }
 
-/* Returns the bytes of the tag, with its quotes, at the begin of a text; 0 if there is none. */
+/* Returns the bytes of the tag, with its quotes, at the start of a text; 0 if there is none. */
 static size_t size_of_tag(const char *text, size_t size)
 {
     const char *bare = text;

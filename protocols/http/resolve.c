@@ -114,7 +114,7 @@ static char *remove_dots(char *path, const char *end)
         }
         from = name + segment;
         if (!has_slash && !is_last)
-            from++; /* a "./" or "../" at the begin of a path goes with its '/' */
+            from++; /* a "./" or "../" at the start of a path goes with its '/' */
         if (has_slash && is_last)
             *to++ = '/';
     }

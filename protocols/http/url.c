@@ -1,4 +1,4 @@
-/* Takes addresses of HTTP apart. An address is read once from its begin to its end, and each part
+/* Takes addresses of HTTP apart. An address is read once from its start to its end, and each part
  * is held against the bytes that it may have. */
 #include <domus/http_url.h>
 

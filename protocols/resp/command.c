@@ -194,7 +194,7 @@ static int begin_to_gather(domus_wire *wire, domi_resp_state *state, const char 
 
 /* --- commands in the window ------------------------------------------------------------------- */
 
-/* An argument is not there yet, and ends `whole` bytes behind the begin of the command, or (0) it
+/* An argument is not there yet, and ends `whole` bytes behind the start of the command, or (0) it
  * is not known where. */
 static int wait_for(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size,
                     uint64_t whole)

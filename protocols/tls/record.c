@@ -32,7 +32,7 @@ static bool is_begin(const char *bytes, size_t size)
            number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <= DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
 }
 
-/* Returns whether this record has to be the begin of a ClientHello: the first one, and the one
+/* Returns whether this record has to be the start of a ClientHello: the first one, and the one
  * behind a HelloRetryRequest, where it is the only handshake message that comes in clear. OpenSSL
  * itself makes room for 128 KiB as soon as they are announced. */
 static bool has_to_begin(const domi_tls_state *state, const char *bytes)

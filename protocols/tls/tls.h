@@ -43,7 +43,7 @@ struct domi_tls_state {
     uint8_t phase;       /* domi_tls_phase */
     bool heard;          /* a record has come */
     bool wrote;          /* OpenSSL has written in this call */
-    bool no_memory;      /* it could not write for want of memory */
+    bool no_memory;      /* it could not write for lack of memory */
     uint8_t place;       /* among those that keep their buffers, from 1 on; 0: it does not */
     uint8_t alert_size;  /* bytes of the last write, if they may be an alert */
     uint32_t quiet;      /* records and tickets in a row without bytes of the application */

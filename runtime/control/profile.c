@@ -247,7 +247,7 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
 /* --- the table ----------------------------------------------------------------------------- */
 
 typedef struct text {
-    char *at;      /* begin of the text; NUL-terminated */
+    char *at;      /* start of the text; NUL-terminated */
     size_t size;   /* bytes at `at` */
     size_t length; /* bytes that the whole text takes, also if they do not fit */
 } text;

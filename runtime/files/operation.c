@@ -1,4 +1,4 @@
-/* This file carries an operation from its begin to its answer.
+/* This file carries an operation from its start to its answer.
  *
  *     begin ---> in the ring of the thread ---> answered, by that thread
  *       |               | cannot be done at once
@@ -179,7 +179,7 @@ static void end_try(domi_io *io, domi_file_try *attempt, int result)
     end_here(operation, io->manager, verdict);
 }
 
-/* --- the begin -------------------------------------------------------------------------------- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 /* Begin what was made. Returns 0, or the error with which its conversation is resumed; then the
  * caller still has the operation. */

@@ -1,4 +1,4 @@
-/* One operation on files: from its begin to the answer (operation.c). Whoever runs the house of the
+/* One operation on files: from its start to the answer (operation.c). Whoever runs the house of the
  * stack begins it; a helper thread may end it. */
 #ifndef DOMI_RUNTIME_FILES_OPERATION_H
 #define DOMI_RUNTIME_FILES_OPERATION_H

@@ -33,7 +33,7 @@ uint64_t domi_thread_sleep_until(domi_thread *thread)
     uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
     uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
 
-    /* Work that was paused for want of memory has to go on, and perhaps no other thread is awake to
+    /* Work that was paused for lack of memory has to go on, and perhaps no other thread is awake to
      * see when. */
     if (thread->manager.memory.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
         due_ns = look_ns;

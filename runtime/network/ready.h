@@ -29,7 +29,7 @@ typedef struct domi_net_entry {
 } domi_net_entry;
 
 typedef struct domi_net_buffer {
-    void *data;    /* begin of the memory of a provided buffer */
+    void *data;    /* start of the memory of a provided buffer */
     uint32_t size; /* bytes of that memory */
 } domi_net_buffer;
 

@@ -1,7 +1,7 @@
 /* This file finds and reports stalls.
  *
  * If two looks at a thread find the same beat, the thread was in one run at least from the end of
- * the first look to the begin of the second. So a reported stall is never shorter than the
+ * the first look to the start of the second. So a reported stall is never shorter than the
  * threshold, and a monitor that is late itself makes no stall longer. While a stall goes on, the
  * monitor looks every eighth of its length, so its end is known with that precision. */
 #include "runtime/system/stall.h"

@@ -139,7 +139,7 @@ typedef struct domi_thread {
     bool judge_wakeup;           /* the sleep ended, and nothing to do was found yet */
     uint32_t empty_wakeups;      /* wake-ups in a row that found nothing to do */
     uint64_t spin_ns;            /* how long the thread spins before it parks; at most idle.spin */
-    uint64_t rest_from_ns;       /* the begin of the rest that spin.c measures */
+    uint64_t rest_from_ns;       /* the start of the rest that spin.c measures */
     uint64_t until_ns;           /* when the present sleep ends by itself */
     uint64_t stand_in_ns;        /* the average length of a run in place of a sleeper */
     uint64_t trusted_ns;         /* from this time on it may put wake-ups off (stand_in.c) */

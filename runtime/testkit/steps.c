@@ -144,7 +144,7 @@ static void rest_until_due(domus_testkit *kit, uint32_t index)
         state->woken = false;
         /* a real thread sleeps at most until `capped_ns`; here that would only cost steps */
         state->until_ns = thread->until_ns = domi_thread_due_ns(thread);
-        domi_io_enter(&thread->io, 0, 0); /* the begin of the enter in which it sleeps */
+        domi_io_enter(&thread->io, 0, 0); /* the start of the enter in which it sleeps */
         state->refused = thread->io.refusals != 0;
     } else {
         state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;

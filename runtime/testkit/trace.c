@@ -148,7 +148,7 @@ void domi_trace_note_net(void *kit, const domi_net_note *note)
 /* --- writing it out -------------------------------------------------------------------------- */
 
 typedef struct writer {
-    char *text;    /* begin of the text; NUL-terminated */
+    char *text;    /* start of the text; NUL-terminated */
     size_t length; /* bytes written so far */
     size_t size;   /* bytes at `text` */
 } writer;

@@ -277,7 +277,7 @@ START_TEST(paced_load_offers_its_rate_in_batches)
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_eq(result.messages % options.depth, 0);
     ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
-    /* 40 batches, and one at the begin; the machine may be busy, and the load behind */
+    /* 40 batches, and one at the start; the machine may be busy, and the load behind */
     ck_assert_uint_le(result.messages, 205);
     ck_assert_uint_ge(result.messages, 50);
     ck_assert_uint_ge(result.elapsed_ns, 200000000);

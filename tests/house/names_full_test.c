@@ -25,7 +25,7 @@ START_TEST(names_at_the_capacity_answer_enospc_and_count_it)
         ck_assert_uint_eq(domi_names_count(&names), capacity);
         ck_assert_uint_eq(domi_names_refused(&names), 0);
         wrong += put(capacity, &slot) != -ENOSPC;
-        wrong += put(0, &slot) != -EALREADY; /* not for want of room */
+        wrong += put(0, &slot) != -EALREADY; /* not for lack of room */
         ck_assert_uint_eq(slot, 7);
         ck_assert_uint_eq(domi_names_refused(&names), 1);
         for (uint32_t i = 0; i < capacity; i++)

@@ -440,7 +440,7 @@ static const domus_behaviour framed = {
                              {NULL, NULL, 0}},
 };
 
-/* An event that cannot be handled for want of memory for a frame is lost, and nothing else. */
+/* An event that cannot be handled for lack of memory for a frame is lost, and nothing else. */
 START_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
 {
     order once = {.delay_ns = MS};

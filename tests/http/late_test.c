@@ -157,7 +157,7 @@ START_TEST(the_idle_time_out_is_answered_within_a_request)
 }
 END_TEST
 
-/* Send the begin of a body, and then `size` bytes each `every_ns`, `count` times. */
+/* Send the start of a body, and then `size` bytes each `every_ns`, `count` times. */
 static domus_peer *drip(const char *begin, uint32_t size, uint64_t every_ns, uint32_t count)
 {
     domus_peer *peer = domt_served_peer(kit);

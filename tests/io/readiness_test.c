@@ -399,7 +399,7 @@ START_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
 }
 END_TEST
 
-/* Completions that are lost for want of memory end the ring, and an operation that finds none
+/* Completions that are lost for lack of memory end the ring, and an operation that finds none
  * fails. */
 START_TEST(without_memory_an_operation_fails_or_the_ring_does)
 {

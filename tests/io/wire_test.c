@@ -148,7 +148,7 @@ START_TEST(idle_wire_keeps_no_memory)
     at = bytes;
     size = 50;
     ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
-    ck_assert(!domi_wire_rest(bare->wire)); /* the begin of a message waits in its window */
+    ck_assert(!domi_wire_rest(bare->wire)); /* the start of a message waits in its window */
     domt_bare_free(bare);
 }
 END_TEST

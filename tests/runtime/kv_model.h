@@ -69,7 +69,7 @@ void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *co
 /* Send bytes that are no RESP, or QUIT, behind which the store looks at nothing. */
 void domt_kv_send_last(domt_sweep *sweep, domt_kv_client *client);
 
-/* Send the begin of a command. */
+/* Send the start of a command. */
 void domt_kv_send_part(domt_kv_client *client);
 
 /* Hold what has come against the model, and take it. */

@@ -109,7 +109,7 @@ static void act(domt_sweep *sweep, line_client *client)
     }
 }
 
-/* The bytes that have come are the begin of those that are expected. Where a fault ends the stream
+/* The bytes that have come are the start of those that are expected. Where a fault ends the stream
  * of the client, a part of a line is wrong, and the last answer says so. */
 static void check(domt_sweep *sweep, line_client *client)
 {

@@ -24,7 +24,7 @@ typedef struct reader {
     bool ended;
     char line[FILLING + 64];
     size_t in_size;
-    char in[FILLING + 64]; /* the begin of an answer */
+    char in[FILLING + 64]; /* the start of an answer */
 } reader;
 
 static reader readers[PEERS];

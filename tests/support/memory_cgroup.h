@@ -102,7 +102,7 @@ static inline uint64_t domt_memory_cgroup_used(const domt_memory_cgroup *cgroup)
         cgroup, cgroup->version == 1 ? "memory.usage_in_bytes" : "memory.current", "");
 }
 
-/* How many processes of the cgroup were killed for want of memory. */
+/* How many processes of the cgroup were killed for lack of memory. */
 static inline uint64_t domt_memory_cgroup_kills(const domt_memory_cgroup *cgroup)
 {
     return domt_memory_cgroup_read(

@@ -44,7 +44,7 @@ static void part(void)
     domus_tls_free(side.options.tls);
 }
 
-/* --- the begin -------------------------------------------------------------------------------- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 /* The first flight of the raw client, which the caller frees. */
 static unsigned char *take_hello(size_t *ret_size)

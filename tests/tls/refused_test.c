@@ -88,7 +88,7 @@ END_TEST
     "\x00\x0d\x00\x06\x00\x04\x04\x03\x08\x04"
 
 /* Feed a ClientHello without a share of a key, which OpenSSL answers with a HelloRetryRequest, and
- * then the begin of a second one. */
+ * then the start of a second one. */
 static void hold_second_hello(const char *second, size_t size, int error)
 {
     static const char hello[] = HELLO_OF("\x4e", "\x4a", "\x1f") "\x00\x33\x00\x02\x00\x00";

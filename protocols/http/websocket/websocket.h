@@ -79,7 +79,7 @@ int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, cons
  * DOMI_WEBSOCKET_HEAD_MAX bytes. Returns its end (head.c). */
 char *domi_websocket_write_head(char *to, unsigned opcode, bool is_masked, uint64_t length);
 
-/* Copy `size` bytes, which lie `at` bytes behind the begin of what the key masks, masked or
+/* Copy `size` bytes, which lie `at` bytes behind the start of what the key masks, masked or
  * unmasked; `to` may be `from` (mask.c). */
 void domi_websocket_mask(char *to, const char *from, size_t size, const unsigned char *key,
                          size_t at);
