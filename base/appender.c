@@ -95,7 +95,7 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
     char *end = domus_append_room(appender, size);
     if (end == NULL)
         return appender->error;
-    if (own != UINT64_MAX) /* the page may be another one now */
+    if (own != UINT64_MAX) /* the appender may have moved to another page */
         memmove(end, appender->page->data + own, size);
     else
         memcpy(end, data, size);

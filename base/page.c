@@ -18,8 +18,8 @@ static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for it
 /* Larger pages that a thread keeps. A service that sends files takes one after the other: for some
  * KiB the C library would look through its lists, and 128 KiB, a piece of a large file, it would
  * give back to the kernel and take again, with a page fault for each 4 KiB. */
-#define LARGE_SUM   (512u * 1024) /* bytes of all of them that a thread keeps */
-#define LARGE_BYTES (136u * 1024) /* of one of them at most */
+#define LARGE_SUM   (512u * 1024) /* bytes of such pages that a thread keeps in all */
+#define LARGE_BYTES (136u * 1024) /* bytes of the largest page that is kept */
 #define SPARE_PART  8u            /* its next user may leave this part of it unused */
 
 /* The pages that this thread keeps, linked by `memory`. */

@@ -82,7 +82,8 @@ static inline domi_page *domi_page_of(domus_slice slice)
     return (domi_page *)(uintptr_t)slice.page;
 }
 
-/* Count one slice more. Relaxed: who counts has a slice already. */
+/* Count one slice more. Relaxed: the caller owns a slice already, so the page cannot be
+ * freed meanwhile. */
 static inline void domi_page_count(domi_page *page)
 {
     if (page->borrowed)

@@ -146,8 +146,7 @@ static const domus_behaviour middleman = {
     .on = (const domus_on[]){{&question_type, pass_on, 0}, {NULL, NULL, 0}},
 };
 
-/* --- who asks, and measures ---------------------------------------------------------------------
- */
+/* --- the asker, which measures ---------------------------------------------------------------- */
 
 struct client {
     domus_address *targets;

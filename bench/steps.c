@@ -198,8 +198,7 @@ STEP step_remote_collect(void)
     envelopes[0] = domi_pool_refill(other, DOMI_SLAB_64);
 }
 
-/* --- who runs them ------------------------------------------------------------------------------
- */
+/* --- running the steps ------------------------------------------------------------------------ */
 
 static pthread_t helper;
 static bool apart; /* the other manager's steps run on the helper thread */

@@ -13,7 +13,7 @@
 struct chain {
     struct domi_yaml_tree *tree; /* gets the nodes */
     struct domi_yaml_origin at;  /* the place that faults are reported for */
-    uint32_t number;             /* of the innermost node */
+    uint32_t number;             /* the number of the innermost node */
 };
 
 static int add(struct chain *chain, enum domi_yaml_node_kind kind, const char *key,

@@ -277,7 +277,8 @@ static void stop_answering_signals(running *own)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* Returns 0, or the exit status. */
+/* Start the system, log its warnings, and call the program's hook. Returns 0, or the exit
+ * status. */
 static int start(const running *own)
 {
     const domus_program *program = own->program;

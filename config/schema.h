@@ -20,9 +20,9 @@
 #define DOMI_YAML_NAME_SIZE    32 /* bytes of a section's name */
 
 struct domi_yaml_schema {
-    cyaml_schema_value_t root;     /* of the whole document */
-    cyaml_schema_value_t listener; /* of an element of `listeners` */
-    cyaml_schema_value_t element;  /* of a list of texts in the program's section */
+    cyaml_schema_value_t root;     /* describes the whole document */
+    cyaml_schema_value_t listener; /* describes an element of `listeners` */
+    cyaml_schema_value_t element;  /* describes a text of a list in the program's section */
     uint32_t mappings;             /* rows of `fields` and of `names` in use */
     /* the keys of each mapping, with an end mark */
     cyaml_schema_field_t fields[DOMI_YAML_MAPPINGS_MAX][DOMI_YAML_FIELDS_MAX + 1];

@@ -4,8 +4,8 @@
 
 #include <domus/domus.h>
 
-/* These two end the process: stage_wrong() always, with the exit status for a wrong result, and
- * stage_must() if `error` is not 0, with the one for work that could not be done. */
+/* stage_wrong() ends the process with the exit status for a wrong result. If `error` is not 0,
+ * stage_must() ends it with the status for work that could not be done. */
 _Noreturn void stage_wrong(const char *what);
 void stage_must(int error, const char *what);
 

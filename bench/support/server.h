@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #define SERVER_LINE_MAX 256
-#define SERVER_ANY_CPU  (-1) /* those of the bench */
+#define SERVER_ANY_CPU  (-1) /* any CPU that the bench may use */
 #define SERVER_TWO_CPUS (-2) /* CPUs 0 and 1 */
 
 struct server {

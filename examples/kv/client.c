@@ -232,7 +232,8 @@ static int take_unblocked(domus_stack *stack, void *self, const domus_answer *an
                : kv_integer(stack, ((const domus_resp_integer *)answer->payload)->value);
 }
 
-/* The clerks have answered: one of them may know who waits, and its shard ends that. */
+/* The clerks have answered: one of them may know the client that waits, and its shard
+ * ends the wait. */
 static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);

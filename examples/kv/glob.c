@@ -56,7 +56,7 @@ static const char *fit(const char *at, const char *end, char byte)
 bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t size)
 {
     const char *at = pattern, *end = pattern + pattern_size;
-    const char *star = NULL; /* what follows the last star */
+    const char *star = NULL; /* the pattern behind the last star */
     size_t from = 0;         /* where the text that is behind this star begins */
 
     for (size_t i = 0; i < size;) {

@@ -12,7 +12,7 @@
 #include "kv.h"
 #include "list.h"
 
-#define KV_JOB_COST 1048576u /* of a piece: bytes that are copied, and 64 for each element */
+#define KV_JOB_COST 1048576u /* cost of a piece: 1 for each copied byte, 64 for each element */
 
 struct kv_job {
     /* Do a piece. Returns 1 if there is more; 0; or a negative errno. */
@@ -20,20 +20,21 @@ struct kv_job {
     /* The job is over, with 0 or a negative errno: answer, and free what it has. Returns as a
      * command. */
     int (*finish)(struct kv_call *call, struct kv_job *job, int error);
-    struct kv_item **link;  /* of the value */
-    uint64_t at, end;       /* where it is, or begins, and where it ends */
-    uint64_t written;       /* bytes of a string */
-    uint64_t cost;          /* of this piece */
-    struct kv_place place;  /* in a list */
-    uint32_t argument;      /* of the command, with which it works; 0: `byte` */
-    char byte;              /* that a string gets */
-    int64_t skip, left;     /* elements that are passed over, and that are wanted */
-    int64_t found, first;   /* those that were found, and the index of the first of them */
+    struct kv_item **link; /* the pointer to the value in its table */
+    uint64_t at, end;      /* the index that is next, and the one at which the job ends */
+    uint64_t written;      /* bytes of a string */
+    uint64_t cost;         /* the cost of this piece so far */
+    struct kv_place place; /* the place in a list that is next */
+    /* index of the command's argument that the job copies; 0: it writes `byte` */
+    uint32_t argument;
+    char byte;              /* the byte with which a string is filled */
+    int64_t skip, left;     /* elements still to be skipped, and still wanted */
+    int64_t found, first;   /* how many elements were found, and the index of the first one */
     bool from_tail, is_set; /* the second one is the command's */
     domus_resp_builder builder;
     domus_appender bytes;
-    char *room; /* in `bytes` */
-    void *copy; /* of a list or a table */
+    char *room; /* where the job writes next, in `bytes` */
+    void *copy; /* the copy of a list or a table */
     /* the command, whose key is its first argument; set when the job has not ended at once */
     domus_resp_command command;
     domus_slice key;

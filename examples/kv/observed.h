@@ -22,7 +22,7 @@ struct kv_waiter;
 
 /* A key that a client watches, or waits for. */
 struct kv_mark {
-    struct kv_mark *next, *before; /* of the chain */
+    struct kv_mark *next, *before; /* neighbours in the chain */
     struct kv_mark *next_of_client;
     struct kv_chain *chain;
     struct kv_client *client;
@@ -44,7 +44,7 @@ enum kv_observing { KV_WATCHES, KV_WAITS };
 
 /* A client of this shard. */
 struct kv_client {
-    domus_address address; /* of its connection */
+    domus_address address; /* the address of the connection's actor */
     domus_watch down;
     struct kv_mark *marks[2]; /* by enum kv_observing */
     bool is_dirty;            /* a key that it watches was changed */
@@ -54,7 +54,7 @@ struct kv_client {
 struct kv_observed {
     struct kv_table chains[2]; /* by enum kv_observing: the chain of a key */
     struct kv_table clients;   /* by address */
-    struct kv_memory memory;   /* of all this */
+    struct kv_memory memory;   /* the memory that all this takes */
     struct kv_chain *ready, *ready_last;
 };
 

@@ -19,7 +19,7 @@ enum kv_named { KV_CHANNEL, KV_PATTERN };
 
 /* The subscriptions of a connection. */
 struct kv_subscriber {
-    struct kv_table names[2]; /* by enum kv_named */
+    struct kv_table names[2]; /* indexed by enum kv_named */
     struct kv_memory memory;
     uint64_t seen; /* the last publication that the connection got */
 };
@@ -31,10 +31,10 @@ static inline uint64_t kv_subscriptions(const struct kv_subscriber *subscriber)
 
 /* A message to the group: the push for all that have subscribed to `name`. */
 struct kv_publication {
-    domus_resp_reply push; /* of RESP 3; it owns the bytes */
+    domus_resp_reply push; /* the message as a push of RESP 3; it owns the bytes */
     domus_slice name;      /* a part of these bytes */
     uint64_t hash;
-    uint64_t number; /* of all publications, in their order */
+    uint64_t number; /* publications are numbered in the order in which they were made */
     enum kv_named kind;
 };
 extern const domus_type kv_publication_type;
@@ -44,15 +44,15 @@ extern domus_address kv_switchboard;
 extern domus_group kv_subscribers;
 extern const domus_behaviour kv_switchboard_behaviour;
 
-/* Asks of the switchboard, beside the commands themselves, which clients may be forwarded with. The
+/* Types of asks to the switchboard, beside the commands that clients are forwarded with. The
  * payload of each is a command. */
 extern const domus_type kv_subscribe_type;   /* remember the names, or refuse them */
 extern const domus_type kv_unsubscribe_type; /* forget these names, or all of the kind */
-extern const domus_type kv_publish_type;     /* is answered with what follows */
+extern const domus_type kv_publish_type;     /* publish a message; the answer is a kv_published */
 
 struct kv_published {
     int64_t receivers;
-    uint64_t number; /* of its last publication; 0: there was none */
+    uint64_t number; /* the number of the last publication; 0: there was none */
 };
 extern const domus_type kv_published_type;
 

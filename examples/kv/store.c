@@ -66,7 +66,7 @@ int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *byt
 
     memory->changes++;
     if (size > DOMUS_RESP_SHORT_MAX) {
-        int error = domus_slice_copy(bytes, size, &slice); /* of exactly these bytes */
+        int error = domus_slice_copy(bytes, size, &slice); /* a slice of exactly these bytes */
         if (error == 0)
             set_long(memory, *link, slice);
         return error;

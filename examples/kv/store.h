@@ -53,7 +53,8 @@ struct kv_memory {
 struct kv_store {
     struct kv_table table;
     struct kv_memory memory;
-    uint64_t now_ms;              /* of the command that runs, on the clock of domus_now_ns() */
+    /* the time of the command that runs, on the clock of domus_now_ns() */
+    uint64_t now_ms;
     int64_t wall_ms;              /* the wall clock less that clock, when the shard began */
     uint64_t expiring;            /* items that have a time at which they expire */
     uint64_t expired;             /* items that have expired, since the start */

@@ -20,7 +20,7 @@ int kv_run_watch(struct kv_call *call)
         error = kv_mark_add(store, client, KV_WATCHES, call->hash, call->key);
     }
     if (error != 0)
-        client->is_dirty = true; /* what it wants to rely on, it cannot */
+        client->is_dirty = true; /* the key cannot be watched, so its transaction has to fail */
     kv_client_settle(call->stack, store, client);
     return error != 0 ? kv_error(call->stack, "ERR too many keys are watched and waited for")
                       : kv_ok(call->stack);

@@ -9,7 +9,7 @@
 struct echo {
     domus_body body;
     uint64_t length;   /* of the body; 0: not known */
-    domus_slice piece; /* to be sent */
+    domus_slice piece; /* the bytes that are sent back */
     bool is_last;
 };
 

@@ -18,7 +18,7 @@ static domus_budget gathered;
 
 struct visit {
     const domus_http_request *request; /* valid until it is answered */
-    domus_appender value;              /* of a PUT */
+    domus_appender value;              /* the value of a PUT, as far as it has come */
     uint64_t charged;                  /* bytes of it on the budget */
     bool is_whole;
 };

@@ -133,7 +133,7 @@ static int write_event(const struct web_rates *rates, domus_slice *ret_event)
     return domus_append_end(&event, ret_event);
 }
 
-/* --- those who wait --------------------------------------------------------------------------- */
+/* --- askers that wait ------------------------------------------------------------------------- */
 
 static void fail_waiting(domus_stack *stack, struct meter *meter, int error)
 {
@@ -181,7 +181,7 @@ static int write_line(void *argument)
     return 0;
 }
 
-/* Make an event of the rates, and give it to all who wait. */
+/* Make an event of the rates, and answer all asks that wait with it. */
 static void tell_waiting(domus_stack *stack, struct meter *meter)
 {
     domus_slice event;

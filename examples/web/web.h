@@ -49,7 +49,7 @@ void web_site_end(void); /* the system has stopped */
 /* The state of a connection. */
 struct web_visitor {
     bool gets_events;        /* and counts as a page that does */
-    struct web_guest *guest; /* of a room, when it is a WebSocket (socket.c); NULL: it is none */
+    struct web_guest *guest; /* the guest of a WebSocket in its room (socket.c); else NULL */
 };
 
 /* The functions of the routes. The payload of each is the domus_http_request. */

@@ -31,7 +31,7 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
         domi_answer_release(manager, envelope);
 }
 
-/* Inlined, because most lists of an actor that ends are empty, and each end asks that of seven. */
+/* Inlined, because each end of an actor looks at seven lists, and most of them are empty. */
 DOMI_INLINE void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
 {
     while (*tail != NULL)

@@ -184,7 +184,7 @@ static bool is_node_used(domi_house *house)
     uint64_t life = domi_house_life(house);
 
     if (house->parent != NULL && (life & DOMI_LIFE_HASTE) == 0)
-        /* Relaxed: one word has both bits, and who sees HASTE does nothing. */
+        /* Relaxed: one word has both bits, and a caller that sees HASTE does nothing. */
         life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_HASTE, memory_order_relaxed);
     return (life & DOMI_LIFE_NODE) != 0;
 }

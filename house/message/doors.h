@@ -15,8 +15,7 @@ struct domi_doors {
 
     /* Tell the subscribers to refusals that `house` has refused the ask or notice of `node`,
      * because the bound of waiting mail is reached. The refusal is counted already. Called by the
-     * owner of `manager`.
-     * */
+     * owner of `manager`. */
     void (*tell_refused)(domi_manager *manager, domi_house *house, const domi_node *node);
 
     /* `ask` was just appended to the mailbox of `house`, whose mail a barrier holds back. If it

@@ -34,7 +34,7 @@ typedef struct domi_manager_limits {
     uint32_t conversations_max; /* parked conversations of an actor */
 } domi_manager_limits;
 
-/* The tables of the system's names, groups and routers, and of those who want dead letters;
+/* The tables of the system's names, groups and routers, and of the subscribers to dead letters;
  * constant while threads run. NULL, each: the system has none. */
 typedef struct domi_directory {
     struct domi_names *names;

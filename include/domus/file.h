@@ -233,11 +233,11 @@ DOMUS_API extern const domus_type domus_file_loaded_type;
  * path that cannot be opened, or is a directory, is passed over, but for the last one. `flags` are
  * DOMUS_FILE_BENEATH, DOMUS_FILE_KEPT, both or 0. `size_max` is 0..files.readMax.
  *
- * domus_file_load_now() does that in this call, if the kernel has in memory what it needs, so it
- * never waits for a disk. It costs four calls to the kernel, and neither a message nor a turn of
- * the ring. If it cannot, it has done nothing and returns -EAGAIN; then domus_file_load() lets a
- * helper thread do it. The answer to that is of domus_file_loaded_type, and carries `tag`, also
- * with an error.
+ * domus_file_load_now() does that in this call, if the kernel has in memory what it needs, so
+ * it never waits for a disk. It costs four calls to the kernel, and neither a message nor a
+ * turn of the ring. If it cannot, it has done nothing and returns -EAGAIN; then
+ * domus_file_load() lets a helper thread do it. The answer to that is of
+ * domus_file_loaded_type, and carries `tag`, also with an error.
  *
  * **Kept files.** With DOMUS_FILE_KEPT and a directory, a thread keeps the bytes of small files
  * that it loads again and again, up to files.keptMax (8 MiB a thread; 0: none). Each load still
@@ -254,7 +254,7 @@ DOMUS_API extern const domus_type domus_file_loaded_type;
  * short, or the thread at memory.threadMax, kept files are forgotten. The bytes of a kept file are
  * there also when it has more than `size_max`.
  *
- * Ownership: what domus_file_load_now() sets is the caller's, who calls the type's `release`.
+ * Ownership: the caller owns what domus_file_load_now() sets, and calls the type's `release`.
  * Both return as the head of this file and domus_file_open() say; -EINVAL for a wrong list;
  * -EMSGSIZE above files.readMax; -EBUSY while memory is critical, and when the file changed its
  * size at each of some tries. domus_file_load_now() returns 0 if the file was loaded, and otherwise

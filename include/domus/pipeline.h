@@ -100,7 +100,8 @@ typedef struct domus_on_peer {
 typedef struct domus_pipeline_stage {
     const domus_stage *stage;
     const void
-        *options; /* of that stage; its header says what they are, and whether NULL will do */
+        /* that stage's options; its header says what they are, and whether NULL is allowed */
+        *options;
 } domus_pipeline_stage;
 
 #define DOMUS_STAGES_MAX 4u /* stages of one pipeline */

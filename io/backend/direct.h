@@ -13,9 +13,9 @@
 #include "io/backend/output.h"
 
 typedef struct domi_direct {
-    domi_completion_queue queue; /* of these sends; it has room for all that may be made, so it
-                                    never grows */
-    uint32_t made;               /* sends since the last show */
+    /* the completions of these sends; it has room for all that may be made, so it never grows */
+    domi_completion_queue queue;
+    uint32_t made; /* sends since the last show */
 } domi_direct;
 
 /* Returns whether there was memory. */

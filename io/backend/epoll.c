@@ -34,13 +34,13 @@ enum kind {
 struct domi_epoll_entry {
     uint64_t user_data; /* comes back with the completion */
     union {
-        uint64_t target;            /* of a cancel */
-        domi_output output;         /* of a send: the bytes to send */
-        domi_datagram_out datagram; /* of the send of a datagram */
+        uint64_t target;            /* user_data of the operation that a cancel ends */
+        domi_output output;         /* the bytes that a send writes */
+        domi_datagram_out datagram; /* the datagram that is sent */
     };
     enum kind kind;  /* which operation it is */
     int fd;          /* the descriptor that the operation is about */
-    uint32_t events; /* of a poll of one shot */
+    uint32_t events; /* the events that a poll of one shot waits for */
 };
 
 static int begin_input(domi_epoll *ring, const domi_epoll_entry *entry, domi_input input)

@@ -46,8 +46,8 @@ typedef struct domi_interest {
 } domi_interest;
 
 typedef struct domi_interests {
-    int epoll_fd;            /* of epoll_create1(2) */
-    domi_interest **of_fd;   /* by descriptor; NULL: nothing was ever begun on it */
+    int epoll_fd;            /* the descriptor of the epoll instance */
+    domi_interest **of_fd;   /* indexed by descriptor; NULL: nothing was ever begun on that one */
     uint32_t capacity;       /* entries of `of_fd` */
     uint32_t generation;     /* that of the youngest interest */
     bool has_told;           /* the kernel was told something since the last look */

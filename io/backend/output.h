@@ -13,7 +13,7 @@
 /* `message` is NULL if the bytes are in one piece. A gathered send that has to wait keeps no list
  * of its pieces: then `data` is NULL, too, and the sender gathers again when there is room. */
 typedef struct domi_output {
-    const struct msghdr *message; /* of sendmsg(2) */
+    const struct msghdr *message; /* the message for sendmsg(2) */
     const void *data;             /* the bytes, if they are in one piece */
     uint32_t size;                /* bytes at `data` */
 } domi_output;

@@ -11,7 +11,7 @@
 #define DOMI_URING_BUFFERS 0 /* the group id of the provided buffers in each ring */
 
 typedef struct domi_uring {
-    struct io_uring uring;             /* of liburing */
+    struct io_uring uring;             /* liburing's part of the ring */
     struct io_uring_buf_ring *buffers; /* the ring in which buffers are given to the kernel */
     size_t buffers_bytes;              /* bytes mapped for `buffers` */
     uint32_t buffers_mask;             /* places in `buffers`, minus 1 */

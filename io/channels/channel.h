@@ -68,13 +68,13 @@ typedef struct domi_pipe_ways {
 /* The server to which this side has connected, for stages that verify it (domus_wire_server()). */
 typedef struct domi_server {
     uint16_t port;
-    char name[]; /* or the address as text */
+    char name[]; /* the host name that was connected to, or the address as text */
 } domi_server;
 
 /* The last word of a connection of a pool on demand, which lies in the memory of the pool. */
 typedef struct domi_last_word {
     bool was_used; /* it has sent an ask */
-    int error;     /* of its stages, or that ended their dialogue with the peer; 0: none */
+    int error;     /* the error of a stage, or of its dialogue with the peer; 0: none */
 } domi_last_word;
 
 /* The time over which the rate of the peer is measured now (rate.c). */
@@ -97,7 +97,7 @@ struct domus_channel {
     domi_proxy_header *proxy; /* the header of a proxy that is awaited; NULL: none is (proxy.h) */
     int fd;                   /* the connected socket; -1: it is closed */
     uint32_t slot;            /* the channel's index in io->slots */
-    uint32_t slot_generation; /* of `slot` when the channel was made */
+    uint32_t slot_generation; /* the generation of `slot` when the channel was made */
     uint32_t held;            /* received pieces that are not freed yet */
     uint8_t state;            /* a domi_channel_state; only domi_channel_move() changes it */
     uint8_t cancels;          /* number of cancel operations in flight */
@@ -142,10 +142,11 @@ struct domus_channel {
     domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */
     uint64_t copied;           /* memory of heap buffers in inbound in bytes */
     uint64_t received_bytes;   /* bytes that came while the channel was OPEN */
-    uint64_t answered_bytes;   /* of received_bytes, those of messages that are over (rate.h) */
-    uint64_t active_ns;        /* start of the idle time: when bytes came or went, or this
-                           side began to read again */
-    uint64_t silent_ns;        /* start of the wait for the peer's first byte; 0: it has come */
+    /* the part of received_bytes that belongs to messages that are over (rate.h) */
+    uint64_t answered_bytes;
+    uint64_t active_ns; /* start of the idle time: when bytes came or went, or this
+                    side began to read again */
+    uint64_t silent_ns; /* start of the wait for the peer's first byte; 0: it has come */
 
     /* Line 2: what goes. */
     domi_buffer_list outbound; /* written pieces that are not wholly sent */
@@ -169,18 +170,20 @@ struct domus_channel {
     domus_buffer *shown; /* the piece that a message showed when `inbound` was dropped */
 
     /* The rest. */
-    domi_peer *peer;           /* the address on which the connection is counted; NULL: none */
-    domus_endpoint *client;    /* the client that a proxy has named; NULL: none */
-    domus_address pool;        /* asks that its peer does not answer go there; nobody: they fail */
-    domi_last_word *last_word; /* of its pool: set at its end, if it `pulls` */
-    domi_server *server;       /* of a pipeline; NULL: it was accepted or adopted */
-    uint64_t answer_cost;      /* of `cost`, that of answers that wait for their turn */
-    uint64_t unsent_bytes;     /* bytes that were dropped unsent; on_close may ask for them */
-    uint64_t opened_ns;        /* when the channel was made */
-    uint64_t peer_took;        /* bytes that the peer had acknowledged at peer_seen_ns */
-    uint64_t peer_seen_ns;     /* when the peer was last seen to acknowledge enough (shed.c) */
-    uint64_t look_ns;          /* when its pipeline looks at what it sends in pieces; 0: never */
-    uint64_t wake_ns;          /* when its message stage wants to be called; 0: never */
+    domi_peer *peer;        /* the address on which the connection is counted; NULL: none */
+    domus_endpoint *client; /* the client that a proxy has named; NULL: none */
+    domus_address pool;     /* asks that its peer does not answer go there; nobody: they fail */
+    /* a record of its pool that is set when the channel ends, if it `pulls` */
+    domi_last_word *last_word;
+    /* the server to which it has connected; NULL: it was accepted or adopted */
+    domi_server *server;
+    uint64_t answer_cost;  /* the part of `cost` that answers have which wait for their turn */
+    uint64_t unsent_bytes; /* bytes that were dropped unsent; on_close may ask for them */
+    uint64_t opened_ns;    /* when the channel was made */
+    uint64_t peer_took;    /* bytes that the peer had acknowledged at peer_seen_ns */
+    uint64_t peer_seen_ns; /* when the peer was last seen to acknowledge enough (shed.c) */
+    uint64_t look_ns;      /* when its pipeline looks at what it sends in pieces; 0: never */
+    uint64_t wake_ns;      /* when its message stage wants to be called; 0: never */
     /* when the peer is too late with the rest of a message (io/pipelines/late.h); 0: no bound */
     uint64_t message_due_ns;
     uint64_t unread_ns;  /* since when a paused channel is not read, as far as that was not added to

@@ -40,7 +40,7 @@ struct domi_connect {
     domi_io *io;           /* the same; NULL: home has not begun the race */
     domi_house *house;     /* the connecting actor; NULL: nobody wants the connection any more */
     domi_house *stopping;  /* the same, while it stops and waits for polls in flight; else NULL */
-    domi_promise *promise; /* what its conversation waits for */
+    domi_promise *promise; /* the promise of the ask to connect */
     domi_connect *next;    /* links in io->connects */
     domi_connect **place;  /* the pointer to this one in that list */
     const domus_behaviour *behaviour; /* of the channel */
@@ -51,9 +51,10 @@ struct domi_connect {
     uint64_t pause_ns;                /* the wait before the next try at a Unix listener */
     bool has_ended;                   /* the race is over: `fd` or `error` tells how */
     int fd;                           /* the connected socket; -1: none */
-    int error;                        /* of the first address, or else of the first attempt that
-                                         has failed; 0: none has */
-    domus_endpoint peer;              /* the endpoints of `fd` */
+    /* why the race has failed: the error of the first address, or else of the first attempt that
+     * failed; 0: none has */
+    int error;
+    domus_endpoint peer; /* the endpoints of `fd` */
     domus_endpoint local;
     uint32_t polls;         /* polls in flight */
     uint32_t begun;         /* attempts that have begun */
@@ -61,7 +62,7 @@ struct domi_connect {
     domi_attempt *attempts; /* in the order in which they begin */
     domi_attempt only;      /* the attempt of a connect that has one address */
     domi_lookup lookup;     /* the addresses of the name, if there is one */
-    uint16_t port;          /* the port at these */
+    uint16_t port;          /* the port at these addresses */
     char name[];            /* the name to look up; "": there is none */
 };
 

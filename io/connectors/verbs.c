@@ -20,8 +20,8 @@ static const domus_connect_options defaults = {0};
 /* The place to connect to, as it was read from a text. */
 typedef struct place {
     domus_endpoint endpoint;      /* if `name` is "" */
-    uint16_t port;                /* of the name */
-    char name[DOMI_HOST_MAX + 1]; /* to be looked up */
+    uint16_t port;                /* the port at the addresses of the name */
+    char name[DOMI_HOST_MAX + 1]; /* the host name to look up */
 } place;
 
 static int read_place(const char *text, place *ret_place)

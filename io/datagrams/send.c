@@ -184,7 +184,8 @@ static bool waits_for_room(const domus_channel *channel)
            (datagrams->is_connected || datagrams->family != AF_UNIX);
 }
 
-/* Datagrams have left `outbound`: those who wait for that go on, and the channel may read again. */
+/* Datagrams have left `outbound`: conversations that wait for that go on, and the channel
+ * may read again. */
 static void go_on(domus_channel *channel)
 {
     if (channel->flushes != NULL)

@@ -21,14 +21,15 @@ typedef enum domi_part_kind {
 
 /* A part of a stream. */
 typedef struct domi_part {
-    uint32_t number;        /* of the request */
+    uint32_t number;        /* the number of the request */
     uint8_t kind;           /* a domi_part_kind */
     bool of_request;        /* it is a request of this side */
-    const domus_type *type; /* of `message`; NULL: there is none */
+    const domus_type *type; /* the type of `message`; NULL: there is none */
     void *message;          /* the head, or what stands behind the last piece; on the heap */
-    domus_slice bytes;      /* of a piece */
+    domus_slice bytes;      /* the bytes of a piece */
     bool waits; /* an end whose writer waits for no answer of the peer, but for the end alone */
-    uint32_t serial; /* of any other end: that of the promise in its return, which names none */
+    /* the serial of the promise that any other end completes; its return names none */
+    uint32_t serial;
 } domi_part;
 
 extern const domus_type domi_part_type;

@@ -4,8 +4,8 @@
  * As long as stages are cheap, the clock is read once for 16 messages. When a phase was too long,
  * the thread measures each message for some iterations. Then a channel gets a quarter of the time
  * in a run, and one message at least. If no time is left, it is put off: it is ready again in the
- * next iteration. Turns go round: who had his in this round waits until all that were
- * put off in it have had theirs. Owner thread. */
+ * next iteration. Turns go round: a channel that had its turn in this round waits until all that
+ * were put off in it have had theirs. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_TIME_H
 #define DOMI_IO_PIPELINES_TIME_H
 

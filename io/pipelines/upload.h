@@ -17,7 +17,7 @@
 
 /* The ask that begins an upload. */
 typedef struct domi_upload_head {
-    const domus_type *type; /* of the message */
+    const domus_type *type; /* the type of the message */
     void *message;          /* on the heap */
     domi_begin begin;
 } domi_upload_head;

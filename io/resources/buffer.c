@@ -140,7 +140,7 @@ int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
     domus_buffer *buffer = domi_buffer_heap(stack->manager->io, size);
     if (buffer == NULL)
         return -ENOMEM;
-    memset(buffer->data, 0, size); /* what others have had there is nobody's business */
+    memset(buffer->data, 0, size); /* the bytes of an earlier user must not become visible */
     *ret_buffer = buffer;
     return 0;
 }

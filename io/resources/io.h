@@ -163,9 +163,10 @@ typedef struct domi_io_pressure {
 /* A channel that may be shed, because its peer is deaf: it has acknowledged next to nothing of the
  * bytes that wait for it, for memory.resetAfter (shed.c). */
 typedef struct domi_worst {
-    uint32_t slot;       /* the channel's index in io->slots */
-    uint32_t generation; /* of that slot, to see whether the channel still is the same */
-    uint64_t bytes;      /* bytes that the channel holds */
+    uint32_t slot; /* the channel's index in io->slots */
+    /* the slot's generation, by which a completion sees whether the channel is still the same */
+    uint32_t generation;
+    uint64_t bytes; /* bytes that the channel holds */
 } domi_worst;
 
 #define DOMI_WORST_MAX 16u /* channels that one pass of a sweep remembers */

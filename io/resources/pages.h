@@ -13,18 +13,19 @@
 /* A page of which slices are in buffers of this thread. */
 typedef struct domi_queued_page {
     const domus_page *page;
-    struct domi_queued_page *next; /* in its list of the table */
+    struct domi_queued_page *next; /* the next page in the same list of the hash table */
     uint64_t bytes;                /* memory of the page */
-    uint32_t buffers;              /* that have slices of it */
-    uint32_t waiting;              /* those of them that are counted */
+    uint32_t buffers;              /* buffers that have slices of the page */
+    uint32_t waiting;              /* buffers of these whose slices are counted as queued */
 } domi_queued_page;
 
 typedef struct domi_queued_pages {
     domi_queued_page **lists;
     uint32_t lists_count; /* a power of 2, or 0 */
     uint32_t count;       /* pages */
-    uint64_t bytes;       /* memory of those of which slices wait */
-    uint64_t bytes_most;  /* of them, so much hinders others; the rest is `beyond` */
+    uint64_t bytes;       /* memory of the pages whose slices wait to be sent */
+    /* the most of `bytes` that counts against all channels; the excess is `beyond` */
+    uint64_t bytes_most;
     uint64_t beyond;
 } domi_queued_pages;
 

@@ -4,7 +4,7 @@
  * on all of them. One spinlock is enough, because only accepting and closing touch the table, never
  * a message. An IPv6 address counts by its first 64 bits, which is the range of one subscriber. An
  * IPv4 address that is mapped into IPv6 counts as the IPv4 address, and all Unix sockets count as
- * one address. The hash of the buckets has a secret key, so that somebody who chooses addresses
+ * one address. The hash of the buckets has a secret key, so that an attacker who chooses addresses
  * cannot make them collide. An entry is made with the first connection of an address and freed with
  * its last one, so there are never more entries than connections. */
 #ifndef DOMI_IO_RESOURCES_PEERS_H

@@ -37,7 +37,7 @@ typedef struct domi_channel_settings {
     uint64_t body_timeout_ns; /* time for which the body of an answer may be unread; 0: no bound */
     uint64_t head_timeout_ns; /* time for the head of a message; 0: no bound */
     uint64_t body_rate_bytes; /* bytes/s while a body comes; 0: no bound */
-    uint64_t skip_max_bytes;  /* of a body that nobody reads, at most so many are skipped */
+    uint64_t skip_max_bytes;  /* bytes of a body that are skipped at most when nobody reads it */
     /* options of sockets (options.c); 0: the kernel's own */
     uint64_t keepalive_idle_ns;
     uint64_t keepalive_interval_ns;

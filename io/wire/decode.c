@@ -22,8 +22,8 @@
 
 /* New bytes, which lie in the memory of the caller. */
 typedef struct input {
-    const char *start; /* of those that this call has got */
-    const char *bytes; /* the next one */
+    const char *start; /* the first byte that this call was given */
+    const char *bytes; /* the next byte to be decoded */
     size_t size;
 } input;
 

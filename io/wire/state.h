@@ -47,10 +47,11 @@ struct domus_wire {
     uint32_t count;                    /* stages, with those in front */
     uint32_t current;                  /* index of the stage that runs */
     int failed;                        /* the error with which decoding has ended; 0: it goes on */
-    int broken;        /* the error of a `wrap`, after which nothing is encoded; 0: none */
-    bool finished;     /* the peer has finished sending */
-    uint32_t closed;   /* so many stages, from the wire on, have ended by the rules of one of them
-                          (domus_wire_last() of a byte stage) */
+    int broken;    /* the error of a `wrap`, after which nothing is encoded; 0: none */
+    bool finished; /* the peer has finished sending */
+    /* how many stages, from the wire on, have ended by the rules of one of them (domus_wire_last()
+     * of a byte stage) */
+    uint32_t closed;
     bool output_ended; /* the stages have ended what they send */
     bool byte_failed;  /* decoding has ended with the error of a byte stage */
     bool plain;  /* what is encoded next waits for its turn, and is wrapped then: byte stages see
@@ -58,27 +59,27 @@ struct domus_wire {
     bool yields; /* a stage has called domus_wire_yield() in this call of domi_wire_decode() */
     domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
-    bool *last;           /* is set by domus_wire_last(); the owner's */
+    bool *last;           /* a variable of the owner that domus_wire_last() sets */
     bool last_decoded;    /* it was set in `decode`, and not later by something else */
     uint8_t progress;     /* domi_progress */
     bool progress_new;    /* it is IN_HEAD or IN_BODY, and the owner has not seen that */
-    bool in_body;         /* what the message stage makes are pieces of a body */
+    bool in_body;         /* the message stage is making pieces of a body */
     uint32_t bodies;      /* number of the last body */
-    domus_address self;   /* of the channel, for bodies; the owner's, who sets it */
-    const char *server;   /* to which this side has connected; NULL: to none. The owner's, as the */
-    uint16_t server_port; /* port */
+    domus_address self;   /* address of the channel, for bodies; the owner sets it */
+    const char *server;   /* name of the server to which this side has connected; NULL: none */
+    uint16_t server_port; /* the port of that server; the owner sets both */
     uint64_t *stream;     /* the word of the stream that is encoded; NULL: a whole message */
     const char *shown;    /* the bytes that the message stage is shown; NULL: it is not decoding */
     uint32_t shown_size;  /* how many they are */
     uint32_t sliced;      /* how many of them lie before the end of some slice */
     uint32_t taken;       /* bytes of the last window that the message has used */
     uint32_t passed;      /* bytes that stages have passed on in this call of domi_wire_decode() */
-    domi_out *out;        /* where appended bytes go; the owner's, who sets it before he opens */
+    domi_out *out;        /* where appended bytes go; the owner sets it before it opens the wire */
     domi_out *aside;      /* the same for bytes that are to be wrapped; the owner's, may be NULL if
                              there is one stage */
     /* Make the payload of a message, zeroed. NULL: no memory. */
     void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
-    /* The message stage is to be called in so many ns; 0: not any more. */
+    /* Call the message stage in `delay_ns`; 0: a call that was wanted is wanted no more. */
     void (*wake)(domus_wire *wire, uint64_t delay_ns);
     /* Returns what domus_wire_is_closing() does. NULL: false. */
     bool (*is_closing)(const domus_wire *wire);

@@ -18,7 +18,7 @@
 static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_space() relies on");
 static_assert(DOMI_WINDOW_ROOM % ROOM_LEAST == 0, "the room doubles up to the limit");
 
-/* Let AddressSanitizer find who reads behind the bytes. */
+/* Let AddressSanitizer find code that reads behind the bytes. */
 static void poison_rest(const domi_window *window)
 {
     char *end = window->memory + window->begin + window->size;

@@ -15,12 +15,12 @@
 #define DOMI_WINDOW_ROOM 131072u
 
 typedef struct domi_window {
-    char *memory;   /* NULL: there are none */
-    uint32_t begin; /* of the first byte in `memory` */
-    uint32_t size;  /* bytes */
+    char *memory;   /* the buffer; NULL: the window has no bytes */
+    uint32_t begin; /* where the window's first byte lies in `memory` */
+    uint32_t size;  /* bytes in the window */
     uint32_t room;  /* bytes of `memory` */
-    uint32_t need;  /* `decode` need not be called with fewer */
-    bool stuck;     /* `decode` has seen all of them, and is not called before more come */
+    uint32_t need;  /* `decode` is not called before this many bytes are there */
+    bool stuck;     /* `decode` has seen all bytes, and is not called before more come */
 } domi_window;
 
 static inline const char *domi_window_bytes(const domi_window *window)

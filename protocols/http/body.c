@@ -4,14 +4,14 @@
 #include "protocols/http/chars.h"
 #include "protocols/http/lines.h"
 
-#define DIGITS_MAX 15u /* of the size of a chunk: all numbers of so many fit into 60 bits */
+#define DIGITS_MAX 15u /* hexadecimal digits of a chunk's size at most: they fit into 60 bits */
 
 /* Where the next byte of a body in chunks belongs. */
 enum {
-    SIZE,      /* of a chunk: a digit, or what ends them */
-    EXTENSION, /* the first byte of its name */
+    SIZE,      /* a digit of a chunk's size, or the byte that ends the digits */
+    EXTENSION, /* the first byte of the name of an extension */
     NAME,
-    VALUE, /* the first byte */
+    VALUE, /* the first byte of the value of an extension */
     TOKEN,
     QUOTED,   /* without escapes, which nobody sends and not everybody knows */
     UNQUOTED, /* behind a quoted value */

@@ -22,8 +22,8 @@ typedef struct domi_http_body_limits {
 /* `{.framing = framing, .left = length}` begins a body. */
 typedef struct domi_http_body {
     uint8_t framing;     /* domi_http_framing */
-    uint8_t phase;       /* of a chunk (body.c) */
-    uint8_t digits;      /* of the size of a chunk */
+    uint8_t phase;       /* where the next byte belongs (the enum in body.c) */
+    uint8_t digits;      /* digits of the chunk's size that have come */
     uint16_t wrong;      /* the status for a body that was refused */
     uint32_t extensions; /* bytes of extensions */
     uint64_t left;       /* bytes of the body, or of the chunk, that have not come */
@@ -33,7 +33,8 @@ typedef struct domi_http_body {
 
 /* The outcome of a step. */
 typedef struct domi_http_part {
-    size_t at; /* of bytes of the body, or of trailers, in those that were looked at */
+    /* where the bytes of the body, or the trailers, begin in the bytes that were looked at */
+    size_t at;
     size_t size;
     bool done; /* the body ends with it, and if it came in chunks, these are its trailers */
 } domi_http_part;

@@ -25,7 +25,7 @@ struct domi_http_deflater {
     uint64_t left;   /* bytes that are still expected */
     bool is_counted; /* `left` says something */
     int level;
-    int flush; /* of what was handed in last */
+    int flush; /* the flush mode of the last call */
     bool is_stored;
     unsigned char room[DOMI_HTTP_DEFLATED_ROOM];
 };

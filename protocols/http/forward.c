@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define ADDRESS_SIZE 160u /* of the text of an endpoint */
+#define ADDRESS_SIZE 160u /* bytes for the text of an endpoint */
 
 /* Write the client's address without its port, as X-Forwarded-For has it. */
 static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
@@ -48,7 +48,7 @@ static bool begins_with(domus_slice name, const char *word, bool is_all)
     return true;
 }
 
-/* Whether a field says who has asked, and how. */
+/* Whether a field names the client that has asked, or how it asked. */
 static bool is_of_origin(domus_slice name)
 {
     return begins_with(name, "x-forwarded-", false) || begins_with(name, "forwarded", true) ||
@@ -197,7 +197,7 @@ static void add_missing(domus_appender *to, domus_slice fields, const char *word
         (void)domus_http_add_bytes(to, name, domus_slice_data(value), value.size);
 }
 
-/* Add who has asked, and how. */
+/* Add the fields that name the client, and how it has asked. */
 static void add_origin(domus_appender *to, const domus_http_proxy *proxy,
                        const domus_http_request *request, const domus_endpoint *client)
 {

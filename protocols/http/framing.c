@@ -9,7 +9,7 @@
  */
 #define OPTIONS_MAX 64u
 
-#define LENGTH_DIGITS_MAX 18u /* of a length: all numbers of so many digits fit into 63 bits */
+#define LENGTH_DIGITS_MAX 18u /* digits of a length at most: they fit into 63 bits */
 
 /* A length is digits, without a sign and without zeros before them, and comes once. */
 static int read_length(domi_http_head *head, const char *value, size_t size)

@@ -40,16 +40,18 @@ typedef struct domi_http_state {
     bool skipped;               /* an empty line before this head */
     bool waits_for_100;         /* the peer waits for it before it sends the body that is open */
     bool owes_100;              /* it is sent behind the answers that are missing */
-    uint32_t made;              /* requests of a server, so the number of the last one */
-    uint32_t unanswered;        /* of these, those that have no answer */
-    uint32_t head_size;         /* bytes of the head that was read, in the phases behind it */
+    /* requests that a server has decoded; this is also the number of the last one */
+    uint32_t made;
+    uint32_t unanswered; /* requests that have no answer yet */
+    uint32_t head_size;  /* bytes of the head that was read, in the phases behind it */
     domi_http_head head;
     domi_http_body body;
     domus_appender head_bytes;
     domus_appender body_bytes;
-    uint64_t charged;                     /* bytes of these two that the budget counts */
-    struct domi_http_inflater *inflater;  /* of a client: for the body that is gathered; or NULL */
-    struct domi_http_deflater *deflaters; /* of a server: those of answers that have begun */
+    uint64_t charged; /* bytes of these two that the budget counts */
+    /* decompresses the body that a client gathers; NULL: none */
+    struct domi_http_inflater *inflater;
+    struct domi_http_deflater *deflaters; /* compress the answers of a server that have begun */
     struct { /* of a client: requests that are not answered, from the oldest */
         uint32_t first;
         uint32_t count;
@@ -77,10 +79,10 @@ int domi_http_admit_response(domi_http_state *state);
 /* Where the bytes of a message are: in the window, or in slices that were gathered. */
 typedef struct domi_http_source {
     const char *head; /* NULL: they were gathered */
-    const char *body; /* in the window; NULL: none is there as a whole */
+    const char *body; /* the body, in the window; NULL: it is not there as a whole */
     size_t body_size;
     bool unzipped;          /* the body was decompressed */
-    domus_slice head_slice; /* of its maker, who frees it */
+    domus_slice head_slice; /* owned by the caller, which frees it */
     domus_slice body_slice; /* the message's, when it is made */
 } domi_http_source;
 

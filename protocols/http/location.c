@@ -84,7 +84,7 @@ static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_sl
         (void)domus_append(to, "/", 1);
     if (kept.size == 0 && own == 0 && path.size > 1 && has_root &&
         (rest[1] == '/' || rest[1] == '\\'))
-        (void)domus_append(to, "/.", 2); /* which is removed by who resolves it */
+        (void)domus_append(to, "/.", 2); /* a client that resolves the location removes it */
     (void)domus_append(to, rest, path.size);
 }
 

@@ -78,7 +78,7 @@ static int64_t decode_segment(char *to, const char *text, size_t size)
 
 int64_t domus_http_decode_path(char *to, const char *text, size_t size)
 {
-    size_t end = 0; /* of the segments so far, each with its '/' before it */
+    size_t end = 0; /* bytes of the segments so far, each with its '/' before it */
     bool is_folder = true;
 
     if (size == 0 || *text != '/')

@@ -20,9 +20,9 @@
 
 #include <sys/stat.h>
 
-#define PATH_MAX_BYTES  3800u /* of a path before it is decoded: with an index it fits into 4095 */
+#define PATH_MAX_BYTES  3800u /* of an encoded path; with the name of an index it fits into 4095 */
 #define INDEX_MAX_BYTES 255u
-#define VALUE_MAX_BYTES 255u /* of Cache-Control */
+#define VALUE_MAX_BYTES 255u /* bytes of a value of Cache-Control */
 #define WHOLE_DEFAULT   65536u
 #define NS_OF_SECOND    INT64_C(1000000000)
 

@@ -46,7 +46,7 @@ static int check_http(const void *options_)
     return !options->streams && options->body_max > DOMUS_SLICE_MAX ? -EINVAL : 0;
 }
 
-/* Returns the value of a limit. */
+/* Returns the limit that the options give, or the default `otherwise`. */
 static uint32_t limit(uint32_t given, uint32_t otherwise)
 {
     return given != 0 ? given : otherwise;

@@ -20,7 +20,8 @@ static int read_version(domi_http_head *head, const char *text)
     return 0;
 }
 
-/* The scheme of a target in absolute form, with "://"; 0: it has another form. */
+/* Returns how many bytes the scheme and "://" of a target in absolute form have; 0 if the target
+ * has another form. */
 static size_t size_of_scheme(const char *target, size_t size)
 {
     if (size > 7 && domi_http_is_same(target, "http://", 7))

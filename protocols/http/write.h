@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define DOMI_HTTP_DIGITS_MAX 20u /* of a number */
+#define DOMI_HTTP_DIGITS_MAX 20u /* digits of a number */
 #define DOMI_HTTP_DATE_SIZE  37u /* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
 
 /* Bytes of a head at most, but for fields, target, host and media type. */

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LINE_MAX_BYTES 4096 /* of an error */
+#define LINE_MAX_BYTES 4096 /* bytes of the line of an error */
 
 static bool is_for_2(const domus_resp_builder *builder)
 {

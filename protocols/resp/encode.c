@@ -128,7 +128,7 @@ static int put_change(domus_wire *wire, domi_resp_state *state, uint64_t id,
     if (error != 0)
         return error;
     state->version = version;
-    /* to skip one more changes nothing while none is heard */
+    /* a further skip changes nothing while all answers are silenced */
     if (change->answering != DOMUS_RESP_AS_BEFORE &&
         (silence != DOMI_RESP_SKIPS || state->silence != DOMI_RESP_SILENT))
         state->silence = silence;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_RESP_DIGITS_MAX 20 /* of a number, with its sign */
+#define DOMI_RESP_DIGITS_MAX 20 /* characters of a number, with its sign */
 #define DOMI_RESP_HEAD_MAX   23 /* bytes of a mark, a number and the end of the line */
 
 /* The same as domi_resp_put_number(), for all numbers. */

@@ -22,7 +22,7 @@ typedef enum domi_resp_wrong {
     DOMI_RESP_LINE,   /* a line that is too long */
     DOMI_RESP_QUOTES,
     DOMI_RESP_SIZE,            /* a message that is too long */
-    DOMI_RESP_STRANGERS_COUNT, /* of a stranger */
+    DOMI_RESP_STRANGERS_COUNT, /* too many arguments for a peer that has not authenticated */
     DOMI_RESP_STRANGERS_LENGTH,
     DOMI_RESP_WRONGS
 } domi_resp_wrong;
@@ -46,26 +46,26 @@ typedef enum domi_resp_silence {
 
 typedef struct domi_resp_state {
     domus_resp_options options; /* with the defaults filled in */
-    uint32_t arguments_max;     /* those of this peer now, which may be a stranger */
+    uint32_t arguments_max;     /* the bound for this peer now; strangers have smaller ones */
     uint32_t bulk_max;
     uint32_t quick_max; /* bytes of an argument that may be decoded quickly */
     bool is_stranger;
     uint8_t silence;      /* domi_resp_silence */
-    uint8_t version;      /* that the peer is sent */
+    uint8_t version;      /* the version of RESP in which the peer is answered */
     uint8_t wrong;        /* domi_resp_wrong */
-    char got;             /* the byte that is no '$' */
+    char got;             /* the byte that came in place of '$' */
     bool gathering;       /* the bytes up to here are in `bytes` */
-    uint8_t phase;        /* of an argument that is gathered: domi_resp_phase */
-    uint8_t form;         /* of the reply up to here: domus_resp_form */
-    bool is_push;         /* the reply is one */
+    uint8_t phase;        /* the part of an argument that is being gathered: domi_resp_phase */
+    uint8_t form;         /* the form of the reply so far: domus_resp_form */
+    bool is_push;         /* the reply is a push */
     bool tabled;          /* the arguments are in `table`, not in `spans` */
     uint32_t at;          /* bytes of the window that are parsed */
     uint32_t count;       /* arguments that were announced; 0: the head has not come */
     uint32_t have;        /* arguments that are parsed */
     uint32_t left;        /* bytes of a bulk string that have not come */
-    domus_appender bytes; /* those gathered */
+    domus_appender bytes; /* the bytes that were gathered */
     domus_appender table; /* pairs of uint32_t: offset and size of each argument */
-    uint64_t charged;     /* bytes of these two that the budget counts */
+    uint64_t charged;     /* bytes of `bytes` and `table` that the budget counts */
     union {
         uint16_t spans[DOMUS_RESP_SPANS][2]; /* of a command */
         struct {                             /* of a reply */

@@ -8,7 +8,7 @@
 
 void domi_tls_begin_call(void)
 {
-    if (ERR_peek_error() != 0) /* to empty it costs more than to look */
+    if (ERR_peek_error() != 0) /* clearing the queue costs more than looking whether it is empty */
         ERR_clear_error();
 }
 

@@ -48,8 +48,8 @@ static int read_some(FILE *file, domi_tls_text *text, size_t *used, size_t most)
     return got != 0;
 }
 
-/* Open a file. A fifo or a device could hold up who reads it for ever, so they are refused. Returns
- * 0; -EISDIR; -EBADF for what is no file; the error of open(2). */
+/* Open a file. Reading a fifo or a device could block for ever, so they are refused. Returns 0;
+ * -EISDIR; -EBADF if it is not a regular file; the error of open(2). */
 static int open_file(const char *path, FILE **ret_file)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -15,12 +15,12 @@ typedef struct domi_tls_text {
 } domi_tls_text;
 
 typedef struct domi_tls_files {
-    uint32_t owners; /* under the lock of the context */
+    uint32_t owners; /* how many use these files; guarded by the lock of the context */
     uint32_t count;
     domi_tls_text certs[DOMUS_TLS_CERTIFICATES_MAX];
     domi_tls_text keys[DOMUS_TLS_CERTIFICATES_MAX];
     X509_STORE *store;            /* NULL: peers are not verified */
-    STACK_OF(X509_NAME) * names;  /* of the authorities, for clients; NULL: none */
+    STACK_OF(X509_NAME) * names;  /* names of the authorities, which clients are told; NULL: none */
     size_t names_size;            /* bytes of all names in a handshake, also of those not told */
     unsigned char session_id[32]; /* sessions resume only where the same is asked of clients */
 } domi_tls_files;

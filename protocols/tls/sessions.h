@@ -1,10 +1,10 @@
 /* Sessions that a client keeps, to resume them with the server that has given them.
  *
  * Each thread has its own, in its shard: a session is tied to the certificate and the authorities
- * of the context that it was made with, so both end together, and no lock is taken. One of TLS 1.3
- * is used once, because its ticket is visible to whoever listens on the wire, who would know the
- * client again (RFC 8446, C.4). A server has at most DOMI_TLS_SESSIONS_EACH of them. Owner thread.
- */
+ * of the context that it was made with, so both end together, and no lock is taken. One of TLS
+ * 1.3 is used once, because its ticket is visible on the wire, and an eavesdropper could
+ * recognise the client by it (RFC 8446, C.4). A server has at most DOMI_TLS_SESSIONS_EACH of
+ * them. Owner thread. */
 #ifndef DOMI_PROTOCOLS_TLS_SESSIONS_H
 #define DOMI_PROTOCOLS_TLS_SESSIONS_H
 

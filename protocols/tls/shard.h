@@ -13,11 +13,12 @@ typedef struct domi_tls_shard {
     struct domi_tls_shard *next;
     const domi_tls_settings *settings;
     domi_tls_tickets *tickets;
-    const void *thread;    /* the address of a variable that each thread has of its own. A later
-                              thread may have the same: then the first one is gone */
-    domi_tls_files *files; /* of which the contexts were made; NULL: there are none yet */
-    EVP_CIPHER *cipher;    /* of tickets */
-    domi_tls_sessions sessions; /* of a client, made with `contexts` */
+    const void *thread; /* the address of a variable that each thread has of its own. A later
+                           thread may have the same: then the first one is gone */
+    /* the files from which the contexts were made; NULL: none were made yet */
+    domi_tls_files *files;
+    EVP_CIPHER *cipher;         /* the cipher that seals tickets */
+    domi_tls_sessions sessions; /* the sessions of a client, which were made with `contexts` */
     /* The connections that keep their buffers (buffers.h), in a ring. */
     struct domi_tls_state *keepers[DOMI_TLS_KEEPERS];
     uint32_t next_keeper;

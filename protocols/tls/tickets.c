@@ -10,7 +10,7 @@
 #include <time.h>
 
 struct domi_tls_tickets {
-    CRYPTO_RWLOCK *lock; /* of all below */
+    CRYPTO_RWLOCK *lock; /* guards all fields below */
     uint32_t owners;
     uint64_t time_s;
     uint64_t made_s; /* when `current` was drawn */

@@ -35,20 +35,22 @@ typedef enum domi_tls_phase {
 struct domi_tls_state {
     SSL *ssl;
     domus_tls *tls;
-    domus_wire *wire;     /* of the call that runs now */
+    domus_wire *wire;     /* the wire of the call that runs now */
     domi_tls_taker taker; /* of a client */
-    SSL_SESSION *offered; /* to the server, until the handshake is done; NULL: none */
-    const char *in;       /* bytes of the record that OpenSSL has not read yet */
+    /* the session that the server was offered, until the handshake is done; NULL: none */
+    SSL_SESSION *offered;
+    const char *in; /* bytes of the record that OpenSSL has not read yet */
     size_t in_size;
-    uint8_t phase;       /* domi_tls_phase */
-    bool heard;          /* a record has come */
-    bool wrote;          /* OpenSSL has written in this call */
-    bool no_memory;      /* it could not write for lack of memory */
-    uint8_t place;       /* among those that keep their buffers, from 1 on; 0: it does not */
+    uint8_t phase;  /* domi_tls_phase */
+    bool heard;     /* a record has come */
+    bool wrote;     /* OpenSSL has written in this call */
+    bool no_memory; /* OpenSSL could not write, because there was no memory */
+    /* 1 + its index among the shard's `keepers`; 0: it does not keep its buffers */
+    uint8_t place;
     uint8_t alert_size;  /* bytes of the last write, if they may be an alert */
     uint32_t quiet;      /* records and tickets in a row without bytes of the application */
-    uint64_t charged;    /* on the budget of the options */
-    uint64_t counted;    /* as memory of the library */
+    uint64_t charged;    /* bytes that the budget of the settings counts */
+    uint64_t counted;    /* bytes that count as memory of the library */
     domus_appender held; /* bytes that wait for the handshake */
     char alert[DOMI_TLS_ALERT_MAX];
     char failure[160];

@@ -1,4 +1,4 @@
-/* Makes the helper threads of a system, and those who use them, and frees them. */
+/* Makes the helper threads of a system, and the parts that use them, and frees both. */
 #include "runtime/control/helpers.h"
 
 #include "runtime/files/handle.h"

@@ -126,7 +126,7 @@ int domi_file_new(domi_files *files, domus_file **ret_file)
 
 domus_file *domus_file_keep(domus_file *file)
 {
-    /* Relaxed: who keeps has a use already. */
+    /* Relaxed: the caller has a use already, so the handle cannot be freed meanwhile. */
     atomic_fetch_add_explicit(&file->users, 1, memory_order_relaxed);
     return file;
 }

@@ -26,15 +26,15 @@ typedef struct domi_kept_name {
 } domi_kept_name;
 
 typedef struct domi_kept_file {
-    struct domi_kept_file *next;  /* in its list of the table */
+    struct domi_kept_file *next;  /* the next one in the same list of the hash table */
     struct domi_kept_file *newer; /* in the order of use; NULL: none */
     struct domi_kept_file *older;
     uint64_t hash;
     uint64_t directory;       /* as in its name, */
     uint32_t flags;           /* and so is this */
-    uint32_t index;           /* of its path in the list */
-    domus_file_status status; /* what it was like when it was looked at last */
-    uint64_t since_ns;        /* by the clock: it was seen like that before */
+    uint32_t index;           /* the index of the file's path in that list */
+    domus_file_status status; /* the file's status when it was looked at last */
+    uint64_t since_ns;        /* when the file was first seen with this status */
     uint64_t looked_ns;       /* the turn in which it was looked at last */
     domus_slice bytes;        /* all of it; `page` is NULL: they are not kept yet */
     uint32_t cost;            /* bytes that it counts for */

@@ -333,7 +333,7 @@ static int load_work(domi_file_operation *operation)
 static void load_fill(domi_file_operation *operation)
 {
     if (operation->answer.loaded.file != NULL)
-        operation->opened = NULL; /* the answer's */
+        operation->opened = NULL; /* the answer owns the handle now */
     else
         operation->answer.loaded.bytes = domi_file_take_page(operation, operation->done);
 }

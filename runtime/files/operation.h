@@ -53,20 +53,21 @@ struct domi_file_operation {
     domi_job job;            /* while it is with the helper threads, */
     domi_file_left left;     /* and so is this */
 
-    domus_file *file;       /* what it is about, or the directory of `path`; NULL: none. Counted. */
+    /* the file that is read or written, or the directory of `path`; counted; NULL: none */
+    domus_file *file;
     domus_file *to_file;    /* the same for `to` */
     domus_file *opened;     /* the handle that an open fills */
-    struct domi_page *page; /* what a read or a listing fills */
-    domus_slice bytes;      /* what a write writes */
-    struct open_how how;    /* of an open */
+    struct domi_page *page; /* the memory that a read or a listing fills */
+    domus_slice bytes;      /* the bytes that a write writes */
+    struct open_how how;    /* the flags and the mode of an open */
     uint64_t position;      /* in the file; of a truncate: its new size */
     uint32_t size;          /* bytes wanted */
     uint32_t done;          /* bytes read or written */
     uint32_t count;         /* entries in `page` */
     uint32_t flags;         /* bits of domus_file_flag */
     uint32_t mode;          /* permissions of a directory that is made */
-    int error;              /* of a write that has ended in the midst */
-    bool last;              /* of a listing: nothing follows */
+    int error;              /* the error that ended a write after some bytes */
+    bool last;              /* a listing has reached the end of the directory */
     uint32_t path_size;     /* bytes at `path`, which may be a list; 0: it is one path */
     const char *path;       /* in `text`; NULL: none */
     const char *to;

@@ -21,10 +21,11 @@ typedef struct sending {
     domi_files *files;
     domus_file *file;    /* counted */
     domus_resumed *then; /* the user's function */
-    domus_stream stream; /* of a stream; `channel.house` is NULL: to the channel of the actor */
-    uint64_t position;   /* of the next piece */
-    uint64_t rest;       /* bytes that are not read yet */
-    uint32_t piece;      /* bytes of a piece at most */
+    /* the stream to send to; if `channel.house` is NULL, the bytes go to the actor's own channel */
+    domus_stream stream;
+    uint64_t position; /* where the next piece begins in the file */
+    uint64_t rest;     /* bytes that are not read yet */
+    uint32_t piece;    /* bytes of a piece at most */
 } sending;
 
 static domus_resumed piece_was_read;

@@ -36,7 +36,7 @@ static void judge_sleep(domi_thread *thread, uint32_t word, bool put, uint64_t u
 
     if (word == DOMI_PARK_NOTIFIED) {
         domi_counter_add(&thread->counters.wakeups_received, 1);
-        thread->next_tick_ns = 0; /* what was put may be about memory or timers */
+        thread->next_tick_ns = 0; /* the message may change what is known of memory or timers */
     }
     if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);

@@ -46,8 +46,8 @@ static uint64_t wait_ns(const domi_thread *thread)
     return thread->config->scheduler.idle.doze_ns / 10;
 }
 
-/* Rounds in which a thread stands in for those who were noted in the round before; after these it
- * wakes them. */
+/* Rounds in which a thread stands in for the sleepers that were noted in the round before; after
+ * these it wakes them. */
 #define ROUNDS 8u
 
 /* Wake those whom the holder has given something in the name of the sleeper. */

@@ -1,4 +1,4 @@
-/* The sleepers that this thread has to wake, and the stand-in, who spares a sleeper the wake-up
+/* The sleepers that this thread has to wake, and the stand-in, which spares a sleeper the wake-up
  * (contract: Park and wake). */
 #ifndef DOMI_RUNTIME_LOOP_STAND_IN_H
 #define DOMI_RUNTIME_LOOP_STAND_IN_H

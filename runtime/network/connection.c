@@ -246,7 +246,7 @@ static void take_reset(domi_net_connection *connection, uint8_t side, int error)
         return;
     connection->was_reset[side] = true;
     domi_net_tell(connection, "reset", side, 0);
-    /* what the other side can read stays there, if it still reads */
+    /* bytes that the other side can read already stay readable, if it still reads */
     count_lost(connection, connection->has_reset[!side] ? domi_net_pipe_drop_all(out)
                                                         : domi_net_pipe_drop_behind(out));
     count_lost(connection, domi_net_pipe_drop_behind(in));

@@ -118,25 +118,27 @@ typedef enum domi_net_input {
 struct domi_net_poll {
     domi_net_poll *next;
     uint64_t user_data; /* comes back with the completion */
-    uint32_t events;    /* those of poll(2) that end it */
+    uint32_t events;    /* the events of poll(2) that end the poll */
 };
 
 /* The bytes that a send has to write. */
 typedef struct domi_net_output {
     struct iovec pieces[DOMI_PIECES_MAX];
-    uint32_t count;   /* pieces in use */
-    bool is_gathered; /* of a send_message: it may end with -EAGAIN when there is room again */
+    uint32_t count; /* pieces in use */
+    /* it is a send_message, which may end with -EAGAIN when there is room again */
+    bool is_gathered;
 } domi_net_output;
 
 /* The further state of a socket of datagrams. */
 typedef struct domi_net_mail {
     domi_net_datagrams inbox; /* datagrams that have arrived and were not received */
     uint32_t inbox_count;     /* datagrams in `inbox` */
-    uint32_t inbox_bytes;     /* what they count in the receive buffer */
+    uint32_t inbox_bytes;     /* bytes that these datagrams take in the receive buffer */
     uint32_t dropped;         /* datagrams for which that buffer had no room (SO_MEMINFO) */
-    uint64_t clear_ns;        /* when the wire has taken all that was sent (bandwidth) */
+    uint64_t clear_ns;        /* when all that was sent has passed the wire, by its bandwidth */
     domus_endpoint peer;      /* the peer that it is connected to; family 0: none */
-    uint64_t peer_number;     /* of a connected Unix socket: the number of that peer; 0: none */
+    /* the number of the peer, if this is a connected Unix socket; 0: none */
+    uint64_t peer_number;
 } domi_net_mail;
 
 struct domi_net_socket {
@@ -154,7 +156,7 @@ struct domi_net_socket {
     uint64_t output_data;     /* user_data of the send that waits for room; 0: none */
     domi_net_output output;   /* what that send writes */
     domi_net_poll *polls;     /* polls of one shot */
-    domi_net_mail mail;       /* of a socket of datagrams */
+    domi_net_mail mail;       /* used only by sockets of datagrams */
     domi_net_waiting waiting; /* a listener's connections that nobody has accepted */
     uint32_t waiting_count;   /* connections in `waiting` */
     uint32_t backlog;         /* a listener has room for so many in `waiting` */

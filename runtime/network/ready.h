@@ -20,12 +20,12 @@ typedef enum domi_net_op {
 /* An operation that is not carried out yet. */
 typedef struct domi_net_entry {
     uint64_t user_data;         /* comes back with the completion */
-    uint64_t target;            /* of a cancel */
-    domi_net_output output;     /* of a send */
-    domi_datagram_out datagram; /* of the send of a datagram */
+    uint64_t target;            /* user_data of the operation that a cancel ends */
+    domi_net_output output;     /* the bytes that a send writes */
+    domi_datagram_out datagram; /* the datagram that is sent */
     domi_net_op op;             /* which operation it is */
     int fd;                     /* the descriptor that it is about */
-    uint32_t events;            /* of a poll of one shot */
+    uint32_t events;            /* the events that a poll of one shot waits for */
 } domi_net_entry;
 
 typedef struct domi_net_buffer {

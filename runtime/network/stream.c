@@ -113,7 +113,7 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
     return in->end_arrived ? 0 : -EAGAIN;
 }
 
-/* True if a Unix socket has nobody any more who could read. */
+/* True if nobody is left who could read from a Unix socket. */
 static bool has_lost_its_reader(const domi_net_socket *socket, const domi_net_pipe *out)
 {
     return socket->local.family == AF_UNIX &&

@@ -9,7 +9,7 @@
  *
  *     a thread waits  =>  a thread leads, or is about to
  *
- * The leader and those who put follow the steps of base/park.h. The mutex is unlocked while the
+ * The leader and the senders follow the steps of base/park.h. The mutex is unlocked while the
  * leader sleeps. Another foreign thread may complete the leader's ask meanwhile:
  * 1. The leader looks at its ask under the mutex, and becomes SLEEPING under it.
  * 2. The other thread completes the ask under the mutex, and then notifies the leader as a sender

@@ -31,7 +31,7 @@ typedef enum record_state {
 typedef struct record {
     struct record *next; /* in the order in which they were made */
     record_state state;
-    domi_lookup *lookups; /* those that wait */
+    domi_lookup *lookups; /* the lookups of actors that wait for this name */
     uint64_t expires_ns;  /* KNOWN: when it is forgotten */
     int result;           /* KNOWN: entries of `found`, or a negative errno */
     char name[DOMI_HOST_MAX + 1];
@@ -221,15 +221,15 @@ static void fill(domi_lookup *lookup, const record *known)
     lookup->count = count;
 }
 
-/* Tell everybody who waits. An actor that gets no event, because there is no memory for it, waits
- * for its time-out. */
+/* Tell every actor that waits for the name. An actor that gets no event, because there is no memory
+ * for it, waits for its time-out. */
 static void tell(domi_resolver *resolver, record *known)
 {
     domi_manager *outside = &resolver->system->outside;
     domi_visit visit;
 
     if (domi_outside_enter(resolver->system, DOMI_LAST_TO_SEND, &visit) != 0) {
-        unlink_all(known); /* the system ends, and so do those who wait */
+        unlink_all(known); /* the system ends, and so do the actors that wait */
         return;
     }
     while (known->lookups != NULL) {
@@ -290,7 +290,7 @@ static void *run_look_ups(void *argument)
 
     pthread_mutex_lock(&resolver->mutex);
     for (record *one = oldest(resolver, QUEUED); one != NULL; one = oldest(resolver, QUEUED)) {
-        if (one->lookups == NULL) { /* those who waited have gone */
+        if (one->lookups == NULL) { /* the actors that waited for it have gone */
             remove_record(resolver, one);
             continue;
         }
@@ -341,8 +341,7 @@ static record *queue_name(domi_resolver *resolver, const char *name, int *ret_er
         *ret_error = -ENOBUFS;
         return NULL;
     }
-    /* what outlives the system is not of the system's allocator, and does not count as its memory
-     */
+    /* records that outlive the system do not use its allocator, and do not count as its memory */
     const domus_allocator *before = domi_memory_set_allocator(NULL);
     domi_meter *counted = domi_memory_set_meter(NULL);
     one = add_record(resolver, name);

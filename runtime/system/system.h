@@ -134,7 +134,7 @@ struct domus_system {
     /* looks names up (runtime/outside/resolver.h) */
     struct domi_resolver *resolver;
     domi_names names;         /* the registry of names */
-    domi_letters letters;     /* who wants dead letters */
+    domi_letters letters;     /* the subscribers to dead letters */
     domus_hooks hooks;        /* the user's functions, as allocator and log */
     domi_pressure pressure;   /* how short memory is */
     domi_log_bound log_bound; /* bounds the lines that no thread of the system writes */

@@ -31,8 +31,8 @@ enum {
 
 typedef struct domi_websocket_state {
     const domus_websocket_options *options;
-    domus_appender bytes;                  /* of the message that comes in part */
-    uint64_t charged;                      /* of these, what the budget counts */
+    domus_appender bytes;                  /* bytes of the message that has come in part */
+    uint64_t charged;                      /* how many of these bytes the budget counts */
     uint64_t left;                         /* bytes of the frame at hand that have not come */
     uint32_t fragments;                    /* frames of the message that have come */
     unsigned char key[DOMI_WEBSOCKET_KEY]; /* of the frame at hand */
