@@ -26,6 +26,7 @@ START_TEST(unknown_key_is_named_with_the_one_that_was_meant)
               "3:3: listeners[0].adress: unknown key (did you mean 'address'?)\n");
     domt_says("'io\"': 1\n", "1:1: io\": unknown key (did you mean 'io'?)\n");
     domt_says("\"a\\nb\": 1\n", "1:1: a\\nb: unknown key\n");
+    domt_says("'a\\b~': 1\n", "1:1: a\\b~: unknown key\n"); /* all of it is printable */
     domt_says("<<: 1\n", "1:1: <<: unknown key\n");
 }
 END_TEST
