@@ -140,7 +140,7 @@ typedef struct domus_config {
             uint64_t spin_ns;
             /* 0..1 s: a thread that has nothing else to do, and has not been awake for longer than
              * this, runs a state actor of a sleeping thread in its place, instead of waking it for
-             * one actor; 0: never (the default). Only with steal.enabled. */
+             * one actor; 100 us; 0: never. Only with steal.enabled. */
             uint64_t stand_in_ns;
             /* 10 us..1 s: how long a sleep may be in which others may stand in; 2 ms. So long a
              * message may have to wait if its sender goes on computing behind the send. */

@@ -24,7 +24,9 @@ typedef enum domus_placement {
 typedef struct domus_spawn_options {
     domus_placement placement;
     uint32_t thread;      /* 0..threads-1; with DOMUS_ON_THREAD */
-    bool pinned;          /* the actor never runs on another thread */
+    /* The actor never runs on another thread. Others may, for one run at a time (scheduler.steal
+     * and scheduler.idle.standIn of domus/config.h). */
+    bool pinned;
     uint32_t mailbox_max; /* asks and notices waiting, 1..65,535; 0: scheduler.mailboxMax */
     const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */
 

@@ -80,7 +80,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("scheduler.steal.patience", COUNT, scheduler.steal.patience, 1, 16777216, 32768)},
     {KEY("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND,
         DOMUS_SPIN_AUTO), .special = "auto", .special_number = DOMUS_SPIN_AUTO},
-    {KEY("scheduler.idle.standIn", DURATION, scheduler.idle.stand_in_ns, 0, SECOND, 0)},
+    {KEY("scheduler.idle.standIn", DURATION, scheduler.idle.stand_in_ns, 0, SECOND, 100 * US)},
     {KEY("scheduler.idle.doze", DURATION, scheduler.idle.doze_ns, 10 * US, SECOND, 2 * MS)},
     {KEY("io.ringEntries", COUNT, io.ring_entries, 16, 32768, 512), .power_of_two = true},
     {KEY("io.completionEntries", COUNT, io.completion_entries, 32, 65536, 4096),

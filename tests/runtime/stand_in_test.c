@@ -196,7 +196,7 @@ START_TEST(thread_that_is_awake_for_long_wakes_sleepers)
 {
     domus_config config = with_standing_in(2);
 
-    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, 0); /* the default */
+    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, 100000); /* the default */
     begin(config);
     add(1, &plain);
     send_after(config.scheduler.idle.stand_in_ns - 1);
