@@ -242,6 +242,17 @@ START_TEST(timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper)
 }
 END_TEST
 
+/* The one that a victim has named to help it, just as another thread held it. */
+START_TEST(sleeper_that_is_called_to_steal_is_woken)
+{
+    begin(with_standing_in(2));
+    add(1, &plain);
+    atomic_store(&world.system->waking, 1 + 1);
+    send_after(0);
+    expect(1, 1);
+}
+END_TEST
+
 START_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
 {
     domus_config config = with_standing_in(2);
@@ -473,7 +484,7 @@ DOMT_MAIN("stand_in", 60, actor_of_a_sleeper_runs_in_its_place, two_actors_of_a_
           thread_that_is_awake_for_long_wakes_sleepers,
           nobody_stands_in_where_that_or_stealing_is_off,
           timer_that_is_due_before_the_end_of_the_sleep_wakes_the_sleeper,
-          long_runs_are_left_to_the_sleeper_for_a_while,
+          sleeper_that_is_called_to_steal_is_woken, long_runs_are_left_to_the_sleeper_for_a_while,
           actor_that_stops_in_its_run_ends_on_its_own_thread,
           loan_that_is_not_plain_is_settled_by_the_sleeper,
           mail_that_comes_for_a_held_thread_wakes_it,
