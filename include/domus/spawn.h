@@ -23,7 +23,7 @@ typedef enum domus_placement {
 /* Options of a spawn. All zeros are the defaults. The structure grows only at its end. */
 typedef struct domus_spawn_options {
     domus_placement placement;
-    uint32_t thread;      /* 0..threads-1; with DOMUS_ON_THREAD */
+    uint32_t thread; /* 0..threads-1; with DOMUS_ON_THREAD */
     /* The actor never runs on another thread. Others may, for one run at a time (scheduler.steal
      * and scheduler.idle.standIn of domus/config.h). */
     bool pinned;
