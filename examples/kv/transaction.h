@@ -48,7 +48,7 @@ domus_handler kv_exec;
 /* A command comes after MULTI. */
 int kv_transaction_take(domus_stack *stack, struct kv_session *session,
                         const domus_resp_command *command, const struct kv_command *row);
-/* A command was refused; nothing happens outside of a transaction. */
+/* A command was refused, so the transaction will fail. Outside of one this does nothing. */
 void kv_transaction_spoil(struct kv_session *session);
 
 /* On the channel. */

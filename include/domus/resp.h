@@ -84,7 +84,7 @@ typedef struct domus_resp_command {
     const domus_page *table; /* where, if there are more than DOMUS_RESP_SPANS or large ones */
     uint32_t count;          /* arguments, with the name of the command; at least 1 */
     uint8_t version;         /* 2 or 3: of the connection, for a builder of the answer */
-    bool counts;             /* it counts on a budget until its release; false in a copy */
+    bool counts;             /* a budget counts its bytes until its release; false in a copy */
     uint8_t reserved[2];
     struct {
         uint16_t offset;

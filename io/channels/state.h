@@ -8,8 +8,8 @@
 void domi_channel_take_steps(domus_channel *channel);
 
 /* Take each step that the state of the channel makes due: arm a receive, send FIN, cancel, close.
- * May be called at any time. This is asked some times for each message, and there is nothing to do
- * for an open channel that receives. */
+ * May be called at any time. This is called several times for each message, and returns at once for
+ * an open channel that receives. */
 static inline void domi_channel_settle(domus_channel *channel)
 {
     if (DOMI_UNLIKELY(channel->state != DOMI_CHANNEL_OPEN || channel->finished ||

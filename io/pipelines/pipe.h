@@ -33,7 +33,7 @@ typedef struct domi_request {
     bool streaming; /* its answer has begun, and leaves in pieces */
     bool late;      /* its body did not come in time */
     int cut;        /* the error with which that stream has ended before its end; 0: it has not */
-    uint64_t note;  /* of the stage, for that stream */
+    uint64_t note;  /* the word that the stage keeps for that stream */
 } domi_request;
 
 /* The body that the peer sends now, or has sent last (body.h). */

@@ -27,7 +27,8 @@ typedef struct domi_part {
     const domus_type *type; /* the type of `message`; NULL: there is none */
     void *message;          /* the head, or what stands behind the last piece; on the heap */
     domus_slice bytes;      /* the bytes of a piece */
-    bool waits; /* an end whose writer waits for no answer of the peer, but for the end alone */
+    /* this is an end, and its writer waits until the end is sent, not for an answer of the peer */
+    bool waits;
     /* the serial of the promise that any other end completes; its return names none */
     uint32_t serial;
 } domi_part;

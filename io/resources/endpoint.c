@@ -213,7 +213,8 @@ static int parse_name(const char *name, domus_endpoint *endpoint)
     return 0;
 }
 
-/* Read decimal digits and nothing else. Returns the number; -1 if it is none, or above `max`. */
+/* Read decimal digits and nothing else. Returns the number; -1 if the text is not a number, or if
+ * it is above `max`. */
 static int64_t parse_number(const char *text, int64_t max)
 {
     int64_t number = 0;

@@ -14,7 +14,7 @@
 /* Let a connection, whose handshake is done, keep its buffers. */
 void domi_tls_buffers_keep(domi_tls_state *state);
 
-/* The connection is about to go. */
+/* The connection ends: take it out of the shard's `keepers`. */
 void domi_tls_buffers_forget(domi_tls_state *state);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct domi_kept domi_kept;
 
 /* How a load names a file. */
 typedef struct domi_kept_name {
-    uint64_t directory; /* the serial of its handle */
+    uint64_t directory; /* the serial of the directory's handle */
     uint32_t flags;
     const char *const *paths; /* ends with NULL */
 } domi_kept_name;
@@ -68,7 +68,7 @@ typedef struct domi_kept_times {
 void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
                     const domus_file_loaded *loaded, domi_kept_times times);
 
-/* True if nothing that a write changes differs. */
+/* True if two states of a file agree in all that a write changes. */
 bool domi_kept_is_same(const domus_file_status *one, const domus_file_status *other);
 
 /* How long a file has to be as it is before its bytes may be kept: 100 ms; 3 s on a file system

@@ -42,7 +42,7 @@ struct domi_resolver {
     pthread_mutex_t mutex;
     domus_system *system; /* NULL: closed */
     uint32_t users;       /* the system, and the threads */
-    uint32_t running;     /* threads */
+    uint32_t running;     /* threads that look up names now */
     uint32_t queued;      /* records that are QUEUED */
     uint32_t known;       /* records that are KNOWN */
     record *records;
