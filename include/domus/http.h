@@ -24,6 +24,13 @@
  *
  * **A client** (DOMUS_ROLE_CLIENT) asks its channel with a domus_http_request, and gets a
  * domus_http_response, whatever its status is. Interim responses (1xx) are passed over.
+ *
+ * A request with `expects`, and with a body, has "Expect: 100-continue". Its body leaves when the
+ * server says 100, when `continue_timeout_ns` is over (a server may not know the field), or when
+ * another request is to follow on this connection. If the final answer comes before, the body never
+ * leaves: the answer has `close` set, because the server cannot know what the next bytes are, and
+ * the writer of a body in pieces hears of it by -EALREADY, as of every answer that comes early.
+ *
  * With `unzip` its requests have "Accept-Encoding: gzip", unless their fields say something else,
  * and a body with "Content-Encoding: gzip" is decompressed while it comes: `body_max` bounds what
  * it becomes, and it takes 48 KiB of zlib's own memory meanwhile. The channel fails with -EPROTO if
@@ -78,6 +85,8 @@ typedef struct domus_http_options {
                              gather body_max. Valid as long as the pipeline is used */
     /* of a server: how answers are compressed (domus/http_gzip.h); NULL: they are not */
     domus_http_gzip *gzip;
+    uint64_t continue_timeout_ns; /* of a client: for how long a body waits for 100 Continue, 1 ms..
+                                     60 s; 0: 1 s. Then it is sent */
 } domus_http_options;
 
 /* The stage. Memory is taken for bytes that have come, never for those that are only announced. */
@@ -124,7 +133,8 @@ typedef struct domus_http_request {
     uint8_t minor;      /* received: 1 of HTTP/1.1, 0 of HTTP/1.0. Not used to send */
     bool close;         /* the connection ends with the answer */
     bool upgrade;       /* to the protocol of the field Upgrade; adds "Connection: upgrade" */
-    uint8_t reserved[4];
+    bool expects;       /* sent: the body waits for 100 Continue. Received: not used */
+    uint8_t reserved[3];
 } domus_http_request;
 
 /* The type of requests. Its `release` frees the slices. */

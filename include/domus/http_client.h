@@ -28,6 +28,9 @@
  * else `timeout_ns`: then it fails with -ETIMEDOUT, and its connection is reset. A body that comes
  * in pieces is not bound by that, but by channel.bodyTimeout.
  *
+ * **Expect.** A request with `expects` waits with its body for 100 Continue (domus/http.h), at each
+ * redirect anew. If the answer is 417, it is sent once more, without the expectation.
+ *
  * **Bodies** of requests are whole. The body of an answer comes whole, too, up to 1 MiB; or, with
  * &domus_http_streaming_connection as `connection`, in pieces: then whoever has asked reads
  * `stream` of the answer.

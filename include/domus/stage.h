@@ -257,6 +257,14 @@ DOMUS_API const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_po
  * are, and a stage in whose protocol that is wrong refuses them. */
 DOMUS_API uint64_t *domus_wire_stream(domus_wire *wire);
 
+/* --- a body that waits, in all functions of a message stage but `check` and `close` -------------
+ */
+
+/* Hold the writer of the request of this side that leaves in pieces, or let it go on. A write that
+ * is taken meanwhile is encoded as always, and so one piece at most, which the stage may keep; the
+ * writer is resumed when it is let go on, or when the answer comes. */
+DOMUS_API void domus_wire_hold(domus_wire *wire, bool holds);
+
 /* --- bytes for the next stage, in `decode` and `end` of a byte stage ---------------------------
  */
 

@@ -2,6 +2,7 @@
 #include "io/pipelines/raw.h"
 
 #include "io/channels/close.h"
+#include "io/channels/ready.h"
 #include "io/channels/send.h"
 #include "io/channels/verbs.h"
 #include "io/pipelines/answers.h"
@@ -46,6 +47,8 @@ static int wake(domus_channel *channel, bool owed)
 
     if (error == 0 && !domi_out_is_empty(pipe->wire->out))
         error = domi_pipe_flush_out(pipe);
+    if (pipe->writers != NULL) /* the stage may have let one go on */
+        domi_channel_make_ready(channel);
     return error;
 }
 

@@ -55,7 +55,7 @@ static bool is_free(const domi_pipe *pipe, const domi_part *part)
     const domus_channel *channel = pipe->channel;
 
     if (part->of_request)
-        return !channel->high && !channel->crowded;
+        return !channel->high && !channel->crowded && !pipe->wire->holds;
     return part->number == pipe->first &&
            ((!channel->high && !channel->crowded) || domi_channel_may_take_turn(channel));
 }

@@ -57,6 +57,7 @@ struct domus_wire {
     bool plain;  /* what is encoded next waits for its turn, and is wrapped then: byte stages see
                     bytes in the order in which they leave. The owner's, for one call */
     bool yields; /* a stage has called domus_wire_yield() in this call of domi_wire_decode() */
+    bool holds;  /* the writer of a request waits (domus_wire_hold()) */
     domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
     domi_made made;
     bool *last;           /* a variable of the owner that domus_wire_last() sets */

@@ -165,6 +165,11 @@ void domus_wire_wake(domus_wire *wire, uint64_t delay_ns)
     wire->wake(wire, delay_ns);
 }
 
+void domus_wire_hold(domus_wire *wire, bool holds)
+{
+    wire->holds = holds;
+}
+
 /* --- bytes in -------------------------------------------------------------------------------- */
 
 int domus_wire_pass(domus_wire *wire, const void *data, size_t size)

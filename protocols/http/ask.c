@@ -36,6 +36,7 @@ typedef struct place {
     domus_slice target;
     bool is_rootless;  /* a '/' is put before the target */
     bool accepts_gzip; /* the head says so, and the fields do not */
+    bool expects;      /* the same of "Expect: 100-continue" */
 } place;
 
 /* Make an origin form of a target in absolute form. Returns 0; -EINVAL. */
@@ -93,6 +94,12 @@ static int check(const domus_http_request *request)
     return request->method == DOMUS_HTTP_TRACE && request->body.size != 0 ? -EINVAL : 0;
 }
 
+/* Whether a request has a body, which may be one in pieces. */
+static bool has_body(const domus_http_request *request, const uint64_t *stream)
+{
+    return stream != NULL || request->body.size != 0;
+}
+
 static char *put_framing(char *to, const domus_http_request *request, const uint64_t *stream)
 {
     if (stream != NULL && request->length == 0) {
@@ -108,7 +115,7 @@ static char *put_framing(char *to, const domus_http_request *request, const uint
     return request->upgrade ? DOMI_HTTP_PUT(to, "Connection: upgrade\r\n") : to;
 }
 
-/* Append the head, and the body if it is whole. */
+/* Append the head. */
 static int append(domus_wire *wire, const domus_http_request *request, const place *said,
                   const uint64_t *stream)
 {
@@ -137,12 +144,28 @@ static int append(domus_wire *wire, const domus_http_request *request, const pla
     }
     if (said->accepts_gzip)
         to = DOMI_HTTP_PUT(to, "Accept-Encoding: gzip\r\n");
+    if (said->expects)
+        to = DOMI_HTTP_PUT(to, "Expect: 100-continue\r\n");
     to = put_framing(to, request, stream);
     domus_wire_written(wire, (size_t)(to - begin));
     error = domus_wire_append_slice(wire, request->fields);
+    return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);
+}
+
+/* A body that waits leaves before the next request. Then append the head of that, and the body if
+ * it is whole; if it is to wait, `ret_waiting` is set to it instead. */
+static int append_request(domus_wire *wire, const domi_http_state *state,
+                          const domus_http_request *request, const place *said,
+                          const uint64_t *stream, domus_slice *ret_waiting)
+{
+    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting(wire, state) : 0;
+
     if (error == 0)
-        error = domus_wire_append(wire, "\r\n", 2);
-    return error != 0 ? error : domus_wire_append_slice(wire, request->body);
+        error = append(wire, request, said, stream);
+    if (error != 0)
+        return error;
+    return request->expects ? domus_slice_keep(request->body, ret_waiting)
+                            : domus_wire_append_slice(wire, request->body);
 }
 
 static int encode(domus_wire *wire, domi_http_state *state, const domus_http_request *request)
@@ -151,7 +174,8 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
     place said = {0};
     int has = domi_http_check_fields(request->fields);
     int error = find_place(state, request, has, &said);
-    bool has_body = stream != NULL || request->body.size != 0;
+    bool waits = request->expects && has_body(request, stream);
+    domus_slice waiting = {NULL, 0, 0};
 
     if (stream != NULL && *stream != 0)
         return -EOPNOTSUPP; /* a second head */
@@ -159,20 +183,34 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
         error = check(request);
     if (error != 0 || (stream != NULL && request->body.size != 0))
         return -EINVAL;
-    if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_body)
+    if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_body(request, stream))
         return -EINVAL; /* the server would wait for a body that does not come */
     if (state->asked.count == DOMI_HTTP_ASKED_MAX)
         return -ENOBUFS;
-    error = append(wire, request, &said, stream);
+    if (state->wait == DOMI_HTTP_UNWANTED)
+        return -EPIPE; /* the server may take it for the body that it did not get */
+    said.expects = waits && (has & DOMI_HTTP_FIELD_EXPECT) == 0;
+    error = append_request(wire, state, request, &said, stream, &waiting);
     if (error != 0)
         return error;
+    domi_http_end_wait(wire, state);
     domi_http_note_asked(state, request->method == DOMUS_HTTP_HEAD, request->upgrade);
     if (request->close)
         domus_wire_last(wire);
     if (stream != NULL)
         *stream = request->length != 0 ? DOMI_HTTP_STREAM_COUNTED | request->length
                                        : DOMI_HTTP_STREAM_CHUNKS;
+    if (waits)
+        domi_http_begin_wait(wire, state, waiting, stream);
     return 0;
+}
+
+/* Whether a part belongs to a request whose body does not go as it comes. */
+static bool is_of_waiting(domus_wire *wire, const domi_http_state *state)
+{
+    const uint64_t *stream = domus_wire_stream(wire);
+
+    return state->wait != DOMI_HTTP_GOES && stream != NULL && *stream != 0;
 }
 
 int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
@@ -183,8 +221,12 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
     if (type == &domus_http_request_type || type == &domus_http_repeatable_type)
         return encode(wire, state, payload);
     if (type == &domus_piece_type)
-        return domi_http_encode_piece(wire, domus_wire_stream(wire), payload);
+        return is_of_waiting(wire, state)
+                   ? domi_http_encode_waiting(wire, state, payload, NULL)
+                   : domi_http_encode_piece(wire, domus_wire_stream(wire), payload);
     if (type == &domus_http_trailers_type)
-        return domi_http_encode_trailers(wire, domus_wire_stream(wire), payload);
+        return is_of_waiting(wire, state)
+                   ? domi_http_encode_waiting(wire, state, NULL, payload)
+                   : domi_http_encode_trailers(wire, domus_wire_stream(wire), payload);
     return -EOPNOTSUPP;
 }

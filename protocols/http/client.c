@@ -12,16 +12,19 @@ static int refuse(domi_http_state *state)
 
 /* An interim response is passed over, if it says nothing of a body or of the connection's end. A
  * peer that sends one after the other never answers. */
-static int pass_over(domi_http_state *state)
+static int pass_over(domus_wire *wire, domi_http_state *state)
 {
     const uint32_t wrong = DOMI_HTTP_HAS_LENGTH | DOMI_HTTP_HAS_CODING | DOMI_HTTP_CLOSE;
 
     if ((state->head.flags & wrong) != 0 || state->head.minor == 0)
         return refuse(state);
-    return state->asked.interims++ < DOMI_HTTP_INTERIM_MAX ? 0 : refuse(state);
+    if (state->asked.interims++ >= DOMI_HTTP_INTERIM_MAX)
+        return refuse(state);
+    return state->head.code == 100 && state->asked.count == 1 ? domi_http_let_body_go(wire, state)
+                                                              : 0;
 }
 
-int domi_http_admit_response(domi_http_state *state)
+int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
 {
     const domi_http_head *head = &state->head;
     bool has_length = (head->flags & DOMI_HTTP_HAS_LENGTH) != 0;
@@ -30,13 +33,14 @@ int domi_http_admit_response(domi_http_state *state)
     if (state->asked.count == 0)
         return refuse(state); /* an answer to nothing */
     if (head->code == 101) {
-        if (!domi_http_asked_upgrade(state))
-            return refuse(state);
+        if (!domi_http_asked_upgrade(state) || state->wait == DOMI_HTTP_WAITS)
+            return refuse(state); /* 100 comes before it (RFC 9110 7.8) */
     } else if (head->code < 200) {
-        return pass_over(state);
+        return pass_over(wire, state);
     }
     if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
         return refuse(state);
+    domi_http_note_unwanted(wire, state);
     state->body = (domi_http_body){.framing = DOMI_HTTP_UNTIL_CLOSE};
     if (has_none || domi_http_asked_head(state) || (has_length && head->length == 0))
         state->body.framing = DOMI_HTTP_NO_BODY;
@@ -62,13 +66,14 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
 
     if (response == NULL)
         return -ENOMEM;
+    bool is_early = state->wait == DOMI_HTTP_UNWANTED;
     int error = domi_http_cut_head(wire, from, head->fields_at,
                                    state->head_size - 2 - head->fields_at, &response->fields);
     if (error != 0)
         return error;
     response->status = head->code;
     response->minor = head->minor;
-    response->close = to_the_end || (head->code != 101 && is_last(head));
+    response->close = to_the_end || is_early || (head->code != 101 && is_last(head));
     if (in_pieces) {
         response->stream = domus_wire_body(wire);
         response->length = head->length;

@@ -216,7 +216,7 @@ static int decode_head(domus_wire *wire, domi_http_state *state, const char *byt
         return used;
     state->head_size = (uint32_t)used;
     int result = domi_http_is_server(state) ? domi_http_admit_request(state)
-                                            : domi_http_admit_response(state);
+                                            : domi_http_admit_response(wire, state);
     if (result < 0)
         return result;
     if (result == 0) {

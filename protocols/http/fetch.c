@@ -26,6 +26,7 @@ typedef struct fetch {
     uint32_t skipped;      /* bytes of the body of a redirect */
     domus_body redirected; /* the body of a redirect; of number 0: there is none */
     bool close;            /* the connection is not kept */
+    bool expects;          /* the body waits for 100 Continue */
 } fetch;
 
 static void free_fetch(fetch *frame)
@@ -59,6 +60,7 @@ static int begin(domus_stack *stack, const domi_http_origins *origins, fetch *fr
     frame->hop.target.size = (uint32_t)(url.target + url.target_size - target);
     frame->body = request->body;
     frame->close = request->close;
+    frame->expects = request->expects;
     frame->until_ns =
         deadline_ns != 0 ? deadline_ns : domus_now_ns(stack) + origins->options.timeout_ns;
     return 0;
@@ -67,7 +69,8 @@ static int begin(domus_stack *stack, const domi_http_origins *origins, fetch *fr
 /* Make the request of the hop, and keep what it owns for a redirect. Returns 0; -ENOMEM. */
 static int make_request(const fetch *frame, domus_http_request *ret_request)
 {
-    domus_http_request request = {.method = frame->hop.method, .close = frame->close};
+    domus_http_request request = {
+        .method = frame->hop.method, .close = frame->close, .expects = frame->expects};
     int error = domus_slice_keep(frame->hop.target, &request.target);
 
     if (error == 0)
@@ -154,6 +157,20 @@ static uint32_t may_go(const domus_http_client_options *options)
            (options->redirects_to_http ? DOMI_HTTP_FROM_HTTPS : 0);
 }
 
+/* Whether the server does not meet the expectation, without having got the body: then the request
+ * is sent once more without it (RFC 9110 10.1.1). */
+static bool is_unmet(const fetch *frame, const domus_http_response *response)
+{
+    return response->status == 417 && frame->expects && frame->hop.has_body;
+}
+
+/* Read the body of an answer that is not handed on before the next one is asked for. */
+static void pass_over(fetch *frame, const domus_http_response *response)
+{
+    frame->redirected = response->stream;
+    frame->skipped = 0;
+}
+
 /* Look at an answer: `ret_goes_on` says whether the next hop is asked. Returns 0, or an error. */
 static int look(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
                 const domus_http_response *response, bool *ret_goes_on)
@@ -161,14 +178,19 @@ static int look(domus_stack *stack, const domi_http_origins *origins, fetch *fra
     uint32_t most = origins->options.redirects_max;
     int error = -EINVAL;
 
+    if (is_unmet(frame, response)) {
+        frame->expects = false;
+        pass_over(frame, response);
+        *ret_goes_on = true;
+        return 0;
+    }
     if (most != DOMUS_HTTP_NO_REDIRECTS && domi_http_is_redirect(response))
         error = frame->redirects < most
                     ? domi_http_follow(&frame->hop, response, may_go(&origins->options))
                     : -ELOOP;
     if (error == -EINVAL)
         return reply(stack, frame, response);
-    frame->redirected = response->stream;
-    frame->skipped = 0;
+    pass_over(frame, response);
     if (error != 0 && frame->redirected.number != 0)
         (void)domus_stop(stack, frame->redirected.channel);
     frame->redirects++;

@@ -24,6 +24,13 @@ typedef enum domi_http_phase {
     DOMI_HTTP_STREAMING, /* the message was made, and its body comes in pieces */
 } domi_http_phase;
 
+/* The way of the body of the request that was sent last (wait.c). */
+typedef enum domi_http_wait {
+    DOMI_HTTP_GOES,     /* it leaves as it comes */
+    DOMI_HTTP_WAITS,    /* it waits for 100 Continue */
+    DOMI_HTTP_UNWANTED, /* it was answered before: it never leaves, and nothing else does */
+} domi_http_wait;
+
 /* The id of a request, by which the stage knows it again when it is answered. */
 enum {
     DOMI_HTTP_ID_HEAD = 1,    /* the method is HEAD */
@@ -40,6 +47,8 @@ typedef struct domi_http_state {
     bool skipped;               /* an empty line before this head */
     bool waits_for_100;         /* the peer waits for it before it sends the body that is open */
     bool owes_100;              /* it is sent behind the answers that are missing */
+    uint8_t wait;               /* domi_http_wait, of a client */
+    bool waits_in_chunks;       /* the body that waits is in chunks */
     /* requests that a server has decoded; this is also the number of the last one */
     uint32_t made;
     uint32_t unanswered; /* requests that have no answer yet */
@@ -48,7 +57,8 @@ typedef struct domi_http_state {
     domi_http_body body;
     domus_appender head_bytes;
     domus_appender body_bytes;
-    uint64_t charged; /* bytes of these two that the budget counts */
+    domus_slice waiting; /* of a client: the body that waits, or its first piece; owned */
+    uint64_t charged;    /* bytes of these two that the budget counts */
     /* decompresses the body that a client gathers; NULL: none */
     struct domi_http_inflater *inflater;
     struct domi_http_deflater *deflaters; /* compress the answers of a server that have begun */
@@ -74,7 +84,7 @@ int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left);
 /* The head of a message was read: say which body follows (server.c, client.c). Returns 1; 0 when
  * the head is no message and was passed over; or an error. */
 int domi_http_admit_request(domi_http_state *state);
-int domi_http_admit_response(domi_http_state *state);
+int domi_http_admit_response(domus_wire *wire, domi_http_state *state);
 
 /* Where the bytes of a message are: in the window, or in slices that were gathered. */
 typedef struct domi_http_source {
@@ -122,6 +132,31 @@ bool domi_http_note_asked(domi_http_state *state, bool is_head, bool upgrades);
 bool domi_http_asked_head(const domi_http_state *state);
 bool domi_http_asked_upgrade(const domi_http_state *state);
 void domi_http_note_answered(domi_http_state *state);
+
+/* --- bodies of a client that wait for 100 Continue (wait.c) -------------------------------------
+ */
+
+/* The head of a request was encoded, whose body waits: it is `body`, which this takes, or comes in
+ * pieces. */
+void domi_http_begin_wait(domus_wire *wire, domi_http_state *state, domus_slice body,
+                          const uint64_t *stream);
+
+/* Encode a piece, or the trailers (`piece` is NULL), of a request whose body does not go as it
+ * comes. Returns 0; or a negative errno. */
+int domi_http_encode_waiting(domus_wire *wire, domi_http_state *state, const domus_piece *piece,
+                             const domus_http_trailers *trailers);
+
+/* Append what waits, which is left to domi_http_end_wait(): the bytes of a call that fails later
+ * are taken back. Returns 0; -ENOMEM. */
+int domi_http_append_waiting(domus_wire *wire, const domi_http_state *state);
+void domi_http_end_wait(domus_wire *wire, domi_http_state *state);
+
+/* The body may leave: the server has said so, or its time is over. Returns 0; -ENOMEM. */
+int domi_http_let_body_go(domus_wire *wire, domi_http_state *state);
+
+/* The head of the final answer to the oldest request is there: a body of it that waits never
+ * leaves. */
+void domi_http_note_unwanted(domus_wire *wire, domi_http_state *state);
 
 /* --- encode ----------------------------------------------------------------------------------- */
 

@@ -15,6 +15,9 @@
 #define FIELDS_MOST  65535u
 #define BODY_DEFAULT (UINT64_C(1) << 20)
 
+#define CONTINUE_LEAST UINT64_C(1000000)
+#define CONTINUE_MOST  UINT64_C(60000000000)
+
 /* An idle connection takes 2 KiB at most (docs/performance.md), and each has this. */
 static_assert(sizeof(domi_http_state) <= 384, "the memory of an idle connection");
 
@@ -23,6 +26,11 @@ static bool is_right_gzip(const domus_http_gzip *gzip)
     return gzip == NULL ||
            (gzip->streams_max <= DOMI_HTTP_STREAMS_MOST &&
             gzip->whole_max <= DOMI_HTTP_WHOLE_MOST && gzip->level <= DOMI_HTTP_LEVEL_MOST);
+}
+
+static bool is_right_time(uint64_t ns)
+{
+    return ns == 0 || (ns >= CONTINUE_LEAST && ns <= CONTINUE_MOST);
 }
 
 static int check_http(const void *options_)
@@ -41,7 +49,7 @@ static int check_http(const void *options_)
         return -EINVAL;
     if (options->unzip && (options->streams || options->role != DOMUS_ROLE_CLIENT))
         return -EINVAL;
-    if (!is_right_gzip(options->gzip))
+    if (!is_right_gzip(options->gzip) || !is_right_time(options->continue_timeout_ns))
         return -EINVAL;
     return !options->streams && options->body_max > DOMUS_SLICE_MAX ? -EINVAL : 0;
 }
@@ -102,6 +110,7 @@ static void close_http(domus_wire *wire, void *state_)
 
     (void)wire;
     domi_http_reset(state);
+    domus_slice_free(state->waiting);
     domi_http_deflaters_give(&state->deflaters);
     domi_http_close_asked(state);
 }
@@ -115,14 +124,24 @@ static int want(domus_wire *wire, void *state_)
 
 /* An answer to HEAD has no body that could be cut off. All others
  * are cut off by a reset of the connection, which the peer sees. */
-static int cut(domus_wire *wire, void *state, uint64_t id, int error)
+static int cut(domus_wire *wire, void *state_, uint64_t id, int error)
 {
+    domi_http_state *state = state_;
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0 && domi_http_is_server(state);
     uint64_t *stream = domus_wire_stream(wire);
 
     if (stream != NULL)
         domi_http_drop_stream(stream);
+    if (state->wait == DOMI_HTTP_UNWANTED)
+        return 0; /* nothing of the body has left, and nothing follows it */
     return is_head ? domi_http_end_answer(wire, state, id) : error;
+}
+
+/* The server did not say 100 in time: it may not know that. */
+static int wake(domus_wire *wire, void *state, bool owed)
+{
+    (void)owed;
+    return domi_http_let_body_go(wire, state);
 }
 
 const domus_stage domus_http_stage = {
@@ -138,4 +157,5 @@ const domus_stage domus_http_stage = {
     .has_bodies = true,
     .wanted = want,
     .cut = cut,
+    .wake = wake,
 };

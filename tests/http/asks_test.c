@@ -191,6 +191,244 @@ START_TEST(requests_leave_in_pieces)
 }
 END_TEST
 
+/* --- bodies that wait --------------------------------------------------------------------------
+ */
+
+#define ANNOUNCED  "PUT / HTTP/1.1\r\nHost: a:80\r\nExpect: 100-continue\r\n"
+#define CONTINUE   "HTTP/1.1 100 Continue\r\n\r\n"
+#define NO_CONTENT "HTTP/1.1 204 a\r\n\r\n"
+
+/* Encode a request whose body waits: "hello", or one that comes in pieces. */
+static int announce(domt_codec *http, bool in_pieces, uint64_t length)
+{
+    domus_http_request request = make(DOMUS_HTTP_PUT, "/", "", in_pieces ? "" : "hello");
+
+    request.expects = true;
+    request.length = length;
+    return encode(http, &request);
+}
+
+static int encode_piece(domt_codec *http, const char *text, bool is_last)
+{
+    const domus_piece piece = {domt_http_slice(text), is_last};
+    int error = domus_stage_kit_encode(http->kit, 0, &domus_piece_type, &piece);
+
+    domus_slice_free(piece.bytes);
+    return error;
+}
+
+/* Let bytes of the server come. Returns the status of the answer in them; 0: there is none; or the
+ * error. */
+static int hear(domt_codec *http, const char *bytes)
+{
+    domus_stage_message message;
+
+    ck_assert_int_eq(domus_stage_kit_feed(http->kit, bytes, strlen(bytes)), 0);
+    int result = domus_stage_kit_next(http->kit, &message);
+    return result == 1 ? ((const domus_http_response *)message.payload)->status : result;
+}
+
+static void sent(domt_codec *http, const char *expected)
+{
+    ck_assert_str_eq(domt_codec_sent(http), expected);
+}
+
+START_TEST(a_whole_body_waits)
+{
+    domt_codec http;
+
+    domt_http_start(&http, &client);
+    ck_assert_int_eq(announce(&http, false, 0), 0);
+    sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000000);
+    ck_assert_int_eq(hear(&http, "HTTP/1.1 103 a\r\n\r\n"), 0);
+    sent(&http, "");
+    ck_assert_int_eq(hear(&http, CONTINUE CONTINUE), 0);
+    sent(&http, "hello");
+    ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
+    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
+    ck_assert(!domus_stage_kit_is_last(http.kit));
+    /* the second one is let go by time */
+    ck_assert_int_eq(announce(&http, false, 0), 0);
+    sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(domus_stage_kit_wake(http.kit, false), 0);
+    sent(&http, "hello");
+    ck_assert_int_eq(hear(&http, CONTINUE NO_CONTENT), 204);
+    sent(&http, "");
+    ck_assert(!domus_stage_kit_is_last(http.kit));
+    domt_codec_stop(&http);
+}
+END_TEST
+
+/* A request that is to follow on the connection does not wait; 100 is about the oldest one. */
+START_TEST(a_body_waits_behind_other_requests)
+{
+    domt_codec http;
+
+    domt_http_start(&http, &client);
+    hold(make(DOMUS_HTTP_GET, "/", "", ""), "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n");
+    domt_http_ask(&http, "G");
+    ck_assert_int_eq(announce(&http, false, 0), 0);
+    sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(hear(&http, CONTINUE), 0);
+    sent(&http, "");
+    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
+    ck_assert(!domus_stage_kit_is_last(http.kit));
+    sent(&http, "");
+    ck_assert_int_eq(announce(&http, false, 0), 0);
+    sent(&http, "hello" ANNOUNCED "Content-Length: 5\r\n\r\n");
+    ck_assert_int_eq(hear(&http, NO_CONTENT), 204);
+    ck_assert(!domus_stage_kit_is_last(http.kit));
+    ck_assert_int_eq(hear(&http, NO_CONTENT), 204); /* the body was not sent */
+    ck_assert(domus_stage_kit_is_last(http.kit));
+    ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
+    domus_http_request more = make(DOMUS_HTTP_GET, "/", "", "");
+    ck_assert_int_eq(encode(&http, &more), -EPIPE);
+    sent(&http, "");
+    domt_codec_stop(&http);
+}
+END_TEST
+
+START_TEST(the_first_piece_of_a_body_waits)
+{
+    for (uint64_t length = 0; length < 20; length += 10) {
+        uint64_t word = 0;
+        domt_codec http;
+
+        domt_http_start(&http, &client);
+        domus_stage_kit_stream(http.kit, &word);
+        ck_assert_int_eq(announce(&http, true, length), 0);
+        sent(&http, length == 0 ? ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n"
+                                : ANNOUNCED "Content-Length: 10\r\n\r\n");
+        if (length != 0)
+            ck_assert_int_eq(encode_piece(&http, "more than ten", false), -EMSGSIZE);
+        ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
+        sent(&http, "");
+        ck_assert_int_eq(hear(&http, CONTINUE), 0);
+        sent(&http, length == 0 ? "5\r\nhello\r\n" : "hello");
+        if (length != 0)
+            ck_assert_int_eq(encode_piece(&http, "world!", false), -EMSGSIZE);
+        ck_assert_int_eq(encode_piece(&http, "world", false), 0);
+        ck_assert_int_eq(encode_piece(&http, "", true), 0);
+        sent(&http, length == 0 ? "5\r\nworld\r\n0\r\n\r\n" : "world");
+        domt_codec_stop(&http);
+    }
+}
+END_TEST
+
+/* The end of a body lets it go: nothing is left that could be spared. */
+START_TEST(a_body_that_has_ended_does_not_wait)
+{
+    uint64_t word = 0;
+    domt_codec http;
+
+    domt_http_start(&http, &client);
+    domus_stage_kit_stream(http.kit, &word);
+    ck_assert_int_eq(announce(&http, true, 0), 0);
+    ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
+    domus_http_trailers end = {domt_http_slice("T: u\r\n")};
+    ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_trailers_type, &end), 0);
+    domus_slice_free(end.fields);
+    sent(&http, ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nT: u\r\n\r\n");
+    ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 0);
+    domt_codec_stop(&http);
+}
+END_TEST
+
+START_TEST(pieces_that_are_not_wanted_never_leave)
+{
+    for (int cuts = 0; cuts < 2; cuts++) {
+        uint64_t word = 0;
+        domt_codec http;
+
+        domt_http_start(&http, &client);
+        domus_stage_kit_stream(http.kit, &word);
+        ck_assert_int_eq(announce(&http, true, 0), 0);
+        (void)domt_codec_sent(&http);
+        ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
+        ck_assert_int_eq(hear(&http, "HTTP/1.1 413 a\r\nContent-Length: 0\r\n\r\n"), 413);
+        ck_assert(domus_stage_kit_is_last(http.kit));
+        ck_assert_int_eq(encode_piece(&http, "hello", false), 0);
+        if (cuts != 0)
+            ck_assert_int_eq(domus_stage_kit_cut(http.kit, 0, -ECANCELED), 0);
+        else
+            ck_assert_int_eq(encode_piece(&http, "", true), 0);
+        sent(&http, "");
+        domt_codec_stop(&http);
+    }
+}
+END_TEST
+
+/* A server that changes the protocol has to take the body first. */
+START_TEST(no_other_protocol_begins_before_a_body_that_waits)
+{
+    domus_http_request request = make(DOMUS_HTTP_PUT, "/", "Upgrade: b\r\n", "hello");
+    domt_codec http;
+
+    request.upgrade = request.expects = true;
+    domt_http_start(&http, &client);
+    ck_assert_int_eq(encode(&http, &request), 0);
+    ck_assert_int_eq(hear(&http, "HTTP/1.1 101 a\r\nUpgrade: b\r\nConnection: upgrade\r\n\r\n"),
+                     -EPROTO);
+    domt_codec_stop(&http);
+}
+END_TEST
+
+START_TEST(a_request_without_a_body_expects_nothing)
+{
+    static const uint64_t wrong[] = {1, 999999, UINT64_C(60000000001)};
+    domus_http_request request = make(DOMUS_HTTP_POST, "/", "", "");
+    domus_http_request said = make(DOMUS_HTTP_PUT, "/", "expect: 100-continue\r\n", "a");
+    domt_codec http;
+
+    request.expects = said.expects = true;
+    hold(request, "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
+    hold(said, "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 1\r\nexpect: 100-continue\r\n\r\n");
+    domus_http_options options = client;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        options.continue_timeout_ns = wrong[i];
+        ck_assert_int_eq(domus_http_stage.check(&options), -EINVAL);
+    }
+    options.continue_timeout_ns = 1000000;
+    ck_assert_int_eq(domus_http_stage.check(&options), 0);
+    domt_http_start(&http, &options);
+    ck_assert_int_eq(announce(&http, false, 0), 0);
+    ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000);
+    domt_codec_stop(&http);
+}
+END_TEST
+
+/* Bytes that could not be appended are still there. */
+static int talk_of_waiting(void *context)
+{
+    const domus_http_request *request = context;
+    domt_codec http;
+    int error;
+
+    http.stages[0] = (domus_pipeline_stage){&domus_http_stage, &client};
+    http.stages[1] = (domus_pipeline_stage){NULL, NULL};
+    http.pipeline = (domus_pipeline){.stages = http.stages};
+    error = domus_stage_kit_new(&http.pipeline, &http.kit);
+    if (error != 0)
+        return error;
+    for (int i = 0; i < 2 && error == 0; i++)
+        error = domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, request);
+    if (error == 0)
+        error = domus_stage_kit_wake(http.kit, false);
+    domus_stage_kit_free(http.kit);
+    return error;
+}
+
+START_TEST(bodies_that_wait_end_well_without_memory)
+{
+    domus_http_request request = make(DOMUS_HTTP_PUT, "/", "", "hello");
+
+    request.expects = true;
+    domt_fail_allocations(talk_of_waiting, &request);
+    domus_http_request_type.release(&request);
+}
+END_TEST
+
 START_TEST(requests_without_an_answer_have_a_bound)
 {
     static const char answer[] = "HTTP/1.1 204 a\r\n\r\n";
@@ -214,4 +452,8 @@ END_TEST
 DOMT_MAIN("asks", 20, requests_are_encoded, a_body_that_does_not_come_is_not_announced,
           an_absolute_target_is_said_as_servers_are_asked,
           requests_that_http_cannot_say_are_refused, requests_leave_in_pieces,
-          requests_without_an_answer_have_a_bound)
+          requests_without_an_answer_have_a_bound, a_whole_body_waits,
+          a_body_waits_behind_other_requests, the_first_piece_of_a_body_waits,
+          a_body_that_has_ended_does_not_wait, pieces_that_are_not_wanted_never_leave,
+          no_other_protocol_begins_before_a_body_that_waits,
+          a_request_without_a_body_expects_nothing, bodies_that_wait_end_well_without_memory)

@@ -33,6 +33,7 @@ typedef struct upload {
     bool trailers;
     bool cuts;  /* cuts the request at its end */
     bool close; /* the request is the last of its connection */
+    bool expects;
     uint8_t method;
 } upload;
 
@@ -67,8 +68,10 @@ static outcome outcome_of(const domus_answer *answer, int write_error)
 
 static domus_http_request head_of(const upload *what)
 {
-    domus_http_request head = {
-        .method = what->method, .length = what->length, .close = what->close};
+    domus_http_request head = {.method = what->method,
+                               .length = what->length,
+                               .close = what->close,
+                               .expects = what->expects};
 
     ck_assert_int_eq(domus_slice_copy(what->path, strlen(what->path), &head.target), 0);
     return head;
@@ -282,6 +285,48 @@ START_TEST(an_early_answer_is_heard)
 }
 END_TEST
 
+/* The server says 100 when it reads: /sleep never does, and answers later than the client waits. */
+START_TEST(bodies_wait_until_they_are_wanted)
+{
+    for (int pooled = 0; pooled < 2; pooled++) {
+        start(pooled);
+        for (int i = 0; i < 2; i++) {
+            hold(UP(.length = 5000, .bytes = 5000, .expects = true), "5000\n");
+            hold(UP(.bytes = 900000, .expects = true), "900000\n");
+            hold(UP(.bytes = 0, .expects = true), "0\n");
+            hold(UP(.bytes = 1000, .trailers = true, .expects = true), "1000\n");
+        }
+        ck_assert_uint_eq(domt_served_now.closed, 0);
+        outcome slept = up(&(upload){.path = "/sleep/3000",
+                                     .method = DOMUS_HTTP_PUT,
+                                     .length = 3000,
+                                     .bytes = 3000,
+                                     .expects = true});
+        hold(slept, "slept\n");
+        ck_assert_int_eq(slept.write_error, 0);
+        domt_served_end(kit);
+    }
+}
+END_TEST
+
+START_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
+{
+    for (int pooled = 0; pooled < 2; pooled++) {
+        start(pooled);
+        outcome early = up(&(upload){
+            .path = "/sleep/100", .method = DOMUS_HTTP_PUT, .bytes = 90000, .expects = true});
+        ck_assert_int_eq(early.write_error, -EALREADY);
+        hold(early, "slept\n");
+        domt_served_pass(kit, SECOND);
+        ck_assert_uint_eq(domt_served_now.closed, 1);
+        if (pooled)
+            hold_that_another_goes();
+        else
+            domt_served_end(kit);
+    }
+}
+END_TEST
+
 /* --- the last request of a connection ----------------------------------------------------------
  */
 
@@ -357,6 +402,7 @@ END_TEST
 
 DOMT_MAIN("http uploads", 20, bodies_leave_by_length_and_in_chunks,
           a_length_that_is_not_met_fails_and_ends_the_connection, an_early_answer_is_heard,
+          bodies_wait_until_they_are_wanted, the_writer_of_a_body_that_is_not_wanted_hears_of_it,
           nothing_is_asked_behind_the_last_request, a_pool_asks_another_connection_then,
           an_actor_that_answers_everything_is_no_peer,
           a_request_that_was_to_be_the_last_may_change_the_protocol)

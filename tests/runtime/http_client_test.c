@@ -473,7 +473,7 @@ START_TEST(wrong_options_are_refused)
 }
 END_TEST
 
-/* The body does not wait for 100, which is passed over; and 417 is an answer as any other. */
+/* A field of the user's own is sent as it is: 100 is passed over, and 417 is an answer as any. */
 START_TEST(a_body_that_was_announced_leaves_at_once)
 {
     begin(NULL);

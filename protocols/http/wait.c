@@ -1,0 +1,90 @@
+/* Lets the body of a request wait until the server wants it (100 Continue), for a bounded time.
+ *
+ * Only the last request that was sent can have a body that waits: one that is to follow lets it go
+ * first. The whole body waits, or the first piece of one in pieces, whose writer is held behind
+ * that. If the final answer comes instead of 100, what is left of the body never leaves. */
+#include "protocols/http/write.h"
+
+#define TIMEOUT_NS UINT64_C(1000000000)
+
+void domi_http_begin_wait(domus_wire *wire, domi_http_state *state, domus_slice body,
+                          const uint64_t *stream)
+{
+    uint64_t timeout_ns = state->options.continue_timeout_ns;
+
+    state->waiting = body;
+    state->wait = DOMI_HTTP_WAITS;
+    state->waits_in_chunks = stream != NULL && *stream == DOMI_HTTP_STREAM_CHUNKS;
+    domus_wire_hold(wire, stream != NULL);
+    domus_wire_wake(wire, timeout_ns != 0 ? timeout_ns : TIMEOUT_NS);
+}
+
+int domi_http_append_waiting(domus_wire *wire, const domi_http_state *state)
+{
+    uint64_t chunks = DOMI_HTTP_STREAM_CHUNKS;
+    const domus_piece piece = {state->waiting, false};
+
+    return state->waits_in_chunks ? domi_http_encode_piece(wire, &chunks, &piece)
+                                  : domus_wire_append_slice(wire, state->waiting);
+}
+
+/* The bytes that wait have left, or never will. */
+static void end_as(domus_wire *wire, domi_http_state *state, domi_http_wait wait)
+{
+    domus_slice_free(state->waiting);
+    state->waiting = (domus_slice){NULL, 0, 0};
+    state->wait = (uint8_t)wait;
+    domus_wire_hold(wire, false);
+    domus_wire_wake(wire, 0);
+}
+
+void domi_http_end_wait(domus_wire *wire, domi_http_state *state)
+{
+    if (state->wait == DOMI_HTTP_WAITS)
+        end_as(wire, state, DOMI_HTTP_GOES);
+}
+
+int domi_http_let_body_go(domus_wire *wire, domi_http_state *state)
+{
+    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting(wire, state) : 0;
+
+    if (error == 0)
+        domi_http_end_wait(wire, state);
+    return error;
+}
+
+void domi_http_note_unwanted(domus_wire *wire, domi_http_state *state)
+{
+    if (state->wait == DOMI_HTTP_WAITS && state->asked.count == 1)
+        end_as(wire, state, DOMI_HTTP_UNWANTED);
+}
+
+/* Keep the first piece. Returns 0, or a negative errno. */
+static int keep_piece(domi_http_state *state, uint64_t *stream, domus_slice bytes)
+{
+    if (!state->waits_in_chunks && bytes.size > (*stream & DOMI_HTTP_LENGTH_MAX))
+        return -EMSGSIZE;
+    int error = domus_slice_keep(bytes, &state->waiting);
+    if (error == 0 && !state->waits_in_chunks)
+        *stream -= bytes.size;
+    return error;
+}
+
+int domi_http_encode_waiting(domus_wire *wire, domi_http_state *state, const domus_piece *piece,
+                             const domus_http_trailers *trailers)
+{
+    uint64_t *stream = domus_wire_stream(wire);
+    bool is_last = piece == NULL || piece->last;
+
+    if (state->wait == DOMI_HTTP_UNWANTED)
+        return 0;
+    if (!is_last && state->waiting.size == 0)
+        return keep_piece(state, stream, piece->bytes);
+    int error = domi_http_append_waiting(wire, state);
+    if (error == 0)
+        error = piece != NULL ? domi_http_encode_piece(wire, stream, piece)
+                              : domi_http_encode_trailers(wire, stream, trailers);
+    if (error == 0)
+        domi_http_end_wait(wire, state);
+    return error;
+}

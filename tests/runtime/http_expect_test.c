@@ -1,0 +1,214 @@
+/* Bodies of the client of HTTP that wait for 100 Continue, in a test kit whose server is a script
+ * of the test. */
+#include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
+
+#include <domus/http_client.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS (DOMT_NET_SECOND / 1000)
+
+static domus_testkit *kit;
+static domus_probe *probe;
+static domus_address client;
+static domus_peer_listener *listener;
+static domus_peer *server; /* the connection that the server has accepted last */
+
+static void begin(void)
+{
+    kit = domt_net_kit("10.0.0.3:80", 7);
+    probe = domt_new_probe(kit);
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+    ck_assert_int_eq(domus_http_client_open_outside(domus_testkit_system(kit), NULL, &client), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+}
+
+static void end(void)
+{
+    domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
+    domus_testkit_free(kit);
+}
+
+static domus_slice slice(const char *text)
+{
+    domus_slice made;
+
+    ck_assert_int_eq(domus_slice_copy(text, strlen(text), &made), 0);
+    return made;
+}
+
+static void ask(domus_http_method method, const char *url, const char *body)
+{
+    const domus_http_request request = {
+        .method = (uint8_t)method, .target = slice(url), .body = slice(body), .expects = true};
+
+    ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &request), 0);
+}
+
+static void accept_next(void)
+{
+    domt_net_ok(kit, domus_peer_accept(listener, 10 * DOMT_NET_SECOND, &server));
+}
+
+static void sees(const char *text)
+{
+    domt_net_ok(kit, domus_peer_expect(server, text, strlen(text), DOMT_NET_SECOND));
+}
+
+/* Let the server say something. */
+static void answers(const char *text)
+{
+    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_ok(kit, domus_peer_send(server, text, strlen(text)));
+}
+
+/* Hold that this answer comes. Returns whether the connection ends with it. */
+static bool expect(unsigned status, const char *body)
+{
+    domus_http_response response;
+
+    domt_net_ok(kit,
+                domus_probe_expect(probe, &domus_http_response_type, DOMT_NET_SECOND, &response));
+    bool close = response.close;
+    ck_assert_uint_eq(response.status, status);
+    ck_assert(domus_slice_equals(response.body, body, strlen(body)));
+    domus_http_response_type.release(&response);
+    return close;
+}
+
+#define OK(text) "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" text
+
+/* The server gets the head of a request to `path` that announces "ab", and nothing behind it. */
+static void sees_announced(const char *path)
+{
+    char head[256];
+
+    (void)snprintf(head, sizeof head,
+                   "POST %s HTTP/1.1\r\nHost: 10.0.0.1\r\nExpect: 100-continue\r\n"
+                   "Content-Length: 2\r\n\r\n",
+                   path);
+    sees(head);
+    domt_net_ok(kit, domus_peer_expect_nothing(server, 500 * MS));
+}
+
+static void announce(const char *path)
+{
+    char url[64];
+
+    (void)snprintf(url, sizeof url, "http://10.0.0.1%s", path);
+    ask(DOMUS_HTTP_POST, url, "ab");
+}
+
+/* The second request goes over the same connection: a body that has left costs nothing more. */
+START_TEST(a_body_waits_until_the_server_wants_it)
+{
+    begin();
+    for (int i = 0; i < 2; i++) {
+        announce("/");
+        if (i == 0)
+            accept_next();
+        sees_announced("/");
+        answers("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
+        domt_net_ok(kit, domus_peer_expect_nothing(server, 100 * MS));
+        answers("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+        sees("ab");
+        answers(OK("ok"));
+        expect(200, "ok");
+    }
+    ask(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    sees("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    answers(OK("ok"));
+    ck_assert(!expect(200, "ok"));
+    end();
+}
+END_TEST
+
+/* A server that does not know the field says nothing; and 100 may come when nobody waits for it. */
+START_TEST(a_body_waits_no_longer_than_it_may)
+{
+    begin();
+    announce("/");
+    accept_next();
+    sees_announced("/");
+    domt_net_ok(kit, domus_peer_expect_nothing(server, 450 * MS));
+    sees("ab");
+    answers("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
+    ck_assert(!expect(200, "ok"));
+    announce("/");
+    sees_announced("/");
+    answers("HTTP/1.1 100 Continue\r\n\r\n");
+    sees("ab");
+    answers(OK("ok"));
+    ck_assert(!expect(200, "ok"));
+    end();
+}
+END_TEST
+
+/* The bytes of the body would be taken for a request, or their lack for a slow client. The time for
+ * 100 may pass within the answer. */
+START_TEST(a_body_that_is_not_wanted_never_leaves)
+{
+    begin();
+    announce("/");
+    accept_next();
+    sees_announced("/");
+    answers("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
+    domt_net_ok(kit, domus_peer_expect_nothing(server, 2 * DOMT_NET_SECOND));
+    answers("no");
+    ck_assert(expect(401, "no"));
+    domt_net_ok(kit, domus_peer_expect_end(server, DOMT_NET_SECOND));
+    ask(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    accept_next();
+    sees("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    answers(OK("ok"));
+    ck_assert(!expect(200, "ok"));
+    end();
+}
+END_TEST
+
+/* Nothing has left that may not be done twice, so a POST may be sent again. */
+START_TEST(an_expectation_that_is_not_met_is_left_away)
+{
+    begin();
+    announce("/");
+    accept_next();
+    sees_announced("/");
+    answers("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
+    domus_peer *before = server;
+    accept_next();
+    domt_net_ok(kit, domus_peer_expect_end(before, DOMT_NET_SECOND));
+    sees("POST / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n\r\nab");
+    answers("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno"); /* once */
+    ck_assert(!expect(417, "no"));
+    end();
+}
+END_TEST
+
+START_TEST(a_body_waits_at_each_redirect)
+{
+    begin();
+    announce("/");
+    accept_next();
+    sees_announced("/");
+    answers("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n");
+    accept_next();
+    sees_announced("/b");
+    answers("HTTP/1.1 100 Continue\r\n\r\n");
+    sees("ab");
+    answers("HTTP/1.1 308 X\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n");
+    sees_announced("/c");
+    answers("HTTP/1.1 100 Continue\r\n\r\n");
+    sees("ab");
+    answers("HTTP/1.1 303 X\r\nLocation: /d\r\nContent-Length: 0\r\n\r\n");
+    sees("GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"); /* has no body to announce */
+    answers(OK("ok"));
+    ck_assert(!expect(200, "ok"));
+    end();
+}
+END_TEST
+
+DOMT_MAIN("http_expect", 60, a_body_waits_until_the_server_wants_it,
+          a_body_waits_no_longer_than_it_may, a_body_that_is_not_wanted_never_leaves,
+          an_expectation_that_is_not_met_is_left_away, a_body_waits_at_each_redirect)
