@@ -43,9 +43,9 @@ typedef struct place {
     /* tells whether the place is free or filled, and for which round */
     _Atomic uint64_t sequence;
     uint64_t dropped_before; /* lines dropped after the place before this one was filled */
-    char *text;              /* of KIND_TEXT: on the heap */
+    char *text;              /* the text of a place of KIND_TEXT, on the heap */
     kind kind;               /* where the line comes from */
-    domus_log_level level;   /* of the line */
+    domus_log_level level;   /* the level of the line */
     uint32_t thread;         /* index of the thread that has left the line */
     char line[DOMUS_LOG_TEXT_MAX + 1]; /* NUL-terminated */
 } place;

@@ -94,7 +94,7 @@ static const domus_config_key own_keys[] = {
     {0}};
 
 static domus_config_key keys[DOMUS_SECTION_KEYS_MAX + 1];
-static char paths[DOMUS_SECTION_KEYS_MAX][64]; /* of the rows behind own_keys */
+static char paths[DOMUS_SECTION_KEYS_MAX][64]; /* the paths of the rows behind own_keys */
 
 /* Add the keys of another example as those of a section within this one. */
 static void add_keys(const char *section, const domus_config_key *from, size_t offset)

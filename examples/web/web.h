@@ -98,7 +98,7 @@ domus_handler web_take_text, web_hear_line;
 struct web_rates {
     uint32_t threads;
     uint64_t serial;      /* of the tick; 0: there was none */
-    uint64_t requests;    /* of HTTP, in a second */
+    uint64_t requests;    /* requests of HTTP in a second */
     uint64_t messages;    /* asks and notices of actors, in a second */
     uint64_t connections; /* now */
     struct {

@@ -17,7 +17,7 @@
 
 /* Most of what a stand-in takes in one hold (base/park.h), of loans and of arrivals. */
 #define DOMI_PLAIN_HOUSES_MAX 16u /* houses */
-#define DOMI_PLAIN_MAIL_MAX   64u /* messages in their inboxes together */
+#define DOMI_PLAIN_MAIL_MAX   64u /* messages in the inboxes of these houses together */
 
 typedef struct domi_loan {
     domi_node node;    /* links the record into home's returns */

@@ -193,12 +193,13 @@ DOMUS_API int domus_websocket_answer(const domus_http_request *request,
 
 /* --- the handshake of a client -------------------------------------------------------------- */
 
-/* The wish of a client. */
+/* The options of a handshake that a client begins. */
 typedef struct domus_websocket_wish {
-    const char *target;           /* the path with its query; NULL: "/" */
-    const char *origin;           /* NULL: none is sent */
-    const char *const *protocols; /* that are offered, up to a NULL, best first. NULL: none */
-    domus_slice fields;           /* further fields, such as cookies; the caller's */
+    const char *target; /* the path with its query; NULL: "/" */
+    const char *origin; /* NULL: none is sent */
+    /* the protocols that it offers, the best first, up to a NULL; NULL: none */
+    const char *const *protocols;
+    domus_slice fields; /* further fields, such as cookies; the caller's */
 } domus_websocket_wish;
 
 /* The answer that the server has to give. It is a small value, kept from request to answer. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define KEPT_MAX   64u   /* heap buffers that a thread keeps */
-#define KEPT_BYTES 1024u /* memory of one of them at most */
+#define KEPT_BYTES 1024u /* bytes of the largest buffer that is kept */
 #define SPARE_MAX  64u   /* bytes of a kept buffer that its next user does not need, at most */
 
 void domi_buffers_keep(domi_io *io)

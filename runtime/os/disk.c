@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define TRIES_MAX  16 /* a path that is renamed meanwhile is looked up again so often */
+#define TRIES_MAX  16 /* how often a path is looked up again when it was renamed meanwhile */
 #define LIST_BYTES 8192u
 
 #define NS_OF_SECOND INT64_C(1000000000)

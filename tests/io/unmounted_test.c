@@ -18,7 +18,7 @@
 static domt_bed bed;
 static domus_address parent;
 static domus_address child;
-static unsigned fails; /* so many of the next mounts */
+static unsigned fails; /* how many of the next mounts fail */
 static unsigned mounts;
 static bool stays;     /* it does not close at the end */
 static char told[128]; /* the callbacks: m mount, s stop, o open, r read, e end, c close */

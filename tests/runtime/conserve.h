@@ -170,7 +170,7 @@ typedef struct domt_node {
     domi_random dice;
     domus_address oracle; /* answers and asks nobody: who asks him may raise a barrier meanwhile */
     domus_address neighbours[DOMT_NEIGHBOURS];
-    domus_timer bell;                /* one of those armed */
+    domus_timer bell;                /* one of the armed timers */
     domus_timer ticker;              /* the periodic one */
     domus_conversation conversation; /* one to be cancelled */
     domus_kept kept;                 /* one to be answered later */

@@ -52,7 +52,7 @@ static uint64_t state_runs(void)
 
 /* --- witnesses -------------------------------------------------------------------------------- */
 
-/* One who has one message at a time. Runs are those of state actors. */
+/* An actor that gets one message at a time. Its waits are counted in runs of state actors. */
 struct witness {
     uint64_t sent;
     uint64_t greeted;

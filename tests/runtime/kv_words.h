@@ -8,7 +8,7 @@
 /* Bytes of `expected` that stand for what the model does not know, or that tell something of the
  * answers behind them. No value has them. */
 enum {
-    DOMT_KV_A_NUMBER = 1, /* of the common counter */
+    DOMT_KV_A_NUMBER = 1, /* a value of the common counter */
     DOMT_KV_A_HELLO,      /* up to its last element, an empty array */
     DOMT_KV_THE_NEXT,     /* of the common counter, the one behind the last number */
     DOMT_KV_A_COUNT,      /* an integer, whatever it is */
