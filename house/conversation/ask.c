@@ -332,6 +332,21 @@ int domi_stack_look_of_peer(const domus_stack *stack, domus_address *ret_channel
 
 /* --- keep ----------------------------------------------------------------------------------- */
 
+/* Nobody waits for the answer of a kept ask behind its deadline. So the ask fails then
+ * (domi_stack_complete()): otherwise an actor that never comes back to such asks would hold them
+ * for ever, and be deaf at scheduler.conversationsMax. The promise is the first one of the stack,
+ * so it needs no memory. */
+static void fail_at_deadline(domus_stack *kept)
+{
+    uint64_t deadline_ns = domi_stack_deadline_ns(kept);
+
+    if (deadline_ns == 0)
+        return;
+    domi_promise *promise = domi_promise_new(kept->manager, kept, DOMI_PROMISE_SLEEP);
+    domi_promise_stop_counting(promise);
+    domi_promise_arm(kept->manager, promise, deadline_ns);
+}
+
 int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 {
     domi_envelope *ask = ask_at_hand(stack);
@@ -349,6 +364,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     kept->begun_by = ask->type;
     kept->outlives = stack->pooled != NULL && stack->pooled->outlives;
     domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
+    fail_at_deadline(kept);
     domi_stack_park_or_end(kept, DOMUS_PARKED);
     *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
     return 0;

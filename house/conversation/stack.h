@@ -19,7 +19,7 @@ typedef enum domi_wait {
     DOMI_WAIT_ONE, /* the stack waits for `awaited` */
     DOMI_WAIT_ALL,
     DOMI_WAIT_FIRST,
-    DOMI_WAIT_KEPT, /* the stack waits for nothing, and only holds an ask that is answered later */
+    DOMI_WAIT_KEPT, /* the stack only holds an ask that is answered later, until its deadline */
     DOMI_WAIT_PEER, /* no conversation: it holds the promises of a channel's requests (peer.h) */
 } domi_wait;
 

@@ -140,10 +140,25 @@ static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *pr
            message->node.kind == DOMI_REPLY;
 }
 
+/* The deadline of a kept ask has passed, by the only promise of the stack that holds it. */
+static void fail_kept(domi_manager *manager, domus_stack *kept, domi_promise *promise)
+{
+    domi_envelope *ask = kept->ask;
+
+    domi_promise_finish(manager, promise, NULL);
+    domi_promise_release(manager, promise);
+    domi_stack_end_kept(manager, kept);
+    domi_ask_expire(manager, ask);
+}
+
 void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
+    if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_KEPT)) {
+        fail_kept(manager, stack, promise);
+        return;
+    }
     if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_PEER)) {
         uint64_t number = promise->answer.tag;
         int error = promise->answer.error;

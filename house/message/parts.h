@@ -54,7 +54,7 @@ typedef struct domi_counters {
     domi_counter refusals;                /* asks and notices refused because a bound was reached */
     domi_counter busy;                    /* asks and notices refused because memory is short */
     domi_counter trimmed_bytes;           /* bytes of slabs that were given back to the kernel */
-    /* asks dropped before they were handled, because their deadline had passed */
+    /* asks dropped because their deadline had passed: before they were handled, or while kept */
     domi_counter asks_expired;
     domi_counter late_replies;   /* answers that came when nobody waited for them any more */
     domi_counter cancels;        /* conversations and unbegun asks that were cancelled */

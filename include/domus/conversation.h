@@ -156,11 +156,17 @@ typedef struct domus_kept {
 } domus_kept;
 
 /* Keep the ask that is handled, to answer it later from any handler of this actor. A kept ask
- * counts as a conversation (scheduler.conversationsMax). When the actor stops, the ask fails with
- * -ESTALE. Its payload stays valid until the ask is answered, forwarded, or fails; then the library
- * releases what the payload owns, unless domus_take() took it before the ask was kept. When the
- * asker cancels, the ask fails and this actor is not told. This may happen between any two turns of
- * the actor, so a later handler cannot rely on the payload: copy it now if it is needed later.
+ * counts as a conversation (scheduler.conversationsMax; at that number the actor handles no asks
+ * and notices). When the actor stops, the ask fails with -ESTALE. Its payload stays valid until the
+ * ask is answered, forwarded, or fails; then the library releases what the payload owns, unless
+ * domus_take() took it before the ask was kept.
+ *
+ * When the asker cancels, or the deadline of the ask passes, nobody waits for it any more: the ask
+ * fails, and this actor is not told. This may happen between any two turns of the actor, so a later
+ * handler cannot rely on the payload: copy it now if it is needed later. An actor that has a list
+ * of kept asks hears of it from domus_kept_reply(). If the list has to be short, note
+ * domus_deadline_ns() beside each ask; or do not keep the ask, but wait in its conversation
+ * (domus_sleep()): a cancel, of the asker or by domus_cancel(), then resumes it.
  *
  * Returns 0; -EINVAL when the message is no ask; -EALREADY when it was answered, forwarded or kept;
  * -ENOMEM; -ECANCELED when the actor stops. With an error the ask is not kept. */
@@ -168,9 +174,9 @@ DOMUS_API int domus_keep(domus_stack *stack, domus_kept *ret_kept);
 
 /* Do what domus_reply(), domus_fail() and domus_forward() do, for an ask that was kept.
  *
- * Returns as these do; -ENOENT when the ask was answered or cancelled; from domus_kept_forward()
- * -EALREADY after domus_take(). (An ask whose deadline has passed is not known here: these return
- * 0, and the answer is late and dropped.) */
+ * Returns as these do; -ENOENT when the ask was answered or cancelled, or its deadline has passed;
+ * from domus_kept_forward() -EALREADY after domus_take(). (With 0 the answer was sent, but it may
+ * still come too late, and is dropped then.) */
 DOMUS_API int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
                                const void *payload);
 DOMUS_API int domus_kept_fail(domus_stack *stack, domus_kept kept, int error);

@@ -74,7 +74,7 @@ typedef struct domus_profile {
     uint64_t channels_reset;    /* channels closed by an error, or not drained in time */
     uint64_t receivers_starved; /* receives that ended because no buffer was free */
     uint64_t timers_fired;
-    /* asks dropped before they were handled, because their deadline had passed */
+    /* asks dropped because their deadline had passed: before they were handled, or while kept */
     uint64_t asks_expired;
     uint64_t late_replies; /* answers that came when nobody waited for them any more */
     uint64_t cancels;      /* conversations, and asks not begun, that were cancelled */

@@ -286,38 +286,6 @@ START_TEST(forwarded_ask_keeps_its_deadline)
 }
 END_TEST
 
-static domus_kept kept;
-
-static int keep(domus_stack *stack, void *context)
-{
-    (void)context;
-    return domus_keep(stack, &kept);
-}
-
-static int answer_kept(domus_stack *stack, void *context)
-{
-    (void)context;
-    ck_assert_int_eq(domus_kept_reply(stack, kept, &done_type, "replied"), 0);
-    ck_assert_int_eq(domus_kept_reply(stack, kept, &done_type, "replied"), -ENOENT);
-    return 0;
-}
-
-START_TEST(kept_ask_that_is_answered_too_late_is_dropped_once)
-{
-    const order now = {1, 10 * MS, {keep, NULL}};
-
-    open_world();
-    begin(&now);
-    domt_pass(&world, 12 * MS);
-    ck_assert_int_eq(errors[0], -ETIMEDOUT);
-    domt_do(&world, actors[1], answer_kept, NULL);
-    ck_assert_uint_eq(resumed, 1);
-    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
-    ck_assert_uint_eq(domt_reply_releases, 1);
-    close_world();
-}
-END_TEST
-
 /* --- inheritance ----------------------------------------------------------------------------- */
 
 static uint64_t seen_ns[4]; /* deadlines, as their handlers saw them */
@@ -479,7 +447,6 @@ DOMT_MAIN("deadline", 60, ask_fails_after_its_time_and_the_late_answer_is_droppe
           answer_in_time_takes_the_time_out_back, answer_that_meets_the_time_out_resumes_once,
           very_long_times_are_no_overflow, asks_waited_for_together_time_out_one_by_one,
           expired_ask_is_dropped_before_it_is_handled_and_counted, forwarded_ask_keeps_its_deadline,
-          kept_ask_that_is_answered_too_late_is_dropped_once,
           ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one,
           inherited_deadline_ends_the_asks_down_the_chain,
           ask_made_after_the_inherited_deadline_is_not_handled,
