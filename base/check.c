@@ -18,14 +18,14 @@
 
 #define READER_MS 1000 /* milliseconds to wait until standard error can be written */
 
-/* Write `text` to standard error. Returns false if nobody has read for READER_MS, or if the write
- * fails. */
+/* Write `text` to standard error. Returns false if nobody has read for READER_MS, or if
+ * the write fails. */
 static bool say(const char *text)
 {
     struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-    /* poll() says that a pipe is writable only if it has room for such a line, so write() does not
-     * block. */
+    /* poll() says that a pipe is writable only if it has room for such a line, so write()
+     * does not block. */
     return poll(&reader, 1, READER_MS) > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;
 }
 

@@ -66,8 +66,8 @@ static struct sample take_sample(void)
     return best;
 }
 
-/* Calibrate `clock`. If the TSC does not count, whatever CPUID says, the clock stays one without a
- * TSC. */
+/* Calibrate `clock`. If the TSC does not count, whatever CPUID says, the clock stays one
+ * without a TSC. */
 static void calibrate(domi_clock *clock)
 {
     struct sample first = take_sample();

@@ -11,10 +11,10 @@
  * DOMI_FIFO_TYPE makes the type alone, for a struct that has a line of objects which it does not
  * know; DOMI_FIFO_VERBS makes the functions where the objects are known. Both stand in headers.
  *
- * A line that is zeroed is empty. It is empty if and only if `head` is NULL, and `tail` means
- * nothing then. One field links an object into one line at a time; nothing here checks that.
- * Nothing is allocated and nothing is atomic: only the thread that owns the line calls these
- * functions. */
+ * A line that is zeroed is empty. It is empty if and only if `head` is NULL, and `tail`
+ * means nothing then. One field links an object into one line at a time; nothing here checks
+ * that. Nothing is allocated and nothing is atomic: only the thread that owns the line calls
+ * these functions. */
 #ifndef DOMI_BASE_FIFO_H
 #define DOMI_BASE_FIFO_H
 

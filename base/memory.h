@@ -21,8 +21,8 @@
 /* Allocate from the heap. Returns NULL when there is no memory. */
 void *domi_memory_new(size_t bytes);
 
-/* The same as domi_memory_new() for bytes that are written before they are read: they are not
- * zeroed. */
+/* The same as domi_memory_new() for bytes that are written before they are read: they
+ * are not zeroed. */
 void *domi_memory_new_bytes(size_t bytes);
 
 /* Let a block of domi_memory_new_bytes() have `bytes`, which are more than it has. It may move; the
@@ -50,9 +50,9 @@ void *domi_memory_map_huge(void);
  * otherwise each page costs a fault. This is a hint: kernels before 5.14 ignore it. */
 void domi_memory_populate(void *pages, size_t bytes);
 
-/* Let this thread allocate from `allocator` (NULL: from the C library and the kernel). The
- * allocator has to outlive the last block taken from it. Returns the allocator that was set before.
- */
+/* Let this thread allocate from `allocator` (NULL: from the C library and the kernel).
+ * The allocator has to outlive the last block taken from it. Returns the allocator that
+ * was set before. */
 const domus_allocator *domi_memory_set_allocator(const domus_allocator *allocator);
 
 /* The memory that a system has taken, and when to measure it. Each thread counts for itself and
@@ -69,8 +69,8 @@ typedef struct domi_meter {
     void (*grown)(struct domi_meter *meter, size_t bytes);
 } domi_meter;
 
-/* Let this thread count on `meter` (NULL: it does not count). Returns the meter that was set
- * before. */
+/* Let this thread count on `meter` (NULL: it does not count). Returns the meter that
+ * was set before. */
 domi_meter *domi_memory_set_meter(domi_meter *meter);
 
 /* True if the meter of this thread says `tight`. */

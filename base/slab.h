@@ -26,8 +26,8 @@ void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
 /* Give every chunk back, even if objects are still in use. */
 void domi_slab_fini(domi_slab *slab);
 
-/* Carve one object, from a new chunk if the newest one is used up. Returns NULL when there is no
- * memory. */
+/* Carve one object, from a new chunk if the newest one is used up. Returns NULL when there
+ * is no memory. */
 void *domi_slab_carve(domi_slab *slab);
 
 /* The size of the next chunk in bytes. */

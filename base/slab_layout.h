@@ -1,6 +1,6 @@
-/* How a slab, its chunks and its trim lie in memory. The first cache line of a chunk is its header;
- * objects begin at the second or third line, so that objects of whole cache lines are aligned to
- * them. */
+/* How a slab, its chunks and its trim lie in memory. The first cache line of a chunk is its
+ * header; objects begin at the second or third line, so that objects of whole cache lines are
+ * aligned to them. */
 #ifndef DOMI_BASE_SLAB_LAYOUT_H
 #define DOMI_BASE_SLAB_LAYOUT_H
 
@@ -27,8 +27,8 @@ struct domi_slab_chunk {
 };
 
 /* A trim that is under way. It first sorts, as long as `rest` is not empty, and then parts the
- * chunks. After that it only gives the chunks of `going` back. slab_check.c states what is true
- * meanwhile. */
+ * chunks. After that it only gives the chunks of `going` back. slab_check.c states what is
+ * true meanwhile. */
 typedef struct domi_slab_trim {
     void *rest;            /* free objects that are not sorted yet */
     domi_slab_chunk *last; /* chunk of the object that was sorted last; not used once `parted` */

@@ -242,9 +242,9 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
 
     if (node == &wheel->due)
         return NULL;
-    /* Timers of one tick lie anywhere in memory, so the node after the next is fetched while this
-     * one is handled. (With a million timers at once, half of the time was waiting for these
-     * lines.) */
+    /* Timers of one tick lie anywhere in memory, so the node after the next is fetched while
+     * this one is handled. (With a million timers at once, half of the time was waiting for
+     * these lines.) */
     domi_prefetch_write(node->next->next);
     domi_wheel_cancel(wheel, node);
     return node;

@@ -56,12 +56,12 @@ static inline bool domi_wheel_is_armed(const domi_wheel_node *node)
     return node->next != NULL;
 }
 
-/* Arm `node`, which must not be armed, for `expires_ns`. A time in the past is due at the next
- * advance. */
+/* Arm `node`, which must not be armed, for `expires_ns`. A time in the past is due at the
+ * next advance. */
 void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns);
 
-/* Disarm `node`, also if it is due and was not yet taken. A node that is not armed is left alone.
- */
+/* Disarm `node`, also if it is due and was not yet taken. A node that is not armed
+ * is left alone. */
 void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node);
 
 /* Advance to `now_ns` and move the nodes that have expired to the due list. */

@@ -46,8 +46,8 @@ static const struct row rows[] = {
 
 static bool there[CONTENDERS];
 
-/* The result of one contender in one row. A contender that failed once is out, and has no more
- * rounds. */
+/* The result of one contender in one row. A contender that failed once is out, and has
+ * no more rounds. */
 struct outcome {
     bool out;
     double rate[ROUNDS];

@@ -73,8 +73,7 @@ static void work(void)
                           memory_order_relaxed);
 }
 
-/* --- the flooded and his flooder ---------------------------------------------------------------
- */
+/* --- the flooded and his flooder -------------------------------------------------------------- */
 
 static int flooded_work(domus_stack *stack, void *self, const void *nothing)
 {
@@ -102,8 +101,7 @@ static const domus_behaviour flooder = {
     .on = (const domus_on[]){{&go_type, flood, 0}, {NULL, NULL, 0}},
 };
 
-/* --- the leaves: always busy, and asked too ----------------------------------------------------
- */
+/* --- the leaves: always busy, and asked too --------------------------------------------------- */
 
 static int leaf_work(domus_stack *stack, void *self, const void *nothing)
 {
@@ -125,8 +123,7 @@ static const domus_behaviour leaf = {
                              {NULL, NULL, 0}},
 };
 
-/* --- middlemen ---------------------------------------------------------------------------------
- */
+/* --- middlemen -------------------------------------------------------------------------------- */
 
 static int passed_on(domus_stack *stack, void *self, const domus_answer *reply)
 {
@@ -201,8 +198,7 @@ static const domus_behaviour client = {
     .on = (const domus_on[]){{&go_type, client_round, 0}, {NULL, NULL, 0}},
 };
 
-/* --- rounds -------------------------------------------------------------------------------------
- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 static domus_system *system_of(uint32_t threads)
 {

@@ -5,8 +5,8 @@
  * The rows `over_...` compare kv over two threads, which have a shard each, with kv on one thread
  * that has both shards, under the same paced load: half of the keys are on the other thread, and
  * the CPU time of a request tells what that costs. They need two CPUs, one of which the load shares
- * with a thread of kv, so that offers what leaves it time. If the environment
- * names another build of kv in BENCH_KV_BESIDE, it joins these rows.
+ * with a thread of kv, so that offers what leaves it time. If the environment names another build
+ * of kv in BENCH_KV_BESIDE, it joins these rows.
  *
  * stdout: lines `name value unit`, at the end of each row. stderr: progress. Exit 1 on a wrong
  * result (a reply that differs or lacks, a server that dies); a missed goal is no error. */

@@ -1,5 +1,5 @@
-/* The requests of `bench kv`: of one kind each, on keys that take turns, with every reply
- * checked. */
+/* The requests of `bench kv`: of one kind each, on keys that take turns, with every
+ * reply checked. */
 #ifndef DOMUS_BENCH_KV_LOAD_H
 #define DOMUS_BENCH_KV_LOAD_H
 

@@ -305,8 +305,8 @@ static void *sender_thread(void *sender_)
     for (struct message *message = sender->messages; message < end; message++) {
         struct message *top = atomic_load_explicit(stack, memory_order_relaxed);
 
-        /* release: pairs with the receiver's exchange, so that the receiver sees the link of each
-         * message. */
+        /* release: pairs with the receiver's exchange, so that the receiver sees the link of
+         * each message. */
         do
             set_next(message, top);
         while (!atomic_compare_exchange_weak_explicit(stack, &top, message, memory_order_release,
@@ -329,8 +329,8 @@ static void *receiver_thread(void *funnel_)
         for (int i = 0; i < TAKE_PAUSES; i++)
             pause_briefly();
 
-        /* acquire: pairs with the release of the pushes, so that the receiver sees every link and
-         * value. */
+        /* acquire: pairs with the release of the pushes, so that the receiver sees every
+         * link and value. */
         struct message *message =
             atomic_exchange_explicit(&funnel->stack, NULL, memory_order_acquire);
 

@@ -3,10 +3,10 @@
  * A connection of a paced load is idle or has `depth` messages under way. The idle ones are in a
  * ring, so that all connections have their turns.
  *
- * A receive is checked by one memcmp, and a send copies nothing. For that one table holds one
- * period of the stream and one more chunk, so that any chunk of the stream lies in one piece. The
- * period is a prime, so that a stream that is shifted by whole messages does not fit by
- * accident. */
+ * A receive is checked by one memcmp, and a send copies nothing. For that one table holds
+ * one period of the stream and one more chunk, so that any chunk of the stream lies in one
+ * piece. The period is a prime, so that a stream that is shifted by whole messages does not
+ * fit by accident. */
 #include "bench/load.h"
 
 #include "bench/support/histogram.h"
@@ -228,8 +228,8 @@ static struct connection *idle_take(struct load *load)
     return &load->connections[first];
 }
 
-/* Count `length` bytes that came back. A closed loop then sends as many messages as came back
- * whole. */
+/* Count `length` bytes that came back. A closed loop then sends as many messages as
+ * came back whole. */
 static void connection_complete(struct load *load, struct connection *connection, uint32_t length)
 {
     connection->part += length;

@@ -6,10 +6,10 @@
  * longest time, as often as the rate asks. If no connection is free, the messages wait in the load,
  * and their latency counts from when they were due.
  *
- * Each connection sends one endless stream of fixed pseudo-random
- * bytes (each starts elsewhere in it), and the same stream must come back: a byte that differs, is
- * missing, doubled or out of place makes the run fail. When the time is over, the load sends no
- * more, waits for the messages under way, half-closes, and expects the end of the stream.
+ * Each connection sends one endless stream of fixed pseudo-random bytes (each starts elsewhere in
+ * it), and the same stream must come back: a byte that differs, is missing, doubled or out of place
+ * makes the run fail. When the time is over, the load sends no more, waits for the messages under
+ * way, half-closes, and expects the end of the stream.
  *
  * Time is read once per wake-up, not per message: a latency runs from the wake-up that sent a
  * message to the one that brought it back.

@@ -1,5 +1,5 @@
-/* The message bench compares domus with the bare C limit of the same work (limits.h), in turn, in
- * one process.
+/* The message bench compares domus with the bare C limit of the same work (limits.h), in
+ * turn, in one process.
  *
  * Each row runs ROUNDS times, the limit and domus alternating, and prints the first round (cold
  * pools), the median, and the median of the ratios taken round by round. Every run checks its own
@@ -7,8 +7,8 @@
  * that spin instead of parking the rows are ping-pong, and many senders to one receiver. The row on
  * two threads that park is ping-pong.
  *
- * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong count, never on a missed
- * goal. */
+ * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong count, never on
+ * a missed goal. */
 #include "bench/limits.h"
 #include "bench/support/measure.h"
 #include "bench/support/options.h"
@@ -234,8 +234,7 @@ static const domus_behaviour counter = {
                              {NULL, NULL, 0}},
 };
 
-/* --- running -----------------------------------------------------------------------------------
- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static void must(int error, const char *what)
 {

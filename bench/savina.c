@@ -142,8 +142,8 @@ static void run_one(const struct savina_outcome *outcome, enum savina_side side,
         wrong(outcome, side, "what it printed");
 }
 
-/* Returns how many times better than the better peer domus was: more messages, or less time or CPU
- * time. */
+/* Returns how many times better than the better peer domus was: more messages, or less
+ * time or CPU time. */
 static double ratio(const struct savina_row *row, const struct turns *turns, enum savina_side side,
                     uint32_t turn)
 {

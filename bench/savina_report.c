@@ -194,8 +194,8 @@ static void write_limits(FILE *file, const struct savina_outcome *outcome, bool 
             is_first || isnan(outcome->of_ring) ? "" : page_cell(outcome->of_ring, 1, "", text));
 }
 
-/* Write one line of the table: domus in one placement, and in the first line of a row also the
- * peers. */
+/* Write one line of the table: domus in one placement, and in the first line of a row
+ * also the peers. */
 static void write_line(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
 {
     char text[PAGE_CELL_MAX];

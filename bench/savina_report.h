@@ -36,8 +36,8 @@ struct savina_outcome {
     double ratio[SAVINA_PLACEMENTS]; /* times better than the better peer */
     /* the rate of SAVINA_SPREAD as a part of the bare limit between threads; NAN: none */
     double of_limit;
-    /* the same of a bare ring by value with as many messages under way, measured in turn; NAN: none
-     */
+    /* the same of a bare ring by value with as many messages under way, measured in
+     * turn; NAN: none */
     double of_ring;
 };
 

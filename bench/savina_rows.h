@@ -43,8 +43,8 @@ const struct savina_row *savina_row_find(const char *name);
 /* The result that a round of this size must have. */
 uint64_t savina_result(const struct savina_row *row, uint64_t size);
 
-/* Returns the messages of a round; 0 if they depend on the data (quicksort) or nobody counts
- * them. */
+/* Returns the messages of a round; 0 if they depend on the data (quicksort) or
+ * nobody counts them. */
 uint64_t savina_messages(const struct savina_row *row, uint64_t size);
 
 #endif

@@ -48,8 +48,7 @@ static _Noreturn void fail(const char *what)
     exit(1);
 }
 
-/* --- the steps ---------------------------------------------------------------------------------
- */
+/* --- the steps -------------------------------------------------------------------------------- */
 
 #define STEP __attribute__((noinline)) static void
 
@@ -153,8 +152,8 @@ STEP step_free(void)
         domi_pool_free(home, &envelopes[i]->node);
 }
 
-/* Each inbox is empty, so a put also links the house into the arrivals and looks at home's park
- * word. */
+/* Each inbox is empty, so a put also links the house into the arrivals and looks at
+ * home's park word. */
 STEP step_inbox_put(void)
 {
     put(other);
@@ -221,8 +220,8 @@ static void *help(void *nothing)
 {
     (void)nothing;
     (void)measure_pin(1);
-    /* from here to the end the helper uses this manager, which the first rounds used on the first
-     * thread */
+    /* from here to the end the helper uses this manager, which the first rounds used on
+     * the first thread */
     domi_manager_own(other);
     for (;;) {
         void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
@@ -247,8 +246,7 @@ static uint64_t on_other(void (*step)(void))
     return job_ns;
 }
 
-/* --- rows ----------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 enum row {
     BUILD,
@@ -392,8 +390,7 @@ static void print(enum row first, enum row behind, const char *where, uint32_t r
         printf("steps.%s%s %.2f ns\n", names[row], where, measure_median(values[row], rounds));
 }
 
-/* --- the world -----------------------------------------------------------------------------------
- */
+/* --- the world -------------------------------------------------------------------------------- */
 
 static void wake(domi_manager *manager)
 {

@@ -1,5 +1,5 @@
-/* The actors of bench_steps: one that takes notices, and pairs of which one asks and one answers.
- */
+/* The actors of bench_steps: one that takes notices, and pairs of which one asks and one
+ * answers. */
 #include "bench/steps_actors.h"
 
 #include <stdio.h>

@@ -41,8 +41,7 @@ static const struct row {
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
-/* --- the servers ------------------------------------------------------------------------------
- */
+/* --- the servers ------------------------------------------------------------------------------ */
 
 static int start_web(uint32_t which, struct server *server)
 {
@@ -101,8 +100,7 @@ static struct versus echo = {
     .start = start_echo,
 };
 
-/* --- the echo's messages ----------------------------------------------------------------------
- */
+/* --- the echo's messages ---------------------------------------------------------------------- */
 
 static char bytes[ECHO_MAX]; /* without a period that a buffer could have */
 
@@ -131,8 +129,7 @@ static int check_echo(const void *context, uint64_t *place, const char *got, siz
     return (int)part;
 }
 
-/* --- the rows ---------------------------------------------------------------------------------
- */
+/* --- the rows --------------------------------------------------------------------------------- */
 
 static int run_row(const struct row *row, const struct request_load_link *link)
 {

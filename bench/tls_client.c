@@ -13,8 +13,7 @@
 #define SUITE "TLS_AES_256_GCM_SHA384"
 #define GROUP "X25519"
 
-/* --- the key ----------------------------------------------------------------------------------
- */
+/* --- the key ---------------------------------------------------------------------------------- */
 
 static X509 *make_certificate(EVP_PKEY *key)
 {
@@ -52,8 +51,7 @@ int tls_client_make_key(char *pem)
     return size;
 }
 
-/* --- connections ------------------------------------------------------------------------------
- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 SSL_CTX *tls_client_context(void)
 {
@@ -84,8 +82,7 @@ SSL *tls_client_new(SSL_CTX *context, int fd)
     return ssl;
 }
 
-/* --- the link of a load -----------------------------------------------------------------------
- */
+/* --- the link of a load ----------------------------------------------------------------------- */
 
 static int open_link(const void *context, int fd, void **ret_state)
 {
@@ -104,8 +101,8 @@ static ssize_t send_link(void *state, const char *bytes, size_t size)
     return SSL_write(state, bytes, (int)size) == (int)size ? (ssize_t)size : -ENOBUFS;
 }
 
-/* Read all that OpenSSL can make of what has come: the socket does not tell of what it has read
- * ahead. */
+/* Read all that OpenSSL can make of what has come: the socket does not tell of what it
+ * has read ahead. */
 static ssize_t receive_link(void *state, char *bytes, size_t room)
 {
     size_t size = 0;

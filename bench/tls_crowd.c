@@ -35,8 +35,7 @@
 
 static int fds[CONNECTIONS + WARM];
 
-/* --- connections ------------------------------------------------------------------------------
- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 static int connect_one(uint16_t port, int *ret_fd)
 {
@@ -125,8 +124,7 @@ static int open_unfinished(SSL_CTX *context, uint16_t port, bool is_whole, int *
     return error;
 }
 
-/* --- one server -------------------------------------------------------------------------------
- */
+/* --- one server ------------------------------------------------------------------------------- */
 
 static int open_all(const struct server *server, const struct request_load_kind *kind,
                     bool is_unfinished, SSL_CTX *context, double *ret_resident)

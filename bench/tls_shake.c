@@ -45,8 +45,7 @@ struct load {
     struct histogram latencies;
 };
 
-/* --- one connection ---------------------------------------------------------------------------
- */
+/* --- one connection --------------------------------------------------------------------------- */
 
 static int begin(struct load *load, struct connection *connection)
 {
@@ -151,8 +150,7 @@ static int go_on(const struct load *load, struct connection *connection)
     return 0;
 }
 
-/* --- the loop ---------------------------------------------------------------------------------
- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static int go_on_or_end(struct load *load, struct connection *connection)
 {
@@ -214,8 +212,7 @@ static int run(struct load *load, uint64_t duration_ns)
     return error;
 }
 
-/* --- a session to resume ----------------------------------------------------------------------
- */
+/* --- a session to resume ---------------------------------------------------------------------- */
 
 static int take_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -249,8 +246,7 @@ static int get_session(struct load *load)
     return error == 0 && load->session == NULL ? -EPROTO : error;
 }
 
-/* --- all --------------------------------------------------------------------------------------
- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static void load_free(struct load *load)
 {

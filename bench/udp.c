@@ -60,8 +60,7 @@ static _Noreturn void fail(const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* --- the server of domus -----------------------------------------------------------------------
- */
+/* --- the server of domus ---------------------------------------------------------------------- */
 
 static _Atomic uint32_t served_port;
 
@@ -122,8 +121,7 @@ static int serve(const char *backend)
     return EXIT_SUCCESS;
 }
 
-/* --- the load ----------------------------------------------------------------------------------
- */
+/* --- the load --------------------------------------------------------------------------------- */
 
 struct load {
     int fd;
@@ -203,8 +201,7 @@ static void load_run(struct load *load, double rate, uint64_t duration_ns)
     }
 }
 
-/* --- rounds ------------------------------------------------------------------------------------
- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 static int start_server(int which, struct server *server)
 {

@@ -69,8 +69,7 @@ int versus_start(const struct versus *versus, uint32_t which, struct server *ser
     return error;
 }
 
-/* --- one load ---------------------------------------------------------------------------------
- */
+/* --- one load --------------------------------------------------------------------------------- */
 
 static int fill(const struct versus_row *row, const struct server *server)
 {
@@ -124,8 +123,7 @@ static int measure(const struct versus *versus, const struct versus_row *row, ui
     return error != 0 ? error : end;
 }
 
-/* --- a row ------------------------------------------------------------------------------------
- */
+/* --- a row ------------------------------------------------------------------------------------ */
 
 static int calibrate(const struct versus *versus, const struct versus_row *row,
                      struct figures *figures)

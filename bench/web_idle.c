@@ -23,8 +23,8 @@
 
 static int fds[CONNECTIONS + WARM];
 
-/* Send a request and read its answer. Returns the bytes of the body, which end `answer`; a negative
- * errno. */
+/* Send a request and read its answer. Returns the bytes of the body, which end `answer`; a
+ * negative errno. */
 static int ask(int fd, const char *path, char *answer, size_t room)
 {
     char request[128];

@@ -61,8 +61,7 @@ static char directory[] = "/tmp/bench_web_XXXXXX";
 static char program[PATH_MAX];
 static bool is_secure;
 
-/* --- the scratch directory --------------------------------------------------------------------
- */
+/* --- the scratch directory -------------------------------------------------------------------- */
 
 int web_servers_open(void)
 {
@@ -138,8 +137,7 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size)
     return write_file(path, bytes, size);
 }
 
-/* --- servers ----------------------------------------------------------------------------------
- */
+/* --- servers ---------------------------------------------------------------------------------- */
 
 void web_servers_keep(enum web_keep wanted)
 {

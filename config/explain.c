@@ -68,8 +68,8 @@ static const char *find_suggestion(const cyaml_schema_field_t *fields, const cha
     return nearest;
 }
 
-/* The present name of a key that had `name` in an earlier version; NULL: none of these fields had.
- */
+/* The present name of a key that had `name` in an earlier version; NULL: none of
+ * these fields had. */
 static const char *find_new_name(const cyaml_schema_field_t *fields, const char *name)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* This file turns the tables of options into those of getopt_long(), and does what the options
- * say. */
+/* This file turns the tables of options into those of getopt_long(), and does what
+ * the options say. */
 #include "config/main_options.h"
 
 #include "config/parse.h"

@@ -25,8 +25,8 @@ struct domi_options_faults {
     void *context;
 };
 
-/* Check the program's table of options. Returns 0; -EINVAL, and `error` says what is wrong with the
- * table. */
+/* Check the program's table of options. Returns 0; -EINVAL, and `error` says what is wrong
+ * with the table. */
 int domi_options_check_table(const domus_option *options, char *error, size_t error_size);
 
 /* Print a line about an argument to stderr. Its bytes are escaped, because they may be anything. */
@@ -38,8 +38,8 @@ int domi_options_check(const struct domi_arguments *arguments);
 
 /* Read the files into `yaml`, then the assignments and the program's options, and finish it.
  * `again` says that this is a reload, in which options with a `take` are left out.
- * Returns whether everything was right; if not, faults are in domus_yaml_errors() or were
- * reported. */
+ * Returns whether everything was right; if not, faults are in domus_yaml_errors() or
+ * were reported. */
 bool domi_options_read(const struct domi_arguments *arguments, bool again, domus_yaml *yaml,
                        const struct domi_options_faults *faults);
 

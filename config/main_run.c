@@ -27,8 +27,8 @@
 /* Supervisors may send a signal twice within milliseconds and mean one. A second signal counts only
  * this long after the first. */
 #define SAME_NS UINT64_C(1000000000)
-/* A program that ends at once, after a second signal, waits this long for its last line to be
- * written. */
+/* A program that ends at once, after a second signal, waits this long for its last line
+ * to be written. */
 #define LAST_WORDS_NS UINT64_C(100000000)
 #define LISTENING_MS  1000 /* milliseconds to wait until standard output can be written */
 /* bytes of the text of a dump, beside a part for each thread */
@@ -66,8 +66,8 @@ void domus_main_quit(int status)
         status &= 0xff;
 
     /* Both accesses here and both in begin_to_wait() are seq_cst. So either this call sees the
-     * waiter, or the waiter sees the status. A call that comes before domus_main() is therefore
-     * remembered. */
+     * waiter, or the waiter sees the status. A call that comes before domus_main() is
+     * therefore remembered. */
     if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))
         /* The signal does not end the thread, because that blocks the signal and waits for it. */
         (void)pthread_kill(atomic_load(&waiter), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
@@ -345,9 +345,9 @@ static void quit_failed(void *context, int error)
     domus_main_quit(DOMI_STATUS_FAILED);
 }
 
-/* Make the system with the hooks of the log. The stall signal is installed, so that a stall report
- * shows where a stuck thread is; if the program uses that signal itself, reports come without
- * that. */
+/* Make the system with the hooks of the log. The stall signal is installed, so that a stall
+ * report shows where a stuck thread is; if the program uses that signal itself, reports come
+ * without that. */
 static int make_system(running *own, const domus_config *config)
 {
     const domus_hooks hooks = {

@@ -1,5 +1,5 @@
-/* Running a program: start its system, answer signals, print what they ask for, and stop the
- * system. */
+/* Running a program: start its system, answer signals, print what they ask for, and
+ * stop the system. */
 #ifndef DOMI_CONFIG_MAIN_RUN_H
 #define DOMI_CONFIG_MAIN_RUN_H
 

@@ -1,5 +1,5 @@
-/* The allocations of the reader of YAML. Each thread has a countdown of its own, so it needs no
- * lock. */
+/* The allocations of the reader of YAML. Each thread has a countdown of its own, so it
+ * needs no lock. */
 #include "config/memory.h"
 
 #include <errno.h>

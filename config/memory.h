@@ -1,8 +1,8 @@
 /* The reader of YAML, libcyaml included, allocates by domi_yaml_memory_realloc() only.
  *
- * A test can make the n-th allocation of its thread fail, and so reach every path that undoes
- * something. (libyaml lets nobody replace its allocator; it reports a failure as
- * YAML_MEMORY_ERROR.) */
+ * A test can make the n-th allocation of its thread fail, and so reach every path that
+ * undoes something. (libyaml lets nobody replace its allocator; it reports a failure
+ * as YAML_MEMORY_ERROR.) */
 #ifndef DOMI_CONFIG_MEMORY_H
 #define DOMI_CONFIG_MEMORY_H
 

@@ -1,10 +1,10 @@
 /* The first pass turns the text of a YAML file into a tree.
  *
- * libcyaml stops at the first error and knows only the line of the event before it. So this pass
- * reads libyaml's events itself, within limits. It finds everything that is wrong whatever the keys
- * mean: syntax, duplicate keys, anchors, tags, a second document, and nodes that are too deep or
- * too large. Everything before a syntax error stays in the tree and is checked by the next
- * passes. */
+ * libcyaml stops at the first error and knows only the line of the event before it. So this
+ * pass reads libyaml's events itself, within limits. It finds everything that is wrong whatever
+ * the keys mean: syntax, duplicate keys, anchors, tags, a second document, and nodes that are
+ * too deep or too large. Everything before a syntax error stays in the tree and is checked by
+ * the next passes. */
 #ifndef DOMI_CONFIG_PARSE_H
 #define DOMI_CONFIG_PARSE_H
 

@@ -79,9 +79,9 @@ static int fail(const domus_config_key *key, const char *text, char *error, size
     return -EINVAL;
 }
 
-/* Read the decimal digits at `*text`, and move `*text` behind them. A number beyond 64 bits is read
- * to its end, and `*ret_huge` is set. Returns false if there is no number, or if it has a leading
- * zero. */
+/* Read the decimal digits at `*text`, and move `*text` behind them. A number beyond 64 bits is
+ * read to its end, and `*ret_huge` is set. Returns false if there is no number, or if it has a
+ * leading zero. */
 static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
 {
     const char *digits = *text;

@@ -292,8 +292,8 @@ void domi_section_apply(struct domi_section_values *values, const struct domi_ya
     }
 }
 
-/* Add an issue for each text that the user must give and has not given. Returns whether all are
- * there. */
+/* Add an issue for each text that the user must give and has not given. Returns whether
+ * all are there. */
 static bool review_texts(const struct domi_section_values *values, struct domi_yaml_issues *issues)
 {
     const domus_section *section = values->section;

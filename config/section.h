@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The program's section, its struct, and where the section and the value of each of its rows
- * stand. */
+/* The program's section, its struct, and where the section and the value of each of
+ * its rows stand. */
 struct domi_section_values {
     const domus_section *section; /* NULL: there is none */
     _Alignas(max_align_t) unsigned char holder[DOMUS_SECTION_BYTES_MAX];

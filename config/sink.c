@@ -87,8 +87,8 @@ static void count_dropped(domi_sink *sink, uint64_t lines)
     atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
 }
 
-/* Claim the next place, which is the caller's alone until fill_end(). Returns NULL if no place is
- * free. */
+/* Claim the next place, which is the caller's alone until fill_end(). Returns NULL if no
+ * place is free. */
 static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
 {
     uint64_t position = atomic_load_explicit(&sink->tail, memory_order_relaxed);

@@ -52,8 +52,8 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
 /* Returns the child of `parent` with that key; 0 if there is none. */
 uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key);
 
-/* Write the path of a node, such as "scheduler.steal.floor" or "listeners[0].address"; "" for the
- * root. */
+/* Write the path of a node, such as "scheduler.steal.floor" or "listeners[0].address"; ""
+ * for the root. */
 void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t number,
                                char path[DOMI_YAML_PATH_SIZE]);
 

@@ -1,9 +1,9 @@
 /* A counter that can be locked, in sequential style: ./dev run counter
  *
- * The counter is one sequence: a loop of receives. After `lock` it tells its value and waits in a
- * second receive: other messages wait, in order, until `unlock` says how to go on. The visitor is a
- * sequence too. (Figure 1 of Haller, Odersky: Event-Based Programming without Inversion of
- * Control.) */
+ * The counter is one sequence: a loop of receives. After `lock` it tells its value and waits in
+ * a second receive: other messages wait, in order, until `unlock` says how to go on. The
+ * visitor is a sequence too. (Figure 1 of Haller, Odersky: Event-Based Programming without
+ * Inversion of Control.) */
 #include <domus/main.h>
 
 #include <stdio.h>

@@ -3,9 +3,9 @@
  *   ./dev run echo --config config/domus.yaml
  *   printf 'hello\n' | nc -N 127.0.0.1 7000
  *
- * One channels actor runs on each thread; each connection is a channel of the actor on the thread
- * that had the fewest. SIGUSR1 prints the profile, SIGTERM drains and ends. This file is C17 and
- * C++20. */
+ * One channels actor runs on each thread; each connection is a channel of the actor on the
+ * thread that had the fewest. SIGUSR1 prints the profile, SIGTERM drains and ends. This file is
+ * C17 and C++20. */
 #include <domus/domus.h>
 #include <domus/main.h>
 

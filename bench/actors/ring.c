@@ -52,8 +52,8 @@ static struct {
     uint64_t resident_bytes;
     domus_address maker;
     domus_address *nodes; /* in the order of the spawns */
-    /* the nodes along the ring, against the direction of the tokens; NULL unless shuffled, as
-     * `next` */
+    /* the nodes along the ring, against the direction of the tokens; NULL unless
+     * shuffled, as `next` */
     uint32_t *order;
     uint32_t *next; /* the next of each node, in the order of the spawns */
 } ring;

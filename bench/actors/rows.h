@@ -1,8 +1,8 @@
 /* The rows of the actor benches in domus, and the functions (stage_...) that all rows share.
  *
- * A row gets a system that runs, spawns what it needs and sets it going. A handler then begins and
- * ends the measured work, while the main thread waits; then it prints. Each row checks its own
- * result. */
+ * A row gets a system that runs, spawns what it needs and sets it going. A handler then
+ * begins and ends the measured work, while the main thread waits; then it prints. Each row
+ * checks its own result. */
 #ifndef DOMUS_BENCH_ACTORS_ROWS_H
 #define DOMUS_BENCH_ACTORS_ROWS_H
 
@@ -34,8 +34,8 @@ void row_ring_shuffled(domus_system *system, uint64_t nodes);
 void stage_begin(void);
 void stage_end(void);
 
-/* Called in a handler, when nothing more will be done. The main thread then returns from
- * stage_wait(). */
+/* Called in a handler, when nothing more will be done. The main thread then returns
+ * from stage_wait(). */
 void stage_leave(void);
 
 /* Wait for stage_leave(), then print `seconds` and `cpu_seconds`. */

@@ -16,8 +16,8 @@ struct peer {
     uint64_t received;
 };
 
-/* Read the arguments and pin the process; if they are wrong, this prints the usage and exits with
- * 2. */
+/* Read the arguments and pin the process; if they are wrong, this prints the usage and
+ * exits with 2. */
 void peer_init(struct peer *peer, int argc, char **argv);
 
 /* Returns a listening socket on peer->port. TCP_NODELAY is set, and accepted sockets inherit it.

@@ -6,8 +6,7 @@
 
 #include <errno.h>
 
-/* --- the protocol: each byte is a message, and packets go out as they are ------------------------
- */
+/* --- the protocol: each byte is a message, and packets go out as they are --------------------- */
 
 static const domus_type order_type = {.name = "order", .size = sizeof(unsigned char)};
 
@@ -33,8 +32,7 @@ static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *
 
 static const domus_stage stage = {.name = "orders", .decode = decode, .encode = encode};
 
-/* --- the members --------------------------------------------------------------------------------
- */
+/* --- the members ------------------------------------------------------------------------------ */
 
 static int join(domus_stack *stack, void *self, const void *payload)
 {

@@ -85,8 +85,8 @@ static int visitor_answered(domus_stack *stack, void *self_, const domus_answer 
     return domus_notice(stack, self->host, &visits_type, &self->answered);
 }
 
-/* The visitor arms its next timer first, so that asks are sent in time even if an answer is
- * late. */
+/* The visitor arms its next timer first, so that asks are sent in time even if an
+ * answer is late. */
 static int visitor_visit(domus_stack *stack, void *self_, const void *nothing)
 {
     struct visitor *self = self_;

@@ -1,10 +1,10 @@
 /* savina_domus ROW SIZE THREADS ROUNDS [near|spread]: one row of the Savina benches, on domus.
  *
- * The program prints `round_seconds` for each round, then `messages` and `result`, as lines `name
- * value`, and exits with 3 if the result is wrong. bench/savina.c runs it beside the peers in
- * bench/peers/, which take the same arguments and print the same lines. The root of a round lives
- * on the first thread. Its children are placed near it (the library's default) or spread over the
- * threads. */
+ * The program prints `round_seconds` for each round, then `messages` and `result`, as lines
+ * `name value`, and exits with 3 if the result is wrong. bench/savina.c runs it beside the peers
+ * in bench/peers/, which take the same arguments and print the same lines. The root of a round
+ * lives on the first thread. Its children are placed near it (the library's default) or spread
+ * over the threads. */
 #include "bench/savina/rows.h"
 #include "bench/savina_rows.h"
 #include "bench/support/measure.h"
@@ -17,8 +17,8 @@
 
 const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
 
-/* The root of a round writes this, and the main thread reads it after it waited for the
- * semaphores. */
+/* The root of a round writes this, and the main thread reads it after it waited for
+ * the semaphores. */
 static struct {
     sem_t told;
     sem_t left;

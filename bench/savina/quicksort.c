@@ -44,9 +44,9 @@ static int ascending(const void *left_, const void *right_)
     return (left > right) - (left < right);
 }
 
-/* Move the elements below `middle` to the front. Returns their number. Each element is exchanged,
- * whether it must or not: without a branch that nobody can predict this takes a third of the
- * time. */
+/* Move the elements below `middle` to the front. Returns their number. Each element is
+ * exchanged, whether it must or not: without a branch that nobody can predict this takes a
+ * third of the time. */
 static uint64_t cut(uint32_t *values, uint64_t count, uint64_t middle)
 {
     uint64_t below = 0;

@@ -40,8 +40,8 @@ static const domus_behaviour node = {
                              {.type = NULL}},
 };
 
-/* Spawn the nodes from the last to the first, so that all but the last know their next one from the
- * beginning. */
+/* Spawn the nodes from the last to the first, so that all but the last know their next one from
+ * the beginning. */
 static int maker_go(domus_stack *stack, void *self, const void *passes)
 {
     domus_address last = {0};

@@ -9,9 +9,9 @@
 _Noreturn void stage_wrong(const char *what);
 void stage_must(int error, const char *what);
 
-/* Make and start a system. If it has more than one thread, an idle thread spins for a while before
- * it sleeps, as the threads of the peers do. If the system cannot be started, this ends the
- * process. */
+/* Make and start a system. If it has more than one thread, an idle thread spins for a while
+ * before it sleeps, as the threads of the peers do. If the system cannot be started, this
+ * ends the process. */
 domus_system *stage_system(uint32_t threads);
 
 #endif

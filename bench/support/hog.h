@@ -1,9 +1,9 @@
 /* A hog: a process that only computes, pinned to the CPU of a server.
  *
- * On loopback an echo costs its client as much as its server, so a closed loop of one thread is at
- * its own end before the server is. A server that shares its CPU with a hog has half of it, and is
- * at its end while the load still has time; then the rate of the closed loop is that of the
- * server. */
+ * On loopback an echo costs its client as much as its server, so a closed loop of one thread
+ * is at its own end before the server is. A server that shares its CPU with a hog has half of
+ * it, and is at its end while the load still has time; then the rate of the closed loop is
+ * that of the server. */
 #ifndef DOMUS_BENCH_HOG_H
 #define DOMUS_BENCH_HOG_H
 

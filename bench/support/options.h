@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 
-/* Whether `name` is one of the `count` names that were given. If none were given, all names are
- * wanted. */
+/* Whether `name` is one of the `count` names that were given. If none were given, all
+ * names are wanted. */
 bool options_wanted(int count, char *const *names, const char *name);
 
-/* The options of a bench that can write a page. A field whose option is not given keeps its
- * value. */
+/* The options of a bench that can write a page. A field whose option is not given
+ * keeps its value. */
 struct options_page {
     bool is_long;
     const char *out;            /* the page's directory; NULL: none */

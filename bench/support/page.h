@@ -1,5 +1,5 @@
-/* The common parts of the pages that benches write: numbers as people read them, the machine, a
- * plot. */
+/* The common parts of the pages that benches write: numbers as people read them, the
+ * machine, a plot. */
 #ifndef DOMUS_BENCH_PAGE_H
 #define DOMUS_BENCH_PAGE_H
 

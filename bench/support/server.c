@@ -173,8 +173,8 @@ static int spawn(struct server *server, int cpu, char *const arguments[])
     return 0;
 }
 
-/* Collect the status of the process, which has ended or is killed first, and close its
- * descriptors. */
+/* Collect the status of the process, which has ended or is killed first, and close
+ * its descriptors. */
 static int collect(struct server *server, bool kill_first, struct rusage *ret_rusage)
 {
     int status = -1;

@@ -1,6 +1,6 @@
-/* The domus side of the echoes of `bench tls`: every byte goes back, by a message stage that takes
- * bytes as they come. The environment variable WEB_KEY names a file with a certificate and its
- * key. */
+/* The domus side of the echoes of `bench tls`: every byte goes back, by a message stage
+ * that takes bytes as they come. The environment variable WEB_KEY names a file with a
+ * certificate and its key. */
 #include <domus/domus.h>
 #include <domus/main.h>
 #include <domus/tls.h>

@@ -27,8 +27,7 @@ static const domus_http_route routes[] = {
 static const domus_system *system_of_service; /* constant once the program has started, */
 static domus_http_files files;                /* as this is */
 
-/* --- the directory of the files, which an actor opens -------------------------------------------
- */
+/* --- the directory of the files, which an actor opens ----------------------------------------- */
 
 static const domus_type open_type = {.name = "open the root"};
 
@@ -57,8 +56,7 @@ static int open_files(domus_system *system)
     return error != 0 ? error : domus_outside_stop(system, address);
 }
 
-/* --- the service --------------------------------------------------------------------------------
- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 /* Answer with the bytes of memory that the library counts as its own. */
 static int answer_memory(domus_stack *stack)

@@ -1,5 +1,5 @@
-/* The pieces of a job: after each of them its conversation sleeps for a moment, behind a barrier.
- */
+/* The pieces of a job: after each of them its conversation sleeps for a moment,
+ * behind a barrier. */
 #include "job.h"
 
 #include "observed.h"

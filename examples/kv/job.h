@@ -17,8 +17,8 @@
 struct kv_job {
     /* Do a piece. Returns 1 if there is more; 0; or a negative errno. */
     int (*piece)(struct kv_call *call, struct kv_job *job);
-    /* The job is over, with 0 or a negative errno: answer, and free what it has. Returns as a
-     * command. */
+    /* The job is over, with 0 or a negative errno: answer, and free what it has. Returns
+     * as a command. */
     int (*finish)(struct kv_call *call, struct kv_job *job, int error);
     struct kv_item **link; /* the pointer to the value in its table */
     uint64_t at, end;      /* the index that is next, and the one at which the job ends */

@@ -288,8 +288,8 @@ enum kv_limit {
 };
 int64_t kv_limit(enum kv_limit which);
 
-/* Whether keys are removed when they expire; if not, only when somebody looks at them (DEBUG
- * SET-ACTIVE-EXPIRE). */
+/* Whether keys are removed when they expire; if not, only when somebody looks at them
+ * (DEBUG SET-ACTIVE-EXPIRE). */
 bool kv_expires_actively(void);
 
 kv_run kv_run_get, kv_run_set, kv_run_del, kv_run_mget, kv_run_mset, kv_run_exists, kv_run_dbsize,

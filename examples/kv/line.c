@@ -1,5 +1,5 @@
-/* The line of CLIENT LIST of a connection, with all fields of Redis 7.0: what is not known here, is
- * 0. */
+/* The line of CLIENT LIST of a connection, with all fields of Redis 7.0: what is not
+ * known here, is 0. */
 #include "desk.h"
 #include "pubsub.h"
 #include "transaction.h"

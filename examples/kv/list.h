@@ -41,13 +41,13 @@ void kv_list_free(struct kv_memory *memory, struct kv_list *list);
 int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end, const char *bytes,
                  uint32_t size);
 
-/* The element at an end of a list that is not empty, valid until the list changes; and remove it.
- */
+/* The element at an end of a list that is not empty, valid until the list changes;
+ * and remove it. */
 domus_resp_bytes kv_list_end(const struct kv_list *list, enum kv_end end);
 void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end);
 
-/* The place of element `index`, which is less than the count; the element there; and the next
- * place. */
+/* The place of element `index`, which is less than the count; the element there; and
+ * the next place. */
 struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index);
 domus_resp_bytes kv_list_at(struct kv_place place);
 struct kv_place kv_list_next(struct kv_place place);

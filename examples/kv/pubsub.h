@@ -5,9 +5,9 @@
  * all of them get all messages in one order, and each passes on to its peer what the peer has
  * subscribed to. The message is encoded once.
  *
- * A slow subscriber holds up nobody: while more than channel.sendHigh bytes wait for it, the group
- * passes it over (domus/group.h), so it misses messages, and one that cannot be written at all is
- * closed. */
+ * A slow subscriber holds up nobody: while more than channel.sendHigh bytes wait for it, the
+ * group passes it over (domus/group.h), so it misses messages, and one that cannot be written at
+ * all is closed. */
 #ifndef KV_PUBSUB_H
 #define KV_PUBSUB_H
 

@@ -89,8 +89,8 @@ void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv
 /* Free all items. */
 void kv_table_clear(struct kv_table *table, struct kv_memory *memory);
 
-/* Take the first item out of the bucket `at`, which has one, and free it. The table does not
- * shrink. */
+/* Take the first item out of the bucket `at`, which has one, and free it. The table
+ * does not shrink. */
 void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at);
 
 /* The items of the bucket `at`, 0..kv_table_buckets() less one. */

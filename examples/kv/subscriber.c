@@ -1,6 +1,5 @@
-/* The channel's part of the messages between clients: its subscriptions, and what it tells its
- * peer.
- */
+/* The channel's part of the messages between clients: its subscriptions, and what it
+ * tells its peer. */
 #include "pubsub.h"
 
 #include "transaction.h"
@@ -159,8 +158,8 @@ int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
         settle(stack, session);
         return kv_error(stack, "ERR too many subscriptions");
     }
-    /* The switchboard hears of the connection when this is a member: so no later message is
-     * missed. */
+    /* The switchboard hears of the connection when this is a member: so no later
+     * message is missed. */
     int error = domus_group_join(stack, kv_subscribers);
     if (error != 0) {
         settle(stack, session);
@@ -286,8 +285,8 @@ int kv_take_publication(domus_stack *stack, void *self, const void *payload)
 
 /* --- PUBLISH ---------------------------------------------------------------------------------- */
 
-/* A publisher that gets messages itself waits for this publication, which comes before its answer.
- */
+/* A publisher that gets messages itself waits for this publication, which comes
+ * before its answer. */
 struct own {
     uint64_t number;
     int64_t receivers;

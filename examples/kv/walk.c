@@ -1,5 +1,5 @@
-/* The pieces of a walk: after each of them its conversation sleeps for a moment, behind a barrier.
- */
+/* The pieces of a walk: after each of them its conversation sleeps for a moment,
+ * behind a barrier. */
 #include "walk.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* /proxy/: requests that another server answers (docs/http.md). "/proxy/a?b" goes to web.upstream
- * as
- * "/a?b", with its method and body, and the answer comes back. */
+ * as "/a?b", with its method and body, and the answer comes back. */
 #include "web.h"
 
 #include <domus/http_proxy.h>

@@ -1,5 +1,5 @@
-/* Messages as objects: the verbs of domus/message.h. A domus_message is an envelope with its kind
- * set. */
+/* Messages as objects: the verbs of domus/message.h. A domus_message is an envelope with
+ * its kind set. */
 #include "base/check.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"

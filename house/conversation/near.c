@@ -1,7 +1,7 @@
 /* The short ways of domus_ask() and domus_reply(): a small message by the home lane, of a
- * conversation for which nothing is out of the ordinary. They need no call, so everything that may
- * need one is asked before anything is done. The steps themselves are those of ask.c and answer.c.
- */
+ * conversation for which nothing is out of the ordinary. They need no call, so everything
+ * that may need one is asked before anything is done. The steps themselves are those of ask.c
+ * and answer.c. */
 #include "house/conversation/ask.h"
 
 #include "base/check.h"
@@ -19,8 +19,8 @@ DOMI_INLINE bool may_ask(const domus_stack *stack)
            (domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0;
 }
 
-/* True if a payload of `size` bytes lies in an envelope of 128 bytes, and is copied without a call.
- */
+/* True if a payload of `size` bytes lies in an envelope of 128 bytes, and is copied
+ * without a call. */
 DOMI_INLINE bool is_small(uint32_t size)
 {
     return size - 1 < DOMI_PAYLOAD_FEW; /* a payload of 0 bytes has an envelope of 64 */

@@ -29,9 +29,9 @@ typedef struct domi_begin {
     uint32_t serial;
 } domi_begin;
 
-/* Ask with the first part, and suspend until it was taken, or until the ask is over. `begin`, which
- * lies in the payload, is filled. `timeout_ns` is the ask's; 0: it has none of its own. Returns as
- * domus_ask(). */
+/* Ask with the first part, and suspend until it was taken, or until the ask is over. `begin`,
+ * which lies in the payload, is filled. `timeout_ns` is the ask's; 0: it has none of its own.
+ * Returns as domus_ask(). */
 int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
                    const void *payload, domi_begin *begin, uint64_t timeout_ns,
                    domus_resumed *then);

@@ -66,8 +66,8 @@ static void answers_discard(domi_manager *manager, domus_stack *stack)
     stack->answers = stack->answers_last = NULL;
 }
 
-/* Take back everything that a pooled stack holds, and free the stack as soon as no node of it is
- * queued. */
+/* Take back everything that a pooled stack holds, and free the stack as soon as no node of
+ * it is queued. */
 static void end_pooled(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     while (stack->waiting != NULL)

@@ -1,5 +1,5 @@
-/* The promises of requests of a channel's peer, and what happens to its conversations when it is
- * gone. */
+/* The promises of requests of a channel's peer, and what happens to its conversations
+ * when it is gone. */
 #include "house/conversation/peer.h"
 
 #include "house/message/sign.h"

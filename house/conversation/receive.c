@@ -14,8 +14,8 @@
 
 #include <errno.h>
 
-/* One run looks at this many messages at most. The rest of a long mailbox waits for the next
- * run. */
+/* One run looks at this many messages at most. The rest of a long mailbox waits for
+ * the next run. */
 #define LOOKS_MAX 4096u
 
 /* Returns when a receive ends without a message: at its own time-out or at the deadline of the ask

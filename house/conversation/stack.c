@@ -60,8 +60,8 @@ domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_hous
     return stack;
 }
 
-/* Record which promise of the asker waits for this ask, for walks over the chain of asks
- * (cancel.c). */
+/* Record which promise of the asker waits for this ask, for walks over the chain of
+ * asks (cancel.c). */
 static void set_parent(domus_stack *pooled, domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return(ask);

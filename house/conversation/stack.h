@@ -81,8 +81,8 @@ struct domus_stack {
 
 #define DOMI_STACK_HEAD offsetof(domus_stack, frame) /* bytes of a stack before its frame */
 
-/* Value of `away` in a stack that lies in a C frame, because there is no memory for a pooled one
- * (domi_stack_init_local). */
+/* Value of `away` in a stack that lies in a C frame, because there is no memory for a pooled
+ * one (domi_stack_init_local). */
 #define DOMI_STACK_LOCAL UINT32_C(0x7fffffff)
 
 static_assert(DOMI_STACK_HEAD == 320, "what pool.c's sizes leave for the frame");
@@ -99,8 +99,8 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
 domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_house *house,
                                    uint32_t frame_size);
 
-/* Returns the pooled stack of `stack`, and makes it if there is none yet; NULL if there is no
- * memory. */
+/* Returns the pooled stack of `stack`, and makes it if there is none yet; NULL if there
+ * is no memory. */
 domus_stack *domi_stack_pool(domus_stack *stack);
 
 /* Forget the ask that this conversation began with, because it was answered or passed on. Asks that
@@ -169,16 +169,16 @@ void domi_stack_end_kept(domi_manager *manager, domus_stack *kept);
 /* The house stops or restarts: cancel all its parked stacks. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
 
-/* Nobody waits any more for the answers that `holder` has promises for (peer.h). NULL is allowed.
- */
+/* Nobody waits any more for the answers that `holder` has promises for (peer.h).
+ * NULL is allowed. */
 void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder);
 
 /* True if blocking work of a parked conversation still runs, and so still uses the memory that it
  * was given. */
 bool domi_stack_has_work(const domi_house *house);
 
-/* The house is gone: free its parked stacks. Asks that still wait for an answer fail with
- * -ESTALE. */
+/* The house is gone: free its parked stacks. Asks that still wait for an answer fail
+ * with -ESTALE. */
 void domi_stack_drop_all(domi_manager *manager, domi_house *house);
 
 static inline bool domi_node_is_stack(const domi_node *node)
@@ -204,8 +204,8 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
                                 memory_order_relaxed);
 }
 
-/* True if `ask`, which `house` handles, holds or has kept, is a request of the peer of its channel
- * (peer.h). */
+/* True if `ask`, which `house` handles, holds or has kept, is a request of the peer of its
+ * channel (peer.h). */
 static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *house)
 {
     const domi_return *back = domi_envelope_return(ask);
@@ -219,9 +219,9 @@ static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *hou
            domi_promise_stack(back->promise)->wait == DOMI_WAIT_PEER;
 }
 
-/* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts: such a
- * conversation waits for nothing more. Returns -ENOMEM if the conversation cannot wait at all
- * (DOMI_STACK_LOCAL). */
+/* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts:
+ * such a conversation waits for nothing more. Returns -ENOMEM if the conversation cannot wait at
+ * all (DOMI_STACK_LOCAL). */
 static inline int domi_stack_check_may_wait(const domus_stack *stack)
 {
     uint32_t marks = domi_stack_house(stack)->marks;
@@ -252,8 +252,8 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
     return 0;
 }
 
-/* The stack waits for one more thing of `kind`, by this promise, until domi_promise_unlink_plain().
- */
+/* The stack waits for one more thing of `kind`, by this promise, until
+ * domi_promise_unlink_plain(). */
 DOMI_INLINE void domi_promise_link(const domi_manager *manager, domus_stack *stack,
                                    domi_promise *promise, domi_promise_kind kind)
 {
@@ -345,9 +345,9 @@ static inline void *domi_stack_frame(domus_stack *stack)
     return stack->frame_size != 0 ? stack->frame : NULL;
 }
 
-/* Set up a stack in the run's own C frame, but for its message and ask, which the caller sets for
- * each message that it handles. Only the fields set here and these two are ever read in such a
- * stack. */
+/* Set up a stack in the run's own C frame, but for its message and ask, which the caller sets
+ * for each message that it handles. Only the fields set here and these two are ever read in
+ * such a stack. */
 DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     atomic_init(&stack->house, house);

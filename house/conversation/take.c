@@ -91,8 +91,8 @@ int domus_take(domus_stack *stack)
     return error != 0 ? error : domi_envelope_take(message);
 }
 
-/* Find the promise of `answer` among `promise` and the promises behind it, up to but not including
- * `end`. */
+/* Find the promise of `answer` among `promise` and the promises behind it, up to but not
+ * including `end`. */
 static domi_promise *find(domi_promise *promise, const domi_promise *end,
                           const domus_answer *answer)
 {

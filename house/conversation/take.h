@@ -4,8 +4,8 @@
 
 #include "house/message/envelope.h"
 
-/* Take what the payload of a message owns, so that the library does not release it. Returns as
- * domus_take(). */
+/* Take what the payload of a message owns, so that the library does not release it. Returns
+ * as domus_take(). */
 int domi_envelope_take(domi_envelope *message);
 
 #endif

@@ -120,9 +120,9 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer)
         put_on_wheel(home, timer, timer->wheel.expires_ns);
 }
 
-/* The house is away (exposed or lent), so the timer is looked at again at the next tick. The number
- * of ticks is added
- * to the lease of its event, which needs no lease, so that the timer keeps its rate. */
+/* The house is away (exposed or lent), so the timer is looked at again at the next tick. The
+ * number of ticks is added to the lease of its event, which needs no lease, so that the timer
+ * keeps its rate. */
 static void postpone(domi_manager *manager, domi_timer *timer)
 {
     uint64_t late_ns = manager->now_ns - timer->wheel.expires_ns;
@@ -157,8 +157,8 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     timer->under_way = true;
-    /* The timer's neighbours in its house's list are written when the timer is freed, a little
-     * later. */
+    /* The timer's neighbours in its house's list are written when the timer is freed, a
+     * little later. */
     domi_prefetch_write(timer->link.next);
     domi_prefetch_write(timer->link.previous);
     /* The event goes straight into the mailbox and not through the inbox: a house cancels its

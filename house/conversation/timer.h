@@ -47,8 +47,8 @@ static inline uint32_t domi_timer_generation(const domi_timer *timer)
                                 memory_order_relaxed);
 }
 
-/* Make a timer of `house` and arm it. Returns 0; -ENOMEM; -ENOBUFS if the home has `timers_max`
- * timers. */
+/* Make a timer of `house` and arm it. Returns 0; -ENOMEM; -ENOBUFS if the home has
+ * `timers_max` timers. */
 int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
                    const domus_type *type, const void *payload, domi_timer **ret_timer);
 

@@ -182,8 +182,8 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
         resume(manager, stack);
 }
 
-/* As resume_at_once(), for an exception of the asked actor, which has no payload to show or to
- * release. */
+/* As resume_at_once(), for an exception of the asked actor, which has no payload to show
+ * or to release. */
 __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
                                                     domi_promise *promise, domi_envelope *message)
 {

@@ -337,9 +337,9 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     if (ours) {
         _Atomic uint32_t *place = place_of(names, slot);
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
-        /* relaxed: the releases in entry_write() carry this store to a reader that sees the next
-         * name's words (P2). A reader that still sees the old version answers what was true until
-         * now. */
+        /* relaxed: the releases in entry_write() carry this store to a reader that sees the
+         * next name's words (P2). A reader that still sees the old version answers what was
+         * true until now. */
         atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
         /* relaxed: a reader that still sees the word finds the version even. */
         atomic_store_explicit(place, 0, memory_order_relaxed);

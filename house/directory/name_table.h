@@ -79,9 +79,9 @@ int domi_names_put(domi_names *names, const char *name, domus_address address, u
  * Returns 0; -ENOENT if the slot is empty or belongs to another address. */
 int domi_names_remove(domi_names *names, uint32_t slot, domus_address address);
 
-/* Copy the name in this slot. The caller holds the slot for an actor that stays registered during
- * the call. `ret_name` has room for DOMI_NAME_MAX + 1 bytes. Returns 0; -ENOENT if the slot is
- * empty. */
+/* Copy the name in this slot. The caller holds the slot for an actor that stays registered
+ * during the call. `ret_name` has room for DOMI_NAME_MAX + 1 bytes. Returns 0; -ENOENT if the
+ * slot is empty. */
 int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name);
 
 /* Visit every name, in no order. A name that is registered during the whole walk is visited once. A

@@ -1,5 +1,5 @@
-/* In this file a router chooses a routee for each message, and a router and its routees are
- * stopped. */
+/* In this file a router chooses a routee for each message, and a router and its
+ * routees are stopped. */
 #include "house/directory/router.h"
 
 #include "house/conversation/stack.h"

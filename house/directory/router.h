@@ -1,9 +1,9 @@
 /* Routers: a router is one address that stands for several actors, its routees.
  *
  * A router begins with a house (its `face`), to which its address points, but this house has no
- * home. So a put to it never takes the short way for houses of the own thread: the slow half of the
- * put sees that there is no home, and calls domi_router_put(). Messages to other actors pay nothing
- * for this.
+ * home. So a put to it never takes the short way for houses of the own thread: the slow half of
+ * the put sees that there is no home, and calls domi_router_put(). Messages to other actors pay
+ * nothing for this.
  *
  * A router's memory stays a router for the life of the system, as a slot stays a slot, and its life
  * word has a lease. A router that was stopped is used again, for a spawn with as many routees. All
@@ -12,9 +12,9 @@
  * release stores, and a reader acquires the fields and then looks at the life word again (compare
  * P2 in name_table.c).
  *
- * Senders of one thread count in a cache line of that thread. Each routee has a cache line that
- * holds its address and, for DOMUS_ROUTE_LEAST, its load, which is noted by the thread that runs
- * it. */
+ * Senders of one thread count in a cache line of that thread. Each routee has a cache line
+ * that holds its address and, for DOMUS_ROUTE_LEAST, its load, which is noted by the thread
+ * that runs it. */
 #ifndef DOMI_HOUSE_DIRECTORY_ROUTER_H
 #define DOMI_HOUSE_DIRECTORY_ROUTER_H
 
@@ -43,8 +43,8 @@ void domi_router_note_load(domi_house *house);
 
 /* --- making and giving back (router_make.c) --------------------------------------------------- */
 
-/* As domus_spawn_many(), from the thread of `manager`. `parent` may be NULL: then the root is the
- * parent. */
+/* As domus_spawn_many(), from the thread of `manager`. `parent` may be NULL: then the root
+ * is the parent. */
 int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
                       const void *state, uint32_t count, const domus_routing *routing,
                       const domus_spawn_options *options, domus_address *ret_address);

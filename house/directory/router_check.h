@@ -23,8 +23,8 @@ void domi_router_check(const domi_router *router);
 void domi_routers_check(domi_routers *routers);
 
 /* Check what an actor knows of the routers that it made, and, if it is a routee that tells its
- * load, where it tells it. Called by whoever runs the house; no thread may make or stop a router
- * meanwhile. */
+ * load, where it tells it. Called by whoever runs the house; no thread may make or stop a
+ * router meanwhile. */
 void domi_house_check_routers(const domi_manager *manager, const domi_house *house);
 
 #endif

@@ -60,14 +60,14 @@ typedef struct domi_routers {
     domi_router *made;                      /* all routers ever made, linked by their `made` */
 } domi_routers;
 
-/* Returns the address of routee number `index`, which may belong to another lease than the caller
- * expects. */
+/* Returns the address of routee number `index`, which may belong to another lease than the
+ * caller expects. */
 static inline domus_address domi_router_routee(const domi_router *router, uint32_t index)
 {
     domi_routee *routee = (domi_routee *)(uintptr_t)&router->routees[index];
 
-    /* acquire: pairs with the releases in spawn_routees(); the comment at the top of router.h says
-     * why. */
+    /* acquire: pairs with the releases in spawn_routees(); the comment at the top of
+     * router.h says why. */
     return (domus_address){atomic_load_explicit(&routee->house, memory_order_acquire),
                            atomic_load_explicit(&routee->lease, memory_order_acquire)};
 }

@@ -175,8 +175,8 @@ static int spawn_routees(const struct order *order, domi_router *router)
         error = domi_house_spawn_routee(order->manager, order->parent, home_for(order, made),
                                         order->behaviour, order->state, &order->options,
                                         tells ? &routee->load : NULL, &address);
-        /* release: a sender with an earlier lease that reads this sees afterwards that its lease is
-         * over. */
+        /* release: a sender with an earlier lease that reads this sees afterwards that its
+         * lease is over. */
         atomic_store_explicit(&routee->house, address.house, memory_order_release);
         atomic_store_explicit(&routee->lease, address.lease, memory_order_release);
     }

@@ -135,9 +135,9 @@ static bool turn_off(domi_belt *belt)
 {
     uint32_t looking = DOMI_BELT_LOOKING;
 
-    /* seq_cst: it stands before the look at the slot in the one order of all seq_cst operations, as
-     * the sender's publication does before its look at the switch. So one of them sees the other.
-     */
+    /* seq_cst: it stands before the look at the slot in the one order of all seq_cst
+     * operations, as the sender's publication does before its look at the switch. So one of
+     * them sees the other. */
     (void)atomic_exchange_explicit(&belt->power, DOMI_BELT_LOOKING, memory_order_seq_cst);
     bool found = domi_belt_peek(belt, memory_order_seq_cst) != NULL;
     /* release, to OFF: the sender may give the slots back from then on. */
@@ -179,8 +179,8 @@ bool domi_belts_drain(domi_manager *manager)
 
 bool domi_belts_rest(domi_manager *manager)
 {
-    /* Without memory for what they hold, the thread may sleep; it looks again when memory was
-     * measured. */
+    /* Without memory for what they hold, the thread may sleep; it looks again when memory
+     * was measured. */
     if (manager->belts.starved)
         return true;
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {

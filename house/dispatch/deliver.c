@@ -172,9 +172,8 @@ static void release_inbox(domi_manager *manager, const taken_inbox *taken)
 
     if (DOMI_UNLIKELY(taken->kept != NULL))
         put_back(taken);
-    /* release: whoever finds the inbox empty may use a belt, and its message is delivered behind
-     * this.
-     */
+    /* release: whoever finds the inbox empty may use a belt, and its message is
+     * delivered behind this. */
     else if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, 0,
                                                      memory_order_release, memory_order_relaxed))
         return;
@@ -182,9 +181,9 @@ static void release_inbox(domi_manager *manager, const taken_inbox *taken)
 }
 
 /* True if the belts hold nothing that was put before what was taken out of an inbox. A stand-in
- * takes nothing off them: a belt that holds something is linked, because its receiver turned all of
- * them off before its sleep. Relaxed: the link came before the put into the inbox, which was
- * acquired. */
+ * takes nothing off them: a belt that holds something is linked, because its receiver turned
+ * all of them off before its sleep. Relaxed: the link came before the put into the inbox, which
+ * was acquired. */
 static bool are_belts_empty(const domi_manager *manager)
 {
     return manager->belts.on == NULL &&

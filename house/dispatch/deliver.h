@@ -13,8 +13,8 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
  * has taken the list off its arrivals. */
 uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list);
 
-/* Put one message, which a belt has brought, where it belongs. Called by home, if `house` is not
- * exposed. */
+/* Put one message, which a belt has brought, where it belongs. Called by home, if `house`
+ * is not exposed. */
 void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node);
 
 #endif

@@ -35,8 +35,8 @@ DOMI_INLINE void take_lone(domi_run *run, uint32_t kind)
         run->left = domi_run_take_behind(*run, kind);
 }
 
-/* True if only the mailbox of `kind` may hold mail. Inlined, so that this is three or-operations.
- */
+/* True if only the mailbox of `kind` may hold mail. Inlined, so that this is three
+ * or-operations. */
 DOMI_INLINE bool has_only(const domi_house *house, uint32_t kind)
 {
     uintptr_t others = 0;

@@ -1,5 +1,4 @@
-/* Checks for each state. house.c draws the states of a house, promise.c those of a
- * promise. */
+/* Checks for each state. house.c draws the states of a house, promise.c those of a promise. */
 #include "house/dispatch/invariants.h"
 
 #include "base/check.h"

@@ -10,8 +10,8 @@
 #include "house/conversation/promise.h"
 #include "house/message/manager.h"
 
-/* Check what the fields of the house itself can tell, without a walk over its lists. Home, between
- * runs. */
+/* Check what the fields of the house itself can tell, without a walk over its lists. Home,
+ * between runs. */
 void domi_house_check(const domi_manager *home, const domi_house *house);
 
 /* Do what domi_house_check() does, and check all messages and parked conversations of the house one

@@ -20,8 +20,7 @@
 #include "house/message/kind.h"
 #include "house/message/letters.h"
 
-/* --- slots that a kind never uses, or in which it has nothing to do ----------------------------
- */
+/* --- slots that a kind never uses, or in which it has nothing to do --------------------------- */
 
 static _Noreturn void fail(const char *what)
 {
@@ -155,8 +154,7 @@ static void cancel_memory_watch(domi_manager *manager, domi_node *node)
     domi_memory_watch_cancel(manager, memory_watch_of(node));
 }
 
-/* --- watches on descriptors, which belong to io ------------------------------------------------
- */
+/* --- watches on descriptors, which belong to io ----------------------------------------------- */
 
 /* An event with an error is not handled: its watch was taken back. */
 static bool begin_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
@@ -197,8 +195,8 @@ static bool begin_child(domi_manager *manager, domi_house *house, domi_node *nod
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-/* The row of a message only fails checks, because messages are handled and dropped by direct
- * calls. */
+/* The row of a message only fails checks, because messages are handled and dropped by
+ * direct calls. */
 #define ROW_OF_MESSAGE                                                                             \
     {                                                                                              \
         .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \

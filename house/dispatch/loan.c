@@ -143,8 +143,8 @@ static domi_node *turn_round(domi_node *node)
 /* Take all loans that have come back, the oldest first. */
 static domi_node *take_returns(domi_manager *home)
 {
-    /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did to the
-     * house. */
+    /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did
+     * to the house. */
     return turn_round(atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire));
 }
 
@@ -260,8 +260,8 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
     do
         loan->node.next = newest;
     /* seq_cst: it publishes the house and the record to home. As with a link into the
-     * arrivals, it also stands before the look at home's park word in the one order of all seq_cst
-     * operations. */
+     * arrivals, it also stands before the look at home's park word in the one order of all
+     * seq_cst operations. */
     while (!atomic_compare_exchange_weak_explicit(&home->loans.returns, &newest, &loan->node,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(thief, home);

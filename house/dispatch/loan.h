@@ -29,8 +29,8 @@ typedef struct domi_loan {
 /* Home: expose up to `most` houses of `queue`; pinned ones stay there. Returns how many. */
 uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most);
 
-/* Home: take back the exposed houses that no thief has taken, to the head of `queue`. Returns how
- * many. */
+/* Home: take back the exposed houses that no thief has taken, to the head of `queue`.
+ * Returns how many. */
 uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
 
 /* Home: settle the houses that thieves have returned, as after a run of its own. Returns how many.

@@ -4,8 +4,8 @@
 
 #include "house/message/manager.h"
 
-/* The parts of a new manager. A field that is left out is 0 or NULL; its comment says what that
- * means. */
+/* The parts of a new manager. A field that is left out is 0 or NULL; its comment says
+ * what that means. */
 typedef struct domi_manager_options {
     uint32_t index;          /* the place of the manager in `managers` */
     uint32_t count;          /* managers of the system */
@@ -32,8 +32,8 @@ typedef struct domi_manager_options {
  * descriptor, so the entries that would handle these fail a check. */
 extern const domi_io_hooks domi_hooks_without_io;
 
-/* Make `manager` by `options`, owned by the calling thread. Its memory is zero before. Returns 0;
- * -ENOMEM. */
+/* Make `manager` by `options`, owned by the calling thread. Its memory is zero before.
+ * Returns 0; -ENOMEM. */
 int domi_manager_init(domi_manager *manager, const domi_manager_options *options);
 
 /* Spawn the actor in whose name foreign threads ask, on `manager`, which is the outside's. The

@@ -188,8 +188,8 @@ DOMI_INLINE void take_channels(domi_run *run)
         run->left -= run->manager->io_hooks.run_channels(run->manager, run->house, run->left);
 }
 
-/* Take from one source until it is empty or the run is full. A source is a mailbox, or the
- * channels. */
+/* Take from one source until it is empty or the run is full. A source is a mailbox, or
+ * the channels. */
 static void take_all(domi_run *run, uint32_t source)
 {
     switch (source) {
@@ -238,9 +238,9 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_run run)
     return run.left;
 }
 
-/* How many places are kept for notices: `kept` if some wait and may be taken, or if a receive has
- * mail to look at, else 0. Without them replies that never end would keep a receive from its
- * message. */
+/* How many places are kept for notices: `kept` if some wait and may be taken, or if a
+ * receive has mail to look at, else 0. Without them replies that never end would keep a
+ * receive from its message. */
 DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32_t kept)
 {
     bool waits = held ? domi_house_has_receive_to_look(house) : house->tails[DOMI_NOTICE] != NULL;

@@ -33,8 +33,8 @@ uint32_t domi_run_take_in_order(domi_run run);
  * the channels have. Returns how many places are left. */
 uint32_t domi_run_take_behind(domi_run run, uint32_t kind);
 
-/* Call a row that has a frame. A frame lies in a pooled stack, so the conversation begins in one.
- */
+/* Call a row that has a frame. A frame lies in a pooled stack, so the conversation
+ * begins in one. */
 void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envelope *message,
                             const domus_on *on, uint32_t kind);
 

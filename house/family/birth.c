@@ -359,8 +359,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     return 0;
 }
 
-/* --- the house of a connection that is being made ----------------------------------------------
- */
+/* --- the house of a connection that is being made --------------------------------------------- */
 
 /* Returns 0 if `owner` may have a channel with this behaviour. */
 static int check_may_own(const domi_house *owner, const domus_behaviour *channel, bool shares)

@@ -32,12 +32,12 @@ static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
     return domi_house_spawn_child(manager, NULL, home, behaviour, state, NULL, ret_address);
 }
 
-/* Make the house of a channel: a child of `owner`, which this thread runs, on the same home. It has
- * `behaviour`; if that is NULL, it has the behaviour and the state that the behaviour of `owner`
- * says (domus/channel.h). A drain does not refuse it, because connections that had come before are
- * served. If it `waits`, it is mounted, and gets its mail, only after domi_house_end_wait(), or
- * when it has to stop. Returns 0; -ESHUTDOWN if the owner ends, restarts or is not mounted;
- * -ENOMEM. */
+/* Make the house of a channel: a child of `owner`, which this thread runs, on the same home. It
+ * has `behaviour`; if that is NULL, it has the behaviour and the state that the behaviour of
+ * `owner` says (domus/channel.h). A drain does not refuse it, because connections that had come
+ * before are served. If it `waits`, it is mounted, and gets its mail, only after
+ * domi_house_end_wait(), or when it has to stop. Returns 0; -ESHUTDOWN if the owner ends, restarts
+ * or is not mounted; -ENOMEM. */
 int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
                              const domus_behaviour *behaviour, bool waits, domi_house **ret_house);
 
@@ -53,13 +53,13 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
                                 const domus_behaviour *now, const domus_behaviour *channel,
                                 bool shares, void *owned, domus_address *ret_address);
 
-/* The connection is there: `house` is that of a channel from now on, and behaves as `channel`. Its
- * on_mount is still to be called, if it is mounted already (domi_house_mount_in_run()). Home only.
- */
+/* The connection is there: `house` is that of a channel from now on, and behaves as
+ * `channel`. Its on_mount is still to be called, if it is mounted already
+ * (domi_house_mount_in_run()). Home only. */
 void domi_house_become_channel(domi_house *house, const domus_behaviour *channel);
 
-/* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on its own
- * home. */
+/* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on
+ * its own home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);
 
 /* Check that the behaviour is complete and within all limits, and its pipeline and that of its

@@ -22,8 +22,8 @@ typedef struct domi_children {
 /* Free the list, but not the houses in it. Here and below, NULL is an empty list. */
 void domi_children_free(domi_children *children);
 
-/* Add `child` at the last place of *children; the list is made if it is NULL. Returns 0;
- * -ENOMEM. */
+/* Add `child` at the last place of *children; the list is made if it is NULL.
+ * Returns 0; -ENOMEM. */
 int domi_children_add(domi_children **children, domi_house *child);
 
 /* Remove `child`, which is in the list; the last child gets its place. When a segment becomes

@@ -1,5 +1,5 @@
-/* In this file children tell their parents of ends and failures, and parents tell their children of
- * decisions. */
+/* In this file children tell their parents of ends and failures, and parents tell their children
+ * of decisions. */
 #include "house/family/family.h"
 
 #include "base/check.h"
@@ -188,9 +188,9 @@ void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_
     DOMI_CHECK(error == 0 || manager->ending.has_stopped);
 }
 
-/* Reserve the child's node to send a directive to the child. Returns false if the node is in use,
- * or if the child was asked to stop: its home then frees the slot, and relies on nobody taking the
- * node. */
+/* Reserve the child's node to send a directive to the child. Returns false if the node is in
+ * use, or if the child was asked to stop: its home then frees the slot, and relies on nobody
+ * taking the node. */
 static bool take_node(domi_house *child)
 {
     uint64_t life = domi_house_life(child);

@@ -14,17 +14,17 @@
 
 #include <domus/supervise.h>
 
-/* Values of node.owner in a child's node on its way to the parent: DOMI_CHILD_GONE, or the errno,
- * as a positive number, that the child failed with. The parent must not look into the child for the
- * errno, because the child goes on with events meanwhile, and one of them may end it with another
- * one. */
+/* Values of node.owner in a child's node on its way to the parent: DOMI_CHILD_GONE, or the
+ * errno, as a positive number, that the child failed with. The parent must not look into the
+ * child for the errno, because the child goes on with events meanwhile, and one of them may end
+ * it with another one. */
 #define DOMI_CHILD_GONE 0
 
 /* Free the family and what it holds, but not the children themselves. */
 void domi_family_free(domi_house *house);
 
-/* Add `child` to the children of `parent`. Returns 0; -ENOMEM. Called by the thread that runs the
- * parent. */
+/* Add `child` to the children of `parent`. Returns 0; -ENOMEM. Called by the thread that
+ * runs the parent. */
 int domi_family_add_child(domi_house *parent, domi_house *child);
 
 /* Ask all children to stop; if the actor restarts or stops hastily, they stop hastily, too. */
@@ -38,9 +38,9 @@ void domi_family_hasten_children(domi_manager *manager, domi_house *house);
  * slot is freed when the parent has heard of the end. */
 bool domi_family_remove_ended(domi_manager *manager, domi_house *child);
 
-/* The house has failed with `error`: tell its parent, or let the root decide. `fatal` is true if
- * on_mount or on_restart has failed, or if the actor escalates; then the actor must not simply
- * resume. */
+/* The house has failed with `error`: tell its parent, or let the root decide. `fatal` is true
+ * if on_mount or on_restart has failed, or if the actor escalates; then the actor must not
+ * simply resume. */
 void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal);
 
 /* Handle the event of a child's node, in a run of the parent. */

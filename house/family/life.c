@@ -35,8 +35,8 @@ static void house_free(domi_manager *manager, domi_house *house)
     /* Before the house is closed: a thread that finds this watcher closed ends a leg of its watch,
      * and must not find the watch in the watcher's list. */
     domi_watch_cancel_all(manager, house);
-    /* From here on nothing is put into this house, not even by the functions below that drop its
-     * mail. */
+    /* From here on nothing is put into this house, not even by the functions below that
+     * drop its mail. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
     domi_doors.leave_directory(manager, house);
     domi_watch_fire_all(manager, house);
@@ -106,9 +106,9 @@ int domi_house_run_mount(domi_manager *manager, domi_house *house)
 void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error)
 {
     house->marks |= DOMI_MARK_UNMOUNTED;
-    /* The parent decides on a restart or a stop, and both take the timers back. Until then a
-     * periodic timer would only wake the house. Watches stay, because a link has to stop its other
-     * end. */
+    /* The parent decides on a restart or a stop, and both take the timers back. Until then
+     * a periodic timer would only wake the house. Watches stay, because a link has to stop
+     * its other end. */
     domi_link_cancel_all(manager, house);
     if (house->behaviour->kind == DOMUS_CHANNELS &&
         manager->io_hooks.channel_failed(manager, house, error))

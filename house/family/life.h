@@ -9,9 +9,9 @@
 /* Call on_mount, and publish WAITING after it has returned. */
 void domi_house_mount(domi_manager *manager, domi_house *house);
 
-/* The on_mount or on_restart of a house has failed. Until a restart succeeds, the actor is not
- * mounted and none of its functions is called. Called by home, in a turn of the house or in its
- * mount. */
+/* The on_mount or on_restart of a house has failed. Until a restart succeeds, the actor is
+ * not mounted and none of its functions is called. Called by home, in a turn of the house or
+ * in its mount. */
 void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error);
 
 /* Free the slot of a dead house of whose end its parent knows: there is none on another thread, or
@@ -29,8 +29,8 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house);
  * nobody has asked for a stop meanwhile, the actor begins anew. */
 void domi_house_restart_end(domi_manager *manager, domi_house *house);
 
-/* Call on_mount or on_stop, if the behaviour has one. domi_house_run_mount() returns what on_mount
- * returned. */
+/* Call on_mount or on_stop, if the behaviour has one. domi_house_run_mount() returns what
+ * on_mount returned. */
 int domi_house_run_mount(domi_manager *manager, domi_house *house);
 /* Do what domi_house_run_mount() does, within a run of the house. */
 int domi_house_mount_in_run(domi_manager *manager, domi_house *house);
@@ -44,8 +44,8 @@ void domi_house_stop_begin(domi_manager *manager, domi_house *house);
  * on_stop and free the house. Returns true if the house is gone. */
 bool domi_house_stop_end(domi_manager *manager, domi_house *house);
 
-/* The system has ended: call on_stop if the actor was mounted, and free the house whatever it waits
- * for. */
+/* The system has ended: call on_stop if the actor was mounted, and free the house whatever
+ * it waits for. */
 void domi_house_end_left(domi_manager *manager, domi_house *house);
 
 #endif

@@ -1,5 +1,5 @@
-/* This file tells actors of changes of memory: home's list of watches, its lock, and the verbs of
- * domus/memory.h. */
+/* This file tells actors of changes of memory: home's list of watches, its lock, and the verbs
+ * of domus/memory.h. */
 #include "house/family/memory_watch.h"
 
 #include "base/check.h"
@@ -76,8 +76,8 @@ static void put_event(domi_manager *manager, domi_memory_watch *watch)
         domi_memory_watch_drop_node(manager, watch);
 }
 
-/* Returns the next watch whose actor has to be told of change `number`; NULL: there is none for
- * now. */
+/* Returns the next watch whose actor has to be told of change `number`; NULL: there is
+ * none for now. */
 static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_t *visits)
 {
     domi_memory_watch *found = NULL;

@@ -23,8 +23,8 @@ static domi_watch *watch_of(domi_node *node)
 /* End legs of a watch: its record is freed with the last one. */
 static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
 {
-    /* acq_rel: everything that the other leg's thread wrote comes before the record is used
-     * again. */
+    /* acq_rel: everything that the other leg's thread wrote comes before the record
+     * is used again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
         return;
     domi_pool_free(manager, &watch->node);
@@ -260,10 +260,10 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
     domi_watch *watch = handle.watch;
     domi_house *house = domi_stack_house(stack);
 
-    /* The record of a stale handle may belong to another actor by now, also on another thread
-     * (thieves take records from their own pools). acquire: pairs with the release in
-     * add_to_owner(). If another actor owns the record, the generation read here is that actor's.
-     */
+    /* The record of a stale handle may belong to another actor by now, also on another
+     * thread (thieves take records from their own pools). acquire: pairs with the release
+     * in add_to_owner(). If another actor owns the record, the generation read here is
+     * that actor's. */
     if (watch == NULL || !atomic_load_explicit(&watch->owned, memory_order_acquire) ||
         atomic_load_explicit(&watch->generation, memory_order_relaxed) != handle.generation ||
         watch->watcher != house)

@@ -1,11 +1,11 @@
 /* Watches: an actor that watches another one hears of its end, or of room in its mailbox.
  *
- * A watch is paid for when it is made (M11): it is one record, which travels to the watched house,
- * stays attached there, and comes back as the event itself. A second node in the record travels
- * after it if the watch is taken back. So two nodes can be under way at once; each is a leg, the
- * record counts its legs, and the thread that ends the last leg frees the record. `attached` and
- * `link_` belong to the home of the watched house; `cancelled`, `next` and `previous` belong to the
- * watcher. */
+ * A watch is paid for when it is made (M11): it is one record, which travels to the watched
+ * house, stays attached there, and comes back as the event itself. A second node in the record
+ * travels after it if the watch is taken back. So two nodes can be under way at once; each is a
+ * leg, the record counts its legs, and the thread that ends the last leg frees the record.
+ * `attached` and `link_` belong to the home of the watched house; `cancelled`, `next` and
+ * `previous` belong to the watcher. */
 #ifndef DOMI_HOUSE_FAMILY_WATCH_H
 #define DOMI_HOUSE_FAMILY_WATCH_H
 

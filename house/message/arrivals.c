@@ -3,13 +3,13 @@
 
 #include "base/check.h"
 
-/* Push the houses from `newest` to `oldest`, linked by arrival_next, onto the arrivals of `home`.
- */
+/* Push the houses from `newest` to `oldest`, linked by arrival_next, onto the
+ * arrivals of `home`. */
 static void push_arrivals(domi_manager *manager, domi_manager *home, domi_house *newest,
                           domi_house *oldest)
 {
-    /* Guess that the stack is empty, which it mostly is. To load it first would fetch the line
-     * twice. */
+    /* Guess that the stack is empty, which it mostly is. To load it first would fetch
+     * the line twice. */
     domi_house *head = NULL;
 
     do

@@ -123,8 +123,8 @@ static inline bool domi_belts_have_mail(const domi_manager *manager, memory_orde
     if (manager->belts.starved)
         return false;
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next) {
-        /* acquire: this is no part of a park, because a thread that parks has turned its belts off.
-         */
+        /* acquire: this is no part of a park, because a thread that parks has turned
+         * its belts off. */
         if (domi_belt_peek(belt, memory_order_acquire) != NULL)
             return true;
     }

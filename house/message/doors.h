@@ -23,8 +23,8 @@ struct domi_doors {
      * it stays. Called by home, or by the runner. */
     bool (*hold_ask)(domi_manager *manager, domi_house *house, domi_node *ask);
 
-    /* Stop a router and its routees. Returns as domi_house_stop(). Called by the owner of
-     * `manager`. */
+    /* Stop a router and its routees. Returns as domi_house_stop(). Called by the owner
+     * of `manager`. */
     int (*stop_router)(domi_manager *manager, domus_address address);
 
     /* A conversation of `house` has failed with `error`, and it answered no ask: the actor has

@@ -88,8 +88,7 @@ typedef struct domi_return {
     uint64_t deadline_ns; /* nobody waits for the answer after this time; 0: no deadline */
 } domi_return;
 
-/* The note of a request of a peer that has a promise: the `error` of its envelope is its number.
- */
+/* The note of a request of a peer that has a promise: the `error` of its envelope is its number. */
 #define DOMI_NOTE_OF_PEER UINT32_C(0x00ffffff)
 
 /* bytes of a notice before its payload */

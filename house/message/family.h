@@ -1,11 +1,11 @@
 /* Family: the data that only few actors need. It is allocated beside the house, when an actor first
  * needs any of it.
  *
- * A family holds the actor's children and what was decided about their failures, the receives that
- * wait, the mail that was put aside, the behaviour and the state that the actor was born with, its
- * name, and its idle time. Each storey has its fields here, and this one uses none but `seen` and
- * the stash. Owner: the thread that runs the house, except for `memberships`, which belong to home.
- */
+ * A family holds the actor's children and what was decided about their failures, the receives
+ * that wait, the mail that was put aside, the behaviour and the state that the actor was born
+ * with, its name, and its idle time. Each storey has its fields here, and this one uses none but
+ * `seen` and the stash. Owner: the thread that runs the house, except for `memberships`, which
+ * belong to home. */
 #ifndef DOMI_HOUSE_MESSAGE_FAMILY_H
 #define DOMI_HOUSE_MESSAGE_FAMILY_H
 

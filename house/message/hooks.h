@@ -135,8 +135,8 @@ typedef struct domi_runtime_hooks {
      * it, also under a spinlock. NULL: nobody measures, and the level is NORMAL. */
     uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
 
-    /* Read the clock within a phase, for work whose time is bounded. Owner. NULL: nothing is
-     * measured. */
+    /* Read the clock within a phase, for work whose time is bounded. Owner. NULL:
+     * nothing is measured. */
     uint64_t (*read_clock)(const domi_manager *manager);
 } domi_runtime_hooks;
 

@@ -130,8 +130,8 @@ struct domi_house {
     union {
         /* The actor's state begins here; in larger slots it goes on behind the house. */
         unsigned char room[DOMI_HOUSE_STATE_INLINE];
-        /* The state of a channels actor begins behind this structure, which keeps it aligned to 16
-         * bytes. */
+        /* The state of a channels actor begins behind this structure, which keeps it
+         * aligned to 16 bytes. */
         struct {
             void *owned;         /* the channel or acceptor that io has put here; NULL: none */
             uint8_t owns;        /* enum domi_owns, also without `owned`; constant once it is set,
@@ -305,9 +305,9 @@ static inline bool domi_house_has_answers_or_events(const domi_house *house)
 /* True if the house has anything that a run may handle now. */
 static inline bool domi_house_is_runnable(const domi_house *house)
 {
-    /* Few houses have one of these marks. Without them all mail may run, and no receive and no
-     * channel waits for a run. This is asked at the end of each run, so the frequent case is short.
-     */
+    /* Few houses have one of these marks. Without them all mail may run, and no receive and
+     * no channel waits for a run. This is asked at the end of each run, so the frequent
+     * case is short. */
     if (__builtin_expect((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS)) == 0, 1))
         return house->mail != 0 || domi_house_has_answers_or_events(house);
     if (domi_house_has_answers_or_events(house) || domi_house_may_run_channels(house))
@@ -349,8 +349,8 @@ static inline uint64_t domi_house_life(const domi_house *house)
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
 }
 
-/* True if the actor was asked to stop. A stop that this load misses is seen before the next ask or
- * notice. */
+/* True if the actor was asked to stop. A stop that this load misses is seen before the next
+ * ask or notice. */
 static inline bool domi_house_is_asked_to_stop(const domi_house *house)
 {
     return (domi_house_life(house) & DOMI_LIFE_STOP) != 0;

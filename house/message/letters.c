@@ -127,8 +127,8 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
     }
 }
 
-/* True if subscribers want to hear of a message of this type. There are no letters about
- * letters. */
+/* True if subscribers want to hear of a message of this type. There are no letters
+ * about letters. */
 static bool has_hearers_for(const domi_manager *manager, const domus_type *type, uint32_t what)
 {
     return domi_letters_has_subscriber(manager, what) && !manager->ending.has_stopped &&
@@ -150,8 +150,8 @@ void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
         .why = why,
         .type = message->type,
         .receiver = receiver,
-        /* A node that is embedded in another object has no sender: it uses this field for something
-         * else. */
+        /* A node that is embedded in another object has no sender: it uses this field for
+         * something else. */
         .sender = {is_ours ? NULL : message->sender,
                    is_ours || message->sender == NULL ? 0 : message->sender_lease},
     };

@@ -47,8 +47,8 @@ static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint
 void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
                             const domi_envelope *message, int why);
 
-/* Tell the subscribers that `receiver` has refused the message of `node`. The refusal is counted
- * already. */
+/* Tell the subscribers that `receiver` has refused the message of `node`. The refusal is
+ * counted already. */
 void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, const domi_node *node);
 
 #endif

@@ -1,8 +1,8 @@
 /* The slow half of the put: the inbox lane (contract: Lanes), refusals, and a full mailbox.
  *
- * A put into the inbox links the node first and then publishes it by a compare-exchange. The put
- * that found the inbox empty links the house into its home's arrivals, so no house is linked
- * twice. */
+ * A put into the inbox links the node first and then publishes it by a compare-exchange. The
+ * put that found the inbox empty links the house into its home's arrivals, so no house is
+ * linked twice. */
 #include "house/message/mailbox.h"
 
 #include "base/check.h"
@@ -24,8 +24,8 @@ __attribute__((noinline)) static int refuse_full(domi_manager *manager, domi_hou
     return -ENOBUFS;
 }
 
-/* Refuse because memory is short. Subscribers to refusals are not told, because telling them takes
- * memory. */
+/* Refuse because memory is short. Subscribers to refusals are not told, because telling them
+ * takes memory. */
 __attribute__((noinline, cold)) static int refuse_busy(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.busy, 1);

@@ -134,8 +134,8 @@ static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
         domi_house_end_wait(manager, house);
 }
 
-/* Link `node` into its mailbox, and count it. `kind` is node->kind, which most callers know as a
- * constant. */
+/* Link `node` into its mailbox, and count it. `kind` is node->kind, which most callers know
+ * as a constant. */
 DOMI_INLINE void domi_mailbox_push(domi_house *house, domi_node *node, uint32_t kind)
 {
     domi_list_push(&house->tails[kind], node);
@@ -172,21 +172,20 @@ DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *hou
         domi_house_make_ready(manager, house);
 }
 
-/* As domi_mailbox_put(), for a message that an actor already has (forwarded, kept). It is put even
- * while memory is critical, because refusing it would free no memory: its holder could only keep
- * it. */
+/* As domi_mailbox_put(), for a message that an actor already has (forwarded, kept). It is put
+ * even while memory is critical, because refusing it would free no memory: its holder could
+ * only keep it. */
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind);
 
-/* Put an ask that belongs to something that the actor of `address` does already, such as the next
- * piece of a stream: it is put whatever waits there, and also while memory is critical. Returns 0;
- * -ESTALE. */
+/* Put an ask that belongs to something that the actor of `address` does already, such as the
+ * next piece of a stream: it is put whatever waits there, and also while memory is critical.
+ * Returns 0; -ESTALE. */
 int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node);
 
-/* As domi_mailbox_put(), for a notice that is to come behind all mail that was put before it, also
- * by others: if that may be on belts, it goes through the inbox, before which home takes what belts
- * hold.
- */
+/* As domi_mailbox_put(), for a notice that is to come behind all mail that was put before it,
+ * also by others: if that may be on belts, it goes through the inbox, before which home takes
+ * what belts hold. */
 int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node);
 
 /* The slow half of domi_mailbox_put_copied(). */
@@ -240,9 +239,9 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
     return domi_mailbox_put_slow(manager, address.house, node);
 }
 
-/* As domi_mailbox_put(), for a notice whose payload was just copied into its envelope, so that a
- * belt may as well carry the bytes (belt.h). Messages that users have as objects are never copied.
- */
+/* As domi_mailbox_put(), for a notice whose payload was just copied into its envelope, so
+ * that a belt may as well carry the bytes (belt.h). Messages that users have as objects are
+ * never copied. */
 DOMI_INLINE int domi_mailbox_put_copied(domi_manager *manager, domus_address address,
                                         domi_node *node)
 {

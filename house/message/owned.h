@@ -19,8 +19,8 @@
 /* Lease of a new message: it was put to nobody yet, and owns what its payload owns. */
 #define DOMI_LEASE_OWNED 1u
 
-/* Release what a message owns, unless it was taken or is shared. The type of the message has a
- * release. */
+/* Release what a message owns, unless it was taken or is shared. The type of the message
+ * has a release. */
 void domi_envelope_release_owned(domi_envelope *message);
 
 /* True if a handler took what the payload owns. Valid for an ask, a notice or an answer that is out

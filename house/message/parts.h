@@ -100,8 +100,8 @@ typedef struct domi_manager_mail {
 
 #define DOMI_SLEEPERS_MAX 8u /* sleeping threads that a thread notes before it wakes them */
 
-/* Sleeping threads for which this one has put something, and which it has not woken yet
- * (domi_manager_notify). */
+/* Sleeping threads for which this one has put something, and which it has not woken
+ * yet (domi_manager_notify). */
 typedef struct domi_sleepers {
     /* Wake-ups may be put off before this time: until then the owner, a thread of the loop, is as
      * good as idle (runtime/loop/stand_in.c). 0: sleepers are woken at once. */
@@ -253,8 +253,8 @@ typedef struct domi_manager_loans {
     _Atomic uint32_t shared_count; /* houses in `shared` */
     /* Thieves that want houses of this thread now; each counts itself. */
     alignas(DOMI_LINES) _Atomic uint32_t thieves;
-    /* State actors that are ready here. Home publishes the number at each look; idle threads read
-     * it. */
+    /* State actors that are ready here. Home publishes the number at each look; idle
+     * threads read it. */
     alignas(DOMI_LINES) _Atomic uint32_t readies;
     _Atomic uint32_t lendable; /* as `readies`, but 0 if runs here are shorter than a loan takes */
 } domi_manager_loans;

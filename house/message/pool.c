@@ -1,5 +1,5 @@
-/* Pools: the sizes of the slabs, the chains for other owners, and the slow halves of take and free.
- */
+/* Pools: the sizes of the slabs, the chains for other owners, and the slow halves of
+ * take and free. */
 #include "house/message/pool.h"
 
 #include "base/memory.h"

@@ -44,8 +44,8 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes);
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes);
 
-/* Returns the bytes that this manager's envelopes take: all chunks of their slabs, and those on the
- * heap. */
+/* Returns the bytes that this manager's envelopes take: all chunks of their slabs, and
+ * those on the heap. */
 uint64_t domi_pool_bytes(const domi_manager *manager);
 
 /* Sort some of the objects that others gave back into the slabs. Returns true if more are left. */
@@ -67,10 +67,9 @@ DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
     return domi_pool_take_by(manager, index, false);
 }
 
-/* Free an object, from the thread of `manager`. It goes back to the slab of the manager that owns
- * it (node->owner), which may be another one: then it travels there with others
- * (domi_pool_flush_returns).
- */
+/* Free an object, from the thread of `manager`. It goes back to the slab of the manager
+ * that owns it (node->owner), which may be another one: then it travels there with
+ * others (domi_pool_flush_returns). */
 static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));

@@ -28,8 +28,8 @@ static int stop_with(domi_manager *manager, domus_address address, uint64_t bits
         next = life | bits;
         if (house->home != manager)
             next |= DOMI_LIFE_NODE;
-        /* One word holds the lease and the bits, so a stale stop cannot hit the slot's next actor
-         * (M9).
+        /* One word holds the lease and the bits, so a stale stop cannot hit the slot's
+         * next actor (M9).
          * acquire: pairs with home's release of the node in domi_house_handle_arrival(). */
     } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
                                                     memory_order_relaxed));

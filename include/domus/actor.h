@@ -109,9 +109,9 @@ typedef struct domus_on {
 
 #define DOMUS_FRAME_MAX 768u
 
-/* A function of a behaviour that begins a conversation, as a row does, but for something that is no
- * message. `{handle, 0}` names a handler without a frame, and DOMUS_BY() (domus/await.h) a
- * sequence. */
+/* A function of a behaviour that begins a conversation, as a row does, but for something that
+ * is no message. `{handle, 0}` names a handler without a frame, and DOMUS_BY()
+ * (domus/await.h) a sequence. */
 typedef struct domus_call {
     domus_handler *handle; /* NULL: the behaviour has no such function */
     uint32_t frame_size; /* bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed */

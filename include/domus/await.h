@@ -154,9 +154,9 @@ static inline int domi_await_ask(domus_stack *stack, domus_address to, const dom
     return result;
 }
 
-/* The place where a sequence goes on, made of the number of the line. It lies below the range of an
- * int, so an await inside of a user's switch over an int is a case out of range, which the compiler
- * reports. */
+/* The place where a sequence goes on, made of the number of the line. It lies below the range of
+ * an int, so an await inside of a user's switch over an int is a case out of range, which the
+ * compiler reports. */
 #define DOMI_PLACE (-(INT64_C(1) << 40) - __LINE__)
 
 #define DOMI_SEQUENCE_HEAD(name, frame_type)                                                       \

@@ -102,8 +102,8 @@ typedef struct domus_config {
         /* 1 us..1 s: the time that pipelines get in one phase 2, in which they decode messages and
          * handle them; what is left waits for the next iteration. 5 ms. */
         uint64_t stage_time_ns;
-        /* 1..65,536: houses that run in phase 3 before home looks again (the clock, arrivals);
-         * 16. */
+        /* 1..65,536: houses that run in phase 3 before home looks again (the clock,
+         * arrivals); 16. */
         uint32_t deadline_check_every;
         /* 1..65,536 messages that an actor handles in one run; 64 */
         uint32_t messages_per_run_max;
@@ -150,8 +150,8 @@ typedef struct domus_config {
     struct {
         /* 16..32,768, a power of two: entries of a submission queue; 512 */
         uint32_t ring_entries;
-        /* 32..65,536, a power of two, more than ring_entries: entries of a completion queue;
-         * 4,096. */
+        /* 32..65,536, a power of two, more than ring_entries: entries of a completion
+         * queue; 4,096. */
         uint32_t completion_entries;
         uint32_t completions_per_poll; /* 1..65,536 completions that one phase 1 handles; 256 */
         /* 1..1,048,576: after so many wake-ups in a row that found nothing to do, the poll on the
@@ -331,8 +331,8 @@ typedef struct domus_config {
         /* 1 ms..1 h: time that a connect has, from the name to the last attempt, if its options
          * name none; 10 s. */
         uint64_t timeout_ns;
-        /* 1..65,536: connects of one thread that are under way; one more fails with -ENOBUFS;
-         * 1,024. */
+        /* 1..65,536: connects of one thread that are under way; one more fails with
+         * -ENOBUFS; 1,024. */
         uint32_t under_way_max;
         /* 1..1,048,576: connections that the actors of one thread have opened, with the connects
          * under way; one more fails with -ENOBUFS; 10,000. They are counted apart from those of
@@ -345,8 +345,8 @@ typedef struct domus_config {
         /* How names are looked up. */
         struct {
             uint32_t threads_max; /* 1..64: names that are looked up at the same time; 4 */
-            /* 1..65,536: names that wait for that; a connect to one more fails with -ENOBUFS; 256
-             */
+            /* 1..65,536: names that wait for that; a connect to one more fails with
+             * -ENOBUFS; 256 */
             uint32_t queue_max;
             uint32_t cache_max; /* 1..65,536: names whose addresses are remembered; 256 */
             /* 10 ms..1 h: for how long, and a fifth of it for a name without addresses; 0: not at

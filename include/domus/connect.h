@@ -69,9 +69,9 @@ DOMUS_API extern const domus_type domus_connected_type;
  * connect.resolve.cacheTime. If it has several addresses, they are tried in that order, but with
  * IPv6 and IPv4 in turns; each next one when the one before has failed, or after
  * connect.attemptDelay beside those that have not answered (RFC 8305). The first connection is
- * taken, and the others are closed. When the connection
- * is there, or cannot be had, `then` is resumed with a domus_connected of type domus_connected_type
- * or with an error. `options` may be NULL, and is copied.
+ * taken, and the others are closed. When the connection is there, or cannot be had, `then` is
+ * resumed with a domus_connected of type domus_connected_type or with an error. `options` may be
+ * NULL, and is copied.
  *
  * Errors of the answer: those of connect(2), such as -ECONNREFUSED, -ENETUNREACH and -ENOENT (no
  * such Unix socket), that of the first address if all of several have failed; -ENODATA when there

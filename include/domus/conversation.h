@@ -32,8 +32,8 @@ typedef struct domus_answer {
      * what it owns, unless domus_take() took it. */
     const void *payload;
     uint64_t tag; /* the tag that the ask was given; 0 after domus_ask() */
-    /* After domus_wait_all() the answers are a list, in the order in which they came; otherwise
-     * NULL. */
+    /* After domus_wait_all() the answers are a list, in the order in which they came;
+     * otherwise NULL. */
     const struct domus_answer *next;
 } domus_answer;
 
@@ -98,14 +98,14 @@ DOMUS_API int domus_take_answer(domus_stack *stack, const domus_answer *answer);
  * way and have not ended. */
 DOMUS_API uint32_t domus_pending(const domus_stack *stack);
 
-/* Suspend for `time_ns` (rounded up to ticks of 1 ms; never early). The answer has neither type nor
- * payload.
+/* Suspend for `time_ns` (rounded up to ticks of 1 ms; never early). The answer has neither
+ * type nor payload.
  * Returns as domus_wait_all(). */
 DOMUS_API int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then);
 
-/* Begin a sleep as one of several things to wait for. Its answer has neither type nor payload, and
- * carries `tag`. Use it to give several asks one time-out together. Returns 0; -ENOMEM;
- * -ECANCELED. */
+/* Begin a sleep as one of several things to wait for. Its answer has neither type nor
+ * payload, and carries `tag`. Use it to give several asks one time-out together. Returns 0;
+ * -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_sleep_add(domus_stack *stack, uint64_t time_ns, uint64_t tag);
 
 /* The time, on the clock of domus_now_ns(), after which nobody waits for the answer of this
@@ -131,12 +131,12 @@ DOMUS_API const void *domus_asked(const domus_stack *stack, const domus_type *ty
  * the reply owns is released. */
 DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void *payload);
 
-/* Let the ask that is handled fail with `error`, a negative errno (any other number lets it fail
- * with -EINVAL). The handler goes on; a handler that returns a negative errno does the same and
- * ends.
+/* Let the ask that is handled fail with `error`, a negative errno (any other number lets
+ * it fail with -EINVAL). The handler goes on; a handler that returns a negative errno does
+ * the same and ends.
  *
- * Returns 0; -EINVAL when the message is no ask; -EALREADY when it was answered, forwarded or
- * kept. */
+ * Returns 0; -EINVAL when the message is no ask; -EALREADY when it was answered,
+ * forwarded or kept. */
 DOMUS_API int domus_fail(domus_stack *stack, int error);
 
 /* Pass on the message that is handled (or was just received), unchanged and without a copy. The
@@ -148,8 +148,8 @@ DOMUS_API int domus_fail(domus_stack *stack, int error);
  * after domus_take(). */
 DOMUS_API int domus_forward(domus_stack *stack, domus_address to);
 
-/* A handle of an ask that was kept. It is used by value, only by the actor that kept the ask, and
- * once. */
+/* A handle of an ask that was kept. It is used by value, only by the actor that kept the
+ * ask, and once. */
 typedef struct domus_kept {
     domus_stack *stack;
     uint32_t serial;
@@ -211,8 +211,8 @@ DOMUS_API int domus_conversation_of(domus_stack *stack, domus_conversation *ret_
  * along the chain of asks. (An ask that was forwarded is not followed.) Blocking work that has
  * begun is waited for.
  *
- * Returns 0; -ENOENT when the conversation has ended or does not wait; -EALREADY when it was
- * cancelled. */
+ * Returns 0; -ENOENT when the conversation has ended or does not wait; -EALREADY when it
+ * was cancelled. */
 DOMUS_API int domus_cancel(domus_stack *stack, domus_conversation conversation);
 
 #ifdef __cplusplus

@@ -37,9 +37,9 @@ DOMUS_API extern const domus_type domus_ready_type;
 /* Watch the descriptor `fd` for `events` (POLLIN, POLLOUT, POLLPRI, as of poll(2)) until the watch
  * is taken back or the actor stops. `ret_watch` may be NULL.
  *
- * Returns 0; -EBADF for a negative `fd`; -ENOMEM; -EOPNOTSUPP in a test kit, and on a detached
- * actor, which may block in poll(2) itself; the error of the thread's ring when the ring has
- * failed. */
+ * Returns 0; -EBADF for a negative `fd`; -ENOMEM; -EOPNOTSUPP in a test kit, and on a
+ * detached actor, which may block in poll(2) itself; the error of the thread's ring when the
+ * ring has failed. */
 DOMUS_API int domus_watch_fd(domus_stack *stack, int fd, uint32_t events,
                              domus_fd_watch *ret_watch);
 

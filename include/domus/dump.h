@@ -34,9 +34,9 @@ extern "C" {
 /* Describe all actors in `text` (NUL-terminated). The actors of each thread have an equal share of
  * `size`, in which channels come last; actors that do not fit are counted in the text.
  *
- * Returns 0; -EINVAL if `size` is less than DOMUS_DUMP_BYTES_MIN for each thread; -ESHUTDOWN when
- * the system does not run; -EDEADLK on one of its own threads; -ENOMEM; -ECHILD in a child made by
- * fork(). */
+ * Returns 0; -EINVAL if `size` is less than DOMUS_DUMP_BYTES_MIN for each thread; -ESHUTDOWN
+ * when the system does not run; -EDEADLK on one of its own threads; -ENOMEM; -ECHILD in a child
+ * made by fork(). */
 DOMUS_API int domus_dump(domus_system *system, char *text, size_t size);
 
 /* Describe one actor. `size` is at least DOMUS_DUMP_BYTES_MIN.

@@ -53,9 +53,9 @@ typedef struct domus_file domus_file;
 #define DOMUS_FILE_TRUNCATE  UINT32_C(0x10) /* its bytes are thrown away */
 #define DOMUS_FILE_APPEND    UINT32_C(0x20) /* each write goes to the end, at whatever position */
 #define DOMUS_FILE_DIRECTORY UINT32_C(0x40) /* it is a directory; -ENOTDIR when it is not */
-/* The path stays beneath its directory: neither `..` nor an absolute path nor a symbolic link leads
- * out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links that stay inside are
- * followed. */
+/* The path stays beneath its directory: neither `..` nor an absolute path nor a symbolic link
+ * leads out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links that stay inside
+ * are followed. */
 #define DOMUS_FILE_BENEATH UINT32_C(0x80)
 /* Only for domus_file_load_now(): the bytes that the thread has kept of the file may be used. */
 #define DOMUS_FILE_KEPT UINT32_C(0x100)
@@ -188,8 +188,8 @@ DOMUS_API extern const domus_type domus_file_entries_type;
  * the last. The order is that of the file system: nothing is sorted. `.` and `..` are left out. An
  * entry that comes or goes between two pieces is shown or not; the others are shown once.
  *
- * Returns as domus_file_sync(). `then` is resumed with -ENOTDIR; -EBUSY while memory is critical.
- */
+ * Returns as domus_file_sync(). `then` is resumed with -ENOTDIR; -EBUSY while memory is
+ * critical. */
 DOMUS_API int domus_file_list(domus_stack *stack, domus_file *directory, uint64_t position,
                               domus_resumed *then);
 

@@ -38,8 +38,8 @@ typedef struct domus_group {
 /* Find the group of this name (1..63 bytes of printable ASCII without space), or make it if there
  * is none. Call this once, and keep the handle.
  *
- * Returns 0; -EINVAL for a string that cannot be a name; -ENOSPC when groups.max groups exist;
- * -ENOMEM. */
+ * Returns 0; -EINVAL for a string that cannot be a name; -ENOSPC when groups.max groups
+ * exist; -ENOMEM. */
 DOMUS_API int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_group);
 
 /* Make this actor a member. To join again changes nothing.
@@ -51,12 +51,12 @@ DOMUS_API int domus_group_join(domus_stack *stack, domus_group group);
 
 /* End the membership of this actor. Publications that wait in its mailbox stay there.
  *
- * Returns 0, also when it was no member; -ENOMEM, and it stays a member; -EINVAL for a zeroed
- * handle. */
+ * Returns 0, also when it was no member; -ENOMEM, and it stays a member; -EINVAL for a
+ * zeroed handle. */
 DOMUS_API int domus_group_leave(domus_stack *stack, domus_group group);
 
-/* The number of members, which is not exact: an actor whose join or end is under way counts as a
- * member. */
+/* The number of members, which is not exact: an actor whose join or end is under way
+ * counts as a member. */
 DOMUS_API uint32_t domus_group_members(domus_group group);
 
 /* Send one payload (type->size bytes; NULL when the size is 0) to all members, also to the

@@ -1,14 +1,14 @@
-/* Hooks: functions of the program from which a system gets its memory, and to which it gives its
- * log lines. Each system has its own hooks, given when it is made (domus_system_new_with(),
- * domus/system.h).
+/* Hooks: functions of the program from which a system gets its memory, and to which it gives
+ * its log lines. Each system has its own hooks, given when it is made
+ * (domus_system_new_with(), domus/system.h).
  *
  * Thread-safety: a hook is called from any thread, also from the threads that run actors and
  * connections, and from several threads at once. No hook may call domus or leave by longjmp.
  *
- * No hook may block: while a thread is in a hook, all its actors and connections wait. A write to a
- * pipe or a terminal blocks when nobody reads it. So a log hook should hand its line to a thread of
- * the program, by a queue that has a bound, and drop lines that do not fit, as domus_main()
- * does. */
+ * No hook may block: while a thread is in a hook, all its actors and connections wait. A write to
+ * a pipe or a terminal blocks when nobody reads it. So a log hook should hand its line to a
+ * thread of the program, by a queue that has a bound, and drop lines that do not fit, as
+ * domus_main() does. */
 #ifndef DOMUS_HOOKS_H
 #define DOMUS_HOOKS_H
 

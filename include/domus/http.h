@@ -170,8 +170,8 @@ typedef struct domus_http_response {
 /* The type of responses. Its `release` frees the slices. */
 DOMUS_API extern const domus_type domus_http_response_type;
 
-/* A response that needs no memory: constants of the program, which are not copied before they are
- * sent. */
+/* A response that needs no memory: constants of the program, which are not copied before
+ * they are sent. */
 typedef struct domus_http_text {
     uint16_t status;
     const char *media; /* the Content-Type; NULL: none */
@@ -200,8 +200,8 @@ typedef struct domus_http_line {
     domus_slice value; /* without spaces around it */
 } domus_http_line;
 
-/* Find the first field of a name, which is given in small letters. Returns false if there is none.
- */
+/* Find the first field of a name, which is given in small letters. Returns false if
+ * there is none. */
 DOMUS_API bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_value);
 
 /* Read the next field. `*at` begins as 0. Returns false behind the last one. */

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* Find a cookie in the fields of a request. Its value is as it was sent, but without quotes around
- * it. The slice owns nothing, and is valid as long as the fields. Returns false if there is none.
- */
+/* Find a cookie in the fields of a request. Its value is as it was sent, but without quotes
+ * around it. The slice owns nothing, and is valid as long as the fields. Returns false if
+ * there is none. */
 DOMUS_API bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_value);
 
 typedef enum domus_http_same_site {

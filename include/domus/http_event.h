@@ -22,8 +22,8 @@ typedef struct domus_http_event {
     uint32_t retry_ms; /* after which the browser connects again; 0: not said */
 } domus_http_event;
 
-/* Append an event. Returns as domus_append(); -EINVAL for a name or an id with an end of a line in
- * it. */
+/* Append an event. Returns as domus_append(); -EINVAL for a name or an id with an end of
+ * a line in it. */
 DOMUS_API int domus_http_add_event(domus_appender *piece, const domus_http_event *event);
 
 /* Append a comment, which no page sees, so that proxies see that the connection lives. */

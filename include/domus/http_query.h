@@ -20,9 +20,9 @@ DOMUS_API int64_t domus_http_decode(char *to, const char *text, size_t size, boo
  * the root. It begins with '/', and ends with one if the path does. `to` has room for `size` + 1
  * bytes, and may not be `text`.
  *
- * Returns the bytes written, with no zero behind them; -EINVAL for a wrong escape, a byte 0, a '/'
- * or '\' that is written as an escape, a path that leaves the root, or one that does not begin with
- * '/'. */
+ * Returns the bytes written, with no zero behind them; -EINVAL for a wrong escape, a byte 0, a
+ * '/' or '\' that is written as an escape, a path that leaves the root, or one that does not
+ * begin with '/'. */
 DOMUS_API int64_t domus_http_decode_path(char *to, const char *text, size_t size);
 
 /* Append bytes as a part of a query or a path: each byte but letters, digits and "-._~" is written

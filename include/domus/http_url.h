@@ -43,9 +43,9 @@ DOMUS_API bool domus_http_url_same_origin(const domus_http_url *one, const domus
  * such as the value of a field Location. Neither is taken for an address of HTTP here: what was
  * appended may have any scheme.
  *
- * Returns as domus_append(); -EINVAL for a byte that is no visible one of ASCII, for a base without
- * a scheme, and for what stands before a ':' and is no scheme; -EMSGSIZE for a text that is too
- * long. */
+ * Returns as domus_append(); -EINVAL for a byte that is no visible one of ASCII, for a base
+ * without a scheme, and for what stands before a ':' and is no scheme; -EMSGSIZE for a text
+ * that is too long. */
 DOMUS_API int domus_http_url_resolve(const char *base, size_t base_size, const char *reference,
                                      size_t reference_size, domus_appender *to);
 

@@ -46,10 +46,10 @@ typedef struct domus_letter {
     uint32_t what; /* DOMUS_LETTERS_DEAD or DOMUS_LETTERS_REFUSED */
     domus_letter_kind kind;
 
-    /* The reason. -ESTALE: the receiver is gone, stops, or is not mounted; -EOPNOTSUPP: it has no
-     * row for the type; -ENOBUFS: its mailbox is full; -ETIMEDOUT: the answer came when nobody
-     * waited for it any more; -ECANCELED: the message was cancelled; -ENOMEM: there was no
-     * memory. */
+    /* The reason. -ESTALE: the receiver is gone, stops, or is not mounted; -EOPNOTSUPP: it
+     * has no row for the type; -ENOBUFS: its mailbox is full; -ETIMEDOUT: the answer came
+     * when nobody waited for it any more; -ECANCELED: the message was cancelled; -ENOMEM:
+     * there was no memory. */
     int why;
     const domus_type *type; /* NULL for an exception */
     domus_address receiver;

@@ -70,10 +70,10 @@ typedef struct domus_program {
     const domus_section *section;
     void *settings;
 
-    /* A front that listeners may have (domus/front.h), such as domus_tls_front of
-     * domus/tls.h; NULL: nothing, and then `tls` of a listener is an error. It is opened for each
-     * listener before anything is started, an error of it is one of the configuration (status 2),
-     * and SIGHUP reads its files again. */
+    /* A front that listeners may have (domus/front.h), such as domus_tls_front of domus/tls.h;
+     * NULL: nothing, and then `tls` of a listener is an error. It is opened for each listener
+     * before anything is started, an error of it is one of the configuration (status 2), and SIGHUP
+     * reads its files again. */
     const domus_front *front;
 } domus_program;
 
@@ -116,9 +116,9 @@ typedef struct domus_program {
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout.
  * The program, its tables and argv must stay as they are during the call.
  *
- * Returns the exit status: 0; 1 when the system could not start, or a table of the program is wrong
- * (a line says how); 2 for a wrong option or configuration (every error of it on stderr, nothing
- * started). */
+ * Returns the exit status: 0; 1 when the system could not start, or a table of the program is
+ * wrong (a line says how); 2 for a wrong option or configuration (every error of it on stderr,
+ * nothing started). */
 DOMUS_API int domus_main(int argc, char **argv, const domus_program *program);
 
 /* Do what domus_serve() does, with the front of this listener, and print the `listening` line. For

@@ -1,5 +1,5 @@
-/* Memory: how much of it is used, and what the system does when it is short (section `memory` in
- * config/domus.yaml).
+/* Memory: how much of it is used, and what the system does when it is short (section `memory`
+ * in config/domus.yaml).
  *
  * The system measures the memory of the process's cgroup against the cgroup's limit (v1 or v2,
  * without file cache), and the process's resident set against memory.limit; if there is neither
@@ -40,16 +40,16 @@
  * half of the bound. The second half is kept for channels that have nothing queued. An actor may
  * still write up to channel.sendMax, but gets -ENOBUFS when three quarters of the bound are used;
  * the last quarter takes answers of at most io.buffers.size bytes to peers for which nothing else
- * waits. The memory of a slice (domus/slice.h) counts once on a thread, however many peers it waits
- * for. When three quarters are used, channels whose peers take next to nothing are reset, as
+ * waits. The memory of a slice (domus/slice.h) counts once on a thread, however many peers it
+ * waits for. When three quarters are used, channels whose peers take next to nothing are reset, as
  * above the budget.
  *
- * The memory of messages goes back to the kernel some time after they were handled. The memory of
- * actors, conversations, timers and watches is kept for the next ones (it is not counted while it
- * is free). So, if own memory is above the budget, the library makes no more room for actors,
- * conversations, timers and watches from a quarter of the way between memory.critical and the limit
- * on: then -ENOMEM is the answer when no free one is left, and messages have the rest of the
- * memory. */
+ * The memory of messages goes back to the kernel some time after they were handled. The memory
+ * of actors, conversations, timers and watches is kept for the next ones (it is not counted
+ * while it is free). So, if own memory is above the budget, the library makes no more room for
+ * actors, conversations, timers and watches from a quarter of the way between memory.critical
+ * and the limit on: then -ENOMEM is the answer when no free one is left, and messages have the
+ * rest of the memory. */
 #ifndef DOMUS_MEMORY_H
 #define DOMUS_MEMORY_H
 
@@ -126,8 +126,8 @@ DOMUS_API int domus_unwatch_memory(domus_stack *stack);
  * Returns 0; -ENOMEM when memory is full: then `*counted` is as it was. */
 DOMUS_API int domus_memory_count(uint64_t *counted, uint64_t bytes);
 
-/* Get the figures of the last measurement. Thread-safety: any thread, from domus_system_new() until
- * domus_system_free(). */
+/* Get the figures of the last measurement. Thread-safety: any thread, from domus_system_new()
+ * until domus_system_free(). */
 DOMUS_API void domus_system_memory(const struct domus_system *system, domus_memory *ret_memory);
 
 #ifdef __cplusplus

@@ -23,19 +23,19 @@
  * Requests do not pass through the mailbox. The channel decodes one message at a time, in its run,
  * and handles it at once; bytes that are not decoded yet wait as bytes. While channel.requestsMax
  * requests are not answered, or more than channel.sendHigh bytes wait for the peer (answers that
- * wait for their turn count, too), nothing more is decoded, and then nothing more is read.
- * A request that was decoded is answered, also beyond channel.sendMax; only when memory.queued is
+ * wait for their turn count, too), nothing more is decoded, and then nothing more is read. A
+ * request that was decoded is answered, also beyond channel.sendMax; only when memory.queued is
  * used up is the channel reset instead.
  *
  * **Mail to the peer.** A notice to the channel's address whose type is in `encodes`, and for which
- * `on` has no row, is encoded and sent to the peer. While more than channel.sendMax
- * bytes wait it is a dead letter (-ENOBUFS). An ask is sent, too: its answer is what the peer
- * answers (a client). At most `inflight_max` asks are with the peer at a time, and while more than
- * channel.sendHigh bytes wait none is sent (and further ones get -ENOBUFS at once, as all mail to a
- * channel then does); up to `queue_max` further ones wait, and one more fails
- * with -ENOBUFS. An ask that was not sent when the connection ends fails with -ENOTCONN, and may be
- * made again; one that was sent, but not answered, fails with -EPIPE: the peer may have done it.
- * That is so as well when this side closes the channel, and when the peer has finished sending.
+ * `on` has no row, is encoded and sent to the peer. While more than channel.sendMax bytes wait it
+ * is a dead letter (-ENOBUFS). An ask is sent, too: its answer is what the peer answers (a client).
+ * At most `inflight_max` asks are with the peer at a time, and while more than channel.sendHigh
+ * bytes wait none is sent (and further ones get -ENOBUFS at once, as all mail to a channel then
+ * does); up to `queue_max` further ones wait, and one more fails with -ENOBUFS. An ask that was not
+ * sent when the connection ends fails with -ENOTCONN, and may be made again; one that was sent, but
+ * not answered, fails with -EPIPE: the peer may have done it. That is so as well when this side
+ * closes the channel, and when the peer has finished sending.
  *
  * An ask whose asker has stopped waiting (a deadline, a cancel, its end) is dropped if it was not
  * sent. If it was, it keeps its place, and the answer is thrown away when it comes. An answer to
@@ -61,9 +61,9 @@ typedef struct domus_on_peer {
     domus_handler *handle;
     uint32_t frame_size;
     uint32_t marks; /* DOMUS_ALONE and its like, or several; 0: none */
-    /* Further marks of one message, for protocols in which one type stands for many commands. It is
-     * called before the handler, must not call domus_*, and does not change the payload. NULL:
-     * none. */
+    /* Further marks of one message, for protocols in which one type stands for many commands.
+     * It is called before the handler, must not call domus_*, and does not change the
+     * payload. NULL: none. */
     uint32_t (*marks_of)(const void *payload);
 } domus_on_peer;
 
@@ -108,9 +108,9 @@ typedef struct domus_pipeline_stage {
 
 /* Byte stages that a listener puts in front of the pipelines of its connections (`front` in
  * domus/system.h and domus/listen.h), and a connect in front of that of its own (domus/connect.h,
- * domus/pool.h), at most. The programs behind it are the same with them and
- * without them: they stand before the first stage of whatever pipeline a connection has, go on as
- * they are when it is changed, and are not counted in DOMUS_STAGES_MAX. */
+ * domus/pool.h), at most. The programs behind it are the same with them and without them: they
+ * stand before the first stage of whatever pipeline a connection has, go on as they are when it is
+ * changed, and are not counted in DOMUS_STAGES_MAX. */
 #define DOMUS_FRONT_MAX 2u
 
 /* A pipeline. It is constant, as a behaviour is. */
@@ -130,8 +130,8 @@ typedef struct domus_pipeline {
      * with -ETIMEDOUT. Asks that are made for it inherit the deadline, as they do from any ask
      * (domus_ask_within()). 0: none but those of the asks that its handler makes. */
     uint64_t request_timeout_ns;
-    /* Asks that are with the peer at a time (0: channel.inflightMax), and that wait (0:
-     * channel.askQueueMax). */
+    /* Asks that are with the peer at a time (0: channel.inflightMax), and that wait
+     * (0: channel.askQueueMax). */
     uint32_t inflight_max;
     uint32_t queue_max;
     /* Time for the answer of the peer to each ask, up to 1 h. A connection with an ask that is
@@ -207,8 +207,7 @@ DOMUS_API int domus_channel_send(domus_stack *stack, domus_channel *channel, con
 DOMUS_API void *domus_channel_stage_state(domus_stack *stack, domus_channel *channel,
                                           const domus_stage *stage);
 
-/* --- packets: stages that divide bytes, and do not look into them ------------------------------
- */
+/* --- packets: stages that divide bytes, and do not look into them ----------------------------- */
 
 /* A packet: what stands between two boundaries. These stages decode and encode this type. The
  * packet of a server's or client's stage is a request or an answer by its role.

@@ -1,17 +1,17 @@
-/* Processes: actors that are given as three functions, init, step and close, and are driven by
- * events.
+/* Processes: actors that are given as three functions, init, step and close, and are
+ * driven by events.
  *
  * A process is a state machine. Each step is given the events that have come since the last one:
- * messages, and completions of its yields. A yield is a command with a tag (ask an actor, or sleep)
- * that a step writes; its completion is an event with the same tag. A process takes messages of any
- * type.
+ * messages, and completions of its yields. A yield is a command with a tag (ask an actor, or
+ * sleep) that a step writes; its completion is an event with the same tag. A process takes
+ * messages of any type.
  *
  * init, step and close get a `domus_stack *`, as all handlers do, and may use it with all verbs
  * that do not wait: domus_notice(), domus_spawn(), domus_self() and so on. Events of timers and
  * watches do not reach a process: they become dead letters.
  *
- * Thread-safety of all functions here: only from within a handler, with the stack or output it was
- * given. */
+ * Thread-safety of all functions here: only from within a handler, with the stack or output
+ * it was given. */
 #ifndef DOMUS_PROCESS_H
 #define DOMUS_PROCESS_H
 

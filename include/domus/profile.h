@@ -1,12 +1,12 @@
 /* The profile: where each thread's time goes, phase by phase, and counters of what the thread did.
  *
- * Each thread writes its own counters, and any thread may read them at any time. They only grow, so
- * the difference of two snapshots is what happened between them. There are two exceptions.
- * queued_bytes goes up and down. The times of submit and of sleep may get less, only their sum does
- * not, because the thread's CPU clock tells later which part of an enter was sleep. The times of
- * all phases add up to the wall time of the thread, up to the end of the last phase that it has
- * finished, or, while it sleeps, up to now. Within a minor version the structure grows only at its
- * end. */
+ * Each thread writes its own counters, and any thread may read them at any time. They only grow,
+ * so the difference of two snapshots is what happened between them. There are two exceptions.
+ * queued_bytes goes up and down. The times of submit and of sleep may get less, only their sum
+ * does not, because the thread's CPU clock tells later which part of an enter was sleep. The
+ * times of all phases add up to the wall time of the thread, up to the end of the last phase that
+ * it has finished, or, while it sleeps, up to now. Within a minor version the structure grows
+ * only at its end. */
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H
 
@@ -130,8 +130,8 @@ typedef struct domus_profile {
     uint64_t datagrams_unsent;
     uint64_t channels_aged; /* channels closed at channel.maxAge */
     uint64_t channels_slow; /* channels closed at channel.minRate, headTimeout, bodyRate */
-    /* connections reset at a listener for proxies: they came from elsewhere, or had no valid header
-     */
+    /* connections reset at a listener for proxies: they came from elsewhere, or had
+     * no valid header */
     uint64_t proxies_refused;
     /* Channels that the drain of a stop has ended: something was under way and all was delivered;
      * nothing was under way; something was owed (these are in channels_cut, too). */
@@ -158,12 +158,12 @@ DOMUS_API int domus_system_profile(const struct domus_system *system, uint32_t t
 DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_profile *ret_profile);
 
 /* Write the table that domus_main() prints into `text` (NUL-terminated, cut at `size` bytes). It
- * has a column for each thread and one for all threads. If memory is measured, the last rows are,
- * in bytes, the used memory and its limit, the foreign and the own memory, and the two budgets
- * (domus/memory.h).
+ * has a column for each thread and one for all threads. If memory is measured, the last rows
+ * are, in bytes, the used memory and its limit, the foreign and the own memory, and the two
+ * budgets (domus/memory.h).
  *
- * Returns the length of the whole table, without the zero at its end. Thread-safety: as
- * domus_system_profile(). */
+ * Returns the length of the whole table, without the zero at its end. Thread-safety:
+ * as domus_system_profile(). */
 DOMUS_API size_t domus_system_profile_table(const struct domus_system *system, char *text,
                                             size_t size);
 

@@ -43,10 +43,10 @@ typedef struct domus_pattern {
  * Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then);
 
-/* Do what domus_receive() does, but fail with -ETIMEDOUT after `within_ns`. (Both fail so when the
- * deadline of the ask that this conversation answers has passed.) With 0 this looks only at
- * messages that wait already, for instance to empty a mailbox or to find a more urgent message
- * first. */
+/* Do what domus_receive() does, but fail with -ETIMEDOUT after `within_ns`. (Both fail so when
+ * the deadline of the ask that this conversation answers has passed.) With 0 this looks only
+ * at messages that wait already, for instance to empty a mailbox or to find a more urgent
+ * message first. */
 DOMUS_API int domus_receive_within(domus_stack *stack, const domus_pattern *pattern,
                                    uint64_t within_ns, domus_resumed *then);
 
@@ -64,8 +64,8 @@ DOMUS_API int domus_receive_add(domus_stack *stack, const domus_pattern *pattern
  * same kind as that one, and no larger state_size; that of a channel has a pipeline if the one
  * before has one. The pipeline of a channel that is open does not change by this.
  *
- * Returns 0; -EINVAL for a behaviour that does not fit; what `check` of a stage returned; -ENOMEM.
- */
+ * Returns 0; -EINVAL for a behaviour that does not fit; what `check` of a stage
+ * returned; -ENOMEM. */
 DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour);
 
 /* Put the ask or notice that is handled aside, until domus_unstash(). When the actor stops,
@@ -76,8 +76,8 @@ DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
  * -ENOBUFS when scheduler.mailboxMax messages are aside; -ENOMEM. */
 DOMUS_API int domus_stash(domus_stack *stack);
 
-/* Put all messages that are aside back in front of the mail that waits, in the order in which they
- * came. */
+/* Put all messages that are aside back in front of the mail that waits, in the order in
+ * which they came. */
 DOMUS_API void domus_unstash(domus_stack *stack);
 
 #ifdef __cplusplus

@@ -28,10 +28,9 @@
  * **Versions.** A connection begins with RESP 2. The answer to HELLO is a domus_resp_change: the
  * connection speaks its version from that answer on. The row of HELLO must be DOMUS_ALONE, so that
  * the answers before it are sent and the requests behind it know the version; so must that of every
- * command with such an answer (AUTH, CLIENT REPLY, RESET). RESP 2 cannot
- * say everything, and gets the rest as redis-server sends it: a map, a set and a push as an array,
- * a null as a null bulk string, a double, a big number and a verbatim string as bulk strings, a
- * boolean as 1 or 0.
+ * command with such an answer (AUTH, CLIENT REPLY, RESET). RESP 2 cannot say everything, and gets
+ * the rest as redis-server sends it: a map, a set and a push as an array, a null as a null bulk
+ * string, a double, a big number and a verbatim string as bulk strings, a boolean as 1 or 0.
  *
  * Thread-safety: the stage as all stages (domus/stage.h); all functions here may be called by any
  * thread, for a builder or a reader of its own. */
@@ -188,8 +187,7 @@ DOMUS_API extern const domus_type domus_resp_null_array_type; /* no payload: nul
 DOMUS_API domus_resp_error domus_resp_error_text(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* --- replies of any kind ------------------------------------------------------------------------
- */
+/* --- replies of any kind ---------------------------------------------------------------------- */
 
 /* A reply as its bytes. Several peers can be sent the same one: domus_slice_keep() of `bytes` makes
  * another owner. */
@@ -287,8 +285,7 @@ DOMUS_API int domus_resp_end(domus_resp_builder *builder, domus_resp_reply *ret_
 /* Throw away what was built. */
 DOMUS_API void domus_resp_drop(domus_resp_builder *builder);
 
-/* --- reading a reply ----------------------------------------------------------------------------
- */
+/* --- reading a reply -------------------------------------------------------------------------- */
 
 /* The kinds of values; each is the byte that it begins with. */
 typedef enum domus_resp_kind {

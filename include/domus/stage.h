@@ -71,21 +71,21 @@ typedef struct domus_stage {
      * is 0, else -EPIPE. */
     int (*end)(domus_wire *wire, void *state, size_t left);
 
-    /* Append the bytes of a message (domus_wire_append() and its like): the answer to the request
-     * that was given this `id`, or a message that is no answer, with id DOMUS_NO_ID. The payload
-     * stays the caller's. Returns 0; -EOPNOTSUPP for a type that it does not know; or another
-     * negative errno. Then nothing is sent of what it appended, and an answer fails with that
-     * error. */
+    /* Append the bytes of a message (domus_wire_append() and its like): the answer to the
+     * request that was given this `id`, or a message that is no answer, with id DOMUS_NO_ID.
+     * The payload stays the caller's. Returns 0; -EOPNOTSUPP for a type that it does not know;
+     * or another negative errno. Then nothing is sent of what it appended, and an answer fails
+     * with that error. */
     int (*encode)(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                   const void *payload);
 
-    /* A request (its type and id) has failed with `error`: append what the peer gets instead of an
-     * answer. The type is NULL when the bytes themselves are wrong, or, with -ETIMEDOUT, when the
-     * rest of a message did not come in time. With -ETIME the rest of the body of this request did
-     * not come in time, and the read of it has failed with -ETIMEDOUT before. Returns 0, or a
-     * negative errno, which resets the channel; NULL: the same as a negative errno. After a
-     * time-out without a type such a channel is closed, and is reset only if bytes wait for its
-     * peer. */
+    /* A request (its type and id) has failed with `error`: append what the peer gets instead of
+     * an answer. The type is NULL when the bytes themselves are wrong, or, with -ETIMEDOUT, when
+     * the rest of a message did not come in time. With -ETIME the rest of the body of this
+     * request did not come in time, and the read of it has failed with -ETIMEDOUT before.
+     * Returns 0, or a negative errno, which resets the channel; NULL: the same as a negative
+     * errno. After a time-out without a type such a channel is closed, and is reset only if
+     * bytes wait for its peer. */
     int (*fail)(domus_wire *wire, void *state, uint64_t id, const domus_type *request, int error);
 
     /* A byte stage: `size` (1..DOMUS_WINDOW_MAX) bytes at `bytes` are to be sent. Append what goes
@@ -130,12 +130,11 @@ typedef struct domus_stage {
 
 #define DOMUS_NO_ID UINT64_MAX
 
-/* --- messages, in `decode` and `end` of a message stage ----------------------------------------
- */
+/* --- messages, in `decode` and `end` of a message stage --------------------------------------- */
 
-/* Make the message of this call. The result is its payload, `type->size` bytes, zeroed and
- * aligned to 8, which the stage fills. If its type has a `release`, that is called once, also when
- * `decode` fails after this.
+/* Make the message of this call. The result is its payload, `type->size` bytes, zeroed and aligned
+ * to 8, which the stage fills. If its type has a `release`, that is called once, also when `decode`
+ * fails after this.
  *
  *   request  wants an answer. Answers leave in the order of the requests, unless the pipeline has
  *            ids. `id` comes back with `encode` and `fail`: that of the protocol, or whatever the
@@ -145,8 +144,8 @@ typedef struct domus_stage {
  *            which was encoded with this id. If nobody waits for it, it is thrown away, and
  * counted.
  *
- * Return NULL without memory, and when there is a message already; then `decode` returns -ENOMEM.
- */
+ * Return NULL without memory, and when there is a message already; then `decode`
+ * returns -ENOMEM. */
 DOMUS_API void *domus_wire_request(domus_wire *wire, const domus_type *type, uint64_t id);
 DOMUS_API void *domus_wire_notice(domus_wire *wire, const domus_type *type);
 DOMUS_API void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint64_t id);
@@ -180,9 +179,9 @@ DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_
  * bytes has to use them. */
 DOMUS_API char *domus_wire_edit(domus_wire *wire, const char *from, size_t size);
 
-/* Say, before `decode` returns 0, that it need not be called before `size` bytes are there, counted
- * from the first byte that it was shown. More than DOMUS_WINDOW_MAX ends the channel with
- * -EMSGSIZE. */
+/* Say, before `decode` returns 0, that it need not be called before `size` bytes are there,
+ * counted from the first byte that it was shown. More than DOMUS_WINDOW_MAX ends the channel
+ * with -EMSGSIZE. */
 DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
 
 /* Say, before `decode` of a message stage returns without a message, which part of the message the
@@ -203,8 +202,7 @@ DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
 DOMUS_API void domus_wire_expect_head(domus_wire *wire);
 DOMUS_API void domus_wire_expect_body(domus_wire *wire);
 
-/* --- the last message --------------------------------------------------------------------------
- */
+/* --- the last message ------------------------------------------------------------------------- */
 
 /* Say, in `decode`, that the message of this call is the last one of the peer, or, in `encode`,
  * `fail` and `cut`, that this side sends no other answer (Connection: close). Nothing more is
@@ -228,25 +226,21 @@ DOMUS_API void domus_wire_last(domus_wire *wire);
  * request was wrong. The stage may tell the peer so, and call domus_wire_last(). */
 DOMUS_API bool domus_wire_is_closing(const domus_wire *wire);
 
-/* --- time, in all functions of a message stage but `check` and `close` --------------------------
- */
+/* --- time, in all functions of a message stage but `check` and `close` ------------------------ */
 
 /* Let `wake` be called once, `delay_ns` from now, rounded up to ticks of 1 ms. Another call takes
  * the place of the one before; 0: not at all. Another pipeline ends it. */
 DOMUS_API void domus_wire_wake(domus_wire *wire, uint64_t delay_ns);
 
-/* --- the server, in all functions but `check` ----------------------------------------------------
- */
+/* --- the server, in all functions but `check` ------------------------------------------------- */
 
-/* Get the server to which this side has connected: its name as domus_connect() was given it, in
- * lower case, or its address without brackets. NULL, with port 0, for a connection that was
- * accepted or adopted, and for one to a Unix socket. The text is valid as long as the stage is
- * open.
- */
+/* Get the server to which this side has connected: its name as domus_connect() was given it,
+ * in lower case, or its address without brackets. NULL, with port 0, for a connection that
+ * was accepted or adopted, and for one to a Unix socket. The text is valid as long as the
+ * stage is open. */
 DOMUS_API const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_port);
 
-/* --- streams, in `encode` and `cut` of a message stage -------------------------------------------
- */
+/* --- streams, in `encode` and `cut` of a message stage ---------------------------------------- */
 
 /* The stream to which the message belongs, an answer or a request of this side: a word that the
  * stage may use as it likes, 0 at first, kept until the stream ends. NULL: the message is whole.
@@ -257,26 +251,24 @@ DOMUS_API const char *domus_wire_server(const domus_wire *wire, uint16_t *ret_po
  * are, and a stage in whose protocol that is wrong refuses them. */
 DOMUS_API uint64_t *domus_wire_stream(domus_wire *wire);
 
-/* --- a body that waits, in all functions of a message stage but `check` and `close` -------------
- */
+/* --- a body that waits, in all functions of a message stage but `check` and `close` ----------- */
 
 /* Hold the writer of the request of this side that leaves in pieces, or let it go on. A write that
  * is taken meanwhile is encoded as always, and so one piece at most, which the stage may keep; the
  * writer is resumed when it is let go on, or when the answer comes. */
 DOMUS_API void domus_wire_hold(domus_wire *wire, bool holds);
 
-/* --- bytes for the next stage, in `decode` and `end` of a byte stage ---------------------------
- */
+/* --- bytes for the next stage, in `decode` and `end` of a byte stage -------------------------- */
 
 /* Pass on a copy of `size` bytes. Returns 0; -ENOMEM; -EMSGSIZE beyond what domus_wire_pass_room()
  * says: that is DOMUS_WINDOW_MAX at least when `decode` or `end` begins. */
 DOMUS_API int domus_wire_pass(domus_wire *wire, const void *data, size_t size);
 DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
 
-/* The same without a copy: get space for `size` bytes, write up to so many there, and then count
- * them with domus_wire_passed(). The space is valid until the next call with this wire; what is not
- * counted is not passed on. Returns NULL without memory, for a size of 0, and beyond
- * domus_wire_pass_room(). */
+/* The same without a copy: get space for `size` bytes, write up to so many there, and then
+ * count them with domus_wire_passed(). The space is valid until the next call with this wire;
+ * what is not counted is not passed on. Returns NULL without memory, for a size of 0, and
+ * beyond domus_wire_pass_room(). */
 DOMUS_API char *domus_wire_pass_space(domus_wire *wire, size_t size);
 DOMUS_API void domus_wire_passed(domus_wire *wire, size_t size);
 
@@ -286,13 +278,12 @@ DOMUS_API void domus_wire_passed(domus_wire *wire, size_t size);
 DOMUS_API void domus_wire_yield(domus_wire *wire);
 
 /* Say that this stage has more to pass on than there was room for: it is called again when the
- * stages behind it have used what they got, before new bytes are waited for, with the bytes that it
- * has left over, which may be none. If it neither used nor passed on a byte in this call, this is
- * ignored. */
+ * stages behind it have used what they got, before new bytes are waited for, with the bytes that
+ * it has left over, which may be none. If it neither used nor passed on a byte in this call,
+ * this is ignored. */
 DOMUS_API void domus_wire_again(domus_wire *wire);
 
-/* --- bytes for the peer, in all functions but `check` and `close` ------------------------------
- */
+/* --- bytes for the peer, in all functions but `check` and `close` ----------------------------- */
 
 /* Append a copy of `size` bytes to what goes to the peer. Returns 0; -ENOMEM. Bytes that a message
  * stage appends in `open` and `decode` go out at once, before answers that are not there yet. */
@@ -302,8 +293,8 @@ DOMUS_API int domus_wire_append(domus_wire *wire, const void *data, size_t size)
 DOMUS_API int domus_wire_append_text(domus_wire *wire, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Append the bytes of a slice: long ones are not copied. The slice stays the caller's. Returns 0;
- * -ENOMEM. */
+/* Append the bytes of a slice: long ones are not copied. The slice stays the caller's.
+ * Returns 0; -ENOMEM. */
 DOMUS_API int domus_wire_append_slice(domus_wire *wire, domus_slice slice);
 
 /* Make room for `size` bytes (1..DOMUS_WINDOW_MAX) that the stage writes itself and then counts

@@ -56,9 +56,9 @@ DOMUS_API int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size
 DOMUS_API void domus_stage_kit_finish(domus_stage_kit *kit);
 
 /* Decode on, to the next message. Returns 1 with a message; 0 when more bytes are needed, or
- * everything was seen after domus_stage_kit_finish(); or a negative errno: what a stage returned,
- * -EMSGSIZE when a message does not fit into the window. After an error it returns the same error
- * again. */
+ * everything was seen after domus_stage_kit_finish(); or a negative errno: what a stage
+ * returned, -EMSGSIZE when a message does not fit into the window. After an error it returns the
+ * same error again. */
 DOMUS_API int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message);
 
 /* True if a stage has called domus_wire_last(). The kit decodes on all the same. */
@@ -90,13 +90,13 @@ DOMUS_API int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const do
 DOMUS_API int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request,
                                    int error);
 
-/* Go on with another pipeline behind the last message, as domus_channel_set_pipeline() does when
- * all requests are answered; the options of `next` have to stay valid. Returns 0; -EINVAL for a
- * wrong pipeline or flag; what `check` of a stage returned; -EPROTO when bytes were fed behind the
- * message and DOMUS_PIPELINE_CLEAN is set, or when a stage that goes has output left over;
- * -EMSGSIZE when the bytes that the stages have not used do not fit into the window of one;
- * -ENOMEM: then nothing is changed. Or what `open` of a stage returned: then the kit can only be
- * freed. */
+/* Go on with another pipeline behind the last message, as domus_channel_set_pipeline() does
+ * when all requests are answered; the options of `next` have to stay valid. Returns 0; -EINVAL
+ * for a wrong pipeline or flag; what `check` of a stage returned; -EPROTO when bytes were fed
+ * behind the message and DOMUS_PIPELINE_CLEAN is set, or when a stage that goes has output left
+ * over; -EMSGSIZE when the bytes that the stages have not used do not fit into the window of
+ * one; -ENOMEM: then nothing is changed. Or what `open` of a stage returned: then the kit can
+ * only be freed. */
 DOMUS_API int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next,
                                      uint32_t flags);
 

@@ -109,8 +109,7 @@ DOMUS_API int domus_body_read(domus_stack *stack, domus_body body, domus_resumed
 /* Begin a read as one of several things to wait for, as domus_ask_add() does. */
 DOMUS_API int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag);
 
-/* --- answers that leave in pieces --------------------------------------------------------------
- */
+/* --- answers that leave in pieces ------------------------------------------------------------- */
 
 /* Begin the answer to the request that is handled, with its head, and suspend until the head is
  * encoded. The payload is copied.
@@ -163,9 +162,9 @@ typedef struct domus_stream {
     bool of_request; /* it is a request of this side */
 } domus_stream;
 
-/* Set `ret_stream` to the stream of the request that is handled, or of one that was kept. Returns
- * 0; -EINVAL, -EALREADY as domus_reply_begin(); domus_kept_stream() -ENOENT as domus_kept_reply().
- */
+/* Set `ret_stream` to the stream of the request that is handled, or of one that was
+ * kept. Returns 0; -EINVAL, -EALREADY as domus_reply_begin(); domus_kept_stream()
+ * -ENOENT as domus_kept_reply(). */
 DOMUS_API int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream);
 DOMUS_API int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_stream);
 
@@ -176,8 +175,7 @@ DOMUS_API int domus_stream_begin(domus_stack *stack, domus_stream stream, const 
 DOMUS_API int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice bytes,
                                  domus_resumed *then);
 
-/* --- requests that leave in pieces -------------------------------------------------------------
- */
+/* --- requests that leave in pieces ------------------------------------------------------------ */
 
 /* A request that has begun. It is copied as one likes. */
 typedef struct domus_request {

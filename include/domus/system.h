@@ -66,8 +66,8 @@ DOMUS_API int domus_system_start(domus_system *system);
  * lost; when a ring had failed meanwhile (domus_hooks.failed), its negative errno, and
  * domus_system_error() says so; -ETIMEDOUT when a handler does not return: its thread cannot be
  * ended, and nothing is freed. Calling this again waits again, for shutdown.actorTimeout or 1 s,
- * whichever is more, and logs only what is new; -EDEADLK from a handler or from
- * blocking work, and nothing happens (see domus_quit()). */
+ * whichever is more, and logs only what is new; -EDEADLK from a handler or from blocking work, and
+ * nothing happens (see domus_quit()). */
 DOMUS_API int domus_system_stop(domus_system *system);
 
 /* Ask for the end of the system: the program that waits in domus_system_wait() goes on, and should
@@ -75,8 +75,8 @@ DOMUS_API int domus_system_stop(domus_system *system);
  * the handler was given. */
 DOMUS_API void domus_quit(domus_stack *stack);
 
-/* Wait until an actor has called domus_quit(), or a ring has failed. Thread-safety: any foreign
- * thread. */
+/* Wait until an actor has called domus_quit(), or a ring has failed. Thread-safety: any
+ * foreign thread. */
 DOMUS_API void domus_system_wait(domus_system *system);
 
 /* After domus_system_stop(): a line for each of the first 16 actors that had not stopped in time,
@@ -103,8 +103,8 @@ DOMUS_API const char *domus_system_error(const domus_system *system);
  * Ownership: the system's. */
 DOMUS_API const char *domus_system_warning(const domus_system *system);
 
-/* The configuration that the system was given. Ownership: the system's. Thread-safety: any
- * thread. */
+/* The configuration that the system was given. Ownership: the system's.
+ * Thread-safety: any thread. */
 DOMUS_API const domus_config *domus_system_config(const domus_system *system);
 
 /* The number of threads of the system. Thread-safety: any thread. */
@@ -170,9 +170,9 @@ DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
 DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
                                     const void *payload);
 
-/* Do what domus_pool_open() does: the pool is on the next thread, round robin, and the root is its
- * parent. Thread-safety: any thread, also before the start. Returns as domus_pool_open() and
- * domus_outside_spawn(). */
+/* Do what domus_pool_open() does: the pool is on the next thread, round robin, and the root is
+ * its parent. Thread-safety: any thread, also before the start. Returns as domus_pool_open()
+ * and domus_outside_spawn(). */
 DOMUS_API int domus_outside_pool_open(domus_system *system, const char *to,
                                       const domus_pool_options *options,
                                       domus_address *ret_address);
@@ -187,8 +187,8 @@ DOMUS_API int domus_outside_spawn_with(domus_system *system, const domus_behavio
 DOMUS_API int domus_outside_find(const domus_system *system, const char *name,
                                  domus_address *ret_address);
 
-/* The time-out of domus_outside_ask() when 0 is given (10 s), and the longest one (1 h), in
- * nanoseconds. */
+/* The time-out of domus_outside_ask() when 0 is given (10 s), and the longest one (1 h),
+ * in nanoseconds. */
 #define DOMUS_OUTSIDE_ASK_NS     UINT64_C(10000000000)
 #define DOMUS_OUTSIDE_ASK_MAX_NS UINT64_C(3600000000000)
 

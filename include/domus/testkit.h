@@ -183,8 +183,8 @@ DOMUS_API int domus_probe_expect(domus_probe *probe, const domus_type *type, uin
 DOMUS_API int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns);
 
 /* Let `within_ns` of virtual time pass, in which the probe receives nothing.
- * Returns 0; -EBADMSG at once when it had or received something (which stays); -ETIMEDOUT as of
- * domus_testkit_run(). */
+ * Returns 0; -EBADMSG at once when it had or received something (which stays); -ETIMEDOUT as
+ * of domus_testkit_run(). */
 DOMUS_API int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns);
 
 /* The sender of the message that was expected last. It is nobody for events, failures, and messages

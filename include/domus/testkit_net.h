@@ -78,8 +78,7 @@ typedef struct domus_net_faults {
     uint32_t datagram_bytes_max; /* a longer datagram cannot be sent: -EMSGSIZE; 0: no bound */
 } domus_net_faults;
 
-/* Bytes of all streams of the network so far. At any time
- * sent == received + lost + in_flight. */
+/* Bytes of all streams of the network so far. At any time sent == received + lost + in_flight. */
 typedef struct domus_net_totals {
     uint64_t connections; /* connects that were begun */
     uint64_t sent;        /* bytes that sockets have taken from their senders */
@@ -89,8 +88,8 @@ typedef struct domus_net_totals {
     uint32_t descriptors; /* sockets of the system that are open now, with the wakes of threads */
 } domus_net_totals;
 
-/* Datagrams of the network so far. At any time
- * sent + doubled == received + lost + overflowed + unclaimed + in_flight. */
+/* Datagrams of the network so far. At any time sent + doubled == received + lost + overflowed +
+ * unclaimed + in_flight. */
 typedef struct domus_net_datagrams {
     uint64_t sent;       /* datagrams that sockets have taken from their senders */
     uint64_t doubled;    /* datagrams that the network has made by doubling one */
@@ -109,10 +108,10 @@ DOMUS_API domus_net_totals domus_testkit_net_totals(const domus_testkit *kit);
 DOMUS_API domus_net_datagrams domus_testkit_net_datagrams(const domus_testkit *kit);
 
 /* Break the link between two machines, or (`broken` false) let it work again. Ports are ignored,
- * and NULL stands for every machine. Bytes, ends, resets and connects that are on their way wait,
- * and go on when the link works; UDP datagrams that would arrive meanwhile are lost. At most 16
- * links can be broken at a time. Returns 0; -ENOSPC; -ENOENT when such a link was not broken;
- * -EBUSY. */
+ * and NULL stands for every machine. Bytes, ends, resets and connects that are on their way
+ * wait, and go on when the link works; UDP datagrams that would arrive meanwhile are lost. At
+ * most 16 links can be broken at a time. Returns 0; -ENOSPC; -ENOENT when such a link was not
+ * broken; -EBUSY. */
 DOMUS_API int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *one,
                                      const domus_endpoint *other, bool broken);
 
@@ -163,9 +162,9 @@ DOMUS_API int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns);
 DOMUS_API int domus_peer_send(domus_peer *peer, const void *data, size_t size);
 
 /* Take steps and let time pass until the peer has `size` bytes; then take them, and compare.
- * Returns 0; -EBADMSG when other bytes came (they stay); -ETIMEDOUT; -EPIPE at the end of the
- * stream, -ECONNRESET after a reset, before so many bytes had come. domus_testkit_error() has a
- * line. */
+ * Returns 0; -EBADMSG when other bytes came (they stay); -ETIMEDOUT; -EPIPE at the end of
+ * the stream, -ECONNRESET after a reset, before so many bytes had come.
+ * domus_testkit_error() has a line. */
 DOMUS_API int domus_peer_expect(domus_peer *peer, const void *data, size_t size,
                                 uint64_t within_ns);
 

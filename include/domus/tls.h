@@ -98,8 +98,8 @@ typedef struct domus_tls_settings {
 
     /* A bound on the memory of the connections, by estimate: 48 KiB for one whose handshake is
      * under way, then 16 KiB, and 34 KiB for each that keeps its buffers (`buffers_max`). A
-     * connection that finds no room is reset (-ENOMEM). NULL: nothing counts. The budget stays the
-     * caller's. */
+     * connection that finds no room is reset (-ENOMEM). NULL: nothing counts. The budget stays
+     * the caller's. */
     domus_budget *budget;
 
     /* A client: sessions that each thread keeps to resume them, those that were used last, and at
@@ -144,8 +144,7 @@ DOMUS_API int domus_tls_rotate(domus_tls *tls);
 /* Free a context. No channel, kit or pipeline may use it any more. NULL is allowed. */
 DOMUS_API void domus_tls_free(domus_tls *tls);
 
-/* --- listeners ----------------------------------------------------------------------------------
- */
+/* --- listeners -------------------------------------------------------------------------------- */
 
 /* Make the context of a listener from its settings (`tls` in domus/config.h). The texts are copied.
  *
@@ -155,8 +154,8 @@ DOMUS_API void domus_tls_free(domus_tls *tls);
 DOMUS_API int domus_tls_new_of_listener(const domus_listener_config *listener, char *error,
                                         size_t error_size, domus_tls **ret_tls);
 
-/* TLS in front of the listeners that have `tls.certFile`, for `front` of a domus_program
- * (domus/main.h). */
+/* TLS in front of the listeners that have `tls.certFile`, for `front` of a
+ * domus_program (domus/main.h). */
 DOMUS_API extern const domus_front domus_tls_front;
 
 /* --- the stage -------------------------------------------------------------------------------- */

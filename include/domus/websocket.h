@@ -212,18 +212,17 @@ typedef struct domus_websocket_key {
  *
  * Ownership: `ret_request` owns its slices.
  * Returns 0; -EINVAL for texts that cannot stand in a request; -ENOMEM; or the error of
- * getrandom(2).
- */
+ * getrandom(2). */
 DOMUS_API int domus_websocket_request(const domus_websocket_wish *wish,
                                       domus_http_request *ret_request,
                                       domus_websocket_key *ret_key);
 
 /* Check the answer of the server. After 0 the channel changes its pipeline to one whose message
- * stage is domus_websocket_stage in the role of a client, in the turn that was given the answer.
- * For any thread.
+ * stage is domus_websocket_stage in the role of a client, in the turn that was given the
+ * answer. For any thread.
  *
- * `ret_protocol` (NULL: not asked) gets the one of the wish's protocols that the server has chosen,
- * or NULL.
+ * `ret_protocol` (NULL: not asked) gets the one of the wish's protocols that the server has
+ * chosen, or NULL.
  * Returns 0; -ECONNREFUSED when the status is not 101; -EPROTO when the answer is wrong: another
  * key, another protocol than those that were offered, or any extension. */
 DOMUS_API int domus_websocket_check(const domus_websocket_wish *wish,

@@ -25,9 +25,9 @@ DOMUS_API int domus_yaml_new(domus_yaml **ret_yaml);
  * at stay the program's, and must not change while the reader is used. The section's own `check`
  * runs in domus_yaml_finish().
  *
- * Returns 0; -ENOMEM; -EINVAL when the table is wrong (domus/section.h), which is a bug of the
- * program: `error` (may be NULL if the size is 0) then says in one line what is wrong with which
- * row. */
+ * Returns 0; -ENOMEM; -EINVAL when the table is wrong (domus/section.h), which is a bug of
+ * the program: `error` (may be NULL if the size is 0) then says in one line what is wrong
+ * with which row. */
 DOMUS_API int domus_yaml_new_with(const domus_section *section, char *error, size_t error_size,
                                   domus_yaml **ret_yaml);
 

@@ -51,8 +51,8 @@ struct domi_acceptor {
     domi_io_timer timer; /* ends a pause, and makes the next step of closing */
     /* the spells of refusals of each kind, for the log (shortage.h) */
     domi_shortage shortages[DOMI_SHORTAGES];
-    /* Connections accepted beyond channel.maxConnections, before the pause took hold; oldest first.
-     */
+    /* Connections accepted beyond channel.maxConnections, before the pause took hold;
+     * oldest first. */
     domi_connection *waiting;
     uint32_t waiting_count;    /* connections in `waiting` */
     uint32_t waiting_capacity; /* connections for which `waiting` has room */

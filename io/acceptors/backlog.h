@@ -18,8 +18,8 @@ void domi_backlog_shrink(domi_acceptor *acceptor);
  * may be more, for the next iteration; -EMFILE when descriptors or memory have run out. */
 int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd));
 
-/* Count the connections that still wait as turned away, because the listener is about to be closed.
- */
+/* Count the connections that still wait as turned away, because the listener is about
+ * to be closed. */
 void domi_backlog_count_turned_away(domi_acceptor *acceptor);
 
 #endif

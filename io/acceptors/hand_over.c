@@ -16,8 +16,8 @@
 /* places in the first array of waiting connections, which then doubles */
 #define WAITING_FIRST 64u
 
-/* This is the `release` of the event that carries a connection. It runs if no actor has adopted the
- * connection. */
+/* This is the `release` of the event that carries a connection. It runs if no actor has adopted
+ * the connection. */
 static void accepted_release(void *payload)
 {
     const domi_accepted *accepted = payload;

@@ -12,8 +12,8 @@ extern const domus_behaviour domi_acceptor_behaviour;
  * Returns 0; -EMFILE when the thread has DOMI_ACCEPTORS_MAX of them. */
 int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house);
 
-/* Close and free an acceptor that is attached. Nothing of it is in flight, or the ring has ended.
- */
+/* Close and free an acceptor that is attached. Nothing of it is in flight, or the
+ * ring has ended. */
 void domi_acceptor_end(domi_acceptor *acceptor);
 
 /* Free an acceptor whose actor has ended before it was mounted. Its listener is closed, and the

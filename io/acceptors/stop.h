@@ -1,5 +1,5 @@
-/* The end of a listener: by a stop of its actor, in a drain, or because the ring has failed. Owner
- * thread. */
+/* The end of a listener: by a stop of its actor, in a drain, or because the ring has failed.
+ * Owner thread. */
 #ifndef DOMI_IO_ACCEPTORS_STOP_H
 #define DOMI_IO_ACCEPTORS_STOP_H
 

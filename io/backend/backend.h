@@ -134,8 +134,8 @@ typedef struct domi_backend {
 
     /* Multishot: accept connections (close-on-exec) on `fd`. */
     void (*accept)(void *ring, int fd, uint64_t user_data);
-    /* Multishot: receive from `fd` into provided buffers. With `once` a single receive into one
-     * buffer. */
+    /* Multishot: receive from `fd` into provided buffers. With `once` a single receive
+     * into one buffer. */
     void (*receive)(void *ring, int fd, bool once, uint64_t user_data);
     /* Multishot: complete each time when `fd` becomes readable. */
     void (*poll)(void *ring, int fd, uint64_t user_data);

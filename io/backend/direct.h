@@ -4,8 +4,8 @@
  * that was woken by one or two requests would make an enter for its answers alone, before the one
  * in which it sleeps. So the first sends after an enter are tried at once, by send(2), as long as
  * no other operation has to be submitted. A full socket, and all further sends, are left to the
- * ring, where many of them share one enter. Completions wait here until the owner shows them. Owner
- * thread. */
+ * ring, where many of them share one enter. Completions wait here until the owner shows them.
+ * Owner thread. */
 #ifndef DOMI_IO_BACKEND_DIRECT_H
 #define DOMI_IO_BACKEND_DIRECT_H
 

@@ -1,5 +1,5 @@
-/* These functions explain in one line why a ring could not be made, and what to do. Called before
- * start. */
+/* These functions explain in one line why a ring could not be made, and what to do. Called
+ * before start. */
 #ifndef DOMI_IO_BACKEND_EXPLAIN_H
 #define DOMI_IO_BACKEND_EXPLAIN_H
 
@@ -13,8 +13,8 @@ typedef enum domi_setup_step {
     DOMI_SETUP_ENABLE,  /* enabling the ring on its thread */
 } domi_setup_step;
 
-/* Facts about the kernel and the environment, from which the line is made; tests fill this in by
- * hand. */
+/* Facts about the kernel and the environment, from which the line is made; tests fill
+ * this in by hand. */
 typedef struct domi_setup_facts {
     int result;             /* the negative errno */
     domi_setup_step step;   /* the call that has failed */

@@ -27,8 +27,8 @@ static unsigned flush(struct io_uring *uring)
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
 }
 
-/* This is a function of its own so that entry(), which runs for each operation, has none of these
- * locals. */
+/* This is a function of its own so that entry(), which runs for each operation, has none of
+ * these locals. */
 __attribute__((noinline)) DOMI_NO_CANARY static int
 enter(domi_uring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
 {

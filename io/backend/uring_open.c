@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-/* Constants that the header of liburing 2.3 does not have: the first two belong to newer kernels.
- */
+/* Constants that the header of liburing 2.3 does not have: the first two belong to
+ * newer kernels. */
 #define ENTER_NO_IOWAIT       (1u << 7)
 #define FEAT_NO_IOWAIT        (1u << 17)
 #define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */
@@ -99,8 +99,8 @@ int domi_uring_start(void *ring_)
 
     if (result < 0)
         return result;
-    /* A registered ring saves a reference count per enter, and everything works without one, too.
-     */
+    /* A registered ring saves a reference count per enter, and everything works
+     * without one, too. */
     ring->registered = io_uring_register_ring_fd(&ring->uring) == 1;
     if (ring->registered)
         ring->enter_flags |= IORING_ENTER_REGISTERED_RING;

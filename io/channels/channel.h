@@ -27,8 +27,8 @@ typedef enum domi_channel_state {
 typedef struct domi_datagrams domi_datagrams;
 
 /* A channel of datagrams does these things in its own way. Streams have none of this: their
- * functions are called directly. The table is filled in io/datagrams/, which is a storey above this
- * one. */
+ * functions are called directly. The table is filled in io/datagrams/, which is a storey
+ * above this one. */
 typedef struct domi_datagram_ways {
     void (*receive)(const domus_channel *channel); /* begin the receive */
     /* A receive has brought `size` bytes in a provided buffer. */

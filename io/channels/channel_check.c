@@ -9,8 +9,8 @@ static bool implies(bool when, bool then)
     return !when || then;
 }
 
-/* CLOSED: nothing is in flight and nothing is kept; only on_close is due, and then the slot is
- * freed. */
+/* CLOSED: nothing is in flight and nothing is kept; only on_close is due, and then the
+ * slot is freed. */
 static void check_closed(const domus_channel *channel)
 {
     DOMI_CHECK(channel->fd == -1);

@@ -47,8 +47,8 @@ static inline uint64_t domi_io_queued(const domi_io *io)
     return domi_counter_read(&io->queued);
 }
 
-/* Returns the queued bytes without copied-out pieces, which wait for their actor and not for a
- * peer. */
+/* Returns the queued bytes without copied-out pieces, which wait for their actor and
+ * not for a peer. */
 static inline uint64_t domi_io_outbound(const domi_io *io)
 {
     return domi_io_queued(io) - io->copied;
@@ -60,10 +60,9 @@ static inline uint64_t domi_queue_mark(uint64_t queue_max)
     return queue_max - queue_max / 4;
 }
 
-/* Returns so many of `queued` bytes as hinder others. Pages (pages.h) do so up to half of the
- * bound: otherwise one that is larger than the bound would silence all channels for as long as it
- * waits.
- */
+/* Returns so many of `queued` bytes as hinder others. Pages (pages.h) do so up to half of
+ * the bound: otherwise one that is larger than the bound would silence all channels for as
+ * long as it waits. */
 static inline uint64_t domi_io_in_the_way(const domi_io *io, uint64_t queued)
 {
     return queued - io->pages.beyond;

@@ -9,9 +9,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Returns how many bytes the peer has not acknowledged. Bytes sent on a Unix socket lie with the
- * peer already and survive the close. On a TCP socket a FIN that is not acknowledged counts as one
- * byte. */
+/* Returns how many bytes the peer has not acknowledged. Bytes sent on a Unix socket lie with
+ * the peer already and survive the close. On a TCP socket a FIN that is not acknowledged
+ * counts as one byte. */
 static uint64_t undelivered_bytes(const domus_channel *channel)
 {
     const domi_io *io = channel->io;

@@ -34,9 +34,8 @@ void domi_channel_arm_receive(domus_channel *channel)
     if (channel->receiving || !is_opened || !wants_receive(channel))
         return;
     channel->receiving = true;
-    /* Time in which this side did not read does not count. A header that has begun has its time
-     * all the same: otherwise each byte of it would bring more, where a receive brings one piece.
-     */
+    /* Time in which this side did not read does not count. A header that has begun has its time all
+     * the same: otherwise each byte of it would bring more, where a receive brings one piece. */
     if (channel->silent_ns != 0 && (channel->proxy == NULL || channel->proxy->taken == 0))
         channel->silent_ns = channel->io->manager->now_ns;
     if (channel->datagrams != NULL) {
@@ -85,10 +84,10 @@ static uint32_t held_max(const domus_channel *channel)
 }
 
 /* True if so much waits for the peer that it is shown nothing more. While a piece of a body is
- * wanted, it is taken: whoever reads it may not be the one who has to wait for the peer. While the
- * peer has asks to answer, its answers are still taken: it may take no bytes before it has got rid
- * of them, and then both sides would wait for each other. They make nothing that waits for the
- * peer. */
+ * wanted, it is taken: whoever reads it may not be the one who has to wait for the peer. While
+ * the peer has asks to answer, its answers are still taken: it may take no bytes before it has
+ * got rid of them, and then both sides would wait for each other. They make nothing that waits
+ * for the peer. */
 static bool is_full(const domus_channel *channel)
 {
     return (channel->high || channel->crowded) && channel->asks == 0 && !channel->reading;
@@ -146,8 +145,8 @@ void domi_channel_decide_hindered(domus_channel *channel)
         channel->active_ns = io->manager->now_ns;
         domi_channel_void_rate(channel);
     }
-    /* A receive that brings one piece is not ended: the piece can wait here as well as in the
-     * kernel. */
+    /* A receive that brings one piece is not ended: the piece can wait here as well as
+     * in the kernel. */
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)
         domi_channel_end_receive(channel);
 }

@@ -25,8 +25,8 @@ static inline void domi_channel_decide_receive(domus_channel *channel)
         domi_channel_decide_hindered(channel);
 }
 
-/* Time in which the channel was not read does not count for the rest of a message
- * (message_due_ns): add it, up to now. */
+/* Time in which the channel was not read does not count for the rest of a message (message_due_ns):
+ * add it, up to now. */
 void domi_channel_add_unread_time(domus_channel *channel);
 
 /* Decide by the conversations that on_read began whether the actor is shown more (requestsMax).

@@ -69,8 +69,8 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
     channel->abort = abort || channel->streams != 0;
     move_channel(channel, DOMI_CHANNEL_CLOSING);
     domi_channel_drop_inbound(channel);
-    /* While a send is in flight, the kernel reads the buffers. They are dropped when the send
-     * ends. */
+    /* While a send is in flight, the kernel reads the buffers. They are dropped when
+     * the send ends. */
     if (!channel->sending)
         domi_channel_drop_outbound(channel);
     domi_flush_fail_all(channel, error);

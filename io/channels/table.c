@@ -57,8 +57,8 @@ static void slot_put(domi_io *io, uint32_t slot)
     io->free_slot = slot;
 }
 
-/* Take the memory of a channel and a slot for it. Returns 0; -ENOMEM, and then nothing was taken.
- */
+/* Take the memory of a channel and a slot for it. Returns 0; -ENOMEM, and then
+ * nothing was taken. */
 static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_slot)
 {
     *ret_channel = domi_slab_take(&io->channel_slab);
@@ -128,8 +128,8 @@ static int copy_server(const domi_connection *connection, const domus_behaviour 
     return 0;
 }
 
-/* Make the place for the header of a proxy, if the connection is to have one. Returns 0; -ENOMEM.
- */
+/* Make the place for the header of a proxy, if the connection is to have one.
+ * Returns 0; -ENOMEM. */
 static int make_header(const domi_connection *connection, domi_proxy_header **ret_proxy)
 {
     *ret_proxy = NULL;

@@ -27,9 +27,8 @@ bool domi_io_has_opened_all(const domi_io *io);
 int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
                       const domi_connection *connection, domus_channel **ret_channel);
 
-/* Free the channel and its slot, after on_close has returned. Its actor stops at the end of the
- * run.
- */
+/* Free the channel and its slot, after on_close has returned. Its actor stops at the
+ * end of the run. */
 void domi_channel_free(domus_channel *channel);
 
 #endif

@@ -44,8 +44,8 @@ static uint64_t next_age_look_ns(const domus_channel *channel)
     return channel->aged ? channel->io->manager->now_ns + LOOK_NS : domi_channel_age_due(channel);
 }
 
-/* Returns how long the peer has for its first byte, or a proxy for its whole header; 0: no bound.
- */
+/* Returns how long the peer has for its first byte, or a proxy for its whole header; 0: no
+ * bound. */
 static uint64_t first_byte_timeout_ns(const domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->first_byte_timeout_ns;

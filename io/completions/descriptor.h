@@ -11,8 +11,8 @@ typedef struct domi_descriptor domi_descriptor;
 /* Called when the poll of `descriptor` has come back with `result`. */
 void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor, int result);
 
-/* Tell every actor that watches a descriptor the error of the ring, once, because the ring has
- * failed. */
+/* Tell every actor that watches a descriptor the error of the ring, once, because the
+ * ring has failed. */
 void domi_descriptors_fail(domi_io *io);
 
 /* These are domi_io_hooks.descriptor_handled, descriptor_cancel and descriptor_noted. */

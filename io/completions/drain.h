@@ -20,8 +20,8 @@ void domi_io_drain_upstream(domi_io *io);
 /* In each iteration of a drain: look at some of the channels. */
 void domi_io_look_at_draining(domi_io *io);
 
-/* End all channels that are still open, and count those that are cut. Returns how many channels it
- * ended. */
+/* End all channels that are still open, and count those that are cut. Returns how many
+ * channels it ended. */
 uint32_t domi_io_abort(domi_io *io);
 
 /* End everything that was asked of the ring, because the ring has failed. Channels are reset with

@@ -8,8 +8,8 @@
  * this does nothing, because a drain has to read. */
 void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now);
 
-/* Called when a drain begins: from now on nothing pauses and nothing is reset because memory is
- * short. */
+/* Called when a drain begins: from now on nothing pauses and nothing is reset because
+ * memory is short. */
 void domi_io_end_shortage(domi_io *io);
 
 #endif

@@ -13,8 +13,8 @@
 
 #include <errno.h>
 
-/* The wait between two tries when the kernel has no room; without it the loop would ask without a
- * pause. */
+/* The wait between two tries when the kernel has no room; without it the loop would ask
+ * without a pause. */
 #define REFUSED_WAIT_NS UINT64_C(1000000)
 
 void domi_io_arm_wake(domi_io *io, bool again)

@@ -1,5 +1,5 @@
-/* The way through the ring: enter it, reap it, and hand each completion to its owner. Owner thread.
- */
+/* The way through the ring: enter it, reap it, and hand each completion to its owner.
+ * Owner thread. */
 #ifndef DOMI_IO_COMPLETIONS_RING_H
 #define DOMI_IO_COMPLETIONS_RING_H
 

@@ -55,9 +55,9 @@ bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error
     return true;
 }
 
-/* True if the actor may get the next piece. While much is queued this is decided anew for each
- * piece: other channels have written since it came, and an answer to it may find no room any more.
- * */
+/* True if the actor may get the next piece. While much is queued this is decided anew for
+ * each piece: other channels have written since it came, and an answer to it may find no
+ * room any more. */
 static bool may_be_shown(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)

@@ -1,5 +1,5 @@
-/* The actor's side of its channels: these are the functions that io sets in a manager. Owner
- * thread. */
+/* The actor's side of its channels: these are the functions that io sets in a manager.
+ * Owner thread. */
 #ifndef DOMI_IO_COMPLETIONS_RUN_H
 #define DOMI_IO_COMPLETIONS_RUN_H
 

@@ -7,9 +7,8 @@
 /* The hooks for the options of a manager that has io. */
 extern const domi_io_hooks domi_hooks_of_io;
 
-/* Make the ring and the buffers. Any thread, before start. `manager` was
- * made with domi_hooks_of_io and with this `io`. Returns 0; on failure a negative errno,
- * and a line of text in `error`. */
+/* Make the ring and the buffers. Any thread, before start. `manager` was made with domi_hooks_of_io
+ * and with this `io`. Returns 0; on failure a negative errno, and a line of text in `error`. */
 int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
                  size_t error_size);
 

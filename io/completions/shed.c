@@ -1,16 +1,16 @@
 /* The sweep of a careful thread (crowd.h). In each tick it visits some of its channels, ends
  * receives that would bring more than one piece, and notes which peers acknowledge bytes.
  *
- * A peer is deaf if bytes wait for it and if for memory.resetAfter it has acknowledged at most a
- * sixteenth of those that wait. A byte now and then must not be enough, because otherwise many
- * peers that take a byte in time could hold all the memory. SIOCOUTQ tells how much was
- * acknowledged; the completion of a send does not, because a send to a slow peer may just take
- * long.
+ * A peer is deaf if bytes wait for it and if for memory.resetAfter it has acknowledged at
+ * most a sixteenth of those that wait. A byte now and then must not be enough, because
+ * otherwise many peers that take a byte in time could hold all the memory. SIOCOUTQ tells
+ * how much was acknowledged; the completion of a send does not, because a send to a slow
+ * peer may just take long.
  *
- * Each pass remembers the deaf channels that hold most. At its end these are reset, the largest
- * first, while the library is above its budget or so much is queued here that long answers are
- * refused. So the work of one tick is bounded, and no list has to be kept in order in normal times.
- */
+ * Each pass remembers the deaf channels that hold most. At its end these are reset, the
+ * largest first, while the library is above its budget or so much is queued here that long
+ * answers are refused. So the work of one tick is bounded, and no list has to be kept in order
+ * in normal times. */
 #include "io/completions/shed.h"
 
 #include "io/channels/crowd.h"
@@ -57,8 +57,8 @@ static void look_at_peer(domus_channel *channel)
     uint64_t in_kernel = domi_socket_bytes(io, channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
-    /* `progress` is below zero while a send has given bytes to the kernel and its completion is not
-     * reaped. */
+    /* `progress` is below zero while a send has given bytes to the kernel and its completion
+     * is not reaped. */
     int64_t progress = (int64_t)(taken - channel->peer_took);
 
     /* Begin to measure anew: nothing waits, or the peer made progress, or the last observation is
@@ -170,8 +170,8 @@ static uint64_t end_pass(domi_io *io)
     io->careful = was_careful && stays_careful(io);
     if (io->careful)
         return has_more ? DOMI_WHEEL_TICK_NS : PASS_EVERY_NS;
-    /* One more pass goes over all channels: those that were paused for a reason that is over now go
-     * on. */
+    /* One more pass goes over all channels: those that were paused for a reason that is
+     * over now go on. */
     return was_careful ? DOMI_WHEEL_TICK_NS : 0;
 }
 

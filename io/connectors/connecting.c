@@ -81,8 +81,8 @@ static int judge(const domus_stack *stack, const domi_connect *connect, int erro
     return is_awaited(stack) ? 0 : -ECANCELED;
 }
 
-/* Name the server: as it was named when it was asked for, or by its address. NULL: a Unix socket.
- */
+/* Name the server: as it was named when it was asked for, or by its address. NULL: a Unix
+ * socket. */
 static const char *server_of(const domi_connect *connect, char text[INET6_ADDRSTRLEN])
 {
     int family = connect->peer.family;

@@ -28,11 +28,11 @@ struct domi_lookup {
 /* The type of the event that tells of the end of a look-up. It has no payload. */
 extern const domus_type domi_resolved_type;
 
-/* Read "name:port" to `ret_name` (lower case, DOMI_HOST_MAX + 1 bytes) and `ret_port`. Names have
- * letters, digits, '-' and '_' in labels of 1..63 bytes; the last label has a letter that makes it
- * no number, because "127.1" and "0x7f000001" are addresses to the C library. A dot at the end
- * stays: it keeps the C library from completing the name by its search list. Returns 0; -EINVAL;
- * -ENAMETOOLONG. */
+/* Read "name:port" to `ret_name` (lower case, DOMI_HOST_MAX + 1 bytes) and `ret_port`. Names
+ * have letters, digits, '-' and '_' in labels of 1..63 bytes; the last label has a letter that
+ * makes it no number, because "127.1" and "0x7f000001" are addresses to the C library. A dot at
+ * the end stays: it keeps the C library from completing the name by its search list. Returns 0;
+ * -EINVAL; -ENAMETOOLONG. */
 int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port);
 
 /* Put the addresses in the order in which they are tried: that in which they were found, with the

@@ -28,8 +28,7 @@ static const domus_type connect_type = {.name = "pool connect", .size = sizeof(u
 static const domus_type give_up_type = {.name = "pool gives up"};
 static const domus_type drained_type = {.name = "pool looks at its drain"};
 
-/* --- connections --------------------------------------------------------------------------------
- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 /* Let a place get a connection after this time. */
 static void arm_place(domus_stack *stack, domi_connection_pool *pool, uint32_t index,
@@ -209,8 +208,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* --- messages -----------------------------------------------------------------------------------
- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 /* Returns the connection that has the fewest asks, and how many; NULL if there is none. */
 static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
@@ -240,8 +238,8 @@ static uint32_t waiting(domus_stack *stack)
     return house->family != NULL ? house->family->stashed : 0;
 }
 
-/* Returns how many connections are being made, and the first free place; UINT32_MAX: there is none.
- */
+/* Returns how many connections are being made, and the first free place; UINT32_MAX:
+ * there is none. */
 static uint32_t count_coming(const domi_connection_pool *pool, uint32_t *ret_vacant)
 {
     uint32_t coming = 0;
@@ -394,8 +392,7 @@ static int on_give_up(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* --- looking, draining --------------------------------------------------------------------------
- */
+/* --- looking, draining ------------------------------------------------------------------------ */
 
 static uint64_t under_way(const domi_connection_pool *pool)
 {
@@ -450,8 +447,7 @@ static int on_drain(domus_stack *stack, void *self, const void *payload)
     return on_drained(stack, self, payload);
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int on_mount(domus_stack *stack, void *self)
 {

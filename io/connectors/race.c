@@ -65,15 +65,15 @@ static bool take_outcome(domi_connect *connect, domi_attempt *attempt, int resul
     default:
         break;
     }
-    /* The first address is the one that the name stands for most of all, so its error tells most.
-     */
+    /* The first address is the one that the name stands for most of all, so its
+     * error tells most. */
     if (connect->error == 0 || attempt == &connect->attempts[0])
         connect->error = result;
     return true;
 }
 
-/* Begin attempts until one is under way. If none is left, and none is under way, the race is lost.
- */
+/* Begin attempts until one is under way. If none is left, and none is under way, the
+ * race is lost. */
 static void begin_next(domi_connect *connect)
 {
     while (!connect->has_ended && connect->begun < connect->count) {
@@ -138,8 +138,7 @@ static void look_up(domi_connect *connect)
     domi_connect_resolved(connect);
 }
 
-/* --- the start ---------------------------------------------------------------------------------
- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise)
 {

@@ -151,8 +151,7 @@ int domus_connect_add(domus_stack *stack, const char *to, const domus_connect_op
     return result;
 }
 
-/* --- sockets from elsewhere --------------------------------------------------------------------
- */
+/* --- sockets from elsewhere ------------------------------------------------------------------- */
 
 static int read_option(const domi_io *io, int fd, int name, int *ret_value)
 {

@@ -6,12 +6,12 @@
  * (io/backend/backend.h), with the address of its sender. A queued datagram is a buffer in
  * `outbound` that points to a domi_datagram, with the address of its receiver.
  *
- * Many sends may be in flight: a service has one socket for all of its peers, so one send for each
- * enter would be one peer for each enter. A send never waits in the kernel, so all of a batch come
- * back with the next enter, and the next batch begins when all are back. Datagrams for which the
- * kernel had no room stay in `outbound` in their order, and are sent again when a poll has told of
- * room. Unix datagrams are sent one for each enter, because users rely on their order. Owner
- * thread. */
+ * Many sends may be in flight: a service has one socket for all of its peers, so one send for
+ * each enter would be one peer for each enter. A send never waits in the kernel, so all of a
+ * batch come back with the next enter, and the next batch begins when all are back. Datagrams for
+ * which the kernel had no room stay in `outbound` in their order, and are sent again when a poll
+ * has told of room. Unix datagrams are sent one for each enter, because users rely on their
+ * order. Owner thread. */
 #ifndef DOMI_IO_DATAGRAMS_DATAGRAMS_H
 #define DOMI_IO_DATAGRAMS_DATAGRAMS_H
 
@@ -45,8 +45,7 @@ struct domi_datagrams {
 static_assert(sizeof(domi_datagram) == DOMI_DATAGRAM_COST, "as it is counted");
 static_assert(offsetof(domi_datagrams, ways) == 0, "as domi_datagram_ways_of() reads it");
 
-/* --- the way in (receive.c) --------------------------------------------------------------------
- */
+/* --- the way in (receive.c) ------------------------------------------------------------------- */
 
 /* These are receive, take, receive_failed and note_end of domi_datagram_ways. */
 void domi_datagrams_receive(const domus_channel *channel);
@@ -57,8 +56,7 @@ void domi_datagrams_note_end(domus_channel *channel);
 /* Copy the head of a received datagram. Returns false if the buffer is no received datagram. */
 bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head);
 
-/* --- the way out (send.c) ----------------------------------------------------------------------
- */
+/* --- the way out (send.c) --------------------------------------------------------------------- */
 
 /* These are write, send, be_late and forget_outbound of domi_datagram_ways. */
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes);

@@ -22,8 +22,7 @@ static const domi_datagram_ways ways = {
     .note_end = domi_datagrams_note_end,
 };
 
-/* --- the socket --------------------------------------------------------------------------------
- */
+/* --- the socket ------------------------------------------------------------------------------- */
 
 /* Bind to `at`. A Unix socket without a name gets one from the kernel. */
 static int bind_to(const domi_io *io, int fd, const domus_endpoint *at)
@@ -77,8 +76,7 @@ static int open_socket(const domi_io *io, const domus_endpoint *at,
     return result;
 }
 
-/* --- the channel -------------------------------------------------------------------------------
- */
+/* --- the channel ------------------------------------------------------------------------------ */
 
 static int make_settings(domi_io *io, const domus_channel_options *options,
                          domi_channel_settings **ret_settings)

@@ -21,8 +21,7 @@
 #define BYTES_MAX_IPV4 65507u
 #define BYTES_MAX_IPV6 65527u
 
-/* --- queue -------------------------------------------------------------------------------------
- */
+/* --- queue ------------------------------------------------------------------------------------ */
 
 static uint32_t bytes_max(const domi_datagrams *datagrams)
 {
@@ -125,8 +124,7 @@ int domus_channel_send_to(domus_stack *stack, domus_channel *channel, const domu
     return error;
 }
 
-/* --- send --------------------------------------------------------------------------------------
- */
+/* --- send ------------------------------------------------------------------------------------- */
 
 void domi_datagrams_send(domus_channel *channel)
 {

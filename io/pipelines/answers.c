@@ -17,8 +17,7 @@ const domus_type domi_end_type = {.name = "stream end"};
 
 #define PLACES_LEAST 4u
 
-/* --- places -------------------------------------------------------------------------------------
- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 void domi_pipe_free_places(domi_pipe *pipe)
 {
@@ -57,8 +56,7 @@ int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool a
     return 0;
 }
 
-/* --- bytes --------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 /* An answer cannot be queued. A channel that is being closed takes no bytes any more; on any other
  * the order would have a hole. */
@@ -77,8 +75,7 @@ int domi_pipe_flush_out(domi_pipe *pipe)
     return error;
 }
 
-/* --- order --------------------------------------------------------------------------------------
- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 /* Count a part of an answer that waits for its turn, until it is queued or thrown away. */
 static void charge_answer(domus_channel *channel, const domi_buffer_list *part, uint64_t size)
@@ -175,8 +172,8 @@ static void pop_answered(domi_pipe *pipe)
     domi_pipe_note_over(pipe);
 }
 
-/* Let the bytes in the scratch wait in the place of their request. Returns 0; an error as
- * domi_stored_take(). */
+/* Let the bytes in the scratch wait in the place of their request. Returns 0; an error
+ * as domi_stored_take(). */
 static int store_part(domi_pipe *pipe, domi_request *request)
 {
     domus_channel *channel = pipe->channel;
@@ -238,8 +235,7 @@ static void deliver(domi_pipe *pipe, uint32_t number)
         refuse(channel, error);
 }
 
-/* --- answers ------------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number)
 {

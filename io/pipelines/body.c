@@ -1,5 +1,5 @@
-/* Gives the bodies that the peer sends to their readers, piece by piece, and skips what nobody
- * reads. */
+/* Gives the bodies that the peer sends to their readers, piece by piece, and skips what
+ * nobody reads. */
 #include "io/pipelines/body.h"
 
 #include "base/check.h"

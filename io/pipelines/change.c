@@ -1,9 +1,9 @@
 /* Changes the pipeline of a channel at a message boundary.
  *
- * The verb only notes the change. It is carried out when the last request before it is answered and
- * no message is in hand: in the run of the channel, or before mail is encoded, if that comes first.
- * So what is sent before leaves by the old stages, and nothing behind the boundary was decoded by
- * them. */
+ * The verb only notes the change. It is carried out when the last request before it is answered
+ * and no message is in hand: in the run of the channel, or before mail is encoded, if that comes
+ * first. So what is sent before leaves by the old stages, and nothing behind the boundary was
+ * decoded by them. */
 #include "io/pipelines/change.h"
 
 #include "base/pipeline.h"

@@ -22,8 +22,7 @@
 
 #include <errno.h>
 
-/* --- one message --------------------------------------------------------------------------------
- */
+/* --- one message ------------------------------------------------------------------------------ */
 
 static const domus_on_peer *row_of(const domus_behaviour *behaviour, const domus_type *type)
 {
@@ -221,8 +220,7 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
     }
 }
 
-/* --- the run ------------------------------------------------------------------------------------
- */
+/* --- the run ---------------------------------------------------------------------------------- */
 
 /* The message at hand shows its bytes no more: give them back. Returns false if they are still
  * shown, and the channel was given up. */

@@ -1,5 +1,5 @@
-/* Messages of the peer are decoded and handled, within the run of the channel's actor. Owner
- * thread. */
+/* Messages of the peer are decoded and handled, within the run of the channel's actor.
+ * Owner thread. */
 #ifndef DOMI_IO_PIPELINES_DECODE_H
 #define DOMI_IO_PIPELINES_DECODE_H
 
@@ -23,8 +23,8 @@ bool domi_pipe_has_ended(const domus_channel *channel);
  * has come, if it is DOMUS_HEARS_END. */
 bool domi_pipe_ends_alone(const domus_channel *channel);
 
-/* Returns whether a request that is alone is about to hear of the end early. It hears of it once.
- */
+/* Returns whether a request that is alone is about to hear of the end early. It
+ * hears of it once. */
 bool domi_pipe_hears_end(domus_channel *channel);
 
 /* True if a request that is alone is over when the peer has ended. */

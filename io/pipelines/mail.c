@@ -51,8 +51,7 @@ static uint64_t answer_timeout_ns(const domi_pipe *pipe)
     return timeout_ns != 0 ? timeout_ns : pipe->channel->settings->answer_timeout_ns;
 }
 
-/* --- the time of the oldest ask -----------------------------------------------------------------
- */
+/* --- the time of the oldest ask --------------------------------------------------------------- */
 
 /* Note in an ask when it was sent, in ms. The bits above stay: they are the pool's. */
 static void note_sent(const domi_manager *manager, domi_envelope *ask)
@@ -102,8 +101,7 @@ void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
     arm_due(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
 }
 
-/* --- asks for the peer --------------------------------------------------------------------------
- */
+/* --- asks for the peer ------------------------------------------------------------------------ */
 
 bool domi_pipe_is_answering(const domi_pipe *pipe)
 {
@@ -336,8 +334,7 @@ bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope
     return true;
 }
 
-/* --- the peer's answers -------------------------------------------------------------------------
- */
+/* --- the peer's answers ----------------------------------------------------------------------- */
 
 /* Take the ask with this id, or the oldest. NULL: there is none. */
 static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
@@ -469,8 +466,7 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
     domi_pipe_set_due_of_body(manager, pipe);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
 {

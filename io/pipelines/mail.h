@@ -37,8 +37,8 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
 int domi_pipe_give_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask,
                           domi_envelope *made);
 
-/* The body of an answer is read, or comes: set when its connection is reset if it does not go on.
- */
+/* The body of an answer is read, or comes: set when its connection is reset if it
+ * does not go on. */
 void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe);
 
 /* The body of an answer has ended, and so has its ask. The time of the next answer begins. */

@@ -88,8 +88,7 @@ static void cut(domi_pipe *pipe, int error)
         (void)domi_channel_break(channel, result);
 }
 
-/* --- the start ----------------------------------------------------------------------------------
- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 /* Make the message that tells the asker of its start. NULL: no memory. */
 static domi_envelope *make_begun(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
@@ -144,8 +143,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
     return 0;
 }
 
-/* --- pieces and the end -------------------------------------------------------------------------
- */
+/* --- pieces and the end ----------------------------------------------------------------------- */
 
 static int send_piece(domi_pipe *pipe, const domi_part *part)
 {
@@ -215,8 +213,7 @@ void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
         domi_stream_let_wait(manager, pipe, ask);
 }
 
-/* --- what ends it -------------------------------------------------------------------------------
- */
+/* --- what ends it ----------------------------------------------------------------------------- */
 
 void domi_upload_look(domi_manager *manager, domi_pipe *pipe)
 {

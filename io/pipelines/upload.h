@@ -5,10 +5,10 @@
  * other ask is sent, because its bytes would lie within the body. Its pieces and its end are asks
  * of the library to the channel's actor, as those of other streams (stream.h).
  *
- * Nobody tells the channel when the asker has gone, so the channel looks from time to time whether
- * its conversation is still there. If it is not, the body is cut. An answer that comes before the
- * end of the body is given at once, but the ask counts until the body has ended, too. Owner thread.
- */
+ * Nobody tells the channel when the asker has gone, so the channel looks from time to time
+ * whether its conversation is still there. If it is not, the body is cut. An answer that comes
+ * before the end of the body is given at once, but the ask counts until the body has ended, too.
+ * Owner thread. */
 #ifndef DOMI_IO_PIPELINES_UPLOAD_H
 #define DOMI_IO_PIPELINES_UPLOAD_H
 

@@ -33,15 +33,15 @@ DOMI_FIFO(domi_buffer_list, domus_buffer, next);
 void domi_buffers_keep(domi_io *io);
 void domi_buffers_forget(domi_io *io);
 
-/* Make a heap buffer of `size` bytes, which are not zeroed. Returns NULL when there is no memory.
- */
+/* Make a heap buffer of `size` bytes, which are not zeroed. Returns NULL when there
+ * is no memory. */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
 
 /* Make a buffer of a slice, which it owns then. Returns NULL when there is no memory. */
 domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice);
 
-/* Returns the bytes in front of the content: the size of the head of a received datagram; else 0.
- */
+/* Returns the bytes in front of the content: the size of the head of a received
+ * datagram; else 0. */
 uint32_t domi_buffer_front(const domus_buffer *buffer);
 
 /* Give a provided buffer back to the kernel, which sees it after the next publish. */

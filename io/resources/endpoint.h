@@ -7,9 +7,7 @@
 #include <domus/endpoint.h>
 #include <sys/socket.h>
 
-/* Take over an address of `size` bytes. One of another family, or too short,
- * becomes nothing.
- */
+/* Take over an address of `size` bytes. One of another family, or too short, becomes nothing. */
 void domi_endpoint_from_socket(const struct sockaddr_storage *address, socklen_t size,
                                domus_endpoint *ret_endpoint);
 

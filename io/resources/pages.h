@@ -1,10 +1,10 @@
 /* The pages whose slices wait for peers on one thread.
  *
- * One page may wait for many peers: a value that all want, or a message that was encoded once. Its
- * memory is counted once on the thread, when the first slice of it is queued, until the last one
- * has left, and as a whole, because each slice keeps the whole page. So the sum is never less than
- * the memory that the queues of the thread hold. A table finds a page by its address. Owner thread.
- */
+ * One page may wait for many peers: a value that all want, or a message that was encoded once.
+ * Its memory is counted once on the thread, when the first slice of it is queued, until the last
+ * one has left, and as a whole, because each slice keeps the whole page. So the sum is never
+ * less than the memory that the queues of the thread hold. A table finds a page by its address.
+ * Owner thread. */
 #ifndef DOMI_IO_RESOURCES_PAGES_H
 #define DOMI_IO_RESOURCES_PAGES_H
 

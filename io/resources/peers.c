@@ -124,9 +124,9 @@ static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer
     return peer;
 }
 
-/* Count a connection on the entry of its address. If there is no entry yet, `*made` becomes the
- * entry and is set to NULL. Returns 0; -EDQUOT at the bound; -ENOENT if there is no entry and no
- * `*made`. */
+/* Count a connection on the entry of its address. If there is no entry yet, `*made` becomes
+ * the entry and is set to NULL. Returns 0; -EDQUOT at the bound; -ENOENT if there is no entry
+ * and no `*made`. */
 static int count_one(domi_peers *peers, uint32_t bucket, const domi_peer_key *key, domi_peer **made,
                      domi_peer **ret_peer)
 {

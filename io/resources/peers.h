@@ -23,8 +23,8 @@ typedef struct domi_peer_key {
     bool is_local;      /* a loopback address or a Unix socket */
 } domi_peer_key;
 
-/* The entry of an address that has connections. Each of these connections holds a pointer to the
- * entry. */
+/* The entry of an address that has connections. Each of these connections holds a pointer
+ * to the entry. */
 typedef struct domi_peer {
     struct domi_peer *next; /* the next entry of the same bucket */
     domi_peer_key key;      /* the address that the entry counts */
@@ -56,8 +56,8 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
  * domi_peers_count_out(). `peers` may be zeroed and never initialized. */
 void domi_peers_fini(domi_peers *peers);
 
-/* True if any address has a bound. If none has, nobody needs to find out the address of a
- * connection. */
+/* True if any address has a bound. If none has, nobody needs to find out the address of
+ * a connection. */
 static inline bool domi_peers_are_bounded(const domi_peers *peers)
 {
     return peers->buckets_count != 0;

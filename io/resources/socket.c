@@ -1,5 +1,5 @@
-/* This file asks about sockets, and ends connections (socket.h), all by the table of the backend.
- */
+/* This file asks about sockets, and ends connections (socket.h), all by the table of the
+ * backend. */
 #include "io/resources/socket.h"
 
 #include <netinet/in.h>
@@ -22,10 +22,10 @@ static bool ask_peer(const domi_io *io, int fd, struct sockaddr_storage *address
                                             &size) == 0;
 }
 
-/* A multishot accept cannot tell the address, and getpeername() fails if the peer has already reset
- * the connection. SO_PEERNAME works then, but only if it is asked for no more bytes than the
- * address has: an IPv4 address has the fewest, and a Unix socket may have no name, only a family.
- */
+/* A multishot accept cannot tell the address, and getpeername() fails if the peer has already
+ * reset the connection. SO_PEERNAME works then, but only if it is asked for no more bytes
+ * than the address has: an IPv4 address has the fewest, and a Unix socket may have no name,
+ * only a family. */
 void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address)
 {
     *ret_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};

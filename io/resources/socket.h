@@ -19,8 +19,8 @@ void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *r
 /* Let the close of `fd` send a reset (RST). */
 void domi_socket_abort_at_close(const domi_io *io, int fd);
 
-/* Close a connection by a reset (RST), because a FIN would look to the peer like an empty answer.
- */
+/* Close a connection by a reset (RST), because a FIN would look to the peer like an
+ * empty answer. */
 void domi_socket_reset(const domi_io *io, int fd);
 
 /* Take the queued bytes away from the kernel and reset the connection, but keep the descriptor. A

@@ -1,5 +1,5 @@
-/* The stage of bytes that nothing divides (domus/pipeline.h): what a read has brought is a packet.
- */
+/* The stage of bytes that nothing divides (domus/pipeline.h): what a read has
+ * brought is a packet. */
 #include "io/wire/packet.h"
 
 #include <errno.h>

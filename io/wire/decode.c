@@ -207,8 +207,8 @@ static void use_window(domus_wire *wire, domi_window *window, uint32_t used, inp
     }
 }
 
-/* Call a stage that has more to pass on, with the bytes that it has left over, if any. Returns as
- * advance(). */
+/* Call a stage that has more to pass on, with the bytes that it has left over, if any. Returns
+ * as advance(). */
 static int go_again(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_wire_stage *at = &wire->stages[index];
@@ -279,8 +279,8 @@ static int end_stage(domus_wire *wire, uint32_t index)
     return error;
 }
 
-/* Call `end` of the next stage that has not heard of the end. Returns 1 if there was one; 0; or an
- * error. */
+/* Call `end` of the next stage that has not heard of the end. Returns 1 if there was one;
+ * 0; or an error. */
 static int end_next(domus_wire *wire)
 {
     for (uint32_t i = wire->closed; i < wire->count; i++) {

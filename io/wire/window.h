@@ -32,9 +32,9 @@ static inline const char *domi_window_bytes(const domi_window *window)
  * 0; -ENOMEM. */
 int domi_window_put(domi_window *window, const char *bytes, size_t size);
 
-/* Make space for `size` bytes (1 and more) behind those in the window, with the same bound. The
- * caller writes there, and then counts up to so many bytes with domi_window_fill(). NULL: no
- * memory. */
+/* Make space for `size` bytes (1 and more) behind those in the window, with the same bound.
+ * The caller writes there, and then counts up to so many bytes with domi_window_fill().
+ * NULL: no memory. */
 char *domi_window_space(domi_window *window, size_t size);
 void domi_window_fill(domi_window *window, size_t size);
 

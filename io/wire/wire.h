@@ -26,9 +26,9 @@ domi_wire_row(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t i
     return index < wire->fronts ? &wire->front[index] : &pipeline->stages[index - wire->fronts];
 }
 
-/* Make the stages of a wire with a checked pipeline from `from` to `count`, in the same places of
- * `stages`, each with a state of its own, which never moves and goes with it. Returns 0; -ENOMEM.
- */
+/* Make the stages of a wire with a checked pipeline from `from` to `count`, in the same
+ * places of `stages`, each with a state of its own, which never moves and goes with it.
+ * Returns 0; -ENOMEM. */
 int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t from,
                           uint32_t count, domi_wire_stage *stages);
 
@@ -51,9 +51,8 @@ void domi_wire_close_stage(domus_wire *wire, uint32_t index);
 /* Close its stages and free it. NULL is allowed. */
 void domi_wire_free(domus_wire *wire);
 
-/* The stages have done much without making a message, or one has said that it took long
- * (`yields`): domi_wire_decode() is to be called again,
- * with the bytes that it has not taken. */
+/* The stages have done much without making a message, or one has said that it took long (`yields`):
+ * domi_wire_decode() is to be called again, with the bytes that it has not taken. */
 #define DOMI_WIRE_BUSY 2
 
 /* Decode on, with the bytes that were kept and then with `*size` new ones at `*bytes`, which are

@@ -1,6 +1,6 @@
-/* The way out of the bytes that a stage appends: those of the stage next to the wire go to the
- * block of the owner, those of the others are gathered beside it and wrapped by the stages before
- * them. */
+/* The way out of the bytes that a stage appends: those of the stage next to the wire go to
+ * the block of the owner, those of the others are gathered beside it and wrapped by the
+ * stages before them. */
 #ifndef DOMI_IO_WIRE_WRAP_H
 #define DOMI_IO_WIRE_WRAP_H
 
@@ -12,8 +12,8 @@ typedef struct domi_mark {
     uint32_t size, pieces;
 } domi_mark;
 
-/* The stage `index` is about to be called: what it appends goes to `out`, or, to be wrapped, to
- * `aside`. */
+/* The stage `index` is about to be called: what it appends goes to `out`, or, to be
+ * wrapped, to `aside`. */
 static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
 {
     domi_mark begun = {wire->out, wire->out->size, wire->out->pieces_count};

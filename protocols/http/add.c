@@ -48,8 +48,7 @@ int domus_http_add_number(domus_appender *fields, const char *name, uint64_t val
     return add(fields, name, strlen(name), digits, (size_t)(end - digits));
 }
 
-/* --- fields of another message ----------------------------------------------------------------
- */
+/* --- fields of another message ---------------------------------------------------------------- */
 
 int domi_http_add_line(domus_appender *fields, const domus_http_line *line)
 {

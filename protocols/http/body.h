@@ -1,5 +1,5 @@
-/* The bytes behind a head: a body of a known length, in chunks, or up to the end of the connection.
- */
+/* The bytes behind a head: a body of a known length, in chunks, or up to the end of
+ * the connection. */
 #ifndef DOMI_PROTOCOLS_HTTP_BODY_H
 #define DOMI_PROTOCOLS_HTTP_BODY_H
 

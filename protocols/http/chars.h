@@ -108,8 +108,8 @@ static inline size_t domi_http_run_target(const char *bytes, size_t size)
     return i + domi_http_run(bytes + i, size - i, DOMI_HTTP_TARGET);
 }
 
-/* Returns how many of the first bytes are of a token. Most names have letters, digits and '-'
- * alone. */
+/* Returns how many of the first bytes are of a token. Most names have letters, digits
+ * and '-' alone. */
 static inline size_t domi_http_run_token(const char *bytes, size_t size)
 {
     size_t i = 0;
@@ -138,8 +138,8 @@ static inline char domi_http_lower(char byte)
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
-/* Returns whether `size` bytes are this word, whose letters are small; the bytes may have capitals.
- */
+/* Returns whether `size` bytes are this word, whose letters are small; the bytes may
+ * have capitals. */
 static inline bool domi_http_is_word(const char *bytes, size_t size, const char *word)
 {
     size_t i = 0;
@@ -177,9 +177,9 @@ static inline void domi_http_trim(const char **bytes, size_t *size)
     }
 }
 
-/* Take the next element of a list that commas divide, which may be empty. Returns false when there
- * is none. `at` begins as 0. Commas in quoted strings divide, too: no list that is read so has any.
- */
+/* Take the next element of a list that commas divide, which may be empty. Returns false when
+ * there is none. `at` begins as 0. Commas in quoted strings divide, too: no list that is
+ * read so has any. */
 static inline bool domi_http_next_element(const char *list, size_t size, size_t *at,
                                           const char **ret_element, size_t *ret_size)
 {

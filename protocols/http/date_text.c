@@ -79,8 +79,7 @@ void domus_http_date(int64_t seconds, char to[DOMUS_HTTP_DATE_SIZE + 1])
     (void)put_text(to, " GMT", 5);
 }
 
-/* --- reading ----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* The parts of a date as they are read. */
 typedef struct parts {

@@ -31,8 +31,7 @@ static int make(domus_wire *wire, domi_http_state *state, const domi_http_source
     return error;
 }
 
-/* --- bodies ------------------------------------------------------------------------------------
- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 static int step(domi_http_state *state, const char *bytes, size_t size, domi_http_part *ret_part)
 {
@@ -115,8 +114,7 @@ static int stream(domus_wire *wire, domi_http_state *state, const char *bytes, s
     return used;
 }
 
-/* --- heads -------------------------------------------------------------------------------------
- */
+/* --- heads ------------------------------------------------------------------------------------ */
 
 /* Let the peer send a body that is gathered, once the answers before it have left. */
 static int let_come(domus_wire *wire, domi_http_state *state, bool has_begun)

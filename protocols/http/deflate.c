@@ -40,8 +40,7 @@ uint32_t domi_http_gzip_whole_max(const domus_http_gzip *gzip)
     return gzip->whole_max != 0 ? gzip->whole_max : WHOLE_DEFAULT;
 }
 
-/* --- the pool ----------------------------------------------------------------------------------
- */
+/* --- the pool --------------------------------------------------------------------------------- */
 
 static void free_deflater(domi_http_deflater *deflater)
 {
@@ -138,8 +137,7 @@ void domi_http_deflaters_give(domi_http_deflater **list)
         domi_http_deflater_give(*list);
 }
 
-/* --- bytes -------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 /* Let the stream store what comes, or compress it again. Nothing is pending when this is called, so
  * zlib has nothing to write. */

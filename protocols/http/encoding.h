@@ -1,5 +1,5 @@
-/* Encodings of bodies: which one a client wants, and which one a body has (encoding.c). Any thread.
- */
+/* Encodings of bodies: which one a client wants, and which one a body has
+ * (encoding.c). Any thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_ENCODING_H
 #define DOMI_PROTOCOLS_HTTP_ENCODING_H
 

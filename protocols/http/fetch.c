@@ -262,8 +262,7 @@ static const domus_behaviour behaviour = {.name = "http client",
                                           .state_size = sizeof(domi_http_origins),
                                           .on = rows};
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static uint32_t or_default(uint32_t given, uint32_t otherwise)
 {
@@ -288,8 +287,8 @@ static void fill_in(domus_http_client_options *options)
         options->backoff_ns = SECOND;
 }
 
-/* Check the options of up to `most` stages. Returns 0; -EINVAL; what `check` of a stage returned.
- */
+/* Check the options of up to `most` stages. Returns 0; -EINVAL; what `check` of a
+ * stage returned. */
 static int check_stages(const domus_pipeline_stage *stages, uint32_t most)
 {
     int error = 0;

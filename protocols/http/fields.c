@@ -99,8 +99,7 @@ bool domi_http_lists(domus_slice fields, const char *name, const char *word)
     return false;
 }
 
-/* --- parts of the target ----------------------------------------------------------------------
- */
+/* --- parts of the target ---------------------------------------------------------------------- */
 
 /* Where the path begins: behind the host of an absolute target. */
 static size_t path_at(domus_slice target)

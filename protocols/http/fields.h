@@ -39,8 +39,7 @@ bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, s
 /* Returns whether the lists have this word, whose letters are small; theirs may be capitals. */
 bool domi_http_lists(domus_slice fields, const char *name, const char *word);
 
-/* --- copies (add.c) ----------------------------------------------------------------------------
- */
+/* --- copies (add.c) --------------------------------------------------------------------------- */
 
 /* Add a field as it is. Returns as domus_http_add(). */
 int domi_http_add_line(domus_appender *fields, const domus_http_line *line);

@@ -28,8 +28,7 @@ static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
     }
 }
 
-/* --- what strangers may not say ---------------------------------------------------------------
- */
+/* --- what strangers may not say --------------------------------------------------------------- */
 
 /* Whether a name begins with a word, or is it. Servers behind gateways as CGI cannot tell '_' from
  * '-', so they count as the same. */
@@ -68,8 +67,7 @@ static bool is_made_anew_or_of_origin(domus_slice name)
     return is_made_anew(name) || is_of_origin(name);
 }
 
-/* --- fields that are added ---------------------------------------------------------------------
- */
+/* --- fields that are added -------------------------------------------------------------------- */
 
 /* Add a field with the values of all that a message has of this name, and one more. */
 static void add_joined(domus_appender *to, domus_slice fields, const char *word, const char *name,
@@ -242,8 +240,7 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
     return error;
 }
 
-/* --- what comes back ---------------------------------------------------------------------------
- */
+/* --- what comes back -------------------------------------------------------------------------- */
 
 static bool is_via(domus_slice name)
 {
@@ -291,8 +288,7 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
     return error;
 }
 
-/* --- trailers ----------------------------------------------------------------------------------
- */
+/* --- trailers --------------------------------------------------------------------------------- */
 
 /* Fields that mean something before the body alone: a reader that takes them from behind it, too,
  * would do what nobody has looked at (RFC 9110 6.5.1). */

@@ -15,8 +15,8 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
                                const domus_http_response *response,
                                domus_http_response *ret_response);
 
-/* Make the trailers that are passed on, which may be none. Their slice is the caller's. Returns 0;
- * -ENOMEM. */
+/* Make the trailers that are passed on, which may be none. Their slice is the caller's.
+ * Returns 0; -ENOMEM. */
 int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields,
                                domus_http_trailers *ret_trailers);
 

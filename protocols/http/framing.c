@@ -5,8 +5,8 @@
 #include "protocols/http/chars.h"
 #include "protocols/http/method.h"
 
-/* Elements of Connection, of which few have more than two. A proxy compares each with each field.
- */
+/* Elements of Connection, of which few have more than two. A proxy compares each
+ * with each field. */
 #define OPTIONS_MAX 64u
 
 #define LENGTH_DIGITS_MAX 18u /* digits of a length at most: they fit into 63 bits */

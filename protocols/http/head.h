@@ -1,5 +1,5 @@
-/* The head of a message: its start line and its fields, up to the empty line, as they are read
- * (lines.h). */
+/* The head of a message: its start line and its fields, up to the empty line, as they are
+ * read (lines.h). */
 #ifndef DOMI_PROTOCOLS_HTTP_HEAD_H
 #define DOMI_PROTOCOLS_HTTP_HEAD_H
 

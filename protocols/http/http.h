@@ -118,8 +118,7 @@ int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source
 /* Forget what was gathered. */
 void domi_http_reset(domi_http_state *state);
 
-/* --- requests of a client that are not answered (asked.c) --------------------------------------
- */
+/* --- requests of a client that are not answered (asked.c) ------------------------------------- */
 
 /* Make room for what is noted, once, and free it. Returns 0; -ENOMEM. */
 int domi_http_open_asked(domi_http_state *state);
@@ -133,11 +132,10 @@ bool domi_http_asked_head(const domi_http_state *state);
 bool domi_http_asked_upgrade(const domi_http_state *state);
 void domi_http_note_answered(domi_http_state *state);
 
-/* --- bodies of a client that wait for 100 Continue (wait.c) -------------------------------------
- */
+/* --- bodies of a client that wait for 100 Continue (wait.c) ----------------------------------- */
 
-/* The head of a request was encoded, whose body waits: it is `body`, which this takes, or comes in
- * pieces. */
+/* The head of a request was encoded, whose body waits: it is `body`, which this takes, or
+ * comes in pieces. */
 void domi_http_begin_wait(domus_wire *wire, domi_http_state *state, domus_slice body,
                           const uint64_t *stream);
 
@@ -154,8 +152,8 @@ void domi_http_end_wait(domus_wire *wire, domi_http_state *state);
 /* The body may leave: the server has said so, or its time is over. Returns 0; -ENOMEM. */
 int domi_http_let_body_go(domus_wire *wire, domi_http_state *state);
 
-/* The head of the final answer to the oldest request is there: a body of it that waits never
- * leaves. */
+/* The head of the final answer to the oldest request is there: a body of it that waits
+ * never leaves. */
 void domi_http_note_unwanted(domus_wire *wire, domi_http_state *state);
 
 /* --- encode ----------------------------------------------------------------------------------- */
@@ -169,13 +167,13 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
 int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
                    int error);
 
-/* A request was answered: what waits for that may be sent behind the answer (answer.c). Returns 0;
- * -ENOMEM. */
+/* A request was answered: what waits for that may be sent behind the answer (answer.c).
+ * Returns 0; -ENOMEM. */
 int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id);
 
-/* Whether the peer waits to be told to send the body of this request, and will not be: then nobody
- * can know whether it comes before the next request, so the connection ends with the answer
- * (answer.c). */
+/* Whether the peer waits to be told to send the body of this request, and will not be: then
+ * nobody can know whether it comes before the next request, so the connection ends with the
+ * answer (answer.c). */
 bool domi_http_has_left_body(const domi_http_state *state, uint64_t id);
 
 /* Let the peer send its body. Returns 0; -ENOMEM (answer.c). */

@@ -66,8 +66,7 @@ static bool is_of_proxy(const char *path, size_t size, const char *own, size_t o
 }
 
 /* Add a path of the server as one of the proxy, behind `kept` bytes. Nothing that is no path may
- * become one: "//name" would be the name of a host,
- * and browsers take "/\\name" for that. */
+ * become one: "//name" would be the name of a host, and browsers take "/\\name" for that. */
 static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_slice kept,
                      domus_slice path)
 {

@@ -1,5 +1,5 @@
-/* Keeps pools for the origins that are in use, and ends those that were idle for the longest time.
- */
+/* Keeps pools for the origins that are in use, and ends those that were idle for the
+ * longest time. */
 #include "protocols/http/origins.h"
 
 #include "protocols/http/chars.h"

@@ -7,8 +7,7 @@
 static const char encoding_field[] = "Content-Encoding: gzip\r\n";
 static const char vary_field[] = "Vary: Accept-Encoding\r\n";
 
-/* --- which answers -----------------------------------------------------------------------------
- */
+/* --- which answers ---------------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, size_t size, const char *end)
 {
@@ -79,8 +78,7 @@ static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
            !domus_http_field(answer->fields, "content-range", &value) && !forbids_transform(answer);
 }
 
-/* --- fields ------------------------------------------------------------------------------------
- */
+/* --- fields ----------------------------------------------------------------------------------- */
 
 /* Whether the fields say already that the answer depends on Accept-Encoding. */
 static bool has_vary(domus_slice fields)
@@ -116,8 +114,7 @@ static int add_fields(domi_http_outgoing *answer, bool is_packed, domi_http_pack
     return error;
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /* Compress a whole body. Returns whether it is smaller now. */
 static bool pack_whole(domus_http_gzip *gzip, domi_http_outgoing *answer, domi_http_packed *packed)

@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* --- compressed ones ---------------------------------------------------------------------------
- */
+/* --- compressed ones -------------------------------------------------------------------------- */
 
 static bool is_packed(const uint64_t *stream)
 {
@@ -74,8 +73,7 @@ static int end_packed(domus_wire *wire, uint64_t *stream)
     return 0;
 }
 
-/* --- pieces ------------------------------------------------------------------------------------
- */
+/* --- pieces ----------------------------------------------------------------------------------- */
 
 static int append_chunk(domus_wire *wire, domus_slice bytes)
 {

@@ -53,8 +53,8 @@ static int give_up(domus_stack *stack, pass *frame, int error)
     return fail(stack, 502, "Bad Gateway\n");
 }
 
-/* Make the head for the server, and see whether a body in pieces follows it. Returns 0, or an
- * error. */
+/* Make the head for the server, and see whether a body in pieces follows it. Returns
+ * 0, or an error. */
 static int begin(domus_stack *stack, pass *frame, const domus_http_request *request,
                  domus_http_request *ret_made)
 {
@@ -105,8 +105,8 @@ static int ask(domus_stack *stack, pass *frame, const domus_http_request *reques
     return result;
 }
 
-/* True if the answer leaves in pieces: its body comes so, or it tells of a body whose length is not
- * known. */
+/* True if the answer leaves in pieces: its body comes so, or it tells of a body whose length
+ * is not known. */
 static bool is_in_pieces(const pass *frame, const domus_http_response *response)
 {
     domus_slice length;
@@ -205,8 +205,8 @@ static int end_up(domus_stack *stack, pass *frame, const domus_answer *answer, d
     return result;
 }
 
-/* End the answer with the trailers that have come, if the client takes any. Returns as
- * domus_reply_end(). */
+/* End the answer with the trailers that have come, if the client takes any. Returns
+ * as domus_reply_end(). */
 static int end_down(domus_stack *stack, pass *frame, const domus_answer *answer)
 {
     domus_http_trailers made;

@@ -6,8 +6,7 @@
 
 #include <errno.h>
 
-/* --- escapes ------------------------------------------------------------------------------------
- */
+/* --- escapes ---------------------------------------------------------------------------------- */
 
 /* Returns the byte of the escape at `text`; -1 for a wrong one. */
 static int read_escape(const char *text, size_t size)
@@ -61,8 +60,7 @@ int domus_http_encode(domus_appender *appender, const void *bytes_, size_t size)
     return appender->error;
 }
 
-/* --- paths --------------------------------------------------------------------------------------
- */
+/* --- paths ------------------------------------------------------------------------------------ */
 
 /* Decode a segment to its place. Returns its bytes; -EINVAL. */
 static int64_t decode_segment(char *to, const char *text, size_t size)
@@ -109,8 +107,7 @@ int64_t domus_http_decode_path(char *to, const char *text, size_t size)
     return (int64_t)end;
 }
 
-/* --- parameters ---------------------------------------------------------------------------------
- */
+/* --- parameters ------------------------------------------------------------------------------- */
 
 bool domus_http_next_parameter(domus_slice query, uint32_t *at, domus_http_parameter *ret_parameter)
 {

@@ -134,8 +134,7 @@ static int list_names(const domus_http_files *files, const domus_http_request *r
     return 0;
 }
 
-/* --- heads -------------------------------------------------------------------------------------
- */
+/* --- heads ------------------------------------------------------------------------------------ */
 
 static char *put_hex(char *to, uint64_t number)
 {
@@ -184,8 +183,8 @@ static bool is_known_weakly(const found *file)
     return false;
 }
 
-/* Make the fields of an answer; `range`: NULL, or the bytes that it has. Returns 0; -EINVAL;
- * -ENOMEM. */
+/* Make the fields of an answer; `range`: NULL, or the bytes that it has. Returns 0;
+ * -EINVAL; -ENOMEM. */
 static int make_fields(const found *file, const domus_http_range *range, bool is_weak,
                        domus_slice *ret_fields)
 {
@@ -239,8 +238,7 @@ static const char *media_of(const found *file)
     return domus_http_media_of(bare);
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /* Answer with a message, whose slices it owns if this returns 0. */
 static int reply(domus_stack *stack, domus_http_response *response)

@@ -122,8 +122,8 @@ static int want(domus_wire *wire, void *state_)
     return state->waits_for_100 ? domi_http_send_100(wire, state) : 0;
 }
 
-/* An answer to HEAD has no body that could be cut off. All others
- * are cut off by a reset of the connection, which the peer sees. */
+/* An answer to HEAD has no body that could be cut off. All others are cut off by a reset of the
+ * connection, which the peer sees. */
 static int cut(domus_wire *wire, void *state_, uint64_t id, int error)
 {
     domi_http_state *state = state_;

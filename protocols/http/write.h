@@ -76,8 +76,8 @@ int domi_http_check_fields(domus_slice fields);
 #define DOMI_HTTP_STREAM_HOW (UINT64_C(15) << 60)
 #define DOMI_HTTP_LENGTH_MAX (DOMI_HTTP_STREAM_CHUNKS - 1)
 
-/* Append a piece of a stream, its end, or its trailers. Return 0, or a negative errno (pieces.c).
- */
+/* Append a piece of a stream, its end, or its trailers. Return 0, or a negative
+ * errno (pieces.c). */
 int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece *piece);
 int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
                               const domus_http_trailers *trailers);

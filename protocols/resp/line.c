@@ -1,7 +1,7 @@
 /* Decodes commands that are lines, as a person types them: words between spaces, which may be
- * quoted as in C, "a \"b\" \x00", or in single quotes. The words are those that redis-server makes
- * of a line, except that it takes a byte 0 for the end of the bytes, and here it is a byte of a
- * word. */
+ * quoted as in C, "a \"b\" \x00", or in single quotes. The words are those that redis-server
+ * makes of a line, except that it takes a byte 0 for the end of the bytes, and here it is a
+ * byte of a word. */
 #include "protocols/resp/resp.h"
 
 #include <errno.h>

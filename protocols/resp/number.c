@@ -1,5 +1,5 @@
-/* Reads numbers strictly: a sign other than '-', a leading zero and "-0" are wrong, as for
- * redis-server. */
+/* Reads numbers strictly: a sign other than '-', a leading zero and "-0" are wrong, as
+ * for redis-server. */
 #include "protocols/resp/number.h"
 
 #include <errno.h>

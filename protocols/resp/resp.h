@@ -8,9 +8,9 @@
 
 #include <domus/resp.h>
 
-/* A message that is not whole, and of which more bytes than this are announced, is gathered. It is
- * a quarter of the window, so a connection keeps no more than that for a message that may never be
- * whole. */
+/* A message that is not whole, and of which more bytes than this are announced, is gathered. It
+ * is a quarter of the window, so a connection keeps no more than that for a message that may
+ * never be whole. */
 #define DOMI_RESP_GATHER_LEAST (DOMUS_WINDOW_MAX / 4)
 
 /* Why the peer's bytes are no RESP. The texts are in fail.c. */

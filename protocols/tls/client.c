@@ -64,8 +64,8 @@ static domi_tls_shard *shard_of(const SSL *ssl)
     return SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 }
 
-/* Remember the server for the sessions that it gives, and offer it one. Without memory there is
- * none. */
+/* Remember the server for the sessions that it gives, and offer it one. Without memory
+ * there is none. */
 static void offer_session(domi_tls_state *state, const domi_tls_peer_name *server)
 {
     state->taker.server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);

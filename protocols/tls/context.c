@@ -1,5 +1,5 @@
-/* Makes, reloads and frees contexts, and finds the shard of a thread; see the header. Any thread.
- */
+/* Makes, reloads and frees contexts, and finds the shard of a thread; see the
+ * header. Any thread. */
 #include "protocols/tls/context.h"
 
 #include <errno.h>

@@ -25,8 +25,8 @@ typedef struct domi_tls_files {
     unsigned char session_id[32]; /* sessions resume only where the same is asked of clients */
 } domi_tls_files;
 
-/* Read the files. Returns 0, and the caller is the owner; -ENOENT and its like; -EBADMSG; -ENOMEM.
- */
+/* Read the files. Returns 0, and the caller is the owner; -ENOENT and its like;
+ * -EBADMSG; -ENOMEM. */
 int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report *report,
                         domi_tls_files **ret_files);
 void domi_tls_files_free(domi_tls_files *files);

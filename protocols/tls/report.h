@@ -1,8 +1,8 @@
 /* Reports of failures: one line for the caller, with the words of OpenSSL.
  *
- * OpenSSL keeps a queue of errors for each thread. It is empty before each call of OpenSSL whose
- * result is looked at, and it is emptied behind it, so no error is taken for that of another
- * connection. */
+ * OpenSSL keeps a queue of errors for each thread. It is empty before each call of OpenSSL
+ * whose result is looked at, and it is emptied behind it, so no error is taken for that of
+ * another connection. */
 #ifndef DOMI_PROTOCOLS_TLS_REPORT_H
 #define DOMI_PROTOCOLS_TLS_REPORT_H
 

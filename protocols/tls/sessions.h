@@ -22,8 +22,8 @@ typedef struct domi_tls_sessions {
     uint32_t count;
 } domi_tls_sessions;
 
-/* The server of a connection. The name is in lower case; a copy that is kept ends with its last
- * byte. */
+/* The server of a connection. The name is in lower case; a copy that is kept ends with
+ * its last byte. */
 typedef struct domi_tls_peer_name {
     uint16_t port;
     uint8_t size;

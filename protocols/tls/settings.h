@@ -1,5 +1,5 @@
-/* The settings of a context, checked and copied, with the defaults filled in. They do not change.
- */
+/* The settings of a context, checked and copied, with the defaults filled in. They
+ * do not change. */
 #ifndef DOMI_PROTOCOLS_TLS_SETTINGS_H
 #define DOMI_PROTOCOLS_TLS_SETTINGS_H
 

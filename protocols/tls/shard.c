@@ -1,5 +1,5 @@
-/* Makes the contexts of OpenSSL that one thread has. Its own thread, or the one that tries new
- * files. */
+/* Makes the contexts of OpenSSL that one thread has. Its own thread, or the one that
+ * tries new files. */
 #include "protocols/tls/shard.h"
 
 #include <errno.h>

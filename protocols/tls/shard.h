@@ -26,8 +26,8 @@ typedef struct domi_tls_shard {
     SSL_CTX *contexts[DOMUS_TLS_CERTIFICATES_MAX]; /* one for each certificate, or a single one */
 } domi_tls_shard;
 
-/* Make the contexts of a shard of its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM: then it has
- * none. */
+/* Make the contexts of a shard of its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM:
+ * then it has none. */
 int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report);
 void domi_tls_shard_clear(domi_tls_shard *shard);
 

@@ -1,9 +1,9 @@
 /* The keys of session tickets. All threads share them, so a session resumes on any thread, and
  * several contexts may.
  *
- * A ticket is sealed with the current key. When that is as old as a ticket may be, it becomes the
- * previous one, and a new one is drawn. So each ticket finds its key for as long as it is good. Any
- * thread. */
+ * A ticket is sealed with the current key. When that is as old as a ticket may be, it becomes
+ * the previous one, and a new one is drawn. So each ticket finds its key for as long as it is
+ * good. Any thread. */
 #ifndef DOMI_PROTOCOLS_TLS_TICKETS_H
 #define DOMI_PROTOCOLS_TLS_TICKETS_H
 

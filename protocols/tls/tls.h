@@ -63,17 +63,17 @@ int domi_tls_charge(domi_tls_state *state, uint64_t bytes);
 /* Let OpenSSL read from and write to the wire of the state. Returns 0; -ENOMEM. */
 int domi_tls_bio_use(domi_tls_state *state);
 
-/* Say with which server a client wants to talk, and that its certificate has to have this name; and
- * offer it a session that was kept (client.c). `host` is that of the options. Returns 0; -EINVAL;
- * -ENOMEM. */
+/* Say with which server a client wants to talk, and that its certificate has to have this name;
+ * and offer it a session that was kept (client.c). `host` is that of the options. Returns 0;
+ * -EINVAL; -ENOMEM. */
 int domi_tls_client_begin(domi_tls_state *state, const char *host);
 
 /* Returns whether this may be the name of one host. OpenSSL takes a name with a dot before it for
  * all hosts of that domain, so any certificate of one of them would do. */
 bool domi_tls_is_host(const char *host);
 
-/* The handshake of a client is done, or has failed: forget a session that the server has not taken.
- */
+/* The handshake of a client is done, or has failed: forget a session that the server
+ * has not taken. */
 void domi_tls_client_end_handshake(domi_tls_state *state);
 
 /* Look at the first bytes of a record: `size` (1 and more) bytes. Returns 0, with the size of the
@@ -82,8 +82,8 @@ void domi_tls_client_end_handshake(domi_tls_state *state);
 int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t size,
                          size_t *ret_whole);
 
-/* Let OpenSSL use the record at `in`, and pass on what it holds. Returns how many bytes; or an
- * error. */
+/* Let OpenSSL use the record at `in`, and pass on what it holds. Returns how many
+ * bytes; or an error. */
 int domi_tls_read(domi_tls_state *state, size_t record_size);
 
 /* Send bytes of the application. Returns 0, or an error. */

@@ -1,5 +1,5 @@
-/* The system's own copy of the configuration that it was given. The thread that makes or frees the
- * system. */
+/* The system's own copy of the configuration that it was given. The thread that makes or
+ * frees the system. */
 #ifndef DOMI_RUNTIME_CONTROL_CONFIG_COPY_H
 #define DOMI_RUNTIME_CONTROL_CONFIG_COPY_H
 

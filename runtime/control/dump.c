@@ -66,16 +66,16 @@ static const domus_behaviour inspector = {
 
 static bool is_alive(const domi_house *house)
 {
-    /* acquire: pairs with the release of the thread that spawned the actor, so what it wrote is
-     * seen. */
+    /* acquire: pairs with the release of the thread that spawned the actor, so what it
+     * wrote is seen. */
     uint64_t life =
         atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
 
     return (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-/* Describe a house as a whole or not at all: if it does not fit, the text is cut back to its former
- * length. */
+/* Describe a house as a whole or not at all: if it does not fit, the text is cut back to its
+ * former length. */
 static bool describe(const domi_manager *manager, const domi_house *house, domi_text *text)
 {
     size_t before = text->length;
@@ -236,8 +236,8 @@ static void add_detached(domus_system *system, domi_text *text)
 
 static_assert(DOMUS_DUMP_BYTES_MIN > 2 * LINES_BYTES, "most of a text is about actors");
 
-/* Ask all inspectors before waiting for the first one, so that all stuck threads together cost one
- * wait. */
+/* Ask all inspectors before waiting for the first one, so that all stuck threads together
+ * cost one wait. */
 static int dump_all(domus_system *system, part *parts, domi_text *text)
 {
     size_t share = text->size / system->count - LINES_BYTES;

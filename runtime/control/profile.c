@@ -54,8 +54,7 @@ static uint64_t read_acquire(const domi_counter *counter)
 #define READS_MAX 100000 /* bounds the wait for a thread that is interrupted within a stamp */
 
 /* Read the spans up to the newest stamp, or, if the thread sleeps since then, up to WAKE_NS before
- * now. Time after
- * the newest stamp that is no sleep is in no span yet; it is returned. */
+ * now. Time after the newest stamp that is no sleep is in no span yet; it is returned. */
 static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
 {
     const domi_counter *stamp = &thread->counters.stamp_ns;

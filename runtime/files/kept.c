@@ -1,6 +1,6 @@
-/* The table of kept files: lists by the hash of the name, and one list in the order of use. Both
- * are bounded by the bytes that the files count for, because each counts for FILE_LEAST at least.
- */
+/* The table of kept files: lists by the hash of the name, and one list in the order of use.
+ * Both are bounded by the bytes that the files count for, because each counts for
+ * FILE_LEAST at least. */
 #include "runtime/files/kept.h"
 
 #include "base/check.h"
@@ -78,8 +78,7 @@ static bool has_name(const domi_kept_file *file, domi_kept_name name)
     return at == end;
 }
 
-/* --- the order of use --------------------------------------------------------------------------
- */
+/* --- the order of use ------------------------------------------------------------------------- */
 
 static void link_newest(domi_kept *kept, domi_kept_file *file)
 {
@@ -104,8 +103,7 @@ static void unlink_used(domi_kept *kept, domi_kept_file *file)
         kept->oldest = file->newer;
 }
 
-/* --- files -------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static domi_kept_file **list_of(domi_kept *kept, uint64_t hash)
 {

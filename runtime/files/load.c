@@ -1,10 +1,10 @@
 /* This file loads files: it opens one, looks at it, and reads it as a whole if it is small.
  *
  * A load is tried in the call of the user, by calls that never wait for a disk (RESOLVE_CACHED,
- * AT_STATX_DONT_SYNC, RWF_NOWAIT). So a file that the kernel has in memory costs neither a message
- * nor a turn of the ring. The other files are loaded by a helper thread. Both take the same steps;
- * `in_place` says which of them takes them. Whoever runs the house of the stack, or a helper
- * thread. */
+ * AT_STATX_DONT_SYNC, RWF_NOWAIT). So a file that the kernel has in memory costs neither a
+ * message nor a turn of the ring. The other files are loaded by a helper thread. Both take the
+ * same steps; `in_place` says which of them takes them. Whoever runs the house of the stack, or a
+ * helper thread. */
 #include "base/page.h"
 #include "house/conversation/stack.h"
 #include "runtime/files/kept.h"
@@ -43,8 +43,7 @@ typedef struct loading {
     domus_file_loaded loaded;
 } loading;
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static int open_path(const loading *load, const char *path)
 {
@@ -106,8 +105,7 @@ static int read_whole(loading *load)
     return (uint32_t)result == size ? 0 : -EAGAIN;
 }
 
-/* --- in place ----------------------------------------------------------------------------------
- */
+/* --- in place --------------------------------------------------------------------------------- */
 
 /* Read the bytes into a page of exactly their size. */
 static int read_small(loading *load)
@@ -172,8 +170,7 @@ static int load_in_place(domus_stack *stack, loading *load, const char *const *p
     return error;
 }
 
-/* --- kept files ----------------------------------------------------------------------------------
- */
+/* --- kept files ------------------------------------------------------------------------------- */
 
 /* The thread whose kept files a load may use; NULL: none. Detached actors and the outside have no
  * such thread, and the working directory may change. */
@@ -272,8 +269,7 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
     return error;
 }
 
-/* --- on a helper thread -------------------------------------------------------------------------
- */
+/* --- on a helper thread ----------------------------------------------------------------------- */
 
 static int load_prepare(domi_file_operation *operation, domi_manager *manager)
 {

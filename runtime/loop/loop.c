@@ -48,9 +48,9 @@ static void look_at_ring(domi_thread *thread)
 
 #define PAUSE_NS UINT64_C(10000000) /* a thread that was away for longer was held up */
 
-/* Stamp the time after completions were reaped. The data that they brought was noted with the time
- * of the stamp before. If the thread was held up in between, that time is too old and is
- * corrected. */
+/* Stamp the time after completions were reaped. The data that they brought was noted with
+ * the time of the stamp before. If the thread was held up in between, that time is too old
+ * and is corrected. */
 static void stamp_reaped(domi_thread *thread, domi_span span)
 {
     uint64_t before_ns = thread->stamp_ns;
@@ -162,8 +162,8 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_check_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
-    /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the rest.
-     */
+    /* Answers leave before phase 3 if state actors are ready; otherwise they leave
+     * with the rest. */
     if (sends != 0 && manager->schedule.ready[DOMUS_STATE].count != 0 &&
         domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);

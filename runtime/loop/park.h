@@ -18,8 +18,8 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
  * phase 1 has brought nothing either. */
 void domi_thread_judge_wakeup(domi_thread *thread);
 
-/* Wake a manager that sleeps, by a write to its eventfd. This is domi_runtime_hooks.wake. Any
- * thread. */
+/* Wake a manager that sleeps, by a write to its eventfd. This is
+ * domi_runtime_hooks.wake. Any thread. */
 void domi_thread_wake(domi_manager *manager);
 
 #endif

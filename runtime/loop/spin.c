@@ -29,10 +29,10 @@ static bool look_arrivals(domi_manager *manager)
     return true;
 }
 
-/* If arrivals are all there is to do, run phase 3 at once, without an iteration of the whole loop,
- * which is half of the cost of a message between two spinning threads. The ring then waits no
- * longer than it would for a usual phase 3. Returns false if there is something for the other
- * phases. */
+/* If arrivals are all there is to do, run phase 3 at once, without an iteration of the whole
+ * loop, which is half of the cost of a message between two spinning threads. The ring then
+ * waits no longer than it would for a usual phase 3. Returns false if there is something for
+ * the other phases. */
 static bool take_at_once(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;

@@ -4,8 +4,8 @@
 
 #include "runtime/system/thread.h"
 
-/* Look for work for at most thread->spin_ns. Returns true if something came that the loop has to
- * take. */
+/* Look for work for at most thread->spin_ns. Returns true if something came that the
+ * loop has to take. */
 bool domi_thread_spin(domi_thread *thread);
 
 /* A rest has ended: set spin_ns for the next rest by the length of this one. */

@@ -319,8 +319,8 @@ uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t h
 
 void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
 {
-    /* Exposed houses count, too. Otherwise thieves would turn away from houses that they asked
-     * for. */
+    /* Exposed houses count, too. Otherwise thieves would turn away from houses that
+     * they asked for. */
     uint32_t readies = count + domi_loans_count_shown(&thread->manager);
 
     atomic_store_explicit(&thread->manager.loans.readies, readies, memory_order_relaxed);

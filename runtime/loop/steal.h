@@ -12,8 +12,8 @@ void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
  * ready at the beginning of its phase 3. */
 uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count);
 
-/* Returns how many houses run before home looks again, after a look that came after `houses` of
- * them. */
+/* Returns how many houses run before home looks again, after a look that came after
+ * `houses` of them. */
 uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
 
 /* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */

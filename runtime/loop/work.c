@@ -20,8 +20,8 @@ uint64_t domi_thread_due_ns(domi_thread *thread)
         due_ns = deadlines_ns;
     if (io_ns < due_ns)
         due_ns = io_ns;
-    /* A drain looks at its channels at each tick, because their actors' conversations may have
-     * ended. */
+    /* A drain looks at its channels at each tick, because their actors' conversations
+     * may have ended. */
     if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < due_ns)
         due_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
     return due_ns;

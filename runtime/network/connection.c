@@ -5,9 +5,9 @@
  * the answer. A connect that finds the queue of the listener full gets no answer, and is tried
  * again after a time that doubles, as a SYN is.
  *
- * A reset follows the bytes that have left before, as a RST does, and is not bound by any window.
- * The side that gets it loses what it has not sent, and what had arrived there can still be read.
- */
+ * A reset follows the bytes that have left before, as a RST does, and is not bound by any
+ * window. The side that gets it loses what it has not sent, and what had arrived there can
+ * still be read. */
 #include "runtime/network/connection.h"
 
 #include "base/check.h"

@@ -6,8 +6,8 @@
  * fails, as in the kernel.
  *
  * Each datagram comes to one of four ends: it is received, lost, overflows (the receiver has no
- * room) or is unclaimed (there is no receiver, or it was closed). So
- * sent + doubled == received + lost + overflowed + unclaimed + in flight. */
+ * room) or is unclaimed (there is no receiver, or it was closed). So sent + doubled == received +
+ * lost + overflowed + unclaimed + in flight. */
 #ifndef DOMI_RUNTIME_NETWORK_DATAGRAM_H
 #define DOMI_RUNTIME_NETWORK_DATAGRAM_H
 

@@ -1,6 +1,5 @@
-/* Links between machines, which may be broken. Events of a connection that would
- * pass meanwhile wait there; datagrams are lost.
- */
+/* Links between machines, which may be broken. Events of a connection that would pass meanwhile
+ * wait there; datagrams are lost. */
 #include "runtime/network/links.h"
 
 #include <errno.h>

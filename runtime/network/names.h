@@ -4,8 +4,8 @@
 
 #include "runtime/network/network.h"
 
-/* Give a socket its name; port 0 chooses one, and a Unix socket whose endpoint has
- * no name gets an abstract one. Returns 0; -EINVAL if it has one already;
+/* Give a socket its name; port 0 chooses one, and a Unix socket whose endpoint has no name gets an
+ * abstract one. Returns 0; -EINVAL if it has one already;
  * -EADDRINUSE. */
 int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at);
 

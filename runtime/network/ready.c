@@ -98,8 +98,8 @@ static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
     return complete_input(ring, socket, result, DOMI_BUFFERED, index);
 }
 
-/* Write a datagram behind its head into a buffer, as far as there is room. Returns the bytes of
- * both. */
+/* Write a datagram behind its head into a buffer, as far as there is room. Returns the
+ * bytes of both. */
 static int write_datagram(const domi_net_datagram *datagram, const domi_net_buffer *buffer)
 {
     domi_datagram_head head = {0};

@@ -22,8 +22,8 @@ int domi_net_socket_connect(domi_net_socket *socket, const domus_endpoint *to);
 /* Receive up to `size` bytes. Returns how many; 0 at the end; -EAGAIN; another negative errno. */
 int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size);
 
-/* Send up to `size` bytes. Returns how many; -EAGAIN when there is no room; another negative
- * errno. */
+/* Send up to `size` bytes. Returns how many; -EAGAIN when there is no room; another
+ * negative errno. */
 int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t size);
 
 /* Returns what a poll(2) of the socket would tell now: POLLIN, POLLOUT and others. */

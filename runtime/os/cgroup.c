@@ -18,8 +18,8 @@
 /* The most that is read of /proc/self/cgroup, which has one line for each controller. */
 #define CGROUP_FILE_BYTES 16384
 
-/* Read as much of a file as fits, and end it with a NUL. Returns false if there is nothing to
- * read. */
+/* Read as much of a file as fits, and end it with a NUL. Returns false if there is
+ * nothing to read. */
 static bool read_text(const char *path, char *ret_text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -107,8 +107,8 @@ static bool names_controller(const char *controllers, const char *controller)
     }
 }
 
-/* `line` is one of /proc/self/cgroup, "number:controllers:path". The line of version 2 names no
- * controllers. */
+/* `line` is one of /proc/self/cgroup, "number:controllers:path". The line of version 2 names
+ * no controllers. */
 static void visit_ancestors_of_line(const domi_cgroup_walk *walk, char *line)
 {
     char *controllers = strchr(line, ':');

@@ -136,8 +136,8 @@ static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char 
  * to other threads. */
 #define FEW_CPUS 8u
 
-/* `places` is the number of CPUs that threads may be pinned to, by the list or by the affinity
- * mask. */
+/* `places` is the number of CPUs that threads may be pinned to, by the list or by the
+ * affinity mask. */
 static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
 {
     uint32_t automatic = cpus->quota != 0 && cpus->quota < places ? cpus->quota : places;

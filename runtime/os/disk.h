@@ -19,8 +19,8 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how);
  * -EINVAL if it is neither a regular file nor a directory. */
 int domi_disk_look(int fd, bool *ret_is_directory);
 
-/* Set `ret_status` to what the kernel has in memory of a regular file or a directory. Returns as
- * domi_disk_look(). */
+/* Set `ret_status` to what the kernel has in memory of a regular file or a directory. Returns
+ * as domi_disk_look(). */
 int domi_disk_stat_now(int fd, domus_file_status *ret_status);
 
 void domi_disk_close(int fd);
@@ -28,8 +28,8 @@ void domi_disk_close(int fd);
 /* Read or write up to `size` bytes. Reading returns fewer only at the end of the file. Writing
  * returns how many were written, and sets `ret_error` if these are not all. */
 int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position);
-/* Read what the kernel has in memory. Returns how many bytes these are; -EAGAIN if there are none.
- */
+/* Read what the kernel has in memory. Returns how many bytes these are; -EAGAIN if
+ * there are none. */
 int domi_disk_read_now(int fd, void *data, uint32_t size, uint64_t position);
 uint32_t domi_disk_write(int fd, const void *data, uint32_t size, uint64_t position,
                          int *ret_error);

@@ -148,8 +148,8 @@ static void look_into(const char *directory, int version, void *footprint)
     }
 }
 
-/* Returns the memory of the machine, from the line "MemTotal: 24683648 kB" of /proc/meminfo; 0:
- * unknown. */
+/* Returns the memory of the machine, from the line "MemTotal: 24683648 kB" of
+ * /proc/meminfo; 0: unknown. */
 static uint64_t machine_bytes(const char *root)
 {
     char directory[PATH_MAX];
@@ -209,8 +209,8 @@ void domi_footprint_refresh(domi_footprint *footprint)
 
         if (gauge->limit_fd < 0)
             continue;
-        /* The file may say "max" now, or the large number of version 1; both mean that there is no
-         * limit. */
+        /* The file may say "max" now, or the large number of version 1; both mean that
+         * there is no limit. */
         gauge->limit = read_number(gauge->limit_fd, &limit) && is_limit(limit) ? limit : UNLIMITED;
     }
 }

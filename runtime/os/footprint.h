@@ -7,9 +7,9 @@
  * against a limit from the configuration. If there is no gauge of either kind, its resident set is
  * compared with the memory of the machine.
  *
- * The file cache of a cgroup is not counted as used: the kernel takes it back before it kills a
- * process, and a full cache is the normal state of a machine that reads files. Thread-safety:
- * none. */
+ * The file cache of a cgroup is not counted as used: the kernel takes it back before it kills
+ * a process, and a full cache is the normal state of a machine that reads files.
+ * Thread-safety: none. */
 #ifndef DOMI_RUNTIME_OS_FOOTPRINT_H
 #define DOMI_RUNTIME_OS_FOOTPRINT_H
 

@@ -18,8 +18,8 @@ static uint32_t whole_cpus(uint64_t quota, uint64_t period)
     return cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
 }
 
-/* In version 2 one file holds quota and period: "50000 100000", or "max 100000" if there is no
- * quota. */
+/* In version 2 one file holds quota and period: "50000 100000", or "max 100000" if
+ * there is no quota. */
 static uint32_t read_quota_v2(const char *directory)
 {
     char text[QUOTA_FILE_BYTES];

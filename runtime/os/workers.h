@@ -10,11 +10,11 @@
  * nothing else in the process waits for it. So fewer than `threads_max` jobs may wait for one
  * another, or they wait for ever.
  *
- * A function that has begun cannot be ended by another thread. domi_workers_stop() returns how many
- * still run when its time is over, and abandons them: their `done` is never called, and the pool
- * does not read their job again. So the job may be freed, but not what its function uses. Only the
- * threads of abandoned jobs outlive domi_workers_free(); the last of them that returns frees the
- * pool. */
+ * A function that has begun cannot be ended by another thread. domi_workers_stop() returns how
+ * many still run when its time is over, and abandons them: their `done` is never called, and the
+ * pool does not read their job again. So the job may be freed, but not what its function uses.
+ * Only the threads of abandoned jobs outlive domi_workers_free(); the last of them that returns
+ * frees the pool. */
 #ifndef DOMI_RUNTIME_OS_WORKERS_H
 #define DOMI_RUNTIME_OS_WORKERS_H
 
@@ -66,8 +66,8 @@ typedef struct domi_workers_limits {
 /* An affinity mask is an array of this many cpu_set_t: 8,192 CPUs, which no Linux exceeds. */
 #define DOMI_WORKERS_CPU_SETS 8
 
-/* These counters are written under the mutex, and any thread may read them. The last three also
- * decrease. */
+/* These counters are written under the mutex, and any thread may read them. The last three
+ * also decrease. */
 typedef struct domi_workers_counters {
     domi_counter jobs;        /* jobs accepted */
     domi_counter refused;     /* jobs refused with -EAGAIN or -ENOMEM */
@@ -121,9 +121,9 @@ void domi_workers_free(domi_workers *workers);
  * is no thread and none can be made (if there is one, the job waits for it). */
 int domi_workers_submit(domi_workers *workers, domi_job *job);
 
-/* Take back a job that has not begun. Returns true if it was taken back; then `done` is not called.
- * Returns false if the job runs or is not in the pool. Thread-safety: any thread, while the job
- * exists. */
+/* Take back a job that has not begun. Returns true if it was taken back; then `done` is not
+ * called. Returns false if the job runs or is not in the pool. Thread-safety: any thread, while
+ * the job exists. */
 bool domi_workers_withdraw(domi_workers *workers, domi_job *job);
 
 /* Accept no more jobs, call `done` with -ECANCELED on the calling thread, in order, for the jobs

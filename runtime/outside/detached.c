@@ -57,8 +57,8 @@ static bool follow_stop(domi_detached *detached)
     return wanted == DOMI_STOP_END;
 }
 
-/* Sleep until something was put, a timer is due, or `until_ns` has come, by the steps of
- * base/park.h. */
+/* Sleep until something was put, a timer is due, or `until_ns` has come, by the steps
+ * of base/park.h. */
 static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
 {
     domi_manager *manager = &detached->manager;

@@ -22,8 +22,8 @@ typedef struct domi_detached {
 /* The hooks of the managers of detached actors. */
 extern const domi_runtime_hooks domi_hooks_of_detached;
 
-/* Spawn an actor on a thread of its own. `parent` is NULL for a child of nobody. This is
- * domi_runtime_hooks.spawn_detached. */
+/* Spawn an actor on a thread of its own. `parent` is NULL for a child of nobody. This
+ * is domi_runtime_hooks.spawn_detached. */
 int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
                         const void *state, const domus_spawn_options *options,
                         domus_address *ret_address);

@@ -1,6 +1,5 @@
 /* A manager whose thread has no ring: the thread sleeps on the park word itself (base/park.h),
- * which is a futex.
- */
+ * which is a futex. */
 #ifndef DOMI_RUNTIME_OUTSIDE_FUTEX_PARK_H
 #define DOMI_RUNTIME_OUTSIDE_FUTEX_PARK_H
 

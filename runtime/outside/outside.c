@@ -143,8 +143,8 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
     return result;
 }
 
-/* Send a notice, while the caller is inside. With `passes` it is put even if the mailbox is
- * full. */
+/* Send a notice, while the caller is inside. With `passes` it is put even if the
+ * mailbox is full. */
 static int send_notice(domi_manager *outside, domus_address to, const domus_type *type,
                        const void *payload, bool passes)
 {
@@ -220,8 +220,7 @@ int domus_outside_letters(domus_system *system, domus_address subscriber, uint32
     return result;
 }
 
-/* --- listeners ---------------------------------------------------------------------------------
- */
+/* --- listeners -------------------------------------------------------------------------------- */
 
 static int find_listener(domus_system *system, const char *name, size_t *ret_index)
 {

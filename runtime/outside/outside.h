@@ -7,8 +7,8 @@
 /* The hooks of the outside's manager. */
 extern const domi_runtime_hooks domi_hooks_of_outside;
 
-/* Make the outside's manager, and the actor in whose name foreign threads ask. Returns 0;
- * -ENOMEM. */
+/* Make the outside's manager, and the actor in whose name foreign threads ask.
+ * Returns 0; -ENOMEM. */
 int domi_outside_init(domus_system *system);
 
 /* End everything that is left in the outside's manager. The threads must have ended before. */

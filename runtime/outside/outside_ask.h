@@ -24,8 +24,8 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply);
 
-/* Wait for the answer. Called between enter and leave; other foreign threads can enter
- * meanwhile. */
+/* Wait for the answer. Called between enter and leave; other foreign threads can
+ * enter meanwhile. */
 int domi_asking_wait(domus_system *system, domi_asking *asking);
 
 /* End all asks of foreign threads with -ESHUTDOWN. Returns when all of these threads have left. */

@@ -201,8 +201,7 @@ static void remove_unwanted(domi_resolver *resolver)
     }
 }
 
-/* --- results, under the mutex ------------------------------------------------------------------
- */
+/* --- results, under the mutex ----------------------------------------------------------------- */
 
 /* Give the result to a lookup, whose memory is that of the system. */
 static void fill(domi_lookup *lookup, const record *known)
@@ -326,8 +325,7 @@ static int add_thread(domi_resolver *resolver)
     return 0;
 }
 
-/* --- what actors ask for -----------------------------------------------------------------------
- */
+/* --- what actors ask for ---------------------------------------------------------------------- */
 
 /* Returns the record of `name`, on which the caller may wait; NULL with `ret_error`. */
 static record *queue_name(domi_resolver *resolver, const char *name, int *ret_error)
@@ -406,8 +404,7 @@ void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup)
     pthread_mutex_unlock(&resolver->mutex);
 }
 
-/* --- its life ----------------------------------------------------------------------------------
- */
+/* --- its life --------------------------------------------------------------------------------- */
 
 static domi_look_up *usual_look_up(const domi_resolver *resolver)
 {

@@ -4,9 +4,9 @@
  * threads belong to the resolver and not to a system: they are detached, what they use is theirs
  * and the resolver's, and the last of them or the system frees it. At most
  * connect.resolve.threadsMax names are looked up at a time, and connect.resolve.queueMax wait;
- * connects to the same name share one look-up. The addresses of a name are
- * remembered for connect.resolve.cacheTime, and a fifth of it that a name has none; that a look-up
- * has failed is not. At most connect.resolve.cacheMax names are remembered.
+ * connects to the same name share one look-up. The addresses of a name are remembered for
+ * connect.resolve.cacheTime, and a fifth of it that a name has none; that a look-up has failed is
+ * not. At most connect.resolve.cacheMax names are remembered.
  *
  * Thread-safety: any thread, unless a function says something else. */
 #ifndef DOMI_RUNTIME_OUTSIDE_RESOLVER_H
@@ -28,8 +28,8 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver);
  * a simulation the thread that asks calls the function. Call this before the first look-up. */
 void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context);
 
-/* Give up all look-ups, because the system stops. From here on the resolver does not touch the
- * system. */
+/* Give up all look-ups, because the system stops. From here on the resolver does not
+ * touch the system. */
 void domi_resolver_close(domi_resolver *resolver);
 
 /* The system is freed; look-ups that still run free the resolver after them. NULL is allowed. */

@@ -29,8 +29,8 @@ bool domi_outside_try_lock(domus_system *system);
 void domi_outside_unlock(domus_system *system);
 
 /* Enter the outside. Returns 0; -ESHUTDOWN if the system does not run or has passed the stage
- * `last`; -ECHILD after a fork. On failure nothing is locked, and domi_outside_leave() must not be
- * called. */
+ * `last`; -ECHILD after a fork. On failure nothing is locked, and domi_outside_leave() must
+ * not be called. */
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit);
 
 /* As domi_outside_enter(), for a thread that sends. While memory is short it returns -EBUSY, which

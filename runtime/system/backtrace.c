@@ -15,8 +15,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* The address at which the thread was interrupted; NULL on machines whose context is not known
- * here. */
+/* The address at which the thread was interrupted; NULL on machines whose context is
+ * not known here. */
 static void *interrupted_at(const ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -53,8 +53,8 @@ static void handle_signal(int number, siginfo_t *info, void *context)
     uint32_t wanted = DOMI_BACKTRACE_WANTED;
 
     (void)number, (void)info;
-    /* Any process may send this signal to any thread. Only an admitted thread that was asked does
-     * something. */
+    /* Any process may send this signal to any thread. Only an admitted thread that was asked
+     * does something. */
     if (trace == NULL)
         return;
     /* acquire: pairs with domi_backtrace_request(). The request may be withdrawn at the same time

@@ -61,8 +61,8 @@ static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 /* Drop a backtrace that was read, or withdraw a request for one. */
 void domi_backtrace_drop(domi_backtrace *trace);
 
-/* Write frame `index` (0: the innermost) as text (base/symbol.h). Returns false if there is no such
- * frame. */
+/* Write frame `index` (0: the innermost) as text (base/symbol.h). Returns false if there is
+ * no such frame. */
 bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
                           size_t size);
 

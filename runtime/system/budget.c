@@ -53,8 +53,8 @@ uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks)
     return DOMUS_MEMORY_NORMAL;
 }
 
-/* Returns the time until the next look if memory does not grow. It may begin to, by 1 MiB in a
- * millisecond. */
+/* Returns the time until the next look if memory does not grow. It may begin to, by 1 MiB in
+ * a millisecond. */
 static uint64_t calm_ns(uint64_t quarter)
 {
     return at_least(quarter / MIB * MS_NS, CALM_LEAST_NS);

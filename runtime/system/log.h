@@ -1,5 +1,5 @@
-/* Log lines go to the hook that the system was given, a bounded number in each second from each
- * thread. */
+/* Log lines go to the hook that the system was given, a bounded number in each second
+ * from each thread. */
 #ifndef DOMI_RUNTIME_SYSTEM_LOG_H
 #define DOMI_RUNTIME_SYSTEM_LOG_H
 

@@ -31,8 +31,8 @@ uint64_t domi_system_connections(const domus_system *system);
 /* Returns how many of these this side has connected. Any thread. */
 uint64_t domi_system_outbound(const domus_system *system);
 
-/* Log the connections of threads whose handlers have not returned. The thread that stops the
- * system. */
+/* Log the connections of threads whose handlers have not returned. The thread that
+ * stops the system. */
 void domi_system_log_held(domus_system *system);
 
 /* Log what was cut since this was last logged. Returns how many channels were cut since the drain

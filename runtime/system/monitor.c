@@ -111,8 +111,8 @@ void domi_monitor_wake(domi_monitor *monitor)
 {
     uint32_t asleep = DOMI_MONITOR_ASLEEP;
 
-    /* Relaxed: no data is handed over. Only the thread that changes the word makes the system
-     * call. */
+    /* Relaxed: no data is handed over. Only the thread that changes the word makes
+     * the system call. */
     if (atomic_compare_exchange_strong_explicit(&monitor->word, &asleep, DOMI_MONITOR_AWAKE,
                                                 memory_order_relaxed, memory_order_relaxed))
         domi_futex_wake(&monitor->word);

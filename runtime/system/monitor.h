@@ -31,9 +31,9 @@ void domi_monitor_rest(domus_system *system);
 /* A thread of the loop calls this when it has left its park and is about to run an actor. */
 static inline void domi_monitor_wake_if_resting(domi_monitor *monitor)
 {
-    /* seq_cst, after the exchange of the park word to RUNNING. It pairs with the monitor's exchange
-     * to ASLEEP and its look at all park words after that (monitor.c): one of the two sees the
-     * other. */
+    /* seq_cst, after the exchange of the park word to RUNNING. It pairs with the monitor's
+     * exchange to ASLEEP and its look at all park words after that (monitor.c): one of the two
+     * sees the other. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&monitor->word, memory_order_seq_cst) ==
                       DOMI_MONITOR_ASLEEP))
         domi_monitor_wake(monitor);

@@ -1,6 +1,6 @@
-/* This file measures memory, and sets the words that follow from it. pressure.h says what each word
- * means; here each look takes one reading, computes the levels and the next look, and stores
- * them. */
+/* This file measures memory, and sets the words that follow from it. pressure.h says what
+ * each word means; here each look takes one reading, computes the levels and the next look,
+ * and stores them. */
 #include "runtime/system/pressure.h"
 
 #include "house/family/memory_watch.h"
@@ -310,8 +310,8 @@ static void wake_watchers(domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
 
-        /* This does what domi_manager_notify() does, but the calling thread need not have a
-         * manager. */
+        /* This does what domi_manager_notify() does, but the calling thread need not
+         * have a manager. */
         if (domi_memory_is_watched(manager) && manager->hooks.wake != NULL &&
             domi_park_try_notify(&manager->park))
             manager->hooks.wake(manager);

@@ -26,16 +26,16 @@ void domi_pressure_end(struct domus_system *system);
 /* Returns how a thread's io has to behave at the present levels. */
 domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure);
 
-/* Read the levels and their figures. Returns the number of the change that set them. This is
- * domi_runtime_hooks.read_memory. */
+/* Read the levels and their figures. Returns the number of the change that set them. This
+ * is domi_runtime_hooks.read_memory. */
 uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change);
 
 /* Measure, set the levels, and give back what the heap has free if memory is short. Any thread that
  * holds no lock may call it; it returns at once if another thread takes a look. */
 void domi_pressure_look(struct domus_system *system);
 
-/* A thread that is awake calls this once a tick: take a look if one is due, wake watchers,
- * report. */
+/* A thread that is awake calls this once a tick: take a look if one is due, wake
+ * watchers, report. */
 void domi_pressure_tick(struct domus_system *system, uint32_t thread, uint64_t now_ns);
 
 #endif

@@ -206,8 +206,8 @@ static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns
     domi_counter_add(&stall->lengths[place], 1);
 }
 
-/* Ask for a backtrace. Returns 0 if it was asked for, otherwise a negative errno that says why not
- * (why_no_trace()). */
+/* Ask for a backtrace. Returns 0 if it was asked for, otherwise a negative errno that says why
+ * not (why_no_trace()). */
 static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall_bound *bound = &system->monitor.traces;

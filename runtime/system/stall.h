@@ -1,8 +1,8 @@
 /* The stall watch finds out whether a thread is still in the run in which it was some time ago.
  *
- * Only the monitor's thread calls this, except what the thread's own signal handler writes
- * (backtrace.h). The monitor reads only counters and words of a thread that other threads may
- * read. */
+ * Only the monitor's thread calls this, except what the thread's own signal handler
+ * writes (backtrace.h). The monitor reads only counters and words of a thread that other
+ * threads may read. */
 #ifndef DOMI_RUNTIME_SYSTEM_STALL_H
 #define DOMI_RUNTIME_SYSTEM_STALL_H
 

@@ -21,9 +21,9 @@ typedef enum domi_stop_step {
     DOMI_STOP_NONE,
 
     /* A thread of the loop stops accepting, answers everything that has come, and closes the
-     * channels that it has accepted when they owe nothing. Done when nobody listens and no accepted
-     * connection is open; together with UPSTREAM it has shutdown.drainTimeout. Detached threads do
-     * nothing. */
+     * channels that it has accepted when they owe nothing. Done when nobody listens and no
+     * accepted connection is open; together with UPSTREAM it has shutdown.drainTimeout. Detached
+     * threads do nothing. */
     DOMI_STOP_DRAIN,
 
     /* A thread of the loop closes in the same way the channels that it has connected, which the
@@ -42,8 +42,8 @@ typedef enum domi_stop_step {
      * when no actor lives; together with CLOSE it has shutdown.actorTimeout. */
     DOMI_STOP_ACTORS,
 
-    /* A thread of either kind leaves its loop. This step comes at once if the start of the system
-     * fails. */
+    /* A thread of either kind leaves its loop. This step comes at once if the start of the
+     * system fails. */
     DOMI_STOP_END,
 } domi_stop_step;
 

@@ -36,9 +36,9 @@ struct domi_simulator {
     const domi_backend *backend;            /* the backend of the test kit */
     uint64_t start_ns;                      /* the time on the virtual clock at the start */
     const domi_runtime_hooks *thread_hooks; /* of the managers of its threads */
-    /* Take steps until `is_done`. If there is nothing to do, time goes on to the next timer, but at
-     * most to `until_ns`. Returns false if `is_done` was not true by then, or after too many
-     * steps. */
+    /* Take steps until `is_done`. If there is nothing to do, time goes on to the next timer,
+     * but at most to `until_ns`. Returns false if `is_done` was not true by then, or after
+     * too many steps. */
     bool (*wait)(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                  uint64_t until_ns);
 };
@@ -93,8 +93,8 @@ struct domus_system {
     domi_thread *threads;                   /* the loop's threads */
     size_t threads_bytes;                   /* bytes mapped for `threads` */
     const domi_runtime_hooks *thread_hooks; /* of the managers of these threads */
-    /* all managers: first those of the threads, then the outside's, then those of detached
-     * actors */
+    /* all managers: first those of the threads, then the outside's, then those of
+     * detached actors */
     domi_manager **managers;
     domi_groups groups;   /* the table of groups */
     domi_routers routers; /* all routers */

@@ -16,9 +16,9 @@ static bool has_something(const void *probe_)
     return probe->came.head != NULL || probe->lost;
 }
 
-/* Wait until the probe has received something. Returns 0 if it has; -ETIME if nothing came in that
- * time; another negative errno on a failure, which the kit's error then describes, except for
- * -EBUSY. */
+/* Wait until the probe has received something. Returns 0 if it has; -ETIME if nothing came in
+ * that time; another negative errno on a failure, which the kit's error then describes,
+ * except for -EBUSY. */
 static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
 {
     domus_testkit *kit = probe->kit;

@@ -73,8 +73,8 @@ typedef struct domi_trace {
     char *text;             /* room for the text of all lines */
     uint64_t count; /* lines written since the kit was made, also those that were overwritten */
     domi_who *who;  /* the numbers of actors; NULL: no actor has a number yet */
-    /* These two are of the step that is being taken: how many actors run in it, and the first of
-     * them. */
+    /* These two are of the step that is being taken: how many actors run in it, and the
+     * first of them. */
     uint32_t actor_count;
     domi_trace_actor actors[DOMI_TRACE_ACTORS]; /* those that ran in this step so far */
 } domi_trace;

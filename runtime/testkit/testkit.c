@@ -1,5 +1,5 @@
-/* This file has the calls of domus/testkit.h. Which thread takes the next step is decided in
- * steps.c. */
+/* This file has the calls of domus/testkit.h. Which thread takes the next step is
+ * decided in steps.c. */
 #include "base/memory.h"
 #include "runtime/control/system_life.h"
 #include "runtime/network/life.h"

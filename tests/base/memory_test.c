@@ -1,5 +1,5 @@
-/* base/memory.c: all memory comes through two doors, and a countdown makes the n-th allocation
- * fail. */
+/* base/memory.c: all memory comes through two doors, and a countdown makes the n-th
+ * allocation fail. */
 #include "base/memory.h"
 
 #include "tests/support/suite.h"
@@ -20,8 +20,8 @@ static bool take_one(bool mapped)
     return true;
 }
 
-/* Make `count` allocations, of heap and pages in turn. Returns a word with a bit for each that was
- * given. */
+/* Make `count` allocations, of heap and pages in turn. Returns a word with a bit for each
+ * that was given. */
 static unsigned taken(unsigned count)
 {
     unsigned bits = 0;
@@ -50,8 +50,7 @@ START_TEST(memory_is_zeroed)
 }
 END_TEST
 
-/* --- blocks that grow ---------------------------------------------------------------------------
- */
+/* --- blocks that grow ------------------------------------------------------------------------- */
 
 static void *allocate_own(void *context, size_t bytes)
 {

@@ -62,8 +62,7 @@ START_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
 }
 END_TEST
 
-/* --- allocators of others ----------------------------------------------------------------------
- */
+/* --- allocators of others --------------------------------------------------------------------- */
 
 static int given, taken_back;
 static bool has_none;

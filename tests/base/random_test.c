@@ -1,5 +1,5 @@
-/* base/random.c: the random source gives the same numbers for the same seed, within bounds, and
- * evenly. */
+/* base/random.c: the random source gives the same numbers for the same seed, within
+ * bounds, and evenly. */
 #include "base/random.h"
 
 #include "tests/support/suite.h"
@@ -85,8 +85,8 @@ START_TEST(random_below_gives_each_its_share)
 }
 END_TEST
 
-/* If a draw were only taken modulo 3 * 2^62, the lowest third would get two quarters of all 2^64
- * values. */
+/* If a draw were only taken modulo 3 * 2^62, the lowest third would get two quarters of
+ * all 2^64 values. */
 START_TEST(random_below_has_no_modulo_bias)
 {
     enum { draws = 30000 };

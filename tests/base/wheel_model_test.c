@@ -25,8 +25,8 @@ struct run {
     struct entry entries[NODES];
 };
 
-/* Check writes down every assertion that holds; with millions of them only a failure may reach it.
- */
+/* Check writes down every assertion that holds; with millions of them only a failure
+ * may reach it. */
 static void hold(bool holds, uint64_t seed, const char *what)
 {
     if (!holds)

@@ -1,5 +1,5 @@
-/* base/wheel.c, property by property; wheel_model_test.c holds the wheel against a sorted
- * reference. */
+/* base/wheel.c, property by property; wheel_model_test.c holds the wheel against a
+ * sorted reference. */
 #include "base/wheel.h"
 
 #include "base/random.h"

@@ -20,8 +20,8 @@ static bool has_two_cpus(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(0, &set) && CPU_ISSET(1, &set);
 }
 
-/* Run one round of a bench, with options that single spaces part. Returns false if this machine
- * cannot. */
+/* Run one round of a bench, with options that single spaces part. Returns false if this
+ * machine cannot. */
 static bool runs(char *program, char *config, const char *options)
 {
     char text[128];

@@ -311,8 +311,8 @@ START_TEST(file_of_a_mebibyte_is_read_and_no_larger)
 }
 END_TEST
 
-/* Break a right file at random: whatever comes of it, it is one of two answers and lines of text.
- */
+/* Break a right file at random: whatever comes of it, it is one of two answers and
+ * lines of text. */
 START_TEST(broken_files_do_no_harm)
 {
     static const char marks[] = "{}[]:,&*!|>'\"%@`#-? \n\t\0\x80\xff"

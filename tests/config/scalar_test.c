@@ -1,5 +1,5 @@
-/* config/scalar.c: which single values are taken, which are refused, and the words for a refusal.
- */
+/* config/scalar.c: which single values are taken, which are refused, and the words
+ * for a refusal. */
 #include "config/scalar.h"
 #include "tests/support/suite.h"
 

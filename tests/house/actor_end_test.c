@@ -19,8 +19,7 @@
 
 static unsigned ended;
 
-/* --- what it had put aside ---------------------------------------------------------------------
- */
+/* --- what it had put aside -------------------------------------------------------------------- */
 
 static int stash(domus_stack *stack, void *context)
 {
@@ -62,8 +61,7 @@ START_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
 }
 END_TEST
 
-/* --- who waits for it --------------------------------------------------------------------------
- */
+/* --- who waits for it ------------------------------------------------------------------------- */
 
 static int keep(domus_stack *stack, void *context)
 {
@@ -125,8 +123,7 @@ START_TEST(reply_to_an_actor_that_has_ended_is_released)
 }
 END_TEST
 
-/* --- what it begins too late -------------------------------------------------------------------
- */
+/* --- what it begins too late ------------------------------------------------------------------ */
 
 static int watch_second(domus_stack *stack, void *self)
 {
@@ -192,8 +189,7 @@ START_TEST(thread_that_closes_refuses_new_actors)
 }
 END_TEST
 
-/* --- while it is taken apart -------------------------------------------------------------------
- */
+/* --- while it is taken apart ------------------------------------------------------------------ */
 
 static int ask_oneself(domus_stack *stack, void *context)
 {
@@ -219,8 +215,7 @@ START_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 }
 END_TEST
 
-/* --- what comes for the life before ------------------------------------------------------------
- */
+/* --- what comes for the life before ----------------------------------------------------------- */
 
 static int count_call(domus_stack *stack, void *context)
 {
@@ -270,8 +265,7 @@ START_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 }
 END_TEST
 
-/* --- a restart ---------------------------------------------------------------------------------
- */
+/* --- a restart -------------------------------------------------------------------------------- */
 
 #define CONVERSATIONS 300 /* more than end in one run */
 

@@ -59,8 +59,7 @@ START_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
 }
 END_TEST
 
-/* --- as many as may be kept --------------------------------------------------------------------
- */
+/* --- as many as may be kept ------------------------------------------------------------------- */
 
 static unsigned handled;
 

@@ -1,5 +1,5 @@
-/* include/domus/await.h: sequences have the right answer and frame after each await, and end as
- * documented. */
+/* include/domus/await.h: sequences have the right answer and frame after each await, and end
+ * as documented. */
 #include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
@@ -313,8 +313,8 @@ static int cancel(domus_stack *stack, void *self, const void *payload)
     return domus_cancel(stack, running);
 }
 
-/* The switch over 64 bits in this sequence takes the await away from the switch of the sequence
- * itself. */
+/* The switch over 64 bits in this sequence takes the await away from the switch of the
+ * sequence itself. */
 DOMUS_SEQUENCE(misplaced, char)
 {
     DOMUS_BEGIN;

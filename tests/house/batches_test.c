@@ -35,8 +35,8 @@ static uint32_t arrived(uint32_t home)
     return count;
 }
 
-/* An order to a sender: it sends to the first `count` actors near by and to the first `count` far
- * away. */
+/* An order to a sender: it sends to the first `count` actors near by and to the first
+ * `count` far away. */
 typedef struct deed {
     uint32_t count;
     uint32_t arrived; /* at home 1, when the handler goes on */

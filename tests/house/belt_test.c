@@ -249,8 +249,8 @@ static int send_number(domus_stack *stack, void *number)
     return domus_notice(stack, actor, &domt_note, number);
 }
 
-/* A house of home 1 sends at home, as a loan of the receiver's home, and as one of a third thread.
- */
+/* A house of home 1 sends at home, as a loan of the receiver's home, and as one of a
+ * third thread. */
 START_TEST(order_holds_while_the_sender_is_lent)
 {
     static int64_t numbers[] = {0, 1, 2, 3};
@@ -390,8 +390,8 @@ START_TEST(without_memory_for_a_belt_the_inbox_takes_the_message)
 }
 END_TEST
 
-/* Home has no memory for what is on the belt: it stays there, and so do the notices of the inbox.
- */
+/* Home has no memory for what is on the belt: it stays there, and so do the notices
+ * of the inbox. */
 START_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them)
 {
     open_world(64);

@@ -1,5 +1,5 @@
-/* Conversations keep their frames and payloads, of all sizes, also when many of them are
- * interleaved. */
+/* Conversations keep their frames and payloads, of all sizes, also when many of them
+ * are interleaved. */
 #include "house/conversation/stack.h"
 
 #include "base/random.h"

@@ -199,8 +199,7 @@ START_TEST(nothing_starves_in_a_run_that_keeps_one_place_for_each)
 }
 END_TEST
 
-/* --- runs of fewer than 8 messages, which keep no places ---------------------------------------
- */
+/* --- runs of fewer than 8 messages, which keep no places -------------------------------------- */
 
 /* The numbers of one kind come in the order in which they were sent. */
 static void keeps_order(char kind)

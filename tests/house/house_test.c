@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* The drawing of the six states (M5), written out a second time so that the table cannot change
- * unseen. */
+/* The drawing of the six states (M5), written out a second time so that the table cannot
+ * change unseen. */
 static bool may(domi_state from, domi_state to)
 {
     switch (from) {

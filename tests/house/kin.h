@@ -68,8 +68,8 @@ void domt_kin_open(uint32_t homes);
 /* End the world, and hold that each mount had its stop and nothing is left. */
 void domt_kin_close(void);
 
-/* Spawn the actor with this number, from outside or as a child of another; it is mounted on return.
- */
+/* Spawn the actor with this number, from outside or as a child of another; it is
+ * mounted on return. */
 domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
 domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
                              const domus_behaviour *behaviour);

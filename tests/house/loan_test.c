@@ -146,8 +146,8 @@ START_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
 }
 END_TEST
 
-/* Home sends before the house is exposed, while it is, while it runs elsewhere, and when it is
- * back. */
+/* Home sends before the house is exposed, while it is, while it runs elsewhere, and
+ * when it is back. */
 START_TEST(order_of_a_sender_holds_through_a_loan)
 {
     open_world(1);

@@ -1,5 +1,5 @@
-/* The world of the tests of groups: a group, members that count, and agents on two homes that
- * publish. */
+/* The world of the tests of groups: a group, members that count, and agents on two homes
+ * that publish. */
 #ifndef DOMT_MEMBERS_H
 #define DOMT_MEMBERS_H
 

@@ -28,8 +28,8 @@ START_TEST(names_put_is_found_until_removed)
 }
 END_TEST
 
-/* Names that differ in one byte only, at each place, of each length; in 63 of them is each prefix.
- */
+/* Names that differ in one byte only, at each place, of each length; in 63 of them
+ * is each prefix. */
 START_TEST(names_differ_by_any_byte_and_by_length)
 {
     char text[NAME_BYTES + 1];

@@ -1,6 +1,6 @@
-/* Asks and replies between two actors of one thread go a shorter way once a conversation has a
- * pooled stack. They keep all promises there, too: each test asks twice, and looks at the second
- * ask. */
+/* Asks and replies between two actors of one thread go a shorter way once a conversation
+ * has a pooled stack. They keep all promises there, too: each test asks twice, and looks at
+ * the second ask. */
 #include "house/conversation/stack.h"
 #include "house/family/life.h"
 #include "house/message/owned.h"
@@ -67,8 +67,8 @@ static int warm_up(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_error);
 }
 
-/* The asker asks again by `again`, is resumed in `then`, and the other one handles that by
- * `handle`. */
+/* The asker asks again by `again`, is resumed in `then`, and the other one handles
+ * that by `handle`. */
 static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_handler *handle)
 {
     second = again;

@@ -28,8 +28,8 @@ typedef struct domt_owning {
     domus_address actors[DOMT_OWNING_ACTORS]; /* 0 on home 0, the others on home 1 */
     unsigned made, released, freed;
 
-    /* Each test sets the functions that an actor calls with a payload that it handles, and with an
-     * answer. */
+    /* Each test sets the functions that an actor calls with a payload that it handles, and
+     * with an answer. */
     int (*handle)(domus_stack *stack, const domt_owner *payload);
     int (*hear)(domus_stack *stack, const domus_answer *answer);
     unsigned handled, heard;

@@ -1,5 +1,5 @@
-/* house/family/process.c: which messages and yields a step of a process is given, and which of them
- * together. */
+/* house/family/process.c: which messages and yields a step of a process is given, and which of
+ * them together. */
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/processing.h"

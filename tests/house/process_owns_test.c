@@ -1,5 +1,5 @@
-/* Processes that share with others: payloads of publications, and rules that their spawner gets
- * late. */
+/* Processes that share with others: payloads of publications, and rules that their
+ * spawner gets late. */
 #include "house/directory/group.h"
 #include "house/dispatch/dispatch.h"
 #include "tests/house/processing.h"

@@ -1,5 +1,5 @@
-/* The table of the five states of a promise: each move that it allows, and each that it does not.
- */
+/* The table of the five states of a promise: each move that it allows, and each that it does
+ * not. */
 #include "house/conversation/stack.h"
 
 #include "tests/support/death.h"

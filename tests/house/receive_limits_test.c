@@ -1,5 +1,5 @@
-/* Receives of asks, and receives beside stops, barriers, full mailboxes, withdrawn asks, no memory.
- */
+/* Receives of asks, and receives beside stops, barriers, full mailboxes, withdrawn
+ * asks, no memory. */
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"

@@ -1,5 +1,5 @@
-/* Watches of room: a sender that was refused hears once, as soon as the mailbox is less than half
- * full. */
+/* Watches of room: a sender that was refused hears once, as soon as the mailbox is less
+ * than half full. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/kin.h"

@@ -111,8 +111,8 @@ START_TEST(receive_does_not_starve_behind_replies)
         let_work(world.managers[1]);
         domt_note_to(domt_outside(&world), one, 1);
         (void)domi_manager_take_arrivals(home());
-        /* One run is enough if it keeps places. If it keeps none, each source is the first of some
-         * run. */
+        /* One run is enough if it keeps places. If it keeps none, each source is the
+         * first of some run. */
         for (uint32_t run = 0; run < (most < 8 ? 6 : 1); run++)
             (void)run_once();
         ck_assert_ptr_nonnull(one.house->tails[DOMI_REPLY]);

@@ -1,5 +1,5 @@
-/* house/conversation/stack.c: conversations ask, park and resume, and an ask ends in one of all its
- * ways. */
+/* house/conversation/stack.c: conversations ask, park and resume, and an ask ends in one of
+ * all its ways. */
 #include "house/conversation/stack.h"
 
 #include "tests/house/talk.h"

@@ -1,5 +1,5 @@
-/* Timers of actors: once, at a fixed rate, with a fixed delay, missed ticks, and cancel in every
- * state. */
+/* Timers of actors: once, at a fixed rate, with a fixed delay, missed ticks, and cancel
+ * in every state. */
 #include "house/conversation/timer.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* house/family/watch.c: the end of a watched actor comes as one event, whatever happens in between.
- */
+/* house/family/watch.c: the end of a watched actor comes as one event, whatever
+ * happens in between. */
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "tests/house/kin.h"

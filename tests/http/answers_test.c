@@ -1,5 +1,5 @@
-/* Answers are framed by the stage: no field of the user says where they end, and none can end its
- * line. */
+/* Answers are framed by the stage: no field of the user says where they end, and none can
+ * end its line. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 

@@ -191,8 +191,7 @@ START_TEST(requests_leave_in_pieces)
 }
 END_TEST
 
-/* --- bodies that wait --------------------------------------------------------------------------
- */
+/* --- bodies that wait ------------------------------------------------------------------------- */
 
 #define ANNOUNCED  "PUT / HTTP/1.1\r\nHost: a:80\r\nExpect: 100-continue\r\n"
 #define CONTINUE   "HTTP/1.1 100 Continue\r\n\r\n"
@@ -217,8 +216,8 @@ static int encode_piece(domt_codec *http, const char *text, bool is_last)
     return error;
 }
 
-/* Let bytes of the server come. Returns the status of the answer in them; 0: there is none; or the
- * error. */
+/* Let bytes of the server come. Returns the status of the answer in them; 0: there is none;
+ * or the error. */
 static int hear(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;

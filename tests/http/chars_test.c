@@ -22,8 +22,8 @@ static size_t run_text_slowly(const char *bytes, size_t size)
     return i;
 }
 
-/* Hold all functions against bytes that have `byte` at the place `at`, in a block of exactly their
- * size. */
+/* Hold all functions against bytes that have `byte` at the place `at`, in a block of
+ * exactly their size. */
 static void hold(char *bytes, size_t size, size_t at, unsigned byte)
 {
     memset(bytes, 'a', size);

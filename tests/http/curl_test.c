@@ -15,8 +15,7 @@
 static domus_http_gzip gzip = {.whole_max = 1u << 20};
 static const domus_http_options options = {.body_max = 1u << 24, .gzip = &gzip};
 
-/* --- the service -------------------------------------------------------------------------------
- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 /* Answer with the body in pieces of 1000 bytes. */
 static void answer_in_pieces(domt_codec *http, uint64_t id, domus_slice body)
@@ -126,8 +125,7 @@ static void stop(void)
     (void)waitpid(child, NULL, 0);
 }
 
-/* --- the judges --------------------------------------------------------------------------------
- */
+/* --- the judges ------------------------------------------------------------------------------- */
 
 /* Whether there is such a program. */
 static bool has(const char *program)

@@ -1,6 +1,6 @@
-/* A system that stops answers every request that it has read, and the last answer of a connection
- * has "Connection: close" (domus_wire_is_closing()). The same holds for one that has become too
- * old. */
+/* A system that stops answers every request that it has read, and the last answer of a
+ * connection has "Connection: close" (domus_wire_is_closing()). The same holds for one that has
+ * become too old. */
 #include "base/random.h"
 #include "tests/http/served.h"
 #include "tests/support/sanitizer.h"
@@ -131,8 +131,7 @@ START_TEST(a_connection_that_is_too_old_closes_with_an_answer)
 }
 END_TEST
 
-/* --- many clients, over seeds ------------------------------------------------------------------
- */
+/* --- many clients, over seeds ----------------------------------------------------------------- */
 
 #define CLIENTS 12u
 

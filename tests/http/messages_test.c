@@ -1,5 +1,5 @@
-/* Requests and responses are decoded alike in whatever pieces they come, with bodies whole or in
- * pieces. */
+/* Requests and responses are decoded alike in whatever pieces they come, with bodies whole
+ * or in pieces. */
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 

@@ -12,8 +12,7 @@
 
 domt_served domt_served_now;
 
-/* --- answers ----------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static int reply_text(domus_stack *stack, const char *text)
 {
@@ -132,8 +131,7 @@ DOMUS_SEQUENCE(give, served_frame)
     DOMUS_END;
 }
 
-/* --- upgrades ---------------------------------------------------------------------------------
- */
+/* --- upgrades --------------------------------------------------------------------------------- */
 
 static const domus_pipeline lines = {
     .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}}};
@@ -169,8 +167,7 @@ DOMUS_SEQUENCE(upgrade_later, served_frame)
     DOMUS_END;
 }
 
-/* --- the service ------------------------------------------------------------------------------
- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
@@ -237,8 +234,7 @@ const domus_behaviour domt_served_by_streams = {
     .on_close = {on_close, 0},
 };
 
-/* --- the kit ----------------------------------------------------------------------------------
- */
+/* --- the kit ---------------------------------------------------------------------------------- */
 
 void domt_served_configure(domus_config *ret_config)
 {

@@ -12,8 +12,7 @@
  *   /give/N    in pieces of 1,000 bytes, N bytes together
  *   /up        with 101, and then lines are echoed (domus_line_stage)
  *   /upped     the same, N ms later
- *   /late      by the failure -ETIMEDOUT
- */
+ *   /late      by the failure -ETIMEDOUT */
 #ifndef DOMT_HTTP_SERVED_H
 #define DOMT_HTTP_SERVED_H
 

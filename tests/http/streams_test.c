@@ -13,8 +13,7 @@ static const domus_http_options streams = {.no_date = true, .streams = true};
 #define OLD  "GET / HTTP/1.0\r\n\r\n"
 #define KEPT "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
 
-/* --- streams ------------------------------------------------------------------------------------
- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 /* Encode a head, pieces (each up to a '|'), and the end: with trailers, if there are some. Returns
  * the first error. */
@@ -146,8 +145,7 @@ START_TEST(streams_that_http_cannot_say_are_refused)
 }
 END_TEST
 
-/* --- failures, and 100 Continue -----------------------------------------------------------------
- */
+/* --- failures, and 100 Continue --------------------------------------------------------------- */
 
 START_TEST(failed_requests_get_a_status)
 {

@@ -22,8 +22,7 @@ static const domus_pipeline asking = {
 static const domus_behaviour connection = {
     .name = "connection", .kind = DOMUS_CHANNELS, .pipeline = &asking};
 
-/* --- the caller --------------------------------------------------------------------------------
- */
+/* --- the caller ------------------------------------------------------------------------------- */
 
 /* An upload: `bytes` in pieces of 1,000. */
 typedef struct upload {
@@ -157,8 +156,7 @@ static int answer_all(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour answering = {.name = "answering",
                                           .on = (const domus_on[]){{NULL, answer_all, 0}}};
 
-/* --- the kit -----------------------------------------------------------------------------------
- */
+/* --- the kit ---------------------------------------------------------------------------------- */
 
 static domus_testkit *kit;
 static domus_probe *probes[4];
@@ -233,8 +231,7 @@ static void hold(outcome got, const char *body)
 
 #define UP(...) up(&(upload){.path = "/bytes", .method = DOMUS_HTTP_PUT, __VA_ARGS__})
 
-/* --- uploads -----------------------------------------------------------------------------------
- */
+/* --- uploads ---------------------------------------------------------------------------------- */
 
 /* Hold that an upload goes well after those that did not, and end. */
 static void hold_that_another_goes(void)
@@ -327,8 +324,7 @@ START_TEST(the_writer_of_a_body_that_is_not_wanted_hears_of_it)
 }
 END_TEST
 
-/* --- the last request of a connection ----------------------------------------------------------
- */
+/* --- the last request of a connection --------------------------------------------------------- */
 
 START_TEST(nothing_is_asked_behind_the_last_request)
 {
@@ -374,8 +370,7 @@ START_TEST(an_actor_that_answers_everything_is_no_peer)
 }
 END_TEST
 
-/* --- another protocol --------------------------------------------------------------------------
- */
+/* --- another protocol ------------------------------------------------------------------------- */
 
 #define UPGRADE(path)                                                                              \
     "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close, upgrade\r\nUpgrade: lines\r\n\r\n"

@@ -13,8 +13,8 @@
 #define STEPS_MOST 100000u
 #define REASON_MAX 122u /* of wslay; the RFC has one more */
 
-/* The lengths at which the head of a frame changes, and the longest message that the stage takes.
- */
+/* The lengths at which the head of a frame changes, and the longest message that the stage
+ * takes. */
 static const size_t edges[] = {0, 125, 126, 65535, 65536, 1u << 20};
 static unsigned edges_sent[sizeof edges / sizeof *edges];
 
@@ -76,8 +76,8 @@ static void send_and_hear_all(void)
     }
 }
 
-/* Close from either side, and hold that both hear the code and that the other one hears the reason.
- */
+/* Close from either side, and hold that both hear the code and that the other one
+ * hears the reason. */
 static void close_and_hear(void)
 {
     static const uint16_t codes[] = {0, 1000, 1001, 1011, 3000, 4999};

@@ -306,8 +306,8 @@ START_TEST(while_memory_is_short_the_accept_pauses)
 }
 END_TEST
 
-/* Connections that were accepted before the cancel took hold wait for their turn, as in the
- * backlog. */
+/* Connections that were accepted before the cancel took hold wait for their turn, as
+ * in the backlog. */
 START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
 {
     enum { COUNT = 103 };

@@ -1,5 +1,5 @@
-/* The backends: the kernel of this machine keeps everything that io relies on, by the backend
- * table. */
+/* The backends: the kernel of this machine keeps everything that io relies on, by the
+ * backend table. */
 #include "base/memory.h"
 #include "tests/io/ring.h"
 #include "tests/support/suite.h"

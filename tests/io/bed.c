@@ -1,5 +1,5 @@
-/* The bed: the actor that notes, and the functions by which a test takes turns and plays the ring.
- */
+/* The bed: the actor that notes, and the functions by which a test takes turns and
+ * plays the ring. */
 #include "tests/io/bed.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"

@@ -1,5 +1,5 @@
-/* io/backend/choose.c: which backend a system gets where io_uring is refused, and where it merely
- * fails. */
+/* io/backend/choose.c: which backend a system gets where io_uring is refused, and where it
+ * merely fails. */
 #include "io/backend/choose.h"
 
 #include "tests/support/deny.h"
@@ -14,9 +14,9 @@
 
 static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_register, SYS_io_uring_enter};
 
-/* Returns what a process to which `call` is denied gets for `wanted`: 'e' for epoll with a reason,
- * 'u' for io_uring without one, 'f' for a failure with that error and a text; '?' for anything
- * else. */
+/* Returns what a process to which `call` is denied gets for `wanted`: 'e' for epoll with a
+ * reason, 'u' for io_uring without one, 'f' for a failure with that error and a text; '?' for
+ * anything else. */
 static char choice(domus_io_backend wanted, long call, int error)
 {
     pid_t child = fork();

@@ -1,7 +1,7 @@
-/* Sends at random on sockets with little room, whose peers read now and then, finish, or go away:
- * whatever of it goes by the ring and whatever without (direct.h), each send completes once, and
- * the peer receives just the bytes of the results, in their order. DOMT_SEED=<n> runs one seed
- * only. */
+/* Sends at random on sockets with little room, whose peers read now and then, finish, or go
+ * away: whatever of it goes by the ring and whatever without (direct.h), each send completes
+ * once, and the peer receives just the bytes of the results, in their order. DOMT_SEED=<n> runs
+ * one seed only. */
 #include "base/random.h"
 #include "tests/io/ring.h"
 #include "tests/support/sanitizer.h"

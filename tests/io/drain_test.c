@@ -1,5 +1,5 @@
-/* io/completions/drain.c: which channels stay when a thread drains, for how long, and what is
- * counted. */
+/* io/completions/drain.c: which channels stay when a thread drains, for how long, and
+ * what is counted. */
 #include "io/channels/owed.h"
 #include "io/channels/state.h"
 #include "tests/io/bed.h"
@@ -192,8 +192,8 @@ START_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 }
 END_TEST
 
-/* The silent channel stays open because its actor has a conversation, which is another channel's.
- */
+/* The silent channel stays open because its actor has a conversation, which is
+ * another channel's. */
 START_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 {
     for (int sends = 0; sends < 2; sends++) {

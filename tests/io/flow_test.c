@@ -1,5 +1,5 @@
-/* The verbs by which an actor controls a channel: pause and resume, finish, and who may use them.
- */
+/* The verbs by which an actor controls a channel: pause and resume, finish, and who
+ * may use them. */
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"

@@ -172,8 +172,7 @@ START_TEST(an_actor_that_stops_closes_its_channels_first)
 }
 END_TEST
 
-/* --- the drain -----------------------------------------------------------------------------------
- */
+/* --- the drain -------------------------------------------------------------------------------- */
 
 /* Handed over, opened, and with `waiting` bytes of the peer's in the socket. */
 static int drained_channel(uint32_t waiting, int *ret_peer)
@@ -264,8 +263,7 @@ START_TEST(an_abort_resets_what_is_left_and_counts_it)
 }
 END_TEST
 
-/* --- the wake poll -------------------------------------------------------------------------------
- */
+/* --- the wake poll ---------------------------------------------------------------------------- */
 
 START_TEST(the_wake_poll_is_armed_again_when_its_last_shot_has_gone)
 {

@@ -1,5 +1,5 @@
-/* house/dispatch/later.c: a channels actor runs once more before the sends of an iteration leave.
- */
+/* house/dispatch/later.c: a channels actor runs once more before the sends of an
+ * iteration leave. */
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/phases.h"
 #include "house/family/life.h"

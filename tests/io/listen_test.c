@@ -1,5 +1,5 @@
-/* io/acceptors/listen.c: the addresses that a listener may have, and the port that the kernel
- * chose. */
+/* io/acceptors/listen.c: the addresses that a listener may have, and the port that the
+ * kernel chose. */
 #include "io/acceptors/listen.h"
 
 #include "tests/support/suite.h"

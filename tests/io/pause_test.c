@@ -249,8 +249,8 @@ START_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
 }
 END_TEST
 
-/* An enter may run deferred work of which nothing is to be seen yet; the rest comes with the next.
- */
+/* An enter may run deferred work of which nothing is to be seen yet; the rest comes
+ * with the next. */
 START_TEST(an_enter_that_shows_nothing_is_not_the_last)
 {
     begin_idle(1, DOMT_BED_DROP);

@@ -145,8 +145,8 @@ START_TEST(a_channel_that_closes_is_read_to_its_end)
     press(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_turn(&bed);
-    /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown away.
-     */
+    /* Bytes that stayed unread would turn the close into a reset, so they are read
+     * and thrown away. */
     ck_assert_ptr_nonnull(receive());
     domt_fake_receive_ends(bed.fake, fd, 0);
     domt_bed_settle(&bed);
@@ -197,8 +197,8 @@ START_TEST(a_drain_reads_while_memory_is_critical)
 }
 END_TEST
 
-/* The piece is copied out because few buffers are free; without memory for the copy it stays in its
- * buffer. */
+/* The piece is copied out because few buffers are free; without memory for the copy it stays
+ * in its buffer. */
 START_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
     begin(DOMT_BED_KEEP);

@@ -308,8 +308,8 @@ START_TEST(a_cancel_completes_before_what_it_ends)
 }
 END_TEST
 
-/* A descriptor of a user may be closed as soon as nothing waits for it, and its number comes
- * again. */
+/* A descriptor of a user may be closed as soon as nothing waits for it, and its
+ * number comes again. */
 START_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
@@ -358,8 +358,8 @@ START_TEST(a_file_is_always_ready_and_no_socket)
 }
 END_TEST
 
-/* A process that was forked may have the socket still, so the close alone would not end its
- * registration. */
+/* A process that was forked may have the socket still, so the close alone would not end
+ * its registration. */
 START_TEST(a_forgotten_descriptor_is_not_reported)
 {
     int kept;
@@ -399,8 +399,8 @@ START_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
 }
 END_TEST
 
-/* Completions that are lost for lack of memory end the ring, and an operation that finds none
- * fails. */
+/* Completions that are lost for lack of memory end the ring, and an operation that
+ * finds none fails. */
 START_TEST(without_memory_an_operation_fails_or_the_ring_does)
 {
     begin();

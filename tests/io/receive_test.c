@@ -1,5 +1,5 @@
-/* io/channels/receive.c: when a receive is armed, how channels wait for buffers, and back-pressure.
- */
+/* io/channels/receive.c: when a receive is armed, how channels wait for buffers, and
+ * back-pressure. */
 #include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

@@ -213,8 +213,7 @@ START_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 }
 END_TEST
 
-/* --- acceptors ---------------------------------------------------------------------------------
- */
+/* --- acceptors -------------------------------------------------------------------------------- */
 
 START_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
 {

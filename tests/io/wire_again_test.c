@@ -139,8 +139,7 @@ static int append_as_it_is(domus_wire *wire, void *state, const char *bytes, siz
     return domus_wire_append(wire, bytes, size);
 }
 
-/* --- output before any byte is used ------------------------------------------------------------
- */
+/* --- output before any byte is used ----------------------------------------------------------- */
 
 /* It wants to see two bytes, and passes on a length before it uses one of them. */
 static int put_length(domus_wire *wire, void *state_, const char *bytes, size_t size)

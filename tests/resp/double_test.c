@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- a locale with a comma ----------------------------------------------------------------------
- */
+/* --- a locale with a comma -------------------------------------------------------------------- */
 
 /* Machines for tests seldom have one, so this writes the file that glibc would load: a head, six
  * offsets, and what stands there. */
@@ -60,8 +59,7 @@ static bool use_comma(void)
     return is_known && strcmp(text, "1,5") == 0;
 }
 
-/* --- doubles ------------------------------------------------------------------------------------
- */
+/* --- doubles ---------------------------------------------------------------------------------- */
 
 static void hold(double value, const char *text)
 {

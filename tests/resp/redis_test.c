@@ -1,5 +1,5 @@
-/* The stage beside redis-server: the same bytes get the same bytes, and each understands the other.
- */
+/* The stage beside redis-server: the same bytes get the same bytes, and each
+ * understands the other. */
 #include "tests/resp/server.h"
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"

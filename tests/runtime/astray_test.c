@@ -1,5 +1,5 @@
-/* Actors that do what they should not, and systems that begin badly: nobody else suffers from it.
- */
+/* Actors that do what they should not, and systems that begin badly: nobody else
+ * suffers from it. */
 #include "base/memory.h"
 #include "tests/runtime/running.h"
 

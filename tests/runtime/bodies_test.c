@@ -17,8 +17,7 @@ static void pass(domus_testkit *kit, uint64_t ns)
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
-/* --- bodies ------------------------------------------------------------------------------------
- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 START_TEST(bodies_are_read_to_their_end)
 {
@@ -114,8 +113,7 @@ START_TEST(a_peer_hears_that_its_body_is_wanted)
 }
 END_TEST
 
-/* --- what nobody reads -------------------------------------------------------------------------
- */
+/* --- what nobody reads ------------------------------------------------------------------------ */
 
 START_TEST(a_body_that_nobody_reads_is_skipped)
 {
@@ -188,8 +186,7 @@ START_TEST(an_unread_body_holds_the_peer_up)
 }
 END_TEST
 
-/* --- ends --------------------------------------------------------------------------------------
- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 START_TEST(a_body_that_ends_too_soon_fails_its_reader)
 {

@@ -43,8 +43,8 @@ typedef struct domt_bytes {
 void domt_add_line(domt_bytes *to, const char *words);
 void domt_add_coded(domt_bytes *to, const char *words);
 
-/* Begin a kit with the service and a peer, and end it: hold that each stage that was opened is
- * closed. */
+/* Begin a kit with the service and a peer, and end it: hold that each stage that was
+ * opened is closed. */
 domus_testkit *domt_change_begin(uint64_t seed, domus_peer **ret_peer);
 void domt_change_end(domus_testkit *kit);
 

@@ -24,8 +24,7 @@ static const domus_pipeline pipeline = {.stages = stages, .encodes = encodes};
 static const domus_pipeline one_by_one = {
     .stages = stages, .encodes = encodes, .inflight_max = 1, .answer_timeout_ns = 2 * SECOND};
 
-/* --- an actor that asks, and reads what it gets -------------------------------------------------
- */
+/* --- an actor that asks, and reads what it gets ----------------------------------------------- */
 
 typedef struct fetch_frame {
     uint64_t wait_ns; /* before each read */
@@ -128,8 +127,7 @@ static void expect_error(int error, uint64_t within_ns)
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, error, within_ns));
 }
 
-/* --- bodies ------------------------------------------------------------------------------------
- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 START_TEST(answers_with_bodies_are_read)
 {

@@ -11,8 +11,7 @@
 
 #define SECOND DOMT_NET_SECOND
 
-/* --- the protocol: "ID:TEXT\n" each way; the answer "ID!\n" is an error ------------------------
- */
+/* --- the protocol: "ID:TEXT\n" each way; the answer "ID!\n" is an error ----------------------- */
 
 static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
@@ -283,8 +282,8 @@ START_TEST(asks_that_hang_are_kept_when_there_are_more)
 }
 END_TEST
 
-/* The oldest of several asks far behind the one that hung has the time: 32, and not 48 of the same
- * list. */
+/* The oldest of several asks far behind the one that hung has the time: 32, and not 48 of
+ * the same list. */
 START_TEST(the_oldest_is_found_far_behind)
 {
     domus_probe *hung[3] = {NULL};

@@ -1,5 +1,5 @@
-/* runtime/control/config.c: the table of keys with its defaults and ranges, rules between keys, and
- * listeners. */
+/* runtime/control/config.c: the table of keys with its defaults and ranges, rules between keys,
+ * and listeners. */
 #include <domus/config.h>
 
 #include "tests/support/suite.h"

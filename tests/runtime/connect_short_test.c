@@ -136,8 +136,8 @@ static int connect_to(domus_address actor, const char *host)
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-/* Let this process have `more` descriptors besides those that are open, which have the lowest
- * numbers. */
+/* Let this process have `more` descriptors besides those that are open, which have the
+ * lowest numbers. */
 static struct rlimit allow_descriptors(uint32_t more)
 {
     struct rlimit before, now;

@@ -61,8 +61,7 @@ static const domus_behaviour server = {
     .on_close = {server_close, 0},
 };
 
-/* --- the client: its channel sends one byte, and closes when it is back ------------------------
- */
+/* --- the client: its channel sends one byte, and closes when it is back ----------------------- */
 
 static _Atomic uint32_t mounted, opened, echoed, closed_;
 static _Atomic int open_result, mount_result;

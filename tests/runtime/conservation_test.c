@@ -78,8 +78,8 @@ struct world {
     domi_random dice;
 };
 
-/* Actors that were born and have been mounted, or stopped before. An end that is not ours to count.
- */
+/* Actors that were born and have been mounted, or stopped before. An end that is not
+ * ours to count. */
 static uint64_t births_ended(const domus_system *system)
 {
     uint64_t sum = 0;
@@ -89,9 +89,9 @@ static uint64_t births_ended(const domus_system *system)
     return sum;
 }
 
-/* Nothing is under way, and no outsider is about to send: who takes his turn after this finds no
- * budget. A handler may still run, and be about to send. If not so, `ret_kind` gets what is waited
- * for. */
+/* Nothing is under way, and no outsider is about to send: who takes his turn after this finds
+ * no budget. A handler may still run, and be about to send. If not so, `ret_kind` gets what
+ * is waited for. */
 static bool is_silent(struct world *world, const char **ret_kind)
 {
     bool silent = false;
@@ -293,8 +293,8 @@ static void run(const struct shape *shape, uint64_t seed, uint64_t messages, dom
 
 /* --- a shape ---------------------------------------------------------------------------------- */
 
-/* The counts that every shape must show, and those that a shape which steals, or refuses, must show
- * besides. */
+/* The counts that every shape must show, and those that a shape which steals, or refuses, must
+ * show besides. */
 static const uint8_t always[] = {
     DOMT_NOTICE_STALE,   DOMT_NOTICE_DROPPED, DOMT_LETTER_TAKEN, DOMT_LETTER_STALE,
     DOMT_ASK_FORWARDED,  DOMT_ASK_DROPPED,    DOMT_ASK_UNPUT,    DOMT_QUERY_TAKEN,

@@ -126,8 +126,8 @@ void domt_sums_reset(int64_t block);
 /* Read the sums as they are, the beginnings last. */
 void domt_sums_read(domt_sums *sums);
 
-/* Whether as much has ended as begun of each kind. If not and `ret_kind` is not NULL, it gets the
- * kind. */
+/* Whether as much has ended as begun of each kind. If not and `ret_kind` is not NULL, it
+ * gets the kind. */
 bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
 
 /* A kind of which more has ended than begun: something came twice. NULL: none. */
@@ -246,8 +246,7 @@ void domt_outsider_spawn(domt_outsider *outsider);
 /* Somebody on the board. */
 domus_address domt_board_any(domi_random *dice);
 
-/* --- what has to hold (conserve_hold.c) --------------------------------------------------------
- */
+/* --- what has to hold (conserve_hold.c) ------------------------------------------------------- */
 
 void domt_profile_add(domus_profile *sums, const domus_profile *more);
 

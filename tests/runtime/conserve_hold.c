@@ -64,9 +64,9 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
               of[DOMT_ASK_RESUMED] + of[DOMT_QUERY_ENDED] + of[DOMT_JOB_ENDED] +
                   of[DOMT_RECEIVE_FAILED] + all.late_replies,
               all.replies + all.exceptions);
-    /* An ask that was put and dropped is a dead letter, unless it had expired or met its own
-     * barrier. Each of the others has an answer, which is a dead letter if it has resumed nobody.
-     */
+    /* An ask that was put and dropped is a dead letter, unless it had expired or met its
+     * own barrier. Each of the others has an answer, which is a dead letter if it has
+     * resumed nobody. */
     uint64_t dropped = of[DOMT_ASK_DROPPED] + of[DOMT_QUERY_DROPPED];
     uint64_t unput = of[DOMT_ASK_UNPUT] + of[DOMT_QUERY_UNPUT];
     uint64_t put = of[DOMT_ASK_MADE] - of[DOMT_ASK_UNMADE] + of[DOMT_QUERY_MADE] - unput;

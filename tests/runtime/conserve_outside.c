@@ -63,8 +63,8 @@ static void keep_up_population(domt_outsider *outsider)
 
     domt_sums_read(&sums);
     uint64_t alive = sums.of[DOMT_MOUNTED] - sums.of[DOMT_STOPPED];
-    /* Spawns go on when all actors on the board are gone, because else nothing would reach the
-     * others. */
+    /* Spawns go on when all actors on the board are gone, because else nothing would
+     * reach the others. */
     for (int i = 0; i < SPAWNS; i++, alive++) {
         if (alive < outsider->population || !seems_alive(domt_board_any(&outsider->dice)))
             domt_outsider_spawn(outsider);

@@ -69,8 +69,8 @@ void domt_count_by(enum domt_count what, uint64_t by)
 {
     _Atomic uint64_t *counter = &own_line()->of[what];
 
-    /* release: pairs with read_one(). A thread that sees an end sees the beginning that came before
-     * it. */
+    /* release: pairs with read_one(). A thread that sees an end sees the beginning that
+     * came before it. */
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + by,
                           memory_order_release);
 }

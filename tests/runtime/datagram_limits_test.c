@@ -1,5 +1,5 @@
-/* Datagrams in a running system at their limits: no room, floods, pauses, and the ways to an end.
- */
+/* Datagrams in a running system at their limits: no room, floods, pauses, and the
+ * ways to an end. */
 #include "tests/runtime/datagrams.h"
 
 #include <errno.h>

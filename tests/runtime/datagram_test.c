@@ -1,5 +1,5 @@
-/* Datagrams in a running system: sizes, senders, Unix sockets, errors, floods, and the ways to an
- * end. */
+/* Datagrams in a running system: sizes, senders, Unix sockets, errors, floods, and the
+ * ways to an end. */
 #include "tests/runtime/datagrams.h"
 
 #include <errno.h>

@@ -29,8 +29,7 @@ static void expect(bool holds)
     atomic_fetch_add(&wrong, !holds);
 }
 
-/* --- an ask that was received, and not answered ------------------------------------------------
- */
+/* --- an ask that was received, and not answered ----------------------------------------------- */
 
 static int on_ask_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -56,8 +55,7 @@ static int on_mount(domus_stack *stack, void *self)
 
 static const domus_behaviour receiver = {.name = "receiver", .on_mount = on_mount};
 
-/* --- an answer, and then a notice ---------------------------------------------------------------
- */
+/* --- an answer, and then a notice ------------------------------------------------------------- */
 
 static domus_address echo;
 static _Atomic bool is_answered;
@@ -99,8 +97,7 @@ static int on_extra(domus_stack *stack, void *self, const void *nothing)
     return domus_ask(stack, echo, &owned_type, &memory, on_answer);
 }
 
-/* --- the actor ----------------------------------------------------------------------------------
- */
+/* --- the actor -------------------------------------------------------------------------------- */
 
 static const domus_behaviour asker = {
     .name = "asker",

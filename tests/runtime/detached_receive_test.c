@@ -223,8 +223,8 @@ static int on_once(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* This handler runs in the same run as on_once(), if its message waits already when on_once()
- * returns. */
+/* This handler runs in the same run as on_once(), if its message waits already when
+ * on_once() returns. */
 static int on_next(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;

@@ -1,5 +1,5 @@
-/* runtime/files/send.c: a file goes to a channel without a pipeline, over real sockets, in bounded
- * memory. */
+/* runtime/files/send.c: a file goes to a channel without a pipeline, over real sockets, in
+ * bounded memory. */
 #include "tests/runtime/files.h"
 #include "tests/support/crowd.h"
 

@@ -67,8 +67,8 @@ typedef struct domt_files {
 
 extern domt_files domt_files_now;
 
-/* Start, with a configuration as domt_config(2) makes it; stop, and hold that no descriptor is left
- * open. */
+/* Start, with a configuration as domt_config(2) makes it; stop, and hold that no descriptor
+ * is left open. */
 void domt_files_begin(const domus_config *config, bool in_kit);
 void domt_files_end(void);
 

@@ -1,5 +1,5 @@
-/* A system whose memory is short acts by who holds the memory: itself, or others (foreign memory).
- */
+/* A system whose memory is short acts by who holds the memory: itself, or others
+ * (foreign memory). */
 #include "runtime/system/pressure.h"
 
 #include "runtime/system/system.h"

@@ -68,8 +68,8 @@ struct busy {
     atomic_bool ends;
 };
 
-/* Ends the child, where Check does not reach, with 0 or the number of the first call that is wrong.
- */
+/* Ends the child, where Check does not reach, with 0 or the number of the first call
+ * that is wrong. */
 static void use_as_child(void *parents_)
 {
     const struct busy *parents = parents_;

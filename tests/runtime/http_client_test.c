@@ -428,8 +428,8 @@ START_TEST(bodies_come_in_pieces)
 }
 END_TEST
 
-/* The time of a request bounds the body of a redirect, too, of which nobody but the client knows.
- */
+/* The time of a request bounds the body of a redirect, too, of which nobody but the
+ * client knows. */
 START_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
 {
     static const domus_http_client_options options = {

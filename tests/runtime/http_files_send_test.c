@@ -12,8 +12,7 @@
 
 #define SECOND DOMT_PIPE_SECOND
 
-/* --- large files, and files that change ---------------------------------------------------------
- */
+/* --- large files, and files that change ------------------------------------------------------- */
 
 static void hold_large(const char *fields, unsigned status, uint32_t first, uint32_t size)
 {
@@ -89,8 +88,7 @@ START_TEST(file_that_shrinks_before_it_is_read_is_looked_at_again)
 }
 END_TEST
 
-/* --- waits and bounds ---------------------------------------------------------------------------
- */
+/* --- waits and bounds ------------------------------------------------------------------------- */
 
 START_TEST(file_that_is_not_in_memory_is_waited_for)
 {

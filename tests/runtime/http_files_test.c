@@ -8,8 +8,7 @@
 
 #define SECOND DOMT_PIPE_SECOND
 
-/* --- which file ---------------------------------------------------------------------------------
- */
+/* --- which file ------------------------------------------------------------------------------- */
 
 START_TEST(file_is_answered_with_what_is_known_of_it)
 {
@@ -176,8 +175,7 @@ START_TEST(file_that_may_not_be_read_is_forbidden)
 }
 END_TEST
 
-/* --- conditions and ranges ----------------------------------------------------------------------
- */
+/* --- conditions and ranges -------------------------------------------------------------------- */
 
 /* `%s` stands for the tag of the file. */
 static const struct {
@@ -298,8 +296,7 @@ START_TEST(single_range_is_heeded)
 }
 END_TEST
 
-/* --- compressed files ---------------------------------------------------------------------------
- */
+/* --- compressed files ------------------------------------------------------------------------- */
 
 START_TEST(compressed_file_is_sent_to_those_who_accept_it)
 {

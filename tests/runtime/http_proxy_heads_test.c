@@ -1,5 +1,5 @@
-/* The reverse proxy in a test kit: what becomes of the fields of requests, of answers, and behind
- * bodies. */
+/* The reverse proxy in a test kit: what becomes of the fields of requests, of answers, and
+ * behind bodies. */
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
 

@@ -19,9 +19,7 @@
 /* Allocations of two requests with redirects, and some more. */
 #define ALLOCATIONS DOMT_SCALE(250, 40)
 
-/* --- the server: "/r/N" leads to "/r/N-1", and everything else is echoed
- * --------------------------
- */
+/* --- the server: "/r/N" leads to "/r/N-1", and everything else is echoed * -------------------- */
 
 static int redirect(domus_stack *stack, unsigned long left)
 {
@@ -74,8 +72,7 @@ static const domus_behaviour edge = {
     .on_peer = (const domus_on_peer[]){
         {&domus_http_request_type, pass_on, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}}};
 
-/* --- askers -------------------------------------------------------------------------------------
- */
+/* --- askers ----------------------------------------------------------------------------------- */
 
 static _Atomic uint32_t asked, answered, refused, failed, wrong;
 static domus_address client;
@@ -167,8 +164,7 @@ DOMUS_SEQUENCE(ask_on, asking)
 static const domus_behaviour asker = {
     .name = "asker", .on = (const domus_on[]){DOMUS_ON(&order_type, ask_on), {NULL, NULL, 0}}};
 
-/* --- a seed -------------------------------------------------------------------------------------
- */
+/* --- a seed ----------------------------------------------------------------------------------- */
 
 static void make_site(domt_sweep *sweep)
 {

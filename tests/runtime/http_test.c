@@ -19,8 +19,7 @@
 #define TEXT(size, text)                                                                           \
     "HTTP/1.1 200 OK\r\nContent-Length: " #size "\r\nContent-Type: text/plain\r\n\r\n" text
 
-/* --- the service -------------------------------------------------------------------------------
- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 enum { NOW, SLEEP, ECHO, SUM, GIVE, WRONG, PART };
 
@@ -294,8 +293,7 @@ START_TEST(answer_that_is_cut_off_is_seen_as_that)
 }
 END_TEST
 
-/* --- the client --------------------------------------------------------------------------------
- */
+/* --- the client ------------------------------------------------------------------------------- */
 
 static const domus_http_options as_client = {.role = DOMUS_ROLE_CLIENT, .host = "b"};
 static const domus_type *const encodes[] = {&domus_http_request_type, NULL};

@@ -1,6 +1,6 @@
-/* Three things that come too late: the end of blocking work whose asker takes no messages any more,
- * the change of a level of memory while a handler runs, and a look at a thread that has just gone
- * on. */
+/* Three things that come too late: the end of blocking work whose asker takes no messages any
+ * more, the change of a level of memory while a handler runs, and a look at a thread that has
+ * just gone on. */
 #include "base/memory.h"
 #include "house/conversation/promise.h"
 #include "house/conversation/stack.h"

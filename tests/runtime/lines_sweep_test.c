@@ -1,9 +1,9 @@
 /* examples/lines.c over many seeds of a network that fails: every answer is accounted for, and in
  * the order of the requests. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds.
  *
- * The lines of a client begin with its number, so nobody else asks for them, and the client knows
- * each answer: how often it has sent this line. Some lines are too long for a shard, or for the
- * stage. */
+ * The lines of a client begin with its number, so nobody else asks for them, and the client
+ * knows each answer: how often it has sent this line. Some lines are too long for a shard, or
+ * for the stage. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -156,8 +156,7 @@ static void play(domt_sweep *sweep)
     }
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static bool is_at_rest(void)
 {

@@ -74,8 +74,7 @@ static void circle(domus_system *system, domus_kind kind, uint32_t length)
     domt_notice(system, first, &next_type, &next);
 }
 
-/* --- many in a ring, each of which begins with one ball ----------------------------------------
- */
+/* --- many in a ring, each of which begins with one ball --------------------------------------- */
 
 static int set_link(domus_stack *stack, void *self, const void *next)
 {

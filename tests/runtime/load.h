@@ -33,8 +33,8 @@ extern const char *const domt_load_names[DOMT_LOADS];
 /* How many messages loads have handled. */
 extern _Atomic uint64_t domt_load_handled;
 
-/* The messages among them that the flooded actor of a flood got from its own timer, one each 2 ms.
- */
+/* The messages among them that the flooded actor of a flood got from its own timer,
+ * one each 2 ms. */
 extern _Atomic uint64_t domt_load_ticks;
 
 /* Called for each message; NULL: it takes no time. */

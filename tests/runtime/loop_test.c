@@ -258,8 +258,8 @@ START_TEST(home_looks_after_16_houses_or_64_messages)
 }
 END_TEST
 
-/* If thieves may come, the first look is early. The next ones are not, because each look reads the
- * clock. */
+/* If thieves may come, the first look is early. The next ones are not, because each look
+ * reads the clock. */
 START_TEST(looks_are_no_more_frequent_where_there_are_thieves)
 {
     look_with(2, 500, 1);
@@ -369,9 +369,8 @@ START_TEST(channels_actors_that_play_for_ever_stop_nobody)
 }
 END_TEST
 
-/* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, then waits for the
- * next.
- */
+/* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, then waits
+ * for the next. */
 START_TEST(channels_actor_runs_so_many_times_in_a_tick)
 {
     domus_config config = domt_config(1);

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The time in which a program has to end here, far longer than the second that its last lines have.
- */
+/* The time in which a program has to end here, far longer than the second that its
+ * last lines have. */
 #define SOON_NS (10000 * DOMT_MS)
 
 static const domus_type block_type = {.name = "block", .size = sizeof(int)};
@@ -159,8 +159,8 @@ static int signal_itself(domus_system *system, void *ms)
     return result != 0 ? result : domus_outside_notice(system, address, &block_type, ms);
 }
 
-/* A program may ask itself for a dump. That is not the end of its drain, which a signal still ends.
- */
+/* A program may ask itself for a dump. That is not the end of its drain, which a
+ * signal still ends. */
 START_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
 {
     const domus_program program = {
@@ -311,8 +311,8 @@ START_TEST(sigpipe_is_ignored_unless_the_program_has_it)
 }
 END_TEST
 
-/* The number of lines that were dropped while nobody read is told as soon as somebody reads again.
- */
+/* The number of lines that were dropped while nobody read is told as soon as
+ * somebody reads again. */
 START_TEST(lines_that_were_dropped_are_told_of)
 {
     domt_program own;

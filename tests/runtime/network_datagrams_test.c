@@ -397,8 +397,7 @@ START_TEST(names_are_those_of_datagrams_alone)
 }
 END_TEST
 
-/* --- faults ------------------------------------------------------------------------------------
- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 START_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
 {

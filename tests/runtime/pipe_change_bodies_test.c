@@ -15,8 +15,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-/* --- a service ----------------------------------------------------------------------------------
- */
+/* --- a service -------------------------------------------------------------------------------- */
 
 static const domt_stream_options as_server = {.role = DOMUS_ROLE_SERVER, .cuts = true};
 static const domus_pipeline stuffed = {
@@ -127,8 +126,7 @@ START_TEST(a_clean_change_looks_behind_the_body)
 }
 END_TEST
 
-/* --- a client -----------------------------------------------------------------------------------
- */
+/* --- a client --------------------------------------------------------------------------------- */
 
 static const domt_stream_options as_client = {.role = DOMUS_ROLE_CLIENT, .cuts = true};
 static const domus_pipeline before = {.stages = domt_upload_stages, .encodes = domt_upload_encodes};

@@ -161,8 +161,7 @@ START_TEST(bytes_of_open_and_decode_go_out_at_once)
 }
 END_TEST
 
-/* --- the handler ends the channel ---------------------------------------------------------------
- */
+/* --- the handler ends the channel ------------------------------------------------------------- */
 
 static const char *const behind[] = {"", "now 0 b\n", "now 0 b\nnow"};
 
@@ -272,8 +271,7 @@ START_TEST(after_a_finish_requests_are_handled_and_not_answered)
 }
 END_TEST
 
-/* --- the peer goes ------------------------------------------------------------------------------
- */
+/* --- the peer goes ---------------------------------------------------------------------------- */
 
 static const domus_type nothing_type = {.name = "nothing"};
 

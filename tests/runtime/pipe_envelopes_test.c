@@ -11,8 +11,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-/* --- envelopes ---------------------------------------------------------------------------------
- */
+/* --- envelopes -------------------------------------------------------------------------------- */
 
 static void count_one(void *object, void *context)
 {
@@ -36,8 +35,8 @@ static uint32_t count_objects(domus_testkit *kit)
 
 #define ROUNDS 100
 
-/* Messages of all kinds: answered and failed requests, notices that are handled and that are
- * taken. */
+/* Messages of all kinds: answered and failed requests, notices that are handled and
+ * that are taken. */
 static void send_messages(domus_testkit *kit, domus_peer *peer)
 {
     static const char asked[] = "now 0 a\nerr 0 b\n?c\n%forward\n%own\nsleep 1 d\nfar 1 e\n"
@@ -84,8 +83,7 @@ START_TEST(connections_give_their_envelopes_back)
 }
 END_TEST
 
-/* --- sizes -------------------------------------------------------------------------------------
- */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
 #define LARGE_BYTES 700u
 

@@ -1,6 +1,6 @@
-/* Byte stages with a dialogue of their own, as TLS is one: they see bytes in the order in which
- * these leave, say why they have failed, end before the connection does, and begin in bounded time.
- */
+/* Byte stages with a dialogue of their own, as TLS is one: they see bytes in the order in
+ * which these leave, say why they have failed, end before the connection does, and begin in
+ * bounded time. */
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
 
@@ -12,9 +12,9 @@
 
 #define SECOND DOMT_PIPE_SECOND
 
-/* A guard lets nothing by before "hi\n". Then '#' is wrong, '~' takes long, and '.' is the end of
- * the peer. It numbers the bytes that it wraps: "1:...". Its end is "bye\n", or "why\n" if it has
- * failed. */
+/* A guard lets nothing by before "hi\n". Then '#' is wrong, '~' takes long, and '.' is the end
+ * of the peer. It numbers the bytes that it wraps: "1:...". Its end is "bye\n", or "why\n" if
+ * it has failed. */
 typedef struct guard_state {
     bool greeted;
     bool failed;

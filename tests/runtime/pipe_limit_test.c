@@ -123,8 +123,8 @@ static bool is_over(void)
     return true;
 }
 
-/* A sanitizer keeps what is freed, so a system in one may stay at its limit, where it accepts
- * nobody. */
+/* A sanitizer keeps what is freed, so a system in one may stay at its limit, where it
+ * accepts nobody. */
 static void wait_for_all(void)
 {
     uint64_t until_ns = domt_now_ns() + (DOMT_SANITIZED ? 5 : 60) * UINT64_C(1000) * DOMT_MS;

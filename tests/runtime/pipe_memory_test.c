@@ -18,8 +18,7 @@ static void pass(domus_testkit *kit, uint64_t ns)
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
-/* --- a service whose requests wait without memory ------------------------------------------------
- */
+/* --- a service whose requests wait without memory --------------------------------------------- */
 
 /* The seen of the service since hold_waiting() began. */
 static uint32_t waited, cancelled, kept;
@@ -204,8 +203,7 @@ START_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
 }
 END_TEST
 
-/* --- from some allocation on there is no memory -------------------------------------------------
- */
+/* --- from some allocation on there is no memory ----------------------------------------------- */
 
 static const char some_of_all[] =
     "now 0 a\nslice 0 b\nsleep 1 c\nffar 1 d\nfar 1 e\nkeep 1 f\nkffar 1 g\n!now 0 h\n%note\n"

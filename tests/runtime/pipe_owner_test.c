@@ -158,8 +158,7 @@ START_TEST(a_stop_ends_requests_and_streams)
 }
 END_TEST
 
-/* --- without memory -----------------------------------------------------------------------------
- */
+/* --- without memory --------------------------------------------------------------------------- */
 
 /* The owner fails while some allocation does. Returns whether nothing came of that. */
 static bool restart_short(bool is_stream, int64_t fails_after)

@@ -13,8 +13,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-/* --- a byte stage with records, and with an end of its own -------------------------------------
- */
+/* --- a byte stage with records, and with an end of its own ------------------------------------ */
 
 /* A record is "<n:" and n bytes; the end is "<end>". Its finish fails if the options say so. */
 typedef struct seal_state {
@@ -95,8 +94,7 @@ static const domus_pipeline sealed_cutless = {
     .stages = (const domus_pipeline_stage[]){
         {&seal_stage, NULL}, {&domt_cutless_stage, &cutless_server}, {NULL, NULL}}};
 
-/* --- in a kit without a runtime ----------------------------------------------------------------
- */
+/* --- in a kit without a runtime --------------------------------------------------------------- */
 
 static int finish_line(domus_wire *wire, void *state)
 {
@@ -163,8 +161,7 @@ START_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
 }
 END_TEST
 
-/* --- in a channel -------------------------------------------------------------------------------
- */
+/* --- in a channel ----------------------------------------------------------------------------- */
 
 static domus_testkit *kit;
 static domus_peer *peer;

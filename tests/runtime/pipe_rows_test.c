@@ -18,8 +18,7 @@ static void pass(domus_testkit *kit, uint64_t ns)
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static int answer_any(domus_stack *stack, void *self, const void *payload)
 {
@@ -160,8 +159,7 @@ START_TEST(a_request_alone_may_end_with_its_peer)
 }
 END_TEST
 
-/* --- sequences ---------------------------------------------------------------------------------
- */
+/* --- sequences -------------------------------------------------------------------------------- */
 
 static _Atomic uint32_t ended, cancelled;
 
@@ -249,8 +247,7 @@ START_TEST(sequences_have_the_marks_of_their_rows)
 }
 END_TEST
 
-/* --- ids ---------------------------------------------------------------------------------------
- */
+/* --- ids -------------------------------------------------------------------------------------- */
 
 START_TEST(a_request_that_waited_to_be_alone_keeps_its_id)
 {
@@ -296,8 +293,7 @@ START_TEST(requests_behind_one_that_hangs_have_a_limit)
 }
 END_TEST
 
-/* --- large answers ------------------------------------------------------------------------------
- */
+/* --- large answers ---------------------------------------------------------------------------- */
 
 /* They are more than a buffer takes, sent at once and behind another one. */
 START_TEST(huge_answers_are_whole)

@@ -1,5 +1,5 @@
-/* The stage of the service in pipes.h: a line is a message, and its first bytes say of which kind.
- */
+/* The stage of the service in pipes.h: a line is a message, and its first bytes say
+ * of which kind. */
 #include "tests/runtime/pipes.h"
 
 #include <errno.h>

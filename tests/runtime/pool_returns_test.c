@@ -79,8 +79,7 @@ static void expect_error(int error)
     domt_net_ok(kit, domus_probe_expect_error(probe, error, 5 * DOMT_NET_SECOND));
 }
 
-/* --- asks in the mailbox of a channel that is stopped ------------------------------------------
- */
+/* --- asks in the mailbox of a channel that is stopped ----------------------------------------- */
 
 static const domus_type go_type = {.name = "go"}, stop_type = {.name = "stop"};
 static domus_address stopper;
@@ -184,8 +183,7 @@ START_TEST(without_a_pool_it_was_not_sent)
 }
 END_TEST
 
-/* --- asks that were sent before ----------------------------------------------------------------
- */
+/* --- asks that were sent before --------------------------------------------------------------- */
 
 static const domus_pool_options repeating = {
     .behaviour = &narrow_line, .repeatable = domt_packets, .tries_max = 5};

@@ -126,9 +126,8 @@ START_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
 }
 END_TEST
 
-/* An actor beside the domt_pool, which lets the first connection close when an ask lies in its
- * mailbox.
- */
+/* An actor beside the domt_pool, which lets the first connection close when an ask lies
+ * in its mailbox. */
 static const domus_type turn_type = {.name = "turn"}, go_type = {.name = "go"};
 static domus_address beside;
 static domus_kept held;

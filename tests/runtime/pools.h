@@ -1,5 +1,5 @@
-/* A pool of a line protocol in a test kit, one for each test, whose service is a script of the
- * test. */
+/* A pool of a line protocol in a test kit, one for each test, whose service is a
+ * script of the test. */
 #ifndef DOMT_POOLS_H
 #define DOMT_POOLS_H
 

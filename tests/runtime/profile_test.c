@@ -1,5 +1,5 @@
-/* runtime/control/profile.c: the profile counts the time to the nanosecond, and the work to the
- * message. */
+/* runtime/control/profile.c: the profile counts the time to the nanosecond, and the work
+ * to the message. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>

@@ -349,8 +349,7 @@ START_TEST(connections_without_a_header_go_quietly)
 }
 END_TEST
 
-/* --- HAProxy as a judge, where it is installed -------------------------------------------------
- */
+/* --- HAProxy as a judge, where it is installed ------------------------------------------------ */
 
 #define HAPROXY "/usr/sbin/haproxy"
 

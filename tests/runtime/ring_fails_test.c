@@ -119,8 +119,8 @@ START_TEST(a_ring_that_fails_stops_the_system_with_its_error)
 }
 END_TEST
 
-/* While the kernel has no room, the thread tries again without burning its CPU, and its actors go
- * on. */
+/* While the kernel has no room, the thread tries again without burning its CPU, and its
+ * actors go on. */
 START_TEST(a_kernel_without_room_for_long_ends_nothing)
 {
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM};

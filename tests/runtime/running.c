@@ -56,8 +56,7 @@ domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_beha
     return address;
 }
 
-/* --- a service ---------------------------------------------------------------------------------
- */
+/* --- a service -------------------------------------------------------------------------------- */
 
 static domus_endpoint served;
 static _Atomic bool is_serving;
@@ -87,8 +86,7 @@ domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel)
     return served;
 }
 
-/* --- messages and figures ----------------------------------------------------------------------
- */
+/* --- messages and figures --------------------------------------------------------------------- */
 
 void domt_notice(domus_system *system, domus_address to, const domus_type *type,
                  const void *payload)

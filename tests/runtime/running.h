@@ -15,12 +15,12 @@
 
 #define DOMT_MS UINT64_C(1000000)
 
-/* The default configuration with so many threads. They are not pinned, because tests share few
- * CPUs. */
+/* The default configuration with so many threads. They are not pinned, because tests
+ * share few CPUs. */
 domus_config domt_config(uint32_t threads);
 
-/* Behaviours that have these as on_mount and on_stop count how many actors were mounted and
- * stopped. */
+/* Behaviours that have these as on_mount and on_stop count how many actors were
+ * mounted and stopped. */
 extern _Atomic uint64_t domt_mounted, domt_stopped;
 int domt_count_mount(domus_stack *stack, void *self);
 void domt_count_stop(domus_stack *stack, void *self);

@@ -224,8 +224,8 @@ END_TEST
 static _Atomic bool let_answer, let_late, asked;
 static _Atomic uint32_t releases;
 
-/* The release runs on the thread that leads the waiting ones: now the leader's own answer is put.
- */
+/* The release runs on the thread that leads the waiting ones: now the leader's own
+ * answer is put. */
 static void release_and_let_answer(void *payload)
 {
     const domi_manager *outside = &system_->outside;

@@ -91,8 +91,8 @@ static void ping(int fd)
     ck_assert_mem_eq(got, "pong\n", 5);
 }
 
-/* Let all read `most` bytes, again and again, until each has `enough`. Meanwhile another one is
- * served. */
+/* Let all read `most` bytes, again and again, until each has `enough`. Meanwhile another
+ * one is served. */
 static void read_all(int other, uint64_t enough, size_t most)
 {
     uint64_t until_ns = domt_now_ns() + 100000 * DOMT_MS;

@@ -18,8 +18,7 @@
 
 domt_site_type domt_site;
 
-/* --- the calls of the library -------------------------------------------------------------------
- */
+/* --- the calls of the library ----------------------------------------------------------------- */
 
 const char *domt_site_path(const char *name)
 {
@@ -67,8 +66,7 @@ int statx(int fd, const char *path, int flags, unsigned mask, struct statx *stat
     return (int)syscall(SYS_statx, fd, path, flags, mask, status);
 }
 
-/* --- the service -------------------------------------------------------------------------------
- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 static int serve(domus_stack *stack, void *self, const void *payload)
 {

@@ -352,8 +352,7 @@ START_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
 }
 END_TEST
 
-/* --- domus_main() ------------------------------------------------------------------------------
- */
+/* --- domus_main() ----------------------------------------------------------------------------- */
 
 static int stay_and_quit(domus_stack *stack, void *self, const void *payload)
 {

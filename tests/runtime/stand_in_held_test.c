@@ -39,8 +39,8 @@ static bool is_at_home(void)
     return pthread_equal(pthread_self(), atomic_load(&home)) != 0;
 }
 
-/* In another thread's hands it hangs, if it is to, until the other actor of its thread has
- * spoken. */
+/* In another thread's hands it hangs, if it is to, until the other actor of its
+ * thread has spoken. */
 static int work(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;

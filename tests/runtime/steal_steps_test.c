@@ -153,8 +153,7 @@ START_TEST(thread_without_ready_houses_says_so)
 }
 END_TEST
 
-/* --- a victim that others are at ---------------------------------------------------------------
- */
+/* --- a victim that others are at -------------------------------------------------------------- */
 
 static domi_manager *manager_of(uint32_t index)
 {
@@ -308,8 +307,7 @@ START_TEST(thief_that_got_a_house_is_as_patient_as_before)
 }
 END_TEST
 
-/* --- when home looks up ------------------------------------------------------------------------
- */
+/* --- when home looks up ----------------------------------------------------------------------- */
 
 #define LONG_NS (20 * DOMT_MS)
 #define MANY    100

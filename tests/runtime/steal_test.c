@@ -131,9 +131,9 @@ static void let_work(domus_system *system, domus_address starter, uint32_t count
 
 /* --- tests ----------------------------------------------------------------------------------- */
 
-/* Work is given again until there was help enough: other processes may take the helper's CPU for
- * the time of one or of many. On a quiet machine the first one suffices, with half of the houses.
- */
+/* Work is given again until there was help enough: other processes may take the helper's
+ * CPU for the time of one or of many. On a quiet machine the first one suffices, with half
+ * of the houses. */
 START_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
 {
     enum { COUNT = 2000, ENOUGH = COUNT / 32, ROUNDS = 100 };

@@ -38,8 +38,8 @@ typedef struct domt_stepped {
     void (*on_poll)(struct domt_stepped *stepped, uint32_t index);
 } domt_stepped;
 
-/* The ring and the hooks of its threads. The ring has no `poll_once`: nothing watches
- * descriptors. */
+/* The ring and the hooks of its threads. The ring has no `poll_once`: nothing
+ * watches descriptors. */
 extern const domi_backend domt_stepped_ring;
 extern const domi_runtime_hooks domt_hooks_of_stepped;
 

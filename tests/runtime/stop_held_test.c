@@ -1,5 +1,5 @@
-/* A stop that a handler holds up tells only what is new, and frees nothing that the handler uses.
- */
+/* A stop that a handler holds up tells only what is new, and frees nothing that the
+ * handler uses. */
 #include "tests/runtime/stalls.h"
 
 #include <arpa/inet.h>
@@ -16,8 +16,8 @@ static atomic_bool may_go;
 static atomic_bool is_in;
 static atomic_int went_well;
 
-/* Use the actor's memory, its stack, its system and its thread's pools, after the stop has given
- * up. */
+/* Use the actor's memory, its stack, its system and its thread's pools, after the stop
+ * has given up. */
 static void stay(domus_stack *stack, void *self)
 {
     const uint64_t *facts = self;

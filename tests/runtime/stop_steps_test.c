@@ -130,8 +130,7 @@ START_TEST(each_step_of_a_stop_waits_for_all_threads)
 }
 END_TEST
 
-/* --- a crowd -----------------------------------------------------------------------------------
- */
+/* --- a crowd ---------------------------------------------------------------------------------- */
 
 /* The first turn of a drain takes what a turn may take; meanwhile nobody is told that it drains. */
 START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
@@ -166,8 +165,7 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 }
 END_TEST
 
-/* --- a listener --------------------------------------------------------------------------------
- */
+/* --- a listener ------------------------------------------------------------------------------- */
 
 static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                  uint64_t until_ns)
@@ -176,8 +174,8 @@ static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *
     return true;
 }
 
-/* Its thread is never seen to mount it: as when a handler does not return until the stop is over.
- */
+/* Its thread is never seen to mount it: as when a handler does not return until the
+ * stop is over. */
 START_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};

@@ -187,8 +187,8 @@ static void meet_the_other_thread(void)
         continue;
 }
 
-/* All that a handler may do, at the very end: nothing of it may harm, and what is sent is dropped.
- */
+/* All that a handler may do, at the very end: nothing of it may harm, and what is
+ * sent is dropped. */
 static void farewell(domus_stack *stack, void *self_)
 {
     const struct link *self = self_;

@@ -88,8 +88,8 @@ enum domt_deed { DOMT_STORM_DEEDS(DOMT_STORM_NAME) DOMT_DEEDS };
 extern _Atomic uint64_t domt_storm_did[DOMT_DEEDS];
 extern _Atomic int64_t domt_storm_budget; /* of deeds; at 0 nothing more is begun */
 
-/* Types of notices, asks, replies, events of timers and publications, and a type that no actor
- * knows. */
+/* Types of notices, asks, replies, events of timers and publications, and a type that
+ * no actor knows. */
 extern const domus_type domt_storm_note, domt_storm_letter, domt_storm_question, domt_storm_essay,
     domt_storm_answer, domt_storm_volume, domt_storm_alarm, domt_storm_news, domt_storm_unknown;
 

@@ -1,5 +1,5 @@
-/* The actors of the storm, of all kinds, with their handlers: among them a process and a detached
- * actor. */
+/* The actors of the storm, of all kinds, with their handlers: among them a process and a
+ * detached actor. */
 #include "tests/runtime/storm.h"
 
 #include <domus/detached.h>

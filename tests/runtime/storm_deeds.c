@@ -1,5 +1,5 @@
-/* The deeds of an actor of the storm in one step of a conversation: sends, asks, waits, answers and
- * takes. */
+/* The deeds of an actor of the storm in one step of a conversation: sends, asks, waits,
+ * answers and takes. */
 #include "tests/runtime/storm.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The deeds of an actor of the storm besides talking: timers, children, names, watches, ends and
- * conversations. */
+/* The deeds of an actor of the storm besides talking: timers, children, names, watches, ends
+ * and conversations. */
 #include "tests/runtime/storm.h"
 
 #include <errno.h>

@@ -1,10 +1,9 @@
 /* The storm (storm.h), in the test kit by seed, and on real threads.
  *
- * In the kit a seed is a run: what fails prints the command that replays it. On threads a seed is
- * only the dice's, and the schedule is nobody's. DOMUS_SEED=n runs one seed, DOMT_SUMS=1 prints how
- * often each deed was done. The short form takes some seconds; the long form (DOMT_LONG) many
- * seeds.
- */
+ * In the kit a seed is a run: what fails prints the command that replays it. On threads a seed
+ * is only the dice's, and the schedule is nobody's. DOMUS_SEED=n runs one seed, DOMT_SUMS=1
+ * prints how often each deed was done. The short form takes some seconds; the long form
+ * (DOMT_LONG) many seeds. */
 #include "tests/runtime/storm.h"
 
 #include "tests/runtime/running.h"

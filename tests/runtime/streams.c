@@ -262,8 +262,7 @@ DOMUS_SEQUENCE(hang, serve_frame)
     DOMUS_END;
 }
 
-/* --- rows --------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 /* One type stands for all sequences, so this row calls that of the word. */
 static int serve(domus_stack *stack, void *self, const void *payload)
@@ -357,8 +356,7 @@ domus_testkit *domt_streams_kit(const domus_config *config, const domus_behaviou
     return kit;
 }
 
-/* --- holding what is answered ------------------------------------------------------------------
- */
+/* --- holding what is answered ----------------------------------------------------------------- */
 
 void domt_streams_send(domus_testkit *kit, domus_peer *peer, const char *text, size_t size)
 {

@@ -19,8 +19,7 @@ static void pass(domus_testkit *kit, uint64_t ns)
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
-/* --- streams -----------------------------------------------------------------------------------
- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 START_TEST(answers_leave_in_pieces)
 {
@@ -148,8 +147,7 @@ START_TEST(a_stream_that_expires_is_cut)
 }
 END_TEST
 
-/* --- drains ------------------------------------------------------------------------------------
- */
+/* --- drains ----------------------------------------------------------------------------------- */
 
 START_TEST(a_drain_waits_for_bodies_and_streams)
 {
@@ -205,8 +203,7 @@ START_TEST(a_drain_ends_in_time_though_a_body_never_ends)
 }
 END_TEST
 
-/* --- by ids ------------------------------------------------------------------------------------
- */
+/* --- by ids ----------------------------------------------------------------------------------- */
 
 START_TEST(a_pipeline_with_ids_has_no_bodies)
 {

@@ -44,8 +44,7 @@ static int succeed(domus_stack *stack, void *self)
     return 0;
 }
 
-/* --- a race: two clients that read, add one and write -------------------------------------------
- */
+/* --- a race: two clients that read, add one and write ----------------------------------------- */
 
 static uint32_t stored; /* what the store holds at last */
 
@@ -96,8 +95,8 @@ static const domus_behaviour client = {
     .on = (const domus_on[]){{&go_type, client_go, 0}, {0}},
 };
 
-/* Run a race. Returns 0 if no update was lost. `context` may get a copy of the trace, to be freed.
- */
+/* Run a race. Returns 0 if no update was lost. `context` may get a copy of the
+ * trace, to be freed. */
 static int race(uint64_t seed, void *context)
 {
     domus_testkit *kit = domt_kit_new(NULL, seed);

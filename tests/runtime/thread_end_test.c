@@ -60,8 +60,8 @@ static uint32_t length_of(const domi_house *house, uint32_t most)
     return length;
 }
 
-/* All are closed, and none is in two of the lists of free ones: home's, home's surplus, and the
- * spawner's. */
+/* All are closed, and none is in two of the lists of free ones: home's, home's surplus, and
+ * the spawner's. */
 static void holds_no_slot_twice(domt_stepped *stepped)
 {
     domi_manager *home = &domt_stepped_thread(stepped, 0)->manager;

@@ -16,8 +16,7 @@ const domus_pipeline_stage domt_upload_stages[] = {{&domt_stream_stage, &as_clie
 const domus_pipeline_stage domt_upload_cutless[] = {{&domt_cutless_stage, &as_client},
                                                     {NULL, NULL}};
 
-/* --- an actor that asks in pieces ---------------------------------------------------------------
- */
+/* --- an actor that asks in pieces ------------------------------------------------------------- */
 
 typedef struct send_frame {
     char how[16];
@@ -122,8 +121,7 @@ DOMUS_SEQUENCE(send, send_frame)
     DOMUS_END;
 }
 
-/* --- misuse, and a stream that another actor writes ---------------------------------------------
- */
+/* --- misuse, and a stream that another actor writes ------------------------------------------- */
 
 const domus_type domt_misuse_type = {.name = "misuse"};
 static const domus_type lend_type = {.name = "lend", .size = sizeof(domus_stream)};

@@ -1,5 +1,5 @@
-/* Requests in pieces through a pool: none is repeated that has begun, and other asks go round them.
- */
+/* Requests in pieces through a pool: none is repeated that has begun, and other asks
+ * go round them. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/uploads.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
-/* Bodies of 64 MiB (1 GiB with DOMT_LONG) over real sockets: of a request, of an answer, and of
- * both at a time, between three threads and through a pool, in memory that does not grow with them.
- */
+/* Bodies of 64 MiB (1 GiB with DOMT_LONG) over real sockets: of a request, of an answer,
+ * and of both at a time, between three threads and through a pool, in memory that does not
+ * grow with them. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/streams.h"
 
@@ -31,8 +31,7 @@ static uint64_t resident_bytes(void)
     return pages * 4096;
 }
 
-/* --- the two sides ------------------------------------------------------------------------------
- */
+/* --- the two sides ---------------------------------------------------------------------------- */
 
 static const domt_stream_options as_client = {.role = DOMUS_ROLE_CLIENT, .cuts = true};
 static const domus_type *const encodes[] = {&domt_line_type, NULL};
@@ -193,8 +192,7 @@ static const domus_behaviour asker = {
                              {NULL, NULL, 0}},
 };
 
-/* --- the tests ----------------------------------------------------------------------------------
- */
+/* --- the tests -------------------------------------------------------------------------------- */
 
 static void hold(const domus_type *type)
 {

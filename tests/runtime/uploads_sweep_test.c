@@ -22,8 +22,7 @@ static const domus_pipeline without_cut = {
     .stages = domt_upload_cutless, .encodes = domt_upload_encodes, .inflight_max = 2};
 static domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
 
-/* --- askers -------------------------------------------------------------------------------------
- */
+/* --- askers ----------------------------------------------------------------------------------- */
 
 static _Atomic uint32_t answered, failed, wrong;
 static domus_address uploader;
@@ -61,8 +60,7 @@ DOMUS_SEQUENCE(ask, order)
 static const domus_behaviour asker = {
     .name = "asker", .on = (const domus_on[]){DOMUS_ON(&order_type, ask), {NULL, NULL, 0}}};
 
-/* --- a seed -------------------------------------------------------------------------------------
- */
+/* --- a seed ----------------------------------------------------------------------------------- */
 
 static void begin_asking(domt_sweep *sweep)
 {

@@ -22,8 +22,7 @@ static const domus_pipeline pipeline = {
 static const domus_pipeline without_cut = {.stages = domt_upload_cutless,
                                            .encodes = domt_upload_encodes};
 
-/* --- the kit ------------------------------------------------------------------------------------
- */
+/* --- the kit ---------------------------------------------------------------------------------- */
 
 static domus_address spawn_on(uint32_t thread)
 {
@@ -152,8 +151,7 @@ START_TEST(the_stage_of_a_client_runs_in_a_kit)
 }
 END_TEST
 
-/* --- in order -----------------------------------------------------------------------------------
- */
+/* --- in order --------------------------------------------------------------------------------- */
 
 START_TEST(requests_leave_in_pieces)
 {
@@ -245,8 +243,7 @@ START_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
 }
 END_TEST
 
-/* --- cuts ---------------------------------------------------------------------------------------
- */
+/* --- cuts ------------------------------------------------------------------------------------- */
 
 START_TEST(a_request_whose_asker_gives_up_is_cut)
 {
@@ -347,8 +344,7 @@ START_TEST(a_request_that_has_not_begun_fails_as_any_ask)
 }
 END_TEST
 
-/* --- early answers ------------------------------------------------------------------------------
- */
+/* --- early answers ---------------------------------------------------------------------------- */
 
 START_TEST(a_protocol_with_ids_has_no_requests_in_pieces)
 {

@@ -1,8 +1,7 @@
 /* examples/web while allocations fail: the n-th one of a round of requests fails, for each n. The
  * round behind it is answered in full, and nothing is left at the end. (Of the round itself no more
  * can be held: the simulated network takes memory, too, and loses bytes that it has none for.) The
- * files and the proxy have such a test of their own in the library.
- */
+ * files and the proxy have such a test of their own in the library. */
 #include "base/memory.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/suite.h"

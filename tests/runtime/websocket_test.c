@@ -23,8 +23,7 @@
     "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"            \
     "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 
-/* --- the service -------------------------------------------------------------------------------
- */
+/* --- the service ------------------------------------------------------------------------------ */
 
 static domus_websocket_options options;
 static const domus_type *const encodes[] = {&domus_websocket_message_type,

@@ -1,5 +1,5 @@
-/* runtime/os/workers.c: in which order the jobs of the pool run, on how many threads, and which are
- * refused. */
+/* runtime/os/workers.c: in which order the jobs of the pool run, on how many threads, and
+ * which are refused. */
 #include "tests/runtime/jobs.h"
 
 #include "base/memory.h"

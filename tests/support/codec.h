@@ -69,8 +69,8 @@ typedef struct domt_codec_work {
 /* Do a domt_codec_work, and free the stage. Returns 0, or the first error. */
 int domt_codec_decode(void *work);
 
-/* Let each allocation of `work` fail in turn, until all succeed. Hold that it returns -ENOMEM or 0.
- */
+/* Let each allocation of `work` fail in turn, until all succeed. Hold that it returns
+ * -ENOMEM or 0. */
 void domt_fail_allocations(int (*work)(void *context), void *context);
 
 /* Run `work`, which has to return 0 and to allocate. Returns the bytes of the greatest block that

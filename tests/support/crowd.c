@@ -1,5 +1,5 @@
-/* The clients of the crowd: their streams, their connections, and one loop that serves all of them.
- */
+/* The clients of the crowd: their streams, their connections, and one loop that
+ * serves all of them. */
 #include "tests/support/crowd.h"
 
 #include "tests/support/service.h"

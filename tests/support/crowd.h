@@ -60,10 +60,10 @@ void domt_client_close(domt_client *client, bool reset);
 
 void domt_crowd_fini(domt_crowd *crowd);
 
-/* Make a blocking connection to the port on 127.0.0.1. Its receives have no time-out: when a thread
- * has made a ring and the ring is gone (domus_system_new() looks by one what the kernel allows),
- * the kernel interrupts one call of that thread, and a receive with a time-out is not begun again.
- */
+/* Make a blocking connection to the port on 127.0.0.1. Its receives have no time-out: when a
+ * thread has made a ring and the ring is gone (domus_system_new() looks by one what the
+ * kernel allows), the kernel interrupts one call of that thread, and a receive with a
+ * time-out is not begun again. */
 int domt_connect(uint16_t port);
 
 /* Whether a listener serves the port. */

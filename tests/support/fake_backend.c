@@ -28,8 +28,7 @@ int domt_fake_open_count(void)
     return open_count;
 }
 
-/* --- the backend's side ------------------------------------------------------------------------
- */
+/* --- the backend's side ----------------------------------------------------------------------- */
 
 static int fake_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
 {
@@ -251,8 +250,7 @@ const domi_backend domt_fake_backend = {
     .publish = fake_publish,
 };
 
-/* --- the test's side ---------------------------------------------------------------------------
- */
+/* --- the test's side -------------------------------------------------------------------------- */
 
 domt_op *domt_fake_find(domt_fake *fake, domt_op_kind kind, int fd)
 {

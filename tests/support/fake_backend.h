@@ -89,8 +89,8 @@ void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result);
 /* Complete the send on `fd`: it has taken `result` bytes, or failed. */
 void domt_fake_sent(domt_fake *fake, int fd, int32_t result);
 
-/* Copy the bytes that the send on `fd` would put on the wire, cut at `size`. Returns how many there
- * are. */
+/* Copy the bytes that the send on `fd` would put on the wire, cut at `size`. Returns how
+ * many there are. */
 uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size);
 
 /* Carry out the oldest cancel: it completes with the number of operations that it hit, and each of

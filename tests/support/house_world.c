@@ -33,8 +33,8 @@ static void count_wake(domi_manager *manager)
 
 const domi_runtime_hooks domt_hooks_of_world = {.wake = count_wake};
 
-/* Managers come from the C library, not from the library's doors: a sweep counts only the latter.
- */
+/* Managers come from the C library, not from the library's doors: a sweep counts
+ * only the latter. */
 static void free_managers(domt_world *world, uint32_t made)
 {
     for (uint32_t i = 0; i < made; i++)

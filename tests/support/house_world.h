@@ -1,11 +1,11 @@
 /* A world of managers without threads, on which the tests of house/ stand.
  *
  * n homes and, behind them, one outside manager live in one OS thread and are stepped by hand.
- * There is no io and no clock: time is what the test says. A step does what a thread's turn does
- * with houses (arrivals, mount, timers, the channels queue, the state queue, what was freed for
- * others), so a test can put anything between two steps of any home. Agents are actors that run
- * whatever function they are sent: the verbs of an actor are called from within a handler, as users
- * do. */
+ * There is no io and no clock: time is what the test says. A step does what a thread's turn
+ * does with houses (arrivals, mount, timers, the channels queue, the state queue, what was
+ * freed for others), so a test can put anything between two steps of any home. Agents are
+ * actors that run whatever function they are sent: the verbs of an actor are called from within
+ * a handler, as users do. */
 #ifndef DOMT_HOUSE_WORLD_H
 #define DOMT_HOUSE_WORLD_H
 
@@ -37,8 +37,8 @@ int domt_world_start(domt_world *world);
 /* Give all managers to the calling thread; the threads that used them must have ended. */
 void domt_world_own(domt_world *world);
 
-/* End every manager as a stopped system does, and free all. The managers become the calling
- * thread's. */
+/* End every manager as a stopped system does, and free all. The managers become the
+ * calling thread's. */
 void domt_world_end(domt_world *world);
 
 /* Init and start a world; an error fails the test. Without belts, every message of another home

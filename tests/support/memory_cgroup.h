@@ -1,5 +1,5 @@
-/* A memory cgroup for a test. It is made where this machine has its cgroups, v1 or v2, if that is
- * allowed. */
+/* A memory cgroup for a test. It is made where this machine has its cgroups, v1 or v2, if
+ * that is allowed. */
 #ifndef DOMT_MEMORY_CGROUP_H
 #define DOMT_MEMORY_CGROUP_H
 
@@ -111,8 +111,8 @@ static inline uint64_t domt_memory_cgroup_kills(const domt_memory_cgroup *cgroup
 
 static inline void domt_memory_cgroup_remove(const domt_memory_cgroup *cgroup)
 {
-    /* The processes of the cgroup have been waited for; the kernel may need a moment all the same.
-     */
+    /* The processes of the cgroup have been waited for; the kernel may need a moment
+     * all the same. */
     for (int i = 0; i < 1000 && rmdir(cgroup->path) != 0 && errno == EBUSY; i++)
         usleep(1000);
 }

@@ -1,5 +1,5 @@
-/* The sanitizers of this build. They make everything slow, so tests do less of the same under them.
- */
+/* The sanitizers of this build. They make everything slow, so tests do less of the
+ * same under them. */
 #ifndef DOMT_SANITIZER_H
 #define DOMT_SANITIZER_H
 

@@ -51,8 +51,7 @@ uint64_t domt_service_count(const domt_service *service, const char *row);
  * a service that runs they need not: a thread adds the time of a phase at its end. */
 bool domt_service_phases_are_whole(const domt_service *service);
 
-/* Hold this, and that in the last profile that was read no thread woke by the cap
- * with work. */
+/* Hold this, and that in the last profile that was read no thread woke by the cap with work. */
 void domt_service_check_profile(const domt_service *service);
 
 uint64_t domt_service_cpu_ns(const domt_service *service);

@@ -1,6 +1,6 @@
-/* Byte stages for tests, and a way to run a pipeline over bytes in pieces and to compare what came
- * of it. The bytes of each message are written down, so two runs are the same if their texts are.
- */
+/* Byte stages for tests, and a way to run a pipeline over bytes in pieces and to compare
+ * what came of it. The bytes of each message are written down, so two runs are the same if
+ * their texts are. */
 #ifndef DOMT_STAGES_H
 #define DOMT_STAGES_H
 
@@ -34,8 +34,8 @@ typedef struct domt_decoded {
     size_t room;
 } domt_decoded;
 
-/* How bytes are cut: returns the size of the next piece, of `left` bytes that are left, 1 and more.
- */
+/* How bytes are cut: returns the size of the next piece, of `left` bytes that are
+ * left, 1 and more. */
 typedef size_t domt_cut(void *context, size_t left);
 
 /* Feed the bytes of a peer that then finishes, in the pieces of `cut` (NULL: all at once), and read

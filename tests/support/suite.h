@@ -1,9 +1,9 @@
 /* The end of every test program: run one suite in Check's fork mode, and print one line of counts.
  *
  * A test file is a program of its own, named after the source or the behaviour that it holds; it
- * includes this header and ends with DOMT_MAIN. `./dev test` adds up the lines that Check prints.
- * CK_FORK=no runs all tests in one process, for a debugger; CK_TIMEOUT_MULTIPLIER stretches the
- * time-outs. */
+ * includes this header and ends with DOMT_MAIN. `./dev test` adds up the lines that Check
+ * prints. CK_FORK=no runs all tests in one process, for a debugger; CK_TIMEOUT_MULTIPLIER
+ * stretches the time-outs. */
 #ifndef DOMT_SUITE_H
 #define DOMT_SUITE_H
 

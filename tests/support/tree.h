@@ -1,5 +1,5 @@
-/* A directory of files in the temporary directory, for code that reads /proc and /sys below a given
- * root. */
+/* A directory of files in the temporary directory, for code that reads /proc and /sys below
+ * a given root. */
 #ifndef DOMT_TREE_H
 #define DOMT_TREE_H
 

@@ -106,8 +106,8 @@ START_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
 }
 END_TEST
 
-/* The peer has finished sending. Its channel must not end when the last byte is given to the
- * kernel. */
+/* The peer has finished sending. Its channel must not end when the last byte is given
+ * to the kernel. */
 START_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
 {
     domt_service_start(&service,
@@ -162,8 +162,8 @@ START_TEST(peers_that_wait_at_the_most_connections_are_answered)
 }
 END_TEST
 
-/* The bytes that were sent to the service, less those that are known to have been echoed, were
- * counted. */
+/* The bytes that were sent to the service, less those that are known to have been echoed,
+ * were counted. */
 START_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
 {
     enum { COUNT = 5 };

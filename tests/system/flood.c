@@ -1,5 +1,5 @@
-/* The floods of notices, asks, foreign sends, connections and actors, and how the child sees their
- * end. */
+/* The floods of notices, asks, foreign sends, connections and actors, and how the child
+ * sees their end. */
 #include "tests/system/flood.h"
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
  * memory.high and then to above memory.critical, and the service goes on serving all its clients,
  * because nothing that it could do would give a byte of that back.
  *
- * Under a sanitizer there is no cgroup small enough, and tests/runtime/foreign_memory_test.c has to
- * do. */
+ * Under a sanitizer there is no cgroup small enough, and
+ * tests/runtime/foreign_memory_test.c has to do. */
 #include "tests/support/crowd.h"
 #include "tests/support/memory_cgroup.h"
 #include "tests/support/service.h"

@@ -1,5 +1,5 @@
-/* Programs of others use the example `kv`: redis-cli, redis-benchmark, hiredis and python3-redis.
- */
+/* Programs of others use the example `kv`: redis-cli, redis-benchmark, hiredis and
+ * python3-redis. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
-/* Messages between clients of the example `kv`: they are those of redis-server, come to subscribers
- * on all threads in order, and neither a slow subscriber nor many subscriptions take unbounded
- * memory. */
+/* Messages between clients of the example `kv`: they are those of redis-server, come to
+ * subscribers on all threads in order, and neither a slow subscriber nor many subscriptions take
+ * unbounded memory. */
 #include "tests/support/crowd.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/service.h"

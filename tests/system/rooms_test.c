@@ -100,8 +100,8 @@ START_TEST(a_line_without_an_end_is_refused)
 }
 END_TEST
 
-/* The deaf guest is dropped when the kernel's buffers and slowBytes are full; the others get every
- * line. */
+/* The deaf guest is dropped when the kernel's buffers and slowBytes are full; the others
+ * get every line. */
 START_TEST(a_guest_who_does_not_read_is_dropped)
 {
     char line[500];

@@ -11,12 +11,12 @@ typedef struct domt_secure {
     domt_site site;
 } domt_secure;
 
-/* Whether openssl and these other programs, divided by spaces, are installed; if not, it says so.
- */
+/* Whether openssl and these other programs, divided by spaces, are installed; if
+ * not, it says so. */
 bool domt_secure_is_possible(const char *programs);
 
-/* Make the directory, the authority, and a certificate a.pem with its key a.key for localhost and
- * 127.0.0.1. */
+/* Make the directory, the authority, and a certificate a.pem with its key a.key for localhost
+ * and 127.0.0.1. */
 void domt_secure_begin(domt_secure *secure);
 /* Issue NAME.pem and NAME.key for alternative names ("DNS:localhost,IP:127.0.0.1"). */
 void domt_secure_issue(const domt_secure *secure, const char *name, const char *names);

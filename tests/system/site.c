@@ -1,5 +1,5 @@
-/* Starts the example web, and talks HTTP with it by plain sockets: a request and an answer for each
- * connection. */
+/* Starts the example web, and talks HTTP with it by plain sockets: a request and an answer for
+ * each connection. */
 #include "tests/system/site.h"
 
 #include "tests/support/crowd.h"

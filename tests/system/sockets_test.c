@@ -149,8 +149,8 @@ START_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
 }
 END_TEST
 
-/* Without the bound the kernel lets a send buffer grow up to the last number of
- * net.ipv4.tcp_wmem, which is several MiB. A size that is set holds it, too. */
+/* Without the bound the kernel lets a send buffer grow up to the last number of net.ipv4.tcp_wmem,
+ * which is several MiB. A size that is set holds it, too. */
 START_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
 {
     begin(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",

@@ -1,6 +1,5 @@
 /* Programs of other projects judge the example web behind TLS: curl, redis-cli, OpenSSL's s_client,
- * and Chromium on its page. A program that is not installed
- * does not judge. */
+ * and Chromium on its page. A program that is not installed does not judge. */
 #include "tests/support/suite.h"
 #include "tests/system/secure.h"
 

@@ -107,8 +107,8 @@ static uint64_t owed_to(const connection *one)
     return one->was_told ? one->acknowledged : one->sent;
 }
 
-/* If the service ended the connection, the sums judge how: bytes that are missing must have been
- * cut. */
+/* If the service ended the connection, the sums judge how: bytes that are missing must
+ * have been cut. */
 static void finish(connection *one, bool by_reset)
 {
     const struct linger at_once = {.l_onoff = 1};

@@ -100,8 +100,7 @@ START_TEST(heads_that_are_too_large_are_refused)
 }
 END_TEST
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static int open_socket(void)
 {
@@ -122,8 +121,8 @@ static int open_socket(void)
     return fd;
 }
 
-/* Send as many of these frames as the peers take, until they take no more for a while. Returns the
- * bytes. */
+/* Send as many of these frames as the peers take, until they take no more for a while.
+ * Returns the bytes. */
 static uint64_t flood(int count, const char *frame, size_t size)
 {
     static char bytes[16384];

@@ -1,5 +1,5 @@
-/* The example `web` at its limits: each of them is reached, says so, and is over when there is room
- * again. */
+/* The example `web` at its limits: each of them is reached, says so, and is over when there
+ * is room again. */
 #include "tests/support/crowd.h"
 #include "tests/support/suite.h"
 #include "tests/system/redis.h"

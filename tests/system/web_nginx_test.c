@@ -10,8 +10,7 @@ static void judge(const char *command)
     domt_judge(&tree, &site, command);
 }
 
-/* --- nginx passes requests on to web ------------------------------------------------------------
- */
+/* --- nginx passes requests on to web ---------------------------------------------------------- */
 
 static const char before[] =
     "upstream web { server 127.0.0.1:@P@; keepalive 8; }\n"
@@ -45,8 +44,7 @@ START_TEST(nginx_is_served)
 }
 END_TEST
 
-/* --- web passes requests on to nginx ------------------------------------------------------------
- */
+/* --- web passes requests on to nginx ---------------------------------------------------------- */
 
 static const char behind[] =
     "server { listen unix:@T@/nginx; root @T@/www; absolute_redirect off;\n"

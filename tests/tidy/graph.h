@@ -26,10 +26,10 @@ void domt_graph_add(domt_graph *graph, const char *from, const char *to);
 void domt_graph_add_includes(domt_graph *graph, const char *root);
 
 /* Add the arrows of `symbols`, which is the output of `nm -A -g` for objects whose path holds
- * "objects.dir/" before the path of their source. An object without a source below `root` is left
- * out: it is of a build before this one. The names in `tables`, up to a NULL, make no arrow: they
- * are tables that a lower file declares and a higher one fills. Each has to be data and no
- * function. */
+ * "objects.dir/" before the path of their source. An object without a source below `root` is
+ * left out: it is of a build before this one. The names in `tables`, up to a NULL, make no
+ * arrow: they are tables that a lower file declares and a higher one fills. Each has to be data
+ * and no function. */
 void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols,
                             const char *const *tables);
 

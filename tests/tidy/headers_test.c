@@ -1,5 +1,5 @@
-/* Each public header of include/domus/ compiles alone, in C and in C++, for a user who defines
- * nothing. */
+/* Each public header of include/domus/ compiles alone, in C and in C++, for a user who
+ * defines nothing. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 

@@ -49,9 +49,8 @@ static int run(const char *format, ...)
         ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
     } while (0)
 
-/* Install to a new directory, and move what is there: an absolute path in it would now lead
- * nowhere.
- */
+/* Install to a new directory, and move what is there: an absolute path in it would now
+ * lead nowhere. */
 static void install(void)
 {
     snprintf(scratch, sizeof scratch, "/tmp/domus-install-XXXXXX");

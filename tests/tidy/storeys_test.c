@@ -158,8 +158,8 @@ static const struct pairs {
     uint32_t count;
 } pairs[] = {{"base", 0}, {"house", 5}, {"io", 0}, {"runtime", 0}, {"config", 0}, {"protocols", 0}};
 
-/* Report the circles of a folder that have more than two files, and another number of pairs than
- * `expected`. */
+/* Report the circles of a folder that have more than two files, and another number of pairs
+ * than `expected`. */
 static void check_circles(const char *folder, uint32_t expected)
 {
     uint32_t sizes[DOMT_CIRCLES_MAX];

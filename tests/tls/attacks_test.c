@@ -292,8 +292,7 @@ START_TEST(bytes_behind_close_notify_are_thrown_away)
 }
 END_TEST
 
-/* --- certificates of clients -------------------------------------------------------------------
- */
+/* --- certificates of clients ------------------------------------------------------------------ */
 
 static void ask_for_certificates(void)
 {

@@ -1,5 +1,5 @@
-/* TLS: every allocation fails once, and nothing is lost, and nothing is taken for right that is
- * not. */
+/* TLS: every allocation fails once, and nothing is lost, and nothing is taken for
+ * right that is not. */
 #include "tests/support/suite.h"
 #include "tests/tls/talk.h"
 

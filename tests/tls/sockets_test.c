@@ -1,5 +1,5 @@
-/* TLS over sockets: a service of HTTPS in a real system, whose judges are curl and OpenSSL's
- * s_client. */
+/* TLS over sockets: a service of HTTPS in a real system, whose judges are curl and
+ * OpenSSL's s_client. */
 #include "tests/runtime/running.h"
 #include "tests/tls/pki.h"
 

@@ -1,5 +1,5 @@
-/* TLS: which certificates are accepted, of servers and of clients, and what the other side hears of
- * it. */
+/* TLS: which certificates are accepted, of servers and of clients, and what the other
+ * side hears of it. */
 #include "tests/support/suite.h"
 #include "tests/tls/raw.h"
 

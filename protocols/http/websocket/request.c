@@ -60,8 +60,8 @@ int domus_websocket_request(const domus_websocket_wish *wish, domus_http_request
     return 0;
 }
 
-/* Set `ret_protocol` to the one that the server has chosen. Returns 0; -EPROTO if it was not
- * offered. */
+/* Set `ret_protocol` to the one that the server has chosen. Returns 0; -EPROTO if it
+ * was not offered. */
 static int find_protocol(const domus_websocket_wish *wish, domus_slice fields,
                          const char **ret_protocol)
 {

@@ -1,9 +1,9 @@
 /* The state of the WebSocket stage for a channel, and the doors between its files.
  *
- * Most messages come as one frame that lies whole in the window: it is unmasked there, and the
- * message is a slice of it. Any other is gathered: the bytes of its frames are unmasked into an
- * appender as they come, and used. Nothing else is kept, so an idle connection has the state alone.
- */
+ * Most messages come as one frame that lies whole in the window: it is unmasked there, and
+ * the message is a slice of it. Any other is gathered: the bytes of its frames are unmasked
+ * into an appender as they come, and used. Nothing else is kept, so an idle connection has
+ * the state alone. */
 #ifndef DOMI_PROTOCOLS_HTTP_WEBSOCKET_H
 #define DOMI_PROTOCOLS_HTTP_WEBSOCKET_H
 
@@ -101,8 +101,8 @@ void domi_websocket_reset(domi_websocket_state *state);
 int domi_websocket_control(domus_wire *wire, domi_websocket_state *state,
                            const domi_websocket_head *head, const char *bytes);
 
-/* Append a frame of control (control.c), or a close with this code, and 0 for none. Return 0; an
- * error. */
+/* Append a frame of control (control.c), or a close with this code, and 0 for none.
+ * Return 0; an error. */
 int domi_websocket_send_control(domus_wire *wire, const domi_websocket_state *state,
                                 unsigned opcode, const char *bytes, size_t size);
 int domi_websocket_send_close(domus_wire *wire, domi_websocket_state *state, uint16_t code,

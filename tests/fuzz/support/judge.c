@@ -52,8 +52,7 @@ void domt_http_hold_same(const domt_http_read *one, const domt_http_read *other)
     must(one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
 }
 
-/* --- the stage ---------------------------------------------------------------------------------
- */
+/* --- the stage -------------------------------------------------------------------------------- */
 
 static void add_fields(domt_http_read *read, domus_slice fields)
 {
@@ -173,8 +172,7 @@ void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *opt
     domus_stage_kit_free(kit);
 }
 
-/* --- llhttp ------------------------------------------------------------------------------------
- */
+/* --- llhttp ----------------------------------------------------------------------------------- */
 
 #ifdef DOMT_LLHTTP
 #include <llhttp.h>
