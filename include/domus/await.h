@@ -37,12 +37,13 @@
  * Local variables do not live across an await. Locals that stand before DOMUS_BEGIN are initialised
  * again each time the function is called. Between DOMUS_BEGIN and DOMUS_END a local that is in
  * scope at an await does not compile when it has an initialiser (also in `for (int i = 0; ...)`) or
- * is used after the await; put it into the frame, or into a block of its own that has no await. An
- * await outside of DOMUS_BEGIN and DOMUS_END, two awaits on one line, and an await inside of
- * another switch do not compile either. (The compiler does not catch these: in clang a local with
- * an initialiser whose value is not read behind the await, for instance when only its address is
- * passed on; in g++ a local without initialiser; an await in a switch over a 64-bit value, where
- * the sequence ends with -EINVAL when it should go on.)
+ * is used after the await; put it into the frame, or into a block of its own that has no await. The
+ * payload or the options of an await may be written into its call: DOMUS_ASK(to, &type, &(struct
+ * visitor){.age = 7}). An await outside of DOMUS_BEGIN and DOMUS_END, two awaits on one line, and
+ * an await inside of another switch do not compile either. (The compiler does not catch these: in
+ * clang a local with an initialiser whose value is not read behind the await, for instance when
+ * only its address is passed on; in g++ a local without initialiser; an await in a switch over a
+ * 64-bit value, where the sequence ends with -EINVAL when it should go on.)
  *
  * `return` ends the sequence with any value that a handler may return; DOMUS_END ends it with 0. An
  * await that cannot begin (-ENOMEM, -EMSGSIZE) ends the sequence with that error, and releases what

@@ -71,6 +71,12 @@
  * drops what slow readers cannot take, and no reader holds up the others. A sender that may not
  * drop sends notices and waits for room.
  *
+ * Relays: two channels that pass on each other's bytes must not stop reading because of what they
+ * have to send. Otherwise a peer that does not read before it has sent waits for the relay, and the
+ * relay for that peer. So give both a sendHigh and a sendMax that they never reach, and pass on the
+ * buffers themselves: the bound on the receive buffers of each channel then holds up the sender
+ * (examples/proxy.c).
+ *
  * Thread-safety of all functions here: only from functions of the channel itself, of the actor that
  * it belongs to, and of channels that share the state of one of these (shares_state). */
 #ifndef DOMUS_CHANNEL_H

@@ -9,6 +9,10 @@
  * its event was handled (unless the handler called domus_take()). A periodic timer shows the same
  * payload each time, so it cannot be taken: domus_take() returns -EPERM.
  *
+ * A timer belongs to the actor that runs when it is armed. Each channel is an actor of its own
+ * (domus/channel.h), also one that shares a state: the event comes to the channel that has armed
+ * the timer, ends with it, and only that channel can cancel it.
+ *
  * Thread-safety of all functions here: only from within a handler, with the stack that the handler
  * was given. */
 #ifndef DOMUS_TIMER_H
