@@ -78,5 +78,5 @@ START_TEST(a_service_with_silent_connections_sleeps)
 }
 END_TEST
 
-DOMT_MAIN("idle", 120, a_service_without_connections_sleeps,
+DOMT_MAIN("idle", 400, a_service_without_connections_sleeps,
           a_service_with_silent_connections_sleeps)
