@@ -227,6 +227,26 @@ static int build_wrongly(domus_stack *stack, void *context)
     return 0;
 }
 
+static int notice_the_largest(domus_stack *stack, void *context)
+{
+    static const domus_type largest = {.name = "largest", .size = DOMUS_PAYLOAD_MAX};
+    static const domus_type beyond = {.name = "beyond", .size = DOMUS_PAYLOAD_MAX + 1};
+    static const unsigned char zeros[DOMUS_PAYLOAD_MAX + 1];
+
+    (void)context;
+    ck_assert_int_eq(domus_notice(stack, actors[1], &largest, zeros), 0);
+    ck_assert_int_eq(domus_notice(stack, actors[1], &beyond, zeros), -EMSGSIZE);
+    return 0;
+}
+
+START_TEST(notice_has_the_largest_payload_and_no_larger_one)
+{
+    open_world(0);
+    domt_do(&world, actors[0], notice_the_largest, NULL);
+    close_world();
+}
+END_TEST
+
 START_TEST(message_that_cannot_be_built_changes_nothing)
 {
     open_world(0);
@@ -432,7 +452,9 @@ END_TEST
 
 DOMT_MAIN("message", 60, taken_message_is_sent_on_without_a_copy,
           forwarded_notice_keeps_its_sender_and_its_place,
-          message_built_in_place_arrives_in_its_place, message_that_cannot_be_built_changes_nothing,
+          message_built_in_place_arrives_in_its_place,
+          notice_has_the_largest_payload_and_no_larger_one,
+          message_that_cannot_be_built_changes_nothing,
           kept_message_outlives_its_handler_and_is_released_when_it_is_freed,
           refused_message_is_still_the_senders,
           notice_that_cannot_be_forwarded_is_still_the_forwarders, asks_and_replies_cannot_be_taken,

@@ -118,6 +118,8 @@ static int change_of_another(domus_stack *stack, void *self, const void *payload
     (void)self;
     domt_changes_now.results[0] =
         domus_channel_set_pipeline(stack, *(domus_channel *const *)payload, &domt_change_after, 0);
+    domt_changes_now.results[1] =
+        domus_channel_send(stack, *(domus_channel *const *)payload, &domus_slice_type, payload);
     return 0;
 }
 
@@ -165,6 +167,7 @@ START_TEST(only_the_channels_own_actor_may_change_its_pipeline)
         domus_outside_notice(domus_testkit_system(kit), address, &channel_type, &channel), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
+    ck_assert_int_eq(domt_changes_now.results[1], -EPERM); /* nor may another one send by it */
     domus_peer_close(peer);
     domt_change_end(kit);
 }
