@@ -1,25 +1,62 @@
-/* A BIO that reads the record which `decode` was shown, and writes to what goes to the peer. So
- * nothing is copied into memory of a BIO, as OpenSSL's own for memory does. Owner thread. */
+/* Calls of the stage, and the BIO by which OpenSSL reads and writes in them: it reads the record
+ * that `decode` was shown, and writes to what goes to the peer. So nothing is copied into memory of
+ * a BIO, as OpenSSL's own for memory does.
+ *
+ * All connections of a shard have one BIO. It has no state of its own: the call that runs on the
+ * thread says for which connection it is, and its flags, by which OpenSSL asks whether it may try
+ * again later, are always the same. A BIO of its own would cost each connection 208 bytes. (The
+ * counts of bytes in it, which nobody reads, mean nothing.) Owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <errno.h>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <string.h>
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static _Thread_local domi_tls_call *running; /* NULL: none */
+
+void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire *wire)
+{
+    call->outer = running;
+    call->state = state;
+    call->wire = wire;
+    call->in_size = 0;
+    call->wrote = false;
+    call->no_memory = false;
+    call->alert_size = 0;
+    running = call;
+    if (ERR_peek_error() != 0) /* clearing the queue costs more than looking whether it is empty */
+        ERR_clear_error();
+}
+
+void domi_tls_call_end(const domi_tls_call *call)
+{
+    running = call->outer;
+}
+
+bool domi_tls_call_wants_more(const domi_tls_call *call, int result)
+{
+    /* to OpenSSL a write that has failed may look like a read that found nothing, as both have the
+     * same BIO, which may always be tried again */
+    return !call->no_memory && SSL_get_error(call->state->ssl, result) == SSL_ERROR_WANT_READ;
+}
+
+/* --- the BIO ---------------------------------------------------------------------------------- */
 
 static int read_wire(BIO *bio, char *to, int size)
 {
-    domi_tls_state *state = BIO_get_data(bio);
+    domi_tls_call *call = running;
 
-    BIO_clear_retry_flags(bio);
-    if (size <= 0 || state->in_size == 0) {
-        BIO_set_retry_read(bio);
+    (void)bio;
+    if (call == NULL || size <= 0 || call->in_size == 0)
         return -1;
-    }
-    size_t part = (size_t)size < state->in_size ? (size_t)size : state->in_size;
-    memcpy(to, state->in, part);
-    state->in += part;
-    state->in_size -= part;
+    size_t part = (size_t)size < call->in_size ? (size_t)size : call->in_size;
+    memcpy(to, call->in, part);
+    call->in += part;
+    call->in_size -= part;
     return (int)part;
 }
 
@@ -27,20 +64,22 @@ static int read_wire(BIO *bio, char *to, int size)
  * failing call of `decode` has appended is not sent. */
 static int write_wire(BIO *bio, const char *from, int size)
 {
-    domi_tls_state *state = BIO_get_data(bio);
+    domi_tls_call *call = running;
 
-    BIO_clear_retry_flags(bio);
+    (void)bio;
     if (size <= 0)
         return size;
-    if (domus_wire_append(state->wire, from, (size_t)size) != 0) {
-        state->no_memory = true;
+    if (call == NULL)
+        return -1;
+    if (domus_wire_append(call->wire, from, (size_t)size) != 0) {
+        call->no_memory = true;
         return -1;
     }
-    state->wrote = true;
-    state->alert_size = 0;
-    if ((size_t)size <= sizeof state->alert) {
-        memcpy(state->alert, from, (size_t)size);
-        state->alert_size = (uint8_t)size;
+    call->wrote = true;
+    call->alert_size = 0;
+    if ((size_t)size <= sizeof call->alert) {
+        memcpy(call->alert, from, (size_t)size);
+        call->alert_size = (uint8_t)size;
     }
     return size;
 }
@@ -66,15 +105,26 @@ static void make_method(void)
     method = made;
 }
 
-int domi_tls_bio_use(domi_tls_state *state)
+static BIO *make_bio(void)
 {
     if (CRYPTO_THREAD_run_once(&once, make_method) != 1 || method == NULL)
-        return -ENOMEM;
+        return NULL;
     BIO *bio = BIO_new(method);
     if (bio == NULL)
-        return -ENOMEM;
-    BIO_set_data(bio, state);
+        return NULL;
     BIO_set_init(bio, 1);
-    SSL_set_bio(state->ssl, bio, bio);
+    BIO_set_retry_read(bio);
+    return bio;
+}
+
+int domi_tls_bio_use(domi_tls_state *state)
+{
+    domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
+
+    if (shard->bio == NULL)
+        shard->bio = make_bio();
+    if (shard->bio == NULL || BIO_up_ref(shard->bio) != 1)
+        return -ENOMEM;
+    SSL_set_bio(state->ssl, shard->bio, shard->bio);
     return 0;
 }

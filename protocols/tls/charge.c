@@ -4,16 +4,19 @@
 
 #include <domus/memory.h>
 
-int domi_tls_charge(domi_tls_state *state, uint64_t bytes)
+int domi_tls_charge(domi_tls_state *state, uint32_t bytes)
 {
     domus_budget *budget = state->tls->settings.budget;
-    uint64_t before = state->charged;
-    int error = domus_budget_charge(budget, &state->charged, bytes);
+    uint64_t charged = state->charged;
+    uint64_t counted = state->charged;
+    int error = domus_budget_charge(budget, &charged, bytes);
 
     if (error != 0)
         return error;
-    error = domus_memory_count(&state->counted, bytes);
+    error = domus_memory_count(&counted, bytes);
     if (error != 0)
-        (void)domus_budget_charge(budget, &state->charged, before);
+        (void)domus_budget_charge(budget, &charged, state->charged);
+    else
+        state->charged = bytes;
     return error;
 }

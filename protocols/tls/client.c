@@ -73,18 +73,20 @@ static void offer_session(domi_tls_state *state, const domi_tls_peer_name *serve
         return;
     SSL_SESSION *session =
         domi_tls_sessions_take(&shard_of(state->ssl)->sessions, server, domi_tls_now_s());
-    if (session != NULL && SSL_set_session(state->ssl, session) == 1)
-        state->offered = session;
+    domi_tls_extra *extra = session != NULL ? domi_tls_extra_of(state) : NULL;
+    if (extra != NULL && SSL_set_session(state->ssl, session) == 1)
+        extra->offered = session;
     else
         SSL_SESSION_free(session);
 }
 
-int domi_tls_client_begin(domi_tls_state *state, const char *host)
+int domi_tls_client_begin(const domi_tls_call *call, const char *host)
 {
+    domi_tls_state *state = call->state;
     const domi_tls_settings *settings = &state->tls->settings;
     domi_tls_peer_name server;
     uint16_t port;
-    const char *connected = domus_wire_server(state->wire, &port);
+    const char *connected = domus_wire_server(call->wire, &port);
 
     if (SSL_set_app_data(state->ssl, &state->taker) != 1)
         return -ENOMEM;
@@ -102,10 +104,14 @@ int domi_tls_client_begin(domi_tls_state *state, const char *host)
 
 void domi_tls_client_end_handshake(domi_tls_state *state)
 {
+    domi_tls_extra *extra = state->extra;
+
+    if (extra == NULL || extra->offered == NULL)
+        return;
     bool is_taken = state->phase == DOMI_TLS_OPEN && SSL_session_reused(state->ssl) == 1;
 
     if (!is_taken)
-        domi_tls_sessions_forget(&shard_of(state->ssl)->sessions, state->offered);
-    SSL_SESSION_free(state->offered);
-    state->offered = NULL;
+        domi_tls_sessions_forget(&shard_of(state->ssl)->sessions, extra->offered);
+    SSL_SESSION_free(extra->offered);
+    extra->offered = NULL;
 }

@@ -3,6 +3,7 @@
 #include "protocols/tls/context.h"
 
 #include <errno.h>
+#include <openssl/bio.h>
 #include <openssl/crypto.h>
 
 static _Thread_local char own_address;
@@ -99,6 +100,7 @@ void domus_tls_free(domus_tls *tls)
     for (domi_tls_shard *shard = tls->shards; shard != NULL; shard = tls->shards) {
         tls->shards = shard->next;
         domi_tls_shard_clear(shard);
+        BIO_free(shard->bio);
         drop_files(tls, shard->files);
         OPENSSL_free(shard);
     }

@@ -19,7 +19,8 @@ static int tell_info(const domi_tls_state *state, domus_tls_info *ret_info)
     if (state == NULL)
         return -ENOENT;
     *ret_info = (domus_tls_info){.done = SSL_is_init_finished(state->ssl) == 1};
-    snprintf(ret_info->failure, sizeof ret_info->failure, "%s", state->failure);
+    snprintf(ret_info->failure, sizeof ret_info->failure, "%s",
+             state->failure != NULL ? state->failure : "");
     const char *name = SSL_get_servername(state->ssl, TLSEXT_NAMETYPE_host_name);
     snprintf(ret_info->name, sizeof ret_info->name, "%s", name != NULL ? name : "");
     if (!ret_info->done)

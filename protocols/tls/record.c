@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <openssl/err.h>
-#include <stdio.h>
 #include <string.h>
 
 #define CHANGE_CIPHER_SPEC 20
@@ -107,18 +106,32 @@ static int error_of(unsigned long reason)
     }
 }
 
-int domi_tls_fail(domi_tls_state *state)
+/* The connection has failed for this reason, a constant. The alert that the call has written is
+ * kept until `finish`; without memory for that the peer gets none. */
+static void note_failure(domi_tls_call *call, const char *reason)
 {
-    unsigned long reason = take_reason(&state->no_memory);
+    domi_tls_state *state = call->state;
+    domi_tls_extra *extra = call->alert_size != 0 ? domi_tls_extra_of(state) : state->extra;
+
+    state->phase = DOMI_TLS_FAILED;
+    state->failure = reason;
+    if (extra == NULL)
+        return;
+    memcpy(extra->alert, call->alert, call->alert_size);
+    extra->alert_size = call->alert_size;
+}
+
+int domi_tls_fail(domi_tls_call *call)
+{
+    domi_tls_state *state = call->state;
+    unsigned long reason = take_reason(&call->no_memory);
     const char *text = reason != 0 ? ERR_reason_error_string(reason) : NULL;
     long verified = SSL_get_verify_result(state->ssl);
 
     if (ERR_GET_REASON(reason) == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK)
         text = X509_verify_cert_error_string(verified);
-    snprintf(state->failure, sizeof state->failure, "%s",
-             text != NULL ? text : "no reason is known");
-    state->phase = DOMI_TLS_FAILED;
-    return state->no_memory ? -ENOMEM : error_of(reason);
+    note_failure(call, text != NULL ? text : "no reason is known");
+    return call->no_memory ? -ENOMEM : error_of(reason);
 }
 
 /* True if all that both sides have sent was in clear. Once there are keys, an alert in clear would
@@ -132,16 +145,15 @@ static bool has_no_keys(const domi_tls_state *state)
                              (at == TLS_ST_EARLY_DATA || at == TLS_ST_SR_CLNT_HELLO));
 }
 
-int domi_tls_refuse(domi_tls_state *state, int error, unsigned char alert, const char *reason)
+int domi_tls_refuse(domi_tls_call *call, int error, unsigned char alert, const char *reason)
 {
     const unsigned char record[] = {ALERT, 3, 3, 0, 2, 2, alert};
 
-    snprintf(state->failure, sizeof state->failure, "%s", reason);
-    state->alert_size = 0;
-    if (has_no_keys(state)) {
-        memcpy(state->alert, record, sizeof record);
-        state->alert_size = sizeof record;
+    call->alert_size = 0;
+    if (has_no_keys(call->state)) {
+        memcpy(call->alert, record, sizeof record);
+        call->alert_size = sizeof record;
     }
-    state->phase = DOMI_TLS_FAILED;
+    note_failure(call, reason);
     return error;
 }

@@ -33,7 +33,7 @@ typedef struct domi_tls_peer_name {
 /* The part of a connection of a client that OpenSSL hands on when the server gives a session. */
 typedef struct domi_tls_taker {
     domi_tls_peer_name *server; /* that sessions are kept for; NULL: none is kept */
-    uint32_t tickets;           /* that have come with the record at hand */
+    uint16_t tickets;           /* that have come with the record at hand */
 } domi_tls_taker;
 
 /* Keep a session until `until_s`, and forget the oldest beyond `most` in all. Without memory

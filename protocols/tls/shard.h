@@ -18,6 +18,7 @@ typedef struct domi_tls_shard {
     /* the files from which the contexts were made; NULL: none were made yet */
     domi_tls_files *files;
     EVP_CIPHER *cipher;         /* the cipher that seals tickets */
+    BIO *bio;                   /* the BIO of all connections; NULL: none was made yet */
     domi_tls_sessions sessions; /* the sessions of a client, which were made with `contexts` */
     /* The connections that keep their buffers (buffers.h), in a ring. */
     struct domi_tls_state *keepers[DOMI_TLS_KEEPERS];

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <openssl/err.h>
-#include <stdio.h>
 #include <string.h>
 
 #define RECORDS_MOST 64u /* that one call uses: small ones take some 0.1 ms then */
@@ -13,6 +12,11 @@
 #define ALERT_RECORD_OVERFLOW    22
 
 /* --- begin and end ---------------------------------------------------------------------------- */
+
+static uint32_t count_held(const domi_tls_state *state)
+{
+    return state->extra != NULL ? state->extra->held.size : 0;
+}
 
 static int check_tls(const void *options_)
 {
@@ -34,8 +38,7 @@ static void close_tls(domus_wire *wire, void *state_)
     domi_tls_state *state = state_;
 
     (void)wire;
-    if (state->offered != NULL)
-        domi_tls_client_end_handshake(state);
+    domi_tls_client_end_handshake(state);
     /* OpenSSL would take the session of a connection that ends without close_notify for a bad one.
      * Its last bytes may be missing, but its keys are good (RFC 5246, 7.2.1) */
     if (state->phase == DOMI_TLS_OPEN || state->phase == DOMI_TLS_ENDED)
@@ -43,12 +46,13 @@ static void close_tls(domus_wire *wire, void *state_)
     domi_tls_buffers_forget(state);
     SSL_free(state->ssl);
     OPENSSL_free(state->taker.server);
-    domus_append_drop(&state->held);
+    domi_tls_extra_free(state);
     (void)domi_tls_charge(state, 0);
 }
 
-static int make_connection(domi_tls_state *state, const char *host)
+static int make_connection(const domi_tls_call *call, const char *host)
 {
+    domi_tls_state *state = call->state;
     SSL_CTX *context;
     int error = domi_tls_context_get(state->tls, &context);
 
@@ -59,7 +63,7 @@ static int make_connection(domi_tls_state *state, const char *host)
     state->ssl = SSL_new(context);
     error = state->ssl != NULL ? domi_tls_bio_use(state) : -ENOMEM;
     if (error == 0 && !state->tls->settings.is_server)
-        error = domi_tls_client_begin(state, host);
+        error = domi_tls_client_begin(call, host);
     if (error != 0)
         return error;
     if (state->tls->settings.is_server)
@@ -71,13 +75,25 @@ static int make_connection(domi_tls_state *state, const char *host)
 
 /* --- out -------------------------------------------------------------------------------------- */
 
-static int send_held(domi_tls_state *state)
+/* Let bytes wait for the end of the handshake. */
+static int hold(domi_tls_state *state, const char *bytes, size_t size)
+{
+    domi_tls_extra *extra = domi_tls_extra_of(state);
+    int error = extra != NULL ? domus_append(&extra->held, bytes, size) : -ENOMEM;
+
+    return error == -EMSGSIZE ? -ENOBUFS : error;
+}
+
+static int send_held(domi_tls_call *call)
 {
     domus_slice held;
-    int error = domus_append_end(&state->held, &held);
+    int error;
 
+    if (call->state->extra == NULL)
+        return 0;
+    error = domus_append_end(&call->state->extra->held, &held);
     if (error == 0 && held.size != 0)
-        error = domi_tls_write(state, domus_slice_data(held), held.size);
+        error = domi_tls_write(call, domus_slice_data(held), held.size);
     domus_slice_free(held);
     return error;
 }
@@ -85,17 +101,18 @@ static int send_held(domi_tls_state *state)
 static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     domi_tls_state *state = state_;
+    domi_tls_call call;
     int error;
 
-    state->wire = wire;
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        error = domus_append(&state->held, bytes, size);
-        return error == -EMSGSIZE ? -ENOBUFS : error;
+        return hold(state, bytes, size);
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        domi_tls_begin_call();
-        return domi_tls_write(state, bytes, size);
+        domi_tls_call_begin(&call, state, wire);
+        error = domi_tls_write(&call, bytes, size);
+        domi_tls_call_end(&call);
+        return error;
     case DOMI_TLS_FAILED:
         break;
     }
@@ -105,112 +122,120 @@ static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t si
 static int finish_tls(domus_wire *wire, void *state_)
 {
     domi_tls_state *state = state_;
+    const domi_tls_extra *extra = state->extra;
+    domi_tls_call call;
+    int error;
 
-    state->wire = wire;
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        return state->held.size != 0 ? -ENOTCONN : 0;
+        return count_held(state) != 0 ? -ENOTCONN : 0;
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        domi_tls_begin_call();
-        return SSL_shutdown(state->ssl) >= 0 ? 0 : domi_tls_fail(state);
+        domi_tls_call_begin(&call, state, wire);
+        error = SSL_shutdown(state->ssl) >= 0 ? 0 : domi_tls_fail(&call);
+        domi_tls_call_end(&call);
+        return error;
     case DOMI_TLS_FAILED:
         break;
     }
-    return domus_wire_append(wire, state->alert, state->alert_size);
+    return extra != NULL ? domus_wire_append(wire, extra->alert, extra->alert_size) : 0;
 }
 
 /* --- in --------------------------------------------------------------------------------------- */
 
 /* Go on with the handshake. Returns 1 when it is done; 0 when more is needed; an error. */
-static int shake(domi_tls_state *state)
+static int shake(domi_tls_call *call)
 {
+    domi_tls_state *state = call->state;
     int result = SSL_do_handshake(state->ssl);
-    domus_wire_yield(state->wire);
+    domus_wire_yield(call->wire);
     if (result != 1) {
-        if (SSL_get_error(state->ssl, result) != SSL_ERROR_WANT_READ)
-            return domi_tls_fail(state);
-        domus_wire_expect_head(state->wire);
+        if (!domi_tls_call_wants_more(call, result))
+            return domi_tls_fail(call);
+        domus_wire_expect_head(call->wire);
         return 0;
     }
     state->phase = DOMI_TLS_OPEN;
-    if (state->offered != NULL)
-        domi_tls_client_end_handshake(state);
+    domi_tls_client_end_handshake(state);
     (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
-    int error = send_held(state);
-    return error != 0 ? error : 1;
+    int error = send_held(call);
+    if (error != 0)
+        return error;
+    domi_tls_extra_free(state);
+    return 1;
 }
 
 /* Let OpenSSL use one whole record. Returns 0, or an error. */
-static int use_record(domi_tls_state *state, const char *bytes, size_t size)
+static int use_record(domi_tls_call *call, const char *bytes, size_t size)
 {
+    domi_tls_state *state = call->state;
     int result = 1;
 
-    state->in = bytes;
-    state->in_size = size;
+    call->in = bytes;
+    call->in_size = size;
     state->heard = true;
     if (state->phase == DOMI_TLS_HANDSHAKE)
-        result = shake(state);
+        result = shake(call);
     if (result > 0)
-        result = domi_tls_read(state, size);
+        result = domi_tls_read(call, size);
     if (result < 0)
         return result;
     if (result != 0)
         state->quiet = 0;
     else
-        state->quiet += 1 + state->taker.tickets;
+        state->quiet = (uint16_t)(state->quiet + 1 + state->taker.tickets);
     state->taker.tickets = 0;
     if (state->quiet > state->tls->settings.quiet_max)
-        return domi_tls_refuse(state, -EPROTO, ALERT_UNEXPECTED_MESSAGE, "too many empty records");
-    return state->in_size == 0 || state->phase == DOMI_TLS_ENDED ? 0 : domi_tls_fail(state);
+        return domi_tls_refuse(call, -EPROTO, ALERT_UNEXPECTED_MESSAGE, "too many empty records");
+    return call->in_size == 0 || state->phase == DOMI_TLS_ENDED ? 0 : domi_tls_fail(call);
 }
 
 /* Use whole records, as long as what is made of them has room and OpenSSL has answered none: when a
  * later one fails, what this call has appended would not be sent. Returns as `decode`. */
-static int use_records(domi_tls_state *state, const char *bytes, size_t size)
+static int use_records(domi_tls_call *call, const char *bytes, size_t size)
 {
+    domi_tls_state *state = call->state;
     size_t used = 0;
     size_t whole;
     uint32_t count = RECORDS_MOST;
 
-    while (used < size && !state->wrote && state->phase <= DOMI_TLS_OPEN &&
-           domus_wire_pass_room(state->wire) >= DOMI_TLS_PLAIN_MAX) {
+    while (used < size && !call->wrote && state->phase <= DOMI_TLS_OPEN &&
+           domus_wire_pass_room(call->wire) >= DOMI_TLS_PLAIN_MAX) {
         bool is_shaking = state->phase == DOMI_TLS_HANDSHAKE;
         int error = domi_tls_record_look(state, bytes + used, size - used, &whole);
         if (error != 0 && used == 0)
-            return domi_tls_refuse(state, error, ALERT_UNEXPECTED_MESSAGE, "not a record of TLS");
+            return domi_tls_refuse(call, error, ALERT_UNEXPECTED_MESSAGE, "not a record of TLS");
         if (error != 0)
             break;
         if (whole > size - used) {
             if (used == 0)
-                domus_wire_need(state->wire, whole);
+                domus_wire_need(call->wire, whole);
             break;
         }
-        error = use_record(state, bytes + used, whole);
+        error = use_record(call, bytes + used, whole);
         if (error != 0)
             return error;
         used += whole;
         if (is_shaking)
             break;
         if (--count == 0) {
-            domus_wire_yield(state->wire);
+            domus_wire_yield(call->wire);
             break;
         }
     }
     if (used == 0 && state->phase == DOMI_TLS_HANDSHAKE)
-        domus_wire_expect_head(state->wire);
+        domus_wire_expect_head(call->wire);
     return (int)used;
 }
 
 static int decode_tls(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     domi_tls_state *state = state_;
+    domi_tls_call call;
 
-    state->wire = wire;
-    state->wrote = false;
-    state->alert_size = 0;
-    domi_tls_begin_call();
-    int used = use_records(state, bytes, size);
+    domi_tls_call_begin(&call, state, wire);
+    int used = use_records(&call, bytes, size);
+    domi_tls_call_end(&call);
     if (used > 0 && state->phase == DOMI_TLS_ENDED)
         domus_wire_last(wire); /* nothing of TLS follows close_notify */
     return used;
@@ -220,10 +245,10 @@ static int end_tls(domus_wire *wire, void *state_, size_t left)
 {
     domi_tls_state *state = state_;
 
-    state->wire = wire;
-    if (state->phase == DOMI_TLS_ENDED || (left == 0 && !state->heard && state->held.size == 0))
+    (void)wire;
+    if (state->phase == DOMI_TLS_ENDED || (left == 0 && !state->heard && count_held(state) == 0))
         return 0;
-    snprintf(state->failure, sizeof state->failure, "the connection was cut");
+    state->failure = "the connection was cut";
     return -ECONNABORTED;
 }
 
@@ -231,15 +256,15 @@ static int open_tls(domus_wire *wire, void *state_, const void *options_)
 {
     domi_tls_state *state = state_;
     const domus_tls_options *options = options_;
+    domi_tls_call call;
 
-    state->wire = wire;
     state->tls = options->tls;
-    state->held.size_max = options->tls->settings.held_max;
-    ERR_clear_error();
+    domi_tls_call_begin(&call, state, wire);
     domus_wire_expect_head(wire);
-    int error = make_connection(state, options->host);
+    int error = make_connection(&call, options->host);
     if (error == 0 && !options->tls->settings.is_server)
-        error = shake(state);
+        error = shake(&call);
+    domi_tls_call_end(&call);
     if (error < 0) {
         ERR_clear_error();
         close_tls(wire, state);

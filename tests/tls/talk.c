@@ -76,13 +76,19 @@ void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step
     }
 }
 
-void domt_side_say(domt_side *side, const char *line)
+int domt_side_try(domt_side *side, const char *line)
 {
     domus_packet packet;
 
     DOMI_CHECK(domus_slice_copy(line, strlen(line), &packet.bytes) == 0);
-    DOMI_CHECK(domus_stage_kit_encode(side->kit, DOMUS_NO_ID, &domus_packet_type, &packet) == 0);
+    int error = domus_stage_kit_encode(side->kit, DOMUS_NO_ID, &domus_packet_type, &packet);
     domus_slice_free(packet.bytes);
+    return error;
+}
+
+void domt_side_say(domt_side *side, const char *line)
+{
+    DOMI_CHECK(domt_side_try(side, line) == 0);
 }
 
 char *domt_side_take(domt_side *side, size_t *ret_size)

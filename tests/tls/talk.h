@@ -35,6 +35,9 @@ void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step
 /* Send a line. */
 void domt_side_say(domt_side *side, const char *line);
 
+/* The same. Returns 0, or what the stages returned. */
+int domt_side_try(domt_side *side, const char *line);
+
 /* Carry bytes between both, until neither has any. */
 void domt_talk(domt_side *one, domt_side *other, size_t step);
 
