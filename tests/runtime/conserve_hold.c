@@ -59,14 +59,16 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
               of[DOMT_NOTICE_REFUSED] + of[DOMT_LETTER_REFUSED] + of[DOMT_ASK_REFUSED] +
                   of[DOMT_QUERY_REFUSED],
               all.refusals);
-    /* Each answer, time-out or cancel that is handled resumes somebody, or is late. */
-    domt_hold(name, sums, "replies and exceptions handled",
-              of[DOMT_ASK_RESUMED] + of[DOMT_QUERY_ENDED] + of[DOMT_JOB_ENDED] +
-                  of[DOMT_RECEIVE_FAILED] + all.late_replies,
-              all.replies + all.exceptions);
+    /* Each answer, time-out or cancel that is handled resumes somebody, or is late, or it is the
+     * time-out of a kept ask, which has then expired. */
+    uint64_t resumed = of[DOMT_ASK_RESUMED] + of[DOMT_QUERY_ENDED] + of[DOMT_JOB_ENDED] +
+                       of[DOMT_RECEIVE_FAILED] + all.late_replies;
+    ck_assert_uint_ge(all.replies + all.exceptions, resumed);
+    uint64_t kept_expired = all.replies + all.exceptions - resumed;
+    ck_assert_uint_le(kept_expired, all.asks_expired);
     /* An ask that was put and dropped is a dead letter, unless it had expired or met its
-     * own barrier. Each of the others has an answer, which is a dead letter if it has
-     * resumed nobody. */
+     * own barrier. (A kept ask that expires was handled, and not dropped.) Each of the others has
+     * an answer, which is a dead letter if it has resumed nobody. */
     uint64_t dropped = of[DOMT_ASK_DROPPED] + of[DOMT_QUERY_DROPPED];
     uint64_t unput = of[DOMT_ASK_UNPUT] + of[DOMT_QUERY_UNPUT];
     uint64_t put = of[DOMT_ASK_MADE] - of[DOMT_ASK_UNMADE] + of[DOMT_QUERY_MADE] - unput;
@@ -74,7 +76,8 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
     uint64_t shown = of[DOMT_ASK_ANSWERED] + of[DOMT_QUERY_ENDED] - of[DOMT_QUERY_UNPUT];
     domt_hold(name, sums, "dead letters",
               of[DOMT_NOTICE_DROPPED] + of[DOMT_LETTER_DROPPED] +
-                  (dropped - unput - all.asks_expired - all.circles) + (answers - shown),
+                  (dropped - unput - (all.asks_expired - kept_expired) - all.circles) +
+                  (answers - shown),
               all.dead_letters);
     domt_hold(name, sums, "busy, failures, circles", 0, all.busy + all.failures + all.circles);
     domt_hold(name, sums, "wake-ups by the cap that found work", 0, all.cap_wakeups_with_work);
