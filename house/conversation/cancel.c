@@ -208,6 +208,9 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
         domi_node *others = house->tails[DOMI_EVENT];
         house->tails[DOMI_EVENT] = NULL;
         domi_ask_handle_cancel(manager, house, message);
+        /* A cancelled conversation may have asked this actor itself, and cancels that, too. */
+        while (house->tails[DOMI_EVENT] != NULL)
+            domi_list_push(&events, domi_list_take(&house->tails[DOMI_EVENT]));
         house->tails[DOMI_EVENT] = others;
         domi_pool_free(manager, node);
     }
