@@ -116,7 +116,7 @@ inline send_from_afar(me)
 #ifdef FULL_IS_DROPPED
         :: atomic { len(belt[me]) == SLOTS -> sent[S]++ }
 #else
-        :: len(belt[me]) == SLOTS -> put_inbox(S, me)
+        :: put_inbox(S, me) /* there is no slot, or the receiver dozes */
 #endif
         fi
     :: !(MAY_BELT(S, me) && SEES_EMPTY) -> put_inbox(S, me)

@@ -176,6 +176,16 @@ __attribute__((noinline)) static void turn_on(domi_manager *manager, domi_belt *
     domi_manager_notify(manager, receiver);
 }
 
+/* True if the receiver does not look at the belt, and dozes, so that a sender may stand in for it,
+ * who takes inboxes but no belts (base/park.h). Relaxed: if the belt is used all the same, the
+ * receiver is woken. */
+static bool is_left_to_stand_ins(domi_belt *belt)
+{
+    return DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_relaxed) !=
+                         DOMI_BELT_ON) &&
+           domi_park_may_wait(&belt->receiver->park);
+}
+
 bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_manager *home = house->home;
@@ -186,6 +196,8 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
     if (DOMI_UNLIKELY(atomic_load_explicit(&home->belts.is_short, memory_order_relaxed)))
         return false;
     if (DOMI_UNLIKELY(belt == NULL) && (belt = make_belt(manager, home)) == NULL)
+        return false;
+    if (is_left_to_stand_ins(belt))
         return false;
     if (DOMI_UNLIKELY(belt->filled.slots == NULL || !has_free_slot(belt)) &&
         !find_slot(manager, belt))
