@@ -130,8 +130,9 @@ DOMUS_API int domus_tls_new(const domus_tls_settings *settings, char *error, siz
                             domus_tls **ret_tls);
 
 /* Read the files of the settings again. New connections get what they hold now, those that are open
- * go on. If anything is wrong, all stays as it was. Tickets stay good, but those of clients whose
- * certificates were verified by another `ca_file`.
+ * go on. If anything is wrong, all stays as it was. If several threads call this at once, what the
+ * call that began last has read stays. Tickets stay good, but those of clients whose certificates
+ * were verified by another `ca_file`.
  *
  * Returns, and thread-safety: as domus_tls_new(). */
 DOMUS_API int domus_tls_reload(domus_tls *tls, char *error, size_t error_size);

@@ -26,17 +26,23 @@ static void drop_files(domus_tls *tls, domi_tls_files *files)
 static int read_files(domus_tls *tls, const domi_tls_report *report, domi_tls_files **ret_files)
 {
     domi_tls_shard trial = {.settings = &tls->settings, .tickets = tls->tickets};
+
+    (void)CRYPTO_THREAD_write_lock(tls->lock);
+    uint64_t number = ++tls->reads;
+    (void)CRYPTO_THREAD_unlock(tls->lock);
     int error = domi_tls_files_read(&tls->settings, report, &trial.files);
 
     if (error != 0)
         return error;
     error = domi_tls_shard_make(&trial, report);
     domi_tls_shard_clear(&trial);
-    if (error != 0)
+    if (error != 0) {
         domi_tls_files_free(trial.files);
-    else
-        *ret_files = trial.files;
-    return error;
+        return error;
+    }
+    trial.files->read = number;
+    *ret_files = trial.files;
+    return 0;
 }
 
 /* --- the context ------------------------------------------------------------------------------ */
@@ -81,10 +87,14 @@ int domus_tls_reload(domus_tls *tls, char *error, size_t error_size)
     if (result != 0)
         return result;
     (void)CRYPTO_THREAD_write_lock(tls->lock);
-    domi_tls_files *before = tls->files;
-    tls->files = files;
+    domi_tls_files *unused = files;
+    /* A read of another thread that began later has seen what is newer. */
+    if (files->read > tls->files->read) {
+        unused = tls->files;
+        tls->files = files;
+    }
     (void)CRYPTO_THREAD_unlock(tls->lock);
-    drop_files(tls, before);
+    drop_files(tls, unused);
     return 0;
 }
 

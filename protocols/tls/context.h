@@ -1,7 +1,7 @@
 /* A context: its settings, its ticket keys, the files as they were last read, and a shard for each
  * thread that has opened a connection. A thread makes its shard when its first connection opens,
- * and makes it anew when the files were read again. The lock guards the list of shards and `files`;
- * what is in a shard is touched by its thread alone. */
+ * and makes it anew when the files were read again. The lock guards the list of shards, `files`
+ * and `reads`; what is in a shard is touched by its thread alone. */
 #ifndef DOMI_PROTOCOLS_TLS_CONTEXT_H
 #define DOMI_PROTOCOLS_TLS_CONTEXT_H
 
@@ -12,6 +12,7 @@ struct domus_tls {
     domi_tls_settings settings;
     domi_tls_tickets *tickets;
     domi_tls_files *files;
+    uint64_t reads; /* of the files, that were begun */
     domi_tls_shard *shards;
 };
 

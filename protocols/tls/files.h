@@ -16,6 +16,7 @@ typedef struct domi_tls_text {
 
 typedef struct domi_tls_files {
     uint32_t owners; /* how many use these files; guarded by the lock of the context */
+    uint64_t read;   /* the number of the read, by when it began (struct domus_tls) */
     uint32_t count;
     domi_tls_text certs[DOMUS_TLS_CERTIFICATES_MAX];
     domi_tls_text keys[DOMUS_TLS_CERTIFICATES_MAX];

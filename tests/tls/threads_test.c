@@ -1,14 +1,19 @@
 /* TLS: threads shake hands with the same contexts while their files are read again and the keys of
- * tickets change. A sanitizer of threads looks on. */
+ * tickets change, and several threads read files again. A sanitizer of threads looks on. */
+#include "protocols/tls/context.h"
 #include "tests/support/suite.h"
 #include "tests/tls/talk.h"
 
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define THREADS 4
 #define ROUNDS  40
+#define CHANGES 100
 
 static domt_pki pki;
 static domus_tls *server_tls;
@@ -71,4 +76,77 @@ START_TEST(handshakes_go_on_while_files_and_keys_change)
 }
 END_TEST
 
-DOMT_MAIN("tls threads", 100, handshakes_go_on_while_files_and_keys_change)
+/* --- several read again ----------------------------------------------------------------------- */
+
+static char path[2][128]; /* of the files that take turns */
+static char now_path[128];
+
+/* It may see the certificate of one file and the key of the other, and fails then. */
+static void *read_again(void *nothing)
+{
+    (void)nothing;
+    while (atomic_load(&done) == 0)
+        (void)domus_tls_reload(server_tls, NULL, 0);
+    return NULL;
+}
+
+static bool has(domi_tls_text file)
+{
+    (void)CRYPTO_THREAD_read_lock(server_tls->lock);
+    const domi_tls_text *in_use = &server_tls->files->certs[0];
+    bool same = in_use->size >= file.size && memcmp(in_use->bytes, file.bytes, file.size) == 0;
+    (void)CRYPTO_THREAD_unlock(server_tls->lock);
+    return same;
+}
+
+/* Let the file that is read be another one, which it is at once. */
+static void change_to(int which, domi_tls_text *ret_file)
+{
+    static char bytes[1 << 16];
+    char next[160];
+    FILE *file = fopen(path[which], "r");
+
+    ck_assert_ptr_nonnull(file);
+    *ret_file = (domi_tls_text){bytes, fread(bytes, 1, sizeof bytes, file)};
+    ck_assert_int_eq(fclose(file), 0);
+    snprintf(next, sizeof next, "%s.next", now_path);
+    ck_assert_int_eq(link(path[which], next), 0);
+    ck_assert_int_eq(rename(next, now_path), 0);
+}
+
+START_TEST(older_read_does_not_replace_a_newer_one)
+{
+    pthread_t threads[THREADS];
+    domi_tls_text file;
+
+    domt_pki_make(&pki);
+    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:b.example"});
+    snprintf(path[0], sizeof path[0], "%s", domt_pki_path(&pki, "a"));
+    snprintf(path[1], sizeof path[1], "%s", domt_pki_path(&pki, "b"));
+    snprintf(now_path, sizeof now_path, "%s", domt_pki_path(&pki, "now"));
+    change_to(0, &file);
+    domus_tls_settings settings = domt_server_settings(&pki, "now");
+    server_tls = domt_tls(&settings);
+    atomic_store(&done, 0);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, read_again, NULL), 0);
+    for (int i = 0; i < CHANGES; i++) {
+        change_to((i + 1) % 2, &file);
+        ck_assert_int_eq(domus_tls_reload(server_tls, NULL, 0), 0);
+        for (int look = 0; look < 4; look++) {
+            ck_assert_msg(has(file), "change %d, look %d", i, look);
+            struct timespec pause = {.tv_nsec = 500000};
+            nanosleep(&pause, NULL);
+        }
+    }
+    atomic_store(&done, 1);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    domus_tls_free(server_tls);
+    domt_pki_free(&pki);
+}
+END_TEST
+
+DOMT_MAIN("tls threads", 100, handshakes_go_on_while_files_and_keys_change,
+          older_read_does_not_replace_a_newer_one)
