@@ -7,6 +7,7 @@
 #include "house/dispatch/carry.h"
 
 #include "base/check.h"
+#include "base/spinlock.h"
 #include "house/dispatch/deliver.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
@@ -82,6 +83,40 @@ __attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const d
     domi_belt_free_ring(belt, old);
 }
 
+/* A belt on which a look finds so many messages carries a stream. */
+#define STREAM 16u
+
+/* The longest wait for a stream, about a microsecond: looks at a slot, and pauses between two. */
+#define STREAM_LOOKS  8u
+#define STREAM_PAUSES 8u
+
+/* Looks that take what is there, after a wait for a stream that was in vain. */
+#define LOOKS_WITHOUT_WAIT 16u
+
+/* Let the sender of a stream fill slots for a look of full size, if home has nothing else to do.
+ *
+ * A receiver that is quicker than the sender looks at the slot that is filled next, so the sender
+ * has to fetch its line again, and those behind it that the CPU has read ahead. */
+static void await_stream(const domi_manager *manager, domi_belt *belt)
+{
+    uint64_t some =
+        (belt->read.mask + 1) / 2 < DOMI_BELT_LOOK ? (belt->read.mask + 1) / 2 : DOMI_BELT_LOOK;
+
+    if (belt->last_look < STREAM || domi_manager_has_ready(manager))
+        return;
+    if (belt->looks_without_wait != 0) {
+        belt->looks_without_wait--;
+        return;
+    }
+    for (uint32_t i = 0; i < STREAM_LOOKS; i++) {
+        if (domi_belt_has(belt, belt->next_number + some - 1, memory_order_relaxed))
+            return;
+        for (uint32_t j = 0; j < STREAM_PAUSES; j++)
+            domi_pause();
+    }
+    belt->looks_without_wait = LOOKS_WITHOUT_WAIT;
+}
+
 /* Take up to `most` messages from a belt. Returns how many; `starved` is set if there was no memory
  * for one. */
 DOMI_INLINE uint32_t take_some(domi_manager *manager, domi_belt *belt, uint64_t most)
@@ -155,9 +190,11 @@ uint32_t domi_belts_take(domi_manager *manager)
     take_linked(manager);
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {
         domi_belt *belt = *at;
+        await_stream(manager, belt);
         uint32_t taken = take_some(manager, belt, DOMI_BELT_LOOK);
 
         count += taken;
+        belt->last_look = taken;
         belt->empty_looks = taken != 0 ? 0 : belt->empty_looks + 1;
         if (belt->empty_looks > EMPTY_LOOKS && !manager->belts.starved && turn_off(belt))
             *at = belt->next;

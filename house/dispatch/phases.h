@@ -22,13 +22,6 @@ static inline bool domi_manager_has_arrivals(domi_manager *manager)
     return domi_manager_was_put_for(manager) || manager->belts.on != NULL;
 }
 
-/* True if an actor is ready. Owner. */
-static inline bool domi_manager_has_ready(const domi_manager *manager)
-{
-    return manager->schedule.ready[DOMUS_STATE].count != 0 ||
-           manager->schedule.ready[DOMUS_CHANNELS].count != 0;
-}
-
 /* Settle the loans that thieves have returned, then take the arrivals and sort their inboxes, but
  * for those of exposed houses. Returns the number of returned loans and arrivals together; if there
  * are none, this costs two relaxed loads. Owner. */

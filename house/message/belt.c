@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define AHEAD 8u /* the slot that is fetched ahead, from the one that is filled */
+#define AHEAD 6u /* the slot that is fetched ahead, from the one that is filled */
 
 /* A ring that was not used between two looks is given back, so after one to two of these times. */
 #define TRIM_EVERY_NS UINT64_C(5000000000)

@@ -77,10 +77,12 @@ struct domi_belt {
     alignas(64) unsigned char apart[64]; /* cores fetch lines in pairs */
 
     /* The receiver's. */
-    domi_belt_ring read;    /* the ring that the receiver reads */
-    uint64_t next_number;   /* the number of the message that it reads next */
-    struct domi_belt *next; /* the next belt that is on */
-    uint32_t empty_looks;   /* looks in a row that found nothing */
+    domi_belt_ring read;         /* the ring that the receiver reads */
+    uint64_t next_number;        /* the number of the message that it reads next */
+    struct domi_belt *next;      /* the next belt that is on */
+    uint32_t empty_looks;        /* looks in a row that found nothing */
+    uint32_t last_look;          /* messages that the last look found */
+    uint32_t looks_without_wait; /* looks that do not wait for a stream (carry.c) */
 
     /* The receiver writes it after each look, and the sender reads it when its ring seems full. */
     alignas(64) _Atomic uint64_t taken; /* messages that were taken */
@@ -106,12 +108,20 @@ void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots);
  * once a tick by the owner of `manager`, the sender. */
 void domi_belts_trim(domi_manager *manager);
 
+/* True if the message `number`, which belongs into the ring that is read, is there. Receiver. */
+static inline bool domi_belt_has(const domi_belt *belt, uint64_t number, memory_order order)
+{
+    domi_belt_slot *slot = &belt->read.slots[number & belt->read.mask];
+
+    return atomic_load_explicit(&slot->sequence, order) == number + 1;
+}
+
 /* The slot of the next message, if it is there; otherwise NULL. Receiver. */
 static inline domi_belt_slot *domi_belt_peek(domi_belt *belt, memory_order order)
 {
-    domi_belt_slot *slot = &belt->read.slots[belt->next_number & belt->read.mask];
-
-    return atomic_load_explicit(&slot->sequence, order) == belt->next_number + 1 ? slot : NULL;
+    return domi_belt_has(belt, belt->next_number, order)
+               ? &belt->read.slots[belt->next_number & belt->read.mask]
+               : NULL;
 }
 
 /* True if a belt was linked, or one that is on holds something. Receiver. */

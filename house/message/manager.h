@@ -144,4 +144,11 @@ static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
         domi_manager_notify_sleeper(self, target);
 }
 
+/* True if an actor is ready. Owner. */
+static inline bool domi_manager_has_ready(const domi_manager *manager)
+{
+    return manager->schedule.ready[DOMUS_STATE].count != 0 ||
+           manager->schedule.ready[DOMUS_CHANNELS].count != 0;
+}
+
 #endif

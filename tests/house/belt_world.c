@@ -1,0 +1,68 @@
+/* A world with belts is started, looked at and ended. */
+#include "tests/house/belt_world.h"
+
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+domt_belt_world domt_belts;
+
+void domt_belts_open(uint32_t slots)
+{
+    memset(domt_belts.logs, 0, sizeof domt_belts.logs);
+    domt_world_init(&domt_belts.world, 3);
+    domt_belts.world.config.scheduler.belt_slots = slots;
+    ck_assert_int_eq(domt_world_start(&domt_belts.world), 0);
+    domt_belts.actor = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[0]);
+}
+
+domi_manager *domt_belts_at(uint32_t index)
+{
+    return domt_belts.world.managers[index];
+}
+
+domi_belt *domt_belts_belt(void)
+{
+    return domt_belts_at(1)->belts.to[0];
+}
+
+int domt_belts_note(uint32_t from, domus_address to, int64_t number)
+{
+    domi_envelope *envelope = domi_message_new(domt_belts_at(from), sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = &domt_note;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memcpy(envelope->payload, &number, sizeof number);
+    int error = domi_mailbox_put_copied(domt_belts_at(from), to, &envelope->node);
+    if (error != 0)
+        domi_pool_free(domt_belts_at(from), &envelope->node);
+    return error;
+}
+
+uint64_t domt_belts_inbox(void)
+{
+    return atomic_load(&domt_belts.actor.house->inbox);
+}
+
+uint64_t domt_belts_count(uint32_t from)
+{
+    return domi_counter_read(&domt_belts_at(from)->counters.belted);
+}
+
+void domt_belts_expect(int64_t first, uint32_t count)
+{
+    ck_assert_uint_eq(domt_belts.logs[0].count, count);
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(domt_belts.logs[0].entries[i].number, first + i);
+}
+
+void domt_belts_close(void)
+{
+    domt_settle(&domt_belts.world);
+    ck_assert_ptr_null(domt_belts_at(0)->belts.held);
+    domt_world_end(&domt_belts.world);
+}

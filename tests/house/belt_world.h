@@ -1,0 +1,39 @@
+/* The world of the tests of belts: three managers, and an actor of manager 0 that records notes. */
+#ifndef DOMT_HOUSE_BELT_WORLD_H
+#define DOMT_HOUSE_BELT_WORLD_H
+
+#include "house/message/belt.h"
+#include "tests/house/recorder.h"
+
+typedef struct domt_belt_world {
+    domt_world world;
+    domt_log logs[4];    /* the first is that of `actor` */
+    domus_address actor; /* of manager 0 */
+} domt_belt_world;
+
+extern domt_belt_world domt_belts;
+
+/* Start the world, with rings of up to `slots` slots. */
+void domt_belts_open(uint32_t slots);
+
+domi_manager *domt_belts_at(uint32_t index);
+
+/* The belt from manager 1 to manager 0; NULL: it was never used. */
+domi_belt *domt_belts_belt(void);
+
+/* Send a note as domus_notice() does, in the name of nobody. */
+int domt_belts_note(uint32_t from, domus_address to, int64_t number);
+
+/* The word of the inbox of the actor. */
+uint64_t domt_belts_inbox(void);
+
+/* How many notices manager `from` has put on belts. */
+uint64_t domt_belts_count(uint32_t from);
+
+/* The notes of the actor are `count` and in order, from `first` on. */
+void domt_belts_expect(int64_t first, uint32_t count);
+
+/* Let the world settle, and end it. */
+void domt_belts_close(void);
+
+#endif
