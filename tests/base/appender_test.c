@@ -152,7 +152,7 @@ START_TEST(appender_holds_its_limit_exactly)
     domus_append_written(&appender, 1);
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
     ck_assert_uint_eq(slice.size, 5);
-    ck_assert_int_eq(domus_append_end(&appender, &slice), 0); /* as new */
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0); /* the appender is as new again */
     ck_assert_int_eq(domus_append_text(&appender, "%301d", 1), -EMSGSIZE);
     domus_append_drop(&appender);
     ck_assert_ptr_null(domus_append_room(&appender, SIZE_MAX));

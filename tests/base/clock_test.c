@@ -121,7 +121,7 @@ END_TEST
 struct relay {
     domi_clock clock;
     atomic_uint turn;
-    uint64_t last_ns; /* of whose turn it was */
+    uint64_t last_ns; /* the time that was read in the last turn */
     uint64_t until_ns;
     atomic_uint backwards;
 };

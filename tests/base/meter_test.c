@@ -8,7 +8,7 @@
 #define KIB 1024
 
 static domi_meter meter;
-static size_t wanted; /* of the last call of grown() */
+static size_t wanted; /* bytes that the last call of grown() was asked for */
 static int calls;
 static int fill_at_call; /* which call finds memory full */
 
@@ -136,7 +136,7 @@ START_TEST(small_things_are_told_together)
     ck_assert_int_eq(calls, 3); /* of 203 KiB, in steps of 64 */
     for (int i = 0; i < 200; i++)
         domi_memory_free(blocks[i]);
-    ck_assert_int_eq(calls, 3); /* who gives back does not look */
+    ck_assert_int_eq(calls, 3); /* giving memory back does not call the meter */
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
@@ -173,7 +173,7 @@ START_TEST(who_looks_may_refuse_what_is_wanted)
     ck_assert_ptr_null(domi_memory_new(1)); /* nothing at all */
     ck_assert_ptr_null(domi_memory_map_huge());
     ck_assert_ptr_null(domi_memory_map(4096));
-    (void)domi_memory_set_meter(NULL); /* but for who does not count */
+    (void)domi_memory_set_meter(NULL); /* memory is full only for threads that count with a meter */
     ck_assert(!domi_memory_is_full());
     domi_memory_free(domi_memory_new(1));
     (void)domi_memory_set_meter(&meter);

@@ -24,7 +24,7 @@
 
 typedef struct known {
     domus_slice slice;
-    char *bytes; /* that it should show; NULL: this place is free */
+    char *bytes; /* the bytes that the slice should show; NULL: this place is free */
 } known;
 
 typedef struct run {

@@ -81,7 +81,7 @@ START_TEST(slice_lives_as_long_as_its_last_owner)
     domus_slice slice = slice_of("shared");
     domus_slice kept[3];
 
-    domi_memory_fail_after(0, 1); /* to keep copies nothing */
+    domi_memory_fail_after(0, 1); /* no memory for the copy that keeping makes */
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domus_slice_keep(slice, &kept[i]), 0);
     domi_memory_fail_after(-1, 0);
@@ -225,7 +225,7 @@ START_TEST(join_that_fails_consumes_nothing)
 
     domi_memory_fail_after(0, 0);
     ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), -ENOMEM);
-    huge[0].size = DOMUS_SLICE_MAX; /* the sizes are looked at before the bytes are */
+    huge[0].size = DOMUS_SLICE_MAX; /* sizes are checked before any byte is read */
     huge[1].size = 1;
     ck_assert_int_eq(domus_slice_join(huge, 2, &whole), -EMSGSIZE);
     ck_assert_uint_eq(whole.size, 7);

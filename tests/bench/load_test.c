@@ -31,7 +31,7 @@ struct echo {
     int stop;
     uint16_t port;
     uint64_t bytes;
-    size_t largest; /* chunk received at once */
+    size_t largest; /* the largest chunk received at once */
     pthread_t thread;
 };
 

@@ -39,7 +39,7 @@ static int fail_once(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_forward(stack, domt_talk.third), -EALREADY);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -EALREADY);
     ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
-    return 0; /* and goes on */
+    return 0; /* an error was not returned: the conversation goes on */
 }
 
 START_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
@@ -142,7 +142,7 @@ static int forward_nowhere(domus_stack *stack, void *context)
     stale.lease++;
     ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
     ck_assert_int_eq(domus_forward(stack, stale), -ESTALE);
-    return domt_reply_hello(stack, context); /* it is still ours */
+    return domt_reply_hello(stack, context); /* the ask is still unanswered */
 }
 
 START_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
@@ -246,7 +246,8 @@ START_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
         domt_talk_ask(keep);
     ck_assert_uint_eq(domt_talk.resumed, 0);
     ck_assert_uint_eq(domt_talk.other.house->stacks_count, 3);
-    do_by(domt_talk.third, touch_stale, &index[1]); /* not his */
+    /* actor `third` may not use the ask of another actor */
+    do_by(domt_talk.third, touch_stale, &index[1]);
     do_by(domt_talk.other, answer_kept, &index[1]);
     ck_assert_uint_eq(domt_talk.resumed, 1);
     ck_assert_str_eq(domt_talk.text, "at last.");

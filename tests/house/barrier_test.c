@@ -107,7 +107,8 @@ static void holds_mail_while_parked(int (*raise)(domus_stack *, void *))
     let_one_work();
     ck_assert_uint_eq(log0.count, 0);
     ck_assert_uint_eq(one.house->mail, 2);
-    ck_assert_uint_eq(one.house->state, DOMI_WAITING); /* such mail makes no house ready */
+    /* mail held back by the barrier makes no house ready */
+    ck_assert_uint_eq(one.house->state, DOMI_WAITING);
     domt_jump(&world, 2 * MS);
     let_one_work();
     ck_assert_str_eq(domt_log_text(&log0, 0), "e"); /* events run */
@@ -159,7 +160,8 @@ START_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
     for (int64_t i = 2; i < 10; i++)
         domt_note_to(world.managers[0], one, i);
     let_one_work();
-    ck_assert_str_eq(domt_log_text(&log0, 0), "n"); /* only what came before it */
+    /* only the notice that came before the barrier */
+    ck_assert_str_eq(domt_log_text(&log0, 0), "n");
     ck_assert_uint_eq(one.house->mail, 8);
     domt_settle(&world);
     for (int i = 0; i < 9; i++) /* and in order, then */

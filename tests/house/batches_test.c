@@ -39,7 +39,7 @@ static uint32_t arrived(uint32_t home)
  * `count` far away. */
 typedef struct deed {
     uint32_t count;
-    uint32_t arrived; /* at home 1, when the handler goes on */
+    uint32_t arrived; /* messages that had arrived at home 1 when the handler went on */
     uint32_t sent;
     int result;
 } deed;

@@ -8,7 +8,7 @@
 typedef struct domt_belt_world {
     domt_world world;
     domt_log logs[4];    /* the first is that of `actor` */
-    domus_address actor; /* of manager 0 */
+    domus_address actor; /* an actor of manager 0, which writes into the first log */
 } domt_belt_world;
 
 extern domt_belt_world domt_belts;

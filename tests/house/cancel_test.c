@@ -157,7 +157,7 @@ START_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
     first = (domus_conversation){NULL, 0};
     ck_assert_int_eq(cancel_by(0), -ENOENT);
     domt_do(&world, actors[0], travel, NULL);
-    ck_assert_int_eq(cancel_by(1), -ENOENT); /* not his */
+    ck_assert_int_eq(cancel_by(1), -ENOENT); /* another actor may not cancel it */
     int results[2] = {1, 1};
     domt_send(world.managers[0], actors[0], cancel_first, &results[0]);
     domt_send(world.managers[0], actors[0], cancel_first, &results[1]);

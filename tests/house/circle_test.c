@@ -20,7 +20,7 @@ static int outcomes[8];
 static unsigned resumed;
 
 typedef struct trip {
-    const uint8_t *route; /* of actors, up to STOP */
+    const uint8_t *route; /* the actors that a trip visits, up to STOP */
     uint64_t place;
 } trip;
 

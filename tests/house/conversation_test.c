@@ -214,7 +214,7 @@ static domus_type sized[SIZES]; /* one type per size */
 static domus_on sized_rows[SIZES + 1];
 static domus_behaviour echoing;
 static unsigned char payload[DOMUS_PAYLOAD_MAX + 1];
-static const domus_type *reply_type; /* what the echo answers with */
+static const domus_type *reply_type; /* the type of the answer that the echo gives */
 static unsigned noticed;
 static const domus_type *ask_type;
 

@@ -431,14 +431,15 @@ START_TEST(stop_and_end_take_time_outs_back)
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     ck_assert_uint_eq(resumed, 3);
     ck_assert_int_eq(errors[2], -ECANCELED);
-    domt_pass(&world, 60 * MS); /* told to stop: they answer nobody */
+    domt_pass(&world, 60 * MS); /* stopped actors answer no asks */
     close_world();
 
     open_world();
     begin(&now);
     domt_settle(&world);
     domt_jump(&world, 11 * MS);
-    (void)domi_manager_fire_timers(world.managers[0]); /* it failed, and nobody hears of it */
+    /* the ask has failed, and no asker is left to hear of it */
+    (void)domi_manager_fire_timers(world.managers[0]);
     domt_world_end(&world);
 }
 END_TEST

@@ -29,7 +29,7 @@
 #define ROUNDS DOMT_SCALE(80000u, 6000u)
 
 #define BOOK        24u
-#define LIVING_MAX  1500u /* of one home: from there on nobody is born */
+#define LIVING_MAX  1500u /* houses of one home; at this many no more are spawned */
 #define DEPTH_MAX   5u
 #define MEMBERS_MAX (1u << 22)
 #define US          UINT64_C(1000)
@@ -40,7 +40,7 @@ typedef struct worker {
     domi_random random;
     domus_address book[BOOK];
     domus_address sentinel;
-    domus_watch last; /* of the sentinel */
+    domus_watch last; /* the last watch of the sentinel */
     uint64_t mounts;
     uint64_t stops;
     uint64_t births;
@@ -334,7 +334,7 @@ static void start(uint32_t count, uint64_t seed)
     world.config.scheduler.conversations_max = 4;
     ck_assert_int_eq(domt_world_start(&world), 0);
     ck_assert_int_eq(domi_names_init(&names, 64, key), 0);
-    (void)next_member(0, 0, 0); /* number 0: the parent of who has none */
+    (void)next_member(0, 0, 0); /* number 0 stands for the parent of actors that have none */
     for (uint32_t i = 0; i <= count; i++)
         world.managers[i]->directory.names = &names;
     for (uint32_t i = 0; i < count; i++) {
@@ -385,7 +385,7 @@ static void all_counts_add_up(void)
     domt_settle(&world);
     for (uint32_t i = 0; i < threads; i++)
         living += world.managers[i]->births.houses;
-    ck_assert_uint_eq(living, threads); /* nobody is stuck on the way out */
+    ck_assert_uint_eq(living, threads); /* no house is stuck while it ends */
 
     worker sum = sum_up();
     ck_assert_uint_eq(sum.mounts, sum.stops);

@@ -27,7 +27,7 @@ typedef struct domt_kin {
 
 typedef struct domt_kin_record {
     domus_address address;
-    unsigned mounts; /* that succeeded */
+    unsigned mounts; /* mounts that succeeded */
     unsigned stops;
     unsigned restarts;
     unsigned notes;
@@ -38,8 +38,8 @@ typedef struct domt_kin_record {
     int cause;           /* what the last on_restart was given */
     int answer;          /* the error of the last answer; 1: none came */
     uint32_t worth;      /* at the last note */
-    unsigned fails;      /* how many of the next mounts and restarts fail */
-    int error;           /* the error that they return */
+    unsigned fails;      /* how many of the next mounts and restarts will fail */
+    int error;           /* the error that these mounts and restarts return */
     unsigned bad_mounts; /* mounts that have failed */
     int (*mounting)(domus_stack *stack, void *context); /* called in on_mount, with itself */
     int (*stopping)(domus_stack *stack, void *context); /* called in on_stop */

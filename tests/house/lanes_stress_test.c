@@ -46,7 +46,7 @@ typedef struct worker {
     domi_random random;
     domus_address book[BOOK];
     domus_address
-        oracles[ORACLES]; /* who is asked; an oracle asks nobody, so no two wait in a ring */
+        oracles[ORACLES]; /* actors that are only asked, and ask nobody, so no two wait in a ring */
     uint64_t taken;       /* puts of tokens that returned 0 */
     uint64_t handled;
     uint64_t refused;
@@ -355,7 +355,7 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
     ck_assert_uint_gt(sum.handled, ROUNDS / 4); /* how many depends on the machine */
     for (uint32_t i = 0; i < count; i++)
         living += (uint32_t)managers[i]->births.houses;
-    ck_assert_uint_eq(living, sum.mounts - sum.stops); /* nobody is stuck on the way out */
+    ck_assert_uint_eq(living, sum.mounts - sum.stops); /* no house is stuck while it ends */
 
     for (uint32_t i = 0; i <= count; i++) {
         domi_manager_own(managers[i]); /* its thread has ended */

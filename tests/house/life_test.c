@@ -304,7 +304,7 @@ START_TEST(m10_leases_grow_and_are_never_reused)
         ck_assert_uint_eq(next.lease, now.lease + 1);
         now = next;
     }
-    ck_assert_uint_eq(first.lease, 1); /* 0 is nobody's */
+    ck_assert_uint_eq(first.lease, 1); /* lease 0 is that of an address of nobody */
     ck_assert_int_eq(domt_notice(world.managers[0], first, &domt_note, &number), -ESTALE);
     domt_world_end(&world);
     ck_assert_uint_eq(log0.mounts, LIVES);

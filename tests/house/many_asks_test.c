@@ -24,7 +24,7 @@ static uint64_t number_sum;
 
 typedef struct request {
     uint64_t number;
-    uint64_t nap_ns; /* before it is answered; 0: none */
+    uint64_t nap_ns; /* how long the asked actor sleeps before it answers; 0: not at all */
 } request;
 
 static const domus_type question = {
@@ -210,7 +210,7 @@ START_TEST(asks_without_memory_fail_and_the_others_are_answered)
         int count = 0;
         while (!clean_without(count, stay))
             ck_assert_int_lt(++count, 1000);
-        ck_assert_int_gt(count, 3); /* it did meet allocations */
+        ck_assert_int_gt(count, 3); /* the sweep has met allocations */
     }
 }
 END_TEST

@@ -163,7 +163,7 @@ static void sweep(int stay)
         ck_assert_int_lt(count, SWEEPS_MAX);
     } while (!clean);
     domi_memory_fail_after(-1, 0);
-    ck_assert_int_gt(count, 20); /* it did meet allocations */
+    ck_assert_int_gt(count, 20); /* the sweep has met allocations */
     ck_assert_uint_eq(books.released, books.handled);
     ck_assert_uint_eq(books.ended, 3 + 3 + 3 + 3 * 3); /* asks of both rows, and all ticks */
     ck_assert(scenario());

@@ -151,7 +151,7 @@ END_TEST
 START_TEST(names_do_what_a_plain_array_does)
 {
     enum { NAMES = 60, CAPACITY = 40, ROUNDS = 300000, NONE = 0 };
-    uint64_t holder[NAMES] = {NONE}; /* the number of the address */
+    uint64_t holder[NAMES] = {NONE}; /* which address has each name, by its number */
     uint32_t slots[NAMES] = {0};
     uint32_t count = 0;
     uint32_t wrong = 0;

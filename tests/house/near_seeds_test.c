@@ -39,15 +39,15 @@ static domi_random dice;
 static domus_address actors[ACTORS];
 static domus_conversation conversations[HANDLES];
 static domus_kept kept[HANDLES];
-static bool quiet; /* nothing new is begun */
+static bool quiet; /* true: the actors begin nothing new */
 static uint64_t now_seed;
 
 /* --- what is seen ----------------------------------------------------------------------------- */
 
 typedef struct sight {
-    uint16_t who;   /* the actor */
-    uint16_t what;  /* a line of this file: where it was seen */
-    int32_t result; /* of a verb, or the error of an answer */
+    uint16_t who;   /* number of the actor */
+    uint16_t what;  /* line of this file at which the event was seen */
+    int32_t result; /* what a verb returned, or the error of an answer */
     uint64_t number;
 } sight;
 

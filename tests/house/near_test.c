@@ -18,11 +18,12 @@
 
 static domt_world world;
 static domus_address asker, other, greeter; /* who answers first asks */
-static int (*second)(domus_stack *stack);   /* the second ask of the asker */
-static domus_resumed *heard;                /* what it is resumed in */
-static domus_handler *answering;            /* how the other one handles what has a size */
-static domus_type sized[SIZES];             /* of 0 to 25 bytes */
-static domus_on rows[SIZES + 2];            /* of the other one */
+static int (*second)(domus_stack *stack);   /* sends the second ask of the asker */
+static domus_resumed *heard;                /* the function in which the asker is resumed */
+/* how the other actor handles messages with a payload */
+static domus_handler *answering;
+static domus_type sized[SIZES];  /* types with payloads of 0 to 25 bytes */
+static domus_on rows[SIZES + 2]; /* the rows of the other actor */
 static unsigned char bytes[SIZES] = "abcdefghijklmnopqrstuvwxy";
 static unsigned answers;
 static int error;
@@ -176,7 +177,7 @@ static int ask_counted(domus_stack *stack)
 START_TEST(what_an_ask_owns_is_released_by_its_answer)
 {
     open_world(ask_counted, hear_error, answer_with_bytes);
-    rows[0].type = &domt_counted; /* instead of that without bytes */
+    rows[0].type = &domt_counted; /* replaces the row of the type without bytes */
     size_answered = 8;
     domt_releases = 0;
     domt_do(&world, asker, ask_twice, NULL);
@@ -189,7 +190,7 @@ END_TEST
 /* --- conversations ---------------------------------------------------------------------------- */
 
 static domus_kept kept;
-static uint64_t deadline_ns; /* of the ask that was kept */
+static uint64_t deadline_ns; /* the deadline of the ask that was kept */
 
 static int keep(domus_stack *stack, void *self, const void *payload)
 {
@@ -324,7 +325,7 @@ static int receive_another(domus_stack *stack, void *self, const void *payload)
     return domus_receive(stack, &of_nine, reply_to_received);
 }
 
-static char order[8]; /* who has heard what */
+static char order[8]; /* the actors that have heard something, in order */
 
 static int hear_letter(domus_stack *stack, void *self, const domus_answer *answer)
 {

@@ -33,7 +33,7 @@ typedef struct domt_owning {
     int (*handle)(domus_stack *stack, const domt_owner *payload);
     int (*hear)(domus_stack *stack, const domus_answer *answer);
     unsigned handled, heard;
-    const domt_owner *kept; /* where a test remembers something */
+    const domt_owner *kept; /* a payload that a test remembers */
     char *text;
     domus_kept ask;
 } domt_owning;

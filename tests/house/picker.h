@@ -16,7 +16,7 @@ typedef struct domt_picked {
     domus_address picker; /* home 0 */
     domus_address asker;  /* home 1; an agent */
     unsigned releases;    /* of payloads that nobody handled */
-    unsigned looks;       /* calls of domt_sevens' predicate */
+    unsigned looks;       /* how often the predicate of domt_sevens was called */
     char text[4096];
     char answers[256];
 } domt_picked;
@@ -27,7 +27,7 @@ extern domt_picked domt_pick;
 extern const domus_type domt_pick_note;
 extern const domus_type domt_pick_urgent;
 extern const domus_type domt_pick_question;
-extern const domus_type domt_pick_number; /* what questions are answered with; no release */
+extern const domus_type domt_pick_number; /* the type of answers to questions; it has no release */
 
 extern const domus_pattern domt_any;
 extern const domus_pattern domt_sevens; /* notes 7 */

@@ -48,7 +48,7 @@ START_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(value, 15);
     ck_assert_uint_eq(steps, 3);
-    domt_do(&world, other, ask_process, payload); /* nobody will answer this one */
+    domt_do(&world, other, ask_process, payload); /* this ask will never be answered */
     stop_process();
     ck_assert_int_eq(error, -ESTALE);
     close_world();

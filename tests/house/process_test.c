@@ -224,7 +224,7 @@ START_TEST(process_without_memory_ends_in_order)
         int64_t n = 0;
         while (!run_without_memory(n, stay))
             ck_assert_int_lt(++n, 200);
-        ck_assert_int_ge(n, 5); /* it did need memory */
+        ck_assert_int_ge(n, 5); /* the sweep has met allocations */
     }
 }
 END_TEST

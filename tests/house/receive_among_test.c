@@ -150,7 +150,7 @@ START_TEST(stop_after_mail_waits_for_mail_that_no_receive_takes)
     open_world(&looking);
     domus_address agent = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     send(&end_type, 0);
-    send(&begin_type, 0); /* nobody's */
+    send(&begin_type, 0); /* no receive takes this one */
     domt_do(&world, agent, stop_after_mail, NULL);
     ck_assert_uint_eq(steps, 12333);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 0);

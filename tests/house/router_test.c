@@ -41,7 +41,7 @@ START_TEST(near_gives_to_the_one_on_the_senders_thread)
         domt_do(&world, agents[i], send_hundred, NULL);
         ck_assert_uint_eq(got[i], 100);
     }
-    for (uint64_t i = 0; i < 10; i++) /* who is on no thread takes turns */
+    for (uint64_t i = 0; i < 10; i++) /* senders that are on no thread of the system take turns */
         ck_assert_int_eq(domt_notice(domt_outside(&world), router, &work, &i), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 5);

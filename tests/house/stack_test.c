@@ -100,7 +100,8 @@ static int ask_gone(domus_stack *stack, void *context)
 
     (void)context;
     ck_assert_int_eq(result, DOMUS_PARKED);
-    ck_assert_uint_eq(domt_talk.resumed, 0); /* later, never from within */
+    /* the function is resumed later, never from within the verb */
+    ck_assert_uint_eq(domt_talk.resumed, 0);
     return result;
 }
 

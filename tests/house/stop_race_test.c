@@ -25,7 +25,7 @@ enum { HOME, SPAWNER, STOPPER, MANAGERS };
 static domt_world world;
 static _Atomic(domus_address *) newborn; /* handed from the spawner to the stopper */
 static atomic_uint ended;
-static unsigned births; /* of the spawner */
+static unsigned births; /* actors that the spawner has spawned */
 static unsigned mounts;
 static unsigned stops;
 

@@ -9,7 +9,7 @@
 #define MS UINT64_C(1000000)
 
 static domus_behaviour boss;
-static domus_behaviour under; /* a boss that has a boss */
+static domus_behaviour under; /* the behaviour of a boss that has a boss itself */
 
 /* 1 on home 0 with `supervision`, and its children 2 (here) and 3 (there). */
 static void open_with(const domus_supervision *supervision)

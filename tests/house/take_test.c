@@ -56,7 +56,8 @@ END_TEST
 static int woke(domus_stack *stack, const domus_answer *answer)
 {
     (void)answer;
-    ck_assert_int_eq(domus_take(stack), -EINVAL); /* a sleep has nothing */
+    /* the end of a sleep brings nothing that could be taken */
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_uint_eq(now->released, now->made);
     return 0;
 }
@@ -101,7 +102,7 @@ static int reply_pong(domus_stack *stack, const domt_owner *asked)
     ck_assert_str_eq(asked->text, "ping");
     ck_assert_int_eq(domus_reply(stack, pong_type, domt_own("pong")), 0);
     ck_assert_uint_eq(now->released, released + 1);
-    ck_assert_int_eq(domus_take(stack), -EINVAL); /* it is gone */
+    ck_assert_int_eq(domus_take(stack), -EINVAL); /* the message is gone already */
     return 0;
 }
 

@@ -8,8 +8,8 @@ typedef struct domt_talking {
     domt_world world;
     domus_address asker; /* home 0 */
     domus_address other; /* home 1, unless a test says otherwise */
-    domus_address third; /* whom a test likes */
-    unsigned releases;   /* of domt_text */
+    domus_address third; /* an actor that some tests use */
+    unsigned releases;   /* payloads of domt_text that were released */
 
     /* The last answer that the asker got, and how often it got one. */
     unsigned resumed;

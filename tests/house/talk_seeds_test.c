@@ -19,10 +19,12 @@
 
 #define SEEDS DOMT_SCALE(1000, 50)
 
-#define TALKS     5000u  /* a seed */
-#define CROWD     24u    /* actors at first */
-#define LEAVES    3u     /* of them, the first: they only answer */
-#define ETERNAL   LEAVES /* who is never stopped, so that the talk does not end too soon */
+#define TALKS 5000u /* messages in one seed */
+#define CROWD 24u   /* actors at first */
+/* how many actors of the crowd only answer; they have the lowest numbers */
+#define LEAVES 3u
+/* actors up to this number are never stopped, so that the talk does not end too soon */
+#define ETERNAL   LEAVES
 #define LIVES_MAX 224u
 #define PRODS_MAX 10000
 #define MS        UINT64_C(1000000)
@@ -42,15 +44,16 @@ static struct {
     uint32_t waits, resumed;
     uint32_t armed, fired, timers_lost;
     uint32_t mounted, stopped;
-    uint32_t overtaken;                         /* messages out of their order */
-    uint32_t disturbed;                         /* messages in a barrier */
-    uint32_t strangers;                         /* an answer that is not for this ask */
-    uint16_t sent[LIVES_MAX][LIVES_MAX][KINDS]; /* the newest of sender to receiver */
+    uint32_t overtaken; /* messages out of their order */
+    uint32_t disturbed; /* messages in a barrier */
+    uint32_t strangers; /* answers that belong to another ask */
+    /* number of the newest message of each sender to each receiver */
+    uint16_t sent[LIVES_MAX][LIVES_MAX][KINDS];
     uint16_t seen[LIVES_MAX][LIVES_MAX][KINDS];
 } books;
 
 typedef struct talk {
-    uint16_t from; /* lives */
+    uint16_t from; /* the number of the life that sent it; `to` is that of its receiver */
     uint16_t to;
     uint16_t number;
     uint16_t kind;
@@ -65,7 +68,7 @@ typedef struct talker {
 
 /* The frame of a conversation: what it remembers while it waits. */
 typedef struct memory {
-    talk question; /* the question that it asked, if `asked` */
+    talk question; /* the question that it has asked, if `asked` */
     bool asked;
     bool answers; /* it handles an ask itself */
     bool barrier;

@@ -30,7 +30,7 @@ static domi_random dice;
 static domus_address actors[ACTORS];
 static domus_conversation conversations[HANDLES];
 static domus_kept kept[HANDLES];
-static bool quiet; /* nothing new is begun */
+static bool quiet; /* true: the actors begin nothing new */
 
 static struct {
     int64_t given;

@@ -15,8 +15,8 @@ static const domus_supervision restarts = {.intensity = 100, .otherwise = DOMUS_
 static const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
 static domus_behaviour boss;
 static domus_address child;
-static unsigned fails;  /* so many of the next mounts */
-static unsigned begins; /* mounts or inits */
+static unsigned fails;  /* how many of the next mounts will fail */
+static unsigned begins; /* calls of on_mount and of `init` */
 static unsigned events; /* messages and events that were handled */
 static unsigned closes;
 

@@ -15,11 +15,11 @@
 
 #define MS    UINT64_C(1000000)
 #define CHILD 4u
-#define OTHER 9u /* somebody else, on home 1 */
+#define OTHER 9u /* an actor on home 1 outside of the family */
 
 static const domus_supervision restarts = {.intensity = 100, .otherwise = DOMUS_RESTART};
 static const domus_supervision stops = {.otherwise = DOMUS_STOP};
-static uint64_t idle_ns; /* of the next child */
+static uint64_t idle_ns; /* the idle time of the next child */
 static domus_behaviour boss;
 static domus_behaviour restarting, under;
 
@@ -101,7 +101,7 @@ static uint64_t dead(void)
 /* All kinds of events that an actor can have asked for by itself in house/. */
 static int arm_all(domus_stack *stack, void *unused)
 {
-    const domus_address nobody = {domt_kin_of[1].address.house, 77}; /* gone: told at once */
+    const domus_address nobody = {domt_kin_of[1].address.house, 77}; /* it is gone */
 
     (void)unused;
     ck_assert_int_eq(domus_after(stack, MS, &domt_kin_tick, NULL, NULL), 0);

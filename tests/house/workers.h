@@ -23,9 +23,9 @@ static domus_address routees[ROUTEES_MAX];
 
 /* --- a worker counts what it gets ------------------------------------------------------------- */
 
-static uint64_t got[ROUTEES_MAX]; /* by routee */
+static uint64_t got[ROUTEES_MAX]; /* messages that each routee has got */
 static uint32_t stopped;
-static bool slow; /* questions are kept */
+static bool slow; /* true: routees keep questions instead of answering */
 
 static const domus_type work = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type question = {.name = "question", .size = sizeof(uint64_t)};

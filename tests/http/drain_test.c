@@ -137,10 +137,10 @@ END_TEST
 
 typedef struct visitor {
     domus_peer *peer;
-    uint32_t sent;       /* requests */
-    uint32_t answered;   /* those whose answers have come */
+    uint32_t sent;       /* requests that were sent */
+    uint32_t answered;   /* requests whose answers have come */
     bool owed;           /* when the stop began, one of its requests was not answered */
-    const char *problem; /* NULL: none */
+    const char *problem; /* what was wrong; NULL: nothing */
 } visitor;
 
 /* Take the whole answers that have come; hold that only the last one says close. When the

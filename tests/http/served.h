@@ -26,10 +26,10 @@
 
 /* The deeds of the service since the last domt_served_start(). */
 typedef struct domt_served {
-    uint32_t begun;  /* requests */
-    uint32_t closed; /* channels */
-    int close_error; /* of the last one */
-    int read_error;  /* of the last read of a body that has failed */
+    uint32_t begun;  /* requests that have begun */
+    uint32_t closed; /* channels that have closed */
+    int close_error; /* the error of the last channel that closed */
+    int read_error;  /* the error of the last read of a body that failed */
 } domt_served;
 
 extern domt_served domt_served_now;

@@ -27,7 +27,7 @@ static const domus_behaviour connection = {
 /* An upload: `bytes` in pieces of 1,000. */
 typedef struct upload {
     const char *path;
-    uint64_t length; /* 0: chunks */
+    uint64_t length; /* length of the body; 0: it is sent in chunks */
     uint64_t bytes;
     bool trailers;
     bool cuts;  /* cuts the request at its end */
@@ -37,8 +37,8 @@ typedef struct upload {
 } upload;
 
 typedef struct outcome {
-    int error;       /* of the request */
-    int write_error; /* of the last write that has failed */
+    int error;       /* the error of the request */
+    int write_error; /* the error of the last write that failed */
     unsigned status;
     bool close;
     char body[64];
@@ -48,7 +48,7 @@ static const domus_type upload_type = {.name = "upload", .size = sizeof(upload)}
 static const domus_type ask_type = {.name = "ask", .size = sizeof(upload)};
 static const domus_type outcome_type = {.name = "outcome", .size = sizeof(outcome)};
 
-static domus_address to; /* whom the caller asks */
+static domus_address to; /* the actor that the caller asks */
 
 static outcome outcome_of(const domus_answer *answer, int write_error)
 {

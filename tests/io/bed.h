@@ -17,8 +17,8 @@
 
 /* How the actor handles the bytes that it reads. */
 typedef enum domt_bed_mode {
-    DOMT_BED_DROP, /* frees them */
-    DOMT_BED_ECHO, /* writes them back */
+    DOMT_BED_DROP, /* frees the buffers that it reads */
+    DOMT_BED_ECHO, /* writes the bytes back */
     DOMT_BED_KEEP, /* keeps the buffer until the test frees it */
 } domt_bed_mode;
 
@@ -30,10 +30,10 @@ typedef struct domt_bed {
     domt_fake *fake;
     domus_address actor;
     domt_bed_mode mode;
-    int open_result; /* what the handlers return */
+    int open_result; /* what on_open, on_read and on_end return */
     int read_result;
     int end_result;
-    int write_result; /* of the last write; echoes return it unless read_result is set */
+    int write_result; /* the result of the last write; echoes return it unless read_result is set */
     bool close_on_read;
     bool reset_on_end;
     bool ignore_end;
@@ -43,7 +43,7 @@ typedef struct domt_bed {
     uint32_t closed;
     uint64_t read_bytes;
     uint64_t unsent_bytes;       /* what domus_channel_queued() said in the last on_close */
-    uint32_t failures;           /* that the log has heard of */
+    uint32_t failures;           /* failures that the log was told of */
     domus_channel *channels[64]; /* by name, NULL when closed; the first 64 */
     domus_buffer *kept[DOMT_BED_KEPT_MAX];
     uint32_t kept_count;

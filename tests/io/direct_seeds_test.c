@@ -22,22 +22,22 @@ enum { SEND, CANCEL }; /* the operations, in bits 8 and up of their numbers */
 typedef struct channel {
     int ends[2];
     uint64_t begun;       /* sends so far, the number of the one that is in flight */
-    uint64_t sent;        /* bytes by results */
+    uint64_t sent;        /* bytes that the results of sends have counted */
     uint64_t read;        /* bytes that the peer has read */
     unsigned char *bytes; /* of the send in flight; NULL: there is none */
-    uint32_t size;        /* of it */
-    bool is_cut;          /* in pieces */
-    bool cancelled;       /* a cancel of it was begun */
-    uint32_t cancels;     /* that have not completed */
+    uint32_t size;        /* size of the send in flight */
+    bool is_cut;          /* the bytes of the send are given in pieces */
+    bool cancelled;       /* a cancel of the send was begun */
+    uint32_t cancels;     /* cancels that have not completed */
     bool finished;        /* this side will send no more */
     bool gone;            /* the peer has closed its end */
-    bool failed;          /* a send was told so */
+    bool failed;          /* a send has ended with an error */
 } channel;
 
 static channel channels[CHANNELS];
 static domi_random dice;
 static uint64_t now_seed;
-static uint64_t whole, parts, refused, cancelled; /* how sends have ended */
+static uint64_t whole, parts, refused, cancelled; /* how many sends have ended in each way */
 
 static uint32_t chance(uint32_t below)
 {

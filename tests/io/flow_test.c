@@ -20,7 +20,7 @@ static domus_channel *channel;
 static int fd;
 static int peer;
 static char heard[64]; /* the bytes of on_read; '.' for on_end, '-' for on_close */
-static int done;       /* what the last verb returned */
+static int done;       /* what the last verb or write returned */
 static int written;
 
 static void hear(const char *bytes, size_t size)

@@ -181,7 +181,7 @@ typedef struct reading {
     domt_http_read *read;
     size_t began;    /* where the text of this message begins */
     size_t value;    /* where the value begins that is read */
-    uint32_t finals; /* responses that are no interim ones */
+    uint32_t finals; /* responses that are not interim ones */
     bool in_trailers;
     bool has_trailers;
 } reading;

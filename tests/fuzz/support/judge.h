@@ -16,8 +16,8 @@ typedef struct domt_http_read {
     uint64_t heads; /* bit i: the i-th request of a client is a HEAD */
     int error;
     bool excused;                        /* llhttp has refused what is right */
-    uint32_t count;                      /* messages that are whole */
-    size_t ends[DOMT_HTTP_MESSAGES_MAX]; /* of their texts */
+    uint32_t count;                      /* number of whole messages */
+    size_t ends[DOMT_HTTP_MESSAGES_MAX]; /* where the text of each message ends */
     char *text;
     size_t size;
     size_t room;
