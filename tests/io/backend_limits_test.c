@@ -30,7 +30,7 @@ START_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
             seen[completions[i].user_data]++;
         total += count;
         if (count == 0 && domt_backend->enter(domt_ring, 1, 100 * DOMT_MS) != 0)
-            continue; /* it wants completions reaped first */
+            continue; /* the ring wants its completions reaped first */
     }
     for (int i = 1; i <= COUNT; i++)
         total -= seen[i] == 1;

@@ -276,7 +276,7 @@ START_TEST(a_submit_shows_what_completes_at_once)
         return;
     domt_ring_begin();
     domt_pair(ends);
-    ck_assert_int_eq(domt_backend->submit(domt_ring), 0); /* nothing is queued */
+    ck_assert_int_eq(domt_backend->submit(domt_ring), 0); /* nothing was queued before */
     ck_assert(!domt_backend->ready(domt_ring));
     domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
     ck_assert(!domt_backend->ready(domt_ring));
@@ -344,7 +344,8 @@ START_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     for (uint32_t i = 0; i < SOCKETS; i++)
         domt_close(ends[i][1]);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_lt(domt_ring_next().result, 0); /* closed with bytes that nobody took */
+        /* the socket was closed with bytes that were never read */
+        ck_assert_int_lt(domt_ring_next().result, 0);
     for (uint32_t i = 0; i < SOCKETS; i++)
         domt_close(ends[i][0]);
     domt_backend->close(domt_ring);

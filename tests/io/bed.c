@@ -233,7 +233,7 @@ int domt_bed_adopt(domt_bed *bed, int fd)
 {
     int result = domi_channel_adopt(&bed->io, bed->actor.house, &(domi_connection){.fd = fd});
 
-    if (result == 0) /* as the acceptor counts it, which is not here */
+    if (result == 0) /* counts the connection as the acceptor would, which this bed does not use */
         atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
     return result;
 }

@@ -22,7 +22,7 @@ static int fds[CHANNELS];
 static int peers[CHANNELS];
 static domus_channel *channels[CHANNELS];
 static char heard[64];  /* what the handlers have noted */
-static int closed_with; /* the error that the last on_close was shown */
+static int closed_with; /* the error that the last on_close got */
 
 static void hear(char word)
 {
@@ -236,7 +236,7 @@ START_TEST(functions_are_called_without_memory_for_their_frames)
     domi_memory_fail_after(0, 1);
     domt_bed_turn(&bed);
     domi_memory_fail_after(-1, 0);
-    held_to_have_heard("oocc"); /* the first wait of each fails */
+    held_to_have_heard("oocc"); /* the first wait of each callback fails */
     domt_bed_settle(&bed);
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_refused), CHANNELS);
     ck_assert(!domt_bed_is_open(fds[0]));

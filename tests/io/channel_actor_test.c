@@ -161,7 +161,7 @@ START_TEST(mount_that_fails_refuses_the_connection)
     lines->mount_result = -EACCES;
     domus_address address = domt_lines_connect(&fd, &peer);
     domt_bed_settle(&lines->bed);
-    domt_lines_told("am "); /* nothing else is called for who is not mounted */
+    domt_lines_told("am "); /* no other callback runs for an actor that is not mounted */
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
     ck_assert_uint_eq(domi_counter_read(&lines->bed.io.counters.channels_refused), 1);
@@ -192,7 +192,7 @@ START_TEST(owner_is_not_asked_about_a_channel_that_escalates)
         ck_assert_int_eq(domt_bed_peer_sees(peers[1]), 'o');
         ck_assert_uint_eq(domi_counter_read(&lines->bed.io.counters.channels_refused), 1);
         ck_assert_uint_eq(domi_counter_read(&lines->bed.manager.counters.failures),
-                          (types[i] == &domt_bear_type)); /* the child's own */
+                          (types[i] == &domt_bear_type)); /* only the child's failure counts */
         domt_lines_end();
         for (int k = 0; k < 2; k++)
             close(peers[k]);

@@ -49,7 +49,7 @@ START_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     domt_lines_told("am ao ar ac ");
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL),
-                     0); /* it is an actor like others now */
+                     0); /* from here on it is an actor like any other */
     domt_lines_told("an ");
     pass(6);
     ck_assert_uint_eq(lines->answers, 1);

@@ -93,7 +93,7 @@ START_TEST(lingering_is_bounded)
     begin(DOMT_BED_DROP);
     ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     for (int i = 0; i < 9; i++) {
-        feed("more"); /* a peer that goes on sending buys no time */
+        feed("more"); /* bytes that a peer goes on sending do not prolong the time */
         domt_bed_pass(&bed, 10);
     }
     ck_assert(domt_bed_is_open(fd));
@@ -237,7 +237,7 @@ static void held_to_be_over(size_t state, const char *how, int error)
     char expected[32];
 
     if (states[state] == to_starved) {
-        domt_bed_settle(&bed); /* gone without a buffer */
+        domt_bed_settle(&bed); /* the channel has ended without using a buffer */
         ck_assert_msg(!domt_bed_is_open(fd), "%s while starved", how);
         bed.io.buffers_free = 64;
     }
@@ -247,7 +247,7 @@ static void held_to_be_over(size_t state, const char *how, int error)
     bed.note[bed.note_length] = '\0';
     const char *last = strstr(bed.note, "A-");
     ck_assert_ptr_nonnull(last);
-    ck_assert_str_eq(last, expected); /* once, and last */
+    ck_assert_str_eq(last, expected); /* on_close was called once, and as the last callback */
     ck_assert_uint_eq(bed.closed, 1);
     end();
 }
@@ -259,7 +259,7 @@ START_TEST(a_reset_works_in_every_state)
         begin(DOMT_BED_DROP);
         states[i]();
         domi_channel_end(bed.channels[0], -EPROTO, true);
-        domi_channel_end(bed.channels[0], -EIO, true); /* the first one counts */
+        domi_channel_end(bed.channels[0], -EIO, true); /* the error of the first end counts */
         held_to_be_over(i, "reset", -EPROTO);
     }
 }

@@ -248,7 +248,7 @@ START_TEST(the_crowded_read_again_when_others_have_less)
     }
     ck_assert_uint_eq(bed.io.crowd_count, CHANNELS);
     domt_bed_settle(&bed);
-    ck_assert(!domi_io_has_work(&bed.io)); /* looked at, and nothing had changed */
+    ck_assert(!domi_io_has_work(&bed.io)); /* the io has looked at it, and nothing had changed */
     take_all(0);
     domt_bed_settle(&bed);
     ck_assert_uint_eq(bed.io.crowd_count, 0);

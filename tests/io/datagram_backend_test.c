@@ -187,7 +187,7 @@ START_TEST(datagram_without_an_address_goes_to_the_connected_peer)
             ck_assert_int_eq(completion.result, 3);
     }
     ck_assert_int_eq(refused, -ECONNREFUSED);
-    domt_backend->receive_datagrams(domt_ring, fd, 5); /* and the socket is as good as before */
+    domt_backend->receive_datagrams(domt_ring, fd, 5); /* the error did no harm to the socket */
     domt_ring_quiet();
     close(fd);
     domt_backend->close(domt_ring);

@@ -111,7 +111,8 @@ START_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
     domt_bed_settle(&bed);
     ck_assert(domt_bed_is_open(fd));
     read_at_the_peer();
-    pass(15); /* and not for the linger time: it has nothing more to say */
+    /* the channel does not wait for the linger time, because it has nothing more to send */
+    pass(15);
     domt_bed_settle(&bed);
     ck_assert(!domt_bed_is_open(fd));
     held_to_have_cut(0, 0, 0);

@@ -24,13 +24,13 @@ static domt_bed bed;
 static domus_address owner;
 static domus_address stranger;
 static domus_channel *channel;
-static domus_address address; /* the channel's */
+static domus_address address; /* the address of the channel */
 static int fd;
 static int peer;
 static char heard[64]; /* a letter for each thing that an actor was told */
-static int last;       /* what the last verb or answer said */
+static int last;       /* what the last verb returned, or the error of the last answer */
 static domus_conversation waiting;
-static domus_conversation each[6]; /* the conversations that wait, in turns */
+static domus_conversation each[6]; /* the conversations that wait; tests use them in turns */
 static uint32_t each_count;
 
 static const domus_type size_type = {.name = "size", .size = sizeof(uint32_t)};

@@ -22,12 +22,12 @@
 #define DAY_NS UINT64_C(86400000000000)
 
 typedef struct server {
-    domus_channel *channel; /* the newest */
+    domus_channel *channel; /* the channel that was opened last */
     domus_conversation newest;
     bool waits_on_open;
     unsigned ends;
     unsigned closes;
-    int error;        /* of the last close */
+    int error;        /* the error of the last close */
     unsigned answers; /* conversations that ended */
     unsigned failed;  /* conversations whose wait failed */
     int written;      /* what the last write returned */

@@ -15,7 +15,7 @@
 
 static domt_bed bed;
 static domus_address owner;
-static domus_address address; /* the channel's */
+static domus_address address; /* the address of the channel */
 static int fd;
 static int peer;
 static uint32_t gathered; /* bytes that the next event writes */

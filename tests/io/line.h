@@ -18,12 +18,12 @@ typedef struct domt_lines {
     domus_address owner;   /* the lines are its channels */
     domus_address watcher; /* an actor that watches, on the same thread */
     char told[256];        /* what the lines have noted: "am ao " */
-    int mount_result;      /* what their functions return */
+    int mount_result;      /* what the functions of the lines return */
     int note_result;
     uint32_t answers;   /* conversations that have gone on */
     uint32_t cancelled; /* and of these, those that were cancelled */
     uint32_t downs;     /* ends that the watcher has heard of */
-    int down_reason;    /* of the last of them */
+    int down_reason;    /* the reason of the last end that the watcher has heard of */
 } domt_lines;
 
 extern domt_lines domt_lines_now;
@@ -34,12 +34,12 @@ extern const domus_behaviour domt_owner_of_lines;
 extern const domus_behaviour domt_owner_of_lasting;
 extern const domus_behaviour domt_owner_of_sharing;
 extern const domus_behaviour
-    domt_owner_with_rules; /* of lines; whatever fails below it, fails it */
+    domt_owner_with_rules; /* owns lines; an actor that fails below it makes it fail, too */
 
 extern const domus_type domt_note_type; /* a line notes it */
 extern const domus_type domt_nap_type;  /* a line sleeps for 9 ms; bytes that are "5": for 5 ms */
 extern const domus_type domt_escalate_type;
-extern const domus_type domt_bear_type;  /* a line bears a child whose mount fails */
+extern const domus_type domt_bear_type;  /* makes a line spawn a child whose mount fails */
 extern const domus_type domt_link_type;  /* a line links itself to the address */
 extern const domus_type domt_watch_type; /* the watcher watches the address */
 

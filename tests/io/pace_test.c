@@ -155,7 +155,7 @@ START_TEST(a_message_ends_when_the_actor_says_so)
         pass(GRACE_MS);
     }
     ck_assert(domt_bed_is_open(fd));
-    feed(1); /* and now it is not said */
+    feed(1); /* this time domus_channel_message_done() is not called */
     is_cut_after_graces(2);
     end();
 }

@@ -26,7 +26,7 @@ typedef struct domt_parts {
     uint32_t need;
 } domt_parts;
 
-extern const domt_parts domt_plain; /* nothing odd */
+extern const domt_parts domt_plain; /* the stage without oddities */
 extern const domt_parts domt_needs; /* DOMT_NEEDS */
 
 extern const domus_stage domt_part_stage;
@@ -42,11 +42,11 @@ void domt_release_part(void *payload);
 
 /* How the stage was called since the last kit or bare wire was made. */
 extern struct domt_seen {
-    uint32_t decodes;  /* calls */
-    const char *bytes; /* of the last one */
+    uint32_t decodes;  /* calls of `decode` */
+    const char *bytes; /* the bytes that the last call was shown */
     size_t size;
     uint32_t ends, closes, releases;
-    size_t left; /* bytes of the last end */
+    size_t left; /* bytes that were left when `end` was called last */
 } domt_seen;
 
 /* Make a kit with the stage alone; and feed it. */

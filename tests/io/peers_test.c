@@ -74,7 +74,7 @@ START_TEST(an_address_is_ipv4_or_the_half_of_ipv6)
     ck_assert(!are_one("2001:db8:1:2::1", "2001:db8:1:3::1"));
     ck_assert(!are_one("2001:db8:1:2::1", "2002:db8:1:2::1"));
     ck_assert(!are_one("::2", "0.0.0.0"));
-    ck_assert(!are_one("::1", "::2")); /* one is this machine's, the other is not */
+    ck_assert(!are_one("::1", "::2")); /* ::1 is an address of this machine, ::2 is not */
     ck_assert(are_one("unix", "unix"));
     ck_assert(!are_one("unix", "::1"));
     ck_assert(are_one("", ""));
@@ -357,7 +357,7 @@ END_TEST
 
 #define THREADS   4
 #define ADDRESSES 8u
-#define MOST      10u /* of an address */
+#define MOST      10u /* the most connections of an address */
 #define HELD_MAX  64u
 #define ROUNDS    50000
 

@@ -205,7 +205,7 @@ START_TEST(a_crowd_that_holds_its_shares_starves_nobody)
     ck_assert_uint_ge(bed.io.buffers_free, 64 / 4 - 1);
     ck_assert_uint_eq(bed.io.counters.receivers_starved, 0);
     for (int i = 0; i < CROWD; i++)
-        ck_assert(!receives(fds[i])); /* who holds copies holds his share too */
+        ck_assert(!receives(fds[i])); /* a channel that holds copies holds its share, too */
     bed.mode = DOMT_BED_DROP;
     feed_turns(100, 200);
     ck_assert_uint_eq(bed.read_bytes, 400 * CROWD + 20000);
@@ -226,7 +226,7 @@ START_TEST(a_full_send_queue_stops_reading_until_it_is_low)
     feed_turns(1, 100);
     ck_assert(is_cancelling());
     ck_assert_uint_eq(bed.read_bytes, 300);
-    feed_turns(1, 100); /* was under way: not given to the actor, who would write more */
+    feed_turns(1, 100); /* was under way; the actor is not shown it, because it would write more */
     domt_bed_settle(&bed);
     ck_assert_uint_eq(bed.read_bytes, 300);
     ck_assert(!receives(fd));
@@ -407,7 +407,7 @@ START_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
     domt_bed_feed(&bed, next, 'x', 1);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.channels[1]->held, 1);
-    domt_bed_release(&bed, 2); /* those of the channel that is gone */
+    domt_bed_release(&bed, 2); /* the buffers of the channel that is gone */
     ck_assert_uint_eq(bed.channels[1]->held, 1);
     domt_bed_release(&bed, 1);
     ck_assert_uint_eq(bed.channels[1]->held, 0);

@@ -18,7 +18,7 @@
 
 const domi_backend *domt_backend;
 static domus_config config;
-static domi_net *net; /* of domt_ring_simulate() */
+static domi_net *net; /* the network of domt_ring_simulate() */
 void *domt_ring;
 char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 

@@ -145,7 +145,7 @@ END_TEST
 static struct {
     domus_ready ready[TOLD_MAX];
     uint32_t count;
-    int again; /* what a new watch returned when the last one had failed */
+    int again; /* what watching it anew returned after the last watch had failed */
 } told;
 
 static int watch_two(domus_stack *stack, void *self)

@@ -373,7 +373,7 @@ static void stalled_send_is_given_up(bool closed)
         ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_pass(&bed, 95);
     ck_assert(domt_bed_is_open(fd));
-    domt_fake_sent(bed.fake, fd, 4); /* what it takes buys time */
+    domt_fake_sent(bed.fake, fd, 4); /* bytes that the kernel takes prolong the time */
     domt_bed_turn(&bed);
     domt_bed_pass(&bed, 95);
     ck_assert(domt_bed_is_open(fd));

@@ -238,7 +238,7 @@ START_TEST(a_connection_that_nobody_takes_counts_no_longer)
     ck_assert_uint_eq(domi_counter_read(&bed.io.turned_away), 1);
     ck_assert_int_eq(domi_house_stop(&bed.manager, bed.actor), 0);
     domt_bed_turn(&bed);
-    ends[1] = arrive(1); /* nobody to serve it */
+    ends[1] = arrive(1); /* no actor serves this connection */
     ck_assert(is_reset(ends[1]));
     ck_assert_uint_eq(domi_counter_read(&bed.io.turned_away), 2);
     ck_assert_uint_eq(peers.count, 0);
@@ -473,7 +473,7 @@ START_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
     domt_bed_pair(&ours, &peer);
     ck_assert_int_eq(domt_bed_adopt(&bed, ours), 0);
     domt_bed_turn(&bed);
-    bed.io.buffers_free = 0; /* others have them */
+    bed.io.buffers_free = 0; /* other channels have all buffers */
     domt_fake_receive_ends(bed.fake, ours, -ENOBUFS);
     domt_bed_turn(&bed);
     has_said("w all 64 receive buffers (io.buffers.count) are in use: connections wait to be "

@@ -20,8 +20,9 @@ static domus_address parent;
 static domus_address child;
 static unsigned fails; /* how many of the next mounts fail */
 static unsigned mounts;
-static bool stays;     /* it does not close at the end */
-static char told[128]; /* the callbacks: m mount, s stop, o open, r read, e end, c close */
+static bool stays; /* true: the channel does not close when its peer has ended */
+/* the callbacks, a letter for each: m mount, s stop, o open, r read, e end, c close */
+static char told[128];
 
 static void tell(const char *what)
 {

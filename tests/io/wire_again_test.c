@@ -10,10 +10,10 @@
 
 /* --- a message stage that only counts --------------------------------------------------------- */
 
-static uint64_t seen;       /* bytes that it has used */
+static uint64_t seen;       /* bytes that `decode` has used */
 static uint32_t calls;      /* of `decode` of any stage here */
 static uint32_t window_max; /* the longest window that was shown */
-static uint32_t per_call;   /* bytes that it uses in a call; 0: all */
+static uint32_t per_call;   /* bytes that `decode` uses in a call; 0: all */
 static bool says_again;
 
 static int count_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)

@@ -34,7 +34,7 @@ static const domus_type numbered_type = {
 static const domus_type more_type = {.name = "more"};
 
 struct receiver {
-    uint32_t next[THREADS_MAX]; /* by sender */
+    uint32_t next[THREADS_MAX]; /* the number that is expected next from each sender */
 };
 
 static int take_numbered(domus_stack *stack, void *self_, const void *payload)
@@ -148,7 +148,8 @@ END_TEST
 
 struct question {
     uint64_t number;
-    domus_address next; /* who is asked by who is asked; nobody: he answers himself */
+    /* the actor that the asked one asks itself; an address of nobody: it answers without */
+    domus_address next;
 };
 
 static const domus_type question_type = {.name = "question", .size = sizeof(struct question)};

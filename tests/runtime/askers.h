@@ -17,7 +17,7 @@ extern const domus_behaviour domt_line_channel;
 /* Orders for an asker. */
 typedef struct domt_asking {
     domus_address to;
-    uint32_t id;         /* of the asker: its lines begin with it */
+    uint32_t id;         /* of the asker: the lines that it sends begin with it */
     uint32_t at_a_time;  /* asks that it has under way */
     uint32_t each;       /* how many asks follow one another in each of these */
     uint64_t timeout_ns; /* of each ask; 0: none */

@@ -33,7 +33,7 @@
 #define MESSAGES      DOMT_SCALE(UINT64_C(10000000), UINT64_C(300000))
 #define MESSAGES_LONG DOMT_SCALE(UINT64_C(1000000000), UINT64_C(10000000))
 #define THREADS       3u
-#define HOUSES        12u  /* in all */
+#define HOUSES        12u  /* actors in all */
 #define UNDER_WAY     96u  /* messages of each house at the start */
 #define SHARE         256u /* messages that a thread takes from the budget at a time */
 #define SLEEP_S       2

@@ -17,7 +17,7 @@ static const domus_type order_type = {.name = "order", .size = 64};
 static int result;
 static uint32_t done, opened, closed_, look_ups;
 static domus_connected found;
-static domus_endpoint own;     /* the own endpoint of connects */
+static domus_endpoint own;     /* the local endpoint from which connects are made */
 static domus_endpoint reached; /* the peer of the channel that was opened last */
 
 /* "far" has three addresses, of which parts of the test can be cut off. */
@@ -164,7 +164,8 @@ START_TEST(error_is_that_of_the_first_address)
     own = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {10, 0, 0, 9}};
     part(kit, "10.0.0.1:0", true);
     order_to(kit, actor, "mixed:80");
-    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS)); /* the second attempt has failed */
+    /* the second attempt has failed by then */
+    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
     ck_assert_uint_eq(done, 0);
     part(kit, "10.0.0.1:0", false);
     domt_net_ok(kit, domus_testkit_advance(kit, MS));
@@ -257,7 +258,8 @@ START_TEST(stop_closes_the_sockets_of_attempts)
         for (uint32_t i = 1; i < steps; i++)
             (void)domus_testkit_step(kit);
         ck_assert_int_eq(domus_testkit_stop(kit), 0);
-        ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, threads); /* their wakes */
+        /* the eventfd of each thread */
+        ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, threads);
         domus_testkit_free(kit);
     }
 }

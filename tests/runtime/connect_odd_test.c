@@ -146,7 +146,7 @@ START_TEST(connect_to_oneself_is_refused)
     domus_config config = domt_config(1);
     order what = {.to = ""};
 
-    (void)close(open_listener(what.to)); /* a port that nobody has */
+    (void)close(open_listener(what.to)); /* a port on which no socket listens */
     config.listener_count = 0;
     system_ = domt_start(&config);
     ck_assert_int_eq(domus_endpoint_parse(what.to, &what.local), 0);
@@ -225,13 +225,13 @@ START_TEST(connection_is_no_stranger)
     }
     ck_assert_uint_eq(count_nonblocking(), nonblocking);
     domt_pause_ns(500 * DOMT_MS);
-    ck_assert_uint_eq(atomic_load(&closed_), 0); /* nobody has sent a byte */
+    ck_assert_uint_eq(atomic_load(&closed_), 0); /* though no peer has sent a byte */
     what.first_byte_ns = 20 * DOMT_MS;
     ck_assert_int_eq(connect_with(actor, &what), 0);
     ends[3] = accept(listener, NULL, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&closed_) == 1);
 
-    tell(actor, &listen_type, NULL); /* and a stranger still has his place */
+    tell(actor, &listen_type, NULL); /* a stranger still finds a place */
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(served.port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

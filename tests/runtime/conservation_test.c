@@ -33,13 +33,13 @@ struct shape {
     uint32_t threads;
     uint32_t mailbox_max;
     uint32_t steal_floor; /* 0: no stealing */
-    uint32_t per_run;     /* messages */
+    uint32_t per_run;     /* messages that a run handles at most */
     uint32_t population;
-    uint32_t crowd; /* of 8 actors so many are spawned on thread 0 */
+    uint32_t crowd; /* how many of 8 actors are spawned on thread 0 */
     uint32_t rounds;
     uint32_t letters; /* that an outsider sends in a turn; 0: the test sends one, when all sleep */
     uint32_t share;   /* of the messages, one in so many */
-    uint64_t spin_ns; /* before a park */
+    uint64_t spin_ns; /* how long a thread spins before it parks */
 };
 
 /* Seeds that have found something, and what. They are run first, in every form. */

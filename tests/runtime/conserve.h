@@ -161,21 +161,23 @@ bool domt_budget_spend(void);
 #define DOMT_NEIGHBOURS 6u
 
 typedef struct domt_token { /* whatever is sent: a notice, a question, an answer */
-    domus_address somebody; /* so the graph changes */
-    uint32_t to;            /* the lease of who is meant */
+    domus_address somebody; /* another actor that the receiver gets to know, so the graph changes */
+    uint32_t to;            /* the lease of the actor that the token is meant for */
     uint32_t unused;
 } domt_token;
 
 typedef struct domt_node {
     domi_random dice;
-    domus_address oracle; /* answers and asks nobody: who asks him may raise a barrier meanwhile */
+    /* an actor that answers and asks nobody, so an actor that asks it may raise a barrier
+     * meanwhile */
+    domus_address oracle;
     domus_address neighbours[DOMT_NEIGHBOURS];
-    domus_timer bell;                /* one of the armed timers */
-    domus_timer ticker;              /* the periodic one */
-    domus_conversation conversation; /* one to be cancelled */
-    domus_kept kept;                 /* one to be answered later */
-    uint32_t timers;                 /* armed, once */
-    uint32_t threads;                /* of the system */
+    domus_timer bell;                /* one of the timers that are armed once */
+    domus_timer ticker;              /* the periodic timer */
+    domus_conversation conversation; /* a conversation that may be cancelled */
+    domus_kept kept;                 /* an ask that is kept, to be answered later */
+    uint32_t timers;                 /* timers that are armed once */
+    uint32_t threads;                /* threads of the system */
     bool ticks;
     bool pinned;
 } domt_node;
@@ -185,7 +187,7 @@ extern const domus_type domt_token_type, domt_letter_type, domt_question_type, d
 extern const domus_behaviour domt_node_behaviour; /* a state actor */
 extern const domus_behaviour domt_gate_behaviour; /* the same as a channels actor */
 extern const domus_behaviour domt_oracle_behaviour;
-extern const domus_behaviour domt_alarm_behaviour; /* ends a silence by a timer */
+extern const domus_behaviour domt_alarm_behaviour; /* an actor that ends a silence by a timer */
 
 /* An order to an alarm, sent as a notice from outside. */
 typedef struct domt_alarm {
@@ -226,14 +228,14 @@ int domt_count_put(int result, bool outside);
 typedef struct domt_outsider {
     domus_system *system;
     domi_random dice;
-    domt_node state;     /* of who is spawned */
-    uint32_t population; /* it spawns while there are fewer */
-    uint32_t crowd;      /* of 8 spawned so many go to thread 0 */
-    uint32_t letters;    /* in a turn; 0: it only keeps the population up */
+    domt_node state;     /* the initial state of the actors that it spawns */
+    uint32_t population; /* it spawns while fewer actors are alive */
+    uint32_t crowd;      /* how many of 8 spawned actors go to thread 0 */
+    uint32_t letters;    /* letters that it sends in a turn; 0: it only spawns */
     bool asks;
     pthread_mutex_t turn; /* held while it looks at the budget and uses it */
-    _Atomic bool done;    /* it is to end */
-    _Atomic bool ended;   /* it has: to be joined */
+    _Atomic bool done;    /* asks the thread to end */
+    _Atomic bool ended;   /* the thread has ended, and can be joined */
     pthread_t thread;
 } domt_outsider;
 

@@ -315,7 +315,7 @@ START_TEST(close_sends_first_what_is_queued)
     domus_address channel;
     domus_endpoint own;
 
-    config.channel.linger_ns = 3600000 * DOMT_MS; /* nobody waits for it */
+    config.channel.linger_ns = 3600000 * DOMT_MS; /* no stop waits for the linger time */
     domt_datagrams_begin(&config);
     uint32_t open_before = domt_entries("/proc/self/fd");
     int fd = domt_socket("127.0.0.1:0", &own);

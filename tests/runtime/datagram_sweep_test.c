@@ -102,17 +102,17 @@ static const domus_behaviour opener = {.name = "opener",
 
 typedef struct client {
     domus_datagram_peer *peer;
-    uint64_t key;                /* makes its datagrams differ from those of others */
+    uint64_t key;                /* makes the datagrams of this peer differ from those of others */
     uint32_t got;                /* datagrams that have come */
     uint32_t sent;               /* datagrams that its socket has taken */
-    uint32_t sizes[SENT_MAX];    /* of each */
-    uint32_t answered[SENT_MAX]; /* answers to each */
+    uint32_t sizes[SENT_MAX];    /* the size of each datagram */
+    uint32_t answered[SENT_MAX]; /* how many answers have come to each datagram */
     bool is_paused;
     bool is_closed;
 } client;
 
 static client clients[PEERS];
-static domus_endpoint places[CHANNELS]; /* of the service */
+static domus_endpoint places[CHANNELS]; /* where the channels of the service are */
 static uint32_t place_count;
 
 /* The first 8 bytes of a datagram are its number, and the others follow from that and the key. */

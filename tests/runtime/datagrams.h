@@ -7,9 +7,9 @@
 
 /* How a channel answers. */
 typedef enum domt_answers {
-    DOMT_ECHO,   /* with what came */
-    DOMT_NAME,   /* with the sender's endpoint as text */
-    DOMT_SILENT, /* not at all */
+    DOMT_ECHO,   /* sends back what came */
+    DOMT_NAME,   /* sends the endpoint of the sender as text */
+    DOMT_SILENT, /* does not answer */
 } domt_answers;
 
 extern _Atomic int domt_answers_now;

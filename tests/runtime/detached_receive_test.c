@@ -74,7 +74,8 @@ START_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
     DOMT_WAIT_FOR(10, atomic_load(&is_made));
     domt_notice(system, made, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken) == 1);
-    atomic_store(&hold, true); /* after its next receive it does not look for a while */
+    /* after its next receive, the actor does not look for mail for a while */
+    atomic_store(&hold, true);
     domt_pause_ns(40 * DOMT_MS);
     while (domus_outside_notice(system, made, &note_type, NULL) == 0)
         sent++;

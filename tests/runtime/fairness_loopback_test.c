@@ -31,9 +31,9 @@ static const domus_type hello_type = {.name = "hello"};
 static const domus_type tick_type = {.name = "tick"};
 
 static struct {
-    _Atomic uint64_t iteration;        /* of the thread, when it read last */
+    _Atomic uint64_t iteration;        /* the iteration of the thread in which it was read last */
     _Atomic uint64_t ticks;            /* of the witness's timer */
-    _Atomic uint64_t late_ns[SAMPLES]; /* how late the last were */
+    _Atomic uint64_t late_ns[SAMPLES]; /* how late each of the last ticks was */
 } seen;
 
 static uint64_t iterations_of(const domus_stack *stack)

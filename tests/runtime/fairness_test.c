@@ -38,7 +38,7 @@ static void message_passes(void)
     domt_stepped_advance(world, MESSAGE_NS);
 }
 
-static uint64_t channels_runs; /* since the beginning */
+static uint64_t channels_runs; /* runs of channels actors since the beginning */
 
 static uint64_t runs_so_far(void)
 {
@@ -56,7 +56,7 @@ static uint64_t state_runs(void)
 struct witness {
     uint64_t sent;
     uint64_t greeted;
-    uint64_t queued_at; /* runs when phase 3 began that had it in its queue */
+    uint64_t queued_at; /* how many runs there had been when phase 3 began with it in its queue */
     uint64_t wait_runs; /* the longest wait */
     bool queued;
 };
@@ -267,7 +267,7 @@ static void holds_waits(domt_load load)
     uint64_t light_max = (many + 2) * 4 / 3 + 1; /* the ticker too */
     uint64_t middleman_max = 4 * 2;              /* the asker of a flood may be before it */
 
-    if (load == DOMT_MANY_WAITING) { /* who are all of the middleman's level */
+    if (load == DOMT_MANY_WAITING) { /* all of them are of the middleman's level */
         light_max = 4;
         middleman_max = (many + 2) * 4 / 3 + 1;
     }
@@ -302,7 +302,7 @@ static void holds(domt_load load)
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         holds_with(load, ratios[i], 5);
         if (domt_load_state_houses(load) > 2)
-            continue; /* they take long */
+            continue; /* loads of many houses take long, so they have one run only */
         holds_with(load, ratios[i], 0);
         holds_with(load, ratios[i], 2000);
     }

@@ -32,7 +32,7 @@ typedef struct domt_deed {
     const char *to;
     const char *const *paths;
     uint64_t position;
-    uint64_t size; /* also the bytes at `bytes` */
+    uint64_t size; /* size of what is read, or of the bytes at `bytes` */
     const char *bytes;
     uint32_t flags;
     uint32_t mode;
@@ -41,7 +41,7 @@ typedef struct domt_deed {
 /* The result of a deed. */
 typedef struct domt_done {
     int returned; /* a negative errno: the function returned it */
-    int error;    /* the same, or that of the answer */
+    int error;    /* the same, or the error of the answer */
     domus_file *file;
     domus_slice bytes;
     domus_file_written written;
@@ -58,11 +58,11 @@ extern const domus_behaviour domt_clerk;
 typedef struct domt_files {
     domus_system *system;
     domus_testkit *kit; /* NULL: real threads */
-    domus_probe *probe; /* asks in a kit */
+    domus_probe *probe; /* sends the asks when there is a kit */
     domus_address clerks[2];
     domt_tree tree;
     domus_file *root;  /* the directory, open */
-    uint32_t open_fds; /* of the process before all this */
+    uint32_t open_fds; /* descriptors that the process had open before the test */
 } domt_files;
 
 extern domt_files domt_files_now;

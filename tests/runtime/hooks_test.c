@@ -16,9 +16,10 @@
 
 typedef struct bank {
     domus_allocator allocator;
-    atomic_uint_fast64_t blocks, bytes, maps, mapped_bytes; /* lent */
+    /* what is allocated and not given back */
+    atomic_uint_fast64_t blocks, bytes, maps, mapped_bytes;
     atomic_uint_fast64_t calls;
-    atomic_int_fast64_t passes; /* so many more are lent; below 0: all */
+    atomic_int_fast64_t passes; /* how many more allocations succeed; below 0: all of them */
 } bank;
 
 static bool refuses(bank *from)
@@ -96,8 +97,8 @@ static const domus_type work_type = {.name = "work"};
 static const domus_type small_type = {.name = "small", .size = 8};
 
 static char bytes[60000] = "large";
-static atomic_int unexpected; /* an error that is not -ENOMEM */
-static atomic_int in_vain;    /* -ENOMEM */
+static atomic_int unexpected; /* results that were other errors than -ENOMEM */
+static atomic_int in_vain;    /* results that were -ENOMEM */
 
 static int check(int result)
 {
