@@ -169,7 +169,7 @@ START_TEST(join_of_neighbours_copies_nothing)
 }
 END_TEST
 
-/* Pieces of one page that do not follow each other are no neighbours. */
+/* Pieces of one page that do not follow each other are not neighbours. */
 /* Pieces of one page that are no neighbours are copied, also when they are in its order. */
 START_TEST(join_of_pieces_with_a_gap_copies_them)
 {

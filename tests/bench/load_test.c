@@ -68,7 +68,7 @@ static size_t spoil(enum fault fault, char *bytes, size_t length)
     return length;
 }
 
-/* This is no fault, but a hard case: the service takes in a whole large message before the first
+/* This is not a fault, but a hard case: the service takes in a whole large message before the first
  * byte goes back. */
 static void answer_late(struct echo *echo, int fd, const char *bytes, size_t length)
 {

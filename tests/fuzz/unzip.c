@@ -42,7 +42,7 @@ static int64_t judge(const uint8_t *data, size_t size, unsigned char *to)
     return result == Z_STREAM_END && bytes <= BODY_MAX ? bytes : -1;
 }
 
-/* Hold that the next message is a response with these bytes, unless there is none. */
+/* Check that the next message is a response with these bytes, unless there is none. */
 static int read_message(domus_stage_kit *kit, const unsigned char *expected, int64_t size)
 {
     domus_stage_message message;

@@ -27,7 +27,7 @@ static domus_slice write(const domus_http_url *url)
     return made;
 }
 
-/* Hold that nothing in the parts of an address can end a line or a head. */
+/* Check that nothing in the parts of an address can end a line or a head. */
 static void hold_parts(const domus_http_url *url)
 {
     must(url->host_size != 0 && url->host_size <= DOMUS_HTTP_HOST_MAX && url->port != 0);

@@ -374,7 +374,8 @@ START_TEST(ask_that_cannot_be_kept_is_still_at_hand)
 }
 END_TEST
 
-/* Two are kept: a third ask waits, until one of them is answered by who is no notice's handler. */
+/* Two asks are kept. A third one waits until one of them is answered, and not by a handler of a
+ * notice. */
 START_TEST(kept_asks_count_as_conversations)
 {
     open_talk();

@@ -14,7 +14,7 @@ void domt_release_reply(void *payload);
 void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus_address *ret_asker,
                       domus_address ret_others[3]);
 
-/* End the world, and hold that nothing is left of the asker's conversations. */
+/* End the world, and check that nothing is left of the asker's conversations. */
 void domt_asking_close(domt_world *world, domus_address asker);
 
 #endif

@@ -65,7 +65,7 @@ domus_behaviour domt_kin_restarting(const domus_supervision *supervision);
 
 void domt_kin_open(uint32_t homes);
 
-/* End the world, and hold that each mount had its stop and nothing is left. */
+/* End the world, and check that each mount had its stop and nothing is left. */
 void domt_kin_close(void);
 
 /* Spawn the actor with this number, from outside or as a child of another; it is

@@ -99,7 +99,7 @@ static domus_address anybody(worker *at)
     return at->book[below(at, BOOK)];
 }
 
-/* Somebody new takes the place of who stood at `entry`, here or elsewhere. */
+/* A new actor, here or on another home, takes the place of the one that stood at `entry`. */
 static void replace(worker *at, const domus_behaviour *behaviour, domus_address *entry)
 {
     domi_manager *home = managers[below(at, threads)];

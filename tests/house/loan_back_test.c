@@ -70,8 +70,9 @@ static void lend(domus_address who)
     domi_loan_run(thief(), loan);
 }
 
-/* The inbox may be sorted only by whoever has just taken the house off the arrivals. A house that
- * kept the mark of an earlier loan would be sorted when it comes back, and be linked twice. */
+/* The inbox may be sorted only by the thread that has just taken the house off the arrivals. A
+ * house that kept the mark of an earlier loan would be sorted when it comes back, and be linked
+ * twice. */
 START_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
 {
     open_world(1);

@@ -42,7 +42,7 @@ extern domt_owning domt_owned;
 
 void domt_owning_open(void);
 
-/* End the world, and hold that every payload was released or freed and nothing is left. */
+/* End the world, and check that every payload was released or freed and nothing is left. */
 void domt_owning_close(void);
 
 /* Make a payload, of at most the largest type; it is valid until the next one is made. */

@@ -39,7 +39,7 @@ extern const domus_behaviour domt_picking; /* state_size 8; calls have a frame o
 /* Open the world; a 0 stands for the default. */
 void domt_pick_open(uint32_t mailbox_max, uint32_t conversations_max);
 
-/* End the world, and hold that nothing is left of any conversation or mail. */
+/* End the world, and check that nothing is left of any conversation or mail. */
 void domt_pick_close(void);
 
 /* Put a message into the picker's mailbox at home, and do not let it work yet. A call begins a

@@ -24,7 +24,7 @@ extern const domus_type domt_text; /* 8 bytes, with a release */
 
 void domt_talk_open(void);
 
-/* End the world, and hold that nothing is left of any conversation. */
+/* End the world, and check that nothing is left of any conversation. */
 void domt_talk_close(void);
 
 /* Let the other one handle a question by `function`, and settle. */

@@ -192,7 +192,8 @@ static int resumed(domus_stack *stack, void *self_, const domus_answer *answer)
     return finish(stack, self, mind);
 }
 
-/* Ask somebody; now and then a leaf under a barrier (who asks others there might wait for ever). */
+/* Ask an actor. Now and then ask a leaf under a barrier; an ask to another actor might wait for
+ * ever there. */
 static int ask(domus_stack *stack, talker *self, memory *mind)
 {
     uint64_t timeout_ns = below(4) == 0 ? (1 + below(9)) * MS : 0;
@@ -350,7 +351,7 @@ static domus_testkit *kit_new(uint64_t seed)
     return domt_kit_new(&config, seed);
 }
 
-/* Tell somebody to talk, as if he had told himself. */
+/* Tell an actor to talk, as if it had told itself. */
 static void prod(domus_system *system, uint32_t life)
 {
     talk what = {.from = (uint16_t)life, .to = (uint16_t)life, .kind = NOTICE};

@@ -209,7 +209,7 @@ START_TEST(fields_of_the_user_are_checked)
 }
 END_TEST
 
-/* Hold that these fields of a message are passed on as those. */
+/* Check that these fields of a message are passed on as those. */
 static void hold_end_to_end(const char *received_text, const char *made_text)
 {
     domus_slice received = domt_http_slice(received_text);

@@ -139,7 +139,7 @@ static bool has(const char *program)
     return false;
 }
 
-/* Hold that a command of the shell succeeds; "$URL" is where the service listens, $IN a file of a
+/* Check that a command of the shell succeeds; "$URL" is where the service listens, $IN a file of a
  * million bytes, and $OUT a file. */
 static void hold(const char *command)
 {

@@ -20,7 +20,7 @@
     "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: keep-alive\r\n"                           \
     "Content-Type: text/plain\r\n\r\nnow\n"
 
-/* Let a client send `text`, stop the system 50 ms later, and hold that the client has got `before`
+/* Let a client send `text`, stop the system 50 ms later, and check that the client has got `before`
  * by then, `after` from then on, and the end. */
 static void hold_stop(const domus_behaviour *behaviour, const char *text, const char *before,
                       const char *after)

@@ -47,7 +47,7 @@ static uint64_t slow(void)
     return sum;
 }
 
-/* Hold that the connection ends with `text`, not before `after_ns` and not a second later. */
+/* Check that the connection ends with `text`, not before `after_ns` and not a second later. */
 static void expect_end(domus_peer *peer, uint64_t after_ns, const char *text)
 {
     ck_assert_int_eq(domus_peer_expect_nothing(peer, after_ns), 0);

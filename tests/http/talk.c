@@ -40,7 +40,7 @@ static const uint8_t *take_from_way(domt_way *from, size_t *size)
     return bytes;
 }
 
-/* Hold that this message is the next one of the row. */
+/* Check that this message is the next one of the row. */
 static void hear(domt_row *from, char kind, const void *bytes, size_t size)
 {
     ck_assert_msg(from->heard < from->count, "seed %u: a message too many",

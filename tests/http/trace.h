@@ -31,7 +31,7 @@ domus_slice domt_http_slice(const char *text);
 const char *domt_http_trace(const domus_http_options *options, const char *asks, const char *bytes,
                             size_t size, size_t cut, size_t step);
 
-/* Hold that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
+/* Check that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
 void domt_http_holds(const domus_http_options *options, const char *asks, const char *bytes,
                      size_t size, const char *expected);
 

@@ -233,7 +233,7 @@ static void hold(outcome got, const char *body)
 
 /* --- uploads ---------------------------------------------------------------------------------- */
 
-/* Hold that an upload goes well after those that did not, and end. */
+/* Check that an upload goes well after those that did not, and end. */
 static void hold_that_another_goes(void)
 {
     domt_served_pass(kit, 10 * SECOND);

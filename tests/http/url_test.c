@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Hold that an address has these parts: "https host 443 target". */
+/* Check that an address has these parts: "https host 443 target". */
 static void hold(const char *text, const char *expected)
 {
     domus_http_url url;

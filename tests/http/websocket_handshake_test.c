@@ -25,7 +25,7 @@ static const domus_websocket_service choosy = {
 #define ACCEPTED "Upgrade: websocket\r\n" ACCEPT
 #define REQUIRED "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
 
-/* Hold that a server answers a request with this status and these fields. */
+/* Check that a server answers a request with this status and these fields. */
 static void hold(const domus_websocket_service *service, const char *bytes, unsigned status,
                  const char *fields, const char *protocol)
 {

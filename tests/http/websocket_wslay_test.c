@@ -76,8 +76,8 @@ static void send_and_hear_all(void)
     }
 }
 
-/* Close from either side, and hold that both hear the code and that the other one
- * hears the reason. */
+/* Close from either side, and check that both hear the code and that the other one hears the
+ * reason. */
 static void close_and_hear(void)
 {
     static const uint16_t codes[] = {0, 1000, 1001, 1011, 3000, 4999};
@@ -146,7 +146,7 @@ static domt_said *begin_refusal(size_t side, char kind, size_t size)
     return domt_talk_add(&domt_talk_now.from_them, kind, size);
 }
 
-/* Carry bytes until wslay hears a close, and hold that it has this code, and that the stage has
+/* Carry bytes until wslay hears a close, and check that it has this code, and that the stage has
  * shown no message. */
 static void end_refused(unsigned code)
 {

@@ -317,7 +317,7 @@ START_TEST(receive_goes_on_while_nothing_waits)
 }
 END_TEST
 
-/* Also where on_read is no sequence. */
+/* The same holds where on_read is not a sequence. */
 START_TEST(as_many_requests_as_the_bound_are_under_way)
 {
     const domus_behaviour *owners[] = {&of_reading, &of_plain};

@@ -43,7 +43,7 @@ extern const domus_type domt_bear_type;  /* makes a line spawn a child whose mou
 extern const domus_type domt_link_type;  /* a line links itself to the address */
 extern const domus_type domt_watch_type; /* the watcher watches the address */
 
-/* Make a thread with an owner and a watcher; end it, and hold that nothing is left. */
+/* Make a thread with an owner and a watcher; end it, and check that nothing is left. */
 void domt_lines_begin(const domus_behaviour *owner);
 void domt_lines_end(void);
 

@@ -87,7 +87,8 @@ static void is_cut_after_graces(uint32_t graces)
 
 /* --- the rate --------------------------------------------------------------------------------- */
 
-/* A byte every 100 ms is no idle connection, but it is less than 20 bytes in a second. */
+/* A connection that gets a byte every 100 ms is not idle, but this is less than 20 bytes in a
+ * second. */
 START_TEST(a_dripping_peer_is_closed)
 {
     begin_with(20, 0, 0);

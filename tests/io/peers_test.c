@@ -190,7 +190,7 @@ START_TEST(addresses_of_one_bucket_are_told_apart)
 }
 END_TEST
 
-/* Whoever does not know the key cannot choose addresses that meet in one bucket. */
+/* Without the key, nobody can choose addresses that meet in one bucket. */
 START_TEST(another_key_spreads_the_same_addresses_otherwise)
 {
     domi_peers_limits limits = {65536, 10, 10};

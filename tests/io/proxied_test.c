@@ -39,7 +39,7 @@ static domus_address begin(const domus_behaviour *owner)
     return line;
 }
 
-/* End, and hold that the connection and its actor are gone and have told nothing. */
+/* End, and check that the connection and its actor are gone and have told nothing. */
 static void end_untold(void)
 {
     domt_bed_settle(bed);

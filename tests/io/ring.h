@@ -27,10 +27,10 @@ void domt_ring_give_all(void);
 /* Wait for the next completion; a test that loses one fails here. */
 domi_completion domt_ring_next(void);
 
-/* Hold that the next completion is this one. */
+/* Check that the next completion is this one. */
 void domt_ring_comes(uint64_t user_data, int32_t result, uint16_t flags);
 
-/* Hold that no completion comes for 10 ms. */
+/* Check that no completion comes for 10 ms. */
 void domt_ring_quiet(void);
 
 uint64_t domt_now_ns(void);

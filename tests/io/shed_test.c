@@ -75,7 +75,7 @@ static uint64_t resets(void)
     return domi_counter_read(&bed.io.counters.channels_shed);
 }
 
-/* Hold that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
+/* Check that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
 static void is_deaf_after_its_time(void)
 {
     pass(4 * SECOND);

@@ -139,7 +139,7 @@ START_TEST(message_that_lives_on_owns_its_bytes)
 }
 END_TEST
 
-/* Only what slices show is copied out, and only when somebody domt_needs it. */
+/* Only what slices show is copied out, and only when a slice is kept. */
 START_TEST(slice_may_reach_beyond_the_used_bytes)
 {
     static const domt_parts peeks = {.how = DOMT_PEEKS};

@@ -1,5 +1,5 @@
-/* Commands are decoded alike in whatever pieces they come, within their limits, and what is no
- * command gets the error of redis-server. */
+/* Commands are decoded alike in whatever pieces they come, within their limits, and bytes that are
+ * not a command get the error of redis-server. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 

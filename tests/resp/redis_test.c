@@ -37,7 +37,7 @@ static void serve(const char *bytes, size_t size)
         ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, result), 0);
 }
 
-/* Hold that both servers answer the same to these bytes. */
+/* Check that both servers answer the same to these bytes. */
 static void same(const char *bytes, size_t size)
 {
     size_t wanted;

@@ -1,5 +1,5 @@
-/* Replies are decoded alike in whatever pieces they come, for a client; what is no reply ends
- * the connection. */
+/* Replies are decoded alike in whatever pieces they come, for a client; bytes that are not a reply
+ * end the connection. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 

@@ -23,7 +23,7 @@ void domt_resp_print(const domus_stage_message *message, char *text, size_t size
 const char *domt_resp_trace(const domus_resp_options *options, const char *bytes, size_t size,
                             size_t cut, size_t step);
 
-/* Hold that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
+/* Check that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
 void domt_resp_holds(const domus_resp_options *options, const char *bytes, size_t size,
                      const char *expected);
 

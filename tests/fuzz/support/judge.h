@@ -36,10 +36,10 @@ void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *opt
 /* Let llhttp read. It does nothing if the program was built without llhttp. */
 void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size);
 
-/* Hold that both have read the same, and have ended with the same error. */
+/* Check that both have read the same, and have ended with the same error. */
 void domt_http_hold_same(const domt_http_read *one, const domt_http_read *other);
 
-/* Hold that the judge has read what the stage has. */
+/* Check that the judge has read what the stage has. */
 void domt_http_hold_judged(const domt_http_read *read, const domt_http_read *judged);
 
 void domt_http_read_clear(domt_http_read *read);

@@ -27,7 +27,7 @@ void domt_socket_read_by_stage(domt_socket_read *read, const domus_websocket_opt
 bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size);
 
-/* Hold that a stage reads these bytes in the same way in whatever pieces, and as wslay does. */
+/* Check that a stage reads these bytes in the same way in whatever pieces, and as wslay does. */
 void domt_socket_hold(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
                       size_t step);
 
