@@ -166,7 +166,7 @@ static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_reply(stack, &answer_type, &value);
 }
 
-/* Every third question is for somebody else first; every seventh gets an error. */
+/* Every third question asks another actor first; every seventh gets an error. */
 static int answer_question(domus_stack *stack, void *self, const void *payload)
 {
     struct question question = *(const struct question *)payload;

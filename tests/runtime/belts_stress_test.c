@@ -49,7 +49,7 @@ typedef struct big_numbered {
     unsigned char ballast[100];
 } big_numbered;
 
-/* The state of a house; whoever runs the house uses it. */
+/* The state of a house. Only the thread that runs the house uses it. */
 typedef struct peer {
     uint32_t index;
     uint32_t sent[HOUSES];

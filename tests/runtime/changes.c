@@ -242,7 +242,7 @@ void domt_change_expect_reset(domus_testkit *kit, domus_peer *peer)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
 }
 
-/* End, and hold that each stage that was domt_changes_now.opened was domt_changes_now.closed. */
+/* End, and check that each stage that was opened was closed. */
 void domt_change_end(domus_testkit *kit)
 {
     domt_pipes_end(kit);

@@ -26,7 +26,7 @@ void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipe
 /* The same, with a channel that stays when its peer has finished. */
 void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline);
 
-/* Hold that the channel still works, or is gone, and end the kit. */
+/* Check that the channel still works, or is gone, and end the kit. */
 void domt_line_client_end(domt_line_client *client);
 
 domus_probe *domt_new_probe(domus_testkit *kit);
@@ -35,7 +35,7 @@ void domt_ask_line_within(domus_probe *probe, domus_address to, const char *text
                           uint64_t timeout_ns);
 void domt_expect_line(domus_testkit *kit, domus_probe *probe, const char *text);
 
-/* Hold that nobody lives at this address. */
+/* Check that no actor lives at this address. */
 void domt_expect_gone(domus_testkit *kit, domus_address address);
 
 domus_profile domt_profile_of(domus_testkit *kit);

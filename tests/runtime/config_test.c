@@ -184,8 +184,8 @@ START_TEST(every_range_holds_at_both_ends)
 }
 END_TEST
 
-/* A time-out of a nanosecond is a slip of whoever wrote it, and so is a signal that domus cannot
- * have: neither is taken, but 0, which has a meaning of its own, is. */
+/* A time-out of a nanosecond is a slip, and so is a signal that domus cannot have. Both are
+ * refused; 0 is taken, because it has a meaning of its own. */
 START_TEST(time_outs_have_a_least_value_beside_0)
 {
     static const char *const paths[] = {

@@ -375,7 +375,7 @@ static void act(domt_sweep *sweep)
     }
 }
 
-/* Hold that each connect has ended once, though some of the orders were not handled, because their
+/* Check that each connect has ended once, though some of the orders were not handled, because their
  * actor had been stopped. */
 static void hold_outcomes(domt_sweep *sweep, uint64_t dead)
 {
@@ -390,7 +390,7 @@ static void hold_outcomes(domt_sweep *sweep, uint64_t dead)
     DOMT_SWEEP_HOLD(sweep, mounted >= stopped && mounted - stopped <= mounted / 2 + 1);
 }
 
-/* Hold that no connect and no connection of this side is left on any thread. */
+/* Check that no connect and no connection of this side is left on any thread. */
 static void hold_none_left(domt_sweep *sweep, uint64_t *ret_dead)
 {
     for (uint32_t i = 0; i < sweep->kit->system->count; i++) {

@@ -222,7 +222,7 @@ static int connect_to(domus_address actor, const char *to)
     return connect_with(actor, &what);
 }
 
-/* Connect to the server, and hold that a byte goes there and back. */
+/* Connect to the server, and check that a byte goes there and back. */
 static void hold_line(domus_address actor)
 {
     uint32_t before = atomic_load(&echoed);

@@ -60,7 +60,8 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     return domt_pass_on(stack, self);
 }
 
-/* The barrier may still stand, so this conversation asks nobody else: he might ask us. */
+/* The barrier may still stand, so this conversation asks no other actor, which might ask this
+ * one. */
 static int foretold(domus_stack *stack, void *self, const domus_answer *answer)
 {
     count_answer(stack, self, answer, stack->message != NULL);
@@ -253,7 +254,7 @@ static int forward_question(domus_stack *stack, domt_node *self, const void *pay
     return -EDOM;
 }
 
-/* Answer, ask somebody else first, keep it, pass it on, fail, or forget. */
+/* Answer, ask another actor first, keep it, pass it on, fail, or forget. */
 static int respond(domus_stack *stack, domt_node *self, const void *payload)
 {
     const domt_token token = {.somebody = domus_self(stack)};

@@ -34,7 +34,7 @@ static domi_cpus choose(domus_config config, const char *root)
     return cpus;
 }
 
-/* Hold that `list` is refused with a line that holds `word`, and that nothing else is written. */
+/* Check that `list` is refused with a line that holds `word`, and that nothing else is written. */
 static void expect_refused(const char *list, const char *word)
 {
     domus_config config = configured(list, 0, 0);

@@ -142,7 +142,7 @@ static void send_one(domt_sweep *sweep, client *one)
         DOMT_SWEEP_HOLD(sweep, result == -EAGAIN || result == -EMSGSIZE || result == -ECONNREFUSED);
 }
 
-/* Hold that a datagram answers one that this client has sent. */
+/* Check that a datagram answers one that this client has sent. */
 static void check_answer(domt_sweep *sweep, client *one, const char *bytes, size_t size)
 {
     uint64_t number = 0;
@@ -257,7 +257,7 @@ static void settle(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, all.in_flight == 0);
 }
 
-/* Hold that no answer was made up: as many as the network may have made by doubling. */
+/* Check that no answer was made up: as many as the network may have made by doubling. */
 static void hold_answers(domt_sweep *sweep)
 {
     domus_net_datagrams all = domus_testkit_net_datagrams(sweep->kit);

@@ -201,7 +201,7 @@ START_TEST(deadlines_do_not_wait_for_a_disk)
         uint64_t timeouts = domt_profile_all(system).late_replies;
         domt_done done = {.error = -ETIMEDOUT};
         domus_outside_reply reply = {.buffer = &done, .size = sizeof done};
-        /* the clerk may tell of his time-out before this thread's own one */
+        /* the clerk may report its time-out before this thread's own one */
         int error = domus_outside_ask(system, domt_files_now.clerks[0], &domt_deed_type, &deed,
                                       100 * DOMT_MS, &reply);
         ck_assert(error == -ETIMEDOUT || error == 0);

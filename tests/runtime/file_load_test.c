@@ -47,7 +47,7 @@ static void hold_bytes(domt_deed_kind kind, const char *const *paths, uint32_t i
     domus_slice_free(done.bytes);
 }
 
-/* Hold that a file is open, and nothing was read. */
+/* Check that a file is open, and nothing was read. */
 static void hold_open(domt_deed_kind kind, const char *path, uint64_t size, bool is_directory)
 {
     domt_done done = load(kind, PATHS(path), 0, size);

@@ -1,4 +1,4 @@
-/* The clerk, and the system in which he works. */
+/* The clerk, and the system in which it works. */
 #include "tests/runtime/files.h"
 #include "tests/support/kits.h"
 

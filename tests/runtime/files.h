@@ -67,8 +67,8 @@ typedef struct domt_files {
 
 extern domt_files domt_files_now;
 
-/* Start, with a configuration as domt_config(2) makes it; stop, and hold that no descriptor
- * is left open. */
+/* Start, with a configuration as domt_config(2) makes it; stop, and check that no descriptor is
+ * left open. */
 void domt_files_begin(const domus_config *config, bool in_kit);
 void domt_files_end(void);
 
@@ -79,7 +79,7 @@ domt_done domt_file_do(domt_deed deed);
 /* Deeds in short. A negative result of open is in `ret`. Paths are beneath the directory. */
 int domt_file_open(const char *path, uint32_t flags, domus_file **ret_file);
 domus_file *domt_file_must_open(const char *path, uint32_t flags);
-/* Hold that these bytes are read, or that this many are written. */
+/* Check that these bytes are read, or that this many are written. */
 void domt_file_must_read(domus_file *file, uint64_t position, uint32_t size, const char *text);
 void domt_file_must_write(domus_file *file, uint64_t position, const char *text);
 

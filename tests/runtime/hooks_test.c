@@ -1,5 +1,5 @@
-/* The hooks of a system. Its allocator gets each byte back, whoever frees it, and a refusal of it
- * is -ENOMEM. Its log gets the right lines, and not too many of them. */
+/* The hooks of a system. Its allocator gets each byte back, whichever thread frees it, and a
+ * refusal of it is -ENOMEM. Its log gets the right lines, and not too many of them. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 

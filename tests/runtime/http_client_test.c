@@ -202,7 +202,7 @@ END_TEST
 
 #define SECRETS "Authorization: a\r\nAccept: b\r\ncookie: c\r\nProxy-Authorization: d\r\n"
 
-/* Hold that a request with a body, redirected so, becomes one that begins like this. */
+/* Check that a request with a body, redirected so, becomes one that begins like this. */
 static void becomes(domus_http_method method, const char *status, const char *location,
                     const char *expected)
 {

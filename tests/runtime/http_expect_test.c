@@ -64,7 +64,7 @@ static void answers(const char *text)
     domt_net_ok(kit, domus_peer_send(server, text, strlen(text)));
 }
 
-/* Hold that this answer comes. Returns whether the connection ends with it. */
+/* Check that this answer comes. Returns whether the connection ends with it. */
 static bool expect(unsigned status, const char *body)
 {
     domus_http_response response;

@@ -185,7 +185,7 @@ static domus_peer *send_ahead(void)
     return peer;
 }
 
-/* Hold that the answers to send_ahead() come, each in its turn. */
+/* Check that the answers to send_ahead() come, each in its turn. */
 static void hold_answers(domus_peer *peer)
 {
     static char answers[AHEAD * (PART + 600)];

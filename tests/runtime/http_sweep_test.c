@@ -130,7 +130,7 @@ static int ask(domus_stack *stack, const asking *frame, domus_resumed *then)
     return result;
 }
 
-/* Hold that an answer is that of its request, as far as there is one. */
+/* Check that an answer is that of its request, as far as there is one. */
 static void look(const asking *frame, const domus_answer *answer)
 {
     const domus_http_response *response = answer->payload;

@@ -133,7 +133,7 @@ static const domus_behaviour service = {
         (const domus_on_peer[]){DOMUS_ON_PEER(&domus_http_request_type, serve, 0), {.type = NULL}},
 };
 
-/* Hold that this is answered so, and that the connection ends then, if it `closes`. */
+/* Check that this is answered so, and that the connection ends then, if it `closes`. */
 static void hold(const char *sent, const char *answered, bool closes)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);

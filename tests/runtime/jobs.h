@@ -36,7 +36,7 @@ uint64_t domt_workers_threads(const domi_workers *workers);
 /* How many threads of this process bear the name of helpers. */
 uint32_t domt_helpers(void);
 
-/* Stop and free the pool, and hold that nothing is left. */
+/* Stop and free the pool, and check that nothing is left. */
 void domt_workers_end(domi_workers *workers);
 
 #endif

@@ -85,7 +85,8 @@ END_TEST
 
 static domt_stepped world;
 
-/* Somebody else has found out how short memory is. The handler takes some, and is told by that. */
+/* Another thread has found out how short memory is. The handler takes some memory, and is told by
+ * that. */
 START_TEST(handler_that_takes_memory_hears_of_the_level)
 {
     domus_config config = domt_config(1);

@@ -132,7 +132,8 @@ static int begin_waiting(domus_stack *stack, void *self)
 static const domus_behaviour ready = ONE_OF_MANY(begin);
 static const domus_behaviour waiting = ONE_OF_MANY(begin_waiting);
 
-/* Each passes on to the one before it, who has had his turn: so a run handles one ball. */
+/* Each actor passes the ball on to the one before it, which has had its turn, so a run handles one
+ * ball. */
 static void many(domus_system *system, const domus_behaviour *behaviour)
 {
     domus_address first = domt_spawn(system, 0, behaviour, NULL);

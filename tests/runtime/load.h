@@ -40,7 +40,7 @@ extern _Atomic uint64_t domt_load_ticks;
 /* Called for each message; NULL: it takes no time. */
 extern void (*domt_load_takes)(void);
 
-/* This actor takes no ask, so whoever asks it waits for ever. */
+/* This actor takes no ask, so an actor that asks it waits for ever. */
 extern const domus_behaviour domt_silent;
 
 /* Spawn `load` on thread 0 and set it going. */

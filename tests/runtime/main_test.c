@@ -433,7 +433,7 @@ static int quit_while_stopping(domus_system *system, void *argument)
     return result;
 }
 
-/* SIGQUIT after SIGTERM is no second signal: the program may go on draining. */
+/* SIGQUIT after SIGTERM is not a second signal: the program may go on draining. */
 START_TEST(quit_while_stopping_is_no_second_signal)
 {
     int status = 9;

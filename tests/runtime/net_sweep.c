@@ -302,7 +302,7 @@ static bool is_reliable(const domt_sweep *sweep)
            !(sweep->is_relayed && (faults->no_memory != 0 || faults->no_descriptors != 0));
 }
 
-/* Hold that the service has noticed as many resets as clients have made. */
+/* Check that the service has noticed as many resets as clients have made. */
 static void hold_resets(domt_sweep *sweep)
 {
     uint64_t resets = 0, made = 0;

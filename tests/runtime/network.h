@@ -19,7 +19,7 @@ domus_testkit *domt_net_kit(const char *at, uint64_t seed);
 /* Begin to connect a peer. */
 domus_peer *domt_net_client(domus_testkit *kit, const char *to);
 
-/* Hold that a call on the kit has returned 0; otherwise say why it did not. */
+/* Check that a call on the kit has returned 0; otherwise say why it did not. */
 void domt_net_ok(domus_testkit *kit, int result);
 
 #endif

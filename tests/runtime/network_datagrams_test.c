@@ -176,7 +176,7 @@ static void tell(domus_testkit *kit, const domus_type *type, const char *text)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
 }
 
-/* Hold the sum, stop, and hold that nothing is left. */
+/* Hold the sum, stop, and check that nothing is left. */
 static domus_net_datagrams finish(domus_testkit *kit)
 {
     ck_assert_int_eq(domus_testkit_stop(kit), 0);

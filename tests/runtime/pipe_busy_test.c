@@ -59,7 +59,7 @@ static const domus_behaviour piece_by_piece = CHANNEL(&all);
 
 #define SENT 100000u
 
-/* Send many bytes, and hold that no step makes more than `calls_max` calls. */
+/* Send many bytes, and check that no step makes more than `calls_max` calls. */
 static void hold_calls_of_a_step(const domus_behaviour *behaviour, uint32_t calls_max)
 {
     static char bytes[SENT];

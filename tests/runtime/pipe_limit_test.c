@@ -74,7 +74,7 @@ static void send_some(reader *one)
     }
 }
 
-/* Hold that a line is the answer to the next request, or says that it has failed. */
+/* Check that a line is the answer to the next request, or says that it has failed. */
 static void take_line(reader *one, const char *line, size_t size)
 {
     char expected[FILLING + 64];

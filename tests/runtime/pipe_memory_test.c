@@ -30,7 +30,7 @@ typedef struct waiting {
     domus_slice text;
 } waiting;
 
-/* Hold that a request "+<n> <text>" still has its text, which is n times the letter of n. */
+/* Check that a request "+<n> <text>" still has its text, which is n times the letter of n. */
 static void assert_whole(domus_slice line)
 {
     const char *data = domus_slice_data(line);

@@ -303,7 +303,7 @@ START_TEST(an_output_that_cannot_end_is_reset)
 }
 END_TEST
 
-/* Hold that nothing comes before the reset. */
+/* Check that nothing comes before the reset. */
 static void expect_reset_at_once(void)
 {
     size_t size;

@@ -332,7 +332,7 @@ START_TEST(header_has_to_come_in_time)
 }
 END_TEST
 
-/* A proxy that only connects and goes is no error; a drain waits for no header. */
+/* A proxy that only connects and goes is not an error; a drain waits for no header. */
 START_TEST(connections_without_a_header_go_quietly)
 {
     begin();

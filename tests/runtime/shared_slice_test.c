@@ -63,7 +63,7 @@ static int connect_with_window(uint16_t port, int window)
     return fd;
 }
 
-/* Read up to `most` bytes of one, and hold that they are those of the value. */
+/* Read up to `most` bytes of one, and check that they are those of the value. */
 static void read_some(reader *one, size_t most)
 {
     static char bytes[262144];

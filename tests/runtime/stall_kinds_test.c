@@ -1,5 +1,5 @@
-/* The stall watch reports an actor's code whatever it is called for, tells code that is no actor's
- * as such, and says why a report has no backtrace. */
+/* The stall watch reports an actor's code whatever it is called for, tells code that is not an
+ * actor's as such, and says why a report has no backtrace. */
 #include "tests/runtime/stalls.h"
 #include "tests/support/crowd.h"
 

@@ -71,7 +71,7 @@ extern const domus_behaviour domt_stream_service;
 #define DOMT_STREAM_HASTE_MS 20u
 extern const domus_behaviour domt_stream_hasty;
 
-/* Hold that text is answered so, in whichever pieces it comes, and that the channel ends when the
+/* Check that text is answered so, in whichever pieces it comes, and that the channel ends when the
  * peer has finished: with `finish` before the answers, else behind them. */
 void domt_streams_hold(const char *sent, bool finish, const char *answered);
 

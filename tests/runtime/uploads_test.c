@@ -115,7 +115,7 @@ static void expect_reset(void)
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
 }
 
-/* Hold that the connection still works. */
+/* Check that the connection still works. */
 static void hold_goes_on(void)
 {
     ask_by(other, client.channel, "next");

@@ -142,7 +142,7 @@ static void send_frames(domus_peer *by, const char *frames)
     ck_assert_int_eq(domus_peer_send(by, bytes, size), 0);
 }
 
-/* Hold that these frames of a server come. */
+/* Check that these frames of a server come. */
 static void expect_frames(domus_peer *by, const char *frames)
 {
     static char bytes[DOMT_FRAMES_ROOM];

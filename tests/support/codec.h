@@ -53,7 +53,7 @@ typedef struct domt_codec_trace {
 const char *domt_codec_run(const domt_codec_trace *trace, const char *bytes, size_t size,
                            size_t cut, size_t step);
 
-/* Hold that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
+/* Check that the trace is `expected` in one piece, cut in two at each byte, and byte by byte. */
 void domt_codec_holds(const domt_codec_trace *trace, const char *bytes, size_t size,
                       const char *expected);
 
@@ -69,7 +69,7 @@ typedef struct domt_codec_work {
 /* Do a domt_codec_work, and free the stage. Returns 0, or the first error. */
 int domt_codec_decode(void *work);
 
-/* Let each allocation of `work` fail in turn, until all succeed. Hold that it returns
+/* Let each allocation of `work` fail in turn, until all succeed. Check that it returns
  * -ENOMEM or 0. */
 void domt_fail_allocations(int (*work)(void *context), void *context);
 
@@ -88,7 +88,7 @@ typedef struct domt_gathered {
     const char *refused;  /* what the peer gets at least when there is no room for it */
 } domt_gathered;
 
-/* Hold that messages in part of three channels share the bound of the budget, that the one beyond
+/* Check that messages in part of three channels share the bound of the budget, that the one beyond
  * it is refused and takes nothing, and that nothing counts in the end. */
 void domt_gathered_share_a_bound(const domt_gathered *gathered);
 

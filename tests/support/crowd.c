@@ -154,7 +154,7 @@ static void end_if_over(domt_client *client)
         domt_client_close(client, false);
 }
 
-/* Everybody has his turn whenever anybody could go on; epoll only tells when that is. */
+/* Each client has its turn whenever any of them could go on; epoll only tells when that is. */
 bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);

@@ -51,7 +51,7 @@ bool domt_crowd_all_back(const domt_crowd *crowd);
 /* Whether all bytes of one client are back. */
 bool domt_client_is_back(const domt_client *client);
 
-/* Hold that every client that was to end well did: all bytes are back, none is wrong, and FIN went
+/* Check that every client that was to end well did: all bytes are back, none is wrong, and FIN went
  * both ways. */
 void domt_crowd_holds(const domt_crowd *crowd);
 

@@ -9,7 +9,7 @@
  * is 0 if `body` returns. `ret_said` gets the text that the child writes to stderr. */
 int domt_run_in_child(void (*body)(void *context), void *context, char ret_said[DOMT_SAID_MAX]);
 
-/* Hold that body(context) aborts in a child, and says `text` before. */
+/* Check that body(context) aborts in a child, and says `text` before. */
 void domt_dies(void (*body)(void *context), void *context, const char *text);
 
 #endif

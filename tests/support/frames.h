@@ -33,7 +33,7 @@ size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
 const char *domt_frames_run(const domus_websocket_options *options, const char *frames, size_t cut,
                             size_t step);
 
-/* Hold that this is `expected` in one piece, cut in two at each byte, and byte by byte. */
+/* Check that this is `expected` in one piece, cut in two at each byte, and byte by byte. */
 void domt_frames_hold(const domus_websocket_options *options, const char *frames,
                       const char *expected);
 

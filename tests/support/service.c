@@ -34,7 +34,8 @@ void domt_sleep_ms(uint32_t ms)
         ;
 }
 
-/* The program is opened before `prepare`: who gives up his rights may not find the way to it. */
+/* The program is opened before `prepare`, because a child that gives up its rights may not find the
+ * way to it. */
 static _Noreturn void become(const domt_service *service, const char *const arguments[], int output,
                              pid_t parent)
 {

@@ -9,8 +9,8 @@
 /* Whether these programs, divided by spaces, are installed; it says which one is not. */
 bool domt_judges_are_there(const char *programs);
 
-/* Hold that a command of the shell succeeds within 30 s. In it $T is the directory, $IN a file of a
- * million bytes there, $URL the site, and $N asks nginx by its socket: "curl $N http://x/". */
+/* Check that a command of the shell succeeds within 30 s. In it $T is the directory, $IN a file of
+ * a million bytes there, $URL the site, and $N asks nginx by its socket: "curl $N http://x/". */
 void domt_judge(const domt_tree *tree, const domt_site *site, const char *command);
 
 /* Make the directory with $IN, and with files that nginx may write to. */

@@ -117,7 +117,7 @@ END_TEST
     "ping_inline,ping_mbulk,set,get,incr,lpush,rpush,lpop,rpop,hset,lrange_100,lrange_300,"        \
     "lrange_500,lrange_600,mset"
 
-/* All tests that redis-benchmark makes by itself, but for those of sets and sorted sets, one by one
+/* All tests that redis-benchmark makes by itself, except those of sets and sorted sets, one by one
  * and in pipelines, in RESP 2 and 3. Its MSET has keys of several shards. */
 START_TEST(redis_benchmark_is_served)
 {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Hold that the text is valid. Returns how many families it has. */
+/* Check that the text is valid. Returns how many families it has. */
 uint32_t domt_prometheus_holds(const char *text);
 
 /* The sum of all samples of a name, whatever their labels are; -1: there is none. */

@@ -32,10 +32,10 @@ void domt_resp_send(int fd, const char *words);
  * behind them. */
 size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX]);
 
-/* Hold that a command gets exactly this reply. */
+/* Check that a command gets exactly this reply. */
 void domt_resp_holds(int fd, const char *words, const char *reply);
 
-/* Hold that each of these commands, up to a NULL, gets the same reply from both servers; and the
+/* Check that each of these commands, up to a NULL, gets the same reply from both servers; and the
  * same with a redis-server that is started for them, unless it is not installed. */
 void domt_resp_compare(int fd, int redis, const char *const commands[]);
 void domt_resp_compare_with_redis(int fd, const char *const commands[]);

@@ -25,7 +25,7 @@ static void say(int fd, const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* Hold that exactly `text` comes next. */
+/* Check that exactly `text` comes next. */
 static void hear(int fd, const char *text)
 {
     char bytes[1024] = "";

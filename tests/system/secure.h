@@ -31,7 +31,7 @@ void domt_secure_start(domt_secure *secure, const char *const settings[]);
 int domt_secure_run(const domt_secure *secure, const char *command);
 extern char domt_secure_output[65536];
 
-/* Hold that a command succeeds. */
+/* Check that a command succeeds. */
 void domt_secure_holds(const domt_secure *secure, const char *command);
 
 /* Wait until the service has said this on stderr `times` times in all; fails after 20 s. */

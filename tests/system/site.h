@@ -39,7 +39,7 @@ uint16_t domt_site_port(const char *said, const char *listener);
  * all that comes up to the end of the connection. Returns the status. */
 unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, const char *body);
 
-/* Hold that a request gets this status, and an answer that has `part` (NULL: whatever). */
+/* Check that a request gets this status, and an answer that has `part` (NULL: whatever). */
 void domt_site_holds(domt_site *site, const char *start, const char *body, unsigned status,
                      const char *part);
 

@@ -118,7 +118,7 @@ static uint64_t become_deaf(void)
     return most;
 }
 
-/* Let all clients read in the end, and hold that every byte comes. */
+/* Let all clients read in the end, and check that every byte comes. */
 static void end(void)
 {
     for (uint32_t i = 0; i < DEAF; i++) {

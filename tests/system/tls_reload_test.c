@@ -45,7 +45,7 @@ static FILE *hold_connection(void)
     return pipe;
 }
 
-/* Say a line on that connection, and hold that it comes back. */
+/* Say a line on that connection, and check that it comes back. */
 static void say(FILE *held, const char *line)
 {
     char command[256];

@@ -8,7 +8,7 @@
 
 static domt_secure secure;
 
-/* Hold that the example web with a setting ends with status 2 and says this. */
+/* Check that the example web with a setting ends with status 2 and says this. */
 static void is_refused(const char *setting, const char *said)
 {
     char command[PATH_MAX + 1024];

@@ -22,7 +22,7 @@ static int start(const char *setting)
     return domt_protocol_start(&service, &domt_web, (const char *const[]){"--set", setting, NULL});
 }
 
-/* Hold that the good client is answered, and that memory has grown by less than this. */
+/* Check that the good client is answered, and that memory has grown by less than this. */
 static void hold_service(const char *what, int good, uint64_t before, uint64_t ceiling)
 {
     uint64_t now = domt_service_rss_bytes(&service);
@@ -47,7 +47,7 @@ static void send_fields(int fd, uint32_t count, uint32_t size)
         domt_send_all(fd, field, size);
 }
 
-/* Hold that an answer of this status is all that comes. */
+/* Check that an answer of this status is all that comes. */
 static void hold_status(int fd, const char *begin)
 {
     char text[512];

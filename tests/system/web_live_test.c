@@ -70,7 +70,7 @@ static void type_key(int terminal, char key)
     ck_assert_int_eq(write(terminal, &key, 1), 1);
 }
 
-/* Type Ctrl-C, and hold that the program ends with 0. Its output until then is appended. */
+/* Type Ctrl-C, and check that the program ends with 0. Its output until then is appended. */
 static void interrupt(int terminal, pid_t pid)
 {
     size_t length = strlen(text);
@@ -165,7 +165,7 @@ START_TEST(the_line_fits_a_narrow_terminal)
 }
 END_TEST
 
-/* Whoever reads a pipe, a file or a terminal that knows no lines gets the ports alone. */
+/* A pipe, a file, or a terminal that knows no lines gets the ports alone. */
 START_TEST(there_is_no_line_without_a_terminal)
 {
     pid_t pid;

@@ -63,7 +63,7 @@ static void say(int fd, const char *text)
     send_frame(fd, 1, text, strlen(text));
 }
 
-/* Hold that exactly this frame of a text comes next. */
+/* Check that exactly this frame of a text comes next. */
 static void hear(int fd, const char *text)
 {
     char frame[1024];
@@ -75,7 +75,7 @@ static void hear(int fd, const char *text)
     ck_assert_msg(memcmp(frame + head, text, size) == 0, "%.*s", (int)size, frame + head);
 }
 
-/* Hold that a close with this code comes next, answer it, and hold that the connection ends. */
+/* Check that a close with this code comes next, answer it, and check that the connection ends. */
 static void hear_close(int fd, unsigned code)
 {
     unsigned char frame[128];

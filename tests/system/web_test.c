@@ -156,7 +156,7 @@ START_TEST(every_metric_is_valid_and_there)
     domt_site_holds(&site, "GET /json", NULL, 200, NULL);
     domt_site_holds(&site, "GET /metrics", NULL, 200, NULL);
     uint32_t families = domt_prometheus_holds(site.body);
-    /* each counter of the profile, but for the phases (one family), the stalls (another), and the
+    /* each counter of the profile, except the phases (one family), the stalls (another), and the
      * lengths of stalls; and the requests */
     size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
     ck_assert_uint_eq(families, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1 + 1);

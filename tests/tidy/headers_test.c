@@ -52,7 +52,7 @@ START_TEST(public_headers_compile_alone_in_c_and_cpp)
 }
 END_TEST
 
-/* Plant this header as the only one, and hold that `refusals` of the two compilers refuse it and
+/* Plant this header as the only one, and check that `refusals` of the two compilers refuse it and
  * say `expected`. */
 static void sees(const char *text, uint32_t refusals, const char *expected)
 {

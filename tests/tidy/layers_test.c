@@ -227,7 +227,7 @@ START_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
 }
 END_TEST
 
-/* Includes that are commented out, and those that the rule allows, are no offence. */
+/* Includes that are commented out, and those that the rule allows, are not an offence. */
 START_TEST(tidy_lets_right_arrows_stand)
 {
     domt_tree_lets(layers_rule, "base/planted.c",

@@ -96,8 +96,8 @@ static void check_link(const domt_source *page, const char *root, const char *at
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* `at` is behind a backquote. A name with capitals, spaces or brackets in it is no plain name, and
- * a source may be named without the end of its name, as `base/clock`. */
+/* `at` is behind a backquote. A name with capitals, spaces or brackets in it is not a plain name,
+ * and a source may be named without the end of its name, as `base/clock`. */
 static void check_name(const domt_source *page, const char *root, const char *at,
                        domt_report *report)
 {

@@ -7,7 +7,7 @@
 
 static char output[65536];
 
-/* Print each test file of which `has` is no success, with $name as the name of its program. */
+/* Print each test file for which `has` does not succeed, with $name as the name of its program. */
 static int look(const char *has)
 {
     return domt_shell(output, sizeof output,

@@ -41,7 +41,7 @@ static const struct layer {
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])
 
 /* The only ways upwards within a layer: constant tables of functions, which are declared in a lower
- * storey and filled in a higher one. To use one of them is no arrow. */
+ * storey and filled in a higher one. A use of one of them is not an arrow. */
 static const char *const tables[] = {
     "domi_kinds", /* message/kind.h, filled in dispatch/kinds.c */
     "domi_doors", /* message/doors.h, filled in dispatch/kinds.c */

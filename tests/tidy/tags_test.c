@@ -94,7 +94,7 @@ static void add(domt_report *report, const domt_source *source, const char *at, 
                     (int)strcspn(at, "\n"), at, why);
 }
 
-/* Three digits that begin with two zeros and are no part of a larger number. */
+/* Three digits that begin with two zeros and are not part of a larger number. */
 static bool is_bare_number(const char *at, char before)
 {
     return strncmp(at, "00", 2) == 0 && isdigit((unsigned char)at[2]) && !domt_is_word(at[3]) &&

@@ -52,7 +52,7 @@ void domt_tree_sees(domt_rule *rule, const char *path, const char *text, const c
 /* `rule` finds no offence more once `text` is planted. */
 void domt_tree_lets(domt_rule *rule, const char *path, const char *text);
 
-/* Hold that `rule` finds nothing in the tree. */
+/* Check that `rule` finds nothing in the tree. */
 void domt_tree_holds(domt_rule *rule);
 
 bool domt_starts_with(const char *text, const char *prefix);
