@@ -40,6 +40,7 @@ struct load {
     char kept[REQUEST_LOAD_CONNECTIONS_MAX][REQUEST_LOAD_KEPT_MAX];
     uint64_t now_ns, start_ns;
     uint64_t sent, answers, batches;
+    bool is_behind; /* requests were due, and all connections were busy */
     struct histogram latencies;
     char bytes[ANSWERS_MAX];
 };
@@ -163,6 +164,14 @@ static int connect_all(struct load *load)
     return 0;
 }
 
+/* When the next requests of a paced load are due. */
+static uint64_t due_ns(const struct load *load)
+{
+    double seconds = (double)load->batches * load->options->depth / load->options->rate;
+
+    return load->start_ns + (uint64_t)(seconds * 1e9);
+}
+
 static int send_due(struct load *load)
 {
     double rate = load->options->rate;
@@ -172,11 +181,14 @@ static int send_due(struct load *load)
         struct connection *connection = load->idle[load->idle_first];
         load->idle_first = (load->idle_first + 1) % REQUEST_LOAD_CONNECTIONS_MAX;
         load->idle_count--;
-        load->batches++;
         int error = send_batch(load, connection);
         if (error != 0)
             return error;
+        if (load->is_behind && load->options->counts_waits)
+            connection->sent_ns = due_ns(load);
+        load->batches++;
     }
+    load->is_behind = rate != 0 && (double)load->batches < batches;
     return 0;
 }
 
@@ -276,6 +288,7 @@ int request_load_run(const struct request_load_options *options,
             .requests = load->answers,
             .rate = (double)load->answers / seconds,
             .p50_us = histogram_percentile(&load->latencies, 0.5) * 1e-3,
+            .p90_us = histogram_percentile(&load->latencies, 0.9) * 1e-3,
             .p99_us = histogram_percentile(&load->latencies, 0.99) * 1e-3,
             .busy = (double)(measure_thread_cpu_ns() - own_ns) * 1e-9 / seconds,
             .watched_cpu_ns = after_ns - before_ns,

@@ -54,6 +54,8 @@ struct request_load_options {
     uint32_t connections;
     uint32_t depth;
     double rate;             /* requests per second that are offered in all; 0: a closed loop */
+    bool counts_waits;       /* the latency of a request that had to wait for a connection begins
+                              * when it was due */
     pid_t watched;           /* the server, whose CPU time is taken */
     uint64_t requests_least; /* that are sent, however long it takes */
     uint64_t duration_ns;
@@ -64,6 +66,7 @@ struct request_load_result {
     uint64_t requests;
     double rate;   /* requests per second while the time ran */
     double p50_us; /* of `depth` requests */
+    double p90_us;
     double p99_us;
     double busy;             /* share of its CPU that the load used */
     uint64_t watched_cpu_ns; /* that the server used for `requests` */
