@@ -3,8 +3,8 @@
  *
  * Rows: `echo` (64 bytes) and `echo_16k` (in receive buffers of 20 KiB) over 64 connections; `get`
  * and `light` as in `bench web`; `full` and `resumed`, whose request is a handshake with one GET on
- * a connection of its own; and `crowd`, of 10,000 idle connections and as many unfinished
- * handshakes.
+ * a connection of its own; and `crowd_domus`, `crowd_domus_epoll` and `crowd_nginx`, of 10,000 idle
+ * connections and as many unfinished handshakes; `crowd` is all three.
  *
  * stdout: lines `name value unit`, at the end of each row. stderr: progress. Exit 1 on a wrong
  * result (an answer that differs or lacks, a handshake that is not of the wanted kind, a server
@@ -164,8 +164,12 @@ static int run_all(int count, char *const *names)
             error = run_row(&rows[i], &link);
     }
     web_load_make(&load, "/", WEB_HOME, strlen(WEB_HOME));
-    if (error == 0 && options_wanted(count, names, "crowd"))
-        error = tls_crowd_run(&web, &load.kind);
+    for (uint32_t i = 0; error == 0 && i < web.servers; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "crowd_%s", web.names[i]);
+        if (options_wanted(count, names, "crowd") || options_wanted(count, names, name))
+            error = tls_crowd_run(&web, &load.kind, i);
+    }
     SSL_CTX_free(context);
     return error;
 }
@@ -182,7 +186,7 @@ static int make_key(void)
 static _Noreturn void usage(void)
 {
     fprintf(stderr, "usage: bench_tls --config FILE [--rounds N] [--seconds N] [ROW ...]\n"
-                    "rows: echo echo_16k get light full resumed crowd\n");
+                    "rows: echo echo_16k get light full resumed crowd crowd_SERVER\n");
     exit(2);
 }
 

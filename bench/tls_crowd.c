@@ -1,12 +1,21 @@
 /* Measures what connections cost that wait (tls_crowd.h): the resident set of the server with and
  * without them, and the latencies of a good client beside them.
  *
- * The load keeps the sockets alone: what a client of OpenSSL has to remember of a connection is
- * thrown away when the connection is as it should be. */
+ * A single run says nothing: on a busy machine the same run beside the same idle connections
+ * differs by a factor of 3. So two servers of a kind live for the whole row, on the same CPU. One
+ * holds idle connections and does nothing but for the good client. The other one is attacked again
+ * and again, and rests between. The spans of the good client go idle, attacked, idle, attacked,
+ * ..., idle, and the ratio is that of the medians of all spans. What noise alone does to such a
+ * ratio is told by the idle spans: those of even places are held against those of odd ones.
+ *
+ * The attack opens its handshakes evenly over the time in which they expire, so that its steady
+ * state is there from the start. Of an idle connection only the socket is kept. */
 #include "bench/tls_crowd.h"
 
 #include "bench/support/measure.h"
+#include "bench/tls_attack.h"
 #include "bench/tls_client.h"
+#include "bench/web_servers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,14 +35,21 @@
 #define WARM_ASKS 20u
 
 /* The good client. */
-#define GOOD_CONNECTIONS 16u
-#define GOOD_RATE        5000.0
-#define GOOD_NS          UINT64_C(3000000000) /* one pause of the machine is below the p99 */
+#define GOOD_CONNECTIONS 64u /* so that a pause of 12 ms holds back none of its requests */
+#define GOOD_RATE        4000.0
+#define GOOD_NS          UINT64_C(800000000)
 #define STALL_NS         UINT64_C(5000000000)
 
-#define HANDSHAKE 22 /* the type of a record of the server's part */
+#define SPANS      3u    /* of the good client, one after the other, in one state */
+#define EXPIRE_S   10.0  /* a server gives up an unfinished handshake after that */
+#define SETTLE_S   1.0   /* after the last one was opened, and after the attack */
+#define NOISE_MAX  1.25  /* of the ratio of idle spans to idle spans, or its inverse */
+#define HELD_LEAST 9900u /* unfinished handshakes at the end of a span */
 
-static int fds[CONNECTIONS + WARM];
+#define FILES_LEAST (CONNECTIONS + 2 * WARM + 256)
+#define SPANS_MAX   ((VERSUS_ROUNDS_MAX + 1) * SPANS)
+
+static int fds[CONNECTIONS + 2 * WARM];
 
 /* --- connections ------------------------------------------------------------------------------ */
 
@@ -91,147 +107,234 @@ static int open_idle(SSL_CTX *context, uint16_t port, const struct request_load_
     return error;
 }
 
-/* Open one that does not finish its handshake: with the whole ClientHello, and then the server has
- * sent its part, or with the half of it. */
-static int open_unfinished(SSL_CTX *context, uint16_t port, bool is_whole, int *ret_fd)
-{
-    unsigned char bytes[4096];
-    BIO *bio = BIO_new(BIO_s_mem());
-    BIO *nothing = BIO_new(BIO_s_mem()); /* apart, or OpenSSL would read what it has written */
-    SSL *ssl = SSL_new(context);
-    int error = connect_one(port, ret_fd);
+/* --- the good client -------------------------------------------------------------------------- */
 
-    if (error == 0 && (bio == NULL || nothing == NULL || ssl == NULL))
-        error = -ENOMEM;
-    if (error == 0) {
-        BIO_up_ref(bio);
-        BIO_up_ref(nothing);
-        SSL_set_bio(ssl, nothing, bio);
-        SSL_set_connect_state(ssl);
-        (void)SSL_do_handshake(ssl);
-        int size = BIO_read(bio, bytes, sizeof bytes);
-        size_t part = size < 2 ? 0 : (size_t)(is_whole ? size : size / 2);
-        if (send(*ret_fd, bytes, part, MSG_NOSIGNAL) != (ssize_t)part || part == 0)
-            error = -EPIPE;
-        if (error == 0 && is_whole &&
-            (recv(*ret_fd, bytes, sizeof bytes, 0) <= 0 || bytes[0] != HANDSHAKE))
-            error = -EPROTO;
-    }
-    ERR_clear_error();
-    SSL_free(ssl);
-    BIO_free(nothing);
-    BIO_free(bio);
+/* The spans of one state. */
+struct spans {
+    uint32_t count;
+    double p90_us[SPANS_MAX], p99_us[SPANS_MAX];
+};
+
+struct crowd {
+    const struct versus *versus;
+    const struct request_load_kind *kind;
+    SSL_CTX *context;
+    uint32_t which; /* the server of `versus` */
+    struct server calm, attacked;
+    struct spans idle[2]; /* of the even and the odd places */
+    struct spans unfinished;
+    double idle_bytes, unfinished_bytes; /* resident, of a connection */
+    double busy;                         /* the greatest share of its CPU that the load used */
+    uint32_t held; /* the fewest handshakes that were open at the end of a span */
+    uint64_t replaced;
+};
+
+static int measure_span(struct crowd *crowd, const struct server *server, struct spans *spans)
+{
+    const struct request_load_link link = tls_client_link(crowd->context);
+    const struct request_load_options options = {.port = server->port,
+                                                 .watched = server->pid,
+                                                 .link = &link,
+                                                 .kind = crowd->kind,
+                                                 .connections = GOOD_CONNECTIONS,
+                                                 .depth = 1,
+                                                 .rate = GOOD_RATE,
+                                                 .counts_waits = true,
+                                                 .duration_ns = GOOD_NS,
+                                                 .stall_ns = STALL_NS};
+    struct request_load_result result;
+    int error = request_load_run(&options, &result);
+
+    if (error != 0)
+        return error;
+    spans->p90_us[spans->count] = result.p90_us;
+    spans->p99_us[spans->count++] = result.p99_us;
+    crowd->busy = result.busy > crowd->busy ? result.busy : crowd->busy;
+    return 0;
+}
+
+static int measure_idle(struct crowd *crowd, uint32_t place)
+{
+    int error = 0;
+
+    for (uint32_t i = 0; error == 0 && i < SPANS; i++)
+        error = measure_span(crowd, &crowd->calm, &crowd->idle[place % 2]);
     return error;
 }
 
-/* --- one server ------------------------------------------------------------------------------- */
+static int measure_attack(struct crowd *crowd)
+{
+    double before = measure_resident_bytes(crowd->attacked.pid);
+    struct tls_attack_counts counts = {0, 0, 0};
+    struct tls_attack *attack = NULL;
+    int error = tls_attack_start(crowd->attacked.port, CONNECTIONS, EXPIRE_S, &attack);
 
-static int open_all(const struct server *server, const struct request_load_kind *kind,
-                    bool is_unfinished, SSL_CTX *context, double *ret_resident)
+    if (error != 0)
+        return error;
+    measure_nap(EXPIRE_S + SETTLE_S);
+    if (crowd->unfinished.count == 0)
+        crowd->unfinished_bytes =
+            (measure_resident_bytes(crowd->attacked.pid) - before) / CONNECTIONS;
+    for (uint32_t i = 0; error == 0 && i < SPANS; i++) {
+        error = measure_span(crowd, &crowd->attacked, &crowd->unfinished);
+        if (error == 0)
+            error = tls_attack_look(attack, &counts);
+        crowd->held = counts.held < crowd->held ? counts.held : crowd->held;
+    }
+    fprintf(stderr, "tls: %u handshakes, %u of them answered, %llu were replaced\n", counts.held,
+            counts.answered, (unsigned long long)counts.replaced);
+    crowd->replaced += counts.replaced;
+    tls_attack_stop(attack);
+    measure_nap(SETTLE_S);
+    return error;
+}
+
+static int measure_all(struct crowd *crowd)
+{
+    int error = measure_idle(crowd, 0);
+
+    for (uint32_t i = 0; error == 0 && i < crowd->versus->rounds; i++) {
+        error = measure_attack(crowd);
+        if (error == 0)
+            error = measure_idle(crowd, i + 1);
+    }
+    return error;
+}
+
+/* --- the figures ------------------------------------------------------------------------------ */
+
+static double join(double *ret_values, const double *even, const double *odd, struct crowd *crowd)
+{
+    uint32_t evens = crowd->idle[0].count, odds = crowd->idle[1].count;
+
+    memcpy(ret_values, even, evens * sizeof *even);
+    memcpy(ret_values + evens, odd, odds * sizeof *odd);
+    return measure_median(ret_values, evens + odds);
+}
+
+static void print_percentile(struct crowd *crowd, const char *name, double *even, double *odd,
+                             double *unfinished)
+{
+    const char *server = crowd->versus->names[crowd->which];
+    double all[2 * SPANS_MAX];
+    double idle_us = join(all, even, odd, crowd);
+    double unfinished_us = measure_median(unfinished, crowd->unfinished.count);
+    double noise =
+        measure_median(odd, crowd->idle[1].count) / measure_median(even, crowd->idle[0].count);
+    bool is_void = crowd->busy > VERSUS_BUSY_MAX || crowd->held < HELD_LEAST || noise > NOISE_MAX ||
+                   noise < 1 / NOISE_MAX;
+
+    printf("tls_idle_%s_%s %.1f us, of a good client beside them\n", server, name, idle_us);
+    printf("tls_unfinished_%s_%s %.1f us, of a good client beside them\n", server, name,
+           unfinished_us);
+    printf("tls_idle_to_idle_%s_%s %.3f ratio\n", server, name, noise);
+    printf("tls_unfinished_to_idle_%s_%s %.3f %s\n", server, name, unfinished_us / idle_us,
+           is_void ? "void" : "ratio");
+}
+
+static void print_all(struct crowd *crowd)
+{
+    const char *server = crowd->versus->names[crowd->which];
+
+    printf("tls_idle_%s_resident %.0f bytes/connection\n", server, crowd->idle_bytes);
+    printf("tls_unfinished_%s_resident %.0f bytes/connection\n", server, crowd->unfinished_bytes);
+    printf("tls_unfinished_%s_replaced %.0f handshakes/s\n", server,
+           (double)crowd->replaced / crowd->versus->rounds / (SETTLE_S + SPANS * GOOD_NS * 1e-9));
+    print_percentile(crowd, "p90", crowd->idle[0].p90_us, crowd->idle[1].p90_us,
+                     crowd->unfinished.p90_us);
+    print_percentile(crowd, "p99", crowd->idle[0].p99_us, crowd->idle[1].p99_us,
+                     crowd->unfinished.p99_us);
+    fflush(stdout);
+}
+
+/* --- one kind of server ----------------------------------------------------------------------- */
+
+/* Open those that warm up a server, and then `count` more. */
+static int open_idles(struct crowd *crowd, const struct server *server, uint32_t count,
+                      int *first_fd)
 {
     int error = 0;
 
     for (uint32_t i = 0; error == 0 && i < WARM; i++)
-        error = open_idle(context, server->port, kind, WARM_ASKS, &fds[i]);
+        error = open_idle(crowd->context, server->port, crowd->kind, WARM_ASKS, first_fd + i);
     measure_nap(LOOK_S);
     double before = measure_resident_bytes(server->pid);
-    for (uint32_t i = WARM; error == 0 && i < WARM + CONNECTIONS; i++)
-        error = is_unfinished ? open_unfinished(context, server->port, i % 2 == 0, &fds[i])
-                              : open_idle(context, server->port, kind, 1, &fds[i]);
+    for (uint32_t i = WARM; error == 0 && i < WARM + count; i++)
+        error = open_idle(crowd->context, server->port, crowd->kind, 1, first_fd + i);
     measure_nap(LOOK_S);
-    *ret_resident = (measure_resident_bytes(server->pid) - before) / CONNECTIONS;
+    if (count != 0)
+        crowd->idle_bytes = (measure_resident_bytes(server->pid) - before) / count;
     return error;
 }
 
-/* Open all connections on a fresh server, and measure beside them. */
-static int measure(const struct versus *versus, const struct request_load_kind *kind,
-                   uint32_t which, bool is_unfinished, SSL_CTX *context, double *ret_resident,
-                   struct request_load_result *ret_result)
+/* Both servers run. */
+static int measure_beside(struct crowd *crowd)
 {
-    const struct request_load_link link = tls_client_link(context);
-    struct request_load_options options = {.link = &link,
-                                           .kind = kind,
-                                           .connections = GOOD_CONNECTIONS,
-                                           .depth = 1,
-                                           .rate = GOOD_RATE,
-                                           .duration_ns = GOOD_NS,
-                                           .stall_ns = STALL_NS};
-    struct server server;
-    struct server_usage usage;
-    int error = versus->start(which, &server);
-
-    if (error != 0) {
-        fprintf(stderr, "tls: %s does not start: %s\n", versus->names[which], server.error);
-        return error;
-    }
     memset(fds, -1, sizeof fds);
-    error = open_all(&server, kind, is_unfinished, context, ret_resident);
-    options.port = server.port;
-    options.watched = server.pid;
+    int error = open_idles(crowd, &crowd->calm, CONNECTIONS, fds);
     if (error == 0)
-        error = request_load_run(&options, ret_result);
-    for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
+        error = open_idles(crowd, &crowd->attacked, 0, fds + CONNECTIONS + WARM);
+    if (error == 0)
+        error = measure_all(crowd);
+    for (uint32_t i = 0; i < CONNECTIONS + 2 * WARM; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
     }
-    int end = server_stop(&server, &usage);
-    if (error != 0)
-        fprintf(stderr, "tls: %s connections of %s: %s\n", is_unfinished ? "unfinished" : "idle",
-                versus->names[which], strerror(-error));
-    return error != 0 ? error : end;
+    return error;
 }
 
-static int run(const struct versus *versus, const struct request_load_kind *kind, uint32_t which,
-               SSL_CTX *context)
+static int run(struct crowd *crowd)
 {
-    static const char *const states[] = {"idle", "unfinished"};
-    double p99_us[2][VERSUS_ROUNDS_MAX];
-    double ratios[VERSUS_ROUNDS_MAX];
-    double resident[2][VERSUS_ROUNDS_MAX];
-    double busy = 0;
+    const char *name = crowd->versus->names[crowd->which];
+    struct server_usage usage;
+    int error = versus_start(crowd->versus, crowd->which, &crowd->calm);
 
-    for (uint32_t round = 0; round < versus->rounds; round++) {
-        for (uint32_t state = 0; state < 2; state++) {
-            struct request_load_result result;
-            int error =
-                measure(versus, kind, which, state == 1, context, &resident[state][round], &result);
-            if (error != 0)
-                return error;
-            p99_us[state][round] = result.p99_us;
-            busy = result.busy > busy ? result.busy : busy;
-        }
-        ratios[round] = p99_us[1][round] / p99_us[0][round];
+    if (error != 0)
+        return error;
+    error = versus_start(crowd->versus, crowd->which, &crowd->attacked);
+    if (error == 0) {
+        error = measure_beside(crowd);
+        int end = server_stop(&crowd->attacked, &usage);
+        error = error != 0 ? error : end;
     }
-    for (uint32_t state = 0; state < 2; state++) {
-        printf("tls_%s_%s_resident %.0f bytes/connection\n", states[state], versus->names[which],
-               measure_median(resident[state], versus->rounds));
-        printf("tls_%s_%s_p99 %.1f us, of a good client beside them\n", states[state],
-               versus->names[which], measure_median(p99_us[state], versus->rounds));
-    }
-    printf("tls_unfinished_to_idle_%s_p99 %.3f %s\n", versus->names[which],
-           measure_median(ratios, versus->rounds), busy > VERSUS_BUSY_MAX ? "void" : "ratio");
-    fflush(stdout);
-    return 0;
+    int end = server_stop(&crowd->calm, &usage);
+    error = error != 0 ? error : end;
+    if (error != 0)
+        fprintf(stderr, "tls: the crowd at %s: %s\n", name, strerror(-error));
+    else
+        print_all(crowd);
+    return error;
 }
 
-int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind)
+/* This process and each server hold so many files. Returns whether they may. */
+static bool may_open_all(void)
 {
     struct rlimit files = {0, 0};
-    SSL_CTX *context = tls_client_context();
-    int error = context != NULL ? 0 : -ENOMEM;
 
-    if (error == 0 && getrlimit(RLIMIT_NOFILE, &files) != 0)
-        error = -errno;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return false;
     files.rlim_cur = files.rlim_max;
-    if (error == 0 &&
-        (files.rlim_max < CONNECTIONS + WARM + 128 || setrlimit(RLIMIT_NOFILE, &files) != 0)) {
-        fprintf(stderr, "tls: the row crowd needs %u open files: left out\n",
-                CONNECTIONS + WARM + 128);
-        SSL_CTX_free(context);
+    return files.rlim_max >= FILES_LEAST && setrlimit(RLIMIT_NOFILE, &files) == 0;
+}
+
+int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind, uint32_t which)
+{
+    static struct crowd crowd;
+
+    if (!may_open_all()) {
+        fprintf(stderr, "tls: the row crowd needs %u open files: left out\n", FILES_LEAST);
         return 0;
     }
-    for (uint32_t which = 0; error == 0 && which < versus->servers; which++)
-        error = run(versus, kind, which, context);
-    SSL_CTX_free(context);
+    crowd = (struct crowd){.versus = versus,
+                           .kind = kind,
+                           .context = tls_client_context(),
+                           .which = which,
+                           .held = CONNECTIONS};
+    if (crowd.context == NULL)
+        return -ENOMEM;
+    web_servers_expire_heads(EXPIRE_S);
+    int error = run(&crowd);
+    web_servers_expire_heads(0);
+    SSL_CTX_free(crowd.context);
     return error;
 }

@@ -4,10 +4,13 @@
 
 #include "bench/versus.h"
 
-/* For each server: print the memory that one of 10,000 idle connections takes (each has had an
- * answer), and one of as many unfinished handshakes; and the p99 of a good client beside both.
- * Every second handshake has had the server's part and lacks the client's end, the others lack the
- * end of the ClientHello. `kind` are the requests. Returns 0, or a negative errno. */
-int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind);
+/* Measure the server `which` of `versus`, and print: the memory that one of 10,000 idle connections
+ * takes (each has had an answer), and one of as many unfinished handshakes (tls_attack.h); and the
+ * p90 and p99 of a good client beside both, with the ratio of the two. A ratio has the unit `void`
+ * if idle spans beside idle spans differ by more than a quarter, if the load was too busy, or if
+ * less than 99 % of the handshakes were held. `versus->rounds` is the number of attacks, and `kind`
+ * are the requests. Returns 0, or a negative errno. */
+int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind,
+                  uint32_t which);
 
 #endif

@@ -46,16 +46,19 @@ static const char nginx_settings[] = "daemon off;\n"
                                      "%s"
                                      "}\n";
 
-/* Time-outs that end no connection of a row, and the versions and the key of all servers. Tickets
+/* The time-out, which also bounds a handshake, and the versions and the key of all servers. Tickets
  * are nginx's by default. */
-static const char nginx_secure[] = "  client_header_timeout 10m;\n"
+static const char nginx_secure[] = "  client_header_timeout %us;\n"
                                    "  ssl_certificate " WEB_SERVERS_KEY ";\n"
                                    "  ssl_certificate_key " WEB_SERVERS_KEY ";\n"
                                    "  ssl_protocols TLSv1.2 TLSv1.3;\n";
 
 static const char domus_settings[] = "listeners:\n  - name: web\n    address: 127.0.0.1:0\n";
 
+#define HEAD_S 600u /* ends no connection of a row */
+
 static enum web_keep keep = WEB_KEEP_BY_LOOK;
+static unsigned head_s = HEAD_S;
 
 static char directory[] = "/tmp/bench_web_XXXXXX";
 static char program[PATH_MAX];
@@ -144,9 +147,15 @@ void web_servers_keep(enum web_keep wanted)
     keep = wanted;
 }
 
+void web_servers_expire_heads(unsigned seconds)
+{
+    head_s = seconds != 0 ? seconds : HEAD_S;
+}
+
 static int start_nginx(bool with_sendfile, int cpu, struct server *server)
 {
-    char settings[sizeof nginx_settings + sizeof directory + sizeof nginx_secure + 80];
+    char secure[sizeof nginx_secure + 16];
+    char settings[sizeof nginx_settings + sizeof directory + sizeof secure + 80];
     const char *kept =
         keep == WEB_KEEP_A_MINUTE ? "open_file_cache max=1000; open_file_cache_valid 60s;" : "";
     uint16_t port = versus_free_port();
@@ -154,8 +163,9 @@ static int start_nginx(bool with_sendfile, int cpu, struct server *server)
     char *arguments[] = {(char[]){NGINX},        (char[]){"-p"}, directory,          (char[]){"-c"},
                          (char[]){"nginx.conf"}, (char[]){"-e"}, (char[]){"stderr"}, NULL};
 
+    snprintf(secure, sizeof secure, nginx_secure, head_s);
     int size = snprintf(settings, sizeof settings, nginx_settings, on, on, kept, port,
-                        is_secure ? " ssl" : "", directory, is_secure ? nginx_secure : "");
+                        is_secure ? " ssl" : "", directory, is_secure ? secure : "");
     int error = write_file("nginx.conf", settings, (size_t)size);
     if (error != 0) {
         server->error = "its configuration cannot be written";
@@ -170,12 +180,14 @@ int web_servers_start(enum web_server which, int cpu, struct server *server)
         return start_nginx(which == WEB_NGINX_SENDFILE, cpu, server);
 
     char config[sizeof directory + 16];
+    char head[48];
     int error = write_file("web.yaml", domus_settings, sizeof domus_settings - 1);
     if (error != 0) {
         server->error = "its configuration cannot be written";
         return error;
     }
     snprintf(config, sizeof config, "%s/web.yaml", directory);
+    snprintf(head, sizeof head, "channel.headTimeout=%us", head_s);
     char *arguments[] = {
         program,
         (char[]){"--config"},
@@ -195,7 +207,7 @@ int web_servers_start(enum web_server which, int cpu, struct server *server)
         (char[]){"--set"},
         keep == WEB_KEEP_A_MINUTE ? (char[]){"files.keptTime=60s"} : (char[]){"files.keptTime=0"},
         (char[]){"--set"},
-        (char[]){"channel.headTimeout=10m"},
+        head,
         NULL};
     return server_start(server, cpu, arguments);
 }

@@ -42,6 +42,10 @@ enum web_keep {
 };
 void web_servers_keep(enum web_keep keep);
 
+/* Let servers that are started from now on end a connection whose handshake or whose head of a
+ * request is not whole after `seconds`, or none (0, the default). */
+void web_servers_expire_heads(unsigned seconds);
+
 /* Start one of them on `cpu`. Returns as server_start(). */
 int web_servers_start(enum web_server which, int cpu, struct server *server);
 

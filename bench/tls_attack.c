@@ -1,0 +1,213 @@
+/* The attacker, over epoll (tls_attack.h). All connections send the bytes of one ClientHello: a
+ * server does not remember them, and so the attack costs its own CPU little. */
+#include "bench/tls_attack.h"
+
+#include "bench/support/measure.h"
+#include "bench/tls_client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HELLO_MAX  4096
+#define EVENTS_MAX 64
+#define TICK_MS    5  /* what is due is opened at least this often */
+#define HANDSHAKE  22 /* the type of a record of the server's part */
+
+enum kind { SILENT, HALF, WHOLE, KINDS };
+
+struct connection {
+    int fd;
+    bool answered;
+};
+
+/* Shared by both processes. The counters are written by the attacker and read by its starter. Each
+ * tells a count of its own, and nothing else is read by their help, so relaxed is enough. */
+struct tls_attack {
+    pid_t process;
+    int epoll;
+    uint16_t port;
+    uint32_t size, opened;
+    double rate; /* connections that are opened in a second */
+    char hello[HELLO_MAX];
+    size_t hello_size;
+    atomic_int error;
+    atomic_uint held, answered;
+    atomic_ullong replaced;
+    struct connection connections[];
+};
+
+/* --- one connection --------------------------------------------------------------------------- */
+
+static int open_one(struct tls_attack *attack, uint32_t number)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons(attack->port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct connection *connection = &attack->connections[number];
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    const size_t sizes[KINDS] = {
+        [SILENT] = 0, [HALF] = attack->hello_size / 2, [WHOLE] = attack->hello_size};
+    size_t size = sizes[number % KINDS];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    *connection = (struct connection){.fd = fd};
+    atomic_fetch_add_explicit(&attack->held, 1, memory_order_relaxed);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        (size != 0 && send(fd, attack->hello, size, MSG_NOSIGNAL) != (ssize_t)size) ||
+        epoll_ctl(attack->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        return -errno;
+    return 0;
+}
+
+/* Read what the server says. If it has ended the connection, open another one. */
+static int hear(struct tls_attack *attack, struct connection *connection)
+{
+    unsigned char bytes[8192];
+    ssize_t got = recv(connection->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+
+    if (got > 0) {
+        if (bytes[0] == HANDSHAKE && !connection->answered) {
+            connection->answered = true;
+            atomic_fetch_add_explicit(&attack->answered, 1, memory_order_relaxed);
+        }
+        return 0;
+    }
+    if (got < 0 && errno == EAGAIN)
+        return 0;
+    close(connection->fd);
+    if (connection->answered)
+        atomic_fetch_sub_explicit(&attack->answered, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&attack->held, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&attack->replaced, 1, memory_order_relaxed);
+    return open_one(attack, (uint32_t)(connection - attack->connections));
+}
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+static int turn(struct tls_attack *attack, uint64_t start_ns)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(attack->epoll, events, EVENTS_MAX, TICK_MS);
+    int error = count < 0 && errno != EINTR ? -errno : 0;
+
+    for (int i = 0; error == 0 && i < count; i++)
+        error = hear(attack, events[i].data.ptr);
+    double due = (double)(measure_now_ns() - start_ns) * 1e-9 * attack->rate;
+    while (error == 0 && attack->opened < attack->size && (double)attack->opened < due)
+        error = open_one(attack, attack->opened++);
+    return error;
+}
+
+/* Runs until it is killed, or fails. */
+static _Noreturn void run(struct tls_attack *attack, pid_t starter)
+{
+    const struct sched_param none = {0};
+    uint64_t start_ns = measure_now_ns();
+    int error = prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != starter ||
+                        close_range(3, ~0U, 0) != 0 || sched_setscheduler(0, SCHED_IDLE, &none) != 0
+                    ? -EPERM
+                    : 0;
+
+    attack->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (attack->epoll < 0)
+        error = -errno;
+    while (error == 0)
+        error = turn(attack, start_ns);
+    atomic_store_explicit(&attack->error, error, memory_order_relaxed);
+    for (;;)
+        pause(); /* and keep what is open */
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+/* Have OpenSSL write the ClientHello of a client of the loads. */
+static int make_hello(struct tls_attack *attack)
+{
+    SSL_CTX *context = tls_client_context();
+    SSL *ssl = context != NULL ? SSL_new(context) : NULL;
+    BIO *written = BIO_new(BIO_s_mem());
+    BIO *nothing = BIO_new(BIO_s_mem()); /* apart, or OpenSSL would read what it has written */
+    int size = -1;
+
+    if (ssl != NULL && written != NULL && nothing != NULL) {
+        SSL_set0_rbio(ssl, nothing);
+        SSL_set0_wbio(ssl, written);
+        SSL_set_connect_state(ssl);
+        (void)SSL_do_handshake(ssl);
+        size = BIO_read(written, attack->hello, HELLO_MAX);
+    } else {
+        BIO_free(nothing);
+        BIO_free(written);
+    }
+    ERR_clear_error();
+    SSL_free(ssl);
+    SSL_CTX_free(context);
+    attack->hello_size = size > 0 ? (size_t)size : 0;
+    return size > 1 ? 0 : -ENOMEM;
+}
+
+static size_t size_of(uint32_t connections)
+{
+    return sizeof(struct tls_attack) + (size_t)connections * sizeof(struct connection);
+}
+
+int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
+                     struct tls_attack **ret_attack)
+{
+    struct tls_attack *attack =
+        mmap(NULL, size_of(connections), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t starter = getpid();
+
+    if (attack == MAP_FAILED)
+        return -ENOMEM;
+    attack->port = port;
+    attack->size = connections;
+    attack->rate = connections / seconds;
+    int error = make_hello(attack);
+    if (error == 0) {
+        pid_t process = fork(); /* what both write to `attack` would be a race */
+        if (process == 0)
+            run(attack, starter);
+        error = process < 0 ? -errno : 0;
+        attack->process = process;
+    }
+    if (error != 0) {
+        munmap(attack, size_of(connections));
+        return error;
+    }
+    *ret_attack = attack;
+    return 0;
+}
+
+int tls_attack_look(const struct tls_attack *attack, struct tls_attack_counts *ret_counts)
+{
+    *ret_counts = (struct tls_attack_counts){
+        .held = atomic_load_explicit(&attack->held, memory_order_relaxed),
+        .answered = atomic_load_explicit(&attack->answered, memory_order_relaxed),
+        .replaced = atomic_load_explicit(&attack->replaced, memory_order_relaxed),
+    };
+    return atomic_load_explicit(&attack->error, memory_order_relaxed);
+}
+
+void tls_attack_stop(struct tls_attack *attack)
+{
+    if (attack == NULL)
+        return;
+    kill(attack->process, SIGKILL);
+    (void)waitpid(attack->process, NULL, 0);
+    munmap(attack, size_of(attack->size));
+}
