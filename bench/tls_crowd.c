@@ -5,11 +5,11 @@
  * differs by a factor of 3. So two servers of a kind live for the whole row, on the same CPU. One
  * holds idle connections and does nothing but for the good client. The other one is attacked again
  * and again, and rests between. The spans of the good client go idle, attacked, idle, attacked,
- * ..., idle, and the ratio is that of the medians of all spans. What noise alone does to such a
- * ratio is told by the idle spans: those of even places are held against those of odd ones.
+ * ..., idle, and the ratio is that of the medians of all spans. The idle spans tell how much such a
+ * ratio owes to noise: those of even places are held against those of odd ones.
  *
  * The attack opens its handshakes evenly over the time in which they expire, so that its steady
- * state is there from the start. Of an idle connection only the socket is kept. */
+ * state is there from the start. The load keeps the socket alone of an idle connection. */
 #include "bench/tls_crowd.h"
 
 #include "bench/support/measure.h"
