@@ -33,7 +33,7 @@
 #define SECONDS_MAX    600
 #define STALL_NS       UINT64_C(2000000000)
 #define CALIBRATION_NS UINT64_C(250000000)
-#define OFFERED        0.5 /* of the rate that the slowest server of a row has */
+#define OFFERED        0.5 /* share of the rate that the slowest server of a row has */
 
 enum { SATURATED, PACED, MODES };
 enum { RATE, CPU, P50, P99, P999, BUSY, COLUMNS };
@@ -53,7 +53,7 @@ static const struct row {
     uint32_t connections;
     uint32_t size;
     uint32_t depth;
-    uint32_t buffer_size; /* of the servers' receive buffers, bytes; 0: 4 KiB */
+    uint32_t buffer_size; /* bytes of the servers' receive buffers; 0: 4 KiB */
     bool with_libuv;
 } rows[] = {
     {"plain", 64, 64, 1, 0, true},      {"pipelined", 64, 64, 16, 0, false},

@@ -73,7 +73,8 @@ static void work(void)
                           memory_order_relaxed);
 }
 
-/* --- the flooded and his flooder -------------------------------------------------------------- */
+/* --- the flooded actor and its flooder
+ * -------------------------------------------------------------- */
 
 static int flooded_work(domus_stack *stack, void *self, const void *nothing)
 {

@@ -14,8 +14,9 @@ struct kv_load_row {
 };
 
 struct kv_load {
-    struct request_load_kind kind; /* of the load */
-    uint32_t digits_at;            /* of the key in a request; 0: there is none */
+    struct request_load_kind kind; /* the part that every load has */
+    /* where the digits of the key are in a request; 0: there is no key */
+    uint32_t digits_at;
     uint32_t keys;
     uint32_t next_key;
     uint32_t reply_size;

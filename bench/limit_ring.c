@@ -42,7 +42,7 @@ struct ring {
     uint64_t messages;
     uint64_t sum;
     uint64_t elapsed_ns;
-    int cpus[2]; /* of the receiver, and of the sender */
+    int cpus[2]; /* the CPU of the receiver, and that of the sender */
     pthread_barrier_t start;
 };
 

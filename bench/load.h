@@ -50,7 +50,7 @@ struct load_result {
     double p999_us;
     uint64_t cpu_ns;     /* CPU time of the load itself, for all of `messages` */
     uint64_t elapsed_ns; /* how long all of `messages` took */
-    uint64_t watched_cpu_ns[LOAD_WATCHED_MAX]; /* what those processes used meanwhile */
+    uint64_t watched_cpu_ns[LOAD_WATCHED_MAX]; /* CPU time that those processes used meanwhile */
 };
 
 /* Run to the end on the calling thread. `ret_result` is written only on success.

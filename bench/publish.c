@@ -46,7 +46,7 @@ static const struct {
 static char *config;
 static uint32_t connections = 10000;
 static uint32_t rounds = 5;
-static uint32_t publications = 10; /* of a run, after one that warms up */
+static uint32_t publications = 10; /* publications of a run, after one that warms up */
 static int fds[CONNECTIONS_MAX];
 static double figures[SERVERS][ROUNDS_MAX]; /* us for a delivery */
 

@@ -44,7 +44,7 @@ struct savina_outcome {
 /* The settings of a whole run of the bench. */
 struct savina_run {
     uint32_t rounds;    /* in one process */
-    uint32_t processes; /* of each contender for each row */
+    uint32_t processes; /* processes of each contender for each row */
     double limit;       /* messages/s that bare C passes from one thread to another; NAN: none */
 };
 

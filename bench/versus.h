@@ -40,7 +40,7 @@ struct versus_row {
     uint32_t depth;
     double offered;                       /* the part of the slowest server's rate; 0: `rate` */
     double rate;                          /* requests a second, if no calibration is to tell */
-    const struct request_load_link *link; /* of the connections; NULL: none */
+    const struct request_load_link *link; /* how the connections are made; NULL: as plain TCP */
     /* The load of this row. NULL: request_load_run(). */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
     uint64_t bytes; /* of an answer, if bytes a CPU second are to be printed; else 0 */

@@ -6,7 +6,7 @@
 #include "bench/request_load.h"
 
 struct web_load {
-    struct request_load_kind kind; /* of the load */
+    struct request_load_kind kind; /* the part that every load has */
     const char *body;
     size_t body_size;
     char length[48]; /* the field that says how long the body is */

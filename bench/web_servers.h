@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WEB_HOME        "hello, world\n" /* what all of them answer at / */
+#define WEB_HOME        "hello, world\n" /* what every server answers at / */
 #define WEB_SERVERS_KEY "key.pem"        /* in the scratch directory: a certificate and its key */
 
 enum web_server {

@@ -14,7 +14,7 @@
 
 struct figures {
     double rate;
-    double cpu_us; /* of the server, for a request */
+    double cpu_us; /* CPU time of the server for a request */
 };
 
 static int run_wrk(uint16_t port, struct command_result *ret_result)

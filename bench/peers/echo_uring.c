@@ -22,7 +22,7 @@
 #define BUFFER_SIZE  4096 /* that of domus by default; a third argument is another one */
 #define PAGE_SIZE    4096
 #define BUFFER_GROUP 0
-#define PIECES_MAX   16 /* of one send */
+#define PIECES_MAX   16 /* the most pieces of one send */
 #define FDS_MAX      32768
 #define NONE         (-1)
 

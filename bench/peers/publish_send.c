@@ -28,7 +28,7 @@ struct half {
 };
 
 static struct half halves[THREADS];
-static char bytes[PUBLISH_BYTES]; /* of the publication that is under way */
+static char bytes[PUBLISH_BYTES]; /* the bytes of the publication that is under way */
 
 static void publish(const struct half *half)
 {

@@ -128,8 +128,8 @@ static void add_figure(struct command_result *result, const char *name, size_t l
     result->count++;
 }
 
-/* Take one line: a name and the numbers that follow it. The first word that is no
- * number ends them. */
+/* Take one line: a name and the numbers that follow it. The first word that is not a number ends
+ * them. */
 static void take_line(struct command_result *result, const char *line)
 {
     size_t length = strcspn(line, " ");

@@ -20,7 +20,7 @@ struct command {
     char *const *arguments; /* the first is a path, or a name that PATH finds; NULL ends them */
     uint32_t cpus;          /* at least 1 */
     uint32_t seconds_max;
-    uint64_t memory_max_bytes; /* of address space; 0: no limit */
+    uint64_t memory_max_bytes; /* the most address space that it may have; 0: no limit */
 };
 
 struct command_result {

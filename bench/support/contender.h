@@ -28,7 +28,7 @@ struct contest {
     uint32_t rounds;       /* 0: the suite knows none */
     const char *placement; /* of domus' actors; NULL: the suite knows none */
     uint32_t seconds_max;
-    uint64_t memory_max_bytes; /* of address space; 0: no limit */
+    uint64_t memory_max_bytes; /* the most address space that it may have; 0: no limit */
 };
 
 const char *contender_name(enum contender who);

@@ -15,8 +15,8 @@ const char *page_grouped(uint64_t number, char *text);
 /* Write `value` times `scale` in three digits, with the unit behind it; "-" for NAN. */
 const char *page_cell(double value, double scale, const char *unit, char *text);
 
-/* Read what a page has from the line `heading` on, which another hand has written, so that it can
- * be written again. Returns a string, which the caller frees; NULL: there is no such line. */
+/* Read what a page has from the line `heading` on, which this program has not written, so that it
+ * can be written again. Returns a string, which the caller frees; NULL: there is no such line. */
 char *page_rest(const char *path, const char *heading);
 
 /* Write a sentence about processor, last-level cache and memory. */

@@ -73,7 +73,7 @@ static bool read_output(struct server *server)
     return length < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Whether somebody listens at the port. */
+/* Whether a server listens at the port. */
 static bool is_listening(uint16_t port)
 {
     struct sockaddr_in address = {

@@ -25,7 +25,7 @@ struct server {
     uint64_t received;
     uint32_t line_length;
     char line[SERVER_LINE_MAX]; /* the start of a line whose end has not come yet */
-    int stop_signal;            /* that server_stop() sends */
+    int stop_signal;            /* the signal that server_stop() sends */
     const char *error;          /* the reason, when a call has failed */
 };
 

@@ -41,7 +41,7 @@ enum form {
 
 static const struct parameter {
     const char *name;
-    const char *value; /* of a fixed one */
+    const char *value; /* the only value of a fixed setting */
     enum form form;
     enum kv_limit limit;
     int64_t least, most;

@@ -44,7 +44,7 @@ static int wake(domus_stack *stack, void *self, const domus_answer *answer)
     return answer->error != 0 ? answer->error : kv_ok(stack);
 }
 
-/* Read the seconds: what is no number is 0, as in Redis. */
+/* Read the seconds. Text that is not a number counts as 0, as in Redis. */
 static uint64_t read_ns(domus_slice text)
 {
     char number[32];

@@ -41,7 +41,7 @@ static int answer_keys(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 2));
-    uint32_t count = command->count - 2; /* of the command that is asked about */
+    uint32_t count = command->count - 2; /* the arguments of the command that is asked about */
     uint32_t first, last;
 
     if (row == NULL)

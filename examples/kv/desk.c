@@ -19,7 +19,8 @@ const domus_type kv_found_type = {.name = "found", .size = sizeof(struct kv_foun
 
 static _Thread_local struct {
     struct kv_session *first;
-    struct kv_figures gone; /* of connections that have ended, and all that were accepted */
+    /* figures of connections that have ended, and of all that were accepted */
+    struct kv_figures gone;
 } desk;
 
 /* Numbers of connections: a relaxed count, which orders nothing. */

@@ -41,7 +41,7 @@ int kv_ask_each(domus_stack *stack, const struct kv_question *question);
 /* Returns 0; the error of an answer. */
 int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum);
 
-#define KV_IDS_MOST 64u /* that one CLIENT LIST may ask for */
+#define KV_IDS_MOST 64u /* the most ids that one CLIENT LIST may ask for */
 
 enum kv_search_kind {
     KV_LIST_THEM, /* the answer is the lines of CLIENT LIST, a slice */
@@ -61,7 +61,7 @@ struct kv_search {
     uint64_t ids[KV_IDS_MOST];
 };
 
-/* A connection whose command waits. */
+/* figures of a desk */
 struct kv_found {
     bool is_there;
     uint32_t shard;

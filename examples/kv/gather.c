@@ -4,7 +4,7 @@
 #include <errno.h>
 
 /* A transaction runs its commands in one turn of one actor, and none of them waits. So the thread
- * that runs it knows where their answers go. NULL: to whoever has asked. */
+ * that runs it knows where their answers go. NULL: to the actor that has asked. */
 static _Thread_local domus_resp_builder *gathered;
 
 void kv_gather(domus_resp_builder *array)

@@ -28,7 +28,7 @@ int kv_run_hstrlen(struct kv_call *call)
     return kv_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
 }
 
-/* Give a field these bytes, which are no argument of the command. */
+/* Give a field these bytes, which are not an argument of the command. */
 static int set_text(struct kv_call *call, char *text, uint32_t size)
 {
     domus_page page = {text};

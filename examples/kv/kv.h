@@ -13,28 +13,30 @@
 #define KV_SHARDS_MAX  256u
 #define KV_THREADS_MAX 1024u
 #define KV_NAME_MAX    16u     /* bytes of the name of a command */
-#define KV_VERSION     "7.0.0" /* of Redis, as clients are told */
+#define KV_VERSION     "7.0.0" /* the version of Redis that clients are told */
 
 /* Clients that may send DEBUG. */
 enum kv_debug { KV_DEBUG_NO, KV_DEBUG_LOCAL, KV_DEBUG_YES };
 
 struct kv_settings {
-    uint64_t memory_max_bytes;     /* of all shards; 0: no limit */
-    uint64_t answer_max_bytes;     /* of one answer that is put together */
-    uint64_t value_max_bytes;      /* of one argument */
-    uint64_t command_max_bytes;    /* of a command */
-    uint32_t arguments_max;        /* of a command */
-    uint64_t incomplete_max_bytes; /* of commands that have come in part, or are not answered */
+    uint64_t memory_max_bytes;  /* the most that all shards may use; 0: no limit */
+    uint64_t answer_max_bytes;  /* the most bytes of one answer that is put together */
+    uint64_t value_max_bytes;   /* the most bytes of one argument */
+    uint64_t command_max_bytes; /* the most bytes of a command */
+    uint32_t arguments_max;     /* the most arguments of a command */
+    /* the most bytes of commands that have come in part, or are not answered */
+    uint64_t incomplete_max_bytes;
     uint32_t scan_max;             /* elements that one SCAN returns, about */
     uint32_t shards;               /* 0: one for each thread */
-    uint32_t transaction_commands; /* that one transaction may queue */
-    uint64_t transaction_bytes;    /* of these commands */
-    uint64_t transaction_memory;   /* of those of all connections */
-    uint32_t subscriptions_max;    /* of one connection */
-    uint64_t subscription_bytes;   /* of all subscriptions */
-    uint64_t observed_bytes;       /* of the keys that clients watch and wait for, in all shards */
-    uint32_t debug;                /* enum kv_debug */
-    char password[128];            /* "": none is asked for */
+    uint32_t transaction_commands; /* the most commands that one transaction may queue */
+    uint64_t transaction_bytes;    /* the most bytes of these commands */
+    uint64_t transaction_memory;   /* the most bytes of the queued commands of all connections */
+    uint32_t subscriptions_max;    /* the most subscriptions of one connection */
+    uint64_t subscription_bytes;   /* the most bytes of all subscriptions */
+    /* the most bytes of the keys that clients watch and wait for, in all shards */
+    uint64_t observed_bytes;
+    uint32_t debug;     /* enum kv_debug */
+    char password[128]; /* "": none is asked for */
 };
 
 /* Constant once the program has started. */
@@ -48,7 +50,7 @@ struct kv_call {
     struct kv_store *store;
     const domus_resp_command *command;
     domus_slice key;
-    uint64_t hash; /* of the key */
+    uint64_t hash; /* the hash of the key */
 };
 
 typedef int kv_run(struct kv_call *call);
@@ -60,7 +62,7 @@ struct kv_seat {
     struct kv_session *next, *before;
     domus_address self;
     uint64_t begun_ns;
-    uint64_t commands;            /* that it has sent */
+    uint64_t commands;            /* commands that the client has sent */
     bool is_ending;               /* CLIENT KILL has ended it */
     const struct kv_command *row; /* its last command; NULL: none */
     const char *word;             /* and the subcommand, of some commands */
@@ -75,10 +77,11 @@ struct kv_session {
     bool is_gone;  /* the peer has finished while a command waited */
     uint32_t watched_shard;             /* where it watches keys; KV_NO_SHARD: nowhere */
     struct kv_transaction *transaction; /* since MULTI; NULL: none */
-    uint8_t version;                    /* of RESP */
+    uint8_t version;                    /* the version of RESP */
     struct kv_subscriber *subscriber;   /* its subscriptions (pubsub.h); NULL: none */
-    domus_conversation waiting;         /* of the command that waits (serve_wait.c) */
-    uint32_t waiting_shard;             /* where it waits; KV_NO_SHARD: nowhere */
+    /* the conversation of the command that waits (serve_wait.c) */
+    domus_conversation waiting;
+    uint32_t waiting_shard; /* where it waits; KV_NO_SHARD: nowhere */
     char name[64];
     uint64_t id;
     struct kv_seat seat;
@@ -288,8 +291,8 @@ enum kv_limit {
 };
 int64_t kv_limit(enum kv_limit which);
 
-/* Whether keys are removed when they expire; if not, only when somebody looks at them
- * (DEBUG SET-ACTIVE-EXPIRE). */
+/* Whether keys are removed when they expire; if not, only when a command looks at them (DEBUG
+ * SET-ACTIVE-EXPIRE). */
 bool kv_expires_actively(void);
 
 kv_run kv_run_get, kv_run_set, kv_run_del, kv_run_mget, kv_run_mset, kv_run_exists, kv_run_dbsize,

@@ -8,7 +8,7 @@
 /* A value on its way from one key to another. */
 struct value {
     uint8_t kind;
-    bool is_large; /* of a hash (hash.h) */
+    bool is_large; /* a hash that is large (hash.h) */
     uint64_t expires_ms;
     union {
         domus_slice slice; /* of both kinds of strings */

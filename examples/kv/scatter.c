@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGUMENTS_MAX 4u /* of a command for all shards; it takes fewer, or is wrong */
+#define ARGUMENTS_MAX 4u /* the most arguments of a command for all shards */
 
 /* --- the answers ------------------------------------------------------------------------------ */
 
@@ -125,7 +125,7 @@ static domus_resp_bytes bytes_of(domus_slice slice)
 /* Ask each shard that has keys, with the keys in the order of the command. */
 static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
 {
-    uint32_t begins[KV_SHARDS_MAX + 1] = {0}; /* of the keys of each shard in `sorted` */
+    uint32_t begins[KV_SHARDS_MAX + 1] = {0}; /* where the keys of each shard begin in `sorted` */
     uint32_t ends[KV_SHARDS_MAX];
     uint32_t keys = command->count - 1;
     int error = 0;

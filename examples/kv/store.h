@@ -64,7 +64,7 @@ struct kv_store {
     uint64_t at;                  /* the bucket at which kv_store_expire() goes on */
     struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
     uint64_t noted;               /* memory.changes, as far as `observed` knows of them */
-    uint32_t index;               /* of the shard */
+    uint32_t index;               /* the number of the shard */
     bool is_ending;               /* no client may begin to wait any more */
     uint64_t hits;                /* strings that were asked for, and there */
     uint64_t misses;              /* and not there */
@@ -100,7 +100,7 @@ struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at);
 /* An item by chance; NULL: there is none. */
 struct kv_item *kv_table_any(const struct kv_table *table);
 
-/* A number by chance, which is no secret. */
+/* A number by chance, which need not be secret. */
 uint64_t kv_chance(void);
 
 /* The key of an item, and the short string that it holds. */

@@ -38,7 +38,7 @@ struct confirming {
     domus_stack *stack;
     const struct kv_session *session;
     const char *word;
-    uint64_t count; /* of all subscriptions */
+    uint64_t count; /* the number of all subscriptions */
     bool has_one;   /* `push` is built, and is sent when another one follows */
     domus_resp_reply push;
 };
@@ -99,7 +99,7 @@ void kv_subscriber_free(struct kv_session *session)
     session->subscriber = NULL;
 }
 
-/* Without a name the connection is no subscriber any more. */
+/* Without a name the connection is not a subscriber any more. */
 static void settle(domus_stack *stack, struct kv_session *session)
 {
     if (session->subscriber != NULL && kv_subscriptions(session->subscriber) == 0) {

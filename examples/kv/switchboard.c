@@ -18,7 +18,7 @@ struct switchboard {
     struct kv_table counts[2];
     struct kv_table records; /* by address */
     struct kv_memory memory;
-    uint64_t number; /* of the last publication */
+    uint64_t number; /* the number of the last publication */
 };
 
 /* A connection that has subscribed. */

@@ -15,19 +15,19 @@
 struct kv_queued {
     const struct kv_command *row;
     domus_resp_command command; /* an owner */
-    int64_t receivers;          /* of a PUBLISH; negative: its error */
+    int64_t receivers;          /* receivers of a PUBLISH; negative: its error */
 };
 
 struct kv_transaction {
     bool is_wrong;      /* a command was refused, so EXEC will be, too */
     bool watches;       /* it runs only if nothing has changed of what the client watches */
-    uint8_t version;    /* of RESP */
-    uint32_t shard;     /* of all keys; KV_NO_SHARD: there are none yet */
+    uint8_t version;    /* the version of RESP */
+    uint32_t shard;     /* the shard of all keys; KV_NO_SHARD: there are no keys yet */
     uint32_t keyed;     /* commands that run in the shard; the others run on the channel */
     uint32_t publishes; /* commands among the others that the switchboard runs */
     uint32_t count, room;
-    uint64_t bytes;         /* that were charged for what is queued */
-    uint64_t growing_bytes; /* of the commands that are refused when the memory is full */
+    uint64_t bytes;         /* bytes that were charged for the queued commands */
+    uint64_t growing_bytes; /* bytes of those commands that are refused when the memory is full */
     struct kv_queued *queue;
     domus_resp_reply array; /* the answers of the commands that have run in the shard */
 };

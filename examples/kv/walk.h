@@ -21,8 +21,8 @@ typedef int kv_piece(struct kv_store *store, struct kv_walk *walk);
 struct kv_walk {
     kv_piece *piece;
     domus_resp_builder builder;
-    domus_slice pattern;          /* of KEYS; owned */
-    const struct kv_table *table; /* that is walked, at the bucket `at` */
+    domus_slice pattern;          /* the pattern of KEYS; owned */
+    const struct kv_table *table; /* the table that is walked, at the bucket `at` */
     uint64_t at;
     struct kv_place place; /* in a list, of which `left` elements follow */
     uint64_t left;

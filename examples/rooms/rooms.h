@@ -19,7 +19,7 @@ extern struct rooms_settings rooms_settings;
 /* The keys of these settings. The last row has no path. */
 extern const domus_config_key rooms_keys[];
 
-/* A line that somebody has said, as it is published to the room. Its bytes are those of a stranger,
+/* A line that a guest has said, as it is published to the room. Its bytes are those of a stranger,
  * and end with '\n'. */
 struct rooms_said {
     uint32_t size;

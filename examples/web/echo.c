@@ -8,7 +8,7 @@
 
 struct echo {
     domus_body body;
-    uint64_t length;   /* of the body; 0: not known */
+    uint64_t length;   /* length of the body; 0: not known */
     domus_slice piece; /* the bytes that are sent back */
     bool is_last;
 };

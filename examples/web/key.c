@@ -93,9 +93,9 @@ static int give_answer(domus_stack *stack, const domus_answer *answer)
         return web_say(stack, 404, "no such key\n");
     if (answer->type == &domus_resp_error_type)
         return answer_error(stack, answer->payload);
-    if (answer->type == &domus_resp_ok_type) /* of SET */
+    if (answer->type == &domus_resp_ok_type) /* the answer to SET */
         return domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 204});
-    if (answer->type == &domus_resp_integer_type) /* of DEL: how many there were */
+    if (answer->type == &domus_resp_integer_type) /* the answer to DEL: how many keys there were */
         return ((const domus_resp_integer *)answer->payload)->value == 0
                    ? web_say(stack, 404, "no such key\n")
                    : domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 204});

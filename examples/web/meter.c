@@ -21,13 +21,13 @@ struct sample {
 };
 
 struct meter {
-    struct sample *samples;  /* of each thread */
+    struct sample *samples;  /* the samples of each thread */
     struct web_rates *rates; /* of the last tick */
     domus_kept *waiting;     /* web_settings.events_max */
     uint32_t waiting_count;
     bool ticks, is_ending, is_writing;
     uint64_t ticked_ns, requests; /* at the last tick */
-    domus_slice event;            /* of the last tick */
+    domus_slice event;            /* the event of the last tick */
 };
 
 static void release_tick(void *payload)

@@ -20,12 +20,12 @@
 
 /* The section `web` of the configuration. */
 struct web_settings {
-    uint64_t body_max_bytes;     /* of a body that is echoed */
-    uint64_t value_max_bytes;    /* of a value that is put */
-    uint64_t gathered_max_bytes; /* of values that have come in part, all together */
+    uint64_t body_max_bytes;     /* the most bytes of a body that is echoed */
+    uint64_t value_max_bytes;    /* the most bytes of a value that is put */
+    uint64_t gathered_max_bytes; /* the most bytes of values that have come in part, all together */
     uint64_t tick_ns;            /* between two events, and two live lines */
     uint32_t events_max;         /* pages that get events */
-    uint32_t gzip_streams;       /* that compress at a time; 0: nothing is compressed */
+    uint32_t gzip_streams;       /* streams that may compress at a time; 0: nothing is compressed */
     bool checks_host;            /* on loopback, hosts of other names are refused */
     bool is_live;                /* a live line is written to a terminal */
     char root[256];              /* the directory of the static files */
@@ -97,7 +97,7 @@ domus_handler web_take_text, web_hear_line;
 /* Rates since the tick before, which the meter reads (meter.c). */
 struct web_rates {
     uint32_t threads;
-    uint64_t serial;      /* of the tick; 0: there was none */
+    uint64_t serial;      /* the number of the tick; 0: there was none */
     uint64_t requests;    /* requests of HTTP in a second */
     uint64_t messages;    /* asks and notices of actors, in a second */
     uint64_t connections; /* now */
