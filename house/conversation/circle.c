@@ -58,7 +58,7 @@ bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
 /* --- behind a barrier ---------------------------------------------------------------------- */
 
 /* Let the ask behind `before` fail with -EDEADLK. It was made for the conversation that it would
- * have to wait for. The asker itself caused this, so the ask is no dead letter. */
+ * have to wait for. The asker itself caused this, so the ask is not a dead letter. */
 static void fail_circle(domi_manager *manager, domi_house *house, domi_node *before)
 {
     domi_envelope *ask = (domi_envelope *)(void *)before->next;

@@ -163,7 +163,7 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
     domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
-/* Make a promise that is on the wheel or is no ask ready for domi_promise_unlink_plain(). */
+/* Make a promise that is on the wheel or is not an ask ready for domi_promise_unlink_plain(). */
 static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);

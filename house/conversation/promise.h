@@ -49,7 +49,7 @@ struct domi_promise {
     bool impatient : 1;      /* it is a receive that only looks at mail that waits already */
     bool noted : 1;          /* its node is a note for home (notes.h) */
     bool timed : 1;          /* it is on home's wheel, which a thief must not touch */
-    bool uncounted : 1;      /* it is no ask, so the `asks` of its house do not count it */
+    bool uncounted : 1;      /* it is not an ask, so the `asks` of its house do not count it */
     _Atomic(domus_stack *) stack;
     union {
         domus_answer answer; /* the tag is valid from the start, the error once the promise has
@@ -148,8 +148,8 @@ static inline bool domi_promise_is_open(const domi_promise *promise)
  * there is no memory. */
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind);
 
-/* Take `promise`, which was just made and is no ask, out of the `asks` of its house. Asks are the
- * frequent kind, so they are counted without a look at the kind. */
+/* Take `promise`, which was just made and is not an ask, out of the `asks` of its house. Asks are
+ * the frequent kind, so they are counted without a look at the kind. */
 void domi_promise_stop_counting(domi_promise *promise);
 
 /* Arm a timer: at `deadline_ns` the promise fails with -ETIMEDOUT, or, if it is a sleep, completes

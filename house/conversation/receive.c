@@ -265,7 +265,7 @@ int domus_stash(domus_stack *stack)
         return -EALREADY;
     if (message->sender == house && (!is_ask || domi_ask_is_of_peer(message, house)) &&
         domi_house_is_channel(house))
-        return -EOPNOTSUPP; /* it is no mail, and would come back as mail */
+        return -EOPNOTSUPP; /* it is not mail, and would come back as mail */
     domi_family *family = domi_family_of(house);
     if (family == NULL)
         return -ENOMEM;

@@ -132,7 +132,7 @@ DOMI_INLINE void domi_stack_let_ask_go(domus_stack *stack, const domi_envelope *
 }
 
 /* The function that was entered returned `result`: park the conversation, or end it. The part of
- * domi_turn_end() (turn.h) that is no inline function. */
+ * domi_turn_end() (turn.h) that is not an inline function. */
 void domi_stack_park_or_end(domus_stack *stack, int result);
 
 /* The function that was resumed with a received message has returned, or receives again: release
@@ -147,8 +147,8 @@ void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envel
  * holds the answer's payload. Resumes the stack if it waited for nothing else. */
 void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* Handle a node that a run took from the exception mailbox and that is no envelope. It is a promise
- * that failed on this side, or a stack whose answers were all there when it parked. */
+/* Handle a node that a run took from the exception mailbox and that is not an envelope. It is a
+ * promise that failed on this side, or a stack whose answers were all there when it parked. */
 void domi_stack_run_node(domi_manager *manager, domi_node *node);
 
 /* Free a stack that has ended, unless one of its nodes is still in a mailbox, in a list of notes,

@@ -58,8 +58,8 @@ void domi_names_fini(domi_names *names);
 /* Find the address that has this name. A name that is registered during the whole call is found. An
  * address that is found was registered under the name at some moment of the call.
  *
- * Thread-safety: any thread; wait-free, writes nothing.
- * Returns 0; -ENOENT; -EINVAL if it is no name (1..63 bytes of printable ASCII, no space). */
+ * Thread-safety: any thread; wait-free, writes nothing. Returns 0; -ENOENT; -EINVAL if it is not a
+ * name (1..63 bytes of printable ASCII, no space). */
 int domi_names_find(const domi_names *names, const char *name, domus_address *ret_address);
 
 /* Register `address`, which must not be the address of zeros. The slot is for domi_names_remove().

@@ -108,13 +108,13 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
 
 /* Everything that is needed to make a router and its routees. */
 struct order {
-    domi_manager *manager;            /* of the thread that makes the router */
+    domi_manager *manager;            /* the manager of the thread that makes the router */
     domi_house *parent;               /* the actor that makes it */
-    const domus_behaviour *behaviour; /* of each routee */
+    const domus_behaviour *behaviour; /* the behaviour of each routee */
     const void *state;                /* first state of each routee; NULL: zeros */
     uint32_t count;                   /* how many routees */
     domus_routing routing;            /* how a routee is chosen for a message */
-    domus_spawn_options options;      /* of the spawn of each routee */
+    domus_spawn_options options;      /* the options with which each routee is spawned */
     const char *name;                 /* name of the router in the registry; NULL: none */
 };
 
@@ -185,7 +185,7 @@ static int spawn_routees(const struct order *order, domi_router *router)
     return error;
 }
 
-/* Give back the routers of this actor that were stopped by somebody else. */
+/* Give back the routers of this actor that another actor or thread has stopped. */
 static void prune(domi_manager *manager, domi_family *family)
 {
     domi_router **link = &family->routers;

@@ -94,7 +94,7 @@ static domi_node *reverse(domi_node *node)
 /* The nodes that were taken out of one inbox. */
 typedef struct taken_inbox {
     domi_house *house;
-    domi_node *newest;   /* what was in it */
+    domi_node *newest;   /* the newest node that was in it */
     domi_node *kept;     /* notices that have to wait, the newest first */
     uint64_t kept_count; /* how many they are */
 } taken_inbox;

@@ -20,7 +20,7 @@
  * and `message`, which domi_run_handle() sets for each message; `sender`, which is read only after
  * a turn has set it; and `answered`, which only a turn of an ask reads. */
 typedef struct domi_run {
-    domi_manager *manager; /* of the thread that runs the house */
+    domi_manager *manager; /* the manager of the thread that runs the house */
     domi_house *house;     /* the house that runs */
     domus_stack *stack;    /* set up once for turns that end at once */
     uint32_t left;         /* messages that this run may still handle */

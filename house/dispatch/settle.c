@@ -1,4 +1,5 @@
-/* The end of a run of a house that has marks, or of which somebody wants something. */
+/* The end of a run of a house that has marks, or that another thread or actor wants something
+ * of. */
 #include "house/dispatch/settle.h"
 
 #include "base/check.h"

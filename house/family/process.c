@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Tags of the two receives, which are no yields. */
+/* Tags of the two receives, which are not yields. */
 #define TAG_MESSAGE UINT64_MAX /* tag of the receive that waits for the next message */
 #define TAG_LOOKED                                                                                 \
     (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at                  \

@@ -30,7 +30,7 @@ static inline bool domi_envelope_is_taken(const domi_envelope *message)
     return message->node.lease == DOMI_LEASE_TAKEN;
 }
 
-/* Release what a message owns. The message has a type, so it is no exception. */
+/* Release what a message owns. The message has a type, so it is not an exception. */
 DOMI_INLINE void domi_envelope_release(domi_envelope *message)
 {
     if (DOMI_UNLIKELY(message->type->release != NULL))

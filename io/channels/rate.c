@@ -38,7 +38,7 @@ bool domi_channel_is_slow(domus_channel *channel, bool is_read)
 }
 
 /* Returns 64 bits that look random and are the same for the same channel (the end of splitmix64).
- * The jitter has to spread channels, and is no secret. */
+ * The jitter has to spread channels, and need not be secret. */
 static uint64_t mix(const domus_channel *channel)
 {
     uint64_t bits = channel->opened_ns + (uint64_t)channel->slot * UINT64_C(0x9e3779b97f4a7c15) +

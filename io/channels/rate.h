@@ -22,7 +22,7 @@ static inline bool domi_channel_has_rate(const domus_channel *channel)
            !(channel->is_outbound && channel->settings == &channel->io->settings);
 }
 
-/* True if the channel is to be closed at an age. A channel of datagrams is no connection. */
+/* True if the channel is to be closed at an age. A channel of datagrams is not a connection. */
 static inline bool domi_channel_has_age(const domus_channel *channel)
 {
     return channel->settings->age_max_ns != 0 && channel->state == DOMI_CHANNEL_OPEN &&

@@ -66,8 +66,8 @@ static int open_socket(domi_attempt *attempt)
 }
 
 /* The socket is connected: make it ready for a channel, and find its endpoints. A socket that the
- * kernel has connected to itself is no connection: nobody listens at that port, and the kernel has
- * chosen the same one as the own port. Returns 0; the error. */
+ * kernel has connected to itself is not a connection: no socket listens at that port, and the
+ * kernel has chosen the same one as the own port. Returns 0; the error. */
 static int check_connected(domi_attempt *attempt)
 {
     domi_connect *connect = attempt->of;

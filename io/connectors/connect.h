@@ -43,8 +43,8 @@ struct domi_connect {
     domi_promise *promise; /* the promise of the ask to connect */
     domi_connect *next;    /* links in io->connects */
     domi_connect **place;  /* the pointer to this one in that list */
-    const domus_behaviour *behaviour; /* of the channel */
-    domi_channel_settings *settings;  /* of the channel */
+    const domus_behaviour *behaviour; /* the behaviour of the channel */
+    domi_channel_settings *settings;  /* the settings of the channel */
     uint64_t timeout_ns;              /* as the options say; 0: as the configuration says */
     domus_endpoint wanted;            /* the own address that the options name */
     domi_io_timer timer;              /* the next attempt is due */

@@ -69,7 +69,7 @@ static bool is_awaited(const domus_stack *stack)
 }
 
 /* The race has ended, or its time is over, or the conversation was cancelled. Returns 0 if there is
- * a socket that somebody wants. */
+ * a socket that an actor waits for. */
 static int judge(const domus_stack *stack, const domi_connect *connect, int error)
 {
     if (error != 0)

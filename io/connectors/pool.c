@@ -41,7 +41,8 @@ static void arm_place(domus_stack *stack, domi_connection_pool *pool, uint32_t i
                                                                                   : DOMI_PLACE_FREE;
 }
 
-/* Returns a number that spreads the returns of many clients, and is no secret (splitmix64). */
+/* Returns a number that spreads the returns of many clients, and need not be secret
+ * (splitmix64). */
 static uint64_t draw(domi_connection_pool *pool)
 {
     uint64_t bits = pool->random += UINT64_C(0x9e3779b97f4a7c15);
@@ -376,7 +377,7 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
         return 0;
     pool->counted.refused++;
     if (ask == NULL)
-        return 0; /* a notice that fails is no failure of the pool */
+        return 0; /* a notice that fails is not a failure of the pool */
     /* one that was sent before, and then found no other connection, may have been done */
     return domi_envelope_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
 }

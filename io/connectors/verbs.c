@@ -29,7 +29,7 @@ static int read_place(const char *text, place *ret_place)
     ret_place->name[0] = '\0';
     int result = domus_endpoint_parse(text, &ret_place->endpoint);
 
-    /* a text that is no endpoint may be a name; one that is a number never is */
+    /* a text that is not an endpoint may be a name; one that is a number never is */
     return result == -EINVAL ? domi_name_parse(text, ret_place->name, &ret_place->port) : result;
 }
 

@@ -53,7 +53,7 @@ void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t 
 void domi_datagrams_handle_failure(domus_channel *channel, int error);
 void domi_datagrams_note_end(domus_channel *channel);
 
-/* Copy the head of a received datagram. Returns false if the buffer is no received datagram. */
+/* Copy the head of a received datagram. Returns false if the buffer is not a received datagram. */
 bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head);
 
 /* --- the way out (send.c) --------------------------------------------------------------------- */

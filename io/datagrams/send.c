@@ -173,7 +173,7 @@ static void count_unsent(domus_channel *channel, int error)
 }
 
 /* True if the channel waits for room. An unconnected Unix channel does not: a stranger that reads
- * nothing would hold up all others, and there is no poll that would tell of his room. */
+ * nothing would hold up all others, and there is no poll that would tell of its room. */
 static bool waits_for_room(const domus_channel *channel)
 {
     const domi_datagrams *datagrams = channel->datagrams;

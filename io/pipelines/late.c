@@ -108,7 +108,8 @@ bool domi_pipe_is_late(domus_channel *channel)
     return channel->message_due_ns != 0 && channel->message_due_ns <= channel->io->manager->now_ns;
 }
 
-/* The body of a request is late: whoever reads it hears of that, and the request is answered. */
+/* The body of a request is late: the conversation that reads it hears of that, and the request is
+ * answered. */
 static void fail_body(domi_pipe *pipe)
 {
     domi_request *request = domi_pipe_find(pipe, pipe->body.request);

@@ -22,8 +22,8 @@ static_assert(sizeof(domi_house) + sizeof(domus_channel) + sizeof(domi_pipe) + s
                   1400,
               "the memory of an idle connection");
 
-/* Make the payload of a message in the envelope in which it will be handled. It is no message of an
- * actor, so no bound of messages refuses it. */
+/* Make the payload of a message in the envelope in which it will be handled. It is not a message of
+ * an actor, so no bound of messages refuses it. */
 static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
 {
     domi_pipe *pipe = wire->owner;

@@ -1,4 +1,4 @@
-/* Bytes of a channel with a pipeline that are no message: what its actor writes itself, and what
+/* Bytes of a channel with a pipeline that are not a message: what its actor writes itself, and what
  * ends the output of its stages. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_RAW_H
 #define DOMI_IO_PIPELINES_RAW_H

@@ -8,7 +8,7 @@
 
 #include <domus/slice.h>
 
-#define DOMI_BUFFER_HEAP UINT32_MAX /* the `index` of a buffer that is no provided one */
+#define DOMI_BUFFER_HEAP UINT32_MAX /* the `index` of a buffer that is not a provided one */
 #define DOMI_BUFFER_SLICE                                                                          \
     (UINT32_MAX - 1)                   /* the `index` of one whose bytes are those of a slice      \
                                         */

@@ -198,9 +198,10 @@ typedef struct domi_stage_time {
 DOMI_FIFO_TYPE(domi_starved, domus_channel);
 
 typedef struct domi_io {
-    domi_manager *manager;          /* the manager of the same thread */
-    const domi_backend *backend;    /* io_uring or epoll */
-    const domus_config *config;     /* of the system; constant while threads run */
+    domi_manager *manager;       /* the manager of the same thread */
+    const domi_backend *backend; /* io_uring or epoll */
+    /* the configuration of the system; constant while threads run */
+    const domus_config *config;
     domi_channel_settings settings; /* of the channels for which nothing else is said */
     void *ring;                     /* the backend's own object */
     domi_out out;                   /* bytes that a pipeline encodes, until they are queued */
@@ -244,7 +245,7 @@ typedef struct domi_io {
     struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
     struct domi_file_try *tries;     /* operations on files that are in the ring */
     struct domi_connect *connects;   /* connects that have begun and are not freed */
-    uint32_t connecting;             /* connects that somebody waits for */
+    uint32_t connecting;             /* connects that conversations wait for */
     domi_wheel wheel;                /* holds nodes of domi_io_timer */
     domi_peers *peers;               /* the table of the system; NULL: no address is bounded */
     domi_shortage buffers_shortage;  /* the spell in which no buffer is free (shortage.h) */

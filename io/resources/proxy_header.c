@@ -46,7 +46,7 @@ static int port_of(const char *word)
 }
 
 /* Cut a line into words at single spaces. Returns their number; -1 if there are more than
- * WORDS_MAX. An empty word stands between two spaces, and is no valid address or port. */
+ * WORDS_MAX. An empty word stands between two spaces, and is not a valid address or port. */
 static int cut_line(char *line, char *words[WORDS_MAX])
 {
     int count = 0;

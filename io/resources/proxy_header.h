@@ -37,8 +37,8 @@ typedef struct domi_proxy_header {
 void domi_proxy_header_init(domi_proxy_header *header);
 
 /* Take bytes up to the end of the header. `ret_taken` gets their number. Returns 1 when the header
- * is done; 0 when more has to come, and then all bytes were taken; -EPROTO when this is no header.
- * After 1 or an error no more may be given. */
+ * is done; 0 when more has to come, and then all bytes were taken; -EPROTO when this is not a
+ * header. After 1 or an error no more may be given. */
 int domi_proxy_header_take(domi_proxy_header *header, const void *bytes, size_t size,
                            size_t *ret_taken);
 

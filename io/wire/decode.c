@@ -44,7 +44,8 @@ static int lend_page(domus_wire *wire, const char *bytes, size_t size)
     return 0;
 }
 
-/* The stage has seen the bytes. If somebody copies them out now, he needs only those in slices. */
+/* The stage has seen the bytes. If the message is copied out now, only the bytes in slices are
+ * needed. */
 static void narrow_page(domus_wire *wire)
 {
     wire->shown = NULL;

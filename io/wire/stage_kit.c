@@ -11,14 +11,14 @@ struct domus_stage_kit {
     domus_wire *wire;
     domi_out out;
     domi_out aside;
-    uint64_t wake_ns; /* of the last domus_wire_wake() */
+    uint64_t wake_ns; /* the time that the last domus_wire_wake() named */
     bool last;        /* domus_wire_last() was called */
     bool drains;      /* domus_stage_kit_drain() was called */
     char *fed;        /* bytes that were fed, in a block of their size */
     const char *left;
     size_t left_size;
     char *joined;  /* the output in one piece; NULL: not asked for */
-    void *payload; /* of the last message */
+    void *payload; /* the payload of the last message */
     const domus_type *type;
 };
 

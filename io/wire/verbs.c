@@ -63,7 +63,7 @@ domus_body domus_wire_body(domus_wire *wire)
 
     if (!may)
         return (domus_body){{NULL, 0}, 0};
-    if (++wire->bodies == 0) /* 0 is no body */
+    if (++wire->bodies == 0) /* the number 0 stands for no body */
         wire->bodies = 1;
     wire->made.has_body = wire->in_body = true;
     return (domus_body){wire->self, wire->bodies};

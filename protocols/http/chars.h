@@ -66,7 +66,7 @@ static inline unsigned domi_http_controls_of_few(const char *bytes, size_t size)
 }
 #endif
 
-/* Returns how many of the first bytes are no control characters (0..31 and 127). */
+/* Returns how many of the first bytes are not control characters (0..31 and 127). */
 static inline size_t domi_http_run_text(const char *bytes, size_t size)
 {
     size_t i = 0;

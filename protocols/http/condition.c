@@ -47,7 +47,7 @@ bool domus_http_has_etag(domus_slice list, const char *etag, bool weakly)
         size_t tag = size_of_tag(text, size);
         if (tag != 0 && is_same_tag(text, tag, etag, strlen(etag), weakly))
             return true;
-        size_t step = tag != 0 ? tag : 1; /* commas, spaces, and whatever is no tag */
+        size_t step = tag != 0 ? tag : 1; /* commas, spaces, and all else that is not a tag */
         text += step;
         size -= step;
     }

@@ -1,4 +1,4 @@
-/* Answers to requests that fail, and to bytes that are no request. */
+/* Answers to requests that fail, and to bytes that are not a request. */
 #include "protocols/http/write.h"
 
 #include <errno.h>
@@ -38,8 +38,8 @@ static bool has_begun(const domi_http_state *state)
     return state->phase != DOMI_HTTP_IN_HEAD || state->head.looked != 0;
 }
 
-/* The status for bytes that are no request; 0: the peer has ended (by a FIN, or with a byte stage
- * that was cut off), or has not begun, and expects nothing. */
+/* The status for bytes that are not a request; 0: the peer has ended (by a FIN, or with a byte
+ * stage that was cut off), or has not begun, and expects nothing. */
 static unsigned status_of_bytes(const domi_http_state *state, int error)
 {
     switch (-error) {

@@ -1,4 +1,4 @@
-/* The actor of a client: each request is a conversation that asks pools until an answer is no
+/* The actor of a client: each request is a conversation that asks pools until an answer is not a
  * redirect (domus/http_client.h). */
 #include "protocols/http/origins.h"
 #include "protocols/http/redirect.h"
@@ -19,10 +19,10 @@
 /* A request. */
 typedef struct fetch {
     domi_http_hop hop;
-    domus_slice body;      /* of the request; owned */
-    domus_address pool;    /* that was asked */
+    domus_slice body;      /* the body of the request; owned */
+    domus_address pool;    /* the pool that was asked */
     uint64_t until_ns;     /* its end */
-    uint32_t redirects;    /* that were followed */
+    uint32_t redirects;    /* redirects that were followed */
     uint32_t skipped;      /* bytes of the body of a redirect */
     domus_body redirected; /* the body of a redirect; of number 0: there is none */
     bool close;            /* the connection is not kept */

@@ -130,12 +130,13 @@ static size_t take_divider(const char *text, size_t size)
 }
 
 /* Whether a path leads upwards, or has a segment that stays: "..", ".", also by escapes, and with a
- * parameter behind ';', which some servers take off. Clients take such segments out; whoever leaves
- * them in wants the server to find another path than that which this side has looked at. */
+ * parameter behind ';', which some servers take off. Clients take such segments out; a client that
+ * leaves them in wants the server to find another path than that which this side has looked at. */
 static bool has_dots(domus_slice path)
 {
     const char *text = domus_slice_data(path);
-    unsigned dots = 0; /* that the segment consists of so far; 3: it is another one */
+    /* how many dots the segment has so far, and nothing else; 3: it has something else */
+    unsigned dots = 0;
 
     for (size_t at = 0; at < path.size;) {
         size_t left = path.size - at;

@@ -45,7 +45,7 @@ typedef struct domi_http_head {
     uint16_t wrong;       /* the status that a peer gets for the bytes that were refused */
     uint32_t at;          /* where the line begins that is not whole */
     uint32_t looked;      /* bytes that were looked at */
-    uint32_t fields;      /* that were read */
+    uint32_t fields;      /* fields that were read */
     uint32_t fields_at;   /* where the first field begins */
     uint32_t target_at;   /* of a request */
     uint32_t target_size; /* bytes */

@@ -82,7 +82,7 @@ int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes
 int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left);
 
 /* The head of a message was read: say which body follows (server.c, client.c). Returns 1; 0 when
- * the head is no message and was passed over; or an error. */
+ * the head is not a message and was passed over; or an error. */
 int domi_http_admit_request(domi_http_state *state);
 int domi_http_admit_response(domus_wire *wire, domi_http_state *state);
 

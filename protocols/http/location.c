@@ -35,8 +35,8 @@ static bool has_text(const domus_http_url *url, const char *name)
 
 /* Where the path begins in an address that names the server, and `*ret_kept` bytes before it that
  * the client has to get; 0 for one that names something else. An https address of a server that is
- * reached by http is no name of it, unless the client knows that name: then the server has sent it
- * to https, which it must not miss. */
+ * reached by http is not a name of it, unless the client knows that name: then the server has sent
+ * it to https, which it must not miss. */
 static size_t find_path(const domus_http_proxy *proxy, const domus_http_request *request,
                         const char *text, size_t size, size_t *ret_kept)
 {
@@ -65,7 +65,7 @@ static bool is_of_proxy(const char *path, size_t size, const char *own, size_t o
     return next == '/' || next == '?' || next == '#';
 }
 
-/* Add a path of the server as one of the proxy, behind `kept` bytes. Nothing that is no path may
+/* Add a path of the server as one of the proxy, behind `kept` bytes. Nothing that is not a path may
  * become one: "//name" would be the name of a host, and browsers take "/\\name" for that. */
 static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_slice kept,
                      domus_slice path)

@@ -12,7 +12,7 @@ typedef struct domi_http_outgoing {
     size_t media_size;
     domus_slice fields;
     domus_slice body;
-    const char *text; /* the body, if it is no slice */
+    const char *text; /* the body, if it is not a slice */
     size_t body_size;
     uint64_t length;
     bool close;

@@ -23,7 +23,7 @@ typedef struct pass {
     domus_request request;           /* to the server, if `uploads` */
     domus_body up;     /* the body of the request; of number 0: there is none, or it has ended */
     domus_body down;   /* the body of the answer, as this */
-    domus_slice piece; /* that is handed on next */
+    domus_slice piece; /* the piece that is handed on next */
     bool uploads;      /* the server has not got the whole body of the request */
     bool answered;     /* the client has the head of the answer */
     bool waits_up;     /* a piece is asked for */

@@ -56,7 +56,7 @@ static bool may_lead(const domus_http_url *from, const domus_http_url *to, uint3
 }
 
 /* Resolve the Location of a redirect. Returns 0; -ENOMEM; -EINVAL for one that is not followed: it
- * is no address of HTTP, or leads where it may not. */
+ * is not an address of HTTP, or leads where it may not. */
 static int resolve(const domi_http_hop *hop, const domus_http_response *response, uint32_t may,
                    domus_slice *ret_target, bool *ret_same_origin)
 {

@@ -61,7 +61,7 @@ static bool fits(const char *route, domus_slice path, domus_http_match *match)
     size_t same = 0;
 
     match->count = 0;
-    if (path.size == 0) /* of "http://host" */
+    if (path.size == 0) /* the address is like "http://host" */
         return strcmp(route, "/") == 0;
     while (same < path.size && route[same] == text[same] && route[same] != '{')
         same++;

@@ -8,7 +8,7 @@
  * wants that, and some KiB otherwise. */
 #define DOMI_HTTP_UNZIP_STEP 1024u
 
-/* Decompress some bytes, and gather what they become. Returns 0; -EPROTO for bytes that are no
+/* Decompress some bytes, and gather what they become. Returns 0; -EPROTO for bytes that are not
  * gzip; -EMSGSIZE when the body is too large; -ENOMEM. */
 int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size);
 

@@ -10,7 +10,7 @@ typedef struct domi_resp_item {
     uint32_t line;   /* bytes of the text in the line, which begins behind the mark */
     uint32_t body;   /* bytes behind the head that belong to the value: a bulk string and its end */
     uint32_t count;  /* values that follow and belong to this one */
-    int64_t integer; /* of an integer, and of a boolean */
+    int64_t integer; /* the value of an integer, and of a boolean */
     bool only_3;     /* RESP 2 has no such value */
 } domi_resp_item;
 

@@ -105,7 +105,7 @@ static void visit_house(void *house_, void *context)
         return;
     now->sheet->houses++;
     if (now->sheet->left_out != 0 || !describe(now->manager, house, &now->sheet->text))
-        /* once one house did not fit, all that follow are left out, too, so that the dump is no
+        /* once one house did not fit, all that follow are left out, too, so that the dump is not a
          * selection of small ones */
         now->sheet->left_out++;
 }
@@ -293,7 +293,7 @@ int domus_dump(domus_system *system, char *at, size_t size)
     return result;
 }
 
-/* The index of the manager on which an address lives; UINT32_MAX if it is no manager of this
+/* The index of the manager on which an address lives; UINT32_MAX if it is not a manager of this
  * system. Reading the slot is safe, because it exists as long as the system. A router or group
  * lives on no thread; it counts as an actor that is not described. */
 static uint32_t home_of(const domus_system *system, domus_address address)

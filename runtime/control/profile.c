@@ -54,7 +54,7 @@ static uint64_t read_acquire(const domi_counter *counter)
 #define READS_MAX 100000 /* bounds the wait for a thread that is interrupted within a stamp */
 
 /* Read the spans up to the newest stamp, or, if the thread sleeps since then, up to WAKE_NS before
- * now. Time after the newest stamp that is no sleep is in no span yet; it is returned. */
+ * now. Time after the newest stamp that is not a sleep is in no span yet; it is returned. */
 static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
 {
     const domi_counter *stamp = &thread->counters.stamp_ns;
@@ -266,7 +266,7 @@ __attribute__((format(printf, 2, 3))) static void add_text(text *to, const char 
 
 static const struct {
     const char *name; /* the head of a row in the table */
-    size_t offset;    /* of the counter in domus_profile */
+    size_t offset;    /* where the counter is in domus_profile */
 } rows[] = {
     {"iterations", offsetof(domus_profile, iterations)},
     {"enters", offsetof(domus_profile, enters)},

@@ -20,7 +20,7 @@
 struct domi_kept {
     uint64_t hash_key[2];
     uint64_t bytes_max;
-    uint64_t bytes;         /* that the files count for */
+    uint64_t bytes;         /* bytes that the files count for */
     domi_kept_file *newest; /* NULL: there are none */
     domi_kept_file *oldest;
     uint32_t lists_count; /* a power of two */

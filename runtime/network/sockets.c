@@ -150,8 +150,8 @@ static int net_shutdown(void *ring, int fd, int how)
     return 0;
 }
 
-/* A descriptor is closed only when nothing is in flight on it, or a completion would come for
- * whoever gets the descriptor next. */
+/* A descriptor is closed only when nothing is in flight on it, or a completion would come for the
+ * socket that gets the descriptor next. */
 static int net_close(void *ring, int fd)
 {
     domi_net_socket *socket = find(ring, fd);

@@ -172,7 +172,7 @@ static void leave_place(const place *left)
         domi_disk_close(left->directory);
 }
 
-/* Find where a name stands. Returns 0; -EINVAL if its last part is no name. */
+/* Find where a name stands. Returns 0; -EINVAL if its last part is not a name. */
 static int find_place(domi_disk_name name, place *ret_place)
 {
     const struct open_how how = {

@@ -189,7 +189,7 @@ static record *add_record(domi_resolver *resolver, const char *name)
     return one;
 }
 
-/* Remove the names that wait to be looked up, but for which nobody waits any more. */
+/* Remove the waiting names for which no actor waits any more. */
 static void remove_unwanted(domi_resolver *resolver)
 {
     record *next;

@@ -70,7 +70,7 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
                         int error)
 {
     static const struct {
-        domus_log_level level; /* of the line */
+        domus_log_level level; /* the level of the line */
         const char *text;      /* what the line begins with */
     } said[] = {
         [DOMI_HAS_FAILED] = {DOMUS_LOG_WARNING, "has failed"},

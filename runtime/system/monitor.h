@@ -23,9 +23,9 @@ void domi_monitor_stop(domus_system *system);
 
 void domi_monitor_wake(domi_monitor *monitor);
 
-/* Let the monitor sleep once, until somebody wakes it. This returns at once if a thread of the loop
+/* Let the monitor sleep once, until a thread wakes it. This returns at once if a thread of the loop
  * is awake or the system is about to end. The monitor's thread calls it; a test calls it, too, to
- * hold the second look. */
+ * check the second look. */
 void domi_monitor_rest(domus_system *system);
 
 /* A thread of the loop calls this when it has left its park and is about to run an actor. */

@@ -185,7 +185,7 @@ static void measure(domus_system *system, uint64_t wanted)
         domi_level_after(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
                          domi_bytes_subtract(now.budget.own, now.spare), now.budget.marks);
     /* At this mark slabs that are never trimmed stop growing, because they would take what messages
-     * need. But foreign memory alone is no reason to stop them. */
+     * need. But foreign memory alone is not a reason to stop them. */
     bool is_scarce =
         now.used >= scarce_mark(now.limit, now.marks) && now.budget.own >= now.budget.marks.high;
     publish(system, &now);

@@ -90,7 +90,7 @@ typedef struct domi_stall {
     const domus_type *type;           /* type of the message that it handles; NULL: none */
     int no_trace; /* why there will be no backtrace, a negative errno; 0: it is awaited */
 
-    domi_backtrace backtrace; /* of the thread in this stall */
+    domi_backtrace backtrace; /* the backtrace of the thread in this stall */
     /* Written with the backtrace, in the thread's signal handler. */
     uint64_t traced_beat;   /* domi_thread_beat() there */
     uint32_t traced_queued; /* houses that were ready */

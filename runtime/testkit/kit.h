@@ -42,7 +42,7 @@ typedef struct domi_kit_thread {
 #define DOMI_TRACE_ACTORS 4u
 
 typedef struct domi_trace_actor {
-    const domus_behaviour *behaviour; /* of the actor */
+    const domus_behaviour *behaviour; /* the behaviour of the actor */
     uint32_t number; /* see domi_who_number(); DOMI_WHO_UNKNOWN: the actor has no number */
 } domi_trace_actor;
 
@@ -87,7 +87,7 @@ struct domi_parcel {
     const char *kind;       /* "notice", "ask", "reply", "failure" or "event" */
     const domus_type *type; /* NULL: an ask of the probe failed with `error` */
     int error;              /* the negative errno of a failed ask */
-    domus_address sender;   /* of the message */
+    domus_address sender;   /* the sender of the message */
     bool owns;       /* the probe owns what the payload owns; after an expect the test owns it */
     bool is_ask;     /* the test has to answer it */
     domus_kept kept; /* for an ask: its kept form, to be answered */
@@ -100,7 +100,7 @@ struct domus_probe {
     domus_testkit *kit;    /* the kit that the probe belongs to */
     domus_probe *next;     /* the probe that was made before it */
     uint32_t number;       /* names the probe in the trace */
-    domus_address address; /* of the probe's actor */
+    domus_address address; /* the address of the probe's actor */
     domi_parcels came;     /* received, and not expected by the test yet */
     domi_parcels asks;     /* asks that the test has expected and has to answer */
     bool lost;             /* a message was received and not kept, because there was no memory */

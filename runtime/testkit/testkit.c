@@ -175,7 +175,7 @@ const char *domus_testkit_error(const domus_testkit *kit)
 
 /* --- seeds ----------------------------------------------------------------------------------- */
 
-/* Returns false if DOMUS_SEED is not set or is no number. */
+/* Returns false if DOMUS_SEED is not set or is not a number. */
 static bool read_seed(uint64_t *ret_seed)
 {
     const char *text = getenv("DOMUS_SEED");

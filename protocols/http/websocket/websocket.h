@@ -35,8 +35,8 @@ typedef struct domi_websocket_state {
     uint64_t charged;                      /* how many of these bytes the budget counts */
     uint64_t left;                         /* bytes of the frame at hand that have not come */
     uint32_t fragments;                    /* frames of the message that have come */
-    unsigned char key[DOMI_WEBSOCKET_KEY]; /* of the frame at hand */
-    uint8_t key_at;                        /* of the key, for the next byte */
+    unsigned char key[DOMI_WEBSOCKET_KEY]; /* the mask of the frame at hand */
+    uint8_t key_at;                        /* which byte of the mask the next byte needs */
     uint16_t wrong;                        /* the code for bytes that were refused; 0: none were */
     domi_utf8 text;                        /* where the text of that message is */
     bool in_message : 1;                   /* a frame of a message has come, and not its last one */
