@@ -106,7 +106,7 @@ START_TEST(queue_of_one_level_is_first_in_first_out)
             ck_assert_ptr_eq(domi_queue_take(&queue), &houses[i]);
         ck_assert_ptr_null(domi_queue_take(&queue));
     }
-    ck_assert_uint_eq(queue.high_takes, 0); /* only a choice counts as one */
+    ck_assert_uint_eq(queue.high_takes, 0); /* a take without a choice is not counted */
 }
 END_TEST
 

@@ -129,7 +129,7 @@ START_TEST(a_channel_that_holds_its_share_pauses_whatever_the_level)
         domt_bed_turn(&bed);
     }
     domt_bed_settle(&bed);
-    ck_assert_ptr_null(receive()); /* it holds its share */
+    ck_assert_ptr_null(receive()); /* the channel holds its share of the buffers */
     press(DOMUS_MEMORY_HIGH);
     press(DOMUS_MEMORY_NORMAL);
     ck_assert_ptr_null(receive());

@@ -62,7 +62,7 @@ static domus_endpoint first, second;
 static _Atomic uint32_t look_ups;
 static _Atomic uint32_t hanging;
 static _Atomic bool released;
-static _Atomic int failure; /* of look-ups of "fails"; 0: it is found */
+static _Atomic int failure; /* the error of look-ups of "fails"; 0: the name is found */
 
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {

@@ -11,7 +11,7 @@ const domus_type domt_trailer_type = {.name = "trailer", .size = sizeof(domt_lin
 /* How the body that comes is divided. */
 typedef struct stream_state {
     const domt_stream_options *options;
-    char kind;     /* of the body that is open; 0: none is */
+    char kind;     /* the kind of the body that is open; 0: none is */
     uint64_t left; /* bytes of this chunk, or of the body */
 } stream_state;
 
