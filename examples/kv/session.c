@@ -14,7 +14,7 @@
 #define SOME      (LETTER('b') | LETTER('c') | LETTER('d') | LETTER('h') | LETTER('p'))
 #define MORE      (SOME | LETTER('r') | LETTER('s') | LETTER('u'))
 
-/* Commands that change what comes behind them, or that wait, are alone. The look at the first
+/* Commands that change what comes behind them, or that wait, get DOMUS_ALONE. The look at the first
  * letter spares most other commands a second search of their row. */
 static uint32_t marks_of(const void *payload)
 {

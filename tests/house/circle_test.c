@@ -342,7 +342,8 @@ START_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     open_world();
     begin(0, travel_within_20, there);
     begin(1, travel_within_20, back);
-    (void)domt_run_state(world.managers[0]); /* both have raised theirs when the asks come */
+    /* both have raised their barriers when the asks come */
+    (void)domt_run_state(world.managers[0]);
     (void)domt_run_state(world.managers[1]);
     domt_settle(&world);
     domt_pass(&world, 19 * MS);

@@ -34,7 +34,7 @@ static int warm(domus_stack *stack, void *self, const void *payload)
     return domus_notice(stack, receiver, &work_type, NULL);
 }
 
-/* Behind the send, go on until `until` messages were handled there, and for `least_ns`. */
+/* Go on after the send until `until` messages were handled there, and for `least_ns`. */
 static int send_and_stay(domus_stack *stack, uint64_t least_ns, bool waits)
 {
     uint64_t until = atomic_load(&worked) + 1;
