@@ -115,7 +115,7 @@ typedef struct domus_config {
         uint32_t channels_runs_per_iteration;
         uint32_t mailbox_max; /* 1..65,535 asks and notices waiting in an actor; 32,768 */
         /* 64..65,536, a power of two: small notices of 64 bytes that may be on their way from one
-         * thread to another besides those in mailboxes; 0: none are (the default). */
+         * thread to another besides those in mailboxes; 0: none are; 1,024. */
         uint32_t belt_slots;
         uint32_t conversations_max; /* 1..1,048,576 parked conversations of an actor; 65,536 */
         uint32_t timers_max;        /* 1..16,777,216 timers of a thread; 4,194,304 */

@@ -68,7 +68,7 @@ const domus_config_key domi_config_keys[] = {
      COUNT, scheduler.channels_runs_per_iteration, 1, 1048576,
         1024)},
     {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 1, 65535, 32768)},
-    {KEY("scheduler.beltSlots", COUNT, scheduler.belt_slots, 64, 65536, 0),
+    {KEY("scheduler.beltSlots", COUNT, scheduler.belt_slots, 64, 65536, 1024),
         .power_of_two = true, .or_zero = true},
     {KEY("scheduler.conversationsMax", COUNT, scheduler.conversations_max, 1, 1048576, 65536)},
     {KEY("scheduler.timersMax", COUNT, scheduler.timers_max, 1, 16777216, 4194304)},
