@@ -30,16 +30,21 @@ domi_belt *domt_belts_belt(void)
 
 int domt_belts_note(uint32_t from, domus_address to, int64_t number)
 {
-    domi_envelope *envelope = domi_message_new(domt_belts_at(from), sizeof *envelope);
+    return domt_belts_note_by(domt_belts_at(from), to, number);
+}
+
+int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number)
+{
+    domi_envelope *envelope = domi_message_new(from, sizeof *envelope);
 
     ck_assert_ptr_nonnull(envelope);
     envelope->type = &domt_note;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     memcpy(envelope->payload, &number, sizeof number);
-    int error = domi_mailbox_put_copied(domt_belts_at(from), to, &envelope->node);
+    int error = domi_mailbox_put_copied(from, to, &envelope->node);
     if (error != 0)
-        domi_pool_free(domt_belts_at(from), &envelope->node);
+        domi_pool_free(from, &envelope->node);
     return error;
 }
 

@@ -21,8 +21,9 @@ domi_manager *domt_belts_at(uint32_t index);
 /* The belt from manager 1 to manager 0; NULL: it was never used. */
 domi_belt *domt_belts_belt(void);
 
-/* Send a note as domus_notice() does, in the name of nobody. */
+/* Send a note as domus_notice() does, without a sender. Returns what that would. */
 int domt_belts_note(uint32_t from, domus_address to, int64_t number);
+int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number);
 
 /* The word of the inbox of the actor. */
 uint64_t domt_belts_inbox(void);

@@ -15,7 +15,7 @@
 #include <domus/config.h>
 #include <domus/domus.h>
 
-#define DOMT_HOMES_MAX 8
+#define DOMT_HOMES_MAX 64
 
 typedef struct domt_world {
     domus_config config; /* a test may change it until domt_world_start() */
