@@ -1,5 +1,5 @@
-/* What belts between 64 threads that all talk to all take: while they are used, when their rings
- * were given back, and what a belt takes that is full. The figures stand in decisions/lanes. */
+/* The memory of the belts between 64 threads that all talk to all, while they are used and when
+ * their rings were given back, and that of a full belt. The figures stand in decisions/lanes. */
 #include "base/memory.h"
 #include "house/dispatch/carry.h"
 #include "tests/house/belt_world.h"
@@ -60,7 +60,7 @@ static uint64_t bytes_of_belts(void)
     return bytes;
 }
 
-/* What the receivers are charged for. */
+/* The bytes that the receivers are charged for. */
 static int64_t bytes_charged(void)
 {
     int64_t bytes = 0;

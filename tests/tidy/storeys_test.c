@@ -80,7 +80,7 @@ static bool points_upwards(const char *from, const char *to)
 /* ---- The tree as it is ------------------------------------------------------------------------*/
 
 static domt_graph graph;
-static char symbols[1 << 20];
+static char symbols[4 << 20];
 
 static void read_objects(void)
 {
