@@ -185,8 +185,8 @@ START_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     fprintf(stderr, "%llu were done, %llu connections refused\n", (unsigned long long)done,
             (unsigned long long)refused);
     ck_assert_uint_gt(done, 8);
-    /* On a slow machine it has done some before the last were sent. Of a connection that was not
-     * refused, the bytes that the kernel held are done, too. */
+    /* On a slow machine the shard has done some before the last were sent, and it does those, too,
+     * that the kernel holds of a connection that was not refused. */
     if (sleeps)
         ck_assert_uint_le(done, MOST_MIB + (COUNT - refused) * KERNEL_MIB);
     domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30); /* there is room again */
