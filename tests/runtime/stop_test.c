@@ -235,7 +235,11 @@ START_TEST(on_stop_may_do_anything_at_the_end)
         domt_notice(system, addresses[i % 2][i / 2], &link_type, &link);
     }
     DOMT_WAIT_FOR(20, atomic_load(&made) == 2 * RING);
-    ck_assert_int_eq(domus_system_stop(system), 0);
+    int result;
+    do /* on a busy machine a thread may take longer than the least time */
+        result = domus_system_stop(system);
+    while (result == -ETIMEDOUT);
+    ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(atomic_load(&domt_stopped), 2 * RING);
     ck_assert_uint_eq(atomic_load(&strange), 0);
     ck_assert_uint_eq(atomic_load(&resumed), 0);
