@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_TEXT_SIZE 1024 /* bytes of a text of a listener, its NUL included */
+#define DOMI_YAML_TEXT_SIZE 4096 /* bytes of a text of a listener, its NUL included */
 /* only the first rows of the table of a listener's keys are texts */
 #define DOMI_YAML_TEXTS_MAX 10
 #define DOMI_YAML_CPUS_SIZE 1024 /* bytes of a list of CPUs */

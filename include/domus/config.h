@@ -53,7 +53,7 @@ typedef struct domus_listener_config {
      * false (the default). */
     bool shares_port;
     /* TLS before the pipelines of its connections (domus/front.h). Without `cert_files` they
-     * speak no TLS, and then the others are NULL or "", or 0. A text is at most 1,023 bytes. */
+     * speak no TLS, and then the others are NULL or "", or 0. A text is at most 4,095 bytes. */
     struct {
         /* Files in PEM, divided by commas, at most 64: in each the certificate itself, and behind
          * it those that lead to the authority. The first is for clients that ask for no name, or

@@ -12,14 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_BYTES_MAX 1024u /* bytes of a list with its NUL; longer ones are refused */
-#define REASON_SIZE    512u
+#define REASON_SIZE 512u
 
 /* A list of a key, taken apart. */
 typedef struct domi_tls_list {
     uint32_t count;
     char *items[DOMUS_TLS_CERTIFICATES_MAX + 1]; /* up to a NULL */
-    char text[LIST_BYTES_MAX];
+    char *text;                                  /* a copy of the key's, which the items are in */
 } domi_tls_list;
 
 /* The lists of a listener, and the settings that they are a part of. */
@@ -54,18 +53,16 @@ static char *trim(char *text)
     return text + strspn(text, " ");
 }
 
-/* Take a list apart, whose elements are divided by commas. */
+/* Take a list apart, whose elements are divided by commas. `list` has been cleared. */
 static int split(const domi_tls_report *report, const char *key, const char *from,
                  domi_tls_list *list)
 {
-    size_t size = from != NULL ? strlen(from) : 0;
-    char *rest = list->text;
-
-    list->count = 0;
-    if (size >= sizeof list->text)
-        return domi_tls_say(report, -EINVAL, key, "too long");
-    memcpy(list->text, from != NULL ? from : "", size + 1);
-    while (size != 0 && rest != NULL) {
+    if (is_blank(from))
+        return 0;
+    list->text = OPENSSL_strdup(from);
+    if (list->text == NULL)
+        return domi_tls_say(report, -ENOMEM, key, "no memory");
+    for (char *rest = list->text; rest != NULL;) {
         char *item = strsep(&rest, ",");
         if (list->count == DOMUS_TLS_CERTIFICATES_MAX)
             return domi_tls_say(report, -EINVAL, key, "more than 64");
@@ -76,6 +73,14 @@ static int split(const domi_tls_report *report, const char *key, const char *fro
     }
     list->items[list->count] = NULL;
     return 0;
+}
+
+static void free_lists(domi_tls_lists *lists)
+{
+    OPENSSL_free(lists->certs.text);
+    OPENSSL_free(lists->keys.text);
+    OPENSSL_free(lists->alpn.text);
+    OPENSSL_free(lists->authorities.text);
 }
 
 static int take_certificates(const domi_tls_report *report, domi_tls_lists *lists)
@@ -190,6 +195,7 @@ int domus_tls_new_of_listener(const domus_listener_config *listener, char *error
     if (lists == NULL)
         return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
     int result = make_context(listener, &report, lists, ret_tls);
+    free_lists(lists);
     OPENSSL_free(lists);
     return result;
 }
@@ -200,8 +206,10 @@ static void close_front(void *state)
 {
     domi_tls_front *front = state;
 
-    if (front != NULL)
-        domus_tls_free(front->tls);
+    if (front == NULL)
+        return;
+    domus_tls_free(front->tls);
+    free_lists(&front->lists);
     OPENSSL_free(front);
 }
 

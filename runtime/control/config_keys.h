@@ -13,7 +13,7 @@
 #define DOMI_NAME_BYTES_MAX    63   /* bytes of a name */
 #define DOMI_ADDRESS_BYTES_MAX 113  /* "unix:" and the longest path, with its 108 bytes */
 
-#define DOMI_FILES_TEXT_BYTES 1023 /* bytes of a list of files */
+#define DOMI_FILES_TEXT_BYTES 4095 /* bytes of a list of files */
 
 /* A rule between two keys: the value of `greater` is at least that of `lesser`, or, if `strict` is
  * set, more than it. */

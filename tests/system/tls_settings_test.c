@@ -8,6 +8,11 @@
 
 static domt_secure secure;
 
+#define TEN(file)     file file file file file file file file file file
+#define SEVENTY(file) TEN(file) TEN(file) TEN(file) TEN(file) TEN(file) TEN(file) TEN(file)
+#define LONG_PATH     "$T/./././././././././././././././././a.pem,"
+#define LONG_LIST     TEN(LONG_PATH) TEN(LONG_PATH) TEN(LONG_PATH) TEN(LONG_PATH)
+
 /* Check that the example web with a setting ends with status 2 and says this. */
 static void is_refused(const char *setting, const char *said)
 {
@@ -40,6 +45,10 @@ START_TEST(wrong_settings_end_the_start_with_key_and_reason)
          "listeners.web.tls.keyFile: has to have as many files as certFile"},
         {"listeners.web.tls.certFile=$T/a.pem,,",
          "listeners.web.tls.certFile: an element is empty"},
+        {"listeners.web.tls.certFile=" SEVENTY("$T/a.pem,"),
+         "listeners.web.tls.certFile: more than 64"},
+        {"listeners.web.tls.certFile=" LONG_LIST "$T/b.pem",
+         "listeners.web.tls.keyFile: has to have as many files as certFile"},
         {"listeners.web.tls.clientCaFile=$T/cnf", "listeners.web.tls.clientCaFile: /"},
         {"listeners.web.tls.clients=optional", "listeners.web.tls.clients: needs clientCaFile"},
         {"listeners.web.tls.clients=maybe", "expected "},
