@@ -255,9 +255,11 @@ struct reading {
 
 static bool read_file(const struct reading *reading, const char *path)
 {
+    size_t told = strlen(domus_yaml_errors(reading->yaml));
     int result = domus_yaml_load(reading->yaml, path);
 
-    if (result != 0 && result != -EINVAL)
+    /* the reader's errors mostly say why, and are printed behind this */
+    if (result != 0 && strlen(domus_yaml_errors(reading->yaml)) == told)
         reading->faults->report(reading->faults->context, path, strerror(-result));
     return result == 0;
 }

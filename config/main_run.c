@@ -277,6 +277,21 @@ static void stop_answering_signals(running *own)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
+/* A listener of the configuration that nothing serves is mostly a mistake, such as another name in
+ * the program, and a client that is refused would be all that tells of it. */
+static void warn_of_unserved(const running *own)
+{
+    const domus_config *config = domus_system_config(own->system);
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (!domus_listener_is_served(own->system, config->listeners[i].name))
+            domi_sink_add_line(own->sink,
+                               "warning: listener %s is in the configuration, and the program does "
+                               "not serve it",
+                               config->listeners[i].name);
+    }
+}
+
 /* Start the system, log its warnings, and call the program's hook. Returns 0, or the exit
  * status. */
 static int start(const running *own)
@@ -292,8 +307,10 @@ static int start(const running *own)
         result = domi_fronts_start(own->system, own->sink);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
-    if (result >= 0)
+    if (result >= 0) {
+        warn_of_unserved(own);
         return DOMI_STATUS_OK;
+    }
     const char *why = domus_system_error(own->system);
     domi_sink_add_line(own->sink, "%s", why[0] != '\0' ? why : strerror(-result));
     return DOMI_STATUS_FAILED;

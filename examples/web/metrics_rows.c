@@ -93,6 +93,9 @@ const struct web_metric web_metrics[] = {
     COUNT(drained_cut, "Channels that the drain ended when something was owed."),
     COUNT(channels_busy, "Times that a channel had channel.requestsMax requests under way."),
     COUNT(channels_late, "Times that a channel waited for its turn to decode."),
+    COUNT(conversations_full, "Times that an actor came to its most conversations."),
+    COUNT(waits_lost, "Waits whose function is never called, by a mistake of the program."),
+    COUNT(results_unknown, "Positive results of functions that are not DOMUS_PARKED."),
     COUNT(files_kept, "Loads of files that were answered with kept bytes."),
     COUNT(belted, "Small notices that went to another thread by value."),
     {0}};

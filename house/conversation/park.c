@@ -87,6 +87,16 @@ static void lower_barrier(domi_house *house)
     house->marks &= (uint16_t)~DOMI_MARK_BARRIER;
 }
 
+/* The actor has come to its most conversations. */
+static void note_full(domi_manager *manager, domi_house *house)
+{
+    if ((house->marks & DOMI_MARK_SATURATED) != 0)
+        return;
+    house->marks |= DOMI_MARK_SATURATED;
+    domi_counter_add(&manager->counters.conversations_full, 1);
+    domi_manager_log(manager, house, DOMI_IS_FULL, 0);
+}
+
 /* The stack that raised the barrier is the first in the list, so that an ask that meets the barrier
  * finds it at once. */
 static void link_parked(domi_manager *manager, domi_house *house, domus_stack *stack)
@@ -106,7 +116,7 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
         stack->next->previous = stack;
     stack->parked = true;
     if (++house->stacks_count >= manager->limits.conversations_max)
-        house->marks |= DOMI_MARK_SATURATED;
+        note_full(manager, house);
 }
 
 /* Copy the fields of the run's own stack to the pooled one, and link that at the house. */
@@ -142,6 +152,28 @@ static void park_stack(domus_stack *stack)
     }
 }
 
+/* The conversation ends with `result`, which is not negative. Tell what its last function did
+ * wrong, because nobody else would: it let the conversation wait, or its result has no meaning. */
+static void look_for_mistakes(domi_manager *manager, domi_house *house, const domus_stack *stack,
+                              int result)
+{
+    const domus_stack *pooled = stack->pooled;
+    const domus_type *handled =
+        atomic_load_explicit(&manager->activity.handling, memory_order_relaxed);
+    bool waits = pooled != NULL && pooled->wait != DOMI_WAIT_NONE;
+
+    if (handled == NULL && pooled != NULL)
+        handled = pooled->begun_by;
+    if (waits) {
+        domi_counter_add(&manager->counters.waits_lost, 1);
+        domi_manager_warn(manager, house, DOMI_WAIT_NOT_RETURNED, handled, result);
+    }
+    if (result > 0) {
+        domi_counter_add(&manager->counters.results_unknown, 1);
+        domi_manager_warn(manager, house, DOMI_RESULT_UNKNOWN, handled, result);
+    }
+}
+
 /* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;
  * otherwise a failure goes to the parent. */
 static void end_stack(domus_stack *stack, int result)
@@ -150,6 +182,8 @@ static void end_stack(domus_stack *stack, int result)
     domi_house *house = domi_stack_house(stack);
     domus_stack *pooled = stack->pooled;
 
+    if (result >= 0)
+        look_for_mistakes(manager, house, stack, result);
     if (stack->ask != NULL) {
         /* A conversation that was cancelled by a stop fails with -ESTALE, because its asker has
          * cancelled nothing. */

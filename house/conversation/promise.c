@@ -78,6 +78,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
             return NULL;
         domi_wheel_node_init(&promise->wheel);
         promise->queued = promise->noted = promise->timed = promise->uncounted = false;
+        promise->second = stack->wait != DOMI_WAIT_NONE;
         /* release: a walker that reads the new stack also sees that the promise's earlier wait is
          * over (cancel.c). */
         atomic_store_explicit(&promise->stack, stack, memory_order_release);
@@ -187,8 +188,22 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     domi_promise_unlink_plain(promise);
 }
 
+/* The promise is over. If the function that goes on was named for it, and another one had been
+ * named in the same turn, that one is never called. Only a promise from the slab can be the second
+ * of its turn, and such a one takes the slow half of domi_promise_close(). */
+static void look_for_replaced_wait(domi_manager *manager, const domi_promise *promise)
+{
+    const domus_stack *stack = domi_promise_stack(promise);
+
+    if (DOMI_LIKELY(!promise->second) || stack->wait != DOMI_WAIT_ONE || stack->awaited != promise)
+        return;
+    domi_counter_add(&manager->counters.waits_lost, 1);
+    domi_manager_warn(manager, domi_stack_house(stack), DOMI_WAIT_REPLACED, stack->begun_by, 0);
+}
+
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
+    look_for_replaced_wait(manager, promise);
     domi_promise_move(promise, DOMI_PROMISE_DONE);
     unlink_promise(manager, promise);
     promise->message = message;
@@ -196,6 +211,7 @@ void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_enve
 
 void domi_promise_close_slow(domi_manager *manager, domi_promise *promise)
 {
+    look_for_replaced_wait(manager, promise);
     unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
 }

@@ -50,6 +50,7 @@ struct domi_promise {
     bool noted : 1;          /* its node is a note for home (notes.h) */
     bool timed : 1;          /* it is on home's wheel, which a thief must not touch */
     bool uncounted : 1;      /* it is not an ask, so the `asks` of its house do not count it */
+    bool second : 1;         /* when it was made, the turn had named a function that is to go on */
     _Atomic(domus_stack *) stack;
     union {
         domus_answer answer; /* the tag is valid from the start, the error once the promise has

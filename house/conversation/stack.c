@@ -27,7 +27,7 @@ static inline void init_framed(domus_stack *stack, domi_manager *manager, domi_h
     stack->first.node.slab = DOMI_SLAB_STACK_PROMISE;
     stack->first.state = DOMI_PROMISE_FREE;
     stack->first.queued = stack->first.noted = stack->first.timed = false;
-    stack->first.uncounted = false;
+    stack->first.uncounted = stack->first.second = false;
     domi_wheel_node_init(&stack->first.wheel);
     atomic_store_explicit(&stack->first.stack, stack, memory_order_relaxed);
     memset(stack->frame, 0, frame_size);

@@ -3,6 +3,7 @@
 #include "base/prefetch.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
+#include "house/family/behaviour.h"
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
 #include "house/message/family.h"

@@ -7,14 +7,13 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "base/pipeline.h"
+#include "house/family/behaviour.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
 #include "house/message/doors.h"
 
-#include <domus/pipeline.h>
-
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- the state -------------------------------------------------------------------------------- */
@@ -60,67 +59,6 @@ void domi_house_state_fini(domi_house *house)
         !domi_house_shares_state(house))
         domi_memory_free(house->self);
     house->self = NULL;
-}
-
-/* --- behaviours ------------------------------------------------------------------------------- */
-
-/* True if no function for channels names too large a frame. */
-static bool has_sound_calls(const domus_behaviour *behaviour)
-{
-    return behaviour->on_open.frame_size <= DOMUS_FRAME_MAX &&
-           behaviour->on_read.frame_size <= DOMUS_FRAME_MAX &&
-           behaviour->on_end.frame_size <= DOMUS_FRAME_MAX &&
-           behaviour->on_close.frame_size <= DOMUS_FRAME_MAX;
-}
-
-/* True if the behaviour has no pipeline, or rows for it and no on_read. */
-static bool has_sound_pipeline(const domus_behaviour *behaviour)
-{
-    const domus_on_peer *on = behaviour->on_peer;
-
-    if (behaviour->pipeline == NULL)
-        return on == NULL;
-    if (behaviour->kind != DOMUS_CHANNELS || behaviour->on_read.handle != NULL)
-        return false;
-    for (; on != NULL && on->type != NULL; on++) {
-        if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
-            return false;
-    }
-    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
-}
-
-/* True if the behaviour is valid, but for its pipeline and its `channel`. */
-static bool is_whole_alone(const domus_behaviour *behaviour)
-{
-    if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
-        behaviour->mount_frame_size > DOMUS_FRAME_MAX || !has_sound_calls(behaviour) ||
-        (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
-        return false;
-    const domus_on *on = behaviour->on;
-    for (; on != NULL && on->type != NULL; on++) {
-        if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
-            return false;
-    }
-    return (on == NULL || on->frame_size <= DOMUS_FRAME_MAX) && has_sound_pipeline(behaviour);
-}
-
-static int check_alone(const domus_behaviour *behaviour)
-{
-    if (!is_whole_alone(behaviour))
-        return -EINVAL;
-    return behaviour->pipeline != NULL ? domi_pipeline_check(behaviour->pipeline) : 0;
-}
-
-int domi_behaviour_check(const domus_behaviour *behaviour)
-{
-    int error = check_alone(behaviour);
-
-    if (error != 0 || behaviour->channel == NULL)
-        return error;
-    if (behaviour->kind != DOMUS_CHANNELS)
-        return -EINVAL;
-    error = check_alone(behaviour->channel);
-    return error == 0 && behaviour->channel->kind != DOMUS_CHANNELS ? -EINVAL : error;
 }
 
 /* --- the house -------------------------------------------------------------------------------- */
@@ -238,6 +176,19 @@ bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
            (parent == NULL || (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0);
 }
 
+/* Tell the log why no actor can have this behaviour, because an errno says that of many things. */
+static void tell_refused(domi_manager *manager, const domus_behaviour *behaviour)
+{
+    const char *name = behaviour != NULL && behaviour->name != NULL ? behaviour->name : "?";
+    char text[DOMUS_LOG_TEXT_MAX + 1];
+
+    if (manager->hooks.say == NULL)
+        return;
+    snprintf(text, sizeof text, "no actor is made of behaviour %s: %s", name,
+             domi_behaviour_fault(behaviour));
+    manager->hooks.say(manager, DOMUS_LOG_WARNING, text);
+}
+
 /* Make an actor in a free slot. All counts and lists of the slot are empty, because house_free()
  * checks that. */
 static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
@@ -249,8 +200,10 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
     if (options != NULL && options->mailbox_max > UINT16_MAX)
         return -EINVAL;
     int error = domi_behaviour_check(behaviour);
-    if (error != 0)
+    if (error != 0) {
+        tell_refused(manager, behaviour);
         return error;
+    }
     if (!domi_house_may_spawn(manager, parent))
         return -ESHUTDOWN;
 

@@ -7,9 +7,6 @@
 
 #include <domus/spawn.h>
 
-/* Bytes of private state that an actor may have. */
-#define DOMI_HOUSE_STATE_MAX (1024u * 1024)
-
 /* Make an actor on `home`, from the thread of `manager`. `parent` is a house that this thread runs,
  * or NULL: then the root is the parent. `options` may be NULL; the caller has decided the
  * placement. Errors as of domus_spawn_with(). */
@@ -61,10 +58,6 @@ void domi_house_become_channel(domi_house *house, const domus_behaviour *channel
 /* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on
  * its own home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);
-
-/* Check that the behaviour is complete and within all limits, and its pipeline and that of its
- * channels are right. Returns 0; -EINVAL; what `check` of a stage returned. */
-int domi_behaviour_check(const domus_behaviour *behaviour);
 
 /* Set the state of a house as at its spawn: to a copy of `state`, or to zeros if that is NULL. */
 void domi_house_state_set(domi_house *house, const void *state);

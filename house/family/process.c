@@ -7,6 +7,7 @@
  * the work, but memory and domus_process_take() use the library's own functions. */
 #include "base/memory.h"
 #include "house/conversation/take.h"
+#include "house/family/behaviour.h"
 #include "house/family/life.h"
 
 #include <domus/message.h>

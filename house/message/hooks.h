@@ -23,7 +23,15 @@ typedef enum domi_happening {
     DOMI_IS_RESTARTED,
     DOMI_ESCALATES, /* the actor fails because a child has failed */
     DOMI_IS_ENDED,  /* the root has decided that the actor ends */
+    DOMI_IS_FULL,   /* it has scheduler.conversationsMax conversations */
 } domi_happening;
+
+/* Mistakes of a function of an actor from which the library can go on (turn.h). */
+typedef enum domi_mistake {
+    DOMI_WAIT_NOT_RETURNED, /* it let its conversation wait, and did not return DOMUS_PARKED */
+    DOMI_WAIT_REPLACED,     /* it let its conversation wait twice, for different functions */
+    DOMI_RESULT_UNKNOWN,    /* it returned a positive number that is not DOMUS_PARKED */
+} domi_mistake;
 
 /* The functions of io for the actors of a manager. No entry is NULL: a manager without io has
  * domi_hooks_without_io (dispatch/manage.h). */
@@ -105,6 +113,11 @@ typedef struct domi_runtime_hooks {
 
     /* Write a log line about what happened to an actor. NULL: nobody reads a log. */
     void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
+
+    /* Tell a mistake of a function that handles `type` and returned `result`, once for each
+     * behaviour and type. NULL: nobody reads a log. */
+    void (*warn)(domi_manager *manager, const domi_house *house, domi_mistake what,
+                 const domus_type *type, int result);
 
     /* Write `text` as a log line. NULL: nobody reads a log. */
     void (*say)(domi_manager *manager, domus_log_level level, const char *text);

@@ -108,6 +108,14 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
         manager->hooks.log(manager, house, what, error);
 }
 
+/* Tell a mistake that a function of the actor has made. */
+static inline void domi_manager_warn(domi_manager *manager, const domi_house *house,
+                                     domi_mistake what, const domus_type *type, int result)
+{
+    if (manager->hooks.warn != NULL)
+        manager->hooks.warn(manager, house, what, type, result);
+}
+
 /* Note whether a lent house runs here, whose notices may use neither belts nor the home lane.
  * Without belts this does nothing. Owner, the thief. */
 void domi_manager_set_lent(domi_manager *manager, bool lent);

@@ -56,17 +56,20 @@ typedef struct domi_counters {
     domi_counter trimmed_bytes;           /* bytes of slabs that were given back to the kernel */
     /* asks dropped because their deadline had passed: before they were handled, or while kept */
     domi_counter asks_expired;
-    domi_counter late_replies;   /* answers that came when nobody waited for them any more */
-    domi_counter cancels;        /* conversations and unbegun asks that were cancelled */
-    domi_counter circles;        /* asks that would have waited for themselves (circle.h) */
-    domi_counter restarts;       /* actors that have begun anew after a failure */
-    domi_counter escalations;    /* failures for which no parent had a rule */
-    domi_counter passivations;   /* actors stopped because they were idle */
-    domi_counter spawns;         /* actors mounted here */
-    domi_counter stops;          /* actors that have ended here */
-    domi_counter exposed;        /* houses shown to thieves */
-    domi_counter timers_fired;   /* events of timers that were put */
-    domi_counter letters_missed; /* dead letters that a subscriber did not take */
+    domi_counter late_replies;    /* answers that came when nobody waited for them any more */
+    domi_counter cancels;         /* conversations and unbegun asks that were cancelled */
+    domi_counter circles;         /* asks that would have waited for themselves (circle.h) */
+    domi_counter restarts;        /* actors that have begun anew after a failure */
+    domi_counter escalations;     /* failures for which no parent had a rule */
+    domi_counter passivations;    /* actors stopped because they were idle */
+    domi_counter spawns;          /* actors mounted here */
+    domi_counter stops;           /* actors that have ended here */
+    domi_counter exposed;         /* houses shown to thieves */
+    domi_counter timers_fired;    /* events of timers that were put */
+    domi_counter letters_missed;  /* dead letters that a subscriber did not take */
+    domi_counter waits_lost;      /* waits whose function is never called, by a mistake of a user */
+    domi_counter results_unknown; /* results of functions that counted as 0 */
+    domi_counter conversations_full; /* times at which an actor came to conversations_max */
 } domi_counters;
 
 /* Houses that are to be linked into the arrivals of one home (arrivals.h). */

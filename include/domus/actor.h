@@ -96,7 +96,11 @@ typedef struct domus_type {
  * Returns 0 when it is done (an ask that was not answered by then fails with -ENOMSG);
  * DOMUS_PARKED, as domus_ask() returned it, when the conversation goes on later; or a negative
  * errno: an ask fails with it, and for a notice or event the actor has failed (domus/supervise.h).
- * No return value ends the loop. */
+ * No return value ends the loop.
+ *
+ * Two mistakes are told in the log, once for each behaviour and type, and counted in the profile: a
+ * handler that let its conversation wait, and returned 0 (the answer is then thrown away); and a
+ * positive result other than DOMUS_PARKED, which counts as 0. */
 typedef int domus_handler(domus_stack *stack, void *self, const void *payload);
 
 /* A row of a behaviour: the function that handles the messages of one type, whether they are asks,
@@ -125,7 +129,9 @@ typedef enum domus_kind {
 struct domus_supervision;
 
 /* A behaviour says how an actor acts. It must stay constant for the life of the system. All
- * functions may be NULL, and so may the `handle` of each domus_call. */
+ * functions may be NULL, and so may the `handle` of each domus_call. One that is wrong is refused
+ * with -EINVAL by the verb that takes it; the log, or domus_system_error() after domus_serve(),
+ * says what is wrong. */
 typedef struct domus_behaviour {
     const char *name;
     domus_kind kind;
@@ -143,7 +149,8 @@ typedef struct domus_behaviour {
     void (*on_stop)(domus_stack *stack, void *self);
 
     /* Channels actors only; domus/channel.h says when each is called. The payload of each is a
-     * `const domus_channel_event *`. */
+     * `const domus_channel_event *`. A state actor that has one of these, or another member that is
+     * for channels, is refused: mostly `.kind` was forgotten. */
     domus_call on_open;
     domus_call on_read;
     domus_call on_end;

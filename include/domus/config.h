@@ -117,8 +117,10 @@ typedef struct domus_config {
         /* 64..65,536, a power of two: small notices of 64 bytes that may be on their way from one
          * thread to another besides those in mailboxes; 0: none are; 1,024. */
         uint32_t belt_slots;
-        uint32_t conversations_max; /* 1..1,048,576 parked conversations of an actor; 65,536 */
-        uint32_t timers_max;        /* 1..16,777,216 timers of a thread; 4,194,304 */
+        /* 1..1,048,576 parked conversations of an actor; 65,536. At that number it handles no asks
+         * and notices, and the log tells of it once in a spell. */
+        uint32_t conversations_max;
+        uint32_t timers_max; /* 1..16,777,216 timers of a thread; 4,194,304 */
         struct {
             bool enabled; /* whether idle threads take work from busy ones; true */
             /* 1..1,048,576 ready houses that a thread keeps for itself, and the most that it

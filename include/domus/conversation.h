@@ -43,8 +43,10 @@ typedef int domus_resumed(domus_stack *stack, void *self, const domus_answer *an
 /* --- ask ------------------------------------------------------------------------------------ */
 
 /* Ask, and suspend the conversation: write `return domus_ask(...)`. When the answer is there,
- * `then` is resumed with it. The payload (type->size bytes; NULL when the size is 0) is copied. A
- * handler that passes on a pointer from a payload that it was shown calls domus_take() first.
+ * `then` is resumed with it. Without the `return`, or when a handler calls this twice, nobody gets
+ * one of the answers (waits_lost of the profile counts, and the log tells it once for each type).
+ * The payload (type->size bytes; NULL when the size is 0) is copied. A handler that passes on a
+ * pointer from a payload that it was shown calls domus_take() first.
  *
  * Ownership: the ask owns what the payload owns, unless this returns a negative errno; then the
  * caller still does.

@@ -145,6 +145,14 @@ typedef struct domus_profile {
     uint64_t files_kept; /* loads of files that kept bytes have answered (domus/file.h) */
     /* small notices that went to another thread by value (scheduler.beltSlots) */
     uint64_t belted;
+    /* Mistakes of functions of actors, each told in the log once for each behaviour and type: waits
+     * whose function is never called, because domus_ask() or its like was called twice in a turn,
+     * or without `return`; and positive results other than DOMUS_PARKED, which count as 0. */
+    uint64_t waits_lost;
+    uint64_t results_unknown;
+    /* how often an actor came to scheduler.conversationsMax conversations, and then handled no asks
+     * and notices until one of them ended */
+    uint64_t conversations_full;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

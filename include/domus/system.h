@@ -117,11 +117,12 @@ DOMUS_API uint32_t domus_system_threads(const domus_system *system);
  * counted (channels_cut of the profile). `ret_port` (may be NULL) gets the port, which for port 0
  * the kernel has chosen.
  *
- * Returns 0; -ENOENT without such a listener; -EALREADY when it is served; -EINVAL when the kind of
- * the behaviour is not DOMUS_CHANNELS, or when the configuration wants TLS (`tls` of the listener)
- * and no front is there (domus_serve_with(), and domus_main_serve() of a program with a front);
- * what `check` of a stage of its pipeline returned; the error of bind(2) or listen(2); -ENOMEM.
- * Thread-safety: any foreign thread, one at a time. */
+ * Returns 0; -ENOENT without such a listener; -EALREADY when it is served; -EINVAL when the
+ * behaviour is wrong or its kind is not DOMUS_CHANNELS, or when the configuration wants TLS (`tls`
+ * of the listener) and no front is there (domus_serve_with(), and domus_main_serve() of a program
+ * with a front); what `check` of a stage of its pipeline returned; the error of bind(2) or
+ * listen(2); -ENOMEM. domus_system_error() says what is wrong in a sentence. Thread-safety: any
+ * foreign thread, one at a time. */
 DOMUS_API int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                           const void *state, uint16_t *ret_port);
 
@@ -139,6 +140,11 @@ typedef struct domus_serve_options {
 DOMUS_API int domus_serve_with(domus_system *system, const char *name,
                                const domus_behaviour *behaviour, const void *state,
                                const domus_serve_options *options, uint16_t *ret_port);
+
+/* True if domus_serve() or domus_serve_with() serves the listener called `name` in the
+ * configuration. domus_main() warns of those that nothing serves when `start` has returned.
+ * Thread-safety: as domus_serve(). */
+DOMUS_API bool domus_listener_is_served(const domus_system *system, const char *name);
 
 /* These functions do for foreign threads what domus_spawn() (the thread of the new actor is chosen
  * round robin), domus_notice(), domus_stop() and domus_stop_after_mail() do for handlers.

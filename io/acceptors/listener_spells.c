@@ -96,6 +96,7 @@ void domi_shortages_handle_timer(domi_io *io)
     bool any = domi_shortage_of_buffers_goes_on(io);
 
     any |= domi_spells_of_proxies_go_on(io);
+    any |= domi_spell_of_conversations_goes_on(io);
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {
         domi_acceptor *acceptor = io->acceptors[slot];
         if (acceptor != NULL)

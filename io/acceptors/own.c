@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/pipeline.h"
 #include "house/conversation/stack.h"
+#include "house/family/behaviour.h"
 #include "house/family/birth.h"
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"

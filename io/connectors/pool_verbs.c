@@ -2,6 +2,7 @@
 #include "io/connectors/pool.h"
 
 #include "base/pipeline.h"
+#include "house/family/behaviour.h"
 #include "house/family/birth.h"
 #include "io/connectors/connect.h"
 

@@ -1,6 +1,7 @@
 /* This file opens channels of datagrams, each with a socket of its own. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
+#include "house/family/behaviour.h"
 #include "house/family/birth.h"
 #include "io/channels/table.h"
 #include "io/datagrams/datagrams.h"

@@ -242,13 +242,14 @@ typedef struct domi_io {
     domus_channel *dirty;     /* channels with something to send, linked by next_dirty */
     domi_starved starved;     /* channels that wait for a receive buffer */
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX]; /* by domi_acceptor.slot; NULL: free */
-    struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
-    struct domi_file_try *tries;     /* operations on files that are in the ring */
-    struct domi_connect *connects;   /* connects that have begun and are not freed */
-    uint32_t connecting;             /* connects that conversations wait for */
-    domi_wheel wheel;                /* holds nodes of domi_io_timer */
-    domi_peers *peers;               /* the table of the system; NULL: no address is bounded */
-    domi_shortage buffers_shortage;  /* the spell in which no buffer is free (shortage.h) */
+    struct domi_descriptor *watched;      /* descriptor watches whose poll is in the ring */
+    struct domi_file_try *tries;          /* operations on files that are in the ring */
+    struct domi_connect *connects;        /* connects that have begun and are not freed */
+    uint32_t connecting;                  /* connects that conversations wait for */
+    domi_wheel wheel;                     /* holds nodes of domi_io_timer */
+    domi_peers *peers;                    /* the table of the system; NULL: no address is bounded */
+    domi_shortage buffers_shortage;       /* the spell in which no buffer is free (shortage.h) */
+    domi_shortage conversations_shortage; /* the one in which an actor has its most conversations */
     domi_shortage proxies[DOMI_PROXY_REFUSALS]; /* spells of connections reset behind proxies */
     domi_io_timer shortage_timer; /* fires when spells that go on are looked at (spells.c) */
     uint32_t look_slot;           /* in a drain: the slot at which the next look begins */

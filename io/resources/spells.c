@@ -117,3 +117,14 @@ bool domi_spells_of_proxies_go_on(domi_io *io)
         any |= domi_spell_goes_on(io, NULL, &io->proxies[why], over[why]);
     return any;
 }
+
+bool domi_spell_of_conversations(domi_io *io)
+{
+    return domi_spell_note(io, &io->conversations_shortage, NULL);
+}
+
+bool domi_spell_of_conversations_goes_on(domi_io *io)
+{
+    return domi_spell_goes_on(io, NULL, &io->conversations_shortage,
+                              "no actor comes to scheduler.conversationsMax any more");
+}

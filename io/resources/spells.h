@@ -30,6 +30,13 @@ void domi_spell_of_proxies(domi_io *io, domi_proxy_refusal why, const char *list
 /* Called by the timer: whether one of these spells goes on. */
 bool domi_spells_of_proxies_go_on(domi_io *io);
 
+/* Called when an actor of this thread has come to scheduler.conversationsMax. Returns whether a
+ * spell begins by that, and is to be told. */
+bool domi_spell_of_conversations(domi_io *io);
+
+/* Called by the timer: whether that spell goes on. */
+bool domi_spell_of_conversations_goes_on(domi_io *io);
+
 /* Called when a receive has found no buffer. */
 void domi_shortage_of_buffers(domi_io *io);
 

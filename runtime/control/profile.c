@@ -134,6 +134,9 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->stops = domi_counter_read(&from->stops);
     profile->exposed = domi_counter_read(&from->exposed);
     profile->timers_fired = domi_counter_read(&from->timers_fired);
+    profile->waits_lost = domi_counter_read(&from->waits_lost);
+    profile->results_unknown = domi_counter_read(&from->results_unknown);
+    profile->conversations_full = domi_counter_read(&from->conversations_full);
 }
 
 static void read_io_counters(const domi_io_counters *from, domus_profile *profile)
@@ -341,6 +344,9 @@ static const struct {
     {"restarts", offsetof(domus_profile, restarts)},
     {"escalations", offsetof(domus_profile, escalations)},
     {"passivations", offsetof(domus_profile, passivations)},
+    {"conversations full", offsetof(domus_profile, conversations_full)},
+    {"waits lost", offsetof(domus_profile, waits_lost)},
+    {"results unknown", offsetof(domus_profile, results_unknown)},
     {"letters missed", offsetof(domus_profile, letters_missed)},
     {"log lines dropped", offsetof(domus_profile, log_lines_dropped)},
     {"stalls", offsetof(domus_profile, stalls)},

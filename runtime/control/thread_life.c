@@ -32,6 +32,7 @@
 const domi_runtime_hooks domi_hooks_of_threads = {
     .wake = domi_thread_wake,
     .log = domi_log_happening,
+    .warn = domi_log_mistake,
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,

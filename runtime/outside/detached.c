@@ -200,6 +200,7 @@ static void end_spawn(domi_manager *manager)
 const domi_runtime_hooks domi_hooks_of_detached = {
     .wake = domi_futex_park_wake,
     .log = domi_log_happening,
+    .warn = domi_log_mistake,
     .spawn_detached = domi_detached_spawn,
     .begin_spawn = begin_spawn,
     .end_spawn = end_spawn,

@@ -9,6 +9,7 @@
 #include "house/directory/name_table.h"
 #include "house/dispatch/manage.h"
 #include "house/dispatch/phases.h"
+#include "house/family/behaviour.h"
 #include "house/family/life.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
@@ -21,6 +22,7 @@
 #include "runtime/outside/detached.h"
 #include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
+#include "runtime/system/log.h"
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 
@@ -36,6 +38,7 @@ const domi_runtime_hooks domi_hooks_of_outside = {
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
     .read_memory = domi_pressure_read,
+    .say = domi_log_text,
 };
 
 int domi_outside_init(domus_system *system)
@@ -278,7 +281,8 @@ static domi_acceptor *make_acceptor(domus_system *system, size_t index)
     return acceptor;
 }
 
-/* Returns why a listener cannot be served in this way; NULL: it can. */
+/* Returns which two of a listener's settings, its behaviour and what stands in front of it do not
+ * go together; NULL: all do. */
 static const char *find_contradiction(const domus_listener_config *listener,
                                       const domus_behaviour *behaviour,
                                       const domus_pipeline_stage *front)
@@ -286,11 +290,44 @@ static const char *find_contradiction(const domus_listener_config *listener,
     const domus_behaviour *channel = behaviour->channel != NULL ? behaviour->channel : behaviour;
     bool has_front = domi_front_count(front) != 0;
 
+    if (behaviour->kind != DOMUS_CHANNELS)
+        return "the kind of its behaviour is not DOMUS_CHANNELS, so it has no connections";
     if (listener->tls.cert_files[0] != '\0' && !has_front)
         return "the configuration wants TLS (tls.certFile), and the program puts none in front";
     if (has_front && channel->pipeline == NULL)
         return "its connections have no pipeline, so nothing (TLS) can stand in front of it";
     return NULL;
+}
+
+/* Check that a listener can be served in this way. Returns 0; -EINVAL; what `check` of a stage
+ * returned. With an error `ret_why` gets the reason. */
+static int check_serving(const domus_listener_config *listener, const domus_behaviour *behaviour,
+                         const domus_pipeline_stage *front, const char **ret_why)
+{
+    int result = domi_behaviour_check(behaviour);
+
+    if (result != 0) {
+        *ret_why = domi_behaviour_fault(behaviour);
+        return result;
+    }
+    const char *why = find_contradiction(listener, behaviour, front);
+    if (why != NULL) {
+        *ret_why = why;
+        return -EINVAL;
+    }
+    result = domi_front_check(front, behaviour);
+    if (result != 0)
+        *ret_why = "the stages in front are wrong (domus/pipeline.h), or one refuses its options";
+    return result;
+}
+
+bool domus_listener_is_served(const domus_system *system, const char *name)
+{
+    for (size_t i = 0; i < system->config.listener_count; i++) {
+        if (strcmp(system->listeners[i].name, name) == 0)
+            return system->served[i];
+    }
+    return false;
 }
 
 int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
@@ -308,13 +345,9 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
 
     if (result == 0 && system->stage == DOMI_STAGE_NEW)
         result = -ESHUTDOWN; /* the threads have no rings yet, by which sockets are made */
-    if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
-        result = -EINVAL;
     const char *why = result == -ENOENT ? "the configuration does not have it" : NULL;
     if (result == 0)
-        why = find_contradiction(&system->listeners[index], behaviour, front);
-    if (result == 0)
-        result = why != NULL ? -EINVAL : domi_front_check(front, behaviour);
+        result = check_serving(&system->listeners[index], behaviour, front, &why);
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "listener %s: %s", name,
                  why != NULL ? why : strerror(-result));

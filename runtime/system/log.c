@@ -5,6 +5,7 @@
 #include "runtime/system/log.h"
 
 #include "house/dispatch/describe.h"
+#include "io/resources/spells.h"
 
 #include <domus/text.h>
 
@@ -66,6 +67,46 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     system->hooks.log(system->hooks.log_context, level, thread, text);
 }
 
+/* --- actors ----------------------------------------------------------------------------------- */
+
+static uint32_t thread_of(const domi_manager *manager)
+{
+    const domus_system *system = manager->system;
+
+    return manager->index < system->count ? manager->index : DOMUS_LOG_OUTSIDE;
+}
+
+#define WHOM_SIZE 64 /* bytes of an actor's address as text */
+
+/* Print the address of an actor. Returns `whom`. */
+static const char *print_whom(const domus_system *system, const domi_house *house, char *whom)
+{
+    domi_text text = {.at = whom, .size = WHOM_SIZE};
+
+    domi_text_add_actor(&text, &system->config, domi_house_address(house));
+    return whom;
+}
+
+static const char *name_of(const domi_house *house)
+{
+    return house->behaviour->name != NULL ? house->behaviour->name : "?";
+}
+
+/* An actor that comes to its most conversations does so again and again, so its thread tells of it
+ * in spells, as of all that runs out. A detached actor has no io, whose timer would end a spell. */
+static void log_full(domi_manager *manager, const domi_house *house)
+{
+    domus_system *system = manager->system;
+    char whom[WHOM_SIZE];
+
+    if (manager->io != NULL && !domi_spell_of_conversations(manager->io))
+        return;
+    domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
+                  "actor %s %s has %" PRIu32 " conversations, the most that "
+                  "scheduler.conversationsMax allows: its asks and notices wait",
+                  name_of(house), print_whom(system, house, whom), house->stacks_count);
+}
+
 void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
                         int error)
 {
@@ -81,19 +122,72 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
     domus_system *system = manager->system;
     if (system->hooks.log == NULL)
         return;
-    const char *name = house->behaviour->name != NULL ? house->behaviour->name : "?";
+    if (what == DOMI_IS_FULL) {
+        log_full(manager, house);
+        return;
+    }
     const char *why = strerrorname_np(-error);
-    char whom[64];
-    domi_text text = {.at = whom, .size = sizeof whom};
+    char whom[WHOM_SIZE];
 
-    domi_text_add_actor(&text, &system->config, domi_house_address(house));
-    domi_log_line(system, said[what].level,
-                  manager->index < system->count ? manager->index : DOMUS_LOG_OUTSIDE,
-                  "actor %s %s %s: %s (%d)", name, whom, said[what].text, why != NULL ? why : "?",
-                  error);
+    domi_log_line(system, said[what].level, thread_of(manager), "actor %s %s %s: %s (%d)",
+                  name_of(house), print_whom(system, house, whom), said[what].text,
+                  why != NULL ? why : "?", error);
+}
+
+/* Note that a mistake is told. Returns false if it was told before, or if too many were. */
+static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviour,
+                           const domus_type *type, domi_mistake what)
+{
+    /* Each pair of addresses is one number, nearly always. If two mistakes share a number, one of
+     * them is not told. */
+    uint64_t number = ((uintptr_t)behaviour * UINT64_C(0x9e3779b97f4a7c15) ^
+                       (uintptr_t)type * UINT64_C(0xc2b2ae3d27d4eb4f)) +
+                      (uint64_t)what + 1;
+
+    for (uint32_t i = 0; i < DOMI_MISTAKES_TOLD; i++) {
+        uint64_t told = 0;
+
+        /* Relaxed: the number is complete by itself and guards no other data. */
+        if (atomic_compare_exchange_strong_explicit(&system->mistakes_told[i], &told, number,
+                                                    memory_order_relaxed, memory_order_relaxed))
+            return true;
+        if (told == number)
+            return false;
+    }
+    return false;
+}
+
+void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mistake what,
+                      const domus_type *type, int result)
+{
+    domus_system *system = manager->system;
+    const char *handled = type != NULL && type->name != NULL ? type->name : "?";
+    char whom[WHOM_SIZE];
+    char did[160];
+
+    if (system->hooks.log == NULL ||
+        !is_new_mistake(system, domi_house_behaviour(house), type, what))
+        return;
+    if (what == DOMI_WAIT_NOT_RETURNED)
+        snprintf(did, sizeof did,
+                 "let its conversation wait and returned %d, not DOMUS_PARKED, so the answer is "
+                 "thrown away",
+                 result);
+    else if (what == DOMI_WAIT_REPLACED)
+        snprintf(did, sizeof did,
+                 "let its conversation wait twice in a turn, so the function that it named first "
+                 "is never called");
+    else
+        snprintf(did, sizeof did,
+                 "returned %d, which is neither 0 nor DOMUS_PARKED nor a negative errno and "
+                 "counts as 0",
+                 result);
+    domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
+                  "actor %s %s: a function that handles %s %s (this is told once)", name_of(house),
+                  print_whom(system, house, whom), handled, did);
 }
 
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text)
 {
-    domi_log_line(manager->system, level, manager->index, "%s", text);
+    domi_log_line(manager->system, level, thread_of(manager), "%s", text);
 }

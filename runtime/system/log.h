@@ -14,6 +14,11 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
 void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
                         int error);
 
+/* Log a mistake of a function, once for each behaviour and type. This is domi_runtime_hooks.warn.
+ */
+void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mistake what,
+                      const domus_type *type, int result);
+
 /* Log a text for a manager. This is domi_runtime_hooks.say. */
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text);
 

@@ -18,6 +18,9 @@
 #include <domus/system.h>
 
 #define DOMI_LISTENERS_MAX 64u /* most listeners of a system */
+#define DOMI_MISTAKES_TOLD                                                                         \
+    64u /* mistakes of functions that are logged; others are only counted                          \
+         */
 
 typedef enum domi_stage {
     DOMI_STAGE_NEW,
@@ -133,10 +136,12 @@ struct domus_system {
     struct domi_files *files; /* what the files of the system have in common (runtime/files/) */
     /* looks names up (runtime/outside/resolver.h) */
     struct domi_resolver *resolver;
-    domi_names names;         /* the registry of names */
-    domi_letters letters;     /* the subscribers to dead letters */
-    domus_hooks hooks;        /* the user's functions, as allocator and log */
-    domi_pressure pressure;   /* how short memory is */
+    domi_names names;       /* the registry of names */
+    domi_letters letters;   /* the subscribers to dead letters */
+    domus_hooks hooks;      /* the user's functions, as allocator and log */
+    domi_pressure pressure; /* how short memory is */
+    /* Numbers of mistakes that the log has told (log.c); 0: a free place. */
+    _Atomic uint64_t mistakes_told[DOMI_MISTAKES_TOLD];
     domi_log_bound log_bound; /* bounds the lines that no thread of the system writes */
     /* domi_fork_number() of the process that made or started the system */
     _Atomic uint32_t started_under;

@@ -321,6 +321,7 @@ static void wake(domi_manager *manager)
 const domi_runtime_hooks domi_hooks_of_testkit = {
     .wake = wake,
     .log = domi_log_happening,
+    .warn = domi_log_mistake,
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn, /* says that a kit has none */
     .withdraw = domi_blocking_withdraw,

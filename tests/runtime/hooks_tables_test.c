@@ -44,7 +44,7 @@ static const entry of_runtime[] = {
     ENTRY(domi_runtime_hooks, begin_spawn), ENTRY(domi_runtime_hooks, end_spawn),
     ENTRY(domi_runtime_hooks, withdraw),    ENTRY(domi_runtime_hooks, resolve),
     ENTRY(domi_runtime_hooks, unresolve),   ENTRY(domi_runtime_hooks, read_memory),
-    ENTRY(domi_runtime_hooks, read_clock),
+    ENTRY(domi_runtime_hooks, read_clock),  ENTRY(domi_runtime_hooks, warn),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -93,12 +93,12 @@ START_TEST(each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
     check_runtime("threads", &domi_hooks_of_threads, " begin_spawn end_spawn ");
     check_runtime("detached actors", &domi_hooks_of_detached, " say resolve unresolve read_clock ");
     check_runtime("the outside", &domi_hooks_of_outside,
-                  " log say begin_spawn end_spawn resolve unresolve read_clock ");
+                  " log warn begin_spawn end_spawn resolve unresolve read_clock ");
     check_runtime("the test kit", &domi_hooks_of_testkit, " begin_spawn end_spawn ");
     check_runtime("the stepped system", &domt_hooks_of_stepped,
                   " begin_spawn end_spawn resolve unresolve ");
     check_runtime("the world of house's tests", &domt_hooks_of_world,
-                  " log say spawn_detached begin_spawn end_spawn withdraw resolve "
+                  " log warn say spawn_detached begin_spawn end_spawn withdraw resolve "
                   "unresolve read_memory read_clock ");
 }
 END_TEST

@@ -70,7 +70,8 @@ START_TEST(wrong_options_end_with_2_and_start_nothing)
         ck_assert_str_ne(own.err_text, "");
     }
     ck_assert_int_eq(domt_program_run(&own, &teller, wrong[4]), 2);
-    domt_has(own.err_text, "/nonexistent/domus.yaml");
+    ck_assert_str_eq(own.err_text,
+                     "/nonexistent/domus.yaml: cannot be read: No such file or directory\n");
     /* Every error is told, not only the first. */
     ck_assert_int_eq(domt_program_run(&own, &teller,
                                       (const char *const[]){"--set", "scheduler.ioRatio=0", "--set",
@@ -208,6 +209,28 @@ START_TEST(start_that_fails_ends_with_1_and_says_why)
     ck_assert_int_eq(domt_program_end(&own), 1);
     domt_has(own.err_text, "teller: ");
     ck_assert_ptr_null(strstr(own.out_text, "started"));
+}
+END_TEST
+
+START_TEST(listener_that_nothing_serves_is_told_at_the_start)
+{
+    const domus_program serving = {.name = "serving", .start = serve_front};
+    domt_program own;
+    domt_tree tree;
+    char path[PATH_MAX];
+    static const char warning[] = "warning: listener front is in the configuration, and the "
+                                  "program does not serve it\n";
+
+    write_front(&tree, path, "127.0.0.1:0");
+    const char *const arguments[] = {"--config", path, NULL};
+    ck_assert_int_eq(domt_program_run(&own, &teller, arguments), 0);
+    domt_has(own.err_text, warning);
+    domt_program_start(&own, &serving, arguments, NULL);
+    domt_program_says(&own, "listening front");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_ptr_null(strstr(own.err_text, "does not serve it"));
+    domt_tree_remove(&tree);
 }
 END_TEST
 
@@ -452,6 +475,7 @@ END_TEST
 DOMT_MAIN("main", 60, help_goes_to_stdout_and_starts_nothing,
           wrong_options_end_with_2_and_start_nothing, cpus_that_are_not_there_end_with_2,
           set_holds_over_files_wherever_it_stands, start_that_fails_ends_with_1_and_says_why,
+          listener_that_nothing_serves_is_told_at_the_start,
           sigterm_and_sigint_end_with_0_and_the_profile,
           a_handler_that_does_not_return_holds_connections_that_count_as_cut,
           quit_from_a_handler_ends_with_its_status, quit_from_a_foreign_thread_ends_with_its_status,

@@ -223,6 +223,7 @@ static void wake(domi_manager *manager)
 const domi_runtime_hooks domt_hooks_of_stepped = {
     .wake = wake,
     .log = domi_log_happening,
+    .warn = domi_log_mistake,
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,

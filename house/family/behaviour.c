@@ -1,0 +1,114 @@
+/* Behaviours are checked here. A behaviour is a constant table that a user fills, so a fault in it
+ * is a mistake of the program, and there are words for each. */
+#include "house/family/behaviour.h"
+
+#include "base/pipeline.h"
+#include "house/message/house.h"
+
+#include <domus/pipeline.h>
+
+#include <errno.h>
+
+/* True if no function for channels names too large a frame. */
+static bool has_sound_calls(const domus_behaviour *behaviour)
+{
+    return behaviour->on_open.frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_read.frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_end.frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_close.frame_size <= DOMUS_FRAME_MAX;
+}
+
+/* True if the behaviour has a member that only a channels actor uses. */
+static bool has_parts_of_channels(const domus_behaviour *behaviour)
+{
+    return behaviour->on_open.handle != NULL || behaviour->on_read.handle != NULL ||
+           behaviour->on_end.handle != NULL || behaviour->on_close.handle != NULL ||
+           behaviour->channel != NULL || behaviour->pipeline != NULL ||
+           behaviour->on_peer != NULL || behaviour->shares_state || behaviour->conversations_go_on;
+}
+
+static const char *find_fault_of_rows(const domus_on *on)
+{
+    for (; on != NULL && on->type != NULL; on++) {
+        if (on->handle == NULL)
+            return "a row of `on` has no `handle`";
+        if (on->frame_size > DOMUS_FRAME_MAX)
+            return "a row of `on` has a frame_size above DOMUS_FRAME_MAX";
+    }
+    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX
+               ? NULL
+               : "the last row of `on` has a frame_size above DOMUS_FRAME_MAX";
+}
+
+static const char *find_fault_of_peer(const domus_behaviour *behaviour)
+{
+    const domus_on_peer *on = behaviour->on_peer;
+
+    if (behaviour->pipeline == NULL)
+        return on == NULL ? NULL : "it has on_peer and no pipeline";
+    if (behaviour->on_read.handle != NULL)
+        return "it has on_read beside a pipeline, which reads the bytes";
+    for (; on != NULL && on->type != NULL; on++) {
+        if (on->handle == NULL)
+            return "a row of on_peer has no `handle`";
+        if (on->frame_size > DOMUS_FRAME_MAX)
+            return "a row of on_peer has a frame_size above DOMUS_FRAME_MAX";
+    }
+    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX
+               ? NULL
+               : "the last row of on_peer has a frame_size above DOMUS_FRAME_MAX";
+}
+
+/* Returns what is wrong, without a look at the pipeline's stages and at `channel`; NULL: nothing.
+ */
+static const char *find_fault(const domus_behaviour *behaviour)
+{
+    if (behaviour == NULL)
+        return "there is no behaviour";
+    if (behaviour->state_size > DOMI_HOUSE_STATE_MAX)
+        return "its state_size is above 1 MiB";
+    if (behaviour->mount_frame_size > DOMUS_FRAME_MAX || !has_sound_calls(behaviour))
+        return "a function has a frame_size above DOMUS_FRAME_MAX";
+    if (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS)
+        return "its kind is neither DOMUS_STATE nor DOMUS_CHANNELS";
+    if (behaviour->kind == DOMUS_STATE && has_parts_of_channels(behaviour))
+        return "its kind is DOMUS_STATE, and it has a member that only channels actors use";
+    const char *fault = find_fault_of_rows(behaviour->on);
+    return fault != NULL ? fault : find_fault_of_peer(behaviour);
+}
+
+static int check_alone(const domus_behaviour *behaviour)
+{
+    if (find_fault(behaviour) != NULL)
+        return -EINVAL;
+    return behaviour->pipeline != NULL ? domi_pipeline_check(behaviour->pipeline) : 0;
+}
+
+int domi_behaviour_check(const domus_behaviour *behaviour)
+{
+    int error = check_alone(behaviour);
+
+    if (error != 0 || behaviour->channel == NULL)
+        return error;
+    error = check_alone(behaviour->channel);
+    return error == 0 && behaviour->channel->kind != DOMUS_CHANNELS ? -EINVAL : error;
+}
+
+const char *domi_behaviour_fault(const domus_behaviour *behaviour)
+{
+    const char *fault = find_fault(behaviour);
+
+    if (fault != NULL)
+        return fault;
+    if (behaviour->pipeline != NULL && domi_pipeline_check(behaviour->pipeline) != 0)
+        return "its pipeline is wrong (domus/pipeline.h), or a stage refuses its options";
+    if (behaviour->channel == NULL)
+        return "nothing is wrong";
+    fault = find_fault(behaviour->channel);
+    if (fault != NULL)
+        return fault;
+    return behaviour->channel->kind != DOMUS_CHANNELS
+               ? "the kind of its `channel` is not DOMUS_CHANNELS"
+               : "the pipeline of its `channel` is wrong (domus/pipeline.h), or a stage refuses "
+                 "its options";
+}

@@ -1,0 +1,17 @@
+/* A behaviour is checked once, before the first actor that has it. Any thread. */
+#ifndef DOMI_HOUSE_FAMILY_BEHAVIOUR_H
+#define DOMI_HOUSE_FAMILY_BEHAVIOUR_H
+
+#include <domus/actor.h>
+
+#define DOMI_HOUSE_STATE_MAX (1024u * 1024) /* bytes of an actor's state at most */
+
+/* Check that the behaviour is complete and within all limits, and its pipeline and that of its
+ * channels are right. Returns 0; -EINVAL; what `check` of a stage returned. */
+int domi_behaviour_check(const domus_behaviour *behaviour);
+
+/* Returns what is wrong with a behaviour that domi_behaviour_check() refuses, in words that follow
+ * its name. */
+const char *domi_behaviour_fault(const domus_behaviour *behaviour);
+
+#endif
