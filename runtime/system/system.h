@@ -18,9 +18,8 @@
 #include <domus/system.h>
 
 #define DOMI_LISTENERS_MAX 64u /* most listeners of a system */
-#define DOMI_MISTAKES_TOLD                                                                         \
-    64u /* mistakes of functions that are logged; others are only counted                          \
-         */
+/* Mistakes of functions that are logged; others are only counted. */
+#define DOMI_MISTAKES_TOLD 64u
 
 typedef enum domi_stage {
     DOMI_STAGE_NEW,

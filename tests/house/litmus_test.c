@@ -1,139 +1,13 @@
-/* The orders that park and put rely on, as two threads on two CPUs meet them.
+/* The orders that park and put rely on, as two threads on two CPUs meet them (duel.h).
  *
- * Each round both threads come to a barrier, then each does its half at once; who wrote before it
- * looked must not miss what the other wrote before it looked, both ways at a time. First as bare
- * shapes with the orders of the code, then by the code itself. The same with release and acquire
- * only is counted: there both may miss, which is why the code does more. A machine that is busy
- * gets fewer rounds: a test ends after ROUNDS or DURATION_NS. */
-#include "base/spinlock.h"
+ * First come bare shapes with the orders of the code, then the code itself. The same with release
+ * and acquire only is counted: there both may miss, which is why the code does more. */
 #include "house/message/mailbox.h"
+#include "tests/house/duel.h"
 #include "tests/support/house_world.h"
-#include "tests/support/service.h"
 #include "tests/support/suite.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-
-#define ROUNDS      (DOMT_SANITIZED ? 30000u : 300000u)
-#define DURATION_NS UINT64_C(800000000)
-
-typedef enum side { LEFT, RIGHT } side;
-
-/* The actions of both sides in a round. When both are done, `both_missed` judges the round and
- * makes everything ready again. */
-struct duel {
-    void (*act[2])(void *context);
-    uint32_t (*both_missed)(void *context); /* how often */
-    void *context;
-};
-
-struct arena {
-    const struct duel *duel;
-    int cpus[2]; /* -1: wherever it is */
-    uint64_t rounds;
-    uint64_t missed;
-    bool over;
-    alignas(DOMI_LINES) _Atomic uint32_t at[2 * DOMI_LINES / sizeof(uint32_t)];
-};
-
-/* Two lines apart. */
-static _Atomic uint32_t *place(struct arena *arena, side who)
-{
-    return &arena->at[who * (DOMI_LINES / sizeof(uint32_t))];
-}
-
-static void meet(struct arena *arena, side who)
-{
-    /* release, acquire: each sees what the other did before it came. */
-    uint32_t here = atomic_load_explicit(place(arena, who), memory_order_relaxed) + 1;
-    atomic_store_explicit(place(arena, who), here, memory_order_release);
-    for (uint32_t spins = 1;; spins++) {
-        uint32_t there = atomic_load_explicit(place(arena, 1 - who), memory_order_acquire);
-        if ((int32_t)(there - here) >= 0)
-            return;
-        if (spins % 1024 == 0)
-            (void)sched_yield();
-    }
-}
-
-/* Neither is always the first. */
-static void hesitate(uint64_t round, side who)
-{
-    for (uint64_t i = (round >> (4 * who)) % 16; i > 0; i--)
-        atomic_signal_fence(memory_order_seq_cst);
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-
-    if (cpu < 0)
-        return;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-static void fight(struct arena *arena, side who)
-{
-    const struct duel *duel = arena->duel;
-    uint64_t until_ns = domt_monotonic_ns() + DURATION_NS;
-
-    pin(arena->cpus[who]);
-    for (uint64_t round = 1;; round++) {
-        meet(arena, who);
-        if (arena->over)
-            return;
-        hesitate(round, who);
-        duel->act[who](duel->context);
-        meet(arena, who);
-        if (who == RIGHT)
-            continue;
-        arena->missed += duel->both_missed(duel->context);
-        arena->rounds = round;
-        arena->over = round == ROUNDS || domt_monotonic_ns() >= until_ns;
-    }
-}
-
-static void *fight_right(void *arena)
-{
-    fight(arena, RIGHT);
-    return NULL;
-}
-
-/* The first two CPUs that this process may use. */
-static void choose_cpus(int cpus[2])
-{
-    cpu_set_t set;
-    int found = 0;
-
-    cpus[LEFT] = cpus[RIGHT] = -1;
-    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
-        return;
-    for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
-        if (CPU_ISSET((size_t)cpu, &set))
-            cpus[found++] = cpu;
-    }
-}
-
-/* Play the rounds of a duel. Returns how often both sides missed. */
-static uint64_t hold(const char *name, const struct duel *duel)
-{
-    static struct arena arena;
-    pthread_t right;
-
-    memset(&arena, 0, sizeof arena);
-    arena.duel = duel;
-    choose_cpus(arena.cpus);
-    ck_assert_int_eq(pthread_create(&right, NULL, fight_right, &arena), 0);
-    fight(&arena, LEFT);
-    ck_assert_int_eq(pthread_join(right, NULL), 0);
-    ck_assert_uint_gt(arena.rounds, 0);
-    printf("%s: both missed %lu times in %lu rounds\n", name, arena.missed, arena.rounds);
-    return arena.missed;
-}
 
 /* --- bare shapes ------------------------------------------------------------------------------ */
 
@@ -157,7 +31,7 @@ static void act_left(void *context)
     struct shape *shape = context;
 
     for (uint32_t i = 0; i < CELLS; i++)
-        shape->halves[LEFT](&shape->cells[i]);
+        shape->halves[DOMT_LEFT](&shape->cells[i]);
 }
 
 static void act_right(void *context)
@@ -165,7 +39,7 @@ static void act_right(void *context)
     struct shape *shape = context;
 
     for (uint32_t i = 0; i < CELLS; i++)
-        shape->halves[RIGHT](&shape->cells[i]);
+        shape->halves[DOMT_RIGHT](&shape->cells[i]);
 }
 
 static uint32_t shape_both_missed(void *context)
@@ -186,11 +60,11 @@ static uint64_t hold_shape(const char *name, void (*left)(struct words *words),
                            void (*right)(struct words *words))
 {
     static struct shape shape;
-    const struct duel duel = {{act_left, act_right}, shape_both_missed, &shape};
+    const domt_duel duel = {{act_left, act_right}, shape_both_missed, &shape};
 
-    shape.halves[LEFT] = left;
-    shape.halves[RIGHT] = right;
-    return hold(name, &duel);
+    shape.halves[DOMT_LEFT] = left;
+    shape.halves[DOMT_RIGHT] = right;
+    return domt_duel_hold(name, &duel);
 }
 
 static void park_by_exchange(struct words *words)
@@ -330,10 +204,10 @@ static uint32_t play_both_missed(void *context)
 
 START_TEST(thread_that_parks_and_sender_never_both_miss)
 {
-    const struct duel duel = {{play_park, play_put}, play_both_missed, &stage};
+    const domt_duel duel = {{play_park, play_put}, play_both_missed, &stage};
 
     play_open();
-    ck_assert_uint_eq(hold("park, put", &duel), 0);
+    ck_assert_uint_eq(domt_duel_hold("park, put", &duel), 0);
     play_end();
 }
 END_TEST
@@ -358,11 +232,11 @@ static uint32_t play_lost_one(void *context)
 
 START_TEST(put_while_the_inbox_is_taken_is_not_lost)
 {
-    const struct duel duel = {{play_sort, play_put}, play_lost_one, &stage};
+    const domt_duel duel = {{play_sort, play_put}, play_lost_one, &stage};
 
     play_open();
     put_number(&stage);
-    ck_assert_uint_eq(hold("put, sort", &duel), 0);
+    ck_assert_uint_eq(domt_duel_hold("put, sort", &duel), 0);
     domt_settle(&stage.world);
     play_end();
 }
