@@ -1,5 +1,7 @@
 /* The backends at their limits: more operations than its queues hold, completions that
- * overflow, and no buffers. */
+ * overflow, no buffers, and no memory. */
+#include "base/memory.h"
+#include "io/backend/choose.h"
 #include "tests/io/ring.h"
 #include "tests/support/suite.h"
 
@@ -139,6 +141,28 @@ START_TEST(streams_survive_overflows_and_empty_buffer_rings)
 }
 END_TEST
 
-DOMT_MAIN("backend_limits", 20, more_than_the_queues_hold_is_neither_refused_nor_lost,
+/* Each piece of memory of the epoll backend is missing once. */
+START_TEST(epoll_without_memory_does_not_open)
+{
+    static domus_config config;
+    int64_t missing = 0;
+    void *ring = NULL;
+
+    domus_config_init(&config);
+    for (int result = -ENOMEM; result != 0; missing++) {
+        char error[256] = "";
+        ck_assert_int_lt(missing, 100);
+        domi_memory_fail_after(missing, 0);
+        result = domi_backend_epoll.open(&config, error, sizeof error, &ring);
+        domi_memory_fail_after(-1, 0);
+        ck_assert(result == 0 || (result == -ENOMEM && error[0] != '\0' && ring == NULL));
+    }
+    ck_assert_int_gt(missing, 7); /* the ring and six tables at least, and then none */
+    domi_backend_epoll.close(ring);
+}
+END_TEST
+
+DOMT_MAIN("backend_limits", 20, epoll_without_memory_does_not_open,
+          more_than_the_queues_hold_is_neither_refused_nor_lost,
           without_buffers_a_receive_ends_and_may_be_armed_again,
           streams_survive_overflows_and_empty_buffer_rings)

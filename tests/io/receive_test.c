@@ -388,6 +388,26 @@ START_TEST(few_completions_per_poll_keep_the_order)
 }
 END_TEST
 
+/* A thread has room for one batch of completions, whatever a poll may handle. */
+START_TEST(no_reap_is_larger_than_a_batch)
+{
+    enum { LIMIT = DOMI_COMPLETIONS_BATCH + 36, COUNT = 2 * LIMIT - 50 };
+
+    domt_bed_init(&bed);
+    bed.config.io.completions_per_poll = LIMIT;
+    bed.config.io.buffers.count = 256;
+    begin(DOMT_BED_DROP);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
+    ck_assert_uint_eq(domi_io_reap(&bed.io), LIMIT);
+    ck_assert_uint_eq(bed.fake->reaped_max, DOMI_COMPLETIONS_BATCH);
+    ck_assert_uint_eq(domi_io_reap(&bed.io), COUNT - LIMIT);
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.read_bytes, COUNT);
+    end();
+}
+END_TEST
+
 /* After 2^24 channels in the slot, its generation ends with the same bits. */
 START_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
 {
@@ -427,4 +447,4 @@ DOMT_MAIN("receive", 20, buffer_of_a_channel_that_is_gone_is_no_other_channels,
           blocked_and_crowded_channels_go_on, bytes_that_a_cancelled_receive_brings_are_kept,
           buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot,
           after_a_close_bytes_are_read_and_thrown_away, a_buffer_that_came_with_nothing_goes_back,
-          few_completions_per_poll_keep_the_order)
+          few_completions_per_poll_keep_the_order, no_reap_is_larger_than_a_batch)

@@ -102,6 +102,8 @@ static uint32_t fake_reap(void *ring, domi_completion *completions, uint32_t max
     domt_fake *fake = ring;
     uint32_t count = 0;
 
+    if (max > fake->reaped_max)
+        fake->reaped_max = max;
     for (; count < max && fake->completions_head != fake->completions_shown; count++)
         completions[count] = fake->completions[fake->completions_head++ % COMPLETIONS];
     return count;

@@ -45,6 +45,7 @@ typedef struct domt_fake {
     uint32_t completions_head;
     uint32_t completions_tail;
     uint32_t completions_shown; /* up to here the owner sees them */
+    uint32_t reaped_max;        /* the most completions that one reap had room for */
     bool defers;     /* as under DEFER_TASKRUN, an enter shows DOMT_FAKE_DEFERRED of them at most */
     uint32_t barren; /* so many enters show nothing, though something is deferred */
     bool floods;     /* each enter brings DOMT_FAKE_DEFERRED more, of the wake poll */
