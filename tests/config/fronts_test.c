@@ -1,0 +1,83 @@
+/* config/main_front.c: the table of the fronts of listeners holds each listener that a
+ * configuration may have, and nothing of a front that was closed. */
+#include "config/main_front.h"
+
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static domus_config config;
+static domus_listener_config listeners[DOMUS_LISTENERS_MAX];
+static char names[DOMUS_LISTENERS_MAX][32];
+static const domus_pipeline_stage stages[DOMUS_LISTENERS_MAX];
+static size_t opened;
+static size_t closed;
+
+/* Each listener gets other stages. */
+static int open_front(const domus_listener_config *listener, char *error, size_t error_size,
+                      void **ret_state, const domus_pipeline_stage **ret_stages)
+{
+    (void)error;
+    (void)error_size;
+    size_t number = (size_t)(listener - listeners);
+
+    *ret_state = NULL;
+    *ret_stages = strncmp(listener->name, "plain", 5) == 0 ? NULL : &stages[number];
+    opened += *ret_stages != NULL;
+    return 0;
+}
+
+static void close_front(void *state)
+{
+    (void)state;
+    closed++;
+}
+
+static const domus_front front = {.open = open_front, .close = close_front};
+static const domus_program program = {.name = "fronts", .front = &front};
+
+/* Configure listeners, of which the last is plain if `has_plain`, and open their fronts. */
+static void open_all(size_t count, bool has_plain)
+{
+    domus_config_init(&config);
+    config.listeners = listeners;
+    config.listener_count = count;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(names[i], sizeof names[i], "%s%zu",
+                 has_plain && i + 1 == count ? "plain" : "front", i);
+        listeners[i] = (domus_listener_config){.name = names[i]};
+    }
+    opened = closed = 0;
+    ck_assert(domi_fronts_open(&program, &config));
+}
+
+START_TEST(full_table_of_fronts_ends_with_its_last_front)
+{
+    open_all(DOMUS_LISTENERS_MAX, false);
+    ck_assert_uint_eq(opened, DOMUS_LISTENERS_MAX);
+    for (size_t i = 0; i < DOMUS_LISTENERS_MAX; i++)
+        ck_assert_ptr_eq(domi_fronts_find(config.listeners[i].name), &stages[i]);
+    ck_assert_ptr_null(domi_fronts_find("other"));
+    domi_fronts_close(false);
+    ck_assert_uint_eq(closed, DOMUS_LISTENERS_MAX);
+}
+END_TEST
+
+START_TEST(closed_fronts_are_not_found)
+{
+    open_all(2, false);
+    domi_fronts_close(false);
+    ck_assert(!domi_fronts_are_any());
+    ck_assert_ptr_null(domi_fronts_find("front0"));
+    open_all(2, true);
+    ck_assert(domi_fronts_are_any());
+    ck_assert_ptr_eq(domi_fronts_find("front0"), &stages[0]);
+    ck_assert_ptr_null(domi_fronts_find("front1")); /* it was the second front of the run before */
+    ck_assert_ptr_null(domi_fronts_find("plain1"));
+    domi_fronts_close(false);
+    ck_assert_uint_eq(closed, 1);
+}
+END_TEST
+
+DOMT_MAIN("fronts", 10, full_table_of_fronts_ends_with_its_last_front, closed_fronts_are_not_found)
