@@ -4,7 +4,9 @@
  * Rows: `echo` (64 bytes) and `echo_16k` (in receive buffers of 20 KiB) over 64 connections; `get`
  * and `light` as in `bench web`; `full` and `resumed`, whose request is a handshake with one GET on
  * a connection of its own; and `crowd_domus`, `crowd_domus_epoll` and `crowd_nginx`, of 10,000 idle
- * connections and as many unfinished handshakes; `crowd` is all three.
+ * connections and as many unfinished handshakes, which the server gives up after 10 s and the
+ * attacker begins anew; `crowd` is all three. In `standing_SERVER`, all three `standing`, the
+ * server gives up none.
  *
  * stdout: lines `name value unit`, at the end of each row. stderr: progress. Exit 1 on a wrong
  * result (an answer that differs or lacks, a handshake that is not of the wanted kind, a server
@@ -152,6 +154,18 @@ static int run_row(const struct row *row, const struct request_load_link *link)
     return versus_run(row->echo != 0 ? &echo : &web, &wanted);
 }
 
+/* Run a row of crowds at the server `which`, if it is wanted. */
+static int run_crowd(const char *row, const struct request_load_kind *kind, uint32_t which,
+                     int count, char *const *names)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "%s_%s", row, web.names[which]);
+    if (!options_wanted(count, names, row) && !options_wanted(count, names, name))
+        return 0;
+    return tls_crowd_run(&web, kind, which, strcmp(row, "standing") == 0);
+}
+
 static int run_all(int count, char *const *names)
 {
     static struct web_load load;
@@ -165,10 +179,9 @@ static int run_all(int count, char *const *names)
     }
     web_load_make(&load, "/", WEB_HOME, strlen(WEB_HOME));
     for (uint32_t i = 0; error == 0 && i < web.servers; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "crowd_%s", web.names[i]);
-        if (options_wanted(count, names, "crowd") || options_wanted(count, names, name))
-            error = tls_crowd_run(&web, &load.kind, i);
+        error = run_crowd("crowd", &load.kind, i, count, names);
+        if (error == 0)
+            error = run_crowd("standing", &load.kind, i, count, names);
     }
     SSL_CTX_free(context);
     return error;
@@ -186,7 +199,8 @@ static int make_key(void)
 static _Noreturn void usage(void)
 {
     fprintf(stderr, "usage: bench_tls --config FILE [--rounds N] [--seconds N] [ROW ...]\n"
-                    "rows: echo echo_16k get light full resumed crowd crowd_SERVER\n");
+                    "rows: echo echo_16k get light full resumed crowd crowd_SERVER "
+                    "standing standing_SERVER\n");
     exit(2);
 }
 

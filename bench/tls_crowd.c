@@ -120,6 +120,7 @@ struct crowd {
     const struct request_load_kind *kind;
     SSL_CTX *context;
     uint32_t which; /* the server of `versus` */
+    bool stands;    /* the attacked server gives up no handshake */
     struct server calm, attacked;
     struct spans idle[2]; /* of the even and the odd places */
     struct spans unfinished;
@@ -212,6 +213,11 @@ static double join(double *ret_values, const double *even, const double *odd, st
     return measure_median(ret_values, evens + odds);
 }
 
+static const char *name_attack(const struct crowd *crowd)
+{
+    return crowd->stands ? "standing" : "unfinished";
+}
+
 static void print_percentile(struct crowd *crowd, const char *name, double *even, double *odd,
                              double *unfinished)
 {
@@ -225,11 +231,11 @@ static void print_percentile(struct crowd *crowd, const char *name, double *even
                    noise < 1 / NOISE_MAX;
 
     printf("tls_idle_%s_%s %.1f us, of a good client beside them\n", server, name, idle_us);
-    printf("tls_unfinished_%s_%s %.1f us, of a good client beside them\n", server, name,
+    printf("tls_%s_%s_%s %.1f us, of a good client beside them\n", name_attack(crowd), server, name,
            unfinished_us);
     printf("tls_idle_to_idle_%s_%s %.3f ratio\n", server, name, noise);
-    printf("tls_unfinished_to_idle_%s_%s %.3f %s\n", server, name, unfinished_us / idle_us,
-           is_void ? "void" : "ratio");
+    printf("tls_%s_to_idle_%s_%s %.3f %s\n", name_attack(crowd), server, name,
+           unfinished_us / idle_us, is_void ? "void" : "ratio");
 }
 
 static void print_all(struct crowd *crowd)
@@ -237,8 +243,9 @@ static void print_all(struct crowd *crowd)
     const char *server = crowd->versus->names[crowd->which];
 
     printf("tls_idle_%s_resident %.0f bytes/connection\n", server, crowd->idle_bytes);
-    printf("tls_unfinished_%s_resident %.0f bytes/connection\n", server, crowd->unfinished_bytes);
-    printf("tls_unfinished_%s_replaced %.0f handshakes/s\n", server,
+    printf("tls_%s_%s_resident %.0f bytes/connection\n", name_attack(crowd), server,
+           crowd->unfinished_bytes);
+    printf("tls_%s_%s_replaced %.0f handshakes/s\n", name_attack(crowd), server,
            (double)crowd->replaced / crowd->versus->rounds / (SETTLE_S + SPANS * GOOD_NS * 1e-9));
     print_percentile(crowd, "p90", crowd->idle[0].p90_us, crowd->idle[1].p90_us,
                      crowd->unfinished.p90_us);
@@ -317,7 +324,8 @@ static bool may_open_all(void)
     return files.rlim_max >= FILES_LEAST && setrlimit(RLIMIT_NOFILE, &files) == 0;
 }
 
-int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind, uint32_t which)
+int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind, uint32_t which,
+                  bool stands)
 {
     static struct crowd crowd;
 
@@ -329,10 +337,11 @@ int tls_crowd_run(const struct versus *versus, const struct request_load_kind *k
                            .kind = kind,
                            .context = tls_client_context(),
                            .which = which,
+                           .stands = stands,
                            .held = CONNECTIONS};
     if (crowd.context == NULL)
         return -ENOMEM;
-    web_servers_expire_heads(EXPIRE_S);
+    web_servers_expire_heads(stands ? 0 : EXPIRE_S);
     int error = run(&crowd);
     web_servers_expire_heads(0);
     SSL_CTX_free(crowd.context);

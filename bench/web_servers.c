@@ -180,7 +180,7 @@ int web_servers_start(enum web_server which, int cpu, struct server *server)
         return start_nginx(which == WEB_NGINX_SENDFILE, cpu, server);
 
     char config[sizeof directory + 16];
-    char head[48];
+    char head[48], first_byte[48];
     int error = write_file("web.yaml", domus_settings, sizeof domus_settings - 1);
     if (error != 0) {
         server->error = "its configuration cannot be written";
@@ -188,6 +188,7 @@ int web_servers_start(enum web_server which, int cpu, struct server *server)
     }
     snprintf(config, sizeof config, "%s/web.yaml", directory);
     snprintf(head, sizeof head, "channel.headTimeout=%us", head_s);
+    snprintf(first_byte, sizeof first_byte, "channel.firstByteTimeout=%us", head_s);
     char *arguments[] = {
         program,
         (char[]){"--config"},
@@ -208,6 +209,8 @@ int web_servers_start(enum web_server which, int cpu, struct server *server)
         keep == WEB_KEEP_A_MINUTE ? (char[]){"files.keptTime=60s"} : (char[]){"files.keptTime=0"},
         (char[]){"--set"},
         head,
+        (char[]){"--set"},
+        first_byte,
         NULL};
     return server_start(server, cpu, arguments);
 }
