@@ -6,6 +6,8 @@
 #include "tests/support/deny.h"
 
 #include "runtime/files/handle.h"
+#include "runtime/files/kinds.h"
+#include "runtime/files/operation.h"
 #include "runtime/system/system.h"
 
 #include <errno.h>
@@ -427,8 +429,25 @@ START_TEST(critical_memory_refuses_reads_and_listings)
 }
 END_TEST
 
-DOMT_MAIN("file_ring", 60, bytes_in_memory_need_no_helper, bytes_on_the_disk_are_read_by_helpers,
-          writes_go_to_helpers_when_the_ring_refuses_them, a_thousand_reads_are_under_way_at_once,
-          lent_actors_read_on_the_thread_that_runs_them, a_detached_actor_reads_by_helpers,
-          a_file_is_closed_behind_its_last_operation, a_file_may_be_closed_after_its_system,
-          helpers_go_on_when_a_ring_has_failed, critical_memory_refuses_reads_and_listings)
+/* Otherwise it would be tried again without an end. */
+START_TEST(try_that_writes_nothing_ends_the_write)
+{
+    domus_file file = {.fd = -1};
+    domi_file_operation operation = {.file = &file, .size = 10};
+
+    ck_assert_int_eq(domi_file_write_verb.judge(&operation, 0, false), -EIO);
+    ck_assert_int_eq(operation.error, -EIO);
+    operation.error = 0;
+    ck_assert_int_eq(domi_file_write_verb.judge(&operation, 4, false), DOMI_FILE_TRY_AGAIN);
+    ck_assert_int_eq(domi_file_write_verb.judge(&operation, 0, false), 0);
+    ck_assert_int_eq(operation.error, -EIO);
+    ck_assert_uint_eq(operation.done, 4);
+}
+END_TEST
+
+DOMT_MAIN("file_ring", 60, try_that_writes_nothing_ends_the_write, bytes_in_memory_need_no_helper,
+          bytes_on_the_disk_are_read_by_helpers, writes_go_to_helpers_when_the_ring_refuses_them,
+          a_thousand_reads_are_under_way_at_once, lent_actors_read_on_the_thread_that_runs_them,
+          a_detached_actor_reads_by_helpers, a_file_is_closed_behind_its_last_operation,
+          a_file_may_be_closed_after_its_system, helpers_go_on_when_a_ring_has_failed,
+          critical_memory_refuses_reads_and_listings)
