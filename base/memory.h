@@ -3,8 +3,9 @@
  *
  * Everything that the library allocates passes through here, for two reasons: a test can make the
  * n-th allocation fail (domi_memory_fail_after) and raise n until a scenario passes clean, and a
- * system can bring an allocator of its own. All memory is zeroed, but for that of bytes.
- * Thread-safety: any thread; the countdown to a failure is one for the whole process.
+ * system can bring an allocator of its own. All memory is zeroed, except that of
+ * domi_memory_new_bytes() and domi_memory_grow(). Thread-safety: any thread; the countdown to a
+ * failure is one for the whole process.
  *
  * The allocator is that of the calling thread, which sets it when it enters a system and restores
  * the former one when it leaves (domi_memory_set_allocator). A block from the heap remembers its

@@ -161,8 +161,8 @@ static void check_chunk(const domi_slab *slab, const domi_slab_chunk *chunk)
     mark_others(&marked, slab->trim->rest);
 }
 
-/* Objects are sorted: no chunk is taken out of the slab's list. When all are sorted, each chunk is
- * looked at, but for its list. */
+/* Check a slab whose free objects are being sorted to their chunks: no chunk has been taken out of
+ * the slab's list. When all objects are sorted, check each chunk, but do not walk its list. */
 static void check_sorting(const domi_slab *slab)
 {
     const domi_slab_trim *now = slab->trim;

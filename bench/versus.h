@@ -38,12 +38,12 @@ struct versus_row {
     const struct request_load_kind *kind;
     uint32_t connections;
     uint32_t depth;
-    double offered;                       /* the part of the slowest server's rate; 0: `rate` */
-    double rate;                          /* requests a second, if no calibration is to tell */
+    double offered;                       /* as a part of the slowest server's rate; 0: `rate` */
+    double rate;                          /* requests a second, if `offered` is 0 */
     const struct request_load_link *link; /* how the connections are made; NULL: as plain TCP */
     /* The load of this row. NULL: request_load_run(). */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
-    uint64_t bytes; /* of an answer, if bytes a CPU second are to be printed; else 0 */
+    uint64_t bytes; /* bytes of an answer, to print bytes a CPU second; 0: not printed */
     const struct request_load_kind *fill; /* requests that each fresh server gets first, or NULL */
     uint64_t fills;                       /* how many of them */
 };

@@ -1,8 +1,8 @@
 /* The fronts of the listeners of a program (domus/front.h): opened before anything is started,
  * found when a listener is served, and read again by SIGHUP.
  *
- * They are for the process, as it has one domus_main() at a time. Thread: the main thread, but for
- * the work of a reload, which an actor has done by a helper thread. */
+ * They belong to the process, which has one domus_main() at a time. Thread: the main thread, except
+ * that an actor lets a helper thread do the work of a reload. */
 #ifndef DOMI_CONFIG_MAIN_FRONT_H
 #define DOMI_CONFIG_MAIN_FRONT_H
 

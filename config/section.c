@@ -275,7 +275,9 @@ void domi_section_apply(struct domi_section_values *values, const struct domi_ya
     uint32_t section = domi_yaml_tree_find(tree, 0, values->section->name);
     if (section == 0 || tree->nodes[section].dropped)
         return;
-    if (tree->named == NULL) /* an assignment is no place where keys are missing */
+    /* Errors about missing keys point to the section in the file. An assignment has no such place.
+     */
+    if (tree->named == NULL)
         values->at = tree->nodes[section].key_at;
     for (uint32_t row = 0; values->section->keys[row].path != NULL; row++) {
         const domus_config_key *key = &values->section->keys[row];

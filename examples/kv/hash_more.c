@@ -104,8 +104,8 @@ static void add_any(domus_resp_builder *builder, const struct kv_table *fields, 
         add_field(builder, kv_table_any(fields), with_values);
 }
 
-/* Up to job->found fields, all different: the whole hash, but for so many as are too many, which
- * are left out evenly. job->left fields are still to be looked at. */
+/* Choose job->found different fields by chance. Each of the job->left fields that are not looked at
+ * yet has the same chance to be among them. */
 static int choose_different(struct kv_call *call, struct kv_job *job)
 {
     const struct kv_table *fields = (*job->link)->fields;

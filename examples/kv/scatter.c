@@ -10,7 +10,7 @@
 
 /* --- the answers ------------------------------------------------------------------------------ */
 
-/* Returns the integer of an answer; 0 of another. */
+/* Returns the integer that an answer carries; 0 if the answer has another type. */
 static int64_t integer_of(const domus_answer *answer)
 {
     return answer->type == &domus_resp_integer_type
@@ -18,7 +18,8 @@ static int64_t integer_of(const domus_answer *answer)
                : 0;
 }
 
-/* The elements for the keys, each from the shard of its key, in the order of the keys. */
+/* Reply with the elements for the keys, in the order of the keys. Each element comes from the shard
+ * of its key. */
 static int gather(domus_stack *stack, const domus_resp_command *command, const domus_answer *answer)
 {
     domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
@@ -43,7 +44,7 @@ static int gather(domus_stack *stack, const domus_resp_command *command, const d
     return kv_reply(stack, &builder);
 }
 
-/* One array of the elements of all answers. */
+/* Reply with one array that has the elements of all answers. */
 static int join(domus_stack *stack, const domus_resp_command *command, const domus_answer *answers)
 {
     domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};

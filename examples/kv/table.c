@@ -258,8 +258,8 @@ struct kv_item *kv_table_any(const struct kv_table *table)
     if (table->count == 0)
         return NULL;
     /* A bucket is taken as often as it has items, so that all of them have the same chance. A table
-     * has at least one item for SHRINK_SHARE buckets, but for a while after many were removed: then
-     * the next one behind the bucket will do. */
+     * has at least one item for SHRINK_SHARE buckets, except for a while after many were removed.
+     * In such a table the next item behind the bucket will do. */
     uint64_t at = 0;
     uint32_t length = 0;
     for (uint32_t tries = 0; tries < 8 * CHAIN_USUAL * SHRINK_SHARE; tries++) {

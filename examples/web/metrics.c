@@ -1,7 +1,7 @@
 /* /metrics: the profile as Prometheus reads it (text format 0.0.4). metrics_rows.c has the names.
  *
- * Each counter has a sample for each thread. Counters of nothing but foreign threads are in the
- * sample of the thread "outside". */
+ * Each counter has a sample for each thread. Counters that only foreign threads write
+ * are in the sample of the thread "outside". */
 #include "metrics.h"
 
 #include <errno.h>

@@ -28,8 +28,8 @@ int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_enve
  * any other ask. Whoever has the ask. */
 int domi_ask_look_of_peer(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number);
 
-/* The connection is gone: cancel the conversations of `house`, but for those that outlive it.
- * Returns whether there are such. */
+/* The connection is gone: cancel the conversations of `house`, except those that outlive the
+ * connection. Returns whether there are conversations that outlive it. */
 bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house);
 
 #endif

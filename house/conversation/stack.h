@@ -345,7 +345,7 @@ static inline void *domi_stack_frame(domus_stack *stack)
     return stack->frame_size != 0 ? stack->frame : NULL;
 }
 
-/* Set up a stack in the run's own C frame, but for its message and ask, which the caller sets
+/* Set up a stack in the run's own C frame, except its message and ask, which the caller sets
  * for each message that it handles. Only the fields set here and these two are ever read in
  * such a stack. */
 DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, domi_house *house)

@@ -158,7 +158,7 @@ int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_nod
 
     node->lease = address.lease;
     node->kind = DOMI_ASK;
-    if (house == NULL || house->home == NULL) /* a router has no streams */
+    if (house == NULL || house->home == NULL) /* a router gets no pieces of streams */
         return -ESTALE;
     uint64_t life = domi_house_life(house);
     if (DOMI_LIFE_LEASE(life) != node->lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)

@@ -113,8 +113,8 @@ typedef struct domus_on {
 
 #define DOMUS_FRAME_MAX 768u
 
-/* A function of a behaviour that begins a conversation, as a row does, but for something that
- * is no message. `{handle, 0}` names a handler without a frame, and DOMUS_BY()
+/* A function of a behaviour that begins a conversation, as the handler of a row does, though no
+ * message causes it. `{handle, 0}` names a handler without a frame, and DOMUS_BY()
  * (domus/await.h) a sequence. */
 typedef struct domus_call {
     domus_handler *handle; /* NULL: the behaviour has no such function */

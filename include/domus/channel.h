@@ -230,8 +230,8 @@ DOMUS_API int domus_channel_close(domus_stack *stack, domus_channel *channel);
  * With channel.maxAge a connection that has reached its age (give or take channel.maxAgeJitter, a
  * part that is drawn for each) is closed as by domus_channel_close() as soon as no message is under
  * way, no conversation that on_read began goes on, and everything that had come by then was read;
- * it is counted (channels_aged). A message that is under way is waited for, but for
- * shutdown.drainTimeout at most; a conversation as long as it takes.
+ * it is counted (channels_aged). The library waits for a message that is
+ * under way, shutdown.drainTimeout at most; for a conversation it waits as long as it takes.
  *
  * A channel with a pipeline knows messages. When it is closed by minRate or channel.idleTimeout in
  * the midst of one, its stage may answer that (domus/stage.h), and channel.headTimeout and
@@ -249,8 +249,8 @@ DOMUS_API int domus_channel_reset(domus_stack *stack, domus_channel *channel, in
 
 /* The endpoints of the connection. domus_channel_peer() tells the client, also if it comes by a
  * proxy that has named it (domus/listen.h); domus_channel_direct_peer() tells who is connected,
- * which is the proxy then. Each call asks the kernel, but for a client that was named. Returns 0;
- * -ENOTCONN when the kernel does not tell any more, as in on_close. */
+ * which is the proxy then. Each call asks the kernel, unless a proxy has named the client. Returns
+ * 0; -ENOTCONN when the kernel does not tell any more, as in on_close. */
 DOMUS_API int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer);
 DOMUS_API int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer);
 DOMUS_API int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local);

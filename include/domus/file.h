@@ -230,7 +230,7 @@ DOMUS_API extern const domus_type domus_file_loaded_type;
 
 /* Load the first of 1..DOMUS_FILE_PATHS_MAX paths, whose list ends with NULL, that is there: open
  * it as domus_file_open() does for reading, look at it as domus_file_stat() does, and read it. A
- * path that cannot be opened, or is a directory, is passed over, but for the last one. `flags` are
+ * path that cannot be opened, or is a directory, is passed over, unless it is the last. `flags` are
  * DOMUS_FILE_BENEATH, DOMUS_FILE_KEPT, both or 0. `size_max` is 0..files.readMax.
  *
  * domus_file_load_now() does that in this call, if the kernel has in memory what it needs, so
@@ -276,7 +276,7 @@ DOMUS_API int domus_file_load(domus_stack *stack, domus_file *directory, const c
  *
  * The bytes are never filled up: if the file ends before `size` bytes, `then` is resumed with
  * -ENODATA behind those that were sent. A handler that fails then cuts the stream (domus/stream.h).
- * Other errors are those of domus_file_read(), but for -EBUSY, and of domus_reply_write(),
+ * Other errors are those of domus_file_read(), except -EBUSY, and of domus_reply_write(),
  * domus_channel_write_slice() and domus_channel_flush(). After an error some of the bytes may have
  * been sent.
  *

@@ -219,7 +219,7 @@ DOMUS_API int domus_http_add_bytes(domus_appender *fields, const char *name, con
                                    size_t size);
 DOMUS_API int domus_http_add_number(domus_appender *fields, const char *name, uint64_t value);
 
-/* Add the fields of a message that another one is made of, but for those that belong to its
+/* Add the fields of a received message to one that is made of it, except those that belong to its
  * connection: Connection and those that it names, Keep-Alive, Proxy-Connection, TE, Trailer,
  * Transfer-Encoding, Upgrade and Content-Length. For a proxy. Returns as domus_http_add(). */
 DOMUS_API int domus_http_add_end_to_end(domus_appender *fields, domus_slice received);

@@ -55,7 +55,7 @@ typedef struct domus_resp_options {
     uint32_t inline_max;    /* bytes of a command that is a line, 1..65535; 0: 65535 */
     uint32_t nesting_max;   /* arrays in arrays of a reply, 1..32; 0: 32 */
     /* The peers of a server may begin as strangers: until a domus_resp_change says that the peer is
-     * known, these two bound its commands instead of arguments_max (but for lines) and bulk_max, so
+     * known, these two bound its commands instead of arguments_max (except lines) and bulk_max, so
      * that it takes little memory. redis-server has 10 and 16384. 0: there are no strangers. */
     uint32_t stranger_arguments_max;
     uint32_t stranger_bulk_max;
@@ -201,7 +201,7 @@ typedef struct domus_resp_reply {
 /* How the bytes that a connection of RESP 2 gets differ from those of the reply. */
 typedef enum domus_resp_form {
     DOMUS_RESP_EXACT = 0,  /* the same bytes */
-    DOMUS_RESP_PUSHED = 1, /* the same bytes, but for the first */
+    DOMUS_RESP_PUSHED = 1, /* the same bytes, except the first one */
     DOMUS_RESP_ONLY_3 = 2, /* other bytes, which are made when it is sent */
 } domus_resp_form;
 
@@ -241,7 +241,7 @@ DOMUS_API extern const domus_type domus_resp_change_type;
  * what that connection gets, which saves work when it is sent. All functions return 0; -EMSGSIZE
  * beyond `bytes.size_max`; -ENOMEM; and after an error that error. */
 typedef struct domus_resp_builder {
-    domus_appender bytes; /* the library's, but for `bytes.size_max` */
+    domus_appender bytes; /* the library's; the user sets only `bytes.size_max` */
     int64_t values;       /* values that are whole when those that were announced are there */
     uint8_t version;      /* 2: for RESP 2; 0 and 3: for both */
     uint8_t form;

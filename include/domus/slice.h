@@ -17,8 +17,8 @@
  * slices stay valid then, but their bytes lie elsewhere: call domus_slice_data() again after each
  * wait.
  *
- * Thread-safety: any thread, but for the slices of a received message, which only the actor of the
- * channel sees before they are copied out. */
+ * Thread-safety: any thread, except for the slices of a received message: before they are copied
+ * out, only the actor of the channel sees them. */
 #ifndef DOMUS_SLICE_H
 #define DOMUS_SLICE_H
 

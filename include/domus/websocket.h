@@ -43,7 +43,7 @@ extern "C" {
 
 /* --- the stage ------------------------------------------------------------------------------ */
 
-#define DOMUS_WEBSOCKET_NEVER UINT64_MAX
+#define DOMUS_WEBSOCKET_NEVER UINT64_MAX /* as ping_ns: the stage sends no pings */
 
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_websocket_options {

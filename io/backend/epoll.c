@@ -4,7 +4,7 @@
  * once, and waits only if the socket is full; everything else waits for readiness (interest.h).
  * Then the enter asks the kernel which descriptors are ready, and handles a bounded number of them
  * (epoll_ready.h). A completion is shown by the enter that brought it, not before. Owner thread,
- * but for open. */
+ * except open. */
 #include "io/backend/backend.h"
 
 #include "base/check.h"

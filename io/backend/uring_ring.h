@@ -1,5 +1,5 @@
 /* The io_uring of a thread, as the two files see it that use liburing: uring_open.c makes it, and
- * uring.c submits and reaps. Owner thread, but for domi_uring_open(). */
+ * uring.c submits and reaps. Owner thread, except domi_uring_open(). */
 #ifndef DOMI_IO_BACKEND_URING_RING_H
 #define DOMI_IO_BACKEND_URING_RING_H
 

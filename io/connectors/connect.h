@@ -8,7 +8,7 @@
  * that promise when it has a socket or has lost. Then the house becomes that of the channel, or it
  * stops. A cancel, a deadline, and the end of the asker reach the connecting actor as they reach
  * every actor that is asked. The race is taken back then: a descriptor is closed when no poll of it
- * is in flight any more (M13), and the record is freed with the last of them. Owner thread, but for
+ * is in flight any more (M13), and the record is freed with the last of them. Owner thread, except
  * the making of the record. */
 #ifndef DOMI_IO_CONNECTORS_CONNECT_H
 #define DOMI_IO_CONNECTORS_CONNECT_H

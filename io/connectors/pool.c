@@ -378,7 +378,8 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     pool->counted.refused++;
     if (ask == NULL)
         return 0; /* a notice that fails is not a failure of the pool */
-    /* one that was sent before, and then found no other connection, may have been done */
+    /* An ask that was sent before and now finds no other connection may have been carried out
+     * already, which -EPIPE says. */
     return domi_envelope_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
 }
 

@@ -4,7 +4,7 @@
  * channels how much they have, and an ask that a connection has not answered comes back to it in
  * its own envelope. Each connection has a place. A place is made anew by the event of a timer,
  * which connects at once, or, if every address is left out, waits until the first one is not. Owner
- * thread, but for domi_pool_prepare(). */
+ * thread, except domi_pool_prepare(). */
 #ifndef DOMI_IO_CONNECTORS_POOL_H
 #define DOMI_IO_CONNECTORS_POOL_H
 

@@ -1,5 +1,5 @@
 /* Datagrams that come. Each is one provided buffer, whose content begins behind the head, so that
- * it need not be moved. Phase 1, but for domus_buffer_peer(). */
+ * it need not be moved. Phase 1, except domus_buffer_peer(). */
 #include "io/channels/receive.h"
 #include "io/channels/complete.h"
 #include "io/channels/state.h"

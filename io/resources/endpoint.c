@@ -1,5 +1,6 @@
-/* Endpoints are kept as few plain fields and not as a sockaddr, so that those that name the same
- * are equal byte for byte, but for IPv4 addresses that are mapped into IPv6. */
+/* Endpoints are kept as few plain fields and not as a sockaddr, so that two
+ * endpoints that name the same are equal byte for byte. An IPv4 address that is mapped into IPv6 is
+ * the exception: it differs from the plain one. */
 #include "io/resources/endpoint.h"
 
 #include "base/siphash.h"

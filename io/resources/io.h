@@ -22,9 +22,9 @@
 #define DOMI_COMPLETIONS_BATCH 64u /* completions that are reaped from the ring in one call */
 #define DOMI_ACCEPTORS_MAX     64u /* most acceptors on one thread */
 
-/* Due timers and the start of a drain wait until everything that had arrived is collected, but for
- * at most this number of iterations. Each of these collects up to io.completionEntries completions,
- * so together they collect more than can have been in flight. */
+/* Due timers and the start of a drain wait until everything that had arrived is collected, at
+ * most for this number of iterations. Each of these collects up to io.completionEntries
+ * completions, so together they collect more than can have been in flight. */
 #define DOMI_POSTPONED_MAX 64u
 
 /* The kind of an operation: the upper 8 bits of its user_data, which is never 0. Below them stand

@@ -32,7 +32,7 @@ domi_wire_row(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t i
 int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline, uint32_t from,
                           uint32_t count, domi_wire_stage *stages);
 
-/* Open its stages, but for those that are open. Returns 0, or what one returned. */
+/* Open those stages of the wire that are not open yet. Returns 0, or the error of a stage. */
 int domi_wire_open(domus_wire *wire);
 
 /* Go on with another pipeline, which was checked, behind the last message, which is done. Byte

@@ -151,7 +151,7 @@ static inline bool domi_http_is_word(const char *bytes, size_t size, const char 
     return i == size && word[i] == '\0';
 }
 
-/* Returns whether two texts are the same but for capitals. */
+/* Returns whether two texts are the same, capitals taken as small letters. */
 static inline bool domi_http_is_same(const char *one, const char *other, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -178,8 +178,8 @@ static inline void domi_http_trim(const char **bytes, size_t *size)
 }
 
 /* Take the next element of a list that commas divide, which may be empty. Returns false when
- * there is none. `at` begins as 0. Commas in quoted strings divide, too: no list that is
- * read so has any. */
+ * there is none. `at` begins as 0. Commas in quoted strings divide, too, so use this
+ * only for lists where that does no harm. */
 static inline bool domi_http_next_element(const char *list, size_t size, size_t *at,
                                           const char **ret_element, size_t *ret_size)
 {

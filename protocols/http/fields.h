@@ -44,8 +44,8 @@ bool domi_http_lists(domus_slice fields, const char *name, const char *word);
 /* Add a field as it is. Returns as domus_http_add(). */
 int domi_http_add_line(domus_appender *fields, const domus_http_line *line);
 
-/* Add the fields of another message, as domus_http_add_end_to_end() does, but for those whose name
- * `is_left` says that. Returns as that. */
+/* Add the fields of another message as domus_http_add_end_to_end() does, but leave out those for
+ * whose name `is_left` returns true. Returns as domus_http_add_end_to_end(). */
 int domi_http_add_others(domus_appender *fields, domus_slice received,
                          bool (*is_left)(domus_slice name));
 

@@ -24,8 +24,8 @@ bool domi_http_is_redirect(const domus_http_response *response)
     return redirects && domus_http_field(response->fields, "location", &location);
 }
 
-/* Copy the fields, but for those of a body that is left away, and for secrets that another origin
- * must not see. Returns 0; -ENOMEM. */
+/* Copy the fields of the request, except those of a body that is not sent again, and secrets that
+ * another origin must not see. Returns 0; -ENOMEM. */
 static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_slice *ret_fields)
 {
     static const char *const of_origin[] = {"authorization", "cookie", "proxy-authorization",

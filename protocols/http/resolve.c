@@ -187,7 +187,7 @@ int domus_http_url_resolve(const char *base, size_t base_size, const char *refer
         error = -EINVAL;
     if (error != 0)
         return error;
-    /* all parts, and what divides them, stand in one of the two texts, but for one '/' */
+    /* Each part and each divider stands in one of the two texts; only one '/' may be added. */
     char *begin = domus_append_room(to, base_size + reference_size + 1);
     if (begin == NULL)
         return to->error;

@@ -11,7 +11,7 @@
 #define DOMI_HTTP_DIGITS_MAX 20u /* digits of a number */
 #define DOMI_HTTP_DATE_SIZE  37u /* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
 
-/* Bytes of a head at most, but for fields, target, host and media type. */
+/* The most bytes of a head without its fields, target, host and media type. */
 #define DOMI_HTTP_HEAD_ROOM 320u
 
 /* Fields up to this size and a body up to this size are copied behind the head. */

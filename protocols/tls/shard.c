@@ -236,7 +236,7 @@ static int set_server(domi_tls_shard *shard, SSL_CTX *context)
 
 static int set_client(const domi_tls_settings *settings, SSL_CTX *context)
 {
-    /* with `no_tickets`, too: tickets that nobody keeps are counted */
+    /* Needed with `no_tickets`, too: keep_session() counts the tickets that nobody keeps. */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context, keep_session);
     /* this one function returns 0 when all is well */

@@ -2,7 +2,7 @@
  *
  *     HANDSHAKE --> OPEN --> ENDED     the peer has sent close_notify: nothing of it is read
  *         |          |
- *         +----------+----> FAILED     nothing is read or written any more, but for an alert
+ *         +----------+----> FAILED     nothing is read any more; only an alert is written
  *
  * OpenSSL is shown one whole record at a time, where it was received. So it keeps no bytes between
  * two calls, and gives its buffers back after each, unless it is one of the few connections that

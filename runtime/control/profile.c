@@ -88,7 +88,8 @@ static void read_phases(const domi_thread *thread, domus_profile *profile)
         return;
     bool ended = domi_counter_read(&thread->counters.cpu_end_ns) != 0;
     uint64_t open_ns = read_spans(thread, span_ns);
-    uint64_t elsewhere_ns = ended ? 0 : open_ns; /* open time is in the CPU clock already */
+    /* The CPU clock of a running thread counts the time since its last stamp, too. */
+    uint64_t elsewhere_ns = ended ? 0 : open_ns;
     for (int i = 0; i < DOMI_SPANS; i++) {
         profile->wall_ns += span_ns[i];
         if (i != DOMI_SPAN_ENTER)

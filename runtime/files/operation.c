@@ -44,7 +44,7 @@ static bool is_given_up(domi_file_operation *operation)
     return domi_promise_serial(back->promise) != back->serial;
 }
 
-/* Give back what the operation has, but for what its answer owns by now. */
+/* Give back what the operation has, except what its answer owns by now. */
 static void release_means(domi_file_operation *operation)
 {
     domus_file_close(operation->file);

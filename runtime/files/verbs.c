@@ -1,4 +1,4 @@
-/* The functions of domus/file.h, but for those that send. They check what they are given, and begin
+/* The functions of domus/file.h, except those that send. They check what they are given, and begin
  * an operation. */
 #include "house/conversation/stack.h"
 #include "runtime/files/kinds.h"

@@ -1,6 +1,6 @@
 /* The rest of a thread that has nothing to do: spin for a while (idle.spin), then sleep in the ring
  * until something comes. The rest has two halves because a simulated thread sleeps between them and
- * enters no ring. The thread itself calls these, but for the wake. */
+ * enters no ring. The thread itself calls these, except the wake. */
 #ifndef DOMI_RUNTIME_LOOP_PARK_H
 #define DOMI_RUNTIME_LOOP_PARK_H
 

@@ -168,7 +168,7 @@ START_TEST(wheel_cancels_in_every_state)
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
     domi_wheel_arm(&wheel, &a, 0);
-    domi_wheel_cancel(&wheel, &a); /* past */
+    domi_wheel_cancel(&wheel, &a); /* its time had passed when it was armed */
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
     domi_wheel_arm(&wheel, &a, START + 9 * TICK);

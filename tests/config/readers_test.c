@@ -249,7 +249,7 @@ static bool is_read_in_settings(const char *name)
     const char *last = strrchr(name, '.') + 1;
     const char *at = sources;
 
-    for (; (at = strstr(at, "settings->")) != NULL; at++) { /* its name may say more */
+    for (; (at = strstr(at, "settings->")) != NULL; at++) { /* its name may begin with more words */
         const char *word = at + strlen("settings->");
         size_t size = 0;
         while (goes_on(word[size]))

@@ -111,7 +111,7 @@ static domus_address next_of(domus_stack *stack)
     return domus_self(stack).house == actors[1].house ? actors[2] : actors[0];
 }
 
-/* Taken and sent by who took it, until actor 0 has it. */
+/* Take the message and send it on, until actor 0 has it. */
 static int take_and_send(domus_stack *stack, const void *payload)
 {
     domus_message *message;
@@ -154,7 +154,8 @@ static void pass_on_all(int (*how)(domus_stack *, const void *))
             ck_assert_ptr_eq(senders[hop].house,
                              how == forward ? actors[0].house : actors[hop].house);
         ck_assert_int_eq((int)releases,
-                         i < 3 ? i + 1 : 3); /* by the last handler; one owns nothing */
+                         i < 3 ? i + 1
+                               : 3); /* after the last handler; the last type owns nothing */
     }
     close_world();
 }

@@ -229,7 +229,7 @@ START_TEST(stop_races_with_a_failure_and_wins)
             domt_kin_tell(child, &domt_kin_fail, -EIO);
             ck_assert_int_eq(domi_house_stop(from, address), 0);
             break;
-        case 1: /* its parent is about to hear */
+        case 1: /* its parent has not decided yet */
             fail_undecided(child);
             ck_assert_int_eq(domi_house_stop(from, address), 0);
             break;

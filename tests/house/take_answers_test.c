@@ -71,7 +71,7 @@ START_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
     domt_own_do(0, ask_three_for_first, NULL);
     ck_assert_uint_eq(now->heard, 2);
     ck_assert_uint_eq(now->freed, 1);
-    ck_assert_uint_eq(now->released, 3 + 1 + 1); /* the asks, the first, the last, which was late */
+    ck_assert_uint_eq(now->released, 3 + 1 + 1); /* asks, first answer, one never shown */
     domt_owning_close();
 }
 END_TEST

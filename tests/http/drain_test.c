@@ -185,7 +185,8 @@ static void send_some(domi_random *random, visitor *client)
     bool sleeps = domi_random_below(random, 2) != 0;
 
     for (uint64_t i = 0; i < count; i++) {
-        /* answers in the order of the requests are the last ones to be encoded, too */
+        /* All answers come at once, or the first sleeps less than the others. So they are ready in
+         * the order of the requests, and the one that is sent last is also encoded last. */
         uint64_t which = sleeps ? 2 + (i == 0 ? 0 : 1) : domi_random_below(random, 2);
         domt_served_send(client->peer, requests[which]);
         client->sent++;

@@ -241,7 +241,7 @@ START_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
             turn();
             waits(expected_ms[i]);
         }
-        int peer = arrive(true); /* the acceptor has recovered, so its waits begin anew */
+        int peer = arrive(true); /* an accept succeeds, so the next wait is short again */
         turns(2);
         hang_up(&nodes[e % 3]);
         close(peer);

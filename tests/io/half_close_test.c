@@ -350,7 +350,7 @@ START_TEST(on_end_runs_at_once_and_closes_when_it_likes)
     ck_assert_uint_eq(ours.ends, 1);
     pass(5);
     sends("3");
-    hold_open(); /* nothing is closed for who has an on_end */
+    hold_open(); /* with an on_end the library closes nothing by itself */
     ck_assert_int_eq(domi_channel_close(ours.channel), 0);
     hold_closed(0);
     ck_assert_uint_eq(ours.ends, 1);

@@ -129,7 +129,7 @@ START_TEST(small_writes_are_copied_together)
     domt_fake_sent(bed.fake, fd, 3200);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(domi_counter_read(&bed.io.queued), 0);
-    for (int i = 0; i < 5000; i++) /* with more, each piece takes 4 KiB */
+    for (int i = 0; i < 5000; i++) /* when much is queued, a piece has 4 KiB */
         ck_assert_int_eq(put('z', 16), 0);
     ck_assert_uint_le(count_pieces(), 21);
     ck_assert_uint_eq(bed.channels[0]->cost, memory_of_outbound());

@@ -139,7 +139,8 @@ START_TEST(message_that_lives_on_owns_its_bytes)
 }
 END_TEST
 
-/* Only what slices show is copied out, and only when a slice is kept. */
+/* The slice of a message shows bytes behind those that the message used. When the slice is kept,
+ * all bytes that it shows are copied. */
 START_TEST(slice_may_reach_beyond_the_used_bytes)
 {
     static const domt_parts peeks = {.how = DOMT_PEEKS};

@@ -254,7 +254,8 @@ START_TEST(asks_that_hang_are_found_behind_many_others)
 }
 END_TEST
 
-/* Asks that hang share their list with younger ones when there are more lists. */
+/* Asks 0 and 16 hang while younger ones are answered and the number of lists grows (asked.h). All
+ * asks still get their own answers. */
 START_TEST(asks_that_hang_are_kept_when_there_are_more)
 {
     domus_probe *probes[64] = {NULL};

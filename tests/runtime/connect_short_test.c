@@ -223,7 +223,7 @@ static void ring_fails_for(const domus_behaviour *behaviour)
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open);
     ck_assert_int_eq(connect_to(actor, "127.0.0.1"), -EBADR);
     ck_assert_int_eq(connect_to(actor, "two"), -EBADR);
-    atomic_store(&is_held, false); /* the answer comes when nobody waits for it any more */
+    atomic_store(&is_held, false); /* the look-up ends after all connects have failed */
     ck_assert_int_eq(domus_system_stop(system_), -EBADR);
     domus_system_free(system_);
     close_peer();

@@ -327,7 +327,7 @@ static void begin(domt_sweep *sweep)
     ck_assert_int_eq(domus_testkit_net_set(sweep->kit, &sweep->faults), 0);
 }
 
-/* Give an actor an order; -ESTALE if it was stopped. */
+/* Give an order to an actor that is chosen by chance. */
 static void tell(domt_sweep *sweep, order now)
 {
     domus_address to = actors[domt_sweep_below(sweep, ACTORS)];

@@ -316,7 +316,7 @@ static const uint8_t refusing[] = {
     DOMT_ASK_REFUSED,
 };
 
-/* The first that has not been seen; DOMT_COUNTS_MAX: all have. */
+/* Returns the first of `places` that was never counted; DOMT_COUNTS_MAX if all were. */
 static uint32_t unseen(const domt_sums *all, const uint8_t *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

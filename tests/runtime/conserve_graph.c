@@ -137,7 +137,7 @@ static void count_birth(const domus_stack *stack, domus_address born)
     domt_count_by(DOMT_LENT_BORN, domt_is_lent(stack));
 }
 
-/* A child that knows the same people. */
+/* Spawn a child that has the same neighbours. Returns whether it was born. */
 static bool bear(domus_stack *stack, domt_node *self)
 {
     domt_node state = {.oracle = self->oracle, .threads = self->threads};

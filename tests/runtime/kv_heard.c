@@ -179,7 +179,7 @@ static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const cha
     case DOMT_KV_A_PIECE:
         return take_piece(counter, bytes, size);
     case DOMT_KV_BEGIN:
-    case DOMT_KV_MAY_END: /* it did not, but for a message */
+    case DOMT_KV_MAY_END: /* it goes on, so only a message may come */
         used = take_message(client, counter, bytes, size);
         *ret_stays = used > 0;
         return used;

@@ -186,7 +186,7 @@ static void ends_by_a_second_signal(const domus_program *program)
     domt_program_says(&own, "start");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_program_says(&own, "hanging\n");
-    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0); /* others are answered */
+    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0); /* other signals are still answered */
     domt_program_complains(&own, "iterations", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "SIGHUP: the program is ending: nothing is changed\n", 1);

@@ -22,8 +22,8 @@ static void pass(domus_testkit *kit, uint64_t ns)
 
 /* The seen of the service since hold_waiting() began. */
 static uint32_t waited, cancelled, kept;
-static uint32_t held;          /* runs in which a receive buffer was not given back at once */
-static bool is_kept;           /* the conversation keeps its bytes at last, with memory */
+static uint32_t held; /* runs in which a receive buffer was not given back at once */
+static bool is_kept;  /* a resumed conversation keeps its slice, as there is memory again */
 static int64_t fails_at_close; /* the allocation that fails when the channel has closed */
 
 typedef struct waiting {

@@ -34,7 +34,7 @@ void domt_program_start(domt_program *own, const domus_program *program,
         close(out[1]);
         close(err[0]);
         close(err[1]);
-        alarm(60); /* a program that hangs is ended */
+        alarm(60); /* the kernel ends a program that hangs */
         if (prepare != NULL)
             prepare();
         exit(domus_main(argc, argv, program));

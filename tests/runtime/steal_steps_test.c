@@ -365,7 +365,8 @@ START_TEST(mean_run_is_known_after_a_phase_without_a_look)
     for (int i = 0; i < 3; i++)
         domt_notice(world.system, few[i], &poke, NULL);
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_eq(victim()->stealing.run_ns, LONG_NS / 4); /* the mean of 0 and this */
+    ck_assert_uint_eq(victim()->stealing.run_ns,
+                      LONG_NS / 4); /* a quarter of the way from 0 to LONG_NS */
     domt_stepped_fini(&world);
 }
 END_TEST

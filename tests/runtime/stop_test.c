@@ -132,7 +132,7 @@ START_TEST(mail_that_is_left_is_dropped_exactly_once)
     domus_address two = domt_spawn(system, 1, &holder, NULL);
 
     domt_notice(system, one, &hold_type, &two);
-    DOMT_WAIT_FOR(10, domt_profile_all(system).asks == 1); /* whoever handles it */
+    DOMT_WAIT_FOR(10, domt_profile_all(system).asks == 1); /* on either thread */
     for (uint32_t i = 0; i < PARCELS; i++) {
         domt_notice(system, one, &parcel_type, &(parcel){&ends[2 * i]});
         domt_notice(system, two, &parcel_type, &(parcel){&ends[2 * i + 1]});
@@ -148,7 +148,7 @@ START_TEST(mail_that_is_left_is_dropped_exactly_once)
     /* One more release is of the ask that the other actor was about to answer. */
     ck_assert_uint_eq(atomic_load(&released), 2 * PARCELS + 1);
     ck_assert_uint_eq(atomic_load(&domt_stopped), 2);
-    ck_assert_uint_eq(atomic_load(&resumed), 2); /* each of those that slept, cancelled */
+    ck_assert_uint_eq(atomic_load(&resumed), 2); /* both sleeping conversations, cancelled */
     domt_end(system);
 }
 END_TEST

@@ -168,7 +168,7 @@ typedef struct domt_step {
     domt_doer *self;
     domt_talk *talk; /* NULL: it has no frame, and asks nobody */
     domus_resumed *then;
-    const void *shown; /* what was shown; NULL: nothing, or it is gone */
+    const void *shown; /* what was shown; NULL: nothing, or no longer valid */
     domt_shown_kind kind;
     bool received; /* it was received */
     bool taken;

@@ -224,7 +224,7 @@ START_TEST(stages_with_bodies_run_in_a_kit)
     size_t size;
 
     ck_assert_int_eq(domus_stage_kit_new(&domt_stream_server, &kit), 0);
-    for (size_t i = 0; i + 1 < sizeof text - 1; i++) /* byte by byte, but for the last one */
+    for (size_t i = 0; i + 1 < sizeof text - 1; i++) /* byte by byte, without the last one */
         ck_assert_int_eq(domus_stage_kit_feed(kit, text + i, 1), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
     ck_assert(message.kind == DOMUS_STAGE_REQUEST && message.has_body && !message.last);

@@ -229,7 +229,7 @@ void domt_gathered_share_a_bound(const domt_gathered *gathered)
     }
     uint64_t before = budget->used_bytes;
     ck_assert_int_eq(gather(gathered, &codecs[2], 100000), -ENOMEM);
-    ck_assert_uint_eq(budget->used_bytes, before); /* it gives back what it had at once */
+    ck_assert_uint_eq(budget->used_bytes, before); /* the third gave back its bytes at once */
     ck_assert_int_eq(domus_stage_kit_fail(codecs[2].kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
     ck_assert_int_eq(
         strncmp(domt_codec_sent(&codecs[2]), gathered->refused, strlen(gathered->refused)), 0);

@@ -253,7 +253,7 @@ START_TEST(strangers_take_little_memory)
          "-ERR Syntax error in HELLO option 'WHAT'\r\n:0\r\n");
     memset(word, 'w', sizeof word - 2);
     memcpy(word + sizeof word - 2, "\r\n", 2);
-    for (int i = 0; i < COUNT; i++) { /* each is a whole command but for its last byte */
+    for (int i = 0; i < COUNT; i++) { /* each sends a command without its last byte */
         fds[i] = domt_connect(service.port);
         domt_send_all(fds[i], "*10\r\n", 5);
         for (int j = 0; j < 10; j++) {

@@ -112,8 +112,8 @@ START_TEST(strangers_that_take_all_buffers_hurt_nobody)
 }
 END_TEST
 
-/* The service takes no more: strangers have all connections that it may have, and as many again
- * wait, whom nobody accepts. */
+/* The service is at channel.maxConnections: strangers have all these connections, and as many
+ * strangers again wait to be accepted. */
 START_TEST(strangers_whom_nobody_accepts_hurt_nobody)
 {
     uint32_t count = is_long() ? 8000 : DOMT_SCALE(1000, 200);

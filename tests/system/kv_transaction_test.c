@@ -105,7 +105,7 @@ END_TEST
 
 #define TOO_LARGE "-ERR the transaction is too large\r\n"
 
-/* At the bound of the commands, and at that of their bytes. */
+/* A transaction has a bound for its commands, and one for their bytes. */
 START_TEST(a_transaction_is_bounded)
 {
     char reply[DOMT_REPLY_MAX];

@@ -11,10 +11,9 @@
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
-#define SEGMENT                                                                                    \
-    (64 * KIB) /* the kernel looks at the bound once for each; one may be on its way               \
-                */
-#define DEAF 10
+/* The kernel looks at the bound once for each segment, so one segment more may be on its way. */
+#define SEGMENT (64 * KIB)
+#define DEAF    10
 
 static domt_service service;
 static domt_crowd crowd;

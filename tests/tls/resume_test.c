@@ -333,7 +333,7 @@ START_TEST(settings_out_of_their_ranges_are_refused)
         domus_tls_settings wrong = right;
         domus_tls *tls = NULL;
         wrong.role = i == 0 ? DOMUS_ROLE_PEER : wrong.role;
-        wrong.verify = i == 1 ? DOMUS_TLS_VERIFY_REQUIRED : wrong.verify; /* by whom? */
+        wrong.verify = i == 1 ? DOMUS_TLS_VERIFY_REQUIRED : wrong.verify; /* without ca_file */
         wrong.certificates_count = i == 2 ? 0 : 1;
         wrong.depth_max = i == 3 ? 17 : 16;
         wrong.chain_max = i == 4 ? 1023 : 1024;
@@ -353,7 +353,7 @@ START_TEST(settings_out_of_their_ranges_are_refused)
 }
 END_TEST
 
-/* OpenSSL would pass over those that it does not know. */
+/* OpenSSL ignores ciphers that it does not know, so the library refuses a list that names one. */
 START_TEST(each_cipher_of_a_list_is_known)
 {
     static const struct {
