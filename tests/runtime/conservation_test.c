@@ -471,16 +471,7 @@ START_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        messages_are_conserved_on_as_many_threads_as_cpus,
-        messages_are_conserved_on_more_threads_than_cpus,
-        messages_are_conserved_through_refusals,
-        messages_are_conserved_where_nothing_is_lent,
-        messages_are_conserved_by_threads_that_spin,
-        messages_are_conserved_by_threads_that_mostly_sleep,
-    };
-
-    return domt_run("conservation", is_long() ? 3000 : 200, tests, sizeof tests / sizeof tests[0]);
-}
+DOMT_MAIN("conservation", is_long() ? 3000 : 200, messages_are_conserved_on_as_many_threads_as_cpus,
+          messages_are_conserved_on_more_threads_than_cpus, messages_are_conserved_through_refusals,
+          messages_are_conserved_where_nothing_is_lent, messages_are_conserved_by_threads_that_spin,
+          messages_are_conserved_by_threads_that_mostly_sleep)

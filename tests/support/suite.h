@@ -1,9 +1,11 @@
-/* The end of every test program: run one suite in Check's fork mode, and print one line of counts.
+/* The end of every test file: its suite, which Check runs in its fork mode, with one line of
+ * counts.
  *
  * A test file is a program of its own, named after the source or the behaviour that it holds; it
- * includes this header and ends with DOMT_MAIN. `./dev test` adds up the lines that Check
- * prints. CK_FORK=no runs all tests in one process, for a debugger; CK_TIMEOUT_MULTIPLIER
- * stretches the time-outs. */
+ * includes this header and ends with DOMT_MAIN. All files of a folder are linked to one file, which
+ * runs the suite that it is called by (suite.c). `./dev test` adds up the lines that Check prints.
+ * CK_FORK=no runs all tests in one process, for a debugger; CK_TIMEOUT_MULTIPLIER stretches the
+ * time-outs. */
 #ifndef DOMT_SUITE_H
 #define DOMT_SUITE_H
 
@@ -11,30 +13,31 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static inline int domt_run(const char *name, int seconds, const TTest *const *tests, size_t count)
-{
-    Suite *suite = suite_create(name);
+/* The suite of a test file, whose path in the tree is `file`, as in "tests/house/mailbox_test.c".
+ */
+typedef struct domt_suite {
+    const char *file;
+    int (*run)(void);
+    struct domt_suite *next;
+} domt_suite;
 
-    for (size_t i = 0; i < count; i++) {
-        TCase *group = tcase_create(tests[i]->name);
-        tcase_set_timeout(group, seconds);
-        tcase_add_test(group, tests[i]);
-        suite_add_tcase(suite, group);
-    }
+/* Add the suite to those that this program can run. Called before main(), by each test file. */
+void domt_suite_add(domt_suite *suite);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+/* Run tests, each of which has so many seconds. Returns the status of the program. */
+int domt_suite_run(const char *name, int seconds, const TTest *const *tests, size_t count);
 
 /* DOMT_MAIN("wheel", 20, wheel_never_fires_early, wheel_holds_a_million): each test has 20 s. */
 #define DOMT_MAIN(name, seconds, ...)                                                              \
-    int main(void)                                                                                 \
+    static int domt_run_all(void)                                                                  \
     {                                                                                              \
         const TTest *const tests[] = {__VA_ARGS__};                                                \
-        return domt_run(name, seconds, tests, sizeof tests / sizeof tests[0]);                     \
+        return domt_suite_run(name, seconds, tests, sizeof tests / sizeof tests[0]);               \
+    }                                                                                              \
+    __attribute__((constructor)) static void domt_add_suite(void)                                  \
+    {                                                                                              \
+        static domt_suite suite = {.file = __FILE__, .run = domt_run_all};                         \
+        domt_suite_add(&suite);                                                                    \
     }
 
 #endif

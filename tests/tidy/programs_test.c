@@ -39,5 +39,20 @@ START_TEST(a_file_that_is_left_out_is_seen)
 }
 END_TEST
 
+/* A function that one file defines for others to see would take the place of a library's for all
+ * tests of its folder, which are linked to one file. Such a test is among `separate_tests` of
+ * CMakeLists.txt. */
+START_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
+{
+    ck_assert_int_eq(domt_shell(output, sizeof output,
+                                "cd '" DOMT_BIN_DIR "/../CMakeFiles' && ls -d test_tidy.dir && "
+                                "nm -A -g --defined-only test_*.dir/tests/*/*_test.c.o | "
+                                "grep '^test_[a-z]*[.]dir' | grep -v ' domt_'; :"),
+                     0);
+    ck_assert_str_eq(output, "test_tidy.dir\n");
+}
+END_TEST
+
 DOMT_MAIN("programs", 120, each_test_file_is_run, each_test_file_is_built,
-          a_file_that_is_left_out_is_seen)
+          a_file_that_is_left_out_is_seen,
+          a_test_that_takes_the_place_of_others_functions_is_separate)

@@ -1,0 +1,68 @@
+/* The main() of all test programs. bin/tests/house has the suites of all files of tests/house, and
+ * bin/tests/house_mailbox is a link to it: the name by which it was called says which suite is run.
+ */
+#include "tests/support/suite.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_ROOM 256
+
+static domt_suite *suites;
+
+void domt_suite_add(domt_suite *suite)
+{
+    suite->next = suites;
+    suites = suite;
+}
+
+int domt_suite_run(const char *name, int seconds, const TTest *const *tests, size_t count)
+{
+    Suite *suite = suite_create(name);
+
+    for (size_t i = 0; i < count; i++) {
+        TCase *group = tcase_create(tests[i]->name);
+        tcase_set_timeout(group, seconds);
+        tcase_add_test(group, tests[i]);
+        suite_add_tcase(suite, group);
+    }
+
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Write house_mailbox for tests/house/mailbox_test.c. */
+static void name_program(const domt_suite *suite, char name[static NAME_ROOM])
+{
+    char folder[NAME_ROOM / 2];
+    char file[NAME_ROOM / 2];
+
+    snprintf(folder, sizeof folder, "%s", suite->file);
+    snprintf(file, sizeof file, "%s", suite->file);
+    const char *of = basename(dirname(folder));
+    const char *what = basename(file);
+    const char *end = strstr(what, "_test.c");
+    snprintf(name, NAME_ROOM, "%s_%.*s", of, end == NULL ? 0 : (int)(end - what), what);
+}
+
+int main(int count, char **arguments)
+{
+    char name[NAME_ROOM];
+    const char *called = count > 0 ? basename(arguments[0]) : "";
+
+    for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {
+        name_program(suite, name);
+        if (strcmp(name, called) == 0)
+            return suite->run();
+    }
+    fprintf(stderr, "%s: no suite has this name; call it by one of:\n", called);
+    for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {
+        name_program(suite, name);
+        fprintf(stderr, "%s\n", name);
+    }
+    return EXIT_FAILURE;
+}
