@@ -66,8 +66,9 @@ DOMUS_API extern const domus_type domus_connected_type;
  * "a.b.c.d:port", "[v6]:port", "unix:PATH" or "unix:@NAME" (an abstract name), or "host:port". A
  * name is looked up as getaddrinfo(3) does, on a thread of the library (a dot at its end keeps the
  * search list of resolv.conf(5) from completing it), and what was found is remembered for
- * connect.resolve.cacheTime. If it has several addresses, they are tried in that order, but with
- * IPv6 and IPv4 in turns; each next one when the one before has failed, or after
+ * connect.resolve.cacheTime. "localhost" and the names below it are [::1] and 127.0.0.1, without a
+ * look at a file or a server (RFC 6761, 6.3). If it has several addresses, they are tried in that
+ * order, but with IPv6 and IPv4 in turns; each next one when the one before has failed, or after
  * connect.attemptDelay beside those that have not answered (RFC 8305). The first connection is
  * taken, and the others are closed. When the connection is there, or cannot be had, `then` is
  * resumed with a domus_connected of type domus_connected_type or with an error. `options` may be

@@ -248,6 +248,28 @@ START_TEST(names_are_looked_up_once_for_a_while)
 }
 END_TEST
 
+START_TEST(names_of_loopback_are_not_looked_up)
+{
+    static const char *const own[] = {"localhost", "LocalHost.", "a.localhost", "a.b.LOCALHOST."};
+    static const char *const others[] = {"notlocalhost", "localhost.example", "localhosts",
+                                         "local"};
+    peer at;
+
+    begin();
+    start();
+    open_peer(&at, true); /* on 127.0.0.1, and [::1] refuses */
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        ck_assert_msg(connect_to(actor, own[i], at.at.port, 0) == 0, "%s", own[i]);
+    ck_assert_uint_eq(atomic_load(&look_ups), 0);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ck_assert_msg(connect_to(actor, others[i], at.at.port, 0) == -ENODATA, "%s", others[i]);
+    ck_assert_uint_eq(atomic_load(&look_ups), 4);
+    close_peer(&at);
+    end();
+}
+END_TEST
+
 /* Name servers that did not answer, or descriptors that had run out, say nothing about a name. */
 START_TEST(failure_of_a_look_up_is_not_remembered)
 {
@@ -448,8 +470,9 @@ START_TEST(connects_and_connections_have_limits)
 }
 END_TEST
 
-DOMT_MAIN("connect_names", 60, failure_of_a_look_up_is_not_remembered,
-          names_are_looked_up_once_for_a_while, connects_to_one_name_share_a_look_up,
+DOMT_MAIN("connect_names", 60, names_of_loopback_are_not_looked_up,
+          failure_of_a_look_up_is_not_remembered, names_are_looked_up_once_for_a_while,
+          connects_to_one_name_share_a_look_up,
           next_address_is_tried_beside_one_that_does_not_answer,
           connect_ends_with_its_time_its_conversation_and_its_actor,
           stop_does_not_wait_for_a_look_up, names_that_are_forgotten_count_as_nobody_s_memory,

@@ -72,7 +72,7 @@ def locks(r):
     counted = {"value": 0}
 
     def work(number):
-        own = redis.Redis(port=PORT, decode_responses=True)
+        own = redis.Redis(host="127.0.0.1", port=PORT, decode_responses=True)
         for _ in range(20):
             while not lock(own, "{l}lock", str(number), 10000):
                 pass
@@ -116,7 +116,7 @@ def queue(r):
     done = []
 
     def work():
-        own = redis.Redis(port=PORT, decode_responses=True)
+        own = redis.Redis(host="127.0.0.1", port=PORT, decode_responses=True)
         while True:
             job = own.blmove("{jobs}new", "{jobs}doing", 5, "LEFT", "RIGHT")
             if job == "end":
@@ -181,14 +181,14 @@ def messages(r):
 
 
 def binary():
-    r = redis.Redis(port=PORT)
+    r = redis.Redis(host="127.0.0.1", port=PORT)
     every = bytes(range(256))
     assert r.set(every, every * 40000) and r.get(every) == every * 40000
     assert r.hset("b", every, every) == 1 and r.hget("b", every) == every
 
 
 def main():
-    r = redis.Redis(port=PORT, decode_responses=True, health_check_interval=1)
+    r = redis.Redis(host="127.0.0.1", port=PORT, decode_responses=True, health_check_interval=1)
     strings(r)
     values(r)
     pipelines(r)

@@ -45,7 +45,12 @@ START_TEST(curl_uses_the_site_in_both_versions)
         domt_secure_holds(&secure, command);
     }
     ck_assert_int_ne(domt_secure_run(&secure, "curl -sSf http://localhost:$WEB/json"), 0);
-    ck_assert_int_eq(domt_secure_run(&secure, "curl -sSf https://localhost:$WEB/json"), 60);
+    domt_secure_holds(&secure, "openssl req -x509 -config $T/cnf -newkey ec -pkeyopt "
+                               "ec_paramgen_curve:P-256 -nodes -subj /CN=stranger "
+                               "-keyout $T/other.key -out $T/other.pem");
+    ck_assert_int_eq(
+        domt_secure_run(&secure, "curl -sSf --cacert $T/other.pem https://localhost:$WEB/json"),
+        60); /* by an authority that it does not know */
     ck_assert_int_eq(domt_secure_run(&secure, CURL "--tls-max 1.1 https://localhost:$WEB/json"),
                      35);
     domt_secure_end(&secure);

@@ -36,7 +36,7 @@ static int run(const char *format, ...)
     return domt_shell(output, sizeof output,
                       "cd '%s' || exit\n"
                       "unset CC CXX CFLAGS CXXFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"
-                      "export LC_ALL=C\n"
+                      "export LC_ALL=C CMAKE_GENERATOR=Ninja\n"
                       "pc=$(find . -name domus.pc)\n"
                       "export PKG_CONFIG_PATH=\"$PWD/${pc%%/*}\"\n"
                       "{ %s; } 2>&1",
@@ -133,7 +133,7 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
     install();
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     MUST_RUN("grep -F 'find_package(domus " MINOR " ' '" DOMT_SOURCE_DIR "/README.md'");
-    MUST_RUN("cmake -S . -B built -G Ninja -DWANTED_VERSION=" MINOR
+    MUST_RUN("cmake -S . -B built -DWANTED_VERSION=" MINOR
              " -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
     MUST_RUN("cmake --build built");
     MUST_RUN("ldd built/echo_shared_c | grep -F 'libdomus.so." MINOR " => '\"$PWD\"");
@@ -159,7 +159,7 @@ static void find_protocol(const char *name)
     MUST_RUN(STRICT_C " -static p.c $(pkg-config --static --cflags --libs domus-%s) -o p_static",
              name);
     ck_assert_int_ne(run("ldd p_c | grep -F libdomus-config"), 0);
-    MUST_RUN("mv p.c %s.c && cmake -S . -B built -G Ninja -DWANTED_VERSION=" MINOR
+    MUST_RUN("mv p.c %s.c && cmake -S . -B built -DWANTED_VERSION=" MINOR
              " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && cmake --build built",
              name);
     MUST_RUN("./p_c && ./p_cpp && ./p_static && built/%s_shared && built/%s_static", name, name);
