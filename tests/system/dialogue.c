@@ -1,5 +1,9 @@
 /* Two sets of connections, one to each server. The lines go to redis-server first, and then to kv,
- * and what each client has heard from both is compared after every line. */
+ * and what each client has heard from both is compared after every line.
+ *
+ * Nobody waits for silence. redis-server has one thread, so when it has answered twice on another
+ * connection, it has read the line, and written all that follows from it. The service kv has done
+ * the same when it has written as much, and counts as many clients, and as many that wait. */
 #include "tests/system/dialogue.h"
 
 #include "tests/support/crowd.h"
@@ -9,17 +13,19 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CLIENTS  26
-#define QUIET_MS 60    /* redis-server has mostly said all when it is silent for so long */
-#define TIMED_MS 400   /* the same when a time-out is waited for, which it sees every 100 ms */
-#define SURE_MS  10000 /* both have to say the same in this time */
+#define CLIENTS   26
+#define TIMED_MS  400   /* redis-server sees a time-out by then */
+#define SILENT_MS 20    /* the service has done by then what has no answer */
+#define SURE_MS   10000 /* both have to say the same in this time */
 
 struct side {
     uint16_t port;
+    int control;      /* a connection beside those of the clients */
     int fds[CLIENTS]; /* 0: not connected */
     size_t sizes[CLIENTS];
     char heard[CLIENTS][DOMT_REPLY_MAX];
@@ -27,7 +33,7 @@ struct side {
 
 static struct side redis, kv;
 
-/* Read what comes on any connection within `ms`. Returns false if nothing came. */
+/* Read what comes on any connection of a client within `ms`. Returns false if nothing came. */
 static bool listen_to(struct side *side, int ms)
 {
     struct pollfd polls[CLIENTS];
@@ -70,11 +76,48 @@ static void say(struct side *side, const char *line)
         domt_resp_send(side->fds[i], command);
 }
 
-/* True if some client of one server has heard more than that of the other one. */
+/* Returns when redis-server has done what it was told. */
+static void settle_redis(void)
+{
+    for (int i = 0; i < 2; i++)
+        domt_resp_holds(redis.control, "PING", "+PONG\r\n");
+    while (listen_to(&redis, 0))
+        ;
+}
+
+#define FIGURES 2
+
+/* Read how many clients there are, and how many of them wait. */
+static void read_figures(int control, long figures[FIGURES])
+{
+    static const char *const names[] = {"connected_clients:", "blocked_clients:"};
+    char text[DOMT_REPLY_MAX];
+
+    (void)domt_resp_ask(control, "INFO clients", text);
+    for (int i = 0; i < FIGURES; i++) {
+        const char *at = strstr(text, names[i]);
+        ck_assert_msg(at != NULL, "%s", text);
+        figures[i] = strtol(at + strlen(names[i]), NULL, 10);
+    }
+}
+
+static long
+    more[FIGURES]; /* by which those of kv are greater, because a test has clients of its own */
+
+/* True if some client of one server has heard more than that of the other one, or if one server has
+ * not seen yet who waits, or has left. */
 static bool differ(void)
 {
+    long of_redis[FIGURES], of_kv[FIGURES];
+
     for (int i = 0; i < CLIENTS; i++) {
         if (kv.sizes[i] != redis.sizes[i])
+            return true;
+    }
+    read_figures(redis.control, of_redis);
+    read_figures(kv.control, of_kv);
+    for (int i = 0; i < FIGURES; i++) {
+        if (of_kv[i] - of_redis[i] != more[i])
             return true;
     }
     return false;
@@ -98,26 +141,51 @@ static void hang_up(struct side *side)
             close(side->fds[i]);
         side->fds[i] = 0;
     }
+    close(side->control);
+}
+
+/* True if redis-server had nothing to say. */
+static bool is_silent(void)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        if (redis.sizes[i] != 0)
+            return false;
+    }
+    return true;
+}
+
+static void try_line(const char *line)
+{
+    say(&redis, line);
+    say(&kv, line);
+    if (line[1] == '~')
+        (void)listen_to(&redis, TIMED_MS);
+    settle_redis();
+    if (is_silent())
+        domt_sleep_ms(SILENT_MS);
+    uint64_t begin = domt_monotonic_ns();
+    while (differ() && domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
+        (void)listen_to(&kv, 1);
+        (void)listen_to(&redis, 0); /* a time-out that comes late on a busy machine */
+    }
+    (void)listen_to(&kv, 0); /* not more than redis-server */
+    compare(line);
 }
 
 void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_port)
 {
     redis.port = redis_port;
     kv.port = kv_port;
-    for (; *lines != NULL; lines++) {
-        say(&redis, *lines);
-        say(&kv, *lines);
-        while (listen_to(&redis, (*lines)[1] == '~' ? TIMED_MS : QUIET_MS))
-            ;
-        uint64_t begin = domt_monotonic_ns();
-        while (differ() && domt_monotonic_ns() - begin < UINT64_C(1000000) * SURE_MS) {
-            (void)listen_to(&kv, 10);
-            (void)listen_to(&redis, 10); /* on a busy machine it may be late, too */
-        }
-        (void)listen_to(&kv, 0); /* not more than redis-server */
-        compare(*lines);
-    }
-    domt_sleep_ms(QUIET_MS);
+    redis.control = domt_connect(redis.port);
+    kv.control = domt_connect(kv.port);
+    long before[FIGURES];
+    read_figures(redis.control, before);
+    read_figures(kv.control, more);
+    for (int i = 0; i < FIGURES; i++)
+        more[i] -= before[i];
+    for (; *lines != NULL; lines++)
+        try_line(*lines);
+    domt_sleep_ms(60);
     (void)listen_to(&kv, 0);
     compare("(the end)");
     hang_up(&redis);

@@ -172,7 +172,7 @@ END_TEST
 
 /* --- no element is lost or doubled ------------------------------------------------------------ */
 
-#define ELEMENTS 4000
+#define ELEMENTS 2000
 #define POPPERS  4
 
 /* Clients that have sent more behind the command that waits: redis-server forgets it, too. */
@@ -292,7 +292,7 @@ static void *pop(void *argument)
         if (!last)
             resets += leave(&chance, with_resets);
         /* what was on its way to clients that left comes back within the last wait */
-        (void)domt_resp_ask(fd, last ? "BLPOP {q}l 1" : "BLPOP {q}l 0.02", reply);
+        (void)domt_resp_ask(fd, last ? "BLPOP {q}l 0.4" : "BLPOP {q}l 0.02", reply);
         if (strcmp(reply, "*-1\r\n") != 0)
             note(reply);
         else if (last)

@@ -87,7 +87,7 @@ static bool start_redis(pid_t *ret_pid, uint16_t *ret_port)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "",
                "--appendonly", "no", "--enable-debug-command", "yes", "--logfile", "/dev/null",
-               "--dir", "/tmp", (char *)NULL);
+               "--dir", "/tmp", "--hz", "500", (char *)NULL); /* it looks at time-outs every 2 ms */
         _exit(127);
     }
     for (int i = 0; i < START_MS; i++) {
