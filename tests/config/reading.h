@@ -3,9 +3,10 @@
 #ifndef DOMT_READING_H
 #define DOMT_READING_H
 
+#include "tests/support/suite.h"
+
 #include <domus/yaml.h>
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* An asker and three others; see the header. */
 #include "tests/house/asking.h"
-
-#include <check.h>
+#include "tests/support/suite.h"
 
 unsigned domt_ask_releases, domt_reply_releases;
 

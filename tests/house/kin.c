@@ -2,10 +2,10 @@
 #include "tests/house/kin.h"
 
 #include "house/family/life.h"
+#include "tests/support/suite.h"
 
 #include <domus/conversation.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,7 @@
 #include "tests/house/owning.h"
 
 #include "house/family/life.h"
-
-#include <check.h>
+#include "tests/support/suite.h"
 
 domt_owning domt_owned;
 

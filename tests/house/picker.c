@@ -3,8 +3,8 @@
 
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* An actor that writes down what it handles; see the header. */
 #include "tests/house/recorder.h"
-
-#include <check.h>
+#include "tests/support/suite.h"
 
 const domus_type domt_note = {.name = "note", .size = sizeof(int64_t)};
 const domus_type domt_question = {.name = "question", .size = sizeof(int64_t)};

@@ -1,7 +1,7 @@
 /* Two agents that talk; see the header. */
 #include "tests/house/talk.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 

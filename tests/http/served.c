@@ -1,10 +1,10 @@
 /* The service of served.h. */
 #include "tests/http/served.h"
 #include "tests/support/kits.h"
+#include "tests/support/suite.h"
 
 #include <domus/await.h>
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The talk of talk.h. */
 #include "tests/http/talk.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Runs the stage in a kit, and prints what it makes. */
 #include "tests/http/trace.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <string.h>
 
 void domt_http_start(domt_codec *http, const domus_http_options *options)

@@ -6,12 +6,12 @@
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "io/channels/table.h"
+#include "tests/support/suite.h"
 
 #include <domus/conversation.h>
 #include <domus/supervise.h>
 #include <domus/timer.h>
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

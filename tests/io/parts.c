@@ -1,7 +1,7 @@
 /* The stage of parts.h, and what makes kits and wires with it. */
 #include "tests/io/parts.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "runtime/network/ring.h"
 #include "runtime/network/socket.h"
 #include "runtime/network/stream.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Starts redis-server, and talks with it. */
 #include "tests/resp/server.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Runs the stage in a kit, and prints what it makes. */
 #include "tests/resp/trace.h"
-
-#include <check.h>
+#include "tests/support/suite.h"
 
 void domt_resp_start(domt_codec *resp, const domus_resp_options *options)
 {

@@ -2,10 +2,10 @@
 #include "tests/runtime/askers.h"
 
 #include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
 
 #include <domus/await.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* A service whose pipeline changes; see the header. */
 #include "tests/runtime/changes.h"
 #include "tests/support/stages.h"
+#include "tests/support/suite.h"
 
 #include <domus/stage_kit.h>
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

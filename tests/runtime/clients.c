@@ -1,7 +1,7 @@
 /* A channel with a scripted peer in a kit; see the header. */
 #include "tests/runtime/clients.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <string.h>
 

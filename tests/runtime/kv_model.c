@@ -1,7 +1,7 @@
 /* The model of a client's keys, and the commands about them; see the header. */
 #include "tests/runtime/kv_words.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

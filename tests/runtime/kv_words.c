@@ -1,7 +1,7 @@
 /* The bytes of commands and answers; see the header. */
 #include "tests/runtime/kv_words.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 
 #include "runtime/network/ready.h"
 #include "runtime/testkit/peer.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* The echo service in a kit; see the header. */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
-
-#include <check.h>
+#include "tests/support/suite.h"
 
 static int echo_read(domus_stack *stack, void *self, const void *payload)
 {

@@ -6,8 +6,8 @@
 #include "base/page.h"
 #include "runtime/network/ready.h"
 #include "runtime/testkit/kit.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The child process, its arguments, and its two outputs. */
 #include "tests/runtime/program.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

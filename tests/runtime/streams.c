@@ -1,9 +1,9 @@
 /* The service of streams.h. */
 #include "tests/runtime/streams.h"
+#include "tests/support/suite.h"
 
 #include <domus/await.h>
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

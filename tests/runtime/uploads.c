@@ -1,9 +1,9 @@
 /* Actors that send requests in pieces; see the header. */
 #include "tests/runtime/uploads.h"
+#include "tests/support/suite.h"
 
 #include <domus/await.h>
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

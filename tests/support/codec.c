@@ -2,8 +2,8 @@
 #include "tests/support/codec.h"
 
 #include "base/memory.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

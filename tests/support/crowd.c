@@ -3,8 +3,8 @@
 #include "tests/support/crowd.h"
 
 #include "tests/support/service.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* The child, its stderr, and its end. */
 #include "tests/support/death.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "tests/support/fake_backend.h"
 
 #include "io/resources/io.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Writes and reads frames by the letter of the RFC, without the code that is tested. */
 #include "tests/support/frames.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Test kits and peers whose steps have to succeed. */
 #include "tests/support/kits.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)

@@ -1,7 +1,7 @@
 /* The child process, its outputs, and the rows of its profile. */
 #include "tests/support/service.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

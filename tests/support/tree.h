@@ -3,7 +3,8 @@
 #ifndef DOMT_TREE_H
 #define DOMT_TREE_H
 
-#include <check.h>
+#include "tests/support/suite.h"
+
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>

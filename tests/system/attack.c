@@ -3,9 +3,9 @@
 #include "tests/system/attack.h"
 
 #include "tests/support/crowd.h"
+#include "tests/support/suite.h"
 #include "tests/system/talks.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* Reads the text line by line. The family is what the last TYPE has named. */
 #include "tests/system/prometheus.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Units, arrows and circles; see the header. */
 #include "tests/tidy/graph.h"
 
+#include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

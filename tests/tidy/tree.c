@@ -1,8 +1,8 @@
 /* The functions on which the rules of tests/tidy stand: they walk the tree, strip comments, copy
  * files and plant offences. */
 #include "tests/tidy/tree.h"
+#include "tests/support/suite.h"
 
-#include <check.h>
 #include <ctype.h>
 #include <fts.h>
 #include <stdarg.h>
