@@ -133,8 +133,7 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
     install();
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     MUST_RUN("grep -F 'find_package(domus " MINOR " ' '" DOMT_SOURCE_DIR "/README.md'");
-    MUST_RUN("cmake -S . -B built -DWANTED_VERSION=" MINOR
-             " -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
+    MUST_RUN("cmake -S . -B built -DWANTED_VERSION=" MINOR " -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
     MUST_RUN("cmake --build built");
     MUST_RUN("ldd built/echo_shared_c | grep -F 'libdomus.so." MINOR " => '\"$PWD\"");
     ck_assert_int_ne(run("ldd built/echo_static_c | grep -F libdomus"), 0);

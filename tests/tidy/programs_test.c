@@ -13,14 +13,14 @@ static int look(const char *has)
     return domt_shell(output, sizeof output,
                       "cd '%s' && listed=$(tests/run --list dev) && "
                       "for file in tests/*/*_test.c tests/fuzz/*.c; do "
-                      "name=${file#tests/} name=${name%%%%.c} name=${name%%%%_test}; "
-                      "name=$(echo \"$name\" | tr / _); { %s; } || echo \"$file\"; done",
+                      "name=${file#tests/} name=${name%%%%.c} name=${name%%%%_test} "
+                      "name=${name%%%%/*}_${name#*/}; { %s; } || echo \"$file\"; done",
                       DOMT_SOURCE_DIR, has);
 }
 
 START_TEST(each_test_file_is_run)
 {
-    ck_assert_int_eq(look("echo \"$listed\" | grep -q -x \"$name\""), 0);
+    ck_assert_int_eq(look("case \" $(echo $listed) \" in *\" $name \"*) ;; *) false;; esac"), 0);
     ck_assert_msg(output[0] == '\0', "tests/run does not run\n%s", output);
 }
 END_TEST

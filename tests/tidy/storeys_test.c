@@ -221,7 +221,7 @@ START_TEST(tidy_sees_an_include_upwards)
 {
     char copy[DOMT_PATH_MAX];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_copy(DOMT_SOURCE_DIR, "house", copy);
     domt_tree_plant(copy, "house/message/planted.h",
                     "/*\n#include \"house/family/life.h\"\n*/\n"
                     "#  include \"house/dispatch/loan.h\"\n#include \"house/message/pool.h\"\n");

@@ -214,7 +214,7 @@ START_TEST(tidy_sees_a_declaration_without_a_symbol)
     static domt_report other;
     char copy[DOMT_PATH_MAX];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
     domt_tree_plant(copy, "include/domus/config.h", "DOMUS_API char\n    *domus_nowhere(int);\n");
     domt_tree_plant(copy, "include/domus/yaml.h", "DOMUS_API extern const int domus_nothing[2];\n");
     compare_with(copy, NULL, LIBDOMUS, &report);
@@ -235,7 +235,7 @@ START_TEST(tidy_sees_a_symbol_without_a_declaration)
     char library[DOMT_PATH_MAX + 32];
     char output[4096];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
     domt_tree_plant(copy, "leak.c", "int domi_leak(void);\nint domi_leak(void) { return 0; }\n");
     snprintf(library, sizeof library, "%s/libleak.so", copy);
     int status = domt_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
@@ -258,7 +258,7 @@ START_TEST(tidy_sees_a_stranger)
     char archive[DOMT_PATH_MAX + 32];
     char output[4096];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
     domt_tree_plant(copy, "stranger.c", code);
     snprintf(archive, sizeof archive, "%s/libstranger.a", copy);
     int status =

@@ -185,14 +185,13 @@ static void make_directory(char ret_path[DOMT_PATH_MAX])
     ck_assert_ptr_nonnull(mkdtemp(ret_path));
 }
 
-void domt_tree_copy(const char *root, char ret_copy[DOMT_PATH_MAX])
+void domt_tree_copy(const char *root, const char *parts, char ret_copy[DOMT_PATH_MAX])
 {
     char output[1024];
 
     make_directory(ret_copy);
-    int status =
-        domt_shell(output, sizeof output,
-                   "cd '%s' && cp -R $(ls -d " FOLDERS " 2>/dev/null) '%s'/ 2>&1", root, ret_copy);
+    int status = domt_shell(output, sizeof output, "cd '%s' && cp -R --parents %s '%s'/ 2>&1", root,
+                            parts, ret_copy);
     ck_assert_msg(status == 0, "%s", output);
 }
 

@@ -38,8 +38,9 @@ void domt_tree_visit(const char *root, const char *path, domt_rule *rule, domt_r
 /* The text of a file. Ownership: the caller's. */
 char *domt_tree_text(const char *path);
 
-/* Copy the tree's code to a new directory below $TMPDIR; to be given to domt_tree_remove(). */
-void domt_tree_copy(const char *root, char ret_copy[DOMT_PATH_MAX]);
+/* Copy parts of the tree, files and folders, to a new directory below $TMPDIR; to be given to
+ * domt_tree_remove(). */
+void domt_tree_copy(const char *root, const char *parts, char ret_copy[DOMT_PATH_MAX]);
 void domt_tree_remove(const char *copy);
 
 /* Append to a file of a copy; the file is made when it is not there. */
