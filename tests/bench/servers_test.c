@@ -78,15 +78,11 @@ END_TEST
 /* Without nginx it does nothing, and still ends well. */
 START_TEST(bench_of_tls_prints_each_row_and_its_ratios)
 {
-    if (!runs((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG},
-              "--seconds 0.02 echo echo_16k get full resumed") ||
+    if (!runs((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG}, "--seconds 0.02 echo full") ||
         result.count == 0)
         return;
     ck_assert(command_figure(&result, "tls_echo_domus_to_bare_cpu") > 0);
-    ck_assert(command_figure(&result, "tls_echo_16k_domus_epoll_to_bare_bytes") > 0);
-    ck_assert(command_figure(&result, "tls_get_domus_to_nginx_cpu") > 0);
     ck_assert(command_figure(&result, "tls_full_nginx_cpu") > 0);
-    ck_assert(command_figure(&result, "tls_resumed_domus_to_nginx_cpu") > 0);
 }
 END_TEST
 

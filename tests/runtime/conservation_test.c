@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define MILLION  UINT64_C(1000000)
-#define MESSAGES (10 * MILLION / (DOMT_SANITIZED ? 10 : 1))
+#define MESSAGES (DOMT_SANITIZED ? MILLION : 3 * MILLION)
 #define LONG     (1000 * MILLION / (DOMT_SANITIZED ? 100 : 1))
 
 /* Seeds of a shape in the short form; so many more if something has not been seen. */
@@ -57,13 +57,6 @@ static const struct found {
 };
 
 static char run_name[96];
-
-static bool is_long(void)
-{
-    const char *text = getenv("DOMT_LONG");
-
-    return text != NULL && text[0] != '\0';
-}
 
 /* --- a run ------------------------------------------------------------------------------------ */
 
@@ -283,7 +276,7 @@ static void run(const struct shape *shape, uint64_t seed, uint64_t messages, dom
     domt_profile_add(profiles, &profile);
     add_sums(all, &world.sums);
     domus_system_free(world.system);
-    if (is_long() || getenv("DOMT_SUMS") != NULL) {
+    if (domt_is_long() || getenv("DOMT_SUMS") != NULL) {
         uint64_t ns = domt_now_ns() - began_ns;
         fprintf(stderr, "%s: %.1f million messages in %.1f s, %.2f million a second\n", run_name,
                 (double)domt_sums_messages(&world.sums) / 1e6, (double)ns / 1e9,
@@ -350,7 +343,7 @@ static void run_found(const struct shape *shape, domt_sums *all, domus_profile *
 /* The messages of one seed. A shape that sleeps much takes longer, so it has fewer. */
 static uint64_t messages_of(const struct shape *shape)
 {
-    uint64_t all = !is_long() ? MESSAGES : shape->letters != 0 ? LONG : 10 * MESSAGES;
+    uint64_t all = !domt_is_long() ? MESSAGES : shape->letters != 0 ? LONG : 10 * MESSAGES;
 
     return all / SEEDS / shape->share;
 }
@@ -358,13 +351,13 @@ static uint64_t messages_of(const struct shape *shape)
 static void run_shape(const struct shape *shape)
 {
     const char *given = getenv("DOMT_SEED");
-    uint64_t first = given != NULL ? strtoull(given, NULL, 0) : is_long() ? domt_now_ns() : 1;
+    uint64_t first = given != NULL ? strtoull(given, NULL, 0) : domt_is_long() ? domt_now_ns() : 1;
     uint64_t messages = messages_of(shape);
     uint32_t seeds = given != NULL ? 1 : SEEDS;
     domt_sums all = {0};
     domus_profile profiles = {0};
 
-    if (is_long())
+    if (domt_is_long())
         fprintf(stderr, "%s: seeds %" PRIu64 " and on\n", shape->name, first);
     if (given == NULL)
         run_found(shape, &all, &profiles);
@@ -471,7 +464,8 @@ START_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
 }
 END_TEST
 
-DOMT_MAIN("conservation", is_long() ? 3000 : 200, messages_are_conserved_on_as_many_threads_as_cpus,
+DOMT_MAIN("conservation", domt_is_long() ? 3000 : 200,
+          messages_are_conserved_on_as_many_threads_as_cpus,
           messages_are_conserved_on_more_threads_than_cpus, messages_are_conserved_through_refusals,
           messages_are_conserved_where_nothing_is_lent, messages_are_conserved_by_threads_that_spin,
           messages_are_conserved_by_threads_that_mostly_sleep)

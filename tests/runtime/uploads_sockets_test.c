@@ -1,4 +1,4 @@
-/* Bodies of 64 MiB (1 GiB with DOMT_LONG) over real sockets: of a request, of an answer,
+/* Bodies of 16 MiB (1 GiB with DOMT_LONG) over real sockets: of a request, of an answer,
  * and of both at a time, between three threads and through a pool, in memory that does not
  * grow with them. */
 #include "tests/runtime/running.h"
@@ -200,8 +200,7 @@ static void hold(const domus_type *type)
     const domus_pool_options options = {.behaviour = &line};
     char text[DOMUS_ENDPOINT_TEXT_MAX];
 
-    body_bytes =
-        getenv("DOMT_LONG") != NULL ? UINT64_C(1) << 30 : DOMT_SCALE(64, 2) * UINT64_C(1) << 20;
+    body_bytes = domt_is_long() ? UINT64_C(1) << 30 : DOMT_SCALE(16, 2) * UINT64_C(1) << 20;
     atomic_store(&done, 0);
     domus_system *system = domt_start(&config);
     domus_endpoint served = domt_serve(system, &domt_stream_service);

@@ -32,6 +32,13 @@ void domt_suite_add(domt_suite *suite)
     suites = suite;
 }
 
+bool domt_is_long(void)
+{
+    const char *text = getenv("DOMT_LONG");
+
+    return text != NULL && text[0] != '\0';
+}
+
 int domt_suite_run(const char *name, int seconds, const TTest *const *tests, size_t count)
 {
     Suite *suite = suite_create(name);

@@ -10,6 +10,7 @@
 #define DOMT_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -18,6 +19,9 @@
  * each place is told some times only. */
 void domt_mark_point(const char *file, int line);
 #define _mark_point(file, line) domt_mark_point(file, line)
+
+/* Whether the long form is run (`./dev test --long`). */
+bool domt_is_long(void);
 
 /* The suite of a test file, whose path in the tree is `file`, as in "tests/house/mailbox_test.c".
  */

@@ -16,7 +16,7 @@
 #define MIB      (UINT64_C(1) << 20)
 #define LIMIT    (192 * MIB)
 #define DEAF     DOMT_SCALE(800, 200)
-#define FLOOD_MS DOMT_SCALE(5000, 3000)
+#define FLOOD_MS (domt_is_long() ? 5000u : 1500u)
 
 /* In so many turns each deaf peer has gone once. */
 #define TURNS_MIN 10u
