@@ -309,6 +309,9 @@ static int start(const running *own)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
         warn_of_unserved(own);
+        domi_sink_add_line(own->sink,
+                           "pid %d: SIGUSR1 prints a profile, SIGUSR2 all actors; SIGTERM ends it",
+                           (int)getpid());
         return DOMI_STATUS_OK;
     }
     const char *why = domus_system_error(own->system);

@@ -229,6 +229,7 @@ typedef struct domus_config {
     struct {
         domus_profile_level level; /* how much threads measure; counters */
         bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
+        bool zeros;   /* whether the table has rows for counters that are 0; false */
     } profile;
     /* The caller's; domus_system_new() copies them. */
     const domus_listener_config *listeners;

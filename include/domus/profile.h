@@ -166,9 +166,12 @@ DOMUS_API int domus_system_profile(const struct domus_system *system, uint32_t t
 DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_profile *ret_profile);
 
 /* Write the table that domus_main() prints into `text` (NUL-terminated, cut at `size` bytes). It
- * has a column for each thread and one for all threads. If memory is measured, the last rows
- * are, in bytes, the used memory and its limit, the foreign and the own memory, and the two
- * budgets (domus/memory.h).
+ * has a column for each thread up to the 16th, one for all threads, and the rate of that a second,
+ * since the start (without profile.level: counters there is no rate). The phases come first, and
+ * then the counters in groups: scheduling, messages, io, connections, memory, trouble. Counters
+ * that are 0 have a row only with profile.zeros. If memory is measured, rows of its group are, in
+ * bytes, the used memory and its limit, the foreign and the own memory, and the two budgets
+ * (domus/memory.h).
  *
  * Returns the length of the whole table, without the zero at its end. Thread-safety:
  * as domus_system_profile(). */

@@ -140,6 +140,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
     {KEY("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = domi_key_switch},
+    {KEY("profile.zeros", WORD, profile.zeros, 0, 1, 0), .words = domi_key_switch},
 };
 
 const domus_config_key domi_config_listener_keys[] = {

@@ -89,6 +89,7 @@ static const struct field fields[] = {
     FIELD(routers, routees_max),
     FIELD(profile, level),
     FIELD(profile, at_exit),
+    FIELD(profile, zeros),
     FIELD(io, backend),
     FIELD(blocking, threads_min),
     FIELD(blocking, threads_max),

@@ -85,7 +85,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.sockets.receive_buffer_bytes, 0);
     ck_assert(config.sockets.no_delay);
     ck_assert_int_eq(config.profile.level, DOMUS_PROFILE_COUNTERS);
-    ck_assert(config.profile.at_exit);
+    ck_assert(config.profile.at_exit && !config.profile.zeros);
     ck_assert_uint_eq(config.log.queue_max, 1024);
     ck_assert_uint_eq(config.log.flush_timeout_ns, UINT64_C(1000000000));
     ck_assert(!config.log.addresses);
@@ -112,7 +112,7 @@ static const char *const padded[] = {"scheduler.ioRatio",
                                      "io.buffers.count",
                                      "channel.maxConnections",
                                      "shutdown.cutStatus",
-                                     "profile.atExit",
+                                     "profile.zeros",
                                      "log.addresses",
                                      NULL};
 

@@ -330,13 +330,17 @@ START_TEST(lines_that_were_dropped_are_told_of)
     ck_assert_ptr_nonnull(line);
     ck_assert_int_eq(sscanf(line, "idle: warning: %d log lines were dropped\n", &told), 1);
     ck_assert_int_gt(told, 0);
-    ck_assert_int_le(told, 100 - 16); /* those that there were places for came through */
+    ck_assert_int_le(told, 101 - 16); /* those that there were places for came through */
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     ck_assert_int_eq(domt_program_end(&own), 0);
     const char *row = strstr(own.err_text, "log lines dropped");
     ck_assert_ptr_nonnull(row);
-    const char *end = strchr(row, '\n');
+    const char *end = strstr(row, "/s\n"); /* the sum stands before the rate */
     ck_assert_ptr_nonnull(end);
+    while (end[-1] != ' ')
+        end--;
+    while (end[-1] == ' ')
+        end--;
     while (end[-1] != ' ')
         end--;
     ck_assert_int_eq(strtol(end, NULL, 10), told);

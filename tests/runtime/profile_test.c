@@ -1,5 +1,5 @@
-/* runtime/control/profile.c: the profile counts the time to the nanosecond, and the work
- * to the message. */
+/* runtime/control/profile.c: the profile counts the time to the nanosecond, and the work to the
+ * message. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -316,7 +316,7 @@ START_TEST(refusals_are_counted)
 }
 END_TEST
 
-/* --- snapshots and the table ------------------------------------------------------------------ */
+/* --- snapshots -------------------------------------------------------------------------------- */
 
 /* Submit and sleep divide one span by the thread's CPU time, which is read later than the rest: a
  * thread that was interrupted elsewhere moves time from one to the other. Their sum holds. */
@@ -357,110 +357,6 @@ START_TEST(snapshots_of_threads_that_run_never_go_back)
 }
 END_TEST
 
-static uint32_t lines_of(const char *text)
-{
-    uint32_t lines = 0;
-
-    for (; *text != '\0'; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-static size_t stall_rows(const domus_system *system)
-{
-    domus_profile sums = domt_profile_all(system);
-    size_t rows = 0;
-
-    for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
-        rows += sums.stall_lengths[i] != 0;
-    return rows;
-}
-
-#define MEMORY_ROWS 6
-
-/* The value of a row that is the whole system's: there is no other number in it. */
-static uint64_t only_value(const char *text, const char *name)
-{
-    char start[64];
-
-    snprintf(start, sizeof start, "\n%s ", name);
-    const char *row = strstr(text, start);
-    ck_assert_msg(row != NULL, "no row '%s'", name);
-    char *end = NULL;
-    uint64_t value = strtoull(row + strlen(start), &end, 10);
-    ck_assert_int_eq(*end, '\n');
-    return value;
-}
-
-START_TEST(table_tells_memory_once_for_the_system)
-{
-    static char text[32768];
-    domus_config config = domt_config(3);
-    domus_memory memory;
-
-    config.memory.limit_bytes = UINT64_C(16) << 30; /* so that there is one on every machine */
-    domus_system *system = domt_start(&config);
-    DOMT_WAIT_FOR(10, (domus_system_memory(system, &memory), memory.looks != 0));
-    ck_assert_int_eq(domus_system_stop(system), 0); /* nobody looks any more */
-    domus_system_memory(system, &memory);
-    ck_assert_uint_lt(domus_system_profile_table(system, text, sizeof text), sizeof text);
-    ck_assert_uint_ne(memory.limit_bytes, 0);
-    ck_assert_uint_eq(only_value(text, "memory limit"), memory.limit_bytes);
-    ck_assert_uint_eq(only_value(text, "memory used"), memory.used_bytes);
-    ck_assert_uint_eq(only_value(text, "memory foreign"), memory.foreign_bytes);
-    ck_assert_uint_eq(only_value(text, "memory own"), memory.own_bytes);
-    ck_assert_uint_eq(only_value(text, "memory budget"), memory.budget_bytes);
-    ck_assert_uint_eq(only_value(text, "memory last budget"), memory.last_budget_bytes);
-    domt_end(system);
-
-    config.memory.enabled = false;
-    system = domt_start(&config);
-    (void)domus_system_profile_table(system, text, sizeof text);
-    ck_assert_ptr_null(strstr(text, "\nmemory"));
-    domt_end(system);
-}
-END_TEST
-
-START_TEST(table_has_every_row_and_is_cut_at_its_size)
-{
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
-    static char text[32768], cut[32768];
-
-    domus_address address = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
-    for (int i = 0; i < 123; i++)
-        domt_notice(system, address, &work_type, &(uint64_t){0});
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 123);
-    ck_assert_int_eq(domus_system_stop(system), 0); /* nothing moves any more */
-
-    size_t length = domus_system_profile_table(system, text, sizeof text);
-    ck_assert_uint_lt(length, sizeof text);
-    ck_assert_uint_eq(strlen(text), length);
-    ck_assert_uint_eq(domus_system_profile_table(system, NULL, 0), length);
-    /* The table has a head and a row for each field, so a forgotten field is found here. Lengths of
-     * stalls have a row only if there were such stalls. */
-    ck_assert_uint_eq(lines_of(text), 1 + sizeof(domus_profile) / sizeof(uint64_t) -
-                                          DOMUS_STALL_LENGTHS + stall_rows(system) + MEMORY_ROWS);
-    for (int i = 0; i < DOMUS_PHASES; i++)
-        ck_assert_ptr_nonnull(strstr(text, domus_phase_name((domus_phase)i)));
-    const char *row = strstr(text, "\nnotices ");
-    ck_assert_ptr_nonnull(row);
-    char *at = strstr(row, "notices") + strlen("notices");
-    ck_assert_uint_eq(strtoul(at, &at, 10), 123); /* the first thread, the second, all */
-    ck_assert_uint_eq(strtoul(at, &at, 10), 0);
-    ck_assert_uint_eq(strtoul(at, &at, 10), 123);
-    ck_assert_int_eq(*at, '\n');
-
-    for (size_t size = 1; size <= length + 1; size += size < 300 ? 1 : 97) {
-        memset(cut, 'x', sizeof cut);
-        ck_assert_uint_eq(domus_system_profile_table(system, cut, size), length);
-        ck_assert_uint_eq(strlen(cut), size - 1);
-        ck_assert(memcmp(cut, text, size - 1) == 0 && cut[size] == 'x');
-    }
-    domt_end(system);
-}
-END_TEST
-
 START_TEST(phases_have_names_and_threads_are_checked)
 {
     domus_config config = domt_config(1);
@@ -484,5 +380,4 @@ END_TEST
 DOMT_MAIN("profile", 60, phases_sum_to_wall_time, each_phase_has_the_time_that_was_spent_in_it,
           level_off_measures_no_time_and_counts_all_the_same, counters_add_up_for_a_known_workload,
           refusals_are_counted, snapshots_of_threads_that_run_never_go_back,
-          table_tells_memory_once_for_the_system, table_has_every_row_and_is_cut_at_its_size,
           phases_have_names_and_threads_are_checked)

@@ -1,0 +1,289 @@
+/* This file prints the profile as a table: the phases, and then the counters in groups, with a
+ * column for each thread, one for all, and the rate of that. Counters that are 0 have no row,
+ * unless profile.zeros asks for them: of 80 counters a service moves some twenty, and a reader
+ * looks for these. Each counter is in one group. */
+#include "runtime/system/system.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Threads beyond this have no column; the sum of all threads counts them, too. */
+#define COLUMNS_MAX 16u
+#define COUNTERS    (sizeof(domus_profile) / sizeof(uint64_t))
+
+static_assert(sizeof(domus_profile) % sizeof(uint64_t) == 0, "it consists of numbers");
+
+typedef enum row_group {
+    SCHEDULING,
+    MESSAGES,
+    IO,
+    CONNECTIONS,
+    MEMORY,
+    TROUBLE, /* what should not happen, or not often */
+    GROUPS,
+} row_group;
+
+static const char *const group_names[GROUPS] = {
+    [SCHEDULING] = "scheduling",   [MESSAGES] = "messages", [IO] = "io",
+    [CONNECTIONS] = "connections", [MEMORY] = "memory",     [TROUBLE] = "trouble",
+};
+
+static const struct {
+    row_group group;
+    const char *name; /* the head of a row in the table */
+    size_t offset;    /* where the counter is in domus_profile */
+} rows[] = {
+    {SCHEDULING, "iterations", offsetof(domus_profile, iterations)},
+    {SCHEDULING, "houses run", offsetof(domus_profile, runs)},
+    {SCHEDULING, "deadline expiries", offsetof(domus_profile, deadline_expiries)},
+    {SCHEDULING, "deadline overrun ns", offsetof(domus_profile, deadline_overrun_ns)},
+    {SCHEDULING, "parks", offsetof(domus_profile, parks)},
+    {SCHEDULING, "wake-ups sent", offsetof(domus_profile, wakeups_sent)},
+    {SCHEDULING, "wake-ups received", offsetof(domus_profile, wakeups_received)},
+    {SCHEDULING, "wake-ups empty", offsetof(domus_profile, wakeups_empty)},
+    {SCHEDULING, "wake poll re-armed", offsetof(domus_profile, wake_rearms)},
+    {SCHEDULING, "woke by cap with work", offsetof(domus_profile, cap_wakeups_with_work)},
+    {SCHEDULING, "steals wanted", offsetof(domus_profile, steals_wanted)},
+    {SCHEDULING, "steals", offsetof(domus_profile, steals)},
+    {SCHEDULING, "timers fired", offsetof(domus_profile, timers_fired)},
+    {SCHEDULING, "spawns", offsetof(domus_profile, spawns)},
+    {SCHEDULING, "stops", offsetof(domus_profile, stops)},
+    {SCHEDULING, "exposed", offsetof(domus_profile, exposed)},
+    {SCHEDULING, "passivations", offsetof(domus_profile, passivations)},
+    {MESSAGES, "replies", offsetof(domus_profile, replies)},
+    {MESSAGES, "exceptions", offsetof(domus_profile, exceptions)},
+    {MESSAGES, "asks", offsetof(domus_profile, asks)},
+    {MESSAGES, "notices", offsetof(domus_profile, notices)},
+    {MESSAGES, "events", offsetof(domus_profile, events)},
+    {MESSAGES, "notices by belts", offsetof(domus_profile, belted)},
+    {MESSAGES, "cancels", offsetof(domus_profile, cancels)},
+    {IO, "enters", offsetof(domus_profile, enters)},
+    {IO, "completions", offsetof(domus_profile, completions)},
+    {IO, "reads", offsetof(domus_profile, reads)},
+    {IO, "received bytes", offsetof(domus_profile, received_bytes)},
+    {IO, "sent bytes", offsetof(domus_profile, sent_bytes)},
+    {IO, "files kept", offsetof(domus_profile, files_kept)},
+    {CONNECTIONS, "accepted", offsetof(domus_profile, accepted)},
+    {CONNECTIONS, "connects", offsetof(domus_profile, connects)},
+    {CONNECTIONS, "channels opened", offsetof(domus_profile, channels_opened)},
+    {CONNECTIONS, "channels closed", offsetof(domus_profile, channels_closed)},
+    {CONNECTIONS, "channels silent", offsetof(domus_profile, channels_silent)},
+    {CONNECTIONS, "channels aged", offsetof(domus_profile, channels_aged)},
+    {CONNECTIONS, "answered in drain", offsetof(domus_profile, drained_answered)},
+    {CONNECTIONS, "idle in drain", offsetof(domus_profile, drained_idle)},
+    {MEMORY, "queued bytes", offsetof(domus_profile, queued_bytes)},
+    {MEMORY, "trimmed bytes", offsetof(domus_profile, trimmed_bytes)},
+    {MEMORY, "refused for memory", offsetof(domus_profile, busy)},
+    {MEMORY, "paused for memory", offsetof(domus_profile, pressed)},
+    {MEMORY, "reset for memory", offsetof(domus_profile, channels_shed)},
+    {TROUBLE, "failures", offsetof(domus_profile, failures)},
+    {TROUBLE, "restarts", offsetof(domus_profile, restarts)},
+    {TROUBLE, "escalations", offsetof(domus_profile, escalations)},
+    {TROUBLE, "refusals", offsetof(domus_profile, refusals)},
+    {TROUBLE, "dead letters", offsetof(domus_profile, dead_letters)},
+    {TROUBLE, "letters missed", offsetof(domus_profile, letters_missed)},
+    {TROUBLE, "asks expired", offsetof(domus_profile, asks_expired)},
+    {TROUBLE, "late replies", offsetof(domus_profile, late_replies)},
+    {TROUBLE, "circles of asks", offsetof(domus_profile, circles)},
+    {TROUBLE, "conversations full", offsetof(domus_profile, conversations_full)},
+    {TROUBLE, "waits lost", offsetof(domus_profile, waits_lost)},
+    {TROUBLE, "results unknown", offsetof(domus_profile, results_unknown)},
+    {TROUBLE, "enters refused", offsetof(domus_profile, enters_refused)},
+    {TROUBLE, "receivers starved", offsetof(domus_profile, receivers_starved)},
+    {TROUBLE, "spells no buffer", offsetof(domus_profile, buffer_spells)},
+    {TROUBLE, "accept pauses", offsetof(domus_profile, accept_pauses)},
+    {TROUBLE, "spells no descriptor", offsetof(domus_profile, accept_spells)},
+    {TROUBLE, "spells at most places", offsetof(domus_profile, full_spells)},
+    {TROUBLE, "refused by address", offsetof(domus_profile, refused_by_address)},
+    {TROUBLE, "spells by address", offsetof(domus_profile, address_spells)},
+    {TROUBLE, "refused as no proxy", offsetof(domus_profile, proxies_refused)},
+    {TROUBLE, "connects failed", offsetof(domus_profile, connects_failed)},
+    {TROUBLE, "channels refused", offsetof(domus_profile, channels_refused)},
+    {TROUBLE, "channels busy", offsetof(domus_profile, channels_busy)},
+    {TROUBLE, "channels late", offsetof(domus_profile, channels_late)},
+    {TROUBLE, "channels slow", offsetof(domus_profile, channels_slow)},
+    {TROUBLE, "channels reset", offsetof(domus_profile, channels_reset)},
+    {TROUBLE, "channels cut", offsetof(domus_profile, channels_cut)},
+    {TROUBLE, "cut bytes", offsetof(domus_profile, cut_bytes)},
+    {TROUBLE, "discarded bytes", offsetof(domus_profile, discarded_bytes)},
+    {TROUBLE, "cut in drain", offsetof(domus_profile, drained_cut)},
+    {TROUBLE, "datagrams dropped", offsetof(domus_profile, datagrams_dropped)},
+    {TROUBLE, "datagrams lost", offsetof(domus_profile, datagrams_lost)},
+    {TROUBLE, "datagrams unsent", offsetof(domus_profile, datagrams_unsent)},
+    {TROUBLE, "log lines dropped", offsetof(domus_profile, log_lines_dropped)},
+    {TROUBLE, "stalls", offsetof(domus_profile, stalls)},
+    {TROUBLE, "stalled ns", offsetof(domus_profile, stalled_ns)},
+};
+
+/* --- text ---------------------------------------------------------------------------------------
+ */
+
+typedef struct text {
+    char *at;      /* start of the text; NUL-terminated */
+    size_t size;   /* bytes at `at` */
+    size_t length; /* bytes that the whole text takes, also if they do not fit */
+} text;
+
+__attribute__((format(printf, 2, 3))) static void add_text(text *to, const char *format, ...)
+{
+    bool room = to->length < to->size;
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(room ? to->at + to->length : NULL, room ? to->size - to->length : 0,
+                           format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        to->length += (size_t)length;
+}
+
+/* --- what is printed ----------------------------------------------------------------------------
+ */
+
+typedef struct snapshot {
+    domus_profile columns[COLUMNS_MAX];
+    uint32_t count; /* columns */
+    domus_profile all;
+    double seconds; /* since the first thread runs; 0: times are not measured */
+    bool has_zeros;
+} snapshot;
+
+static uint64_t *number_at(domus_profile *profile, size_t offset)
+{
+    return (uint64_t *)(void *)((char *)profile + offset);
+}
+
+static void take_snapshot(const domus_system *system, snapshot *shot)
+{
+    domus_profile outside, one;
+
+    *shot = (snapshot){.has_zeros = system->config.profile.zeros};
+    for (uint32_t i = 0; i < system->count; i++) {
+        (void)domus_system_profile(system, i, &one);
+        for (size_t k = 0; k < COUNTERS; k++)
+            *number_at(&shot->all, k * sizeof(uint64_t)) += *number_at(&one, k * sizeof(uint64_t));
+        if ((double)one.wall_ns / 1e9 > shot->seconds)
+            shot->seconds = (double)one.wall_ns / 1e9;
+        if (i < COLUMNS_MAX)
+            shot->columns[shot->count++] = one;
+    }
+    /* the sum also counts the lines that belong to no thread */
+    (void)domus_outside_profile(system, &outside);
+    shot->all.log_lines_dropped += outside.log_lines_dropped;
+}
+
+/* --- rows ---------------------------------------------------------------------------------------
+ */
+
+static void add_head(text *to, const domus_system *system, const snapshot *shot)
+{
+    char head[32] = "thread";
+
+    if (system->count != 0 && system->threads[0].io.backend != NULL)
+        snprintf(head, sizeof head, "thread (%s)", system->threads[0].io.backend->name);
+    add_text(to, "%-22s", head);
+    for (uint32_t i = 0; i < shot->count; i++)
+        add_text(to, " %15u", i);
+    add_text(to, " %15s %14s\n", "all", "all a second");
+}
+
+static void add_phase_row(text *to, snapshot *shot, const char *name, size_t offset)
+{
+    add_text(to, "%-22s", name);
+    for (uint32_t i = 0; i <= shot->count; i++) {
+        domus_profile *column = i < shot->count ? &shot->columns[i] : &shot->all;
+        double value = (double)*number_at(column, offset);
+        double wall = (double)column->wall_ns;
+        add_text(to, " %7.1f ms %4.1f%%", value / 1e6, wall > 0 ? value / wall * 100 : 0);
+    }
+    add_text(to, "\n");
+}
+
+static void add_phases(text *to, snapshot *shot)
+{
+    for (int i = 0; i < DOMUS_PHASES; i++)
+        add_phase_row(to, shot, domus_phase_name((domus_phase)i),
+                      offsetof(domus_profile, phase_ns) + (size_t)i * sizeof(uint64_t));
+    add_phase_row(to, shot, "wall", offsetof(domus_profile, wall_ns));
+}
+
+/* The rate is that since the start. The queued bytes go up and down, and have none. */
+static void add_row(text *to, snapshot *shot, const char *name, size_t offset)
+{
+    uint64_t sum = *number_at(&shot->all, offset);
+
+    add_text(to, "%-22s", name);
+    for (uint32_t i = 0; i < shot->count; i++)
+        add_text(to, " %15llu", (unsigned long long)*number_at(&shot->columns[i], offset));
+    add_text(to, " %15llu", (unsigned long long)sum);
+    if (shot->seconds > 0 && offset != offsetof(domus_profile, queued_bytes))
+        add_text(to, " %12.1f/s", (double)sum / shot->seconds);
+    add_text(to, "\n");
+}
+
+/* Add a row for each length of stalls that has occurred. */
+static void add_stalls(text *to, snapshot *shot)
+{
+    char name[32];
+
+    for (size_t i = 0; i < DOMUS_STALL_LENGTHS; i++) {
+        snprintf(name, sizeof name, "stalls of %lu ms..", 1ul << i);
+        if (shot->all.stall_lengths[i] != 0)
+            add_row(to, shot, name, offsetof(domus_profile, stall_lengths) + i * sizeof(uint64_t));
+    }
+}
+
+/* Memory belongs to the system and not to a thread, so only the column for all has it. */
+static void add_memory_row(text *to, const snapshot *shot, const char *name, uint64_t value)
+{
+    add_text(to, "%-22s%*s %15llu\n", name, (int)shot->count * 16, "", (unsigned long long)value);
+}
+
+/* Add the last measurement of memory; no rows if nothing is measured. */
+static void add_memory(text *to, const domus_system *system, const snapshot *shot)
+{
+    domus_memory memory;
+
+    domus_system_memory(system, &memory);
+    if (memory.limit_bytes == 0)
+        return;
+    add_memory_row(to, shot, "memory limit", memory.limit_bytes);
+    add_memory_row(to, shot, "memory used", memory.used_bytes);
+    add_memory_row(to, shot, "memory foreign", memory.foreign_bytes);
+    add_memory_row(to, shot, "memory own", memory.own_bytes);
+    add_memory_row(to, shot, "memory budget", memory.budget_bytes);
+    add_memory_row(to, shot, "memory last budget", memory.last_budget_bytes);
+}
+
+static void add_group(text *to, snapshot *shot, row_group group)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].group != group ||
+            (!shot->has_zeros && *number_at(&shot->all, rows[i].offset) == 0))
+            continue;
+        if (is_first)
+            add_text(to, "-- %s\n", group_names[group]);
+        is_first = false;
+        add_row(to, shot, rows[i].name, rows[i].offset);
+    }
+}
+
+size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)
+{
+    text to = {.at = at, .size = size};
+    snapshot shot;
+
+    take_snapshot(system, &shot);
+    add_head(&to, system, &shot);
+    add_phases(&to, &shot);
+    for (int group = 0; group < GROUPS; group++) {
+        add_group(&to, &shot, (row_group)group);
+        if (group == MEMORY)
+            add_memory(&to, system, &shot);
+    }
+    add_stalls(&to, &shot);
+    return to.length;
+}
