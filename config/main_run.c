@@ -365,6 +365,13 @@ static void quit_failed(void *context, int error)
     domus_main_quit(DOMI_STATUS_FAILED);
 }
 
+/* The hook `quit`: an actor has called domus_quit(). */
+static void quit_by_actor(void *context)
+{
+    (void)context;
+    domus_main_quit(DOMI_STATUS_OK);
+}
+
 /* Make the system with the hooks of the log. The stall signal is installed, so that a stall
  * report shows where a stuck thread is; if the program uses that signal itself, reports come
  * without that. */
@@ -375,6 +382,7 @@ static int make_system(running *own, const domus_config *config)
         .log_context = own->sink,
         .log_dropped = domi_sink_dropped,
         .failed = quit_failed,
+        .quit = quit_by_actor,
     };
     char error[256] = "";
 

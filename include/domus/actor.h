@@ -68,6 +68,27 @@ typedef struct domus_address {
     uint32_t lease;
 } domus_address;
 
+/* True if both name the same actor, or both nobody. The next actor in a slot has another lease, and
+ * so has an actor that is spawned again; a restart changes no address. Thread-safety: any thread,
+ * also for stale addresses. */
+static inline bool domus_address_equals(domus_address one, domus_address other)
+{
+    return one.house == other.house && one.lease == other.lease;
+}
+
+/* A hash for tables of addresses: equal addresses have equal hashes, and all 64 bits are mixed, so
+ * that any of them choose a bucket well. Its values differ from run to run, as addresses do.
+ * Thread-safety: any thread. */
+static inline uint64_t domus_address_hash(domus_address address)
+{
+    uint64_t hash =
+        (uint64_t)(uintptr_t)address.house + UINT64_C(0x9e3779b97f4a7c15) * address.lease;
+
+    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9); /* the finalizer of splitmix64 */
+    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ (hash >> 31);
+}
+
 /* The type of a message says what its payload is. There is one constant for each type, and types
  * are compared by the address of that constant. */
 typedef struct domus_type {

@@ -5,6 +5,10 @@
  * blocking.idleExpiry (10 s) without work. Jobs begin in the order in which they came. While all
  * helper threads are busy, up to blocking.queueMax (4,096) jobs wait.
  *
+ * This is the place for calls that wait (poll(2), nanosleep(2), a client library). A handler that
+ * makes one holds up its thread, and the signal of the stall report ends such calls with EINTR
+ * there, soon after stall.threshold (domus/stall.h). Helper threads get no such signal.
+ *
  * Thread-safety: only from within a handler, with the stack that the handler was given. */
 #ifndef DOMUS_BLOCKING_H
 #define DOMUS_BLOCKING_H

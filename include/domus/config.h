@@ -105,7 +105,8 @@ typedef struct domus_config {
         /* 1..65,536: houses that run in phase 3 before home looks again (the clock,
          * arrivals); 16. */
         uint32_t deadline_check_every;
-        /* 1..65,536 messages that an actor handles in one run; 64 */
+        /* 1..65,536 messages that an actor handles in one run; 64, which was not measured against
+         * other values yet */
         uint32_t messages_per_run_max;
         /* 2..65,536: while actors of high and of normal priority wait, every n-th take from the
          * queue is a normal one; 4. */

@@ -6,6 +6,9 @@
  * does not read it. The caller must not close it before it has taken the watch back. An actor that
  * watches a descriptor is pinned to its thread.
  *
+ * A library that polls by itself does not fit a handler: poll(2) there holds up the thread, and the
+ * signal of the stall report ends it with EINTR (domus/stall.h). Use blocking work for it.
+ *
  * Thread-safety of all functions here: only from within a handler, with the stack that the handler
  * was given. */
 #ifndef DOMUS_DESCRIPTOR_H

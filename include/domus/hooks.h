@@ -75,6 +75,12 @@ typedef struct domus_hooks {
      * domus_system_wait() returns as well. NULL: no such call. */
     void (*failed)(void *context, int error);
     void *failed_context;
+
+    /* Hear that an actor has called domus_quit(). The thread that runs the actor calls this, each
+     * time, so it must not wait. Whoever waits in domus_system_wait() goes on in every case. NULL:
+     * no such call. */
+    void (*quit)(void *context);
+    void *quit_context;
 } domus_hooks;
 
 #ifdef __cplusplus

@@ -127,8 +127,9 @@ DOMUS_API int domus_main_serve(domus_system *system, const char *name,
                                const domus_behaviour *behaviour, const void *state);
 
 /* End the program from any thread or handler with `status`, as SIGTERM would; the first call
- * counts. A negative status counts with its lowest 8 bits, as with exit(). Before domus_main(), the
- * call is remembered: the program then starts, and ends at once. */
+ * counts, and domus_quit() is such a call with 0. A negative status counts with its lowest 8 bits,
+ * as with exit(). Before domus_main(), the call is remembered: the program then starts, and ends at
+ * once. */
 DOMUS_API void domus_main_quit(int status);
 
 #ifdef __cplusplus

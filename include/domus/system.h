@@ -71,8 +71,9 @@ DOMUS_API int domus_system_start(domus_system *system);
 DOMUS_API int domus_system_stop(domus_system *system);
 
 /* Ask for the end of the system: the program that waits in domus_system_wait() goes on, and should
- * stop the system. This never waits. Thread-safety: only from within a handler, with the stack that
- * the handler was given. */
+ * stop the system. A program of domus_main() ends in order, as by domus_main_quit(0); others can
+ * hear of the call by domus_hooks.quit. This never waits. Thread-safety: only from within a
+ * handler, with the stack that the handler was given. */
 DOMUS_API void domus_quit(domus_stack *stack);
 
 /* Wait until an actor has called domus_quit(), or a ring has failed. Thread-safety: any

@@ -266,6 +266,8 @@ void domus_quit(domus_stack *stack)
     system->asked_to_stop = true;
     pthread_cond_broadcast(&system->changed);
     pthread_mutex_unlock(&system->mutex);
+    if (system->hooks.quit != NULL)
+        system->hooks.quit(system->hooks.quit_context);
 }
 
 void domus_system_wait(domus_system *system)

@@ -333,6 +333,36 @@ END_TEST
 
 /* --- the table at the end --------------------------------------------------------------------- */
 
+static int quit_when_mounted(domus_stack *stack, void *self)
+{
+    (void)self;
+    domus_quit(stack);
+    domus_quit(stack); /* more of them are one */
+    return 0;
+}
+
+static int spawn_a_quitter(domus_system *system, void *argument)
+{
+    static const domus_behaviour quitter = {.name = "quitter", .on_mount = quit_when_mounted};
+    domus_address address;
+
+    (void)argument;
+    main_thread = pthread_self();
+    return domus_outside_spawn(system, &quitter, NULL, &address);
+}
+
+START_TEST(domus_quit_ends_the_program_in_order)
+{
+    domus_program program = hooked;
+    domt_program own;
+
+    program.start = spawn_a_quitter;
+    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 0);
+    ck_assert_str_eq(own.out_text, "stop\nend\n");
+    domt_has(own.err_text, "iterations");
+}
+END_TEST
+
 START_TEST(table_at_the_end_is_a_choice)
 {
     const char *const without[] = {"--set", "profile.atExit=false", NULL};
@@ -368,7 +398,7 @@ END_TEST
 
 DOMT_MAIN("main_hooks", 60, hooks_run_in_order_on_the_main_thread,
           failed_start_ends_with_a_line_and_without_other_hooks, quit_runs_the_hooks_too,
-          second_signal_ends_a_program_whose_stop_hangs,
+          domus_quit_ends_the_program_in_order, second_signal_ends_a_program_whose_stop_hangs,
           reload_gives_new_values_and_keeps_the_options_over_them,
           broken_file_is_logged_and_changes_nothing, keys_of_domus_that_have_changed_are_named,
           refusal_of_the_program_is_logged, table_at_the_end_is_a_choice,

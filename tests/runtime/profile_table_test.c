@@ -125,7 +125,7 @@ START_TEST(table_has_every_row_and_is_cut_at_its_size)
 }
 END_TEST
 
-/* Of some eighty counters a service moves twenty. */
+/* A service moves some twenty of its eighty counters. */
 START_TEST(table_leaves_out_zeros_and_empty_groups)
 {
     static char text[32768];
