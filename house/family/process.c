@@ -6,6 +6,7 @@
  * events of one run, without a clock and without a message of the actor to itself. Public verbs do
  * the work, but memory and domus_process_take() use the library's own functions. */
 #include "base/memory.h"
+#include "house/conversation/stack.h"
 #include "house/conversation/take.h"
 #include "house/family/behaviour.h"
 #include "house/family/life.h"
@@ -205,7 +206,10 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
         more = step_process(stack, actor);
     else if (actor->count != 0)
         more = put_off_step(stack, actor);
-    return more ? result : 0;
+    if (more)
+        return result;
+    stack->pooled->wait = DOMI_WAIT_NONE; /* no step is left to wait for */
+    return 0;
 }
 
 /* --- the actor ------------------------------------------------------------------------------- */

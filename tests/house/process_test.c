@@ -148,6 +148,7 @@ START_TEST(process_that_is_done_sends_its_value_and_ends)
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 2);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, waits_lost), 0);
     ck_assert_int_eq(domt_notice(domt_outside(&world), process, &number_type, &sum), -ESTALE);
     close_world();
 }
