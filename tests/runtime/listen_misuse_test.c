@@ -256,7 +256,7 @@ START_TEST(channel_may_listen_and_takes_its_channels_along)
     domt_misuse_begin(1);
     (void)domt_spawn(domt_misuse_system, 0, &of_outer, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
-    outer_at = domt_misuse_seen.found;
+    outer_at = domt_misuse_found();
     uint32_t before = domt_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 20; i++) {
         int first = domt_misuse_connect(&outer_at);
@@ -264,7 +264,8 @@ START_TEST(channel_may_listen_and_takes_its_channels_along)
         DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.opened) == i + 1 &&
                               atomic_load(&domt_misuse_seen.listening) == 2 * i + 2);
         ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);
-        int second = domt_misuse_connect(&domt_misuse_seen.found);
+        domus_endpoint inner_at = domt_misuse_found();
+        int second = domt_misuse_connect(&inner_at);
         ck_assert_int_ge(second, 0);
         ck_assert(domt_misuse_echoes(second));
         ck_assert(domt_misuse_echoes(first));

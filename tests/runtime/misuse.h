@@ -33,6 +33,9 @@ extern const domus_on domt_misuse_rows[];
 /* Start the system. */
 void domt_misuse_begin(uint32_t threads);
 
+/* Returns where the newest listener is, while others may come. */
+domus_endpoint domt_misuse_found(void);
+
 /* Returns a connection to the IPv4 endpoint; -1 with errno. Its receives wait for 5 s at most. */
 int domt_misuse_connect(const domus_endpoint *at);
 
