@@ -58,6 +58,10 @@ extern "C" {
 
 /* --- the stage ------------------------------------------------------------------------------ */
 
+/* Empty lines before a request line that a server passes over (RFC 9112 2.2). They count into the
+ * bytes and into the time of the head (head_max, channel.headTimeout). One more: 400. */
+#define DOMUS_HTTP_EMPTY_LINES_MAX 8u
+
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_http_options {
     domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */

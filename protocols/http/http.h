@@ -44,7 +44,7 @@ enum {
 typedef struct domi_http_state {
     domus_http_options options; /* with the defaults filled in */
     uint8_t phase;              /* domi_http_phase */
-    bool skipped;               /* an empty line before this head */
+    uint8_t empty_lines;        /* before this head; they count into its bytes */
     bool waits_for_100;         /* the peer waits for it before it sends the body that is open */
     bool owes_100;              /* it is sent behind the answers that are missing */
     uint8_t wait;               /* domi_http_wait, of a client */

@@ -12,9 +12,10 @@ static const domus_http_options mixed = {.streams = true, .whole_max = 5};
 static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT};
 static const domus_http_options client_streams = {.role = DOMUS_ROLE_CLIENT, .streams = true};
 
-#define GET    "GET / HTTP/1.1\r\nHost: a\r\n"
-#define POST   "POST / HTTP/1.1\r\nHost: a\r\n"
-#define CHUNKS POST "Transfer-Encoding: chunked\r\n\r\n"
+#define GET         "GET / HTTP/1.1\r\nHost: a\r\n"
+#define POST        "POST / HTTP/1.1\r\nHost: a\r\n"
+#define CHUNKS      POST "Transfer-Encoding: chunked\r\n\r\n"
+#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many as are passed over */
 #define HOLDS(options, asks, bytes, expected)                                                      \
     domt_http_holds(options, asks, bytes, sizeof(bytes) - 1, expected)
 
@@ -28,6 +29,23 @@ START_TEST(requests_are_decoded)
           "DELETE /a/../b//c;d=e|{}[]^\"<>\\~!$&'()*+,@ 1.1 (Host: a)\n");
     HOLDS(NULL, "", "PROPPATCH / HTTP/1.1\r\nHost: a-b.c_d.example:65535\r\n\r\n",
           "PROPPATCH / 1.1 (Host: a-b.c_d.example:65535)\n");
+}
+END_TEST
+
+START_TEST(empty_lines_before_a_request_are_passed_over)
+{
+    HOLDS(NULL, "", EMPTY_LINES GET "\r\n", "GET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", EMPTY_LINES GET "\r\n" EMPTY_LINES GET "\r\n",
+          "GET / 1.1 (Host: a)\nGET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", POST "Content-Length: 2\r\n\r\nhi" EMPTY_LINES GET "\r\n",
+          "POST / 1.1 (Host: a|Content-Length: 2) [hi]\nGET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", CHUNKS "2\r\nhi\r\n0\r\n\r\n" EMPTY_LINES GET "\r\n",
+          "POST / 1.1 (Host: a|Transfer-Encoding: chunked) [hi]\nGET / 1.1 (Host: a)\n");
+    HOLDS(&streams, "", POST "Content-Length: 2\r\n\r\nhi" EMPTY_LINES GET "\r\n",
+          "POST / 1.1 (Host: a|Content-Length: 2) 2 in pieces: [hi]\nGET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", POST "Content-Length: 2\r\n\r\nhi" EMPTY_LINES "\r\n" GET "\r\n",
+          "POST / 1.1 (Host: a|Content-Length: 2) [hi]\nEPROTO 400");
+    HOLDS(NULL, "", EMPTY_LINES, "");
 }
 END_TEST
 
@@ -242,8 +260,8 @@ START_TEST(bodies_of_responses_come_in_pieces)
 }
 END_TEST
 
-DOMT_MAIN("messages", 60, requests_are_decoded, targets_have_three_forms,
-          fields_are_as_they_were_sent, connection_is_kept_as_the_peer_says, bodies_come_whole,
-          bodies_come_in_pieces, long_bodies_come_whole, parts_of_a_target_are_told_apart,
-          responses_are_decoded, responses_end_as_what_was_asked,
-          bodies_of_responses_come_in_pieces)
+DOMT_MAIN("messages", 60, requests_are_decoded, empty_lines_before_a_request_are_passed_over,
+          targets_have_three_forms, fields_are_as_they_were_sent,
+          connection_is_kept_as_the_peer_says, bodies_come_whole, bodies_come_in_pieces,
+          long_bodies_come_whole, parts_of_a_target_are_told_apart, responses_are_decoded,
+          responses_end_as_what_was_asked, bodies_of_responses_come_in_pieces)
