@@ -15,7 +15,8 @@
  *         {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
  *         {.type = NULL}};
  *
- * **The request** goes on with its method, path, query and body, and with all fields but those that
+ * **The request** goes on with its method, query and body, with its path in the normal form in
+ * which handlers see it (domus_http_request), and with all fields but those that
  * belong to the connection (domus_http_add_end_to_end()) and Expect. A client that asks to be told
  * to send its body is told when the body is read. A path with a segment "." or "..", also by
  * escapes, between escaped slashes or backslashes, or with a parameter behind ';', gets 400: the
@@ -83,7 +84,8 @@ extern "C" {
 /* Where requests go. It stays valid as long as a request is under way. */
 typedef struct domus_http_proxy {
     domus_address upstream; /* a pool of connections whose bodies come in pieces */
-    const char *path;       /* taken off the start of paths that begin with it; NULL: nothing */
+    const char *path;       /* taken off the start of paths that begin with it, in their normal
+                               form; NULL: nothing */
     const char *host;       /* the Host that the server gets; NULL: that of the request */
     const char *name;       /* in Via, a token; NULL: "domus" */
     const char *origin;     /* a further name of the server in its own addresses: a host, perhaps

@@ -109,6 +109,10 @@ int domi_http_cut_head(domus_wire *wire, const domi_http_source *from, uint32_t 
                        domus_slice *ret_slice);
 domus_slice domi_http_cut_body(domus_wire *wire, const domi_http_source *from);
 
+/* The same bytes of the head, to be changed where they are before they are cut. */
+char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
+                          uint32_t size);
+
 /* Gather a message from its head on; take bytes of its body; and end, with its source. Return 0;
  * -ENOMEM (gather.c). */
 int domi_http_begin_gathering(domi_http_state *state, const char *head);

@@ -60,6 +60,56 @@ START_TEST(targets_have_three_forms)
 }
 END_TEST
 
+/* A path has one form, whichever of its bytes are escaped. Nothing that it hides comes out: a
+ * slash, a byte 0 and a '%' stay escaped, and no escape is decoded twice. */
+START_TEST(paths_are_normalized_once)
+{
+    static const char *const rows[][2] = {
+        {"/%6ason", "/json"},
+        {"/%6Ason", "/json"},
+        {"/%41%5a%61%7A%30%39%2d%2E%5f%7E", "/AZaz09-._~"},
+        {"/a%2fb%2F%00%0a%20%25%3f%23%5c%3b%c3%a4", "/a%2Fb%2F%00%0A%20%25%3F%23%5C%3B%C3%A4"},
+        {"/%2541", "/%2541"},
+        {"/%25%34%31", "/%2541"},
+        {"/%%341", "/%%341"},
+        {"/%4%31", "/%4%31"},
+        {"/%%34%31", "/%%341"},
+        {"/%4%2f%61", "/%4%2Fa"},
+        {"/%zz%61", "/%zza"},
+        {"/%z%61", "/%z%61"},
+        {"/%", "/%"},
+        {"/%6", "/%6"},
+        {"/%6?a", "/%6?a"},
+        {"/%6%61", "/%6%61"},
+        {"/%2e%2E/%2e/a", "/.././a"},
+        {"/%61?%61=%2f%zz", "/a?%61=%2f%zz"},
+        {"/?%61", "/?%61"},
+        {"http://a/%61%2f?%61", "http://a/a%2F?%61"},
+        {"http://a?%61", "http://a?%61"},
+    };
+    char bytes[256];
+    char expected[256];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int size = snprintf(bytes, sizeof bytes, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i][0]);
+        (void)snprintf(expected, sizeof expected, "GET %s 1.1 (Host: a)\n", rows[i][1]);
+        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+        size = snprintf(bytes, sizeof bytes,
+                        "POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        "1\r\nb\r\n0\r\n\r\n",
+                        rows[i][0]);
+        (void)snprintf(expected, sizeof expected,
+                       "POST %s 1.1 (Host: a|Transfer-Encoding: chunked) [b]\n", rows[i][1]);
+        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+        size = snprintf(bytes, sizeof bytes,
+                        "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb", rows[i][0]);
+        (void)snprintf(expected, sizeof expected, "POST %s 1.1 (Host: a|Content-Length: 1) [b]\n",
+                       rows[i][1]);
+        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+    }
+}
+END_TEST
+
 START_TEST(fields_are_as_they_were_sent)
 {
     HOLDS(NULL, "",
@@ -300,8 +350,8 @@ START_TEST(bodies_of_responses_come_in_pieces)
 END_TEST
 
 DOMT_MAIN("messages", 60, requests_are_decoded, empty_lines_before_a_request_are_passed_over,
-          targets_have_three_forms, fields_are_as_they_were_sent,
+          targets_have_three_forms, paths_are_normalized_once, fields_are_as_they_were_sent,
           connection_is_kept_as_the_peer_says, bodies_come_whole,
-          extensions_of_chunks_are_passed_over, bodies_come_in_pieces,
-          long_bodies_come_whole, parts_of_a_target_are_told_apart, responses_are_decoded,
-          responses_end_as_what_was_asked, bodies_of_responses_come_in_pieces)
+          extensions_of_chunks_are_passed_over, bodies_come_in_pieces, long_bodies_come_whole,
+          parts_of_a_target_are_told_apart, responses_are_decoded, responses_end_as_what_was_asked,
+          bodies_of_responses_come_in_pieces)

@@ -171,7 +171,7 @@ START_TEST(a_path_that_leads_upwards_is_refused)
         domt_proxied_fails("HTTP/1.1 400 Bad Request\r\n");
     }
     domt_proxied_goes("GET /p/...%2f.a/b..;../%2/;..?../ HTTP/1.1\r\nHost: h\r\n\r\n",
-                      "GET /...%2f.a/b..;../%2/;..?../ HTTP/1.1\r\nHost: h\r\n" ADDED);
+                      "GET /...%2F.a/b..;../%2/;..?../ HTTP/1.1\r\nHost: h\r\n" ADDED);
     domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
                        "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
     domt_proxied_end();

@@ -1,6 +1,8 @@
 /* Reads HTTP by the stage and by llhttp, and compares what was read. */
 #include "tests/fuzz/support/judge.h"
 
+#include "protocols/http/normal.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,12 +213,53 @@ static int on_method(llhttp_t *parser, const char *at, size_t size)
 static int on_method_end(llhttp_t *parser)
 {
     add_text(of(parser), " ");
+    of(parser)->url = of(parser)->size;
     return 0;
 }
 
 static int on_url(llhttp_t *parser, const char *at, size_t size)
 {
     add(of(parser), at, size);
+    return 0;
+}
+
+/* Decode all escapes of some text once. Returns the bytes that come of it. */
+static size_t decode_once(char *to, const char *text, size_t size)
+{
+    size_t written = 0;
+    unsigned byte;
+
+    for (size_t at = 0; at < size; at++) {
+        char digits[3] = {0};
+        if (text[at] == '%' && size - at >= 3)
+            memcpy(digits, text + at + 1, 2);
+        bool is_escape = strspn(digits, "0123456789abcdefABCDEF") == 2;
+        if (is_escape)
+            must(sscanf(digits, "%2x", &byte) == 1);
+        to[written++] = is_escape ? (char)byte : text[at];
+        at += is_escape ? 2 : 0;
+    }
+    return written;
+}
+
+/* The stage has brought the path into its normal form, which means the same and has no other one.
+ */
+static int on_url_end(llhttp_t *parser)
+{
+    domt_http_read *read = of(parser);
+    char *url = read->text + read->url;
+    size_t size = read->size - read->url;
+    char *decoded = malloc(3 * size + 1);
+    char *again = decoded + size;
+
+    must(decoded != NULL);
+    size_t count = decode_once(decoded, url, size);
+    size_t left = domi_http_normalize_target(url, size);
+    must(decode_once(again, url, left) == count && memcmp(decoded, again, count) == 0);
+    memcpy(again, url, left);
+    must(domi_http_normalize_target(again, left) == left && memcmp(again, url, left) == 0);
+    read->size = read->url + left;
+    free(decoded);
     return 0;
 }
 
@@ -411,6 +454,7 @@ void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t 
     settings.on_method = on_method;
     settings.on_method_complete = on_method_end;
     settings.on_url = on_url;
+    settings.on_url_complete = on_url_end;
     settings.on_version_complete = on_version_end;
     settings.on_status_complete = on_status_end;
     settings.on_header_field = on_field;
