@@ -130,8 +130,8 @@ DOMUS_API const char *domus_http_method_name(domus_http_method method);
  * The path of a received target is in its normal form (RFC 3986 6.2.2), so that a filter and a
  * route cannot take it for two: escapes of letters, digits and "-._~" are these bytes ("/%6Ason" is
  * "/json"), and all other escapes have capital digits and stay, such as %2F, %00 and %25. Nothing
- * is decoded twice: "%2541" stays. A '%' without two digits stays as it is, with those escapes that
- * could become its digits. Segments "." and ".." are not taken out; "%2e" is one of these then. The
+ * is decoded twice: "%2541" stays. A '%' without two digits stays as it is, with escapes that
+ * would become its digits. Segments "." and ".." are not taken out; "%2e" is one of these then. The
  * query is as it was sent. */
 typedef struct domus_http_request {
     domus_slice target; /* "/path?query", "*", or "http://host/path"; its escapes are as above */
@@ -145,7 +145,11 @@ typedef struct domus_http_request {
     bool close;         /* the connection ends with the answer */
     bool upgrade;       /* to the protocol of the field Upgrade; adds "Connection: upgrade" */
     bool expects;       /* sent: the body waits for 100 Continue. Received: not used */
-    uint8_t reserved[3];
+    /* Sent with `upgrade`, by domus_request_begin(): it has no body. If the answer is 101, what is
+     * written to this request, and the body of that answer, are the bytes of the other protocol;
+     * else nothing may be written. The channel has `streams`. Received: not used */
+    bool tunnels;
+    uint8_t reserved[2];
 } domus_http_request;
 
 /* The type of requests. Its `release` frees the slices. */

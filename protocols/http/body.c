@@ -214,6 +214,8 @@ int domi_http_body_step(domi_http_body *body, const domi_http_body_limits *limit
         if (body->left == 0)
             return refuse(body, 413);
     }
+    if (body->framing == DOMI_HTTP_TUNNEL)
+        body->left = size;
     int used = take(body, 0, size, ret_part);
     ret_part->done = body->left == 0 && body->framing == DOMI_HTTP_COUNTED;
     return used;

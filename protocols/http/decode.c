@@ -184,7 +184,8 @@ static int begin_body(domus_wire *wire, domi_http_state *state, const char *byte
 
     if (is_counted && state->body.left > options->body_max)
         return refuse(state, 413);
-    if (!options->streams || (is_counted && state->body.left <= options->whole_max))
+    if (state->body.framing != DOMI_HTTP_TUNNEL &&
+        (!options->streams || (is_counted && state->body.left <= options->whole_max)))
         return begin_whole(wire, state, bytes, size);
     int error = make(wire, state, &head, true);
     state->phase = DOMI_HTTP_STREAMING;
@@ -256,7 +257,8 @@ int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes
 
 int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left)
 {
-    bool ends_body = state->body.framing == DOMI_HTTP_UNTIL_CLOSE;
+    bool ends_body =
+        state->body.framing == DOMI_HTTP_UNTIL_CLOSE || state->body.framing == DOMI_HTTP_TUNNEL;
 
     if (state->phase == DOMI_HTTP_IN_HEAD)
         return left != 0 ? -EPIPE : 0;

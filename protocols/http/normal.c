@@ -14,19 +14,15 @@ static char capital(char digit)
 }
 
 /* Put what an escape becomes to `to`, which may be the place of the escape. Returns its end. */
-static char *put_escape(char *to, const char *escape, bool may_decode)
+static char *put_escape(char *to, const char *escape, char byte, bool decodes)
 {
-    char first = escape[1];
-    char second = escape[2];
-    char byte = (char)(domi_http_hex(first) * 16 + domi_http_hex(second));
-
-    if (may_decode && domi_http_is(byte, DOMI_HTTP_PLAIN)) {
+    if (decodes) {
         *to++ = byte;
         return to;
     }
     *to++ = '%';
-    *to++ = capital(first);
-    *to++ = capital(second);
+    *to++ = capital(escape[1]);
+    *to++ = capital(escape[2]);
     return to;
 }
 
@@ -35,22 +31,26 @@ size_t domi_http_normalize_target(char *target, size_t size)
     const char *mark = size != 0 ? memchr(target, '?', size) : NULL;
     size_t path = mark != NULL ? (size_t)(mark - target) : size;
     char *to = target;
-    /* bytes that a wrong '%' before them still lacks to be an escape; an escape that is decoded
-     * there could become its digit, and "%%341" would be "%41", which is decoded once more */
+    /* digits that a wrong '%' still lacks which stands just before; "%%341" would become "%41" if
+     * the escape of a digit were decoded there, and that would be decoded once more */
     unsigned lacks = 0;
 
     for (size_t at = 0; at < path; at++) {
-        if (target[at] != '%') {
-            *to++ = target[at];
-            lacks -= lacks != 0;
-        } else if (!is_escape(target + at, path - at)) {
-            *to++ = '%';
-            lacks = 2;
-        } else {
-            to = put_escape(to, target + at, lacks == 0);
+        char byte = target[at];
+        if (byte == '%' && is_escape(target + at, path - at)) {
+            byte = (char)(domi_http_hex(target[at + 1]) * 16 + domi_http_hex(target[at + 2]));
+            bool is_digit = domi_http_hex(byte) >= 0;
+            bool decodes = domi_http_is(byte, DOMI_HTTP_PLAIN) && (lacks == 0 || !is_digit);
+            to = put_escape(to, target + at, byte, decodes);
             lacks = 0;
             at += 2;
+            continue;
         }
+        *to++ = byte;
+        if (byte == '%')
+            lacks = 2;
+        else
+            lacks = lacks != 0 && domi_http_hex(byte) >= 0 ? lacks - 1 : 0;
     }
     if (path != size)
         memmove(to, target + path, size - path);
