@@ -217,6 +217,7 @@ START_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
 
     domt_pipes_configure(&config);
     config.channel.idle_timeout_ns = 300 * SECOND;
+    config.channel.answer_timeout_ns = 60 * SECOND;
     domt_edge.config = &config;
     begin_tunnel();
     pass_time(200 * SECOND);
