@@ -6,9 +6,9 @@
 
 #define DIGITS_MAX 15u /* hexadecimal digits of a chunk's size at most: they fit into 60 bits */
 
-/* Where the next byte of a body in chunks belongs. Those up to SIZE_LF are of the line of a chunk's
- * size, which ends with the first CR in every state: none lets CR or LF into a quoted text, neither
- * plain nor escaped. So a reader that knows nothing of quotes sees the same end. */
+/* Where the next byte of a body in chunks belongs. The states up to SIZE_LF are of the line of a
+ * chunk's size, which ends with the first CR in each of them: none lets CR or LF into a quoted
+ * text, neither plain nor escaped. So a reader that knows nothing of quotes sees the same end. */
 enum {
     SIZE,        /* a digit of a chunk's size, or the byte that ends the digits */
     SIZE_SPACE,  /* behind a space that follows the size: a ';' has to come */
@@ -34,7 +34,7 @@ static int refuse(domi_http_body *body, unsigned status)
     return status == 400 ? -EPROTO : -EMSGSIZE;
 }
 
-/* What stands before `byte` is whole: the line of the chunk's size ends, an extension begins, or
+/* The part before `byte` is whole: the line of the chunk's size ends, an extension begins, or
  * spaces follow, behind which `space` is the phase. */
 static int end_part(domi_http_body *body, char byte, unsigned space)
 {

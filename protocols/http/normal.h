@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Bring the path of a target, which may be a whole address, into the normal form where it is. What
- * stands behind a '?' is left as it is. Returns the bytes of the target that are left. Whoever
+/* Bring the path of a target, which may be a whole address, into the normal form where it is. The
+ * query is left as it is. Returns the bytes of the target that are left. Whoever
  * decodes them gets the same bytes as before, and doing it twice changes nothing more. */
 size_t domi_http_normalize_target(char *target, size_t size);
 

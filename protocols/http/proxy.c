@@ -129,8 +129,8 @@ static bool is_in_pieces(const pass *frame, const domus_http_response *response)
             !domus_http_field(response->fields, "content-length", &length));
 }
 
-/* The server has changed to the other protocol: let the client do so, too. What it has sent behind
- * its request was not looked at yet. Returns as domus_reply_begin(). */
+/* The server has changed to the other protocol: let the client do so, too. Bytes that it has sent
+ * behind its request were not looked at yet. Returns as domus_reply_begin(). */
 static int switch_client(domus_stack *stack, pass *frame, const domus_http_response *response,
                          domus_resumed *then)
 {

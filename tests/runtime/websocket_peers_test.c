@@ -39,7 +39,7 @@ static const char *const origins[] = {"https://a.example", NULL};
 static const domus_websocket_service offer = {
     .pipeline = &socket_pipeline, .protocols = protocols, .origins = origins};
 
-/* What is below "/p" comes to this server a second time, through a proxy. */
+/* Requests for paths below "/p" come to this server a second time, through a proxy. */
 static domus_http_proxy proxy = {.path = "/p"};
 
 static bool is_proxied(const domus_http_request *request)

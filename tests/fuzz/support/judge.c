@@ -379,9 +379,7 @@ static const char *skip_spaces(const char *at)
 
 static const char *skip_token(const char *at)
 {
-    while (is_token(*at))
-        at++;
-    return at;
+    return is_token(*at) ? skip_token(at + 1) : at;
 }
 
 /* Returns what follows a quoted text; NULL if its end is missing. */
@@ -395,8 +393,8 @@ static const char *skip_quoted(const char *at)
     return at + 1;
 }
 
-/* Returns whether a line is the size of a chunk with extensions, by the grammar of RFC 9112 7.1.1.
- * It is read here a second time, and in another way than the stage does. */
+/* Whether a line is the size of a chunk with extensions (RFC 9112 7.1.1), read in another way than
+ * the stage does. */
 static bool is_extended_size(const char *line)
 {
     const char *at = line + strspn(line, "0123456789abcdefABCDEF");
