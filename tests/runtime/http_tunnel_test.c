@@ -3,6 +3,8 @@
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +68,15 @@ START_TEST(early_bytes_wait_for_the_switch)
     domt_net_ok(domt_edge.kit, domus_peer_expect_nothing(domt_edge.server, 50 * MS));
     domt_proxied_comes(SWITCH "soon", SWITCHED "soon");
     domt_pipes_expect(domt_edge.kit, domt_edge.server, "early" NEXT);
+    domt_proxied_end();
+
+    domt_proxied_begin(&domt_proxied_edge); /* the connection ends with this request anyway */
+    domt_proxied_goes("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close, upgrade\r\n"
+                      "Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\nearly",
+                      WISHED("websocket"));
+    domt_proxied_comes(SWITCH, SWITCHED);
+    domt_pipes_expect(domt_edge.kit, domt_edge.server, "early");
+    domt_proxied_goes("late", "late");
     domt_proxied_end();
 }
 END_TEST
@@ -306,10 +317,52 @@ START_TEST(a_connection_that_was_kept_may_be_gone)
 }
 END_TEST
 
+/* Let time pass in which the allocation number `count` fails, and all behind it. */
+static void pass_failing(int64_t count)
+{
+    domi_memory_fail_after(count, 0);
+    (void)domus_testkit_advance(domt_edge.kit, 10 * MS);
+    domi_memory_fail_after(-1, 0);
+}
+
+/* Returns whether a tunnel was there in spite of it. In the second way the allocation fails behind
+ * the answer of the server. */
+static bool tunnels_without_allocation(int64_t count, int way)
+{
+    size_t got = 0, early = 0;
+
+    domt_proxied_begin(&domt_proxied_edge);
+    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket") "early");
+    pass_failing(way == 0 ? count : -1);
+    bool is_asked = domus_peer_accept(domt_edge.listener, 10 * MS, &domt_edge.server) == 0;
+    if (is_asked && domus_peer_send(domt_edge.server, SWITCH "x", sizeof SWITCH) == 0) {
+        pass_failing(way == 1 ? count : -1);
+        (void)domus_peer_got(domt_edge.server, &early);
+    }
+    (void)domus_peer_got(domt_edge.client, &got);
+    bool is_there = got == sizeof SWITCHED && early == sizeof WISHED("websocket") - 1 + 5;
+    if (is_asked)
+        domus_peer_reset(domt_edge.server);
+    domt_proxied_end();
+    return is_there;
+}
+
+START_TEST(each_allocation_may_fail)
+{
+    for (int way = 0; way < 2; way++) {
+        uint32_t clean = 0; /* runs in a row without a failure */
+        for (int64_t count = 0; clean < 4; count++) {
+            clean = tunnels_without_allocation(count, way) ? clean + 1 : 0;
+            ck_assert_int_lt(count, 300);
+        }
+    }
+}
+END_TEST
+
 DOMT_MAIN("http_tunnel", 60, bytes_pass_both_ways_as_they_are, early_bytes_wait_for_the_switch,
           early_bytes_are_no_request_behind_another_answer, only_named_protocols_pass,
           a_switch_to_something_else_is_refused, a_row_that_is_not_alone_passes_no_upgrade,
           each_side_may_finish_before_the_other, a_reset_of_one_side_resets_the_other,
           a_silent_tunnel_ends_when_it_was_idle_for_too_long,
           a_side_that_does_not_read_slows_its_sender_alone, a_drain_waits_for_tunnels,
-          a_connection_that_was_kept_may_be_gone)
+          a_connection_that_was_kept_may_be_gone, each_allocation_may_fail)
