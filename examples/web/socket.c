@@ -37,10 +37,10 @@ static bool is_own_page(const domus_http_request *request)
     if (!domus_http_field(request->fields, "origin", &origin))
         return true;
     const char *text = domus_slice_data(origin);
-    const char *end = memmem(text, origin.size, "://", 3);
-    size_t head = end != NULL ? (size_t)(end + 3 - text) : 0;
-    return head != 0 && origin.size - head == host.size &&
-           memcmp(text + head, domus_slice_data(host), host.size) == 0;
+    const char *colon = origin.size != 0 ? memchr(text, ':', origin.size) : NULL;
+    size_t scheme = colon != NULL ? (size_t)(colon - text) : 0;
+    return colon != NULL && origin.size == scheme + 3 + host.size && memcmp(colon, "://", 3) == 0 &&
+           memcmp(colon + 3, domus_slice_data(host), host.size) == 0;
 }
 
 /* Replace bytes that would end a line, or do something to a terminal, by spaces. */

@@ -183,7 +183,8 @@ DOMUS_API int domus_channel_resume(domus_stack *stack, domus_channel *channel);
  * reading until the peer finishes, too, or one of the two closes.
  *
  * Returns 0; -EPERM; -EALREADY when this was done, or when the channel is being closed; -EBUSY
- * while a body leaves in pieces (domus/stream.h). */
+ * while a body leaves in pieces (domus/stream.h), unless the bytes of the channel are those of a
+ * tunnel (domus_channel_open_rest()). */
 DOMUS_API int domus_channel_finish(domus_stack *stack, domus_channel *channel);
 
 /* Give the channel settings of its own, in place of those of its listener or of its connect, for

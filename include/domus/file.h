@@ -299,6 +299,24 @@ DOMUS_API int domus_file_send(domus_stack *stack, domus_file *file, uint64_t pos
 DOMUS_API int domus_file_answer(domus_stack *stack, const domus_type *type, const void *head,
                                 domus_file *file, uint64_t position, uint64_t size);
 
+/* A part of an answer: some text, and `size` bytes of the file behind it. Either may be empty. */
+typedef struct domus_file_part {
+    domus_slice before;
+    uint64_t position;
+    uint64_t size;
+} domus_file_part;
+
+#define DOMUS_FILE_PARTS_MAX 256u /* parts of one answer */
+
+/* Answer as domus_file_answer() does, with `count` parts one behind the other. They are copied.
+ *
+ * Ownership: this takes the slices of the parts, and the head owns what the payload owns, unless
+ * this returns a negative errno.
+ * Returns as domus_file_answer(); -EINVAL for too many parts. */
+DOMUS_API int domus_file_answer_parts(domus_stack *stack, const domus_type *type, const void *head,
+                                      domus_file *file, const domus_file_part *parts,
+                                      uint32_t count);
+
 #ifdef __cplusplus
 }
 #endif

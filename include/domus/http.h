@@ -58,6 +58,10 @@ extern "C" {
 
 /* --- the stage ------------------------------------------------------------------------------ */
 
+/* Empty lines before a request line that a server passes over (RFC 9112 2.2). They count into the
+ * bytes and into the time of the head (head_max, channel.headTimeout). One more: 400. */
+#define DOMUS_HTTP_EMPTY_LINES_MAX 8u
+
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_http_options {
     domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
@@ -121,9 +125,16 @@ typedef enum domus_http_method {
 /* The name of a method, such as "GET"; NULL for a number that is none. */
 DOMUS_API const char *domus_http_method_name(domus_http_method method);
 
-/* A request, as it was received or is to be sent. The message owns the slices. */
+/* A request, as it was received or is to be sent. The message owns the slices.
+ *
+ * The path of a received target is in its normal form (RFC 3986 6.2.2), so that a filter and a
+ * route cannot take it for two: escapes of letters, digits and "-._~" are these bytes ("/%6Ason" is
+ * "/json"), and all other escapes have capital digits and stay, such as %2F, %00 and %25. Nothing
+ * is decoded twice: "%2541" stays. A '%' without two digits stays as it is, with escapes that
+ * would become its digits. Segments "." and ".." are not taken out; "%2e" is one of these then. The
+ * query is as it was sent. */
 typedef struct domus_http_request {
-    domus_slice target; /* "/path?query", "*", or "http://host/path"; not decoded */
+    domus_slice target; /* "/path?query", "*", or "http://host/path"; its escapes are as above */
     domus_slice fields; /* "name: value\r\n" for each (domus_http_field(), domus_http_add()) */
     domus_slice body;   /* the whole body; empty if there is none, or it comes in pieces */
     domus_body stream;  /* of a received body that comes in pieces; else of number 0 */
@@ -134,14 +145,19 @@ typedef struct domus_http_request {
     bool close;         /* the connection ends with the answer */
     bool upgrade;       /* to the protocol of the field Upgrade; adds "Connection: upgrade" */
     bool expects;       /* sent: the body waits for 100 Continue. Received: not used */
-    uint8_t reserved[3];
+    /* Sent with `upgrade`, by domus_request_begin(): it has no body. If the answer is 101, what is
+     * written to this request, and the body of that answer, are the bytes of the other protocol;
+     * else nothing may be written. The channel has `streams`. Received: not used */
+    bool tunnels;
+    uint8_t reserved[2];
 } domus_http_request;
 
 /* The type of requests. Its `release` frees the slices. */
 DOMUS_API extern const domus_type domus_http_request_type;
 
 /* Parts of a request: the host and its port, as Host or an absolute target says; the path of the
- * target, not decoded; what stands behind its '?'. The empty slice if there is none.
+ * target, which domus/http_query.h decodes; what stands behind its '?'. The empty slice if there is
+ * none.
  *
  * Ownership: the slices own nothing, so they are not freed. They are valid as long as the request
  * is, and domus_slice_keep() makes an owner of one. */

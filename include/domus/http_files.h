@@ -31,12 +31,14 @@
  * "Accept-Ranges: bytes", and Cache-Control if that is set. The tag is strong and made of the time
  * of the last change in nanoseconds, the size and the inode. A file that is written in place twice
  * within a tick of the kernel's clock (1 to 10 ms), to the same size, may keep its tag: replace
- * files by rename(2). Conditions are heeded (304, 412; domus/http_condition.h), and so is a range,
- * if it is a single one and If-Range allows it (206, 416). A request for several ranges gets the
- * whole file with 200, as RFC 9110 (14.2) allows: few clients ask for them, and each more is work
- * that a stranger orders. A 304 has the tag that 200 would have: the weak one (W/) if the client
- * knows the file by that, because the stage has compressed it, and still accepts gzip. HEAD gets
- * the head of the whole file. All other methods get 405.
+ * files by rename(2). Conditions are heeded (304, 412; domus/http_condition.h), and so are ranges,
+ * if If-Range allows it (206; 416 if none is in the file). Several ranges come as
+ * multipart/byteranges, in the order of the request. A request for more than `ranges_max` of them,
+ * and for some that overlap, gets the whole file with 200, as RFC 9110 (14.2) allows: so a stranger
+ * cannot order more bytes than the file has, but for the heads of a few parts. A 304 has the tag
+ * that 200 would have: the weak one (W/) if the client knows the file by that, because the stage
+ * has compressed it, and still accepts gzip. HEAD gets the head of the whole file. All other
+ * methods get 405.
  *
  * **Bytes.** A file of up to `whole_max` bytes is read at once, and leaves as one message. A larger
  * one leaves in pieces of 128 KiB, so each download takes the memory of one piece, and what waits
@@ -82,7 +84,8 @@ typedef struct domus_http_files {
                             64 KiB */
     bool hidden;         /* names that begin with a dot are served, too */
     bool compressed;     /* NAME.gz is sent in place of NAME */
-    uint8_t reserved[2]; /* 0 */
+    uint8_t ranges_max;  /* ranges of one request, 1..64; 0: 16. A request for more gets 200 */
+    uint8_t reserved[1]; /* 0 */
 } domus_http_files;
 
 /* Answer the request that is handled, which is a domus_http_request of a peer, with the file at

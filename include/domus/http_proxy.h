@@ -15,7 +15,8 @@
  *         {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
  *         {.type = NULL}};
  *
- * **The request** goes on with its method, path, query and body, and with all fields but those that
+ * **The request** goes on with its method, query and body, with its path in the normal form in
+ * which handlers see it (domus_http_request), and with all fields but those that
  * belong to the connection (domus_http_add_end_to_end()) and Expect. A client that asks to be told
  * to send its body is told when the body is read. A path with a segment "." or "..", also by
  * escapes, between escaped slashes or backslashes, or with a parameter behind ';', gets 400: the
@@ -29,8 +30,24 @@
  * fields are kept: the address stands behind those that X-Forwarded-For has, and the other two are
  * added if they are missing. Via gets this side's name behind the others, both ways.
  *
- * **An upgrade** to WebSocket is answered with 501, because its connection would be no request any
- * more. Any other one is passed on as a request without one, as HTTP allows.
+ * **An upgrade** to WebSocket, or to one of the `upgrades`, is passed on if the request has no body
+ * and its row is alone (DOMUS_ALONE, which is one of DOMUS_HTTP_PROXY_MARKS). If the server answers
+ * 101 with the same protocol, the client gets that, and from then on the bytes of both sides go
+ * through as they are: a tunnel. Bytes that the client has sent before wait until then. Any other
+ * answer goes back as always, but ends the client's connection, because it may have sent bytes of
+ * the other protocol, which must not be read as requests; the server's connection stays in the
+ * pool. An upgrade to WebSocket that may not pass gets 501, and any other one is passed on as a
+ * request without one, as HTTP allows. HTTP/2 in clear ("h2c") never passes, because nobody here
+ * could look at its requests.
+ *
+ * A tunnel holds one piece (up to 64 KiB) for each direction, and what waits to be sent, up to
+ * channel.sendHigh; a side that does not read slows the other one down, and nothing else. A side
+ * that has finished sending lets the other one get a FIN, and may go on to read (half close); a
+ * reset of one resets the other. It ends when the client's connection was idle both ways for
+ * channel.idleTimeout; the other time-outs of HTTP do not bound it, except `request_timeout_ns` of
+ * the pipeline, if that is set. It takes a connection of the pool for as long as it is there, so
+ * `connections_max` bounds tunnels. In a drain it goes on until it ends, and is cut behind
+ * shutdown.drainTimeout.
  *
  * **The answer** comes back with its status, body and fields. Location is rewritten if it names the
  * server (`keeps_location`: it is not), so that the client comes to this proxy again: "/b" and
@@ -83,7 +100,8 @@ extern "C" {
 /* Where requests go. It stays valid as long as a request is under way. */
 typedef struct domus_http_proxy {
     domus_address upstream; /* a pool of connections whose bodies come in pieces */
-    const char *path;       /* taken off the start of paths that begin with it; NULL: nothing */
+    const char *path;       /* taken off the start of paths that begin with it, in their normal
+                               form; NULL: nothing */
     const char *host;       /* the Host that the server gets; NULL: that of the request */
     const char *name;       /* in Via, a token; NULL: "domus" */
     const char *origin;     /* a further name of the server in its own addresses: a host, perhaps
@@ -92,9 +110,12 @@ typedef struct domus_http_proxy {
     bool secure;            /* clients come by https */
     bool passes_trailers;   /* fields behind bodies in chunks are passed on */
     bool keeps_location;    /* Location comes back as the server has sent it */
-    uint64_t timeout_ns;    /* for the answer to begin to a request without a body, or with a whole
-                               one; 0: 60 s. For others, and for pauses within bodies,
-                               answer_timeout_ns of the channel options of the pool */
+    /* Protocols that requests may change to, in small letters and up to a NULL; NULL: "websocket"
+     * alone. "h2c" and "h2" never are */
+    const char *const *upgrades;
+    uint64_t timeout_ns; /* for the answer to begin to a request without a body, or with a whole
+                            one; 0: 60 s. For others, and for pauses within bodies,
+                            answer_timeout_ns of the channel options of the pool */
 } domus_http_proxy;
 
 /* Pass a request on, and its answer back: `return domus_http_pass(...)`, as the last thing that a

@@ -12,8 +12,11 @@
  *
  * A segment in braces stands for one segment that is not empty, and one with a '*' behind its name,
  * which is the last, for the rest of the path, which may be empty. All else is itself, byte by
- * byte: paths are compared as they were sent, and values are not decoded (domus/http_query.h does
- * that), so no escape can change which route a request takes. The first row that fits wins.
+ * byte, and values are not decoded (domus/http_query.h does that). The paths of received requests
+ * are in their normal form (domus_http_request), so "/%6Bv/a" is "/kv/a" for the router as for all
+ * others who look at it, while "/kv%2Fa" is another path. Write routes in that form: "~" and not
+ * "%7E", "%2F" and not "%2f". Segments "." and ".." are segments as all others. The first row that
+ * fits wins.
  *
  * HEAD goes to the row of GET if no row has it. OPTIONS is answered by itself if no row has it.
  *

@@ -182,6 +182,23 @@ DOMUS_API int domus_channel_set_pipeline(domus_stack *stack, domus_channel *chan
 
 #define DOMUS_PIPELINE_CLEAN 1u
 
+/* Make all that the peer sends behind the request in hand, until it finishes, a body of this
+ * request: a tunnel. It is for the library of a stage, whose `decode` makes pieces from now on, as
+ * behind domus_wire_rest(). The request has to be alone (DOMUS_ALONE), so that nothing behind it
+ * was decoded, and is not answered yet; its conversation may have waited. From now on the end of
+ * the peer is the end of that body and no reason to end the request (DOMUS_ENDS_WITH_PEER), and
+ * domus_channel_finish() may be called while the answer leaves in pieces.
+ *
+ * With a `ret_body` of NULL nothing is opened: the result says whether it could be.
+ *
+ * Thread-safety: only from a handler of the channel's own behaviour, with its stack.
+ * Returns 0; -EPERM for another actor, and for a request that is not alone; -EINVAL in a
+ * conversation that answers no request of the peer; -EALREADY when it was answered; -EBUSY when a
+ * body is open, or a change of the pipeline waits; -EPIPE when the channel is being closed or has
+ * finished sending; -EOPNOTSUPP for a stage without bodies. */
+DOMUS_API int domus_channel_open_rest(domus_stack *stack, domus_channel *channel,
+                                      domus_body *ret_body);
+
 /* Encode a message for the peer and queue it at once, as a notice of this type to the channel's
  * address is. So a handler that answers a notice of the peer by another one sends it in the order
  * of its calls, hears of an error, and slows down a peer that does not read. The type need not be

@@ -160,6 +160,13 @@ DOMUS_API bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error)
  * there is no such message, or if the stage does not say `has_bodies`. */
 DOMUS_API domus_body domus_wire_body(domus_wire *wire);
 
+/* The same for a body that is all that the peer still sends, in another protocol: a tunnel. Its end
+ * is that of the connection. It may pause for as long as channel.idleTimeout allows: neither
+ * channel.bodyRate nor channel.answerTimeout bounds it. If it belongs to an answer whose request
+ * leaves in pieces, the end of that request is a FIN (half close), and each of the two may end
+ * before the other. */
+DOMUS_API domus_body domus_wire_rest(domus_wire *wire);
+
 /* Make the message of this call a piece of the body: `size` bytes at `from`, of those that `decode`
  * was shown; at least one, unless it is the last. Returns false without memory, and when no body is
  * open or there is a message already; then `decode` returns -ENOMEM. A peer that finishes within a

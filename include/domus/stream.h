@@ -175,6 +175,13 @@ DOMUS_API int domus_stream_begin(domus_stack *stack, domus_stream stream, const 
 DOMUS_API int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice bytes,
                                  domus_resumed *then);
 
+/* Begin a write as one of several things to wait for, as domus_ask_add() does. So a relay can read
+ * one side while the other one does not take its bytes.
+ *
+ * Ownership: this takes the slice in every case. */
+DOMUS_API int domus_stream_write_add(domus_stack *stack, domus_stream stream, domus_slice bytes,
+                                     uint64_t tag);
+
 /* --- requests that leave in pieces ------------------------------------------------------------ */
 
 /* A request that has begun. It is copied as one likes. */

@@ -134,6 +134,7 @@ struct domus_channel {
     bool behind : 1;    /* its pipeline has bytes that were not looked at, or a request not begun */
     bool reading : 1;   /* a piece of a body is wanted, so the channel receives though it is busy */
     bool broken : 1;    /* it is reset when the queued bytes are sent (domi_channel_break) */
+    bool tunnels : 1;   /* its streams are another protocol's, and end with FIN */
     bool close_due : 1; /* the peer has finished, without on_end: close when nothing is under way */
     bool pulls : 1;     /* asks wait in its pool, and it takes the next one when it has room */
 

@@ -197,7 +197,7 @@ int domi_channel_finish(domus_channel *channel)
         return -EOPNOTSUPP;
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EALREADY;
-    if (channel->streams != 0)
+    if (channel->streams != 0 && !channel->tunnels)
         return -EBUSY; /* the peer would take a part of a body for the whole */
     int error = end_output(channel);
     if (error != 0) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "house/conversation/answer.h"
+#include "house/conversation/owed.h"
 #include "io/channels/close.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
@@ -63,7 +64,46 @@ void domi_body_begin(domi_pipe *pipe)
         .request = pipe->next,
         .open = true,
         .of_answer = pipe->wire->made.kind == DOMUS_STAGE_ANSWER,
+        .is_rest = pipe->wire->made.is_rest,
     };
+}
+
+/* Returns 0; why the rest of the peer's bytes cannot be a body of the request in hand. */
+static int check_may_open_rest(domus_stack *stack, domus_channel *channel, uint32_t *ret_number)
+{
+    domi_pipe *pipe = channel->pipe;
+    domus_address owner;
+
+    *ret_number = 0;
+    if (domi_stack_house(stack) != channel->house)
+        return -EPERM;
+    if (pipe == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->finished)
+        return -EPIPE;
+    int error = domi_stack_look_of_peer(stack, &owner, ret_number);
+    if (error != 0)
+        return error;
+    if (!pipe->alone || *ret_number != pipe->next - 1)
+        return -EPERM; /* what is behind it may have been decoded */
+    return pipe->body.open || pipe->change != NULL ? -EBUSY : 0;
+}
+
+int domus_channel_open_rest(domus_stack *stack, domus_channel *channel, domus_body *ret_body)
+{
+    domi_pipe *pipe = channel->pipe;
+    uint32_t request;
+    int error = check_may_open_rest(stack, channel, &request);
+
+    if (error != 0 || ret_body == NULL)
+        return error;
+    uint32_t number = domi_wire_open_rest(pipe->wire);
+    if (number == 0)
+        return -EOPNOTSUPP;
+    pipe->body = (domi_body){.number = number, .request = request, .open = true, .is_rest = true};
+    pipe->ends = pipe->hears = false; /* the end of the peer is that of this body */
+    pipe->heard = true;
+    channel->tunnels = true;
+    *ret_body = (domus_body){pipe->wire->self, number};
+    return 0;
 }
 
 /* Let the stage tell the peer that its body is read. Returns 0; a negative errno. */

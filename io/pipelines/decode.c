@@ -412,10 +412,14 @@ static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
         domi_pipe_send_waiting(manager, pipe);
 }
 
-/* True if the peer will answer nothing more: its last byte was looked at, or the channel closes. */
+/* True if the peer will answer nothing more: its last byte was looked at, or the channel closes. In
+ * a tunnel this side may go on to send. */
 static bool cannot_be_answered(const domus_channel *channel)
 {
-    return channel->state != DOMI_CHANNEL_OPEN || domi_pipe_has_ended(channel);
+    const domi_pipe *pipe = channel->pipe;
+    bool may_send = pipe->upload.open && pipe->upload.answered && pipe->body.is_rest;
+
+    return channel->state != DOMI_CHANNEL_OPEN || (domi_pipe_has_ended(channel) && !may_send);
 }
 
 /* The run is over: go on with what bodies and streams wait for. */

@@ -26,8 +26,9 @@ static domi_progress awaited_part(const domi_pipe *pipe)
 {
     if (pipe->channel->state != DOMI_CHANNEL_OPEN || pipe->channel->ended)
         return DOMI_MESSAGE_NONE;
-    if (has_body(pipe))
-        return is_body_wanted(pipe) ? DOMI_MESSAGE_IN_BODY : DOMI_MESSAGE_NONE;
+    if (has_body(pipe)) /* the peer of a tunnel sends when it likes */
+        return is_body_wanted(pipe) && !pipe->body.is_rest ? DOMI_MESSAGE_IN_BODY
+                                                           : DOMI_MESSAGE_NONE;
     return pipe->failed ? DOMI_MESSAGE_NONE : (domi_progress)pipe->wire->progress;
 }
 

@@ -94,9 +94,12 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
 
 void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
 {
-    uint64_t timeout_ns = pipe->body.reader != NULL || pipe->body.over
-                              ? answer_timeout_ns(pipe)
-                              : pipe->channel->settings->body_timeout_ns;
+    bool is_read = pipe->body.reader != NULL;
+    /* both sides of a tunnel take the time that they like, while its asker is seen to be there */
+    bool is_unbound = pipe->body.is_rest && (is_read || pipe->upload.open);
+    uint64_t timeout_ns = is_unbound                   ? 0
+                          : is_read || pipe->body.over ? answer_timeout_ns(pipe)
+                                                       : pipe->channel->settings->body_timeout_ns;
 
     arm_due(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
 }
@@ -445,6 +448,8 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
     if (DOMI_UNLIKELY(ask == pipe->upload.ask)) {
         pipe->upload.answered = pipe->upload.open;
         pipe->upload.ask = NULL;
+        if (pipe->body.open && pipe->body.is_rest)
+            pipe->upload.deadline_ns = 0; /* it was that of the answer */
     }
     if (DOMI_UNLIKELY(ask->sender == pipe->channel->house))
         pipe->own_answer = pipe->stopped = true;

@@ -42,6 +42,7 @@ typedef struct domi_body {
     uint32_t request;   /* the number of its request */
     bool open;          /* its end has not come */
     bool of_answer;     /* it belongs to an answer, which is under way until its end */
+    bool is_rest;       /* it is all that the peer still sends (domus_wire_rest()) */
     bool wanted;        /* it was read once, so the stage knows that somebody wants it */
     bool over;          /* nobody may read it any more */
     bool skipping;      /* nobody reads the rest, which is thrown away */

@@ -15,7 +15,10 @@
 
 #include <errno.h>
 
-#define LOOK_NS UINT64_C(100000000) /* time between two looks whether the asker is there */
+/* Time between two looks whether the asker is there; and in a tunnel, which may be idle for long.
+ */
+#define LOOK_NS        UINT64_C(100000000)
+#define TUNNEL_LOOK_NS UINT64_C(1000000000)
 
 const domus_type domus_request_type = {.name = "request", .size = sizeof(domus_request)};
 
@@ -31,11 +34,17 @@ static void release_head(void *payload)
 const domus_type domi_upload_type = {
     .name = "request in pieces", .size = sizeof(domi_upload_head), .release = release_head};
 
+/* Whether the answer has a body that is all that the peer still sends. */
+static bool is_tunnel(const domi_pipe *pipe)
+{
+    return pipe->upload.answered && pipe->body.of_answer && pipe->body.is_rest;
+}
+
 /* Let the channel look at the upload again in time. */
 static void arm_look(const domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
-    uint64_t next_ns = manager->now_ns + LOOK_NS;
+    uint64_t next_ns = manager->now_ns + (is_tunnel(pipe) ? TUNNEL_LOOK_NS : LOOK_NS);
     uint64_t deadline_ns = pipe->upload.deadline_ns;
 
     if (channel->look_ns != 0)
@@ -192,10 +201,14 @@ static void take_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     }
     int error = part->kind == DOMI_PART_END ? send_end(pipe, part) : -ECANCELED;
     tell_end(manager, pipe, ask, part->kind == DOMI_PART_END ? error : 0);
-    if (error == 0)
-        close_upload(pipe);
-    else
+    if (error != 0) {
         cut(pipe, error);
+        return;
+    }
+    bool was_tunnel = is_tunnel(pipe);
+    close_upload(pipe);
+    if (was_tunnel)
+        (void)domi_channel_finish(pipe->channel);
 }
 
 void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)

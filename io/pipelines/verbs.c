@@ -80,6 +80,19 @@ int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice byte
     return result;
 }
 
+int domus_stream_write_add(domus_stack *stack, domus_stream stream, domus_slice bytes, uint64_t tag)
+{
+    const domi_part part = {.number = stream.number,
+                            .kind = DOMI_PART_PIECE,
+                            .of_request = stream.of_request,
+                            .bytes = bytes};
+
+    int error = domi_ask_owed_add(stack, stream.channel, &domi_part_type, &part, tag);
+    if (error != 0)
+        domus_slice_free(bytes);
+    return error;
+}
+
 int domus_reply_await_turn(domus_stack *stack, const domus_type *type, const void *payload,
                            domus_resumed *then)
 {

@@ -33,6 +33,7 @@ typedef struct domi_made {
     domus_stage_kind kind;
     bool any;      /* there is one */
     bool has_body; /* a body follows */
+    bool is_rest;  /* it is all that the peer still sends */
     bool last;     /* of a piece: the body ends with it */
     int error;
     const domus_type *type;

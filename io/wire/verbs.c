@@ -1,6 +1,7 @@
 /* The functions that stages call (domus/stage.h): make a message, pass bytes on, append bytes. */
 #include "base/check.h"
 #include "io/wire/state.h"
+#include "io/wire/wire.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -54,6 +55,13 @@ static void release_piece(void *payload)
 const domus_type domus_piece_type = {
     .name = "piece", .size = sizeof(domus_piece), .release = release_piece};
 
+static uint32_t next_body(domus_wire *wire)
+{
+    if (++wire->bodies == 0) /* the number 0 stands for no body */
+        wire->bodies = 1;
+    return wire->bodies;
+}
+
 domus_body domus_wire_body(domus_wire *wire)
 {
     const domi_made *made = &wire->made;
@@ -63,10 +71,24 @@ domus_body domus_wire_body(domus_wire *wire)
 
     if (!may)
         return (domus_body){{NULL, 0}, 0};
-    if (++wire->bodies == 0) /* the number 0 stands for no body */
-        wire->bodies = 1;
     wire->made.has_body = wire->in_body = true;
-    return (domus_body){wire->self, wire->bodies};
+    return (domus_body){wire->self, next_body(wire)};
+}
+
+domus_body domus_wire_rest(domus_wire *wire)
+{
+    domus_body body = domus_wire_body(wire);
+
+    wire->made.is_rest = body.number != 0;
+    return body;
+}
+
+uint32_t domi_wire_open_rest(domus_wire *wire)
+{
+    if (wire->in_body || !wire->stages[wire->count - 1].stage->has_bodies)
+        return 0;
+    wire->in_body = true;
+    return next_body(wire);
 }
 
 bool domus_wire_piece(domus_wire *wire, const char *from, size_t size, bool is_last)

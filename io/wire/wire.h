@@ -62,6 +62,10 @@ void domi_wire_free(domus_wire *wire);
  * `made.any` is true, and the caller releases its payload. */
 int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size);
 
+/* Let the message stage make pieces of what follows, as behind domus_wire_rest(). Returns the
+ * number of that body; 0 when one is open already, or the stage knows none. */
+uint32_t domi_wire_open_rest(domus_wire *wire);
+
 /* The peer has finished sending: domi_wire_decode() ends with `end` of the stages. */
 void domi_wire_finish(domus_wire *wire);
 

@@ -34,10 +34,11 @@ int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
 
 bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
 {
-    bool is_open =
-        state->phase == DOMI_HTTP_STREAMING && (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
+    bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
-    return is_open && state->waits_for_100;
+    if (state->tunnel == DOMI_HTTP_TUNNEL_ASKED)
+        return is_last;
+    return is_last && state->phase == DOMI_HTTP_STREAMING && state->waits_for_100;
 }
 
 /* Returns 0; -EINVAL for an answer that HTTP cannot say. */
@@ -133,7 +134,8 @@ static ending begin_stream(const domi_http_outgoing *answer, uint64_t id, uint64
 static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
                          domi_http_outgoing *answer, uint64_t *stream)
 {
-    uint64_t word = DOMI_HTTP_STREAM_COUNTED;
+    bool is_tunnel = answer->status == 101 && state->tunnel == DOMI_HTTP_TUNNEL_OPEN;
+    uint64_t word = is_tunnel ? DOMI_HTTP_STREAM_TUNNEL : DOMI_HTTP_STREAM_COUNTED;
     int has = check(answer, id);
 
     if (*stream != 0)
@@ -149,6 +151,7 @@ static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
     if (answer->deflater != NULL)
         domi_http_deflater_list(answer->deflater, &state->deflaters);
     answer->deflater = NULL;
+    answer->close |= is_tunnel; /* there is no request behind it */
     *stream = word;
     return 0;
 }

@@ -102,7 +102,9 @@ static bool has_body(const domus_http_request *request, const uint64_t *stream)
 
 static char *put_framing(char *to, const domus_http_request *request, const uint64_t *stream)
 {
-    if (stream != NULL && request->length == 0) {
+    if (request->tunnels) {
+        /* it has no body */
+    } else if (stream != NULL && request->length == 0) {
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
     } else if (stream != NULL || wants_length(request)) {
         to = DOMI_HTTP_PUT(to, "Content-Length: ");
@@ -168,6 +170,24 @@ static int append_request(domus_wire *wire, const domi_http_state *state,
                             : domus_wire_append_slice(wire, request->body);
 }
 
+/* Whether a tunnel may be asked for. It is the last thing that is sent before its answer, and the
+ * bytes behind that come in pieces. */
+static bool may_tunnel(const domi_http_state *state, const domus_http_request *request,
+                       const uint64_t *stream)
+{
+    return stream != NULL && state->options.streams && request->upgrade && !request->expects &&
+           request->length == 0;
+}
+
+/* The word of the stream of a request. */
+static uint64_t word_of(const domus_http_request *request)
+{
+    if (request->tunnels)
+        return DOMI_HTTP_STREAM_TUNNEL;
+    return request->length != 0 ? DOMI_HTTP_STREAM_COUNTED | request->length
+                                : DOMI_HTTP_STREAM_CHUNKS;
+}
+
 static int encode(domus_wire *wire, domi_http_state *state, const domus_http_request *request)
 {
     uint64_t *stream = domus_wire_stream(wire);
@@ -185,6 +205,8 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
         return -EINVAL;
     if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_body(request, stream))
         return -EINVAL; /* the server would wait for a body that does not come */
+    if (request->tunnels && !may_tunnel(state, request, stream))
+        return -EINVAL;
     if (state->asked.count == DOMI_HTTP_ASKED_MAX)
         return -ENOBUFS;
     if (state->wait == DOMI_HTTP_UNWANTED)
@@ -198,8 +220,8 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
     if (request->close)
         domus_wire_last(wire);
     if (stream != NULL)
-        *stream = request->length != 0 ? DOMI_HTTP_STREAM_COUNTED | request->length
-                                       : DOMI_HTTP_STREAM_CHUNKS;
+        *stream = word_of(request);
+    state->tunnel = request->tunnels ? DOMI_HTTP_TUNNEL_ASKED : DOMI_HTTP_NO_TUNNEL;
     if (waits)
         domi_http_begin_wait(wire, state, waiting, stream);
     return 0;
@@ -213,6 +235,15 @@ static bool is_of_waiting(domus_wire *wire, const domi_http_state *state)
     return state->wait != DOMI_HTTP_GOES && stream != NULL && *stream != 0;
 }
 
+/* Whether a part is for a tunnel that is not open, and then takes no bytes. */
+static bool is_before_tunnel(domus_wire *wire, const domi_http_state *state)
+{
+    const uint64_t *stream = domus_wire_stream(wire);
+
+    return stream != NULL && *stream == DOMI_HTTP_STREAM_TUNNEL &&
+           state->tunnel != DOMI_HTTP_TUNNEL_OPEN;
+}
+
 int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
                          const domus_type *type, const void *payload)
 {
@@ -220,6 +251,8 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
         return -EOPNOTSUPP; /* a notice: its answer would go to the next who asks */
     if (type == &domus_http_request_type || type == &domus_http_repeatable_type)
         return encode(wire, state, payload);
+    if (is_before_tunnel(wire, state))
+        return type == &domus_piece_type && ((const domus_piece *)payload)->last ? 0 : -EPIPE;
     if (type == &domus_piece_type)
         return is_of_waiting(wire, state)
                    ? domi_http_encode_waiting(wire, state, payload, NULL)

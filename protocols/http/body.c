@@ -6,15 +6,21 @@
 
 #define DIGITS_MAX 15u /* hexadecimal digits of a chunk's size at most: they fit into 60 bits */
 
-/* Where the next byte of a body in chunks belongs. */
+/* Where the next byte of a body in chunks belongs. The states up to SIZE_LF are of the line of a
+ * chunk's size, which ends with the first CR in each of them: none lets CR or LF into a quoted
+ * text, neither plain nor escaped. So a reader that knows nothing of quotes sees the same end. */
 enum {
-    SIZE,      /* a digit of a chunk's size, or the byte that ends the digits */
-    EXTENSION, /* the first byte of the name of an extension */
-    NAME,
-    VALUE, /* the first byte of the value of an extension */
-    TOKEN,
-    QUOTED,   /* without escapes, which nobody sends and not everybody knows */
-    UNQUOTED, /* behind a quoted value */
+    SIZE,        /* a digit of a chunk's size, or the byte that ends the digits */
+    SIZE_SPACE,  /* behind a space that follows the size: a ';' has to come */
+    EXTENSION,   /* the first byte of the name of an extension, or a space before it */
+    NAME,        /* in the name */
+    NAME_SPACE,  /* behind a space that follows a name: '=' or ';' has to come */
+    VALUE,       /* the first byte of the value of an extension, or a space before it */
+    TOKEN,       /* in a value without quotes */
+    QUOTED,      /* in a quoted value */
+    ESCAPED,     /* behind a backslash in it */
+    UNQUOTED,    /* behind a quoted value */
+    VALUE_SPACE, /* behind a space that follows a value: a ';' has to come */
     SIZE_LF,
     DATA,
     DATA_CR,
@@ -28,12 +34,18 @@ static int refuse(domi_http_body *body, unsigned status)
     return status == 400 ? -EPROTO : -EMSGSIZE;
 }
 
-/* The line of a chunk's size ends, or an extension begins. */
-static int end_part(domi_http_body *body, char byte)
+/* The part before `byte` is whole: the line of the chunk's size ends, an extension begins, or
+ * spaces follow, behind which `space` is the phase. */
+static int end_part(domi_http_body *body, char byte, unsigned space)
 {
-    if (byte != '\r' && byte != ';')
+    if (byte == '\r')
+        body->phase = SIZE_LF;
+    else if (byte == ';')
+        body->phase = EXTENSION;
+    else if (domi_http_is_space(byte))
+        body->phase = (uint8_t)space;
+    else
         return refuse(body, 400);
-    body->phase = byte == '\r' ? SIZE_LF : EXTENSION;
     return 0;
 }
 
@@ -42,7 +54,7 @@ static int read_size(domi_http_body *body, char byte)
     int digit = domi_http_hex(byte);
 
     if (digit < 0)
-        return body->digits != 0 ? end_part(body, byte) : refuse(body, 400);
+        return body->digits != 0 ? end_part(body, byte, SIZE_SPACE) : refuse(body, 400);
     if (body->digits == DIGITS_MAX)
         return refuse(body, 413);
     body->digits++;
@@ -50,31 +62,62 @@ static int read_size(domi_http_body *body, char byte)
     return 0;
 }
 
+/* Behind spaces only what they were let in for may come, and never the end of the line: they would
+ * stand for nothing then. */
+static int read_behind_space(domi_http_body *body, char byte)
+{
+    if (domi_http_is_space(byte))
+        return 0;
+    if (byte == '=' && body->phase == NAME_SPACE)
+        body->phase = VALUE;
+    else if (byte == ';')
+        body->phase = EXTENSION;
+    else
+        return refuse(body, 400);
+    return 0;
+}
+
+/* Read a byte between quotes. A backslash lets the next byte stand for itself, also a quote. */
+static int read_quoted(domi_http_body *body, char byte)
+{
+    if (domi_http_run_text(&byte, 1) != 1 && byte != '\t')
+        return refuse(body, 400);
+    if (body->phase == ESCAPED)
+        body->phase = QUOTED;
+    else if (byte == '"')
+        body->phase = UNQUOTED;
+    else if (byte == '\\')
+        body->phase = ESCAPED;
+    return 0;
+}
+
+/* Read a byte of the extensions of a chunk (RFC 9112 7.1.1), with spaces where it allows them. */
 static int read_extension(domi_http_body *body, char byte)
 {
     bool is_token = domi_http_is(byte, DOMI_HTTP_TOKEN);
 
     switch (body->phase) {
+    case SIZE_SPACE:
+    case NAME_SPACE:
+    case VALUE_SPACE:
+        return read_behind_space(body, byte);
     case EXTENSION:
-        body->phase = NAME;
-        return is_token ? 0 : refuse(body, 400);
+        if (is_token)
+            body->phase = NAME;
+        return is_token || domi_http_is_space(byte) ? 0 : refuse(body, 400);
     case NAME:
         if (byte == '=')
             body->phase = VALUE;
-        return is_token || byte == '=' ? 0 : end_part(body, byte);
+        return is_token || byte == '=' ? 0 : end_part(body, byte, NAME_SPACE);
     case VALUE:
-        body->phase = byte == '"' ? QUOTED : TOKEN;
-        return is_token || byte == '"' ? 0 : refuse(body, 400);
-    case TOKEN:
-        return is_token ? 0 : end_part(body, byte);
+        if (is_token || byte == '"')
+            body->phase = is_token ? TOKEN : QUOTED;
+        return is_token || byte == '"' || domi_http_is_space(byte) ? 0 : refuse(body, 400);
     case QUOTED:
-        if (byte == '"')
-            body->phase = UNQUOTED;
-        return byte != '\\' && (domi_http_run_text(&byte, 1) == 1 || byte == '\t')
-                   ? 0
-                   : refuse(body, 400);
-    default:
-        return end_part(body, byte);
+    case ESCAPED:
+        return read_quoted(body, byte);
+    default: /* TOKEN, UNQUOTED */
+        return is_token && body->phase == TOKEN ? 0 : end_part(body, byte, VALUE_SPACE);
     }
 }
 
@@ -92,7 +135,8 @@ static int begin_chunk(domi_http_body *body, const domi_http_body_limits *limits
 /* Read a byte that is none of the body itself. */
 static int read_around(domi_http_body *body, const domi_http_body_limits *limits, char byte)
 {
-    bool is_extension = body->phase == SIZE ? byte == ';' : body->phase < SIZE_LF && byte != '\r';
+    bool is_extension = body->phase == SIZE ? byte == ';' || domi_http_is_space(byte)
+                                            : body->phase < SIZE_LF && byte != '\r';
 
     if (is_extension && body->extensions++ == limits->extension_max)
         return refuse(body, 413);
@@ -170,6 +214,8 @@ int domi_http_body_step(domi_http_body *body, const domi_http_body_limits *limit
         if (body->left == 0)
             return refuse(body, 413);
     }
+    if (body->framing == DOMI_HTTP_TUNNEL)
+        body->left = size;
     int used = take(body, 0, size, ret_part);
     ret_part->done = body->left == 0 && body->framing == DOMI_HTTP_COUNTED;
     return used;

@@ -10,6 +10,7 @@ typedef enum domi_http_framing {
     DOMI_HTTP_COUNTED,
     DOMI_HTTP_IN_CHUNKS,
     DOMI_HTTP_UNTIL_CLOSE,
+    DOMI_HTTP_TUNNEL, /* as the last, of another protocol, and of any length (tunnel.h) */
 } domi_http_framing;
 
 typedef struct domi_http_body_limits {

@@ -41,6 +41,12 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
         return refuse(state);
     domi_http_note_unwanted(wire, state);
+    if (state->tunnel == DOMI_HTTP_TUNNEL_ASKED)
+        state->tunnel = head->code == 101 ? DOMI_HTTP_TUNNEL_OPEN : DOMI_HTTP_NO_TUNNEL;
+    if (state->tunnel == DOMI_HTTP_TUNNEL_OPEN) {
+        state->body = (domi_http_body){.framing = DOMI_HTTP_TUNNEL};
+        return 1;
+    }
     state->body = (domi_http_body){.framing = DOMI_HTTP_UNTIL_CLOSE};
     if (has_none || domi_http_asked_head(state) || (has_length && head->length == 0))
         state->body.framing = DOMI_HTTP_NO_BODY;
@@ -61,7 +67,8 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
                             bool in_pieces)
 {
     const domi_http_head *head = &state->head;
-    bool to_the_end = state->body.framing == DOMI_HTTP_UNTIL_CLOSE;
+    bool is_tunnel = state->body.framing == DOMI_HTTP_TUNNEL;
+    bool to_the_end = is_tunnel || state->body.framing == DOMI_HTTP_UNTIL_CLOSE;
     domus_http_response *response = domus_wire_answer(wire, &domus_http_response_type, DOMUS_NO_ID);
 
     if (response == NULL)
@@ -75,7 +82,7 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
     response->minor = head->minor;
     response->close = to_the_end || is_early || (head->code != 101 && is_last(head));
     if (in_pieces) {
-        response->stream = domus_wire_body(wire);
+        response->stream = is_tunnel ? domus_wire_rest(wire) : domus_wire_body(wire);
         response->length = head->length;
     } else {
         response->body = domi_http_cut_body(wire, from);

@@ -16,7 +16,8 @@ static int refuse(domi_http_state *state, unsigned status)
 static void end_message(domi_http_state *state)
 {
     state->phase = DOMI_HTTP_IN_HEAD;
-    state->skipped = state->waits_for_100 = state->owes_100 = false;
+    state->empty_lines = 0;
+    state->waits_for_100 = state->owes_100 = false;
     state->head = (domi_http_head){.kind = state->head.kind};
 }
 
@@ -183,30 +184,41 @@ static int begin_body(domus_wire *wire, domi_http_state *state, const char *byte
 
     if (is_counted && state->body.left > options->body_max)
         return refuse(state, 413);
-    if (!options->streams || (is_counted && state->body.left <= options->whole_max))
+    if (state->body.framing != DOMI_HTTP_TUNNEL &&
+        (!options->streams || (is_counted && state->body.left <= options->whole_max)))
         return begin_whole(wire, state, bytes, size);
     int error = make(wire, state, &head, true);
     state->phase = DOMI_HTTP_STREAMING;
     return error != 0 ? error : (int)state->head_size;
 }
 
-/* One empty line before a request is passed over, as RFC 9112 asks for. Returns 2; 0 when more is
- * needed; or an error. */
-static int skip_line(domi_http_state *state, const char *bytes, size_t size)
+/* Whether the bytes may be an empty line before a request, which is passed over (RFC 9112 2.2).
+ * Only a few are: a peer that sends nothing else has to be refused at some time. */
+static bool may_be_empty_line(const domi_http_state *state, char first)
 {
+    return first == '\r' && domi_http_is_server(state) && !state->head.begun &&
+           state->empty_lines < DOMUS_HTTP_EMPTY_LINES_MAX;
+}
+
+/* Pass an empty line over. The head has begun with it, so its time runs. Returns 2; 0 when more is
+ * needed; or an error. */
+static int skip_line(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+{
+    domus_wire_expect_head(wire);
     if (size == 1)
         return 0;
-    state->skipped = true;
+    state->empty_lines++;
     return bytes[1] == '\n' ? 2 : refuse(state, 400);
 }
 
 static int decode_head(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
-    const domi_http_limits limits = {state->options.target_max, state->options.head_max,
+    const domi_http_limits limits = {state->options.target_max,
+                                     state->options.head_max - 2u * state->empty_lines,
                                      state->options.fields_max};
 
-    if (*bytes == '\r' && domi_http_is_server(state) && !state->skipped && !state->head.begun)
-        return skip_line(state, bytes, size);
+    if (may_be_empty_line(state, *bytes))
+        return skip_line(wire, state, bytes, size);
     int used = domi_http_head_read(&state->head, &limits, bytes, size);
     if (used == 0 && domi_http_is_server(state))
         domus_wire_expect_head(wire);
@@ -245,7 +257,8 @@ int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes
 
 int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left)
 {
-    bool ends_body = state->body.framing == DOMI_HTTP_UNTIL_CLOSE;
+    bool ends_body =
+        state->body.framing == DOMI_HTTP_UNTIL_CLOSE || state->body.framing == DOMI_HTTP_TUNNEL;
 
     if (state->phase == DOMI_HTTP_IN_HEAD)
         return left != 0 ? -EPIPE : 0;

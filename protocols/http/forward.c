@@ -129,9 +129,11 @@ static size_t take_divider(const char *text, size_t size)
     return slash != 0 ? slash : take_byte(text, size, '\\', "5c");
 }
 
-/* Whether a path leads upwards, or has a segment that stays: "..", ".", also by escapes, and with a
- * parameter behind ';', which some servers take off. Clients take such segments out; a client that
- * leaves them in wants the server to find another path than that which this side has looked at. */
+/* Whether a path leads upwards, or has a segment that stays: "..", ".", also with a parameter
+ * behind
+ * ';', which some servers take off. No dot of a received path is an escape. Clients take such
+ * segments out; a client that leaves them in wants the server to find another path than that which
+ * this side has looked at. */
 static bool has_dots(domus_slice path)
 {
     const char *text = domus_slice_data(path);
@@ -139,16 +141,14 @@ static bool has_dots(domus_slice path)
     unsigned dots = 0;
 
     for (size_t at = 0; at < path.size;) {
-        size_t left = path.size - at;
-        size_t divider = take_divider(text + at, left);
-        size_t dot = take_byte(text + at, left, '.', "2e");
+        size_t divider = take_divider(text + at, path.size - at);
         if ((divider != 0 || text[at] == ';') && (dots == 1 || dots == 2))
             return true;
         if (divider != 0)
             dots = 0;
         else
-            dots = dot != 0 && dots < 2 ? dots + 1 : 3;
-        at += divider != 0 ? divider : (dot != 0 ? dot : 1);
+            dots = text[at] == '.' && dots < 2 ? dots + 1 : 3;
+        at += divider != 0 ? divider : 1;
     }
     return dots == 1 || dots == 2;
 }
@@ -213,9 +213,13 @@ static void add_origin(domus_appender *to, const domus_http_proxy *proxy,
 }
 
 int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
-                              const domus_endpoint *client, domus_http_request *ret_request)
+                              const domus_endpoint *client, const char *upgrade,
+                              domus_http_request *ret_request)
 {
-    domus_http_request made = {.method = request->method, .length = request->length};
+    domus_http_request made = {.method = request->method,
+                               .length = request->length,
+                               .upgrade = upgrade != NULL,
+                               .tunnels = upgrade != NULL};
     domus_slice host = domus_http_host(request);
     domus_appender fields = {0};
 
@@ -227,6 +231,8 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
         (void)domus_http_add(&fields, "Host", "localhost");
     (void)domi_http_add_others(&fields, request->fields,
                                proxy->trusts_clients ? is_made_anew : is_made_anew_or_of_origin);
+    if (upgrade != NULL)
+        (void)domus_http_add(&fields, "Upgrade", upgrade);
     add_origin(&fields, proxy, request, client);
     add_via(&fields, proxy, request->fields, request->minor);
     int error = domus_append_end(&fields, &made.fields);
@@ -269,7 +275,7 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
 {
     domus_http_response made = {.status = response->status, .length = response->length};
     domus_appender fields = {0};
-    domus_slice location;
+    domus_slice location, upgrade;
     bool has_location = domus_http_field(response->fields, "location", &location);
 
     (void)domi_http_add_others(&fields, response->fields,
@@ -278,6 +284,8 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
         (void)domus_http_add_bytes(&fields, "Location", domus_slice_data(location), location.size);
     else if (has_location)
         domi_http_add_location(&fields, proxy, request, location);
+    if (response->status == 101 && domus_http_field(response->fields, "upgrade", &upgrade))
+        (void)domus_http_add_bytes(&fields, "Upgrade", domus_slice_data(upgrade), upgrade.size);
     add_via(&fields, proxy, response->fields, response->minor);
     int error = domus_append_end(&fields, &made.fields);
     if (error == 0 && response->stream.number == 0)

@@ -4,10 +4,12 @@
 
 #include <domus/http_proxy.h>
 
-/* Make the head of the request for the server. `client` is who has asked. Its slices are the
- * caller's. Returns 0; -ENOMEM; -EINVAL. */
+/* Make the head of the request for the server. `client` is who has asked, and `upgrade` the
+ * protocol of a tunnel that is wanted; NULL: none. Its slices are the caller's. Returns 0; -ENOMEM;
+ * -EINVAL. */
 int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
-                              const domus_endpoint *client, domus_http_request *ret_request);
+                              const domus_endpoint *client, const char *upgrade,
+                              domus_http_request *ret_request);
 
 /* Make the head of the answer to `request` for the client. Its slices are the caller's. Returns 0;
  * -ENOMEM; -EINVAL. */

@@ -103,6 +103,15 @@ int domi_http_cut_head(domus_wire *wire, const domi_http_source *from, uint32_t 
     return domus_slice_keep(part, ret_slice);
 }
 
+char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
+                          uint32_t size)
+{
+    if (from->head != NULL)
+        return domus_wire_edit(wire, from->head + at, size);
+    /* gathered bytes are memory of this stage, which slices show as constant */
+    return (char *)(uintptr_t)domus_slice_data(from->head_slice) + at;
+}
+
 domus_slice domi_http_cut_body(domus_wire *wire, const domi_http_source *from)
 {
     if (from->head == NULL)

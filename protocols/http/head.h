@@ -15,7 +15,7 @@ typedef enum domi_http_kind {
     DOMI_HTTP_TRAILERS, /* fields alone, none of which may frame a message */
 } domi_http_kind;
 
-/* The meaning of the fields that were read. */
+/* The meaning of what was read. */
 enum {
     DOMI_HTTP_HAS_LENGTH = 1,    /* Content-Length: `length` */
     DOMI_HTTP_CHUNKED = 2,       /* Transfer-Encoding: chunked */
@@ -27,6 +27,7 @@ enum {
     DOMI_HTTP_HAS_UPGRADE = 128, /* Upgrade */
     DOMI_HTTP_CONTINUE = 256,    /* Expect: 100-continue */
     DOMI_HTTP_EXPECTS = 512,     /* Expect with anything else */
+    DOMI_HTTP_ESCAPED = 1024,    /* the target has a '%' */
 };
 
 typedef struct domi_http_limits {

@@ -31,6 +31,13 @@ typedef enum domi_http_wait {
     DOMI_HTTP_UNWANTED, /* it was answered before: it never leaves, and nothing else does */
 } domi_http_wait;
 
+/* The way to another protocol (tunnel.h), of the request that was decoded or sent last. */
+typedef enum domi_http_tunnel {
+    DOMI_HTTP_NO_TUNNEL,
+    DOMI_HTTP_TUNNEL_ASKED, /* its answer is awaited */
+    DOMI_HTTP_TUNNEL_OPEN,  /* both sides send what they like */
+} domi_http_tunnel;
+
 /* The id of a request, by which the stage knows it again when it is answered. */
 enum {
     DOMI_HTTP_ID_HEAD = 1,    /* the method is HEAD */
@@ -44,10 +51,11 @@ enum {
 typedef struct domi_http_state {
     domus_http_options options; /* with the defaults filled in */
     uint8_t phase;              /* domi_http_phase */
-    bool skipped;               /* an empty line before this head */
+    uint8_t empty_lines;        /* before this head; they count into its bytes */
     bool waits_for_100;         /* the peer waits for it before it sends the body that is open */
     bool owes_100;              /* it is sent behind the answers that are missing */
     uint8_t wait;               /* domi_http_wait, of a client */
+    uint8_t tunnel;             /* domi_http_tunnel */
     bool waits_in_chunks;       /* the body that waits is in chunks */
     /* requests that a server has decoded; this is also the number of the last one */
     uint32_t made;
@@ -108,6 +116,10 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
 int domi_http_cut_head(domus_wire *wire, const domi_http_source *from, uint32_t at, uint32_t size,
                        domus_slice *ret_slice);
 domus_slice domi_http_cut_body(domus_wire *wire, const domi_http_source *from);
+
+/* The same bytes of the head, to be changed where they are before they are cut. */
+char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
+                          uint32_t size);
 
 /* Gather a message from its head on; take bytes of its body; and end, with its source. Return 0;
  * -ENOMEM (gather.c). */
@@ -171,9 +183,9 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
  * Returns 0; -ENOMEM. */
 int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id);
 
-/* Whether the peer waits to be told to send the body of this request, and will not be: then
- * nobody can know whether it comes before the next request, so the connection ends with the
- * answer (answer.c). */
+/* Whether the peer waits to be told to send the body of this request, or the bytes of another
+ * protocol, and will not be: then nobody can know whether they come before the next request, so the
+ * connection ends with the answer (answer.c). */
 bool domi_http_has_left_body(const domi_http_state *state, uint64_t id);
 
 /* Let the peer send its body. Returns 0; -ENOMEM (answer.c). */

@@ -115,6 +115,7 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
     case DOMI_HTTP_STREAM_GZIP:
         return append_part(wire, stream, piece->bytes);
     case DOMI_HTTP_STREAM_PLAIN:
+    case DOMI_HTTP_STREAM_TUNNEL:
         return domus_wire_append_slice(wire, piece->bytes);
     default: /* an answer to HEAD: its writer need not make the rest, which may have no end */
         return piece->bytes.size != 0 ? -EPIPE : 0;

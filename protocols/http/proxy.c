@@ -6,6 +6,8 @@
 #include "protocols/http/forward.h"
 
 #include "protocols/http/fields.h"
+#include "protocols/http/relay.h"
+#include "protocols/http/tunnel.h"
 
 #include <domus/await.h>
 #include <domus/channel.h>
@@ -14,20 +16,19 @@
 
 #define TIMEOUT_NS UINT64_C(60000000000)
 
-enum { ANSWER, UP, DOWN }; /* tags of what is waited for */
+/* Tags of what is waited for. */
+enum { ANSWER, UP = DOMI_HTTP_READ_UP, DOWN = DOMI_HTTP_READ_DOWN };
 
 /* A request that is passed on. */
 typedef struct pass {
     const domus_http_proxy *proxy;
     const domus_http_request *asked; /* by the client; there until it is answered */
-    domus_request request;           /* to the server, if `uploads` */
-    domus_body up;     /* the body of the request; of number 0: there is none, or it has ended */
-    domus_body down;   /* the body of the answer, as this */
-    domus_slice piece; /* the piece that is handed on next */
-    bool uploads;      /* the server has not got the whole body of the request */
-    bool answered;     /* the client has the head of the answer */
-    bool waits_up;     /* a piece is asked for */
-    bool waits_down;
+    domi_http_ways ways;             /* both bodies; its request is there if this begins one */
+    domus_slice piece;               /* the piece that is handed on next */
+    const char *upgrade;             /* the protocol that the client wants; NULL: none */
+    bool uploads;                    /* the server has not got the whole body of the request */
+    bool answered;                   /* the client has the head of the answer */
+    bool is_again;                   /* the upgrade is asked for once more */
     bool is_head;
 } pass;
 
@@ -40,8 +41,8 @@ static int fail(domus_stack *stack, uint16_t status, const char *text)
 /* The server is not reached, or has failed: let the client know, as far as that goes. */
 static int give_up(domus_stack *stack, pass *frame, int error)
 {
-    if (frame->down.number != 0) /* nobody will read the rest of its body */
-        (void)domus_stop(stack, frame->down.channel);
+    if (frame->ways.down.number != 0) /* nobody will read the rest of its body */
+        (void)domus_stop(stack, frame->ways.down.channel);
     domus_slice_free(frame->piece);
     frame->piece = (domus_slice){NULL, 0, 0};
     if (frame->answered || error == -ECANCELED)
@@ -64,11 +65,16 @@ static int begin(domus_stack *stack, pass *frame, const domus_http_request *requ
 
     if (request == NULL) /* it is there in the first turn, always */
         return -EINVAL;
-    frame->asked = request;
-    frame->up = request->stream;
+    frame->ways.up = request->stream;
     frame->uploads = request->stream.number != 0;
     frame->is_head = request->method == DOMUS_HTTP_HEAD;
-    return domi_http_forward_request(frame->proxy, request, is_known ? &client : NULL, ret_made);
+    return domi_http_forward_request(frame->proxy, request, is_known ? &client : NULL,
+                                     frame->upgrade, ret_made);
+}
+
+static uint64_t timeout_of(const domus_http_proxy *proxy)
+{
+    return proxy->timeout_ns != 0 ? proxy->timeout_ns : TIMEOUT_NS;
 }
 
 /* Ask the server with a whole request. Returns 0, or an error. */
@@ -77,12 +83,17 @@ static int ask_whole(domus_stack *stack, pass *frame, domus_http_request *made)
     const domus_http_proxy *proxy = frame->proxy;
     const domus_type *type = domus_http_is_repeatable(made->method) ? &domus_http_repeatable_type
                                                                     : &domus_http_request_type;
-    uint64_t timeout_ns = proxy->timeout_ns != 0 ? proxy->timeout_ns : TIMEOUT_NS;
-    int error = domus_ask_add(stack, proxy->upstream, type, made, timeout_ns, ANSWER);
+    int error = domus_ask_add(stack, proxy->upstream, type, made, timeout_of(proxy), ANSWER);
 
     if (error != 0)
         type->release(made);
     return error;
+}
+
+/* Whether the request begins with its head alone. */
+static bool has_begin(const pass *frame)
+{
+    return frame->uploads || frame->upgrade != NULL;
 }
 
 /* Begin to ask the server, with the first thing that is waited for. Returns as domus_ask(). */
@@ -94,12 +105,13 @@ static int ask(domus_stack *stack, pass *frame, const domus_http_request *reques
 
     if (result != 0)
         return result;
-    if (!frame->uploads) {
+    if (!has_begin(frame)) {
         result = ask_whole(stack, frame, &made);
         return result != 0 ? result : domus_wait_first(stack, then);
     }
-    result = domus_request_begin(stack, frame->proxy->upstream, &domus_http_request_type, &made, 0,
-                                 then);
+    uint64_t timeout_ns = frame->upgrade != NULL ? timeout_of(frame->proxy) : 0;
+    result = domus_request_begin(stack, frame->proxy->upstream, &domus_http_request_type, &made,
+                                 timeout_ns, then);
     if (result < 0)
         domus_http_request_type.release(&made);
     return result;
@@ -117,6 +129,30 @@ static bool is_in_pieces(const pass *frame, const domus_http_response *response)
             !domus_http_field(response->fields, "content-length", &length));
 }
 
+/* The server has changed to the other protocol: let the client do so, too. Bytes that it has sent
+ * behind its request were not looked at yet. Returns as domus_reply_begin(). */
+static int switch_client(domus_stack *stack, pass *frame, const domus_http_response *response,
+                         domus_resumed *then)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    domus_http_response made;
+    domus_slice protocol;
+
+    if (!domus_http_field(response->fields, "upgrade", &protocol) ||
+        !domi_http_slice_is(protocol, frame->upgrade))
+        return give_up(stack, frame, -EPROTO);
+    int result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
+    if (result != 0)
+        return give_up(stack, frame, result);
+    result = domi_http_open_tunnel(stack, channel, &frame->ways.up);
+    if (result == 0)
+        result = domus_reply_begin(stack, &domus_http_response_type, &made, then);
+    if (result >= 0)
+        return result;
+    domus_http_response_type.release(&made);
+    return give_up(stack, frame, result);
+}
+
 /* Answer the client: at once, or by beginning to. Returns as domus_ask(). */
 static int answer_client(domus_stack *stack, pass *frame, const domus_answer *answer,
                          domus_resumed *then)
@@ -127,7 +163,10 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
 
     if (answer->error != 0)
         return give_up(stack, frame, answer->error);
-    frame->down = response->stream;
+    frame->ways.down = response->stream;
+    if (response->status == 101)
+        return switch_client(stack, frame, response, then);
+    frame->upgrade = NULL; /* this is an answer as any other */
     result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
         return give_up(stack, frame, result);
@@ -140,7 +179,7 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
         return give_up(stack, frame, result);
     }
     if (frame->uploads && response->status >= 300) /* the server does not want the body */
-        frame->up = (domus_body){.number = 0};
+        frame->ways.up = (domus_body){.number = 0};
     return result;
 }
 
@@ -149,13 +188,13 @@ static int wait_for_next(domus_stack *stack, pass *frame, domus_resumed *then)
 {
     int error = 0;
 
-    if (frame->up.number != 0 && !frame->waits_up) {
-        error = domus_body_read_add(stack, frame->up, UP);
-        frame->waits_up = error == 0;
+    if (frame->ways.up.number != 0 && !frame->ways.waits_up) {
+        error = domus_body_read_add(stack, frame->ways.up, UP);
+        frame->ways.waits_up = error == 0;
     }
-    if (error == 0 && frame->down.number != 0 && !frame->waits_down) {
-        error = domus_body_read_add(stack, frame->down, DOWN);
-        frame->waits_down = error == 0;
+    if (error == 0 && frame->ways.down.number != 0 && !frame->ways.waits_down) {
+        error = domus_body_read_add(stack, frame->ways.down, DOWN);
+        frame->ways.waits_down = error == 0;
     }
     return error != 0 ? give_up(stack, frame, error) : domus_wait_first(stack, then);
 }
@@ -195,11 +234,11 @@ static int end_up(domus_stack *stack, pass *frame, const domus_answer *answer, d
     domus_http_trailers made;
     int result = make_trailers(frame, answer, &made);
 
-    frame->waits_up = false;
-    frame->up = (domus_body){.number = 0};
+    frame->ways.waits_up = false;
+    frame->ways.up = (domus_body){.number = 0};
     if (result != 0)
         return give_up(stack, frame, result);
-    result = domus_request_end(stack, frame->request, &domus_http_trailers_type, &made, then);
+    result = domus_request_end(stack, frame->ways.request, &domus_http_trailers_type, &made, then);
     if (result < 0)
         domus_slice_free(made.fields);
     return result;
@@ -229,7 +268,7 @@ static int write_up(domus_stack *stack, pass *frame, domus_resumed *then)
     domus_slice piece = frame->piece;
 
     frame->piece = (domus_slice){NULL, 0, 0};
-    return domus_request_write(stack, frame->request, piece, then);
+    return domus_request_write(stack, frame->ways.request, piece, then);
 }
 
 static int write_down(domus_stack *stack, pass *frame, domus_resumed *then)
@@ -243,8 +282,8 @@ static int write_down(domus_stack *stack, pass *frame, domus_resumed *then)
 /* Take a piece of the request's body, and hand it on. Returns as domus_request_write(). */
 static int pass_up(domus_stack *stack, pass *frame, const domus_answer *answer, domus_resumed *then)
 {
-    frame->waits_up = false;
-    int error = take_piece(stack, frame, &frame->up, answer);
+    frame->ways.waits_up = false;
+    int error = take_piece(stack, frame, &frame->ways.up, answer);
     if (error != 0)
         return frame->answered ? give_up(stack, frame, error) : error; /* 400 or 413 */
     return write_up(stack, frame, then);
@@ -257,10 +296,10 @@ static int go_on_up(domus_stack *stack, pass *frame, const domus_answer *answer,
 {
     bool is_taken = answer->error == 0 || answer->error == -EALREADY;
 
-    if (is_taken && frame->up.number == 0)
-        return domus_request_end(stack, frame->request, NULL, NULL, then);
+    if (is_taken && frame->ways.up.number == 0)
+        return domus_request_end(stack, frame->ways.request, NULL, NULL, then);
     if (!is_taken)
-        frame->up = (domus_body){.number = 0};
+        frame->ways.up = (domus_body){.number = 0};
     return wait_for_next(stack, frame, then);
 }
 
@@ -268,9 +307,17 @@ static int go_on_up(domus_stack *stack, pass *frame, const domus_answer *answer,
 static int pass_down(domus_stack *stack, pass *frame, const domus_answer *answer,
                      domus_resumed *then)
 {
-    frame->waits_down = false;
-    int error = take_piece(stack, frame, &frame->down, answer);
+    frame->ways.waits_down = false;
+    int error = take_piece(stack, frame, &frame->ways.down, answer);
     return error != 0 ? give_up(stack, frame, error) : write_down(stack, frame, then);
+}
+
+/* Whether an upgrade may be asked for once more: the server may have closed a connection that was
+ * kept, just when the request was sent. A GET without a body may be done twice. */
+static bool may_ask_again(const pass *frame, const domus_answer *answer)
+{
+    return answer->error == -EPIPE && frame->upgrade != NULL && !frame->answered &&
+           !frame->is_again && frame->asked->method == DOMUS_HTTP_GET;
 }
 
 /* Pass on whatever comes until the answer has ended. If the server answers before it has the whole
@@ -278,19 +325,21 @@ static int pass_down(domus_stack *stack, pass *frame, const domus_answer *answer
 DOMUS_SEQUENCE(pass_on, pass)
 {
     DOMUS_BEGIN;
-    DOMUS_AWAIT(ask(stack, frame, message, then));
-    if (frame->uploads) {
+    frame->asked = message;
+ask_server:
+    DOMUS_AWAIT(ask(stack, frame, frame->asked, then));
+    if (has_begin(frame)) {
         if (answer->error != 0)
             return give_up(stack, frame, answer->error);
-        frame->request = *(const domus_request *)answer->payload;
+        frame->ways.request = *(const domus_request *)answer->payload;
         DOMUS_AWAIT(wait_for_next(stack, frame, then));
     }
     for (;;) {
-        if (answer->tag == UP && frame->up.number != 0 && is_trailers(answer)) {
+        if (answer->tag == UP && frame->ways.up.number != 0 && is_trailers(answer)) {
             DOMUS_AWAIT(end_up(stack, frame, answer, then));
             continue;
         }
-        if (answer->tag == UP && frame->up.number != 0) {
+        if (answer->tag == UP && frame->ways.up.number != 0) {
             DOMUS_AWAIT(pass_up(stack, frame, answer, then));
             DOMUS_AWAIT(go_on_up(stack, frame, answer, then));
             continue;
@@ -301,18 +350,26 @@ DOMUS_SEQUENCE(pass_on, pass)
             DOMUS_AWAIT(pass_down(stack, frame, answer, then));
             if (answer->error != 0)
                 return give_up(stack, frame, answer->error);
-            if (frame->down.number == 0)
+            if (frame->ways.down.number == 0)
                 return domus_reply_end(stack, NULL, NULL);
+        } else if (answer->tag == ANSWER && may_ask_again(frame, answer)) {
+            frame->is_again = true;
+            goto ask_server;
         } else if (answer->tag == ANSWER && !frame->answered) {
             DOMUS_AWAIT(answer_client(stack, frame, answer, then));
             if (answer->error != 0)
                 return give_up(stack, frame, answer->error);
             frame->answered = true;
-            if (frame->down.number == 0)
+            if (frame->upgrade != NULL)
+                break;
+            if (frame->ways.down.number == 0)
                 return domus_reply_end(stack, NULL, NULL);
         }
         DOMUS_AWAIT(wait_for_next(stack, frame, then));
     }
+    DOMUS_AWAIT(domi_http_begin_relay(stack, &frame->ways, then));
+    for (;;)
+        DOMUS_AWAIT(domi_http_relay(stack, &frame->ways, answer, then));
     DOMUS_END;
 }
 
@@ -322,11 +379,15 @@ int domus_http_pass(domus_stack *stack, const domus_http_request *request,
                     const domus_http_proxy *proxy)
 {
     struct domi_pass_on_frame *frame = domus_frame(stack);
+    const char *upgrade = domi_http_find_upgrade(proxy->upgrades, request);
 
     if (frame == NULL)
         return -EINVAL;
-    if (request->upgrade && domi_http_lists(request->fields, "upgrade", "websocket"))
+    if (upgrade != NULL && domi_http_await_tunnel(stack, domus_channel_running(stack)) != 0)
+        upgrade = NULL;
+    if (upgrade == NULL && request->upgrade &&
+        domi_http_lists(request->fields, "upgrade", "websocket"))
         return fail(stack, 501, "WebSocket does not pass this proxy.\n");
-    *frame = (struct domi_pass_on_frame){.frame.proxy = proxy};
+    *frame = (struct domi_pass_on_frame){.frame = {.proxy = proxy, .upgrade = upgrade}};
     return domi_pass_on_begin(stack, NULL, request);
 }

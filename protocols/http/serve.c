@@ -7,34 +7,27 @@
  * An answer has an open file, or asks a helper thread, only when it has its turn: else a client
  * that sends requests ahead and reads nothing would hold a file for each. If a file turns out to be
  * large before, it is closed, and loaded again at that time. */
+#include "protocols/http/byteranges.h"
 #include "protocols/http/encoding.h"
 #include "protocols/http/fields.h"
+#include "protocols/http/names.h"
 #include "protocols/http/write.h"
 
 #include <domus/http_condition.h>
 #include <domus/http_date.h>
 #include <domus/http_files.h>
 #include <domus/http_media.h>
-#include <domus/http_query.h>
 #include <domus/http_range.h>
 
 #include <sys/stat.h>
 
-#define PATH_MAX_BYTES  3800u /* of an encoded path; with the name of an index it fits into 4095 */
-#define INDEX_MAX_BYTES 255u
 #define VALUE_MAX_BYTES 255u /* bytes of a value of Cache-Control */
 #define WHOLE_DEFAULT   65536u
+#define RANGES_DEFAULT  16u
 #define NS_OF_SECOND    INT64_C(1000000000)
 
 #define ETAG_ROOM  (3 * 16 + 4 + 1) /* three numbers of base 16, with what stands between them */
 #define FIELD_ROOM (512 + VALUE_MAX_BYTES)
-
-/* The paths that are tried for a request. */
-typedef struct names {
-    char plain[PATH_MAX_BYTES + 2 + INDEX_MAX_BYTES + 1];
-    char packed[PATH_MAX_BYTES + 2 + INDEX_MAX_BYTES + 4];
-    const char *list[3];
-} names;
 
 /* A file that was found, and what its answer says of it. */
 typedef struct found {
@@ -45,7 +38,9 @@ typedef struct found {
     bool is_packed;
     bool has_turn;
     char etag[ETAG_ROOM];
-    int64_t modified; /* in seconds */
+    int64_t modified;     /* in seconds */
+    uint32_t range_count; /* ranges that are sent; 0: the whole file is */
+    domus_http_range ranges[DOMI_HTTP_RANGES_MOST];
 } found;
 
 /* Returns the error with which a request fails. */
@@ -79,59 +74,6 @@ static int refusal(int error)
     default:
         return -EIO;
     }
-}
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-/* Decode a path. Returns 0; -ENOENT if no file can have such a name; -EINVAL. */
-static int decode_path(const domus_http_files *files, domus_slice path, names *to)
-{
-    const char *index = files->index != NULL ? files->index : "index.html";
-    char text[PATH_MAX_BYTES + 1];
-    const char *bytes = domus_slice_data(path);
-    size_t skip = path.size != 0 && *bytes == '/';
-
-    if (path.size > PATH_MAX_BYTES)
-        return -ENOENT;
-    text[0] = '/';
-    memcpy(text + 1, bytes + skip, path.size - skip);
-    int64_t size = domus_http_decode_path(to->plain, text, path.size - skip + 1);
-    if (size < 0)
-        return -ENOENT;
-    to->plain[size] = '\0';
-    if (!files->hidden && strstr(to->plain, "/.") != NULL)
-        return -ENOENT;
-    if (to->plain[size - 1] != '/')
-        return 0;
-    size_t index_size = strlen(index);
-    if (index_size > INDEX_MAX_BYTES)
-        return -EINVAL;
-    memcpy(to->plain + size, index, index_size + 1);
-    return index_size != 0 ? 0 : -ENOENT;
-}
-
-static bool wants_packed(const domus_http_files *files, const domus_http_request *request)
-{
-    return files->compressed && domi_http_wants_gzip(request->fields);
-}
-
-static int list_names(const domus_http_files *files, const domus_http_request *request,
-                      domus_slice path, names *to)
-{
-    int error = decode_path(files, path, to);
-    uint32_t count = 0;
-
-    if (error != 0)
-        return error;
-    if (wants_packed(files, request)) {
-        size_t size = strlen(to->plain + 1);
-        memcpy(to->packed, to->plain + 1, size);
-        memcpy(to->packed + size, ".gz", 4);
-        to->list[count++] = to->packed;
-    }
-    to->list[count++] = to->plain + 1;
-    to->list[count] = NULL;
-    return 0;
 }
 
 /* --- heads ------------------------------------------------------------------------------------ */
@@ -183,9 +125,20 @@ static bool is_known_weakly(const found *file)
     return false;
 }
 
-/* Make the fields of an answer; `range`: NULL, or the bytes that it has. Returns 0;
- * -EINVAL; -ENOMEM. */
-static int make_fields(const found *file, const domus_http_range *range, bool is_weak,
+static char *put_content_range(char *to, const found *file)
+{
+    to = DOMI_HTTP_PUT(to, "Content-Range: bytes ");
+    to = domi_http_put_number(to, file->ranges[0].first);
+    *to++ = '-';
+    to = domi_http_put_number(to, file->ranges[0].last);
+    *to++ = '/';
+    to = domi_http_put_number(to, file->loaded->status.size);
+    return DOMI_HTTP_PUT(to, "\r\n");
+}
+
+/* Make the fields of an answer; `boundary`: what divides several ranges; NULL: there are none.
+ * Returns 0; -EINVAL; -ENOMEM. */
+static int make_fields(const found *file, const char *boundary, bool is_weak,
                        domus_slice *ret_fields)
 {
     const char *cache = file->files->cache_control;
@@ -210,14 +163,12 @@ static int make_fields(const found *file, const domus_http_range *range, bool is
         to = DOMI_HTTP_PUT(to, "Vary: Accept-Encoding\r\n");
     if (file->is_packed)
         to = DOMI_HTTP_PUT(to, "Content-Encoding: gzip\r\n");
-    if (range != NULL) {
-        to = DOMI_HTTP_PUT(to, "Content-Range: bytes ");
-        to = domi_http_put_number(to, range->first);
-        *to++ = '-';
-        to = domi_http_put_number(to, range->last);
-        *to++ = '/';
-        to = domi_http_put_number(to, file->loaded->status.size);
+    if (boundary != NULL) {
+        to = DOMI_HTTP_PUT(to, "Content-Type: multipart/byteranges; boundary=");
+        to = domi_http_put(to, boundary, strlen(boundary));
         to = DOMI_HTTP_PUT(to, "\r\n");
+    } else if (file->range_count == 1) {
+        to = put_content_range(to, file);
     }
     return domus_slice_copy(fields, (size_t)(to - fields), ret_fields);
 }
@@ -316,17 +267,19 @@ static int await_turn(domus_stack *stack, const domus_http_files *files, domus_s
     return result;
 }
 
+/* Whether the answer has to wait for its turn before it may hold the file. */
+static bool has_to_wait(domus_stack *stack, const found *file)
+{
+    return file->loaded->file != NULL && file->request->method == DOMUS_HTTP_GET &&
+           !file->has_turn && !domus_reply_has_turn(stack);
+}
+
 /* Send what is to be sent: some bytes of the file, from `first` on. */
 static int send_bytes(domus_stack *stack, found *file, domus_http_response *response,
                       uint64_t first, uint64_t size)
 {
     domus_file_loaded *loaded = file->loaded;
 
-    if (loaded->file != NULL && file->request->method == DOMUS_HTTP_GET && !file->has_turn &&
-        !domus_reply_has_turn(stack)) {
-        domus_http_response_type.release(response);
-        return await_turn(stack, file->files, file->path);
-    }
     response->media = media_of(file);
     response->length = size;
     if (file->request->method == DOMUS_HTTP_HEAD)
@@ -345,17 +298,54 @@ static int send_bytes(domus_stack *stack, found *file, domus_http_response *resp
     return result;
 }
 
-/* Returns 206 and the one range that is wanted; 416; or 200. */
-static unsigned choose_range(const found *file, const domus_http_version *version,
-                             domus_http_range *ret_range)
+/* Send several ranges, whose parts are those of `body`. Returns as domus_http_serve(). */
+static int send_parts(domus_stack *stack, const found *file, domi_http_byteranges *body)
 {
+    const domus_file_loaded *loaded = file->loaded;
+    domus_http_response response = {.status = 206, .length = body->size};
+    int result = make_fields(file, body->boundary, false, &response.fields);
+
+    if (result == 0 && loaded->file == NULL) {
+        result = domi_http_join_byteranges(body, loaded->bytes, &response.body);
+        if (result == 0)
+            return reply(stack, &response);
+    } else if (result == 0) {
+        result = domus_file_answer_parts(stack, &domus_http_response_type, &response, loaded->file,
+                                         body->parts, body->count);
+        if (result >= 0)
+            body->count = 0; /* the answer owns them */
+    }
+    if (result < 0)
+        domus_http_response_type.release(&response);
+    return result;
+}
+
+static int send_ranges(domus_stack *stack, const found *file)
+{
+    domi_http_byteranges body;
+    int result = domi_http_make_byteranges(file->ranges, file->range_count,
+                                           file->loaded->status.size, media_of(file), &body);
+
+    if (result != 0)
+        return result;
+    result = send_parts(stack, file, &body);
+    domi_http_free_byteranges(&body);
+    return result;
+}
+
+/* Returns 206, and notes the ranges that are wanted; 416; or 200, also for more ranges than may be,
+ * and for some that overlap, which would be sent twice. */
+static unsigned choose_ranges(found *file, const domus_http_version *version)
+{
+    uint32_t most = file->files->ranges_max != 0 ? file->files->ranges_max : RANGES_DEFAULT;
     domus_slice value;
 
     if (!domus_http_field(file->request->fields, "range", &value) ||
         !domus_http_may_range(file->request, version))
         return 200;
-    int count = domus_http_read_range(value, file->loaded->status.size, ret_range, 1);
-    return count == 1 ? 206 : count == -ERANGE ? 416 : 200;
+    int count = domus_http_read_range(value, file->loaded->status.size, file->ranges, most);
+    file->range_count = count > 0 ? (uint32_t)count : 0;
+    return count > 0 ? 206 : count == -ERANGE ? 416 : 200;
 }
 
 static int answer_unsatisfied(domus_stack *stack, uint64_t size)
@@ -368,23 +358,27 @@ static int answer_unsatisfied(domus_stack *stack, uint64_t size)
 
 static int answer_file(domus_stack *stack, found *file)
 {
-    domus_http_range range = {0, 0};
+    const domus_http_range *range = file->ranges;
     domus_http_response response = {.status = 200};
 
     note_version(file);
     const domus_http_version version = {file->etag, file->modified, true};
     unsigned status = domus_http_check_conditions(file->request, &version);
     if (status == 0)
-        status = choose_range(file, &version, &range);
+        status = choose_ranges(file, &version);
     if (status == 416)
         return answer_unsatisfied(stack, file->loaded->status.size);
-    int error = make_fields(file, status == 206 ? &range : NULL,
-                            status == 304 && is_known_weakly(file), &response.fields);
+    bool has_body = status == 200 || status == 206;
+    if (has_body && has_to_wait(stack, file))
+        return await_turn(stack, file->files, file->path);
+    if (status == 206 && file->range_count > 1)
+        return send_ranges(stack, file);
+    int error = make_fields(file, NULL, status == 304 && is_known_weakly(file), &response.fields);
     if (error != 0)
         return error;
     response.status = (uint16_t)status;
     if (status == 206)
-        return send_bytes(stack, file, &response, range.first, range.last - range.first + 1);
+        return send_bytes(stack, file, &response, range->first, range->last - range->first + 1);
     return status == 200 ? send_bytes(stack, file, &response, 0, file->loaded->status.size)
                          : reply(stack, &response);
 }
@@ -393,7 +387,7 @@ static int answer_file(domus_stack *stack, found *file)
 static int answer_loaded(domus_stack *stack, found *file, domus_file_loaded *loaded)
 {
     file->loaded = loaded;
-    file->is_packed = loaded->index == 0 && wants_packed(file->files, file->request);
+    file->is_packed = loaded->index == 0 && domi_http_wants_packed(file->files, file->request);
     int result =
         S_ISDIR(loaded->status.mode) ? redirect(stack, file->request) : answer_file(stack, file);
 
@@ -435,8 +429,8 @@ static int load_and_answer(domus_stack *stack, found *file)
 {
     const domus_http_files *files = file->files;
     domus_file_loaded loaded;
-    names tried;
-    int error = list_names(files, file->request, file->path, &tried);
+    domi_http_names tried;
+    int error = domi_http_list_names(files, file->request, file->path, &tried);
 
     if (error != 0)
         return error;
@@ -478,6 +472,8 @@ int domus_http_serve(domus_stack *stack, const domus_http_files *files, domus_sl
         return refuse_method(stack);
     if (files->root == NULL)
         return -EBUSY;
+    if (files->ranges_max > DOMI_HTTP_RANGES_MOST)
+        return -EINVAL;
     found file = {.files = files, .request = request, .path = path};
     return load_and_answer(stack, &file);
 }

@@ -1,6 +1,7 @@
 /* Makes requests of what a server has decoded. */
 #include "protocols/http/encoding.h"
 #include "protocols/http/http.h"
+#include "protocols/http/normal.h"
 
 #include <errno.h>
 
@@ -59,6 +60,18 @@ static uint64_t id_of(const domi_http_state *state, const domi_http_source *from
     return id;
 }
 
+/* Cut the target out of the head, with its path in the normal form. Returns 0; -ENOMEM. */
+static int cut_target(domus_wire *wire, const domi_http_head *head, const domi_http_source *from,
+                      domus_slice *ret_target)
+{
+    size_t size = head->target_size;
+
+    if ((head->flags & DOMI_HTTP_ESCAPED) != 0)
+        size = domi_http_normalize_target(
+            domi_http_edit_head(wire, from, head->target_at, head->target_size), size);
+    return domi_http_cut_head(wire, from, head->target_at, (uint32_t)size, ret_target);
+}
+
 int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
                            bool in_pieces)
 {
@@ -70,8 +83,7 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
 
     if (request == NULL)
         return -ENOMEM;
-    int error =
-        domi_http_cut_head(wire, from, head->target_at, head->target_size, &request->target);
+    int error = cut_target(wire, head, from, &request->target);
     if (error == 0)
         error = domi_http_cut_head(wire, from, head->fields_at,
                                    state->head_size - 2 - head->fields_at, &request->fields);

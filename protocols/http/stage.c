@@ -132,7 +132,9 @@ static int cut(domus_wire *wire, void *state_, uint64_t id, int error)
 
     if (stream != NULL)
         domi_http_drop_stream(stream);
-    if (state->wait == DOMI_HTTP_UNWANTED)
+    bool is_refused = stream != NULL && *stream == DOMI_HTTP_STREAM_TUNNEL &&
+                      state->tunnel == DOMI_HTTP_NO_TUNNEL;
+    if (state->wait == DOMI_HTTP_UNWANTED || is_refused)
         return 0; /* nothing of the body has left, and nothing follows it */
     return is_head ? domi_http_end_answer(wire, state, id) : error;
 }

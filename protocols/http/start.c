@@ -76,6 +76,8 @@ int domi_http_read_request_line(domi_http_head *head, const domi_http_limits *li
         return domi_http_refuse(head, 501);
     head->target_at = (uint32_t)method + 1;
     head->target_size = (uint32_t)target;
+    if (memchr(bytes + head->target_at, '%', target) != NULL)
+        head->flags |= DOMI_HTTP_ESCAPED;
     return check_target(head, bytes);
 }
 

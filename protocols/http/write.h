@@ -73,8 +73,9 @@ int domi_http_check_fields(domus_slice fields);
 #define DOMI_HTTP_STREAM_GZIP                                                                      \
     (UINT64_C(5) << 60) /* in chunks, by the deflater in the other bits                            \
                          */
-#define DOMI_HTTP_STREAM_HOW (UINT64_C(15) << 60)
-#define DOMI_HTTP_LENGTH_MAX (DOMI_HTTP_STREAM_CHUNKS - 1)
+#define DOMI_HTTP_STREAM_TUNNEL (UINT64_C(6) << 60) /* as it is, once the tunnel is open */
+#define DOMI_HTTP_STREAM_HOW    (UINT64_C(15) << 60)
+#define DOMI_HTTP_LENGTH_MAX    (DOMI_HTTP_STREAM_CHUNKS - 1)
 
 /* Append a piece of a stream, its end, or its trailers. Return 0, or a negative
  * errno (pieces.c). */

@@ -13,6 +13,7 @@
 #include <domus/file.h>
 
 #include <errno.h>
+#include <string.h>
 
 #define PIECE_BYTES 131072u
 
@@ -26,6 +27,9 @@ typedef struct sending {
     uint64_t position; /* where the next piece begins in the file */
     uint64_t rest;     /* bytes that are not read yet */
     uint32_t piece;    /* bytes of a piece at most */
+    uint32_t part;     /* the next one of `parts` */
+    uint32_t count;    /* of these */
+    domus_file_part parts[];
 } sending;
 
 static domus_resumed piece_was_read;
@@ -35,6 +39,8 @@ static void free_sending(domi_file_left *left)
 {
     sending *ended = (sending *)(void *)left;
 
+    for (; ended->part < ended->count; ended->part++)
+        domus_slice_free(ended->parts[ended->part].before);
     domus_file_close(ended->file);
     domi_memory_free(ended);
 }
@@ -86,6 +92,24 @@ static int send_piece(domus_stack *stack, sending *now, domus_slice piece)
     return error != 0 ? error : domus_channel_flush_to(stack, channel, now->piece, piece_was_taken);
 }
 
+/* Begin the next step: read the next piece, or send what stands before the next part. Returns
+ * DOMUS_PARKED; 0 at the end; or an error. */
+static int begin_next_step(domus_stack *stack, sending *now)
+{
+    while (now->rest == 0 && now->part != now->count) {
+        const domus_file_part *part = &now->parts[now->part++];
+        now->position = part->position;
+        now->rest = part->size;
+        if (part->before.size == 0)
+            continue;
+        int result = send_piece(stack, now, part->before);
+        if (result == DOMUS_PARKED)
+            tag_step(stack, now);
+        return result;
+    }
+    return now->rest != 0 ? read_piece(stack, now) : 0;
+}
+
 static int piece_was_read(domus_stack *stack, void *self, const domus_answer *answer)
 {
     sending *now = sending_of(answer);
@@ -110,21 +134,25 @@ static int piece_was_taken(domus_stack *stack, void *self, const domus_answer *a
 {
     sending *now = sending_of(answer);
 
-    if (answer->error != 0 || now->rest == 0)
-        return end_sending(stack, self, now, answer->error);
-    int result = read_piece(stack, now);
+    int result = answer->error != 0 ? answer->error : begin_next_step(stack, now);
     return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
 }
 
-/* Make a sending that has not begun. Returns 0; -EINVAL; -ENOMEM. */
-static int make(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
-                domus_stream stream, domus_resumed *then, sending **ret_sending)
+static bool is_range(uint64_t position, uint64_t size)
+{
+    return position <= INT64_MAX && size <= INT64_MAX - position;
+}
+
+/* Make a sending that has not begun, of nothing yet and with room for parts. Returns
+ * 0; -EINVAL; -ENOMEM. */
+static int make(domus_stack *stack, domus_file *file, uint32_t count, domus_stream stream,
+                domus_resumed *then, sending **ret_sending)
 {
     uint64_t read_max = stack->manager->config->files.read_max_bytes;
 
-    if (file == NULL || position > INT64_MAX || size > INT64_MAX - position)
+    if (file == NULL)
         return -EINVAL;
-    sending *now = domi_memory_new(sizeof *now);
+    sending *now = domi_memory_new(sizeof *now + count * sizeof now->parts[0]);
     if (now == NULL)
         return -ENOMEM;
     *now = (sending){
@@ -133,8 +161,6 @@ static int make(domus_stack *stack, domus_file *file, uint64_t position, uint64_
         .file = domus_file_keep(file),
         .then = then,
         .stream = stream,
-        .position = position,
-        .rest = size,
         .piece = read_max < PIECE_BYTES ? (uint32_t)read_max : PIECE_BYTES,
     };
     *ret_sending = now;
@@ -157,10 +183,14 @@ static int begin(domus_stack *stack, domus_file *file, uint64_t position, uint64
                  domus_stream stream, domus_resumed *then)
 {
     sending *now;
-    int error = make(stack, file, position, size, stream, then, &now);
+    int error = is_range(position, size) ? make(stack, file, 0, stream, then, &now) : -EINVAL;
 
+    if (error != 0)
+        return error;
+    now->position = position;
+    now->rest = size;
     /* With a size of 0 the read ends at once, and so does the sending. */
-    return error != 0 ? error : begin_with(stack, now, read_piece(stack, now));
+    return begin_with(stack, now, read_piece(stack, now));
 }
 
 int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
@@ -193,7 +223,7 @@ int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uin
 static int head_was_sent(domus_stack *stack, void *self, const domus_answer *answer)
 {
     sending *now = sending_of(answer);
-    int result = answer->error != 0 ? answer->error : read_piece(stack, now);
+    int result = answer->error != 0 ? answer->error : begin_next_step(stack, now);
 
     return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
 }
@@ -207,13 +237,29 @@ static int end_answer(domus_stack *stack, void *self, const domus_answer *answer
 int domus_file_answer(domus_stack *stack, const domus_type *type, const void *head,
                       domus_file *file, uint64_t position, uint64_t size)
 {
+    const domus_file_part whole = {.position = position, .size = size};
+
+    return domus_file_answer_parts(stack, type, head, file, &whole, 1);
+}
+
+int domus_file_answer_parts(domus_stack *stack, const domus_type *type, const void *head,
+                            domus_file *file, const domus_file_part *parts, uint32_t count)
+{
     domus_stream stream;
     sending *now;
-    int error = domus_reply_stream(stack, &stream);
+    int error = count <= DOMUS_FILE_PARTS_MAX ? domus_reply_stream(stack, &stream) : -EINVAL;
 
+    for (uint32_t i = 0; error == 0 && i < count; i++)
+        error = is_range(parts[i].position, parts[i].size) ? 0 : -EINVAL;
     if (error == 0)
-        error = make(stack, file, position, size, stream, end_answer, &now);
+        error = make(stack, file, count, stream, end_answer, &now);
     if (error != 0)
         return error;
-    return begin_with(stack, now, domus_stream_begin(stack, stream, type, head, head_was_sent));
+    int result =
+        begin_with(stack, now, domus_stream_begin(stack, stream, type, head, head_was_sent));
+    if (result == DOMUS_PARKED) {
+        memcpy(now->parts, parts, count * sizeof *parts);
+        now->count = count;
+    }
+    return result;
 }

@@ -136,6 +136,27 @@ START_TEST(idle_connections_without_a_request_end_in_silence)
 }
 END_TEST
 
+/* The time of the head runs from the first of them, and nothing of a request has come. */
+START_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
+{
+    start(&domt_served_by_whole, NULL);
+    domus_peer *peer = domt_served_peer(kit);
+    for (uint32_t i = 0; i < 7; i++) {
+        domt_served_send(peer, i % 2 == 0 ? "\r\n" : "\r");
+        domt_served_pass(kit, SECOND);
+        domt_served_send(peer, i % 2 == 0 ? "" : "\n");
+    }
+    expect_end(peer, 2900 * MS, "");
+    peer = domt_served_peer(kit);
+    domt_served_send(peer, NOW "\r\n");
+    domt_served_expect(kit, peer, GOT);
+    domt_served_pass(kit, 5 * SECOND);
+    domt_served_send(peer, "\r\nG");
+    expect_end(peer, 4900 * MS, DOMT_SERVED_408);
+    domt_served_end(kit);
+}
+END_TEST
+
 START_TEST(the_idle_time_out_is_answered_within_a_request)
 {
     static const char *const begun[] = {
@@ -361,6 +382,7 @@ END_TEST
 DOMT_MAIN("http late", 20, a_head_that_is_not_whole_in_time_gets_408,
           bytes_that_drip_bring_a_head_no_time, each_head_has_its_own_time,
           idle_connections_without_a_request_end_in_silence,
+          empty_lines_that_drip_end_in_silence_when_the_head_is_late,
           the_idle_time_out_is_answered_within_a_request, a_body_that_is_too_slow_gets_408,
           a_burst_does_not_pay_for_silence, a_body_that_is_fast_enough_takes_as_long_as_it_takes,
           a_body_that_nobody_reads_is_not_late, whoever_reads_a_late_body_may_answer,

@@ -12,9 +12,10 @@ static const domus_http_options mixed = {.streams = true, .whole_max = 5};
 static const domus_http_options client = {.role = DOMUS_ROLE_CLIENT};
 static const domus_http_options client_streams = {.role = DOMUS_ROLE_CLIENT, .streams = true};
 
-#define GET    "GET / HTTP/1.1\r\nHost: a\r\n"
-#define POST   "POST / HTTP/1.1\r\nHost: a\r\n"
-#define CHUNKS POST "Transfer-Encoding: chunked\r\n\r\n"
+#define GET         "GET / HTTP/1.1\r\nHost: a\r\n"
+#define POST        "POST / HTTP/1.1\r\nHost: a\r\n"
+#define CHUNKS      POST "Transfer-Encoding: chunked\r\n\r\n"
+#define EMPTY_LINES "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" /* as many as are passed over */
 #define HOLDS(options, asks, bytes, expected)                                                      \
     domt_http_holds(options, asks, bytes, sizeof(bytes) - 1, expected)
 
@@ -31,6 +32,23 @@ START_TEST(requests_are_decoded)
 }
 END_TEST
 
+START_TEST(empty_lines_before_a_request_are_passed_over)
+{
+    HOLDS(NULL, "", EMPTY_LINES GET "\r\n", "GET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", EMPTY_LINES GET "\r\n" EMPTY_LINES GET "\r\n",
+          "GET / 1.1 (Host: a)\nGET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", POST "Content-Length: 2\r\n\r\nhi" EMPTY_LINES GET "\r\n",
+          "POST / 1.1 (Host: a|Content-Length: 2) [hi]\nGET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", CHUNKS "2\r\nhi\r\n0\r\n\r\n" EMPTY_LINES GET "\r\n",
+          "POST / 1.1 (Host: a|Transfer-Encoding: chunked) [hi]\nGET / 1.1 (Host: a)\n");
+    HOLDS(&streams, "", POST "Content-Length: 2\r\n\r\nhi" EMPTY_LINES GET "\r\n",
+          "POST / 1.1 (Host: a|Content-Length: 2) 2 in pieces: [hi]\nGET / 1.1 (Host: a)\n");
+    HOLDS(NULL, "", POST "Content-Length: 2\r\n\r\nhi" EMPTY_LINES "\r\n" GET "\r\n",
+          "POST / 1.1 (Host: a|Content-Length: 2) [hi]\nEPROTO 400");
+    HOLDS(NULL, "", EMPTY_LINES, "");
+}
+END_TEST
+
 START_TEST(targets_have_three_forms)
 {
     HOLDS(NULL, "", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * 1.1 (Host: a)\n");
@@ -39,6 +57,58 @@ START_TEST(targets_have_three_forms)
           "GET http://A.b:80/c?d 1.1 (Host: a.B:80)\n");
     HOLDS(NULL, "", "GET HTTPS://a HTTP/1.1\r\nHost: a\r\n\r\n", "GET HTTPS://a 1.1 (Host: a)\n");
     HOLDS(NULL, "", "GET http://a?b HTTP/1.0\r\n\r\n", "GET http://a?b 1.0 close ()\n");
+}
+END_TEST
+
+/* A path has one form, whichever of its bytes are escaped. Nothing that it hides comes out: a
+ * slash, a byte 0 and a '%' stay escaped, and no escape is decoded twice. */
+START_TEST(paths_are_normalized_once)
+{
+    static const char *const rows[][2] = {
+        {"/%6ason", "/json"},
+        {"/%6Ason", "/json"},
+        {"/%41%5a%61%7A%30%39%2d%2E%5f%7E", "/AZaz09-._~"},
+        {"/a%2fb%2F%00%0a%20%25%3f%23%5c%3b%c3%a4", "/a%2Fb%2F%00%0A%20%25%3F%23%5C%3B%C3%A4"},
+        {"/%2541", "/%2541"},
+        {"/%25%34%31", "/%2541"},
+        {"/%%341", "/%%341"},
+        {"/%4%31", "/%4%31"},
+        {"/%%34%31", "/%%341"},
+        {"/%4%2f%61", "/%4%2Fa"},
+        {"/%zz%61", "/%zza"},
+        {"/%z%61", "/%za"},
+        {"/%a%2e%2E/%/%2e", "/%a../%/."},
+        {"/%4%2d%31", "/%4-1"},
+        {"/%", "/%"},
+        {"/%6", "/%6"},
+        {"/%6?a", "/%6?a"},
+        {"/%6%61", "/%6%61"},
+        {"/%2e%2E/%2e/a", "/.././a"},
+        {"/%61?%61=%2f%zz", "/a?%61=%2f%zz"},
+        {"/?%61", "/?%61"},
+        {"http://a/%61%2f?%61", "http://a/a%2F?%61"},
+        {"http://a?%61", "http://a?%61"},
+    };
+    char bytes[256];
+    char expected[256];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int size = snprintf(bytes, sizeof bytes, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i][0]);
+        (void)snprintf(expected, sizeof expected, "GET %s 1.1 (Host: a)\n", rows[i][1]);
+        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+        size = snprintf(bytes, sizeof bytes,
+                        "POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        "1\r\nb\r\n0\r\n\r\n",
+                        rows[i][0]);
+        (void)snprintf(expected, sizeof expected,
+                       "POST %s 1.1 (Host: a|Transfer-Encoding: chunked) [b]\n", rows[i][1]);
+        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+        size = snprintf(bytes, sizeof bytes,
+                        "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb", rows[i][0]);
+        (void)snprintf(expected, sizeof expected, "POST %s 1.1 (Host: a|Content-Length: 1) [b]\n",
+                       rows[i][1]);
+        domt_http_holds(NULL, "", bytes, (size_t)size, expected);
+    }
 }
 END_TEST
 
@@ -242,8 +312,8 @@ START_TEST(bodies_of_responses_come_in_pieces)
 }
 END_TEST
 
-DOMT_MAIN("messages", 60, requests_are_decoded, targets_have_three_forms,
-          fields_are_as_they_were_sent, connection_is_kept_as_the_peer_says, bodies_come_whole,
-          bodies_come_in_pieces, long_bodies_come_whole, parts_of_a_target_are_told_apart,
-          responses_are_decoded, responses_end_as_what_was_asked,
-          bodies_of_responses_come_in_pieces)
+DOMT_MAIN("messages", 60, requests_are_decoded, empty_lines_before_a_request_are_passed_over,
+          targets_have_three_forms, paths_are_normalized_once, fields_are_as_they_were_sent,
+          connection_is_kept_as_the_peer_says, bodies_come_whole, bodies_come_in_pieces,
+          long_bodies_come_whole, parts_of_a_target_are_told_apart, responses_are_decoded,
+          responses_end_as_what_was_asked, bodies_of_responses_come_in_pieces)

@@ -68,6 +68,33 @@ START_TEST(routes_are_found)
 }
 END_TEST
 
+/* A received path is in its normal form, so a route and a filter of the program see one text. */
+START_TEST(a_received_path_has_one_spelling)
+{
+    static const char *const rows[][2] = {
+        {"/%6Bv/%6cist", "2 /kv/list"},         {"/kv/%7ea%2f", "3 /kv/~a%2F"},
+        {"/%66iles/%2e%2e/a", "6 /files/../a"}, {"/kv%2flist", "0 /kv%2Flist"},
+        {"/%256Bv/list", "0 /%256Bv/list"},     {"http://a/%70ost?%61", "0 /post"},
+    };
+    char text[128];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domt_codec http;
+        domus_stage_message message;
+        domt_http_start(&http, NULL);
+        (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i][0]);
+        ck_assert_int_eq(domus_stage_kit_feed(http.kit, text, strlen(text)), 0);
+        ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
+        domus_http_match match = domus_http_find_route(routes, message.payload);
+        domus_slice path = domus_http_path(message.payload);
+        (void)snprintf(text, sizeof text, "%u %.*s", match.route != NULL ? match.route->id : 0,
+                       (int)path.size, domus_slice_data(path));
+        ck_assert_str_eq(text, rows[i][1]);
+        domt_codec_stop(&http);
+    }
+}
+END_TEST
+
 START_TEST(other_paths_are_404)
 {
     static const char *const targets[] = {"/a",     "//",     "/kv",     "/kv/",      "/kv/a/",
@@ -119,6 +146,6 @@ START_TEST(routes_have_few_values)
 }
 END_TEST
 
-DOMT_MAIN("router", 10, routes_are_found, other_paths_are_404,
+DOMT_MAIN("router", 10, routes_are_found, a_received_path_has_one_spelling, other_paths_are_404,
           other_methods_are_405_with_those_that_are_allowed, head_and_options_need_no_row,
           routes_have_few_values)

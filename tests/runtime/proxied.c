@@ -22,6 +22,8 @@ static const domus_pipeline gathering = {
 static const domus_on_peer rows[] = {
     {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
     {.type = NULL}};
+static const domus_on_peer markless[] = {
+    {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}};
 static const domus_on_peer frameless[] = {{.type = &domus_http_request_type, .handle = serve},
                                           {.type = NULL}};
 const domus_behaviour domt_proxied_edge = {
@@ -30,6 +32,8 @@ const domus_behaviour domt_proxied_gathering_edge = {
     .name = "edge", .kind = DOMUS_CHANNELS, .pipeline = &gathering, .on_peer = rows};
 const domus_behaviour domt_proxied_frameless_edge = {
     .name = "edge", .kind = DOMUS_CHANNELS, .pipeline = &streaming, .on_peer = frameless};
+const domus_behaviour domt_proxied_plain_edge = {
+    .name = "edge", .kind = DOMUS_CHANNELS, .pipeline = &streaming, .on_peer = markless};
 
 void domt_proxied_begin_with(const domus_behaviour *behaviour, const domus_behaviour *connection)
 {
@@ -40,7 +44,7 @@ void domt_proxied_begin_with(const domus_behaviour *behaviour, const domus_behav
                                         .on_demand = true};
 
     domt_edge.proxy = (domus_http_proxy){.path = "/p", .timeout_ns = 100 * MS};
-    domt_edge.kit = domt_pipes_kit(NULL, behaviour, 1);
+    domt_edge.kit = domt_pipes_kit(domt_edge.config, behaviour, 1);
     domt_net_ok(domt_edge.kit,
                 domus_peer_listen(domt_edge.kit, "10.0.0.9:80", 0, &domt_edge.listener));
     ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(domt_edge.kit), "10.0.0.9:80",

@@ -18,6 +18,7 @@
 #define GOT   "GET /a HTTP/1.1\r\nHost: h\r\n" ADDED
 
 typedef struct domt_proxied {
+    const domus_config *config; /* of the next kits; NULL: that of domt_pipes_configure() */
     domus_testkit *kit;
     domus_peer_listener *listener;
     domus_peer *client, *server; /* the server is NULL until it was accepted */
@@ -29,6 +30,7 @@ extern domt_proxied domt_edge;
 extern const domus_behaviour domt_proxied_edge;           /* bodies come in pieces */
 extern const domus_behaviour domt_proxied_gathering_edge; /* and whole */
 extern const domus_behaviour domt_proxied_frameless_edge; /* its row has no frame */
+extern const domus_behaviour domt_proxied_plain_edge;     /* its row has no marks */
 
 /* Begin with this behaviour of the proxy's side for clients; and of its side for the server. */
 void domt_proxied_begin(const domus_behaviour *behaviour);

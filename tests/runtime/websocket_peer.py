@@ -1,8 +1,8 @@
 """python3-websockets as a peer: a client of the server on the port that is given, or a server.
 
-    websocket_peer.py client PORT     fails at the first thing that is not as it should be
-    websocket_peer.py server          prints its port, echoes to one client, and fails if that does
-                                      not close with 4001 "done"
+    websocket_peer.py client PORT[/PATH]  fails at the first thing that is not as it should be
+    websocket_peer.py server              prints its port, echoes to one client, and fails if that
+                                          does not close with 4001 "done"
 """
 import asyncio
 import sys
@@ -78,7 +78,7 @@ async def run_server():
 
 
 def main():
-    run = run_client(int(sys.argv[2])) if sys.argv[1] == "client" else run_server()
+    run = run_client(sys.argv[2]) if sys.argv[1] == "client" else run_server()
     asyncio.run(asyncio.wait_for(run, 50))
 
 

@@ -1,11 +1,13 @@
 /* python3-websockets and wslay are judges of WebSocket over real sockets, as clients of a server of
- * ours and as servers of a client of ours. Without them nothing is compared. */
+ * ours, also through a proxy, and as servers of a client of ours. Without them nothing is
+ * compared. */
 #include "protocols/http/websocket/handshake.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/sockets.h"
 #include "tests/support/crowd.h"
 
 #include <domus/await.h>
+#include <domus/http_proxy.h>
 #include <domus/websocket.h>
 
 #include <arpa/inet.h>
@@ -37,10 +39,26 @@ static const char *const origins[] = {"https://a.example", NULL};
 static const domus_websocket_service offer = {
     .pipeline = &socket_pipeline, .protocols = protocols, .origins = origins};
 
+/* Requests for paths below "/p" come to this server a second time, through a proxy. */
+static domus_http_proxy proxy = {.path = "/p"};
+
+static bool is_proxied(const domus_http_request *request)
+{
+    domus_slice path = domus_http_path(request);
+
+    return path.size > 2 && memcmp(domus_slice_data(path), "/p/", 3) == 0;
+}
+
+static uint32_t marks_of(const void *payload)
+{
+    return is_proxied(payload) ? DOMUS_HTTP_PROXY_MARKS : 0;
+}
+
 static int on_request(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    return domus_websocket_accept(stack, payload, &offer, NULL);
+    return is_proxied(payload) ? domus_http_pass(stack, payload, &proxy)
+                               : domus_websocket_accept(stack, payload, &offer, NULL);
 }
 
 static const domus_pipeline web = {
@@ -50,9 +68,10 @@ static const domus_behaviour of_server = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &web,
     .on_peer =
-        (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = on_request},
-                                {.type = &domus_websocket_message_type, .handle = domt_socket_echo},
-                                {.type = NULL}},
+        (const domus_on_peer[]){
+            {&domus_http_request_type, on_request, DOMUS_HTTP_PROXY_FRAME, 0, marks_of},
+            {.type = &domus_websocket_message_type, .handle = domt_socket_echo},
+            {.type = NULL}},
 };
 
 /* Start the server. `port` gets its port as text. */
@@ -68,15 +87,29 @@ static domus_system *serve(char *port, size_t size)
     return system_;
 }
 
-START_TEST(python_is_served)
+/* Let the peer be a client at a port, perhaps with a path behind it. */
+static void run_client(const char *at)
 {
-    char port[16], command[512];
+    char command[512];
+
+    snprintf(command, sizeof command, "timeout 60 /usr/bin/python3 " SCRIPT " client %s", at);
+    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c) */
+}
+
+START_TEST(python_is_served_also_through_a_proxy)
+{
+    const domus_pool_options options = {
+        .behaviour = &domus_http_streaming_connection, .connections_max = 2, .on_demand = true};
+    char port[16], at[64];
 
     if (!has_peer())
         return;
     domus_system *system_ = serve(port, sizeof port);
-    snprintf(command, sizeof command, "timeout 60 /usr/bin/python3 " SCRIPT " client %s", port);
-    ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c) */
+    run_client(port);
+    snprintf(at, sizeof at, "127.0.0.1:%s", port);
+    ck_assert_int_eq(domus_outside_pool_open(system_, at, &options, &proxy.upstream), 0);
+    snprintf(at, sizeof at, "%s/p", port);
+    run_client(at);
     domt_end(system_);
 }
 END_TEST
@@ -459,4 +492,5 @@ START_TEST(wslay_serves)
 END_TEST
 #endif
 
-DOMT_MAIN("websocket peers", 100, python_is_served, wslay_is_served, python_serves, wslay_serves)
+DOMT_MAIN("websocket peers", 100, python_is_served_also_through_a_proxy, wslay_is_served,
+          python_serves, wslay_serves)

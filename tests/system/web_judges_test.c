@@ -81,5 +81,14 @@ START_TEST(python_reads_what_it_has_written)
 }
 END_TEST
 
-DOMT_MAIN("web_judges", 60, ab_keeps_its_connections, wrk_counts_no_error, h2load_pipelines,
-          python_reads_what_it_has_written)
+START_TEST(curl_gets_several_ranges)
+{
+    judge("curl", "curl -fs -r 0-4,10-14 -D $T/h -o $T/b $URL/static/page.css || exit 1\n"
+                  "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
+                  "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
+                  "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
+}
+END_TEST
+
+DOMT_MAIN("web_judges", 60, curl_gets_several_ranges, ab_keeps_its_connections, wrk_counts_no_error,
+          h2load_pipelines, python_reads_what_it_has_written)

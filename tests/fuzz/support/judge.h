@@ -19,6 +19,7 @@ typedef struct domt_http_read {
     uint32_t count;                      /* number of whole messages */
     size_t ends[DOMT_HTTP_MESSAGES_MAX]; /* where the text of each message ends */
     char *text;
+    size_t url; /* where the target begins that llhttp reads */
     size_t size;
     size_t room;
 } domt_http_read;

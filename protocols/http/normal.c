@@ -1,0 +1,58 @@
+/* Brings paths into their normal form; see the header. Any thread. */
+#include "protocols/http/normal.h"
+
+#include "protocols/http/chars.h"
+
+static bool is_escape(const char *text, size_t size)
+{
+    return size >= 3 && domi_http_hex(text[1]) >= 0 && domi_http_hex(text[2]) >= 0;
+}
+
+static char capital(char digit)
+{
+    return digit >= 'a' && digit <= 'f' ? (char)(digit - 'a' + 'A') : digit;
+}
+
+/* Put what an escape becomes to `to`, which may be the place of the escape. Returns its end. */
+static char *put_escape(char *to, const char *escape, char byte, bool decodes)
+{
+    if (decodes) {
+        *to++ = byte;
+        return to;
+    }
+    *to++ = '%';
+    *to++ = capital(escape[1]);
+    *to++ = capital(escape[2]);
+    return to;
+}
+
+size_t domi_http_normalize_target(char *target, size_t size)
+{
+    const char *mark = size != 0 ? memchr(target, '?', size) : NULL;
+    size_t path = mark != NULL ? (size_t)(mark - target) : size;
+    char *to = target;
+    /* digits that a wrong '%' still lacks which stands just before; "%%341" would become "%41" if
+     * the escape of a digit were decoded there, and that would be decoded once more */
+    unsigned lacks = 0;
+
+    for (size_t at = 0; at < path; at++) {
+        char byte = target[at];
+        if (byte == '%' && is_escape(target + at, path - at)) {
+            byte = (char)(domi_http_hex(target[at + 1]) * 16 + domi_http_hex(target[at + 2]));
+            bool is_digit = domi_http_hex(byte) >= 0;
+            bool decodes = domi_http_is(byte, DOMI_HTTP_PLAIN) && (lacks == 0 || !is_digit);
+            to = put_escape(to, target + at, byte, decodes);
+            lacks = 0;
+            at += 2;
+            continue;
+        }
+        *to++ = byte;
+        if (byte == '%')
+            lacks = 2;
+        else
+            lacks = lacks != 0 && domi_http_hex(byte) >= 0 ? lacks - 1 : 0;
+    }
+    if (path != size)
+        memmove(to, target + path, size - path);
+    return (size_t)(to - target) + size - path;
+}

@@ -1,0 +1,106 @@
+/* Relays the bytes of a tunnel; see the header. It runs in the conversation of the request, on the
+ * client's channel.
+ *
+ * A peer that finishes sending ends its way, and the other peer gets a FIN (half close); the other
+ * way goes on. A way ends early if nobody takes its bytes any more, because the bytes that come the
+ * other way may tell why. Whatever else goes wrong cuts both ways. */
+#include "protocols/http/relay.h"
+
+#include <domus/channel.h>
+#include <domus/spawn.h>
+
+#include <errno.h>
+
+/* Read what is not waited for, and wait for whatever comes first. */
+static int wait_for_next(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
+{
+    int error = 0;
+
+    if (ways->up.number == 0 && ways->down.number == 0)
+        return domus_reply_end(stack, NULL, NULL);
+    if (ways->up.number != 0 && !ways->waits_up) {
+        error = domus_body_read_add(stack, ways->up, DOMI_HTTP_READ_UP);
+        ways->waits_up = error == 0;
+    }
+    if (error == 0 && ways->down.number != 0 && !ways->waits_down) {
+        error = domus_body_read_add(stack, ways->down, DOMI_HTTP_READ_DOWN);
+        ways->waits_down = error == 0;
+    }
+    return error != 0 ? error : domus_wait_first(stack, then);
+}
+
+/* Take the piece that was read at `body`, and write it to the other side. Returns 0; 1 at the end
+ * of the body; or an error. */
+static int pass_piece(domus_stack *stack, domus_body *body, const domus_answer *answer,
+                      domus_stream to, uint64_t tag)
+{
+    const domus_piece *piece = answer->payload;
+
+    if (answer->error != 0)
+        return answer->error;
+    if (piece->last) { /* it is empty: the end of a tunnel comes behind all its bytes */
+        *body = (domus_body){.number = 0};
+        return 1;
+    }
+    int error = domus_take_answer(stack, answer);
+    return error != 0 ? error : domus_stream_write_add(stack, to, piece->bytes, tag);
+}
+
+static int pass_up(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
+                   domus_resumed *then)
+{
+    int result = pass_piece(stack, &ways->up, answer, ways->request.stream, DOMI_HTTP_WRITTEN_UP);
+
+    ways->waits_up = result == 0;
+    if (result == 1)
+        return domus_request_end(stack, ways->request, NULL, NULL, then);
+    return result < 0 ? result : wait_for_next(stack, ways, then);
+}
+
+static int pass_down(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
+                     domus_resumed *then)
+{
+    int result = pass_piece(stack, &ways->down, answer, ways->answer, DOMI_HTTP_WRITTEN_DOWN);
+
+    ways->waits_down = result == 0;
+    if (result == 1 && ways->up.number != 0)
+        (void)domus_channel_finish(stack, domus_channel_running(stack));
+    return result < 0 ? result : wait_for_next(stack, ways, then);
+}
+
+/* Go on behind a piece that was written, or behind the end of the way to the server. */
+static int go_on(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
+                 domus_resumed *then)
+{
+    bool is_taken = answer->error == 0 || answer->error == -EALREADY;
+
+    if (answer->tag == DOMI_HTTP_WRITTEN_DOWN) {
+        ways->waits_down = false;
+        if (answer->error != 0)
+            return answer->error;
+    } else if (answer->tag == DOMI_HTTP_WRITTEN_UP) {
+        ways->waits_up = false;
+        if (!is_taken)
+            ways->up = (domus_body){.number = 0};
+    }
+    return wait_for_next(stack, ways, then);
+}
+
+int domi_http_begin_relay(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
+{
+    int error = domus_reply_stream(stack, &ways->answer);
+
+    return error != 0 ? error : wait_for_next(stack, ways, then);
+}
+
+int domi_http_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
+                    domus_resumed *then)
+{
+    int result = answer->tag == DOMI_HTTP_READ_UP     ? pass_up(stack, ways, answer, then)
+                 : answer->tag == DOMI_HTTP_READ_DOWN ? pass_down(stack, ways, answer, then)
+                                                      : go_on(stack, ways, answer, then);
+
+    if (result < 0 && ways->down.number != 0) /* nobody will read the rest of its body */
+        (void)domus_stop(stack, ways->down.channel);
+    return result;
+}

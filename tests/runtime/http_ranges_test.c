@@ -1,0 +1,275 @@
+/* Several ranges of a static file in one answer: what each part has, what is refused, and what
+ * strangers can order. */
+#include "tests/runtime/sites.h"
+#include "tests/support/suite.h"
+
+#include "base/memory.h"
+#include "runtime/system/system.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECOND DOMT_PIPE_SECOND
+
+/* --- a reader of such bodies ------------------------------------------------------------------ */
+
+/* The rest of the body that is read. */
+static const char *at;
+static size_t left;
+static char boundary[128];
+
+/* Take this text. */
+static void take(const char *text)
+{
+    size_t size = strlen(text);
+
+    ck_assert_msg(left >= size && memcmp(at, text, size) == 0, "%.200s instead of %s", at, text);
+    at += size;
+    left -= size;
+}
+
+/* Begin to read the answer, whose length has to be exact. */
+static void begin_to_read(void)
+{
+    char line[64];
+    const char *type =
+        strstr(domt_site.answer, "\r\nContent-Type: multipart/byteranges; boundary=");
+
+    at = domt_site_body();
+    left = domt_site.answer_size - (size_t)(at - domt_site.answer);
+    snprintf(line, sizeof line, "Content-Length: %zu", left);
+    ck_assert_msg(domt_site_says(line), "%s", domt_site.answer);
+    ck_assert(type != NULL && type < at);
+    ck_assert_int_eq(
+        sscanf(type, "\r\nContent-Type: multipart/byteranges; boundary=%127s", boundary), 1);
+    const char *range = strstr(domt_site.answer, "\r\nContent-Range: ");
+    ck_assert(range != NULL && range > at); /* it belongs to parts alone */
+}
+
+/* Read the head of a part. */
+static void read_head(const char *media, uint32_t first, uint32_t last, uint32_t length)
+{
+    char head[256];
+
+    if (at != domt_site_body())
+        take("\r\n");
+    snprintf(head, sizeof head, "--%s\r\nContent-Type: %s\r\nContent-Range: bytes %u-%u/%u\r\n\r\n",
+             boundary, media, first, last, length);
+    take(head);
+}
+
+static void read_end(void)
+{
+    char end[256];
+
+    snprintf(end, sizeof end, "\r\n--%s--\r\n", boundary);
+    take(end);
+    ck_assert_uint_eq(left, 0);
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+START_TEST(parts_come_in_their_order)
+{
+    domt_site_begin(NULL, &domt_site_service);
+    for (uint32_t way = 0; way < 4; way++) {
+        domt_site.reads_wait = way % 2 == 1;
+        domt_site.files.whole_max = way >= 2; /* 1: the file is large */
+        ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=6-7, -1,0-1,99-\r\n"), 206);
+        begin_to_read();
+        read_head("text/plain; charset=utf-8", 6, 7, 10);
+        take("67");
+        read_head("text/plain; charset=utf-8", 9, 9, 10);
+        take("9");
+        read_head("text/plain; charset=utf-8", 0, 1, 10);
+        take("01");
+        read_end();
+        char last[sizeof boundary];
+        memcpy(last, boundary, sizeof last);
+        ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=0-0,1-1\r\n"), 206);
+        begin_to_read();
+        ck_assert_str_ne(boundary, last); /* nobody knows it before */
+        read_head("text/plain; charset=utf-8", 0, 0, 10);
+        take("0");
+        read_head("text/plain; charset=utf-8", 1, 1, 10);
+        take("1");
+        read_end();
+    }
+    domt_site.reads_wait = false;
+    domt_site_end();
+}
+END_TEST
+
+START_TEST(large_parts_leave_in_pieces)
+{
+    static const uint32_t ranges[][2] = {{0, 199999}, {250000, 299999}, {200001, 200001}};
+
+    domt_site_begin(NULL, &domt_site_service);
+    ck_assert_uint_eq(domt_site_get("/large.bin", "Range: bytes=0-199999,-50000,200001-200001\r\n"),
+                      206);
+    begin_to_read();
+    for (uint32_t i = 0; i < 3; i++) {
+        read_head("application/octet-stream", ranges[i][0], ranges[i][1], DOMT_SITE_LARGE);
+        for (uint32_t k = ranges[i][0]; k <= ranges[i][1]; k++, at++, left--)
+            ck_assert_int_eq(*at, domt_file_byte(k));
+    }
+    read_end();
+    domt_site_end();
+}
+END_TEST
+
+START_TEST(one_range_that_is_there_has_no_parts)
+{
+    domt_site_begin(NULL, &domt_site_service);
+    ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=20-,2-3,30-40\r\n"), 206);
+    ck_assert(domt_site_says("Content-Range: bytes 2-3/10"));
+    ck_assert_str_eq(domt_site_body(), "23");
+    ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=20-,30-40\r\n"), 416);
+    domt_site_end();
+}
+END_TEST
+
+/* --- what strangers can order ----------------------------------------------------------------- */
+
+/* Ask for `count` ranges of a byte each. Returns the status. */
+static unsigned ask_for(uint32_t count)
+{
+    char field[2048];
+    int size = snprintf(field, sizeof field, "Range: bytes=");
+
+    for (uint32_t i = 0; i < count; i++)
+        size += snprintf(field + size, sizeof field - (size_t)size, "%s%u-%u", i != 0 ? "," : "",
+                         2 * i, 2 * i);
+    snprintf(field + size, sizeof field - (size_t)size, "\r\n");
+    return domt_site_get("/large.bin", field);
+}
+
+START_TEST(ranges_have_a_bound)
+{
+    domt_site_begin(NULL, &domt_site_service);
+    ck_assert_uint_eq(ask_for(16), 206);
+    begin_to_read();
+    ck_assert_uint_eq(ask_for(17), 200);
+    ck_assert(domt_site_says("Content-Length: 300000"));
+    domt_site.files.ranges_max = 1;
+    ck_assert_uint_eq(ask_for(1), 206);
+    ck_assert_uint_eq(ask_for(2), 200);
+    domt_site.files.ranges_max = 64;
+    ck_assert_uint_eq(ask_for(64), 206);
+    ck_assert_uint_eq(ask_for(65), 200);
+    domt_site.files.ranges_max = 65;
+    ck_assert_uint_eq(ask_for(1), 500);
+    domt_site_end();
+}
+END_TEST
+
+START_TEST(no_byte_is_sent_twice)
+{
+    static const char *const overlapping[] = {"0-,0-",       "0-5,5-6", "5-6,0-5",
+                                              "0-0,2-2,0-0", "-3,8-8",  "0-9,3-3,-1"};
+    char field[128];
+
+    domt_site_begin(NULL, &domt_site_service);
+    for (size_t i = 0; i < sizeof overlapping / sizeof overlapping[0]; i++) {
+        snprintf(field, sizeof field, "Range: bytes=%s\r\n", overlapping[i]);
+        ck_assert_uint_eq(domt_site_get("/a.txt", field), 200);
+        ck_assert_str_eq(domt_site_body(), "0123456789");
+    }
+    domt_site_end();
+}
+END_TEST
+
+/* --- other fields ----------------------------------------------------------------------------- */
+
+START_TEST(conditions_and_methods_are_heeded)
+{
+    char field[256];
+
+    domt_site_begin(NULL, &domt_site_service);
+    ck_assert_uint_eq(domt_site_ask("HEAD", "/a.txt", "Range: bytes=0-1,4-5\r\n"), 200);
+    ck_assert(domt_site_says("Content-Length: 10"));
+    snprintf(field, sizeof field, "Range: bytes=0-1,4-5\r\nIf-Range: %s\r\n", domt_site_tag());
+    ck_assert_uint_eq(domt_site_get("/a.txt", field), 206);
+    begin_to_read();
+    ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=0-1,4-5\r\nIf-Range: \"x\"\r\n"), 200);
+    snprintf(field, sizeof field, "Range: bytes=0-1,4-5\r\nIf-None-Match: %s\r\n", domt_site_tag());
+    ck_assert_uint_eq(domt_site_get("/a.txt", field), 304);
+    domt_site_end();
+}
+END_TEST
+
+START_TEST(parts_of_a_compressed_file_are_those_of_its_bytes)
+{
+    domt_site_begin(NULL, &domt_site_service);
+    domt_site.files.compressed = true;
+    domt_site_write("a.txt.gz", "packed");
+    ck_assert_uint_eq(domt_site_get("/a.txt", "Accept-Encoding: gzip\r\nRange: bytes=0-1,4-5\r\n"),
+                      206);
+    ck_assert(domt_site_says("Content-Encoding: gzip"));
+    begin_to_read();
+    read_head("text/plain; charset=utf-8", 0, 1, 6);
+    take("pa");
+    read_head("text/plain; charset=utf-8", 4, 5, 6);
+    take("ed");
+    read_end();
+    domt_site_end();
+}
+END_TEST
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+START_TEST(a_file_that_shrinks_within_a_part_is_cut)
+{
+    domus_config config;
+
+    domt_pipes_configure(&config);
+    config.channel.send_high_bytes = 10000;
+    config.channel.send_low_bytes = 2000;
+    domt_site_begin(&config, &domt_site_service);
+    domus_peer *peer = domt_pipes_peer(domt_site.kit);
+    domus_peer_pause(peer);
+    domt_pipes_send(domt_site.kit, peer,
+                    "GET /large.bin HTTP/1.1\r\nHost: a\r\n"
+                    "Range: bytes=0-149999,299990-299999\r\n\r\n");
+    ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);
+    ck_assert_int_eq(truncate(domt_site_path("large.bin"), DOMT_SITE_LARGE - 1), 0);
+    domus_peer_resume(peer);
+    ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
+    domus_peer_close(peer);
+    domt_site_end();
+}
+END_TEST
+
+START_TEST(each_allocation_may_fail)
+{
+    domt_site_make();
+    for (int way = 0; way < 2; way++) {
+        uint32_t clean = 0; /* runs in a row without a failure */
+        for (int64_t count = 0; clean < 4; count++) {
+            domt_site_open(NULL, &domt_site_service);
+            domt_site.files.whole_max = way == 0; /* 1: the file is large */
+            domus_peer *peer = domt_pipes_peer(domt_site.kit);
+            domt_pipes_send(domt_site.kit, peer,
+                            "GET /a.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-1,4-5\r\n\r\n");
+            domi_memory_fail_after(count, 0);
+            ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 100), 0);
+            domi_memory_fail_after(-1, 0);
+            size_t size;
+            const char *got = domus_peer_got(peer, &size);
+            bool is_whole = size > 300 && memcmp(got, "HTTP/1.1 206 ", 13) == 0 &&
+                            memcmp(got + size - 4, "--\r\n", 4) == 0;
+            clean = is_whole ? clean + 1 : 0;
+            ck_assert_int_lt(count, 200);
+            domus_peer_reset(peer);
+            domt_site_close();
+        }
+    }
+    domt_tree_remove(&domt_site.tree);
+}
+END_TEST
+
+DOMT_MAIN("http_ranges", 60, parts_come_in_their_order, large_parts_leave_in_pieces,
+          one_range_that_is_there_has_no_parts, ranges_have_a_bound, no_byte_is_sent_twice,
+          conditions_and_methods_are_heeded, parts_of_a_compressed_file_are_those_of_its_bytes,
+          a_file_that_shrinks_within_a_part_is_cut, each_allocation_may_fail)

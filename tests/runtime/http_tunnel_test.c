@@ -1,0 +1,368 @@
+/* Upgrades through the reverse proxy in a test kit: what passes, what does not, and how a tunnel
+ * ends. */
+#include "tests/runtime/proxied.h"
+#include "tests/support/suite.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WISH(protocol)                                                                             \
+    "GET /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: " protocol                      \
+    "\r\nSec-WebSocket-Key: k\r\n\r\n"
+#define WISHED(protocol)                                                                           \
+    "GET /a HTTP/1.1\r\nConnection: upgrade\r\nHost: h\r\nSec-WebSocket-Key: k\r\n"                \
+    "Upgrade: " protocol "\r\n" ADDED
+#define SWITCH                                                                                     \
+    "HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "      \
+    "s\r\n\r\n"
+#define SWITCHED                                                                                   \
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nSec-WebSocket-Accept: s\r\n"       \
+    "Upgrade: websocket\r\nVia: 1.1 domus\r\n\r\n"
+#define NEXT "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
+
+static void pass_time(uint64_t ns)
+{
+    domt_net_ok(domt_edge.kit, domus_testkit_advance(domt_edge.kit, ns));
+}
+
+/* Let both sides change to WebSocket. */
+static void begin_tunnel(void)
+{
+    domt_proxied_begin(&domt_proxied_edge);
+    domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+    domt_proxied_comes(SWITCH, SWITCHED);
+}
+
+/* Check that the client gets this and the end, and that the server is asked nothing more. */
+static void expect_last(const char *answer)
+{
+    domt_pipes_expect(domt_edge.kit, domt_edge.client, answer);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+    size_t size;
+    (void)domus_peer_got(domt_edge.server, &size);
+    ck_assert_uint_eq(size, 0);
+}
+
+START_TEST(bytes_pass_both_ways_as_they_are)
+{
+    begin_tunnel();
+    domt_proxied_goes("\x81\x01" NEXT, "\x81\x01" NEXT);
+    domt_proxied_comes("HTTP/1.1 400 x\r\n\r\n", "HTTP/1.1 400 x\r\n\r\n");
+    for (int i = 0; i < 3; i++) {
+        domt_proxied_goes("a", "a");
+        domt_proxied_comes("b", "b");
+    }
+    domt_proxied_end();
+}
+END_TEST
+
+/* Some clients do not wait for 101. Their bytes are those of the other protocol, if it comes. */
+START_TEST(early_bytes_wait_for_the_switch)
+{
+    domt_proxied_begin(&domt_proxied_edge);
+    domt_proxied_goes(WISH("WebSocket, x") "early", WISHED("websocket"));
+    domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_nothing(domt_edge.server, 50 * MS));
+    domt_proxied_comes(SWITCH "soon", SWITCHED "soon");
+    domt_pipes_expect(domt_edge.kit, domt_edge.server, "early" NEXT);
+    domt_proxied_end();
+
+    domt_proxied_begin(&domt_proxied_edge); /* the connection ends with this request anyway */
+    domt_proxied_goes("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close, upgrade\r\n"
+                      "Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\nearly",
+                      WISHED("websocket"));
+    domt_proxied_comes(SWITCH, SWITCHED);
+    domt_pipes_expect(domt_edge.kit, domt_edge.server, "early");
+    domt_proxied_goes("late", "late");
+    domt_proxied_end();
+}
+END_TEST
+
+START_TEST(early_bytes_are_no_request_behind_another_answer)
+{
+    static const char *const answers[][2] = {
+        {"HTTP/1.1 403 x\r\nContent-Length: 2\r\n\r\nno",
+         "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n"
+         "Via: 1.1 domus\r\n\r\nno"},
+        {"HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+         "Via: 1.1 domus\r\n\r\n0\r\n\r\n"},
+    };
+
+    for (int i = 0; i < 5; i++) {
+        domt_proxied_begin(&domt_proxied_edge);
+        if (i < 4) {
+            domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+            if (i < 2) /* before the answer, or when it has left */
+                domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
+            domt_pipes_send(domt_edge.kit, domt_edge.server, answers[i % 2][0]);
+            if (i >= 2)
+                domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
+            expect_last(answers[i % 2][1]);
+            /* the connection to the server has carried an answer as any other, and goes on */
+            domus_peer_close(domt_edge.client);
+            domt_edge.client = domt_pipes_peer(domt_edge.kit);
+            pass_time(200 * MS);
+            domt_proxied_goes(GET, GOT);
+        } else {
+            domt_proxied_goes(WISH("websocket") NEXT, WISHED("websocket"));
+            pass_time(110 * MS); /* the server does not answer */
+            domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
+            domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+        }
+        domt_proxied_end();
+    }
+}
+END_TEST
+
+/* Send a request for an upgrade that does not pass, and let it be one without. */
+static void hold_without_upgrade(const char *sent, const char *got)
+{
+    domt_proxied_goes(sent, got);
+    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
+                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+}
+
+START_TEST(only_named_protocols_pass)
+{
+    static const char *const own[] = {"chat", "h2c", "H2C", NULL};
+    static const char *const none[] = {NULL};
+
+    domt_proxied_begin(&domt_proxied_edge);
+    hold_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade, http2-settings\r\n"
+                         "Upgrade: h2c\r\nHTTP2-Settings: a\r\n\r\n",
+                         GOT);
+    domt_edge.proxy.upgrades = own;
+    hold_without_upgrade("GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
+                         "\r\n",
+                         GOT);
+    hold_without_upgrade("POST /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: chat\r\n"
+                         "Content-Length: 1\r\n\r\na",
+                         "POST /a HTTP/1.1\r\nContent-Length: 1\r\nHost: h\r\n" ADDED "a");
+    domt_edge.proxy.upgrades = none;
+    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
+    domt_proxied_fails("HTTP/1.1 501 Not Implemented\r\n");
+    domt_edge.proxy.upgrades = own;
+    domt_proxied_goes(WISH("h2c, chat"), WISHED("chat"));
+    domt_proxied_comes("HTTP/1.1 101 x\r\nUpgrade: Chat\r\n\r\nhi",
+                       "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n"
+                       "Upgrade: Chat\r\nVia: 1.1 domus\r\n\r\nhi");
+    domt_proxied_end();
+}
+END_TEST
+
+START_TEST(a_switch_to_something_else_is_refused)
+{
+    static const char *const wrong[] = {"Upgrade: h2c\r\n", "", "Upgrade: websocket, h2c\r\n"};
+    char text[128];
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domt_proxied_begin(&domt_proxied_edge);
+        domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+        (void)snprintf(text, sizeof text, "HTTP/1.1 101 x\r\n%s\r\n", wrong[i]);
+        domt_pipes_send(domt_edge.kit, domt_edge.server, text);
+        domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
+        domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+        domt_proxied_end();
+    }
+}
+END_TEST
+
+START_TEST(a_row_that_is_not_alone_passes_no_upgrade)
+{
+    domt_proxied_begin(&domt_proxied_plain_edge);
+    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
+    domt_proxied_fails("HTTP/1.1 501 Not Implemented\r\n");
+    domt_proxied_end();
+}
+END_TEST
+
+START_TEST(each_side_may_finish_before_the_other)
+{
+    begin_tunnel();
+    domt_proxied_goes("a", "a");
+    domus_peer_finish(domt_edge.client);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
+    pass_time(SECOND);
+    domt_proxied_comes("b", "b");
+    domus_peer_finish(domt_edge.server);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+    ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
+    domt_proxied_end();
+
+    begin_tunnel();
+    domt_proxied_comes("b", "b");
+    domus_peer_finish(domt_edge.server);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+    pass_time(3 * SECOND);
+    domt_proxied_goes("a", "a");
+    domus_peer_finish(domt_edge.client);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
+    ck_assert_int_eq(domus_peer_error(domt_edge.server), 0);
+    domt_proxied_end();
+}
+END_TEST
+
+START_TEST(a_reset_of_one_side_resets_the_other)
+{
+    begin_tunnel();
+    domus_peer_reset(domt_edge.client);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
+    domt_edge.client = domt_pipes_peer(domt_edge.kit);
+    domt_proxied_end();
+
+    begin_tunnel();
+    domus_peer_reset(domt_edge.server);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
+    domt_proxied_end();
+}
+END_TEST
+
+/* No time-out of a body or an answer ends a tunnel that is silent, but the idle one. */
+START_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
+{
+    domus_config config;
+
+    domt_pipes_configure(&config);
+    config.channel.idle_timeout_ns = 300 * SECOND;
+    config.channel.answer_timeout_ns = 60 * SECOND;
+    domt_edge.config = &config;
+    begin_tunnel();
+    pass_time(200 * SECOND);
+    domt_proxied_comes("b", "b");
+    pass_time(200 * SECOND);
+    domt_proxied_goes("a", "a");
+    pass_time(299 * SECOND);
+    ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
+    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, 2 * SECOND));
+    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
+    domt_proxied_end();
+    domt_edge.config = NULL;
+}
+END_TEST
+
+#define MUCH 900000u
+
+static const char much[MUCH];
+
+/* A server that takes nothing holds up the client, in bounded memory, and not its own bytes. */
+START_TEST(a_side_that_does_not_read_slows_its_sender_alone)
+{
+    begin_tunnel();
+    for (int i = 0; i < 2; i++) {
+        domus_peer *deaf = i == 0 ? domt_edge.server : domt_edge.client;
+        domus_peer *other = i == 0 ? domt_edge.client : domt_edge.server;
+        domus_peer_pause(deaf);
+        uint64_t before = domus_peer_count(other).sent;
+        ck_assert_int_eq(domus_peer_send(other, much, MUCH), 0);
+        pass_time(5 * SECOND);
+        ck_assert_uint_lt(domus_peer_count(other).sent - before, 700000);
+        ck_assert_int_eq(domus_peer_send(deaf, much, 100000), 0);
+        domt_net_ok(domt_edge.kit, domus_peer_expect(other, much, 100000, SECOND));
+        domus_peer_resume(deaf);
+        domt_net_ok(domt_edge.kit, domus_peer_expect(deaf, much, MUCH, 10 * SECOND));
+    }
+    domt_proxied_end();
+}
+END_TEST
+
+/* Check the bytes that a peer has got. */
+static void expect_got(const domus_peer *peer, const char *text)
+{
+    size_t size;
+    const char *got = domus_peer_got(peer, &size);
+
+    ck_assert(size == strlen(text) && memcmp(got, text, size) == 0);
+}
+
+/* A drain lets a tunnel go on until it ends, or until its time is over. */
+START_TEST(a_drain_waits_for_tunnels)
+{
+    begin_tunnel();
+    domt_pipes_send(domt_edge.kit, domt_edge.server, "b");
+    domt_pipes_send(domt_edge.kit, domt_edge.client, "a");
+    domus_peer_finish(domt_edge.server);
+    domus_peer_finish(domt_edge.client);
+    ck_assert_int_eq(domus_testkit_stop(domt_edge.kit), 0);
+    expect_got(domt_edge.client, "b");
+    expect_got(domt_edge.server, "a");
+    ck_assert(domus_peer_has_end(domt_edge.client) && domus_peer_has_end(domt_edge.server));
+    ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
+    domt_proxied_end();
+
+    begin_tunnel();
+    domt_pipes_send(domt_edge.kit, domt_edge.client, "a");
+    uint64_t before_ns = domus_testkit_now_ns(domt_edge.kit);
+    ck_assert_int_gt(domus_testkit_stop(domt_edge.kit), 0);
+    expect_got(domt_edge.server, "a");
+    ck_assert_uint_ge(domus_testkit_now_ns(domt_edge.kit) - before_ns, SECOND);
+    domt_proxied_end();
+}
+END_TEST
+
+START_TEST(a_connection_that_was_kept_may_be_gone)
+{
+    domt_proxied_begin(&domt_proxied_edge);
+    hold_without_upgrade(GET, GOT);
+    domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+    domus_peer_finish(domt_edge.server); /* it was closed before the request has come */
+    domt_edge.server = NULL;
+    domt_proxied_goes("", WISHED("websocket"));
+    domus_peer_finish(domt_edge.server);
+    domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
+    domt_proxied_end();
+}
+END_TEST
+
+/* Let time pass in which the allocation number `count` fails, and all behind it. */
+static void pass_failing(int64_t count)
+{
+    domi_memory_fail_after(count, 0);
+    (void)domus_testkit_advance(domt_edge.kit, 10 * MS);
+    domi_memory_fail_after(-1, 0);
+}
+
+/* Returns whether a tunnel was there in spite of it. In the second way the allocation fails behind
+ * the answer of the server. */
+static bool tunnels_without_allocation(int64_t count, int way)
+{
+    size_t got = 0, early = 0;
+
+    domt_proxied_begin(&domt_proxied_edge);
+    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket") "early");
+    pass_failing(way == 0 ? count : -1);
+    bool is_asked = domus_peer_accept(domt_edge.listener, 10 * MS, &domt_edge.server) == 0;
+    if (is_asked && domus_peer_send(domt_edge.server, SWITCH "x", sizeof SWITCH) == 0) {
+        pass_failing(way == 1 ? count : -1);
+        (void)domus_peer_got(domt_edge.server, &early);
+    }
+    (void)domus_peer_got(domt_edge.client, &got);
+    bool is_there = got == sizeof SWITCHED && early == sizeof WISHED("websocket") - 1 + 5;
+    if (is_asked)
+        domus_peer_reset(domt_edge.server);
+    domt_proxied_end();
+    return is_there;
+}
+
+START_TEST(each_allocation_may_fail)
+{
+    for (int way = 0; way < 2; way++) {
+        uint32_t clean = 0; /* runs in a row without a failure */
+        for (int64_t count = 0; clean < 4; count++) {
+            clean = tunnels_without_allocation(count, way) ? clean + 1 : 0;
+            ck_assert_int_lt(count, 300);
+        }
+    }
+}
+END_TEST
+
+DOMT_MAIN("http_tunnel", 60, bytes_pass_both_ways_as_they_are, early_bytes_wait_for_the_switch,
+          early_bytes_are_no_request_behind_another_answer, only_named_protocols_pass,
+          a_switch_to_something_else_is_refused, a_row_that_is_not_alone_passes_no_upgrade,
+          each_side_may_finish_before_the_other, a_reset_of_one_side_resets_the_other,
+          a_silent_tunnel_ends_when_it_was_idle_for_too_long,
+          a_side_that_does_not_read_slows_its_sender_alone, a_drain_waits_for_tunnels,
+          a_connection_that_was_kept_may_be_gone, each_allocation_may_fail)
