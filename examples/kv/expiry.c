@@ -164,7 +164,8 @@ static int expiry_date(struct kv_call *call, int64_t unit_ms)
     if (link == NULL || (*link)->expires_ms == 0)
         return kv_integer(call->stack, link == NULL ? -2 : -1);
     int64_t date_ms = (int64_t)(*link)->expires_ms + call->store->wall_ms;
-    return kv_integer(call->stack, (date_ms + unit_ms / 2) / unit_ms);
+    int64_t rest_ms = date_ms % unit_ms; /* the date may be the last one there is */
+    return kv_integer(call->stack, date_ms / unit_ms + (2 * rest_ms >= unit_ms));
 }
 
 int kv_run_expiretime(struct kv_call *call)
