@@ -333,8 +333,7 @@ static uint32_t profiles_in(const char *text)
 {
     uint32_t count = 0;
 
-    for (const char *at = strstr(text, "\nchannels closed "); at != NULL;
-         at = strstr(at + 1, "\nchannels closed "))
+    for (const char *at = strstr(text, "\nthread ("); at != NULL; at = strstr(at + 1, "\nthread ("))
         count++;
     return count;
 }
@@ -350,6 +349,8 @@ uint64_t domt_service_connections(domt_service *service)
         domt_sleep_ms(5);
         domt_service_read_error(service);
     }
+    domt_sleep_ms(20); /* and the rows behind its head */
+    domt_service_read_error(service);
     return domt_service_count(service, "channels opened") -
            domt_service_count(service, "channels closed");
 }

@@ -219,7 +219,7 @@ START_TEST(usr1_prints_the_profile_and_changes_nothing)
                 domt_service_signal(&service, SIGUSR1);
             domt_sleep_ms(10);
             domt_service_read_error(&service);
-            if (strstr(service.error, "timers fired") != NULL &&
+            if (strstr(service.error, "\nwall ") != NULL &&
                 domt_service_count(&service, "received bytes") == 10 * (uint64_t)round &&
                 domt_service_phases_are_whole(&service))
                 break;
