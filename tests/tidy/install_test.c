@@ -109,6 +109,25 @@ END_TEST
 #define STRICT_CPP "g++ -std=c++20 -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror"
 #define RPATH      "-Wl,-rpath,\"$(pkg-config --variable=libdir domus)\""
 
+/* `./dev install` does this with what it has installed. */
+START_TEST(debugging_information_lies_beside_the_library)
+{
+    if (DOMT_SANITIZED)
+        return;
+    install();
+    MUST_RUN("lib=$(find \"$PWD/moved\" -name libdomus.so." MINOR ".0) && nm -D $lib >before && "
+             "cp $lib whole && '" DOMT_SOURCE_DIR "'/tools/split-debug $lib && "
+             "nm -D $lib | cmp before - && "
+             "test $(wc -c <$lib) -lt $(($(wc -c <whole) / 2)) && "
+             "readelf -S $lib | grep -F .symtab && ! readelf -S $lib | grep -F .debug_info && "
+             "readelf -p .gnu_debuglink $lib | grep -F libdomus.so." MINOR ".0.debug && "
+             "readelf -S ${lib%%/*}/.debug/libdomus.so." MINOR ".0.debug | grep -F .debug_info");
+    MUST_RUN(STRICT_C " echo.c $(pkg-config --cflags --libs domus-config) " RPATH " -o stripped");
+    serves("stripped");
+    remove_installed();
+}
+END_TEST
+
 START_TEST(echo_is_built_by_pkg_config_in_c_and_cpp_and_serves)
 {
     if (DOMT_SANITIZED)
@@ -208,6 +227,7 @@ START_TEST(find_package_refuses_another_minor_version)
 END_TEST
 
 DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
+          debugging_information_lies_beside_the_library,
           echo_is_built_by_pkg_config_in_c_and_cpp_and_serves,
           echo_is_built_by_find_package_in_c_and_cpp_and_serves,
           libdomus_resp_is_found_by_pkg_config_and_find_package,
