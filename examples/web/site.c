@@ -106,7 +106,7 @@ static const domus_behaviour visitor = {
     .on_peer =
         (const domus_on_peer[]){{.type = &domus_http_request_type,
                                  .handle = take_request,
-                                 .frame_size = WEB_FRAME_MAX,
+                                 .peer_frame_size = WEB_FRAME_MAX,
                                  .marks_of = web_proxy_marks},
                                 {.type = &domus_websocket_message_type, .handle = web_take_text},
                                 {.type = NULL}},
@@ -118,7 +118,7 @@ const domus_behaviour web_site = {.name = "site", .kind = DOMUS_CHANNELS, .chann
 int web_site_begin(void)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        if (functions[i]->frame_size > WEB_FRAME_MAX)
+        if (functions[i]->call_frame_size > WEB_FRAME_MAX)
             return -EMSGSIZE;
     }
     http.body_max = web_settings.body_max_bytes;

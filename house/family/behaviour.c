@@ -12,10 +12,10 @@
 /* True if no function for channels names too large a frame. */
 static bool has_sound_calls(const domus_behaviour *behaviour)
 {
-    return behaviour->on_open.frame_size <= DOMUS_FRAME_MAX &&
-           behaviour->on_read.frame_size <= DOMUS_FRAME_MAX &&
-           behaviour->on_end.frame_size <= DOMUS_FRAME_MAX &&
-           behaviour->on_close.frame_size <= DOMUS_FRAME_MAX;
+    return behaviour->on_open.call_frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_read.call_frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_end.call_frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_close.call_frame_size <= DOMUS_FRAME_MAX;
 }
 
 /* True if the behaviour has a member that only a channels actor uses. */
@@ -51,12 +51,12 @@ static const char *find_fault_of_peer(const domus_behaviour *behaviour)
     for (; on != NULL && on->type != NULL; on++) {
         if (on->handle == NULL)
             return "a row of on_peer has no `handle`";
-        if (on->frame_size > DOMUS_FRAME_MAX)
-            return "a row of on_peer has a frame_size above DOMUS_FRAME_MAX";
+        if (on->peer_frame_size > DOMUS_FRAME_MAX)
+            return "a row of on_peer has a peer_frame_size above DOMUS_FRAME_MAX";
     }
-    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX
+    return on == NULL || on->peer_frame_size <= DOMUS_FRAME_MAX
                ? NULL
-               : "the last row of on_peer has a frame_size above DOMUS_FRAME_MAX";
+               : "the last row of on_peer has a peer_frame_size above DOMUS_FRAME_MAX";
 }
 
 /* Returns what is wrong, without a look at the pipeline's stages and at `channel`; NULL: nothing.

@@ -139,7 +139,10 @@ typedef struct domus_on {
  * (domus/await.h) a sequence. */
 typedef struct domus_call {
     domus_handler *handle; /* NULL: the behaviour has no such function */
-    uint32_t frame_size; /* bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed */
+    /* Bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed. (The frames of rows
+     * and of calls have other names, so that the macro of one does not compile in the place of the
+     * other.) */
+    uint32_t call_frame_size;
 } domus_call;
 
 typedef enum domus_kind {

@@ -91,17 +91,32 @@
     DOMI_STRICT                                                                                    \
     DOMI_SEQUENCE_HEAD(name, frame_type)
 
-/* A row of a behaviour: each message of `type` begins the sequence `name`. */
+/* DOMUS_ON(type, name) is a row of `on`: each message of `type` begins the sequence `name`. For
+ * rows of `on_peer` there is DOMUS_ON_PEER() in domus/pipeline.h. DOMUS_BY(name) is a function of a
+ * behaviour that is the sequence `name`: `.on_read = DOMUS_BY(name)`. Each of the three compiles in
+ * its own place alone. */
+#ifdef __cplusplus
 #define DOMUS_ON(type, name)                                                                       \
+    domus_on                                                                                       \
     {                                                                                              \
         type, domi_##name##_begin, sizeof(struct domi_##name##_frame)                              \
     }
-
-/* A function of a behaviour that is the sequence `name`: `.on_read = DOMUS_BY(name)`. */
 #define DOMUS_BY(name)                                                                             \
+    domus_call                                                                                     \
     {                                                                                              \
         domi_##name##_begin, sizeof(struct domi_##name##_frame)                                    \
     }
+#else
+#define DOMUS_ON(type_, name)                                                                      \
+    {                                                                                              \
+        .type = (type_), .handle = domi_##name##_begin,                                            \
+        .frame_size = sizeof(struct domi_##name##_frame)                                           \
+    }
+#define DOMUS_BY(name)                                                                             \
+    {                                                                                              \
+        .handle = domi_##name##_begin, .call_frame_size = sizeof(struct domi_##name##_frame)       \
+    }
+#endif
 
 /* For the initialiser of a behaviour: the sequence `name` is the actor's on_mount. (C++ before
  * C++20 has no designated initialisers, so this needs C or C++20.) */

@@ -54,13 +54,13 @@
 extern "C" {
 #endif
 
-/* A row of `on_peer`. Its first three fields are those of domus_on. The handler gets the payload
+/* A row of `on_peer`. Its first three fields are as those of domus_on. The handler gets the payload
  * that the stage has made; that of a request stays valid until it is answered. */
 typedef struct domus_on_peer {
     const domus_type *type;
     domus_handler *handle;
-    uint32_t frame_size;
-    uint32_t marks; /* DOMUS_ALONE and its like, or several; 0: none */
+    uint32_t peer_frame_size; /* bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX */
+    uint32_t marks;           /* DOMUS_ALONE and its like, or several; 0: none */
     /* Further marks of one message, for protocols in which one type stands for many commands.
      * It is called before the handler, must not call domus_*, and does not change the
      * payload. NULL: none. */
@@ -92,10 +92,19 @@ typedef struct domus_on_peer {
 #define DOMUS_ENDS_WITH_PEER 8u
 
 /* A row of `on_peer` whose messages begin the sequence `name` (domus/await.h). */
+#ifdef __cplusplus
 #define DOMUS_ON_PEER(type, name, marks)                                                           \
+    domus_on_peer                                                                                  \
     {                                                                                              \
         type, domi_##name##_begin, sizeof(struct domi_##name##_frame), marks, NULL                 \
     }
+#else
+#define DOMUS_ON_PEER(type_, name, marks_)                                                         \
+    {                                                                                              \
+        .type = (type_), .handle = domi_##name##_begin,                                            \
+        .peer_frame_size = sizeof(struct domi_##name##_frame), .marks = (marks_)                   \
+    }
+#endif
 
 typedef struct domus_pipeline_stage {
     const domus_stage *stage;

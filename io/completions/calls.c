@@ -46,7 +46,7 @@ __attribute__((noinline, cold)) static int call_local(domi_manager *manager, dom
 {
     alignas(16) unsigned char place[DOMI_STACK_HEAD + DOMUS_FRAME_MAX];
 
-    return call_on(domi_stack_init_local(place, manager, house, call->frame_size), house, call,
+    return call_on(domi_stack_init_local(place, manager, house, call->call_frame_size), house, call,
                    type, event);
 }
 
@@ -54,7 +54,7 @@ __attribute__((noinline, cold)) static int call_local(domi_manager *manager, dom
 static int call_framed(domi_manager *manager, domi_house *house, const domus_call *call,
                        const domus_type *type, const domus_channel_event *event)
 {
-    domus_stack *stack = domi_stack_new(manager, house, call->frame_size);
+    domus_stack *stack = domi_stack_new(manager, house, call->call_frame_size);
 
     if (stack == NULL)
         return call_local(manager, house, call, type, event);
@@ -73,7 +73,7 @@ DOMI_INLINE int call_function(domi_manager *manager, domi_house *house, const do
 {
     domus_stack stack;
 
-    if (DOMI_UNLIKELY(call->frame_size != 0))
+    if (DOMI_UNLIKELY(call->call_frame_size != 0))
         return call_framed(manager, house, call, type, event);
     domi_stack_begin(&stack, manager, house);
     domi_turn_begin(&stack, type);

@@ -112,8 +112,8 @@ static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer
     domus_stack local;
     domus_stack *stack = &local;
 
-    if (DOMI_UNLIKELY(on->frame_size != 0 || outlives)) {
-        stack = domi_stack_new(manager, house, on->frame_size);
+    if (DOMI_UNLIKELY(on->peer_frame_size != 0 || outlives)) {
+        stack = domi_stack_new(manager, house, on->peer_frame_size);
         if (stack == NULL) {
             pipe->current = NULL;
             if (kind == DOMI_ASK)

@@ -213,7 +213,7 @@ static const domus_pipeline streams = {
 static const domus_on_peer rows[] = {
     {.type = &domus_http_request_type,
      .handle = serve,
-     .frame_size = sizeof(struct domi_count_frame)},
+     .peer_frame_size = sizeof(struct domi_count_frame)},
     {.type = &domus_packet_type, .handle = echo_line},
     {.type = NULL},
 };

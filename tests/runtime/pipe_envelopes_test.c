@@ -151,9 +151,10 @@ static const domus_behaviour speller = {
     .name = "speller",
     .kind = DOMUS_CHANNELS,
     .pipeline = &letters,
-    .on_peer = (const domus_on_peer[]){{.type = &small_type, .handle = take_small, .frame_size = 1},
-                                       {.type = &large_type, .handle = take_large},
-                                       {.type = NULL}},
+    .on_peer =
+        (const domus_on_peer[]){{.type = &small_type, .handle = take_small, .peer_frame_size = 1},
+                                {.type = &large_type, .handle = take_large},
+                                {.type = NULL}},
 };
 
 /* The envelope that was free last is a small one, beside those of requests that wait. */

@@ -1,0 +1,96 @@
+/* The macros that put a sequence into a behaviour: each compiles without a warning in the table
+ * that it is for, and in no other one, in C and in C++. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const compilers[] = {
+    "gcc -x c -std=c17",     "gcc -x c -std=c2x",         "clang -x c -std=c17",
+    "g++ -x c++ -std=c++20", "clang++ -x c++ -std=c++20",
+};
+#define COMPILERS (sizeof compilers / sizeof compilers[0])
+
+static const char before[] = "#include <domus/await.h>\n"
+                             "#include <domus/pipeline.h>\n"
+                             "extern const domus_type t;\n"
+                             "extern const domus_on_peer peers[];\n"
+                             "extern const domus_on mails[];\n"
+                             "extern const domus_behaviour b;\n"
+                             "DOMUS_SEQUENCE(s, int)\n"
+                             "{\n"
+                             "    DOMUS_BEGIN;\n"
+                             "    DOMUS_SLEEP(1);\n"
+                             "    DOMUS_END;\n"
+                             "}\n";
+
+#define ON(row)   "const domus_on mails[] = {" row ", {NULL, NULL, 0}};\n"
+#define PEER(row) "const domus_on_peer peers[] = {" row ", {NULL, NULL, 0, 0, NULL}};\n"
+#define CALL(by)                                                                                   \
+    "const domus_behaviour b = {.name = \"b\", .kind = DOMUS_CHANNELS, .on_read = " by "};\n"
+
+#define STRICT "-Wall -Wextra -Wpedantic -Wshadow -Werror"
+
+/* g++ warns of all members of a behaviour that have no initialiser, also without a macro. */
+#define LENIENT "-Wno-missing-field-initializers"
+
+/* Returns the exit status of the compiler; its messages are in `output`. */
+static int compile(const char *compiler, const char *flags, const char *source, char *output,
+                   size_t size)
+{
+    char path[] = "/tmp/domus-rows-XXXXXX";
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    FILE *file = fdopen(fd, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fprintf(file, "%s%s", before, source), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    int status =
+        domt_shell(output, size,
+                   "command -v %.*s >/dev/null || exit 200; "
+                   "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
+                   (int)strcspn(compiler, " "), compiler, compiler, flags, DOMT_SOURCE_DIR, path);
+    ck_assert_int_eq(unlink(path), 0);
+    return status;
+}
+
+#define NOT_INSTALLED 200
+
+START_TEST(each_macro_compiles_without_a_warning_in_its_table)
+{
+    char output[4096];
+
+    for (size_t i = 0; i < COMPILERS; i++) {
+        int status = compile(compilers[i], STRICT,
+                             ON("DOMUS_ON(&t, s)") PEER("DOMUS_ON_PEER(&t, s, DOMUS_ALONE)"),
+                             output, sizeof output);
+        ck_assert_msg(status == 0 || status == NOT_INSTALLED, "%s: %s", compilers[i], output);
+        status =
+            compile(compilers[i], STRICT " " LENIENT, CALL("DOMUS_BY(s)"), output, sizeof output);
+        ck_assert_msg(status == 0 || status == NOT_INSTALLED, "%s: %s", compilers[i], output);
+    }
+}
+END_TEST
+
+/* With a user's plain flags: what is wrong is an error, and not a warning. */
+START_TEST(no_macro_compiles_in_another_table)
+{
+    static const char *const wrong[] = {
+        ON("DOMUS_ON_PEER(&t, s, 0)"), ON("DOMUS_BY(s)"),       PEER("DOMUS_ON(&t, s)"),
+        PEER("DOMUS_BY(s)"),           CALL("DOMUS_ON(&t, s)"), CALL("DOMUS_ON_PEER(&t, s, 0)"),
+    };
+    char output[4096];
+
+    for (size_t i = 0; i < COMPILERS; i++) {
+        for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
+            ck_assert_msg(compile(compilers[i], "", wrong[k], output, sizeof output) != 0,
+                          "%s takes %s", compilers[i], wrong[k]);
+    }
+}
+END_TEST
+
+DOMT_MAIN("rows", 60, each_macro_compiles_without_a_warning_in_its_table,
+          no_macro_compiles_in_another_table)
