@@ -30,8 +30,8 @@
  *   FAILED    As WAITING, but its node is in the exception mailbox, with the error in `answer`. A
  *             receive is in no list of its house any more.
  *   DONE      It is in its stack's list `answers`, or shown. Its serial has changed.
- *   DEAD      It is in no list of its stack. Its node is in the exception mailbox, or is a note,
- *             and the promise is freed with that node.
+ *   DEAD      It is in no list of its stack. Its node is in the exception mailbox, or is on its
+ *             way home as a note (notes.h), and the promise is freed with that node.
  *
  * domi_promise_check() (invariants.c) states this as code. Time-outs are on home's wheel
  * `deadlines`, so a thief has to leave notes for it (notes.h): a promise that a thief ends is DONE

@@ -184,8 +184,8 @@ void domi_promise_close_slow(domi_manager *manager, domi_promise *promise);
 /* Nobody wants the answer of this promise any more: take the promise back without an answer. */
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise);
 
-/* The answer was shown, or the promise was abandoned: free it. If its node is still in a mailbox or
- * is a note, the promise becomes DEAD, and is freed with that node. */
+/* The answer was shown, or the promise was abandoned: free it. If its node is still in a mailbox,
+ * or on its way home as a note (notes.h), the promise becomes DEAD, and is freed with that node. */
 void domi_promise_release(domi_manager *manager, domi_promise *promise);
 
 #endif

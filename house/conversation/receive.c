@@ -286,8 +286,9 @@ int domus_stash(domus_stack *stack)
     return 0;
 }
 
-/* Put the whole list `aside` before the head of `tail`. */
-static void prepend(domi_node **tail, domi_node *aside)
+/* Put the list of stashed messages `aside` before all mail of the list `tail`. Both are lists in a
+ * circle, of which the last node is known. */
+static void put_list_before_mail(domi_node **tail, domi_node *aside)
 {
     if (aside == NULL)
         return;
@@ -307,8 +308,8 @@ void domus_unstash(domus_stack *stack)
 
     if (family == NULL || family->stashed == 0)
         return;
-    prepend(&house->tails[DOMI_ASK], family->stash[0]);
-    prepend(&house->tails[DOMI_NOTICE], family->stash[1]);
+    put_list_before_mail(&house->tails[DOMI_ASK], family->stash[0]);
+    put_list_before_mail(&house->tails[DOMI_NOTICE], family->stash[1]);
     family->stash[0] = family->stash[1] = NULL;
     house->mail += family->stashed;
     family->stashed = 0;

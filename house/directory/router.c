@@ -137,7 +137,8 @@ static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t i
     return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
 }
 
-static uint32_t pick_least_loaded(const domi_manager *manager, const view *now, uint32_t start)
+static uint32_t pick_least_loaded_routee(const domi_manager *manager, const view *now,
+                                         uint32_t start)
 {
     uint32_t best = NOBODY;
     uint32_t best_load = 0;
@@ -194,7 +195,8 @@ static int put_chosen(domi_manager *manager, const view *now, domi_node *node)
     uint32_t start = by_key ? 0 : next_turn(manager, now);
 
     for (uint32_t i = 0; i <= now->count; i++) {
-        uint32_t index = by_key ? pick_highest(now, key) : pick_least_loaded(manager, now, start);
+        uint32_t index =
+            by_key ? pick_highest(now, key) : pick_least_loaded_routee(manager, now, start);
         domus_address to;
         if (index == NOBODY || !routee_of(now, index, &to))
             return -ESTALE;

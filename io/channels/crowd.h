@@ -133,7 +133,7 @@ static inline void domi_channel_charge_buffer(domus_channel *channel, uint64_t *
 
     *of += cost;
     if (DOMI_UNLIKELY(buffer->index == DOMI_BUFFER_SLICE))
-        cost = cost - buffer->size + domi_pages_count(&io->pages, buffer->page);
+        cost = cost - buffer->size + domi_pages_add_slice(&io->pages, buffer->page);
     domi_counter_add(&io->queued, cost);
 }
 
@@ -145,7 +145,7 @@ static inline void domi_channel_discharge_buffer(domus_channel *channel, uint64_
 
     *of -= cost;
     if (DOMI_UNLIKELY(buffer->index == DOMI_BUFFER_SLICE))
-        cost = cost - buffer->size + domi_pages_uncount(&io->pages, buffer->page);
+        cost = cost - buffer->size + domi_pages_remove_slice(&io->pages, buffer->page);
     domi_counter_add(&io->queued, -cost);
     io->crowd_left = io->crowd_count;
 }

@@ -154,7 +154,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 
 /* --- pieces and the end ----------------------------------------------------------------------- */
 
-static int send_piece(domi_pipe *pipe, const domi_part *part)
+static int send_piece_of_body(domi_pipe *pipe, const domi_part *part)
 {
     const domus_piece piece = {part->bytes, false};
 
@@ -219,7 +219,7 @@ void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
         take_end(manager, pipe, ask);
         return;
     }
-    int error = send_piece(pipe, part);
+    int error = send_piece_of_body(pipe, part);
     if (error != 0)
         domi_ask_fail(manager, ask, error);
     else

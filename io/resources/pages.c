@@ -100,7 +100,7 @@ static void note_beyond(domi_queued_pages *pages)
     pages->beyond = pages->bytes > pages->bytes_most ? pages->bytes - pages->bytes_most : 0;
 }
 
-uint64_t domi_pages_count(domi_queued_pages *pages, domi_queued_page *of)
+uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of)
 {
     if (of->waiting++ != 0)
         return 0;
@@ -109,7 +109,7 @@ uint64_t domi_pages_count(domi_queued_pages *pages, domi_queued_page *of)
     return of->bytes;
 }
 
-uint64_t domi_pages_uncount(domi_queued_pages *pages, domi_queued_page *of)
+uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of)
 {
     DOMI_CHECK(of->waiting != 0);
     if (--of->waiting != 0)

@@ -38,10 +38,11 @@ void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of);
 /* True if a slice of the page waits already. */
 bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page);
 
-/* One slice of the page more waits, or one less. Returns the bytes that are counted, or not counted
- * any more, for this: those of the page, or 0. */
-uint64_t domi_pages_count(domi_queued_pages *pages, domi_queued_page *of);
-uint64_t domi_pages_uncount(domi_queued_pages *pages, domi_queued_page *of);
+/* Note that one slice more of the page waits, or one less. A page counts once, however many slices
+ * of it wait, so this returns by how many bytes the sum of all pages grows or shrinks: the size of
+ * the page for its first or last slice, and 0 for others. */
+uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of);
+uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of);
 
 /* Set how many bytes of pages may hinder others. */
 void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes);

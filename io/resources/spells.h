@@ -40,7 +40,8 @@ bool domi_spell_of_conversations_goes_on(domi_io *io);
 /* Called when a receive has found no buffer. */
 void domi_shortage_of_buffers(domi_io *io);
 
-/* Called by the timer: whether the spell of the receive buffers goes on. */
+/* Called by the timer of the spell in which receives find no buffer. Returns whether receive
+ * buffers are still short, so that the spell, and its timer, go on. */
 bool domi_shortage_of_buffers_goes_on(domi_io *io);
 
 #endif

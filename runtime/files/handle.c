@@ -36,7 +36,7 @@ domi_files *domi_files_new(domi_workers *workers, uint32_t open_max)
 }
 
 /* Give back one use. The mutex is locked, and unlocked when this returns. */
-static void leave(domi_files *files)
+static void release_use(domi_files *files)
 {
     bool is_last = --files->users == 0;
 
@@ -93,7 +93,7 @@ void domi_files_free(domi_files *files)
         left->drop(left);
         pthread_mutex_lock(&files->mutex);
     }
-    leave(files);
+    release_use(files);
 }
 
 /* --- handles ---------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static void free_handle(domus_file *file)
     (void)domi_memory_set_meter(counted);
     atomic_fetch_sub_explicit(&files->open, 1, memory_order_relaxed);
     pthread_mutex_lock(&files->mutex);
-    leave(files);
+    release_use(files);
 }
 
 static int close_on_helper(void *file_)

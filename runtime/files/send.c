@@ -79,7 +79,7 @@ static int read_piece(domus_stack *stack, sending *now)
 }
 
 /* Hand a piece on. Returns DOMUS_PARKED, or an error. Consumes the piece. */
-static int send_piece(domus_stack *stack, sending *now, domus_slice piece)
+static int send_piece_of_file(domus_stack *stack, sending *now, domus_slice piece)
 {
     if (now->stream.channel.house != NULL)
         return domus_stream_write(stack, now->stream, piece, piece_was_taken);
@@ -102,7 +102,7 @@ static int begin_next_step(domus_stack *stack, sending *now)
         now->rest = part->size;
         if (part->before.size == 0)
             continue;
-        int result = send_piece(stack, now, part->before);
+        int result = send_piece_of_file(stack, now, part->before);
         if (result == DOMUS_PARKED)
             tag_step(stack, now);
         return result;
@@ -122,7 +122,7 @@ static int piece_was_read(domus_stack *stack, void *self, const domus_answer *an
         if (piece.size == 0)
             return end_sending(stack, self, now, now->rest == 0 ? 0 : -ENODATA);
         (void)domus_take_answer(stack, answer);
-        result = send_piece(stack, now, piece);
+        result = send_piece_of_file(stack, now, piece);
     }
     if (result != DOMUS_PARKED)
         return end_sending(stack, self, now, result);

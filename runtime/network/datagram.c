@@ -134,8 +134,8 @@ static void travel(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns
         end(net, datagram, &net->datagrams.lost, "is lost");
 }
 
-/* Let a datagram leave: the network loses it, or lets it travel, or two of it. */
-static void leave(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
+/* Send a datagram: by chance the network loses it, or brings it twice. */
+static void send_over_network(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
 {
     net->datagrams.sent++;
     if (domi_net_draw(net, net->faults.datagram_losses)) {
@@ -198,7 +198,7 @@ static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const voi
     domi_net_datagram *datagram = datagram_new(net, &from, to, data, size);
     if (datagram == NULL)
         return -ENOMEM;
-    leave(net, datagram, leave_ns(socket, size));
+    send_over_network(net, datagram, leave_ns(socket, size));
     return 0;
 }
 

@@ -273,7 +273,9 @@ static void finish(domi_resolver *resolver, record *done, int result)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static void leave(domi_resolver *resolver)
+/* One user less: the last one frees the resolver. The mutex is locked, and unlocked when this
+ * returns. */
+static void release_use(domi_resolver *resolver)
 {
     bool is_last = --resolver->users == 0;
 
@@ -302,7 +304,7 @@ static void *run_look_ups(void *argument)
         finish(resolver, one, result);
     }
     resolver->running--;
-    leave(resolver);
+    release_use(resolver);
     return NULL;
 }
 
@@ -487,5 +489,5 @@ void domi_resolver_free(domi_resolver *resolver)
         return;
     domi_resolver_close(resolver);
     pthread_mutex_lock(&resolver->mutex);
-    leave(resolver);
+    release_use(resolver);
 }

@@ -3,7 +3,8 @@
  *     limit        the kernel kills the process
  *     full         halfway from critical to the limit, of all memory: what can fail fails
  *     scarce       halfway from critical to full: slabs that are never trimmed do not grow
- *     critical     own memory reaches the last budget: asks and notices are refused
+ *     critical     own memory reaches the last budget (domus/memory.h): asks and notices are
+ *                  refused
  *     high         own memory reaches the budget: nothing is let in from outside
  *
  * `level` depends on all that is used; it is only reported and counted. `own_level` depends on what

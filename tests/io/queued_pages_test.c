@@ -32,20 +32,21 @@ START_TEST(table_finds_each_page)
         queued[i] = domi_pages_join(&pages, slices[i].page);
         ck_assert_ptr_nonnull(queued[i]);
         ck_assert(!domi_pages_has(&pages, slices[i].page));
-        sum += domi_pages_count(&pages, queued[i]);
+        sum += domi_pages_add_slice(&pages, queued[i]);
         ck_assert(domi_pages_has(&pages, slices[i].page));
     }
     ck_assert_uint_eq(pages.count, PAGES);
     ck_assert_uint_eq(pages.bytes, sum);
     for (int i = 0; i < PAGES; i++) {
         ck_assert_ptr_eq(domi_pages_join(&pages, slices[i].page), queued[i]);
-        ck_assert_uint_eq(domi_pages_count(&pages, queued[i]), 0);
-        ck_assert_uint_eq(domi_pages_uncount(&pages, queued[i]), 0);
+        ck_assert_uint_eq(domi_pages_add_slice(&pages, queued[i]), 0);
+        ck_assert_uint_eq(domi_pages_remove_slice(&pages, queued[i]), 0);
         domi_pages_leave(&pages, queued[i]);
     }
     ck_assert_uint_eq(pages.bytes, sum);
     for (int i = PAGES - 1; i >= 0; i--) {
-        ck_assert_uint_eq(domi_pages_uncount(&pages, queued[i]), domi_page_bytes(slices[i].page));
+        ck_assert_uint_eq(domi_pages_remove_slice(&pages, queued[i]),
+                          domi_page_bytes(slices[i].page));
         domi_pages_leave(&pages, queued[i]);
         ck_assert(!domi_pages_has(&pages, slices[i].page));
         domus_slice_free(slices[i]);
