@@ -9,7 +9,7 @@
  * needs no answer, because it knows the deadline by its own clock. */
 static inline bool domi_ask_is_expired(const domi_manager *manager, domi_envelope *ask)
 {
-    uint64_t deadline_ns = domi_envelope_return(ask)->deadline_ns;
+    uint64_t deadline_ns = domi_envelope_deadline_ns(ask);
 
     return deadline_ns != 0 && deadline_ns <= manager->now_ns;
 }

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "house/conversation/answer.h"
 #include "house/conversation/owed.h"
+#include "house/conversation/passed.h"
 #include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
@@ -26,8 +27,7 @@ static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
 
     if (timeout_ns != 0) {
         own_ns = stack->manager->now_ns + timeout_ns;
-        if (own_ns < timeout_ns)
-            own_ns = UINT64_MAX;
+        own_ns = domi_deadline_of(own_ns < timeout_ns ? UINT64_MAX : own_ns);
     }
     if (own_ns == 0 || (inherited_ns != 0 && inherited_ns < own_ns))
         return inherited_ns;
@@ -64,7 +64,7 @@ DOMI_INLINE int begin_ask(domus_stack *stack, domus_address to, const domus_type
     *domi_envelope_return(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
-        .deadline_ns = deadline_ns,
+        .until = deadline_ns,
     };
     domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
     if (deadline_ns != 0)
@@ -304,6 +304,8 @@ int domus_forward(domus_stack *stack, domus_address to)
     int error = let_leave(stack->manager, domi_stack_house(stack), message);
     if (error != 0)
         return error;
+    if (is_ask)
+        domi_ask_pass_on(stack, message);
     const domi_envelope head = *message;
     error = domi_mailbox_put_passed(stack->manager, to, &message->node,
                                     is_ask ? DOMI_ASK : DOMI_NOTICE);
@@ -311,6 +313,8 @@ int domus_forward(domus_stack *stack, domus_address to)
         message->node = head.node;
         return error;
     }
+    if (is_ask)
+        domi_ask_follow(stack, &head, to);
     if (is_ask && stack->received != message)
         domi_stack_leave_ask(stack);
     stack->received = NULL;
@@ -364,20 +368,35 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     kept->begun_by = ask->type;
     kept->outlives = stack->pooled != NULL && stack->pooled->outlives;
     domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
+    domi_ask_hold(stack->manager, domi_stack_house(stack), ask);
     fail_at_deadline(kept);
     domi_stack_park_or_end(kept, DOMUS_PARKED);
     *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
     return 0;
 }
 
+/* The asker of a kept ask waits no more, and no cancel has come here yet. */
+static void cancel_kept(domi_manager *manager, domus_stack *kept)
+{
+    domi_envelope *ask = kept->ask;
+
+    domi_counter_add(&manager->counters.cancels, 1);
+    domi_stack_end_kept(manager, kept);
+    domi_ask_fail(manager, ask, -ECANCELED);
+}
+
 /* Returns the stack that holds a kept ask; NULL if this actor does not have the ask, or does not
- * keep it any more. */
+ * keep it any more, or nobody waits for its answer. */
 static domus_stack *holder_of(const domus_stack *stack, domus_kept kept)
 {
     if (kept.stack == NULL || domi_stack_serial(kept.stack) != kept.serial ||
         domi_stack_house(kept.stack) != domi_stack_house(stack) ||
         kept.stack->wait != DOMI_WAIT_KEPT)
         return NULL;
+    if (DOMI_UNLIKELY(!kept.stack->outlives && domi_ask_is_given_up(kept.stack->ask))) {
+        cancel_kept(stack->manager, kept.stack);
+        return NULL;
+    }
     return kept.stack;
 }
 
@@ -427,13 +446,16 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
     int error = let_leave(stack->manager, domi_stack_house(stack), held->ask);
     if (error != 0)
         return error;
-    domi_node node = held->ask->node;
+    domi_ask_pass_on(held, held->ask);
+    const domi_envelope head = *held->ask;
     error = domi_mailbox_put_passed(stack->manager, to, &held->ask->node, DOMI_ASK);
-    if (error != 0)
-        held->ask->node = node;
-    else
-        domi_stack_end_kept(stack->manager, held);
-    return error;
+    if (error != 0) {
+        held->ask->node = head.node;
+        return error;
+    }
+    domi_ask_follow(held, &head, to);
+    domi_stack_end_kept(stack->manager, held);
+    return 0;
 }
 
 /* --- barrier, cancel ------------------------------------------------------------------------ */

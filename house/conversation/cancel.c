@@ -3,6 +3,7 @@
 
 #include "house/conversation/answer.h"
 #include "house/conversation/dead.h"
+#include "house/conversation/passed.h"
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"
@@ -11,23 +12,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-/* Tell the asked actor that nobody waits for its answer any more. Without memory for the event the
- * actor is not told. */
-static void cancel_ask(domi_manager *manager, const domi_promise *promise)
-{
-    domi_envelope *envelope = domi_envelope_new(manager, sizeof(domi_envelope));
-    const domi_return what = {.promise = (domi_promise *)(uintptr_t)promise,
-                              .serial = domi_promise_serial(promise)};
-
-    if (envelope == NULL)
-        return;
-    envelope->type = &domi_cancel_type;
-    envelope->sender = NULL;
-    memcpy(envelope->payload, &what, sizeof what);
-    if (domi_mailbox_put(manager, promise->target, &envelope->node, DOMI_EVENT) != 0)
-        domi_pool_free(manager, &envelope->node);
-}
 
 void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
 {
@@ -39,13 +23,27 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
     }
     stack->cancelled = true;
     for (domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
-        if (promise->kind == DOMI_PROMISE_ASK && promise->target.house != NULL)
-            cancel_ask(manager, promise);
+        if (promise->kind == DOMI_PROMISE_ASK)
+            domi_ask_cancel(manager, promise);
         if (promise->kind == DOMI_PROMISE_BLOCKING && manager->hooks.withdraw != NULL &&
             !manager->hooks.withdraw(manager, promise))
             continue; /* the work runs and uses memory of the actor, so its end is waited for */
         if (promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(manager, promise, -ECANCELED);
+    }
+}
+
+void domi_stack_cancel_kept(domi_manager *manager, domus_stack *stack)
+{
+    if (stack->cancelled || stack->works)
+        return;
+    if (stack->wait == DOMI_WAIT_KEPT) {
+        domi_stack_cancel(manager, stack, -ECANCELED);
+        return;
+    }
+    for (const domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
+        if (promise->kind == DOMI_PROMISE_ASK || promise->kind == DOMI_PROMISE_PEER)
+            domi_ask_cancel_kept(manager, promise);
     }
 }
 
@@ -99,8 +97,8 @@ static void add_to_batch(batch *now, const domi_envelope *message)
     now->left++;
 }
 
-/* True if the batch cancels this ask; counts it as found. */
-static bool is_meant(batch *now, const domi_envelope *ask)
+/* Returns what the batch holds about this ask, which counts as found; NULL: nothing. */
+static const domi_return *find_meant(batch *now, const domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
 
@@ -109,10 +107,16 @@ static bool is_meant(batch *now, const domi_envelope *ask)
         const domi_return *what = &now->what[now->at[place]];
         if (what->promise == back->promise && what->serial == back->serial) {
             now->left--;
-            return true;
+            return what;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* True if the cancel is for an ask that is kept, and for no other. */
+static bool is_for_kept(const domi_return *what)
+{
+    return what->note == DOMI_CANCEL_KEPT;
 }
 
 static void cancel_conversations(domi_manager *manager, domi_house *house, batch *now)
@@ -121,7 +125,10 @@ static void cancel_conversations(domi_manager *manager, domi_house *house, batch
 
     for (domus_stack *stack = house->stacks; stack != NULL && now->left != 0; stack = next) {
         next = stack->next; /* a stack that only keeps its ask is freed by its cancel */
-        if (stack->ask != NULL && is_meant(now, stack->ask) && !stack->cancelled)
+        const domi_return *what = stack->ask != NULL ? find_meant(now, stack->ask) : NULL;
+        if (what != NULL && is_for_kept(what))
+            domi_stack_cancel_kept(manager, stack);
+        else if (what != NULL && !stack->cancelled)
             domi_stack_cancel(manager, stack, -ECANCELED);
     }
 }
@@ -138,7 +145,8 @@ static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node
         domi_node *node = before->next;
 
         more = node != last;
-        if (!is_meant(now, (const domi_envelope *)(const void *)node)) {
+        const domi_return *what = find_meant(now, (const domi_envelope *)(const void *)node);
+        if (what == NULL || is_for_kept(what)) {
             before = node;
             continue;
         }

@@ -2,12 +2,14 @@
 #include "house/conversation/dead.h"
 
 #include "house/conversation/answer.h"
+#include "house/conversation/passed.h"
 #include "house/message/family.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"
 #include "house/message/shared.h"
+#include "house/message/types.h"
 
 #include <errno.h>
 
@@ -24,6 +26,8 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
         domi_delivery_end(manager, envelope, 1);
         return;
     }
+    if (envelope->type == &domi_held_type)
+        domi_ask_cancel_at_holder(manager, envelope);
     domi_letters_tell_dead(manager, (domus_address){house, node->lease}, envelope, error);
     if (node->kind == DOMI_ASK)
         domi_ask_fail(manager, envelope, error);

@@ -47,7 +47,7 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
     back->promise = promise;
     back->serial = domi_promise_serial(promise);
     back->note = 0;
-    back->deadline_ns = 0;
+    back->until = 0;
     domi_payload_copy_few((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
     domi_mailbox_append_free(manager, to.house, &envelope->node, DOMI_ASK);
     domi_stack_set_wait(stack, DOMI_WAIT_ONE, promise, then);

@@ -7,6 +7,7 @@
 #include "house/conversation/answer.h"
 #include "house/conversation/circle.h"
 #include "house/conversation/dead.h"
+#include "house/conversation/passed.h"
 #include "house/conversation/stack.h"
 #include "house/message/doors.h"
 #include "house/message/owned.h"
@@ -241,8 +242,11 @@ void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
 
 void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder)
 {
-    if (holder != NULL)
-        end_pooled(manager, domi_stack_house(holder), holder);
+    if (holder == NULL)
+        return;
+    for (const domi_promise *promise = holder->waiting; promise != NULL; promise = promise->next)
+        domi_ask_cancel(manager, promise);
+    end_pooled(manager, domi_stack_house(holder), holder);
 }
 
 void domi_stack_drop_all(domi_manager *manager, domi_house *house)

@@ -10,7 +10,8 @@ void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const do
                             uint32_t number, uint64_t deadline_ns)
 {
     domi_envelope_sign(ask, type, house);
-    *domi_envelope_return(ask) = (domi_return){.serial = number, .deadline_ns = deadline_ns};
+    *domi_envelope_return(ask) =
+        (domi_return){.serial = number, .until = domi_deadline_of(deadline_ns)};
 }
 
 int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
@@ -37,8 +38,9 @@ int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_enve
     back->promise = promise;
     back->serial = domi_promise_serial(promise);
     back->note = DOMI_NOTE_OF_PEER;
-    if (back->deadline_ns != 0)
-        domi_promise_arm(manager, promise, back->deadline_ns);
+    uint64_t deadline_ns = domi_envelope_deadline_ns(ask);
+    if (deadline_ns != 0)
+        domi_promise_arm(manager, promise, deadline_ns);
     return 0;
 }
 
@@ -65,4 +67,24 @@ bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house)
             domi_stack_cancel(manager, stack, -ESTALE);
     }
     return any;
+}
+
+/* True if the conversation was begun by what the peer has sent. */
+static bool is_of_peer(const domi_house *house, const domus_stack *stack)
+{
+    return (stack->away & DOMI_STACK_COUNTED) != 0 ||
+           (stack->ask != NULL && domi_ask_is_of_peer(stack->ask, house));
+}
+
+void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, domus_stack *holder)
+{
+    domus_stack *next;
+
+    for (domus_stack *stack = house->stacks; stack != NULL; stack = next) {
+        next = stack->next; /* a stack that only keeps its ask is freed by its cancel */
+        if (!stack->outlives && is_of_peer(house, stack))
+            domi_stack_cancel_kept(manager, stack);
+    }
+    if (holder != NULL)
+        domi_stack_cancel_kept(manager, holder);
 }

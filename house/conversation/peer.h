@@ -32,4 +32,8 @@ int domi_ask_look_of_peer(domi_envelope *ask, domus_address *ret_channel, uint32
  * connection. Returns whether there are conversations that outlive it. */
 bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house);
 
+/* The peer has finished sending, and may be gone: cancel those asks of its requests that actors
+ * keep. `holder` has the promises of its requests; NULL: none. */
+void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, domus_stack *holder);
+
 #endif

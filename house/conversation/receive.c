@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "house/conversation/answer.h"
+#include "house/conversation/passed.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"
@@ -271,6 +272,8 @@ int domus_stash(domus_stack *stack)
         return -ENOMEM;
     if (family->stashed >= stack->manager->limits.mailbox_max)
         return -ENOBUFS;
+    if (is_ask)
+        domi_ask_hold(stack->manager, house, message);
     domi_list_push(&family->stash[is_ask ? 0 : 1], &message->node);
     family->stashed++;
     if (stack->received == message)

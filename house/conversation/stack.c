@@ -1,6 +1,7 @@
 /* This file makes stacks. park.c parks and ends them, and turn.c lets a parked stack go on. */
 #include "house/conversation/stack.h"
 
+#include "house/conversation/passed.h"
 #include "house/message/pool.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ static inline void init_framed(domus_stack *stack, domi_manager *manager, domi_h
     stack->frame_size = frame_size;
     stack->wait = DOMI_WAIT_NONE;
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
-    stack->parked = stack->queued = stack->cancelled = stack->ended = stack->outlives = false;
+    stack->parked = stack->queued = stack->cancelled = stack->ended = false;
+    stack->outlives = stack->works = false;
     stack->pending = stack->away = 0;
     stack->waiting = stack->answers = stack->answers_last = stack->awaited = NULL;
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
@@ -77,8 +79,10 @@ domus_stack *domi_stack_pool(domus_stack *stack)
     if (stack->pooled == NULL)
         stack->pooled = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
     domus_stack *pooled = stack->pooled;
-    if (pooled != NULL && stack->ask != NULL)
+    if (pooled != NULL && stack->ask != NULL) {
         set_parent(pooled, stack->ask);
+        domi_ask_hold(stack->manager, domi_stack_house(stack), stack->ask);
+    }
     if (pooled != NULL && stack->message != NULL && pooled->begun_by == NULL)
         pooled->begun_by = stack->message->type;
     return pooled;

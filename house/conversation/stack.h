@@ -49,6 +49,7 @@ struct domus_stack {
     /* the conversation is over; the stack is freed when no mailbox holds a node of it */
     bool ended;
     bool outlives; /* it goes on when the connection of its channel is gone */
+    bool works;    /* its ask is kept by an actor that works for it (process.c) */
     /* grows when the conversation ends, so that old references are known */
     _Atomic uint32_t serial;
     uint32_t pending;      /* number of promises in `waiting` */
@@ -166,11 +167,15 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error);
 /* A kept ask was answered, has failed or was forwarded, so the stack that held it ends. */
 void domi_stack_end_kept(domi_manager *manager, domus_stack *kept);
 
+/* Cancel the ask of `stack` if it is kept, and those that the conversation waits for where they are
+ * kept. */
+void domi_stack_cancel_kept(domi_manager *manager, domus_stack *stack);
+
 /* The house stops or restarts: cancel all its parked stacks. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
 
-/* Nobody waits any more for the answers that `holder` has promises for (peer.h).
- * NULL is allowed. */
+/* Nobody waits any more for the answers that `holder` has promises for (peer.h): cancel these
+ * requests where they are. NULL is allowed. */
 void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder);
 
 /* True if blocking work of a parked conversation still runs, and so still uses the memory that it
@@ -336,7 +341,7 @@ static inline void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi
 /* The deadline of the ask that this conversation answers. 0: it has none, or there is no ask. */
 static inline uint64_t domi_stack_deadline_ns(const domus_stack *stack)
 {
-    return stack->ask != NULL ? domi_envelope_return(stack->ask)->deadline_ns : 0;
+    return stack->ask != NULL ? domi_envelope_deadline_ns(stack->ask) : 0;
 }
 
 /* The frame of this conversation; NULL: it has none. */

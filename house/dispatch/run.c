@@ -4,6 +4,7 @@
 
 #include "house/conversation/cancel.h"
 #include "house/conversation/dead.h"
+#include "house/conversation/passed.h"
 #include "house/conversation/receive.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
@@ -17,6 +18,10 @@ static bool take_own_message(domi_manager *manager, domi_house *house, domi_enve
 {
     if (message->type == &domi_cancel_type) {
         domi_ask_handle_cancel(manager, house, message);
+        return true;
+    }
+    if (message->type == &domi_held_type) {
+        domi_ask_note_holder(manager, message);
         return true;
     }
     if (message->type == &domi_last_type) {

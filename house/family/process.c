@@ -110,6 +110,7 @@ static void add_message(domus_stack *stack, process_actor *actor, const domus_an
             (void)domus_fail(stack, -ENOMEM);
             return;
         }
+        event.ask.stack->works = true;
         event.is_ask = true;
     }
     add_event(actor, &event);

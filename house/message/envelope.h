@@ -85,8 +85,17 @@ typedef struct domi_return {
     /* 0 in a new ask. Whoever sends asks to a peer writes here what it has to remember of each
      * (io/pipelines/). DOMI_NOTE_OF_PEER in a request of a peer that has a promise. */
     uint32_t note;
-    uint64_t deadline_ns; /* nobody waits for the answer after this time; 0: no deadline */
+    /* The deadline, after which nobody waits for the answer (0: there is none), and the two marks
+     * below. A new ask is written in few stores, so the marks have no word of their own. */
+    uint64_t until;
 } domi_return;
+
+#define DOMI_PASSED_ON  UINT64_C(1) /* an actor that it was put to has forwarded it (passed.h) */
+#define DOMI_UNFOLLOWED UINT64_C(2) /* the end of its asker does not cancel it */
+#define DOMI_ASK_MARKS  (DOMI_PASSED_ON | DOMI_UNFOLLOWED)
+
+/* The note of a cancel that is only for an ask that is kept. */
+#define DOMI_CANCEL_KEPT 1u
 
 /* The note of a request of a peer that has a promise: the `error` of its envelope is its number. */
 #define DOMI_NOTE_OF_PEER UINT32_C(0x00ffffff)
@@ -124,6 +133,20 @@ static inline bool domi_node_is_user_mail(const domi_node *node)
 static inline domi_return *domi_envelope_return(domi_envelope *envelope)
 {
     return (domi_return *)(void *)envelope->payload;
+}
+
+/* Returns the first time from `time_ns` on that domi_return.until can hold beside the marks, or
+ * the last one that there is. */
+static inline uint64_t domi_deadline_of(uint64_t time_ns)
+{
+    return time_ns > UINT64_MAX - DOMI_ASK_MARKS ? UINT64_MAX & ~DOMI_ASK_MARKS
+                                                 : (time_ns + DOMI_ASK_MARKS) & ~DOMI_ASK_MARKS;
+}
+
+/* Returns the deadline of an ask; 0: it has none. */
+static inline uint64_t domi_envelope_deadline_ns(const domi_envelope *ask)
+{
+    return ((const domi_return *)(const void *)ask->payload)->until & ~DOMI_ASK_MARKS;
 }
 
 /* Where the payload begins. In asks, replies and exceptions the return stands before it; a notice

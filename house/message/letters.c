@@ -138,7 +138,7 @@ static bool has_hearers_for(const domi_manager *manager, const domus_type *type,
 void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
                             const domi_envelope *message, int why)
 {
-    if (message->type == &domi_cancel_type)
+    if (message->type == &domi_cancel_type || message->type == &domi_held_type)
         return;
     domi_counter_add(&manager->counters.dead_letters, 1);
     if (!has_hearers_for(manager, message->type, DOMUS_LETTERS_DEAD))

@@ -40,6 +40,7 @@ struct domi_manager {
     alignas(DOMI_LINES) uint64_t now_ns; /* the time of the current phase */
     const char *owner;                   /* &domi_here of the thread that may use this manager */
     domi_manager_shown shown;
+    domi_cancelled *cancelled; /* the asks that were cancelled last; NULL: none yet */
     domi_manager_schedule schedule;
     domi_manager_ending ending;
     domi_counters counters; /* written by the owner, read by any thread */

@@ -4,4 +4,5 @@
 #include "house/message/envelope.h"
 
 const domus_type domi_cancel_type = {.name = "cancel", .size = sizeof(domi_return)};
+const domus_type domi_held_type = {.name = "held", .size = sizeof(domi_return)};
 const domus_type domi_last_type = {.name = "last"};

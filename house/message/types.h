@@ -9,6 +9,10 @@
  * domi_return of that ask. */
 extern const domus_type domi_cancel_type;
 
+/* The event by which an asker hears which actor, the sender, holds an ask that was passed on. Its
+ * payload is the domi_return of that ask (passed.h). */
+extern const domus_type domi_held_type;
+
 /* The notice of domus_stop_after_mail(): it goes behind the mail that waits, and the actor stops
  * when it is handled. */
 extern const domus_type domi_last_type;

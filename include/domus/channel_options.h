@@ -28,6 +28,7 @@ typedef struct domus_channel_options {
     uint64_t idle_timeout_ns;       /* idleTimeout */
     uint64_t first_byte_timeout_ns; /* firstByteTimeout */
     uint64_t linger_ns;             /* linger */
+    uint64_t half_close_kept_ns;    /* halfCloseKept */
     uint64_t age_max_ns;            /* maxAge */
     uint64_t age_jitter_percent;    /* maxAgeJitter; DOMUS_NONE: none */
     uint64_t rate_min_bytes;        /* minRate */

@@ -180,6 +180,9 @@ typedef struct domus_config {
          * channel is reset; 0: no bound; 30 s. */
         uint64_t send_timeout_ns;
         uint64_t linger_ns; /* 1 ms..1 h: time that the peer has to close after our FIN; 1 s */
+        /* 1 ms..1 h: when a peer has finished sending, asks of its requests that actors keep are
+         * cancelled after so long; 0: they are kept until they are answered; 100 ms */
+        uint64_t half_close_kept_ns;
         /* 1..1,048,576 accepted connections in the whole system; 10,000 */
         uint32_t connections_max;
         /* 1..1,048,576: requests of one channel that are under way, which are conversations that

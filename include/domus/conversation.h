@@ -163,12 +163,17 @@ typedef struct domus_kept {
  * ask is answered, forwarded, or fails; then the library releases what the payload owns, unless
  * domus_take() took it before the ask was kept.
  *
- * When the asker cancels, or the deadline of the ask passes, nobody waits for it any more: the ask
+ * When the asker cancels or ends (a connection that closes, an actor that stops), or the deadline
+ * of the ask passes, nobody waits for it any more, also if it was forwarded to this actor: the ask
  * fails, and this actor is not told. This may happen between any two turns of the actor, so a later
  * handler cannot rely on the payload: copy it now if it is needed later. An actor that has a list
  * of kept asks hears of it from domus_kept_reply(). If the list has to be short, note
  * domus_deadline_ns() beside each ask; or do not keep the ask, but wait in its conversation
  * (domus_sleep()): a cancel, of the asker or by domus_cancel(), then resumes it.
+ *
+ * A kept ask waits for what others bring. So when the peer of a channel has finished sending, which
+ * may mean that it is gone, asks of its requests that are kept for channel.halfCloseKept (100 ms)
+ * more are cancelled; conversations that work for its requests go on (domus/channel.h).
  *
  * Returns 0; -EINVAL when the message is no ask; -EALREADY when it was answered, forwarded or kept;
  * -ENOMEM; -ECANCELED when the actor stops. With an error the ask is not kept. */
@@ -176,9 +181,9 @@ DOMUS_API int domus_keep(domus_stack *stack, domus_kept *ret_kept);
 
 /* Do what domus_reply(), domus_fail() and domus_forward() do, for an ask that was kept.
  *
- * Returns as these do; -ENOENT when the ask was answered or cancelled, or its deadline has passed;
- * from domus_kept_forward() -EALREADY after domus_take(). (With 0 the answer was sent, but it may
- * still come too late, and is dropped then.) */
+ * Returns as these do; -ENOENT when the ask was answered or cancelled, its deadline has passed, or
+ * its asker waits no more; from domus_kept_forward() -EALREADY after domus_take(). (With 0 the
+ * answer was sent, but it may still come too late, and is dropped then.) */
 DOMUS_API int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
                                const void *payload);
 DOMUS_API int domus_kept_fail(domus_stack *stack, domus_kept kept, int error);

@@ -63,6 +63,8 @@ typedef struct domi_pipe_ways {
      * that, and the channel end behind what it owes. Returns false if nothing was begun, or if the
      * stage has no words for that. */
     bool (*answer_late)(domus_channel *channel);
+    /* Cancel those asks of the peer's requests that actors keep. */
+    void (*cancel_kept)(domus_channel *channel);
 } domi_pipe_ways;
 
 /* The server to which this side has connected, for stages that verify it (domus_wire_server()). */
@@ -185,6 +187,7 @@ struct domus_channel {
     uint64_t peer_seen_ns; /* when the peer was last seen to acknowledge enough (shed.c) */
     uint64_t look_ns;      /* when its pipeline looks at what it sends in pieces; 0: never */
     uint64_t wake_ns;      /* when its message stage wants to be called; 0: never */
+    uint64_t kept_ns;      /* when kept asks of a peer that has finished are cancelled; 0: never */
     /* when the peer is too late with the rest of a message (io/pipelines/late.h); 0: no bound */
     uint64_t message_due_ns;
     uint64_t unread_ns;  /* since when a paused channel is not read, as far as that was not added to

@@ -9,6 +9,10 @@
  * the last conversation that its bytes began has ended; at once if there is none. */
 void domi_channel_close_when_answered(domus_channel *channel);
 
+/* channel.halfCloseKept is over since then, or since this was called last: cancel those asks of the
+ * peer's requests that actors keep. */
+void domi_channel_cancel_kept(domus_channel *channel);
+
 /* Called when a drain begins: note how many bytes have come so far, which will be answered before
  * the channel closes. */
 void domi_channel_drain(domus_channel *channel);

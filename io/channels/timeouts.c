@@ -71,6 +71,8 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
         next_ns = earlier_of(next_ns, 0, channel->wake_ns);
     if (channel->message_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
         next_ns = earlier_of(next_ns, 0, channel->message_due_ns);
+    if (channel->kept_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
+        next_ns = earlier_of(next_ns, 0, channel->kept_ns);
     if (channel->sending)
         next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
     if (domi_channel_has_rate(channel))
@@ -144,6 +146,21 @@ static bool wake_stage(domus_channel *channel, bool is_unread)
         domi_channel_count_cut(channel, 0);
         domi_channel_end(channel, error, true);
     }
+    return channel->state == DOMI_CHANNEL_OPEN;
+}
+
+/* Cancel the asks that are kept for a peer that has finished sending, if their time has come.
+ * Returns whether the channel is still open; otherwise all is answered, and the timer is set for
+ * what comes now. */
+static bool cancel_kept(domus_channel *channel)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return true;
+    if (channel->kept_ns == 0 || channel->kept_ns > channel->io->manager->now_ns)
+        return true;
+    domi_channel_cancel_kept(channel);
+    if (channel->state == DOMI_CHANNEL_FLUSHING)
+        domi_channel_arm_timeouts(channel);
     return channel->state == DOMI_CHANNEL_OPEN;
 }
 
@@ -234,6 +251,8 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_make_ready(channel); /* its run looks, and sets the time of the next look */
     }
     if (!wake_stage(channel, is_unread || is_crowded))
+        return;
+    if (!cancel_kept(channel))
         return;
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {

@@ -46,7 +46,7 @@ DOMI_INLINE int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *
     bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
     int error = message == pipe->current || pipe->undone ? domi_wire_own(pipe->wire) : 0;
 
-    if (error != 0 || !is_request || (!leaves && domi_envelope_return(message)->deadline_ns == 0))
+    if (error != 0 || !is_request || (!leaves && domi_envelope_deadline_ns(message) == 0))
         return error;
     return domi_ask_promise_of_peer(manager, house, message, &pipe->holder);
 }

@@ -1,6 +1,7 @@
 /* Sends what stands beside the messages; see the header. */
 #include "io/pipelines/raw.h"
 
+#include "house/conversation/peer.h"
 #include "io/channels/close.h"
 #include "io/channels/ready.h"
 #include "io/channels/send.h"
@@ -52,11 +53,17 @@ static int wake(domus_channel *channel, bool owed)
     return error;
 }
 
+static void cancel_kept(domus_channel *channel)
+{
+    domi_stack_cancel_kept_of_peer(channel->io->manager, channel->house, channel->pipe->holder);
+}
+
 const domi_pipe_ways domi_ways_of_pipes = {.write = write_raw,
                                            .end_output = end_output,
                                            .wake = wake,
                                            .is_late = domi_pipe_is_late,
-                                           .answer_late = domi_pipe_answer_late};
+                                           .answer_late = domi_pipe_answer_late,
+                                           .cancel_kept = cancel_kept};
 
 int domus_channel_send(domus_stack *stack, domus_channel *channel, const domus_type *type,
                        const void *payload)

@@ -135,7 +135,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
         .ask = ask,
         .asker = head->begin.stack,
         .asker_serial = head->begin.serial,
-        .deadline_ns = domi_envelope_return(ask)->deadline_ns,
+        .deadline_ns = domi_envelope_deadline_ns(ask),
     };
     int error = send_part(pipe, head->type, head->message);
     if (error != 0) {

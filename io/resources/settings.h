@@ -26,6 +26,7 @@ typedef struct domi_channel_settings {
     uint64_t idle_timeout_ns;       /* time without a byte either way; 0: no bound */
     uint64_t first_byte_timeout_ns; /* time for the peer's first byte; 0: no bound */
     uint64_t linger_ns;             /* time for the peer to close after our FIN */
+    uint64_t half_close_kept_ns;    /* time for kept asks after the FIN of the peer; 0: no bound */
     uint64_t age_max_ns;            /* age at which a channel is closed; 0: no bound */
     uint64_t age_jitter_percent;    /* how much of it a channel may get more or less */
     uint64_t rate_min_bytes;        /* bytes/s while a message is under way; 0: no such rate */
@@ -69,6 +70,8 @@ typedef struct domi_channel_settings {
     ROW("sendTimeout", DURATION, channel.send_timeout_ns, send_timeout_ns, 10 * DOMI_MS,           \
         DOMI_HOUR, 30 * DOMI_SECOND, true)                                                         \
     ROW("linger", DURATION, channel.linger_ns, linger_ns, DOMI_MS, DOMI_HOUR, DOMI_SECOND, false)  \
+    ROW("halfCloseKept", DURATION, channel.half_close_kept_ns, half_close_kept_ns, DOMI_MS,        \
+        DOMI_HOUR, 100 * DOMI_MS, true)                                                            \
     ROW("firstByteTimeout", DURATION, connection.first_byte_timeout_ns, first_byte_timeout_ns,     \
         10 * DOMI_MS, DOMI_HOUR, 10 * DOMI_SECOND, true)                                           \
     ROW("maxAge", DURATION, pace.age_max_ns, age_max_ns, DOMI_SECOND, 8760 * DOMI_HOUR, 0, true)   \

@@ -265,7 +265,7 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
     *domi_envelope_return(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
-        .deadline_ns = deadline_ns,
+        .until = deadline_ns,
     };
     copy_paths(operation, what, path_size, to_size);
     error = start(stack, operation);

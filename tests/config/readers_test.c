@@ -62,6 +62,7 @@ static const struct field fields[] = {
     FIELD(channel, idle_timeout_ns),
     FIELD(channel, send_timeout_ns),
     FIELD(channel, linger_ns),
+    FIELD(channel, half_close_kept_ns),
     FIELD(pace, age_max_ns),
     FIELD(pace, age_jitter_percent),
     FIELD(pace, rate_min_bytes),

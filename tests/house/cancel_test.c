@@ -41,8 +41,6 @@ static uint32_t who(const domus_stack *stack)
     return i;
 }
 
-static int forward_and_go(domus_stack *stack, void *context);
-
 static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
@@ -53,9 +51,7 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 
 static int take_question(domus_stack *stack, void *self, const void *call_)
 {
-    if (((const domt_call *)call_)->function !=
-        forward_and_go) /* it cannot be forwarded when it was taken */
-        (void)domus_take(stack);
+    (void)domus_take(stack);
     handled[who(stack)]++;
     return take_call(stack, self, call_);
 }
@@ -401,28 +397,6 @@ START_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 }
 END_TEST
 
-static int forward_and_go(domus_stack *stack, void *context)
-{
-    (void)context;
-    return who(stack) == 1 ? domus_forward(stack, actors[2]) : domus_sleep(stack, 10 * MS, hear);
-}
-
-START_TEST(forwarded_ask_is_not_followed_and_its_answer_is_late)
-{
-    domt_call call = {forward_and_go, NULL};
-
-    open_world();
-    domt_do(&world, actors[0], ask_keeper, &call);
-    ck_assert_int_eq(cancel_by(0), 0);
-    ck_assert_uint_eq(heard, 1);
-    domt_pass(&world, 11 * MS);
-    ck_assert_uint_eq(heard, 2);
-    ck_assert(heard_by[1] == 2 && errors[1] == 0);
-    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
-    close_world();
-}
-END_TEST
-
 /* --- stops and no memory --------------------------------------------------------------------- */
 
 START_TEST(stop_cancels_down_the_chain)
@@ -480,7 +454,6 @@ DOMT_MAIN("cancel", 60, cancel_runs_down_a_chain_over_four_homes,
           ask_that_was_not_begun_is_dropped_once, cancel_that_comes_with_its_ask_finds_it_begun,
           answer_that_meets_the_cancel_resumes_once,
           answers_that_had_come_are_shown_beside_what_was_cancelled,
-          kept_ask_that_is_cancelled_is_kept_no_more,
-          forwarded_ask_is_not_followed_and_its_answer_is_late, stop_cancels_down_the_chain,
+          kept_ask_that_is_cancelled_is_kept_no_more, stop_cancels_down_the_chain,
           stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked,
           who_cannot_be_told_for_want_of_memory_goes_on)

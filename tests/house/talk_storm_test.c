@@ -340,7 +340,7 @@ static void begin_storm(uint64_t seed)
     memset(&conversations, 0, sizeof conversations);
     memset(&kept, 0, sizeof kept);
     domt_world_init(&world, HOMES);
-    world.config.scheduler.mailbox_max = 16 + chance(64);
+    world.config.scheduler.mailbox_max = 4 + chance(64);
     world.config.scheduler.belt_slots = chance(2) * 64;
     world.config.scheduler.conversations_max = 1 + chance(8);
     world.config.scheduler.messages_per_run_max = 1 + chance(64);

@@ -1,0 +1,437 @@
+/* Cancels find asks that were passed on: by one forward or several, on one thread or several, by a
+ * router, kept or put aside, and also while no actor holds the ask just then. */
+#include "house/directory/router.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/family.h"
+#include "house/message/stop.h"
+#include "tests/house/asking.h"
+#include "tests/support/suite.h"
+
+#include <domus/receive.h>
+#include <domus/router.h>
+#include <domus/spawn.h>
+
+#include <errno.h>
+
+#define MS     UINT64_C(1000000)
+#define ACTORS 4u /* an asker, two that may pass asks on, and the last one, which holds them */
+#define LAST   (ACTORS - 1)
+
+static domt_world world;
+static domus_address actors[ACTORS];
+static domus_address router; /* to the last one */
+static domi_routers routers;
+static domus_conversation asking;
+static domus_kept kept;
+static int asked_error;  /* what the asker heard; 1: nothing yet */
+static int holder_error; /* what the holder heard; 1: nothing yet */
+static unsigned shown;   /* asks that the last one was shown */
+
+static const domus_type question = {
+    .name = "question", .size = sizeof(domt_call), .release = domt_release_ask};
+static const domus_type done_type = {.name = "done", .size = 8, .release = domt_release_reply};
+
+/* --- actors ----------------------------------------------------------------------------------- */
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+/* A question goes from actor to actor, and the last one does what it says. */
+static int take_question(domus_stack *stack, void *self, const void *call_)
+{
+    uint32_t i = 0;
+
+    while (i < LAST && actors[i].house != domus_self(stack).house)
+        i++;
+    if (i != LAST)
+        return domus_forward(stack, router.house != NULL && i + 1 == LAST ? router : actors[i + 1]);
+    shown++;
+    return take_call(stack, self, call_);
+}
+
+static const domus_behaviour talking = {
+    .name = "talking",
+    .on = (const domus_on[]){{&question, take_question, 0},
+                             {&domt_call_type, take_call, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* Open a world in which each actor has a home of its own, or one that all share. */
+static void open_world(uint32_t homes)
+{
+    asked_error = holder_error = 1;
+    shown = domt_ask_releases = domt_reply_releases = 0;
+    router = (domus_address){NULL, 0};
+    domt_world_open(&world, homes);
+    domi_routers_init(&routers, 1, 1);
+    for (uint32_t i = 0; i <= homes; i++)
+        world.managers[i]->directory.routers = &routers;
+    for (uint32_t i = 0; i < ACTORS; i++)
+        actors[i] = domt_spawn(domt_outside(&world), world.managers[i % homes], &talking, NULL);
+    domt_settle(&world);
+}
+
+static void close_world(void)
+{
+    ck_assert_uint_eq(domt_ask_releases, shown);
+    for (uint32_t i = 0; i < ACTORS; i++)
+        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+    domi_routers_fini(&routers);
+}
+
+/* --- deeds ------------------------------------------------------------------------------------ */
+
+static int hear_asked(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    asked_error = answer->error;
+    return 0;
+}
+
+/* The asker asks `call` through as many others as `from` says. */
+typedef struct plan {
+    uint32_t from; /* the actor that is asked first */
+    domt_call call;
+} plan;
+
+static int ask(domus_stack *stack, void *plan_)
+{
+    const plan *what = plan_;
+
+    ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
+    return domus_ask(stack,
+                     what->from == LAST && router.house != NULL ? router : actors[what->from],
+                     &question, &what->call, hear_asked);
+}
+
+static int cancel(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_cancel(stack, asking), 0);
+    return 0;
+}
+
+static int stop(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stop(stack, domus_self(stack));
+}
+
+static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    holder_error = answer->error;
+    return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, "answered");
+}
+
+static int sleep_long(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_sleep(stack, 50 * MS, hear_sleep);
+}
+
+static int end(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    return answer->error;
+}
+
+static int hold_asks_back(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_sleep(stack, 5 * MS, end);
+}
+
+static int keep(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_keep(stack, &kept);
+}
+
+static int put_aside(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stash(stack);
+}
+
+static int take_back(domus_stack *stack, void *context)
+{
+    (void)context;
+    domus_unstash(stack);
+    return 0;
+}
+
+static int reply_kept(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_kept_reply(stack, kept, &done_type, "answered");
+    return 0;
+}
+
+static int fail_kept(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_kept_fail(stack, kept, -EIO);
+    return 0;
+}
+
+static int forward_kept(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_kept_forward(stack, kept, actors[1]);
+    return 0;
+}
+
+static int pass_kept_on(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_kept_forward(stack, kept, actors[LAST]);
+    return 0;
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+typedef int (*deed)(domus_stack *stack, void *context);
+
+/* How an asker gives an ask up. */
+static const deed ways[] = {cancel, stop};
+
+/* Call `test` for each way, for each length of the chain, on four threads and on one. */
+static void for_each_chain(void (*test)(uint32_t from, deed give_up))
+{
+    for (uint32_t homes = 1; homes <= ACTORS; homes += ACTORS - 1) {
+        for (uint32_t from = LAST; from >= 1; from--) {
+            for (uint32_t way = 0; way < 2; way++) {
+                open_world(homes);
+                test(from, ways[way]);
+                close_world();
+            }
+        }
+    }
+}
+
+static void cancel_sleeper(uint32_t from, deed give_up)
+{
+    plan asked = {from, {sleep_long, NULL}};
+
+    domt_do(&world, actors[0], ask, &asked);
+    ck_assert_int_eq(holder_error, 1);
+    domt_do(&world, actors[0], give_up, NULL);
+    ck_assert_int_eq(holder_error, -ECANCELED);
+    ck_assert_int_eq(asked_error, -ECANCELED);
+}
+
+START_TEST(conversation_that_works_for_a_passed_ask_is_cancelled)
+{
+    for_each_chain(cancel_sleeper);
+}
+END_TEST
+
+static void cancel_keeper(uint32_t from, deed give_up)
+{
+    static const deed uses[] = {reply_kept, fail_kept, forward_kept};
+    plan asked = {from, {keep, NULL}};
+    int result = 1;
+
+    domt_do(&world, actors[0], ask, &asked);
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    domt_do(&world, actors[0], give_up, NULL);
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        domt_do(&world, actors[LAST], uses[i], &result);
+        ck_assert_int_eq(result, -ENOENT);
+    }
+    ck_assert_uint_eq(domt_reply_releases, 0);
+}
+
+START_TEST(passed_ask_is_kept_no_more_when_its_asker_is_gone)
+{
+    for_each_chain(cancel_keeper);
+}
+END_TEST
+
+/* The asker gives up while the last one has not been shown the ask: the cancel meets nobody. */
+static void cancel_on_the_way(uint32_t from, deed give_up)
+{
+    plan asked = {from, {keep, NULL}};
+
+    domt_do(&world, actors[LAST], hold_asks_back, NULL);
+    domt_do(&world, actors[0], ask, &asked);
+    ck_assert_uint_eq(actors[LAST].house->mail, 1);
+    domt_do(&world, actors[0], give_up, NULL);
+    domt_pass(&world, 6 * MS);
+    ck_assert_uint_eq(shown, from != LAST);
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
+    shown = 1; /* the one release of the ask */
+}
+
+START_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held)
+{
+    for_each_chain(cancel_on_the_way);
+}
+END_TEST
+
+static void cancel_aside(uint32_t from, deed give_up)
+{
+    plan asked = {from, {put_aside, NULL}};
+
+    domt_do(&world, actors[0], ask, &asked);
+    ck_assert_uint_eq(actors[LAST].house->family->stashed, 1);
+    domt_do(&world, actors[0], give_up, NULL);
+    ck_assert_uint_eq(actors[LAST].house->family->stashed, 0);
+    domt_do(&world, actors[LAST], take_back, NULL);
+    ck_assert_uint_eq(shown, 1);
+}
+
+START_TEST(passed_ask_that_was_put_aside_is_dropped)
+{
+    for_each_chain(cancel_aside);
+}
+END_TEST
+
+static int make_router(domus_stack *stack, void *context)
+{
+    const domus_routing routing = {.route = DOMUS_ROUTE_NEAR};
+
+    (void)context;
+    ck_assert_int_eq(domus_spawn_many(stack, &talking, NULL, 1, &routing, NULL, &router), 0);
+    ck_assert_uint_eq(domus_routees(stack, router, &actors[LAST], 1), 1);
+    return 0;
+}
+
+static void cancel_behind_router(uint32_t from, deed give_up)
+{
+    domt_do(&world, actors[LAST], make_router, NULL);
+    cancel_keeper(from, give_up);
+}
+
+START_TEST(cancel_finds_an_ask_behind_a_router)
+{
+    for_each_chain(cancel_behind_router);
+}
+END_TEST
+
+/* Kept by one, and passed on from there to one that works for it. */
+static void cancel_kept_and_passed(uint32_t from, deed give_up)
+{
+    plan asked = {from, {keep, NULL}};
+    int result = 1;
+
+    domt_do(&world, actors[0], ask, &asked);
+    domt_do(&world, actors[LAST], pass_kept_on, &result);
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(shown, 2);
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    domt_do(&world, actors[0], give_up, NULL);
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
+    shown = 1; /* the one release of the ask */
+}
+
+START_TEST(cancel_finds_an_ask_that_was_kept_and_then_passed_on)
+{
+    for_each_chain(cancel_kept_and_passed);
+}
+END_TEST
+
+/* The asker is gone, and the keeper answers before the cancel is handled, which comes behind all
+ * other mail. */
+START_TEST(answer_before_the_cancel_finds_nobody_either)
+{
+    plan asked = {1, {keep, NULL}};
+    int result = 1;
+
+    open_world(ACTORS);
+    domt_do(&world, actors[0], ask, &asked);
+    domt_send(world.managers[0], actors[0], stop, NULL);
+    while (domt_iterate(world.managers[0]) != 0)
+        ;
+    domt_send(world.managers[0], actors[LAST], reply_kept, &result);
+    domt_settle(&world);
+    ck_assert_int_eq(result, -ENOENT);
+    close_world();
+}
+END_TEST
+
+/* --- asks that nobody cancels ------------------------------------------------------------------
+ */
+
+static int go_on_at_once(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    asked_error = answer->error;
+    return 0; /* the conversation ends, and one of its asks is still under way */
+}
+
+/* Wait for whatever comes first, which is the end of a sleep. */
+static int ask_and_lose_interest(domus_stack *stack, void *plan_)
+{
+    const plan *what = plan_;
+
+    ck_assert_int_eq(domus_ask_add(stack, actors[what->from], &question, &what->call, 0, 1), 0);
+    ck_assert_int_eq(domus_sleep_add(stack, MS, 2), 0);
+    return domus_wait_first(stack, go_on_at_once);
+}
+
+START_TEST(conversation_that_ends_without_an_answer_cancels_nothing)
+{
+    for (uint32_t from = 1; from <= LAST; from++) {
+        plan asked = {from, {sleep_long, NULL}};
+        open_world(ACTORS);
+        domt_do(&world, actors[LAST], hold_asks_back, NULL);
+        domt_do(&world, actors[0], ask_and_lose_interest, &asked);
+        domt_pass(&world, 2 * MS);
+        ck_assert_int_eq(asked_error, 0);
+        ck_assert_uint_eq(shown, 0);
+        domt_pass(&world, 60 * MS);
+        ck_assert_int_eq(holder_error, 0);
+        close_world();
+    }
+}
+END_TEST
+
+START_TEST(passed_ask_that_is_waited_for_is_answered)
+{
+    for (uint32_t from = 1; from <= LAST; from++) {
+        plan asked = {from, {sleep_long, NULL}};
+        open_world(ACTORS);
+        domt_do(&world, actors[0], ask, &asked);
+        domt_pass(&world, 60 * MS);
+        ck_assert_int_eq(asked_error, 0);
+        ck_assert_int_eq(holder_error, 0);
+        ck_assert_uint_eq(DOMT_SUM(&world, cancels), 0);
+        close_world();
+    }
+}
+END_TEST
+
+/* A cancel that came too late for its ask does not meet the next one of the same promise. */
+START_TEST(cancel_meets_only_its_own_ask)
+{
+    plan slow = {1, {sleep_long, NULL}};
+    plan kept_one = {1, {keep, NULL}};
+    int result = 1;
+
+    open_world(ACTORS);
+    domt_do(&world, actors[0], ask, &slow);
+    domt_do(&world, actors[0], cancel, NULL);
+    ck_assert_int_eq(holder_error, -ECANCELED);
+    domt_do(&world, actors[0], ask, &kept_one);
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    domt_do(&world, actors[LAST], reply_kept, &result);
+    ck_assert_int_eq(result, 0);
+    ck_assert_int_eq(asked_error, 0);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("passed", 60, answer_before_the_cancel_finds_nobody_either,
+          ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held,
+          cancel_finds_an_ask_behind_a_router, cancel_finds_an_ask_that_was_kept_and_then_passed_on,
+          cancel_meets_only_its_own_ask, conversation_that_ends_without_an_answer_cancels_nothing,
+          conversation_that_works_for_a_passed_ask_is_cancelled,
+          passed_ask_is_kept_no_more_when_its_asker_is_gone,
+          passed_ask_that_is_waited_for_is_answered, passed_ask_that_was_put_aside_is_dropped)

@@ -1,0 +1,293 @@
+/* A queue of jobs whose workers wait for one, and go away while they do: nobody is handed a job who
+ * is gone, however his request came to the queue, and a queue does not fill with those who are. */
+#include "tests/runtime/network.h"
+#include "tests/support/kits.h"
+#include "tests/support/suite.h"
+
+#include <domus/domus.h>
+#include <domus/testkit_net.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS      UINT64_C(1000000)
+#define SECOND  (1000 * MS)
+#define AT      "127.0.0.1:80"
+#define WORKERS 3u
+#define WAITERS 16u
+
+/* --- the queue -------------------------------------------------------------------------------- */
+
+typedef struct queue {
+    domus_kept waiters[WAITERS];
+    uint32_t count;
+} queue;
+
+static int reply_text(domus_stack *stack, const char *text)
+{
+    domus_packet answer;
+    int error = domus_slice_copy(text, strlen(text), &answer.bytes);
+
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
+}
+
+/* Hand the job to the oldest waiter that is there, and tell how many were not. */
+static int hand_out(domus_stack *stack, queue *self)
+{
+    uint32_t gone = 0;
+    bool handed = false;
+    char text[64];
+
+    for (uint32_t i = 0; i < self->count && !handed; i++) {
+        domus_packet job;
+        if (domus_slice_copy("precious", 8, &job.bytes) != 0)
+            return -ENOMEM;
+        int error = domus_kept_reply(stack, self->waiters[i], &domus_packet_type, &job);
+        handed = error == 0;
+        if (error != 0) {
+            domus_slice_free(job.bytes);
+            gone += error == -ENOENT;
+        }
+    }
+    self->count = 0;
+    snprintf(text, sizeof text, "%s, %u gone", handed ? "handed out" : "stays", (unsigned)gone);
+    return reply_text(stack, text);
+}
+
+static int on_line(domus_stack *stack, void *self_, const void *payload)
+{
+    queue *self = self_;
+    domus_slice line = ((const domus_packet *)payload)->bytes;
+
+    if (line.size > 3 && memcmp(domus_slice_data(line), "PUT", 3) == 0)
+        return hand_out(stack, self);
+    ck_assert_uint_lt(self->count, WAITERS);
+    return domus_keep(stack, &self->waiters[self->count++]);
+}
+
+static const domus_behaviour queueing = {
+    .name = "queueing",
+    .state_size = sizeof(queue),
+    .on = (const domus_on[]){{&domus_packet_type, on_line, 0}, {NULL, NULL, 0}},
+};
+
+/* --- the ways to it --------------------------------------------------------------------------- */
+
+static domus_address to_queue; /* the queue itself, or the first of those that pass requests on */
+
+typedef struct front {
+    domus_address next;
+} front;
+
+static int pass(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_forward(stack, ((const front *)self)->next);
+}
+
+/* Passes requests on to another actor. */
+static const domus_behaviour passing = {
+    .name = "passing",
+    .state_size = sizeof(front),
+    .on = (const domus_on[]){{&domus_packet_type, pass, 0}, {NULL, NULL, 0}},
+};
+
+static int forward(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_forward(stack, to_queue);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_packet answered;
+
+    (void)self;
+    if (answer->error != 0)
+        return answer->error;
+    int error = domus_slice_keep(((const domus_packet *)answer->payload)->bytes, &answered.bytes);
+    return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answered);
+}
+
+static int ask(domus_stack *stack, void *self, const void *payload)
+{
+    domus_packet asked;
+
+    (void)self;
+    int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &asked.bytes);
+    return error != 0 ? error : domus_ask(stack, to_queue, &domus_packet_type, &asked, hear);
+}
+
+static const domus_pipeline lines = {
+    .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}},
+};
+
+#define SERVING(how)                                                                               \
+    {                                                                                              \
+        .name = "serving", .kind = DOMUS_CHANNELS, .pipeline = &lines,                             \
+        .on_peer = (const domus_on_peer[])                                                         \
+        {                                                                                          \
+            {.type = &domus_packet_type, .handle = (how)},                                         \
+            {                                                                                      \
+                0                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+static const domus_behaviour forwarding = SERVING(forward);
+static const domus_behaviour asking = SERVING(ask);
+
+/* How many actors pass a request on before it comes to the queue, and whether those are routers. */
+typedef struct way {
+    const domus_behaviour *channel;
+    uint32_t fronts;
+    bool by_router;
+    uint32_t thread; /* of the queue; channels are on thread 0 */
+} way;
+
+static const way ways[] = {
+    {&forwarding, 0, false, 0}, {&forwarding, 0, false, 1}, {&forwarding, 1, false, 0},
+    {&forwarding, 1, false, 1}, {&forwarding, 2, false, 1}, {&forwarding, 1, true, 1},
+    {&asking, 0, false, 0},     {&asking, 0, false, 1},     {&asking, 1, false, 0},
+    {&asking, 2, false, 1},     {&asking, 2, true, 1},
+};
+#define WAYS (sizeof ways / sizeof ways[0])
+
+static void make_way(domus_system *system, const way *chosen)
+{
+    const domus_routing near = {.route = DOMUS_ROUTE_NEAR};
+
+    ck_assert_int_eq(
+        domus_outside_spawn_on(system, chosen->thread, &queueing, &(queue){.count = 0}, &to_queue),
+        0);
+    for (uint32_t i = 0; i < chosen->fronts; i++) {
+        const front next = {to_queue};
+        if (chosen->by_router)
+            ck_assert_int_eq(
+                domus_outside_spawn_many(system, &passing, &next, 2, &near, NULL, &to_queue), 0);
+        else
+            ck_assert_int_eq(domus_outside_spawn_on(system, i % 2, &passing, &next, &to_queue), 0);
+    }
+}
+
+static domus_testkit *open_kit(const domus_config *config, const way *chosen)
+{
+    domus_testkit *kit = domt_kit_listening(config, "queue", AT, 1);
+    domus_system *system = domus_testkit_system(kit);
+
+    make_way(system, chosen);
+    ck_assert_int_eq(domus_serve(system, "queue", chosen->channel, NULL, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    return kit;
+}
+
+static void pass_time(domus_testkit *kit, uint64_t ns)
+{
+    ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
+}
+
+/* Put a job, and expect what the queue says. */
+static void put_job(domus_testkit *kit, const char *expected)
+{
+    domus_peer *peer = domt_kit_peer(kit, AT);
+
+    domt_kit_send(peer, "PUT q precious\n");
+    domt_kit_expect(kit, peer, expected);
+    domus_peer_close(peer);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+typedef void (*leave)(domus_peer *peer);
+
+/* Workers reserve, leave after 100 ms, and a job comes 200 ms later. */
+static void expect_gone(const way *chosen, leave how)
+{
+    domus_config config;
+    domt_net_configure(&config);
+    domus_testkit *kit = open_kit(&config, chosen);
+    domus_peer *workers[WORKERS];
+
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        workers[i] = domt_kit_peer(kit, AT);
+        domt_kit_send(workers[i], "RESERVE q 60000\n");
+    }
+    pass_time(kit, 100 * MS);
+    for (uint32_t i = 0; i < WORKERS; i++)
+        how(workers[i]);
+    pass_time(kit, 200 * MS);
+    put_job(kit, "stays, 3 gone\n");
+    domus_testkit_free(kit);
+}
+
+START_TEST(nobody_who_has_left_is_handed_a_job)
+{
+    static const leave leaves[] = {domus_peer_close, domus_peer_reset};
+
+    for (size_t i = 0; i < 2 * WAYS; i++)
+        expect_gone(&ways[i / 2], leaves[i % 2]);
+}
+END_TEST
+
+START_TEST(waiter_who_is_there_is_handed_a_job)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        domus_config config;
+        domt_net_configure(&config);
+        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_peer *gone = domt_kit_peer(kit, AT);
+        domus_peer *worker = domt_kit_peer(kit, AT);
+        domt_kit_send(gone, "RESERVE q 60000\n");
+        pass_time(kit, MS);
+        domt_kit_send(worker, "RESERVE q 60000\n");
+        pass_time(kit, MS);
+        domus_peer_reset(gone);
+        pass_time(kit, SECOND);
+        put_job(kit, "handed out, 1 gone\n");
+        domt_kit_expect(kit, worker, "precious\n");
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+/* Whoever finishes sending may still take a job that comes soon. */
+START_TEST(half_closed_waiter_is_handed_what_comes_at_once)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        domus_config config;
+        domt_net_configure(&config);
+        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_peer *worker = domt_kit_peer(kit, AT);
+        domt_kit_send(worker, "RESERVE q 60000\n");
+        domus_peer_finish(worker);
+        pass_time(kit, 50 * MS);
+        put_job(kit, "handed out, 0 gone\n");
+        domt_kit_expect(kit, worker, "precious\n");
+        ck_assert_int_eq(domus_peer_expect_end(worker, SECOND), 0);
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+START_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        domus_config config;
+        domt_net_configure(&config);
+        config.channel.half_close_kept_ns = 0;
+        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_peer *worker = domt_kit_peer(kit, AT);
+        domt_kit_send(worker, "RESERVE q 60000\n");
+        domus_peer_finish(worker);
+        pass_time(kit, 20 * SECOND);
+        put_job(kit, "handed out, 0 gone\n");
+        domt_kit_expect(kit, worker, "precious\n");
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+DOMT_MAIN("dead waiters", 60, half_closed_waiter_is_handed_what_comes_at_once,
+          half_closed_waiter_waits_on_where_that_has_no_bound, nobody_who_has_left_is_handed_a_job,
+          waiter_who_is_there_is_handed_a_job)
