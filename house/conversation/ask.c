@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "house/conversation/answer.h"
+#include "house/conversation/holder.h"
 #include "house/conversation/owed.h"
 #include "house/conversation/passed.h"
 #include "house/conversation/peer.h"

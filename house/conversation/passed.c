@@ -1,20 +1,16 @@
-/* Asks that were passed on; see the header. */
+/* Follows asks that were passed on; see the header. */
 #include "house/conversation/passed.h"
 
 #include "base/memory.h"
-#include "house/message/mailbox.h"
-#include "house/message/pool.h"
-#include "house/message/types.h"
-
-#include <string.h>
+#include "house/conversation/holder.h"
 
 /* --- the asks that were cancelled last --------------------------------------------------------
  *
  * A cancel misses an ask that is between two actors, and the actor that holds it then tells the
- * asker. By then the promise may serve another ask, and does not say how the first one ended. An
+ * asker. The promise may serve another ask by then, and does not say how the first one ended. An
  * ask whose asker only went on without the answer is to be left alone, so a manager remembers which
- * asks it has cancelled last. Of two whose promises have the same place, it remembers the later
- * one. */
+ * asks it has cancelled last. Promises have places in that table, and the later one of two that
+ * have the same place is remembered. */
 
 static domi_cancelled *place_of(domi_manager *manager, const domi_promise *promise)
 {
@@ -41,29 +37,6 @@ static bool was_cancelled(domi_manager *manager, const domi_return *back)
 
 /* --- cancel ----------------------------------------------------------------------------------- */
 
-/* Put an event about an ask to `to`. Returns 0; -ESTALE; 0 without memory for the event. */
-static int put_event(domi_manager *manager, domus_address to, const domus_type *type,
-                     const domi_return *back, domus_address sender)
-{
-    domi_envelope *envelope = domi_envelope_new(manager, sizeof(domi_envelope));
-
-    if (envelope == NULL)
-        return 0;
-    envelope->type = type;
-    envelope->sender = sender.house;
-    envelope->sender_lease = sender.lease;
-    memcpy(envelope->payload, back, sizeof *back);
-    int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_EVENT);
-    if (error != 0)
-        domi_pool_free(manager, &envelope->node);
-    return error;
-}
-
-static void put_cancel(domi_manager *manager, domus_address to, const domi_return *back)
-{
-    (void)put_event(manager, to, &domi_cancel_type, back, (domus_address){NULL, 0});
-}
-
 void domi_ask_cancel(domi_manager *manager, const domi_promise *promise)
 {
     const domi_return back = {.promise = (domi_promise *)(uintptr_t)promise,
@@ -72,7 +45,7 @@ void domi_ask_cancel(domi_manager *manager, const domi_promise *promise)
     if (promise->target.house == NULL)
         return;
     remember_cancel(manager, promise);
-    put_cancel(manager, promise->target, &back);
+    domi_ask_put_cancel(manager, promise->target, &back);
 }
 
 void domi_ask_cancel_kept(domi_manager *manager, const domi_promise *promise)
@@ -82,7 +55,7 @@ void domi_ask_cancel_kept(domi_manager *manager, const domi_promise *promise)
                               .note = DOMI_CANCEL_KEPT};
 
     if (promise->target.house != NULL && promise->state == DOMI_PROMISE_WAITING)
-        put_cancel(manager, promise->target, &back);
+        domi_ask_put_cancel(manager, promise->target, &back);
 }
 
 /* --- pass on ---------------------------------------------------------------------------------- */
@@ -117,20 +90,6 @@ void domi_ask_follow(const domus_stack *stack, const domi_envelope *ask, domus_a
         back->promise->target = to;
 }
 
-void domi_ask_tell_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask)
-{
-    domi_return *back = domi_envelope_return(ask);
-    domus_address self = domi_house_address(house);
-    domus_address asker = {ask->sender, ask->sender_lease};
-
-    back->until &= ~DOMI_PASSED_ON;
-    if ((back->until & DOMI_UNFOLLOWED) != 0)
-        return;
-    const domi_return held = {.promise = back->promise, .serial = back->serial};
-    if (put_event(manager, asker, &domi_held_type, &held, self) != 0)
-        put_cancel(manager, self, &held);
-}
-
 void domi_ask_note_holder(domi_manager *manager, domi_envelope *message)
 {
     const domi_return *back = domi_envelope_return(message);
@@ -145,6 +104,6 @@ void domi_ask_note_holder(domi_manager *manager, domi_envelope *message)
 
 void domi_ask_cancel_at_holder(domi_manager *manager, domi_envelope *message)
 {
-    put_cancel(manager, (domus_address){message->sender, message->sender_lease},
-               domi_envelope_return(message));
+    domi_ask_put_cancel(manager, (domus_address){message->sender, message->sender_lease},
+                        domi_envelope_return(message));
 }

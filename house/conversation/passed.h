@@ -6,7 +6,7 @@
  * waits, or because the ask was kept or put aside, tells the asker once. The asker notes the new
  * place, or cancels the ask there if it has given it up meanwhile. So it does not matter how often
  * the ask was passed on, by whom, and over how many threads; and an ask that was not passed on pays
- * for nothing. Whoever has the ask calls all this. */
+ * for nothing. The part of the holder is in holder.h. Whoever has the ask calls all this. */
 #ifndef DOMI_HOUSE_CONVERSATION_PASSED_H
 #define DOMI_HOUSE_CONVERSATION_PASSED_H
 
@@ -29,17 +29,6 @@ void domi_ask_cancel(domi_manager *manager, const domi_promise *promise);
 
 /* The same, but only if an actor keeps it, or what works for it waits for one that is kept. */
 void domi_ask_cancel_kept(domi_manager *manager, const domi_promise *promise);
-
-/* The slow half of domi_ask_hold(): tell the asker. Without memory for that a cancel does not find
- * the ask. */
-void domi_ask_tell_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask);
-
-/* `ask` stays with `house` beyond this turn. */
-DOMI_INLINE void domi_ask_hold(domi_manager *manager, const domi_house *house, domi_envelope *ask)
-{
-    if (DOMI_UNLIKELY((domi_envelope_return(ask)->until & DOMI_PASSED_ON) != 0))
-        domi_ask_tell_holder(manager, house, ask);
-}
 
 /* The sender of `message` has told that it holds an ask of the house that runs. */
 void domi_ask_note_holder(domi_manager *manager, domi_envelope *message);

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "house/conversation/answer.h"
-#include "house/conversation/passed.h"
+#include "house/conversation/holder.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"

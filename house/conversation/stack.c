@@ -1,7 +1,7 @@
 /* This file makes stacks. park.c parks and ends them, and turn.c lets a parked stack go on. */
 #include "house/conversation/stack.h"
 
-#include "house/conversation/passed.h"
+#include "house/conversation/holder.h"
 #include "house/message/pool.h"
 
 #include <string.h>

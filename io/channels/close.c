@@ -1,40 +1,14 @@
 /* This file closes a channel for one of the reasons in close.h; state.c then takes the steps. */
 #include "io/channels/close.h"
 
-#include "house/conversation/peer.h"
 #include "io/channels/owed.h"
 #include "io/channels/rate.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
-#include "io/channels/timeouts.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
-
-void domi_channel_close_when_answered(domus_channel *channel)
-{
-    uint64_t kept_ns = channel->settings->half_close_kept_ns;
-
-    channel->close_due = true;
-    if (channel->conversations == 0 && channel->asks == 0) {
-        (void)domi_channel_close(channel);
-    } else if (kept_ns != 0) {
-        channel->kept_ns = channel->io->manager->now_ns + kept_ns;
-        domi_channel_note_due(channel, channel->kept_ns);
-    }
-}
-
-void domi_channel_cancel_kept(domus_channel *channel)
-{
-    domi_manager *manager = channel->io->manager;
-
-    channel->kept_ns = manager->now_ns + channel->settings->half_close_kept_ns;
-    if (channel->pipe != NULL)
-        channel->io->pipe_ways->cancel_kept(channel);
-    else
-        domi_stack_cancel_kept_of_peer(manager, channel->house, NULL);
-}
 
 void domi_channel_drain(domus_channel *channel)
 {

@@ -1,17 +1,9 @@
-/* The library itself closes a channel for these reasons: everything is answered after the peer has
- * finished, or in a drain, or the ring has failed. Owner thread. */
+/* The library itself closes a channel for these reasons: everything is answered in a drain, or the
+ * ring has failed. (When the peer has finished: half_close.h.) Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CLOSE_H
 #define DOMI_IO_CHANNELS_CLOSE_H
 
 #include "io/channels/channel.h"
-
-/* Called when the peer has finished sending and the actor has no on_end. The channel is closed when
- * the last conversation that its bytes began has ended; at once if there is none. */
-void domi_channel_close_when_answered(domus_channel *channel);
-
-/* channel.halfCloseKept is over since then, or since this was called last: cancel those asks of the
- * peer's requests that actors keep. */
-void domi_channel_cancel_kept(domus_channel *channel);
 
 /* Called when a drain begins: note how many bytes have come so far, which will be answered before
  * the channel closes. */

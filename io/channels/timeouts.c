@@ -6,6 +6,7 @@
 #include "io/channels/timeouts.h"
 
 #include "io/channels/close.h"
+#include "io/channels/kept.h"
 #include "io/channels/owed.h"
 #include "io/channels/rate.h"
 #include "io/channels/ready.h"

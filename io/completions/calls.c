@@ -7,6 +7,7 @@
 #include "io/completions/calls.h"
 
 #include "io/channels/close.h"
+#include "io/channels/half_close.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/channels/table.h"

@@ -13,6 +13,7 @@
 #include "house/message/mailbox.h"
 #include "house/message/sign.h"
 #include "io/channels/close.h"
+#include "io/channels/half_close.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/state.h"

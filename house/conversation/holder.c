@@ -1,0 +1,45 @@
+/* Events about asks; see the header. */
+#include "house/conversation/holder.h"
+
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "house/message/types.h"
+
+#include <string.h>
+
+/* Put an event about an ask to `to`. Returns 0; -ESTALE; 0 without memory for the event. */
+static int put_event(domi_manager *manager, domus_address to, const domus_type *type,
+                     const domi_return *back, domus_address sender)
+{
+    domi_envelope *envelope = domi_envelope_new(manager, sizeof(domi_envelope));
+
+    if (envelope == NULL)
+        return 0;
+    envelope->type = type;
+    envelope->sender = sender.house;
+    envelope->sender_lease = sender.lease;
+    memcpy(envelope->payload, back, sizeof *back);
+    int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_EVENT);
+    if (error != 0)
+        domi_pool_free(manager, &envelope->node);
+    return error;
+}
+
+void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_return *back)
+{
+    (void)put_event(manager, to, &domi_cancel_type, back, (domus_address){NULL, 0});
+}
+
+void domi_ask_tell_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask)
+{
+    domi_return *back = domi_envelope_return(ask);
+    domus_address self = domi_house_address(house);
+    domus_address asker = {ask->sender, ask->sender_lease};
+
+    back->until &= ~DOMI_PASSED_ON;
+    if ((back->until & DOMI_UNFOLLOWED) != 0)
+        return;
+    const domi_return held = {.promise = back->promise, .serial = back->serial};
+    if (put_event(manager, asker, &domi_held_type, &held, self) != 0)
+        domi_ask_put_cancel(manager, self, &held);
+}

@@ -1,0 +1,18 @@
+/* A half close is the FIN of the peer; see the header. */
+#include "io/channels/half_close.h"
+
+#include "io/channels/state.h"
+#include "io/channels/timeouts.h"
+
+void domi_channel_close_when_answered(domus_channel *channel)
+{
+    uint64_t kept_ns = channel->settings->half_close_kept_ns;
+
+    channel->close_due = true;
+    if (channel->conversations == 0 && channel->asks == 0) {
+        (void)domi_channel_close(channel);
+    } else if (kept_ns != 0) {
+        channel->kept_ns = channel->io->manager->now_ns + kept_ns;
+        domi_channel_note_due(channel, channel->kept_ns);
+    }
+}
