@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 static _Atomic(struct kv_gift *) returned[KV_SHARDS_MAX];
+static _Atomic uint32_t given[KV_SHARDS_MAX]; /* gifts that were made and are not free */
 
 static void give_back(void *payload)
 {
@@ -33,6 +34,7 @@ struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, do
         domus_slice_free(elements);
         return NULL;
     }
+    atomic_fetch_add_explicit(&given[shard], 1, memory_order_relaxed); /* only counts */
     gift->shard = shard;
     gift->end = end;
     gift->elements = elements;
@@ -46,9 +48,15 @@ struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, do
 
 void kv_gift_free(struct kv_gift *gift)
 {
+    atomic_fetch_sub_explicit(&given[gift->shard], 1, memory_order_relaxed);
     domus_slice_free(gift->key);
     domus_slice_free(gift->elements);
     free(gift);
+}
+
+bool kv_gifts_given(uint32_t shard)
+{
+    return atomic_load_explicit(&given[shard], memory_order_relaxed) != 0;
 }
 
 struct kv_gift *kv_gifts_returned(uint32_t shard)

@@ -30,6 +30,9 @@ struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, do
 /* The elements are with the peer, or were never taken from their list. */
 void kv_gift_free(struct kv_gift *gift);
 
+/* True if gifts of a shard are under way, or were given back: none of them is free. */
+bool kv_gifts_given(uint32_t shard);
+
 /* Take the gifts that were given back to a shard, the last one first; NULL: none. */
 struct kv_gift *kv_gifts_returned(uint32_t shard);
 

@@ -228,7 +228,7 @@ bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_va
 /* --- in the shard ------------------------------------------------------------- */
 
 /* Begin a turn: read the clock. */
-void kv_store_begin(const domus_stack *stack, struct kv_store *store);
+void kv_store_begin(domus_stack *stack, struct kv_store *store);
 /* Run a command whose arguments are checked. Returns as its row does. */
 int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_command *command,
                const struct kv_command *row);

@@ -73,9 +73,11 @@ bool kv_has_room(struct kv_store *store, uint64_t size)
     return store->memory.used_bytes + size <= store->memory.bytes_max;
 }
 
-void kv_store_begin(const domus_stack *stack, struct kv_store *store)
+void kv_store_begin(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;
+    if (__builtin_expect(!store->ticks, false))
+        store->ticks = domus_after(stack, EXPIRE_NS, &expire_type, NULL, NULL) == 0;
 }
 
 static inline int run(struct kv_call *call, const struct kv_command *row)
@@ -134,13 +136,9 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-static int expire(domus_stack *stack, void *self, const void *payload)
+/* What the shard looks after between commands. */
+static void look_after(domus_stack *stack, struct kv_store *store)
 {
-    struct kv_store *store = self;
-
-    (void)payload;
-    if (store->walk != NULL || store->job != NULL)
-        return 0; /* nothing changes meanwhile */
     store->now_ms = domus_now_ns(stack) / MS_NS;
     if (kv_expires_actively())
         kv_store_expire(store);
@@ -148,6 +146,21 @@ static int expire(domus_stack *stack, void *self, const void *payload)
     kv_room_note(store);
     if (store->memory.trash != NULL && !store->frees)
         store->frees = domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
+}
+
+/* A store that nobody uses, and in which nothing can expire or come back, does not tick: its next
+ * command lets it begin again. */
+static int tick(domus_stack *stack, void *self, const void *payload)
+{
+    struct kv_store *store = self;
+    bool is_held = store->walk != NULL || store->job != NULL; /* nothing changes meanwhile */
+
+    (void)payload;
+    if (!is_held)
+        look_after(stack, store);
+    store->ticks = (is_held || store->expiring != 0 || store->memory.trash != NULL ||
+                    kv_gifts_given(store->index)) &&
+                   domus_after(stack, EXPIRE_NS, &expire_type, NULL, NULL) == 0;
     return 0;
 }
 
@@ -167,7 +180,7 @@ static int mount(domus_stack *stack, void *self)
 
     kv_room_note(store);
     store->wall_ms = kv_wall_ms() - (int64_t)(domus_now_ns(stack) / MS_NS);
-    return domus_repeat(stack, EXPIRE_NS, &expire_type, NULL, NULL);
+    return 0;
 }
 
 static void stop(domus_stack *stack, void *self)
@@ -197,7 +210,7 @@ const domus_behaviour kv_shard = {
                              {&kv_unblock_type, kv_unblock, 0},
                              {&kv_leave_type, kv_leave, 0},
                              {&domus_down_type, kv_client_down, 0},
-                             {&expire_type, expire, 0},
+                             {&expire_type, tick, 0},
                              {&trash_type, free_trash, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount,

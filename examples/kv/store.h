@@ -58,6 +58,7 @@ struct kv_store {
     int64_t wall_ms;              /* the wall clock less that clock, when the shard began */
     uint64_t expiring;            /* items that have a time at which they expire */
     uint64_t expired;             /* items that have expired, since the start */
+    bool ticks;                   /* a timer is armed for what is done between commands */
     bool frees;                   /* a timer is armed that frees trash */
     struct kv_walk *walk;         /* a command that is done in pieces (walk.h); NULL: none */
     struct kv_job *job;           /* the same (job.h) */

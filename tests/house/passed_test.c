@@ -14,8 +14,9 @@
 #include <errno.h>
 
 #define MS     UINT64_C(1000000)
-#define ACTORS 4u /* an asker, two that may pass asks on, and the last one, which holds them */
-#define LAST   (ACTORS - 1)
+#define ACTORS 5u /* an asker, two that may pass asks on, one that holds them, and another one */
+#define LAST   3u
+#define OTHER  4u
 
 static domt_world world;
 static domus_address actors[ACTORS];
@@ -46,9 +47,9 @@ static int take_question(domus_stack *stack, void *self, const void *call_)
 {
     uint32_t i = 0;
 
-    while (i < LAST && actors[i].house != domus_self(stack).house)
+    while (i < OTHER && actors[i].house != domus_self(stack).house)
         i++;
-    if (i != LAST)
+    if (i < LAST)
         return domus_forward(stack, router.house != NULL && i + 1 == LAST ? router : actors[i + 1]);
     shown++;
     return take_call(stack, self, call_);
@@ -189,7 +190,7 @@ static int forward_kept(domus_stack *stack, void *result)
 
 static int pass_kept_on(domus_stack *stack, void *result)
 {
-    *(int *)result = domus_kept_forward(stack, kept, actors[LAST]);
+    *(int *)result = domus_kept_forward(stack, kept, actors[OTHER]);
     return 0;
 }
 
@@ -325,9 +326,9 @@ static void cancel_kept_and_passed(uint32_t from, deed give_up)
     domt_do(&world, actors[LAST], pass_kept_on, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(shown, 2);
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    ck_assert_uint_eq(actors[OTHER].house->stacks_count, 1);
     domt_do(&world, actors[0], give_up, NULL);
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
+    ck_assert_uint_eq(actors[OTHER].house->stacks_count, 0);
     shown = 1; /* the one release of the ask */
 }
 
@@ -352,6 +353,26 @@ START_TEST(answer_before_the_cancel_finds_nobody_either)
     domt_send(world.managers[0], actors[LAST], reply_kept, &result);
     domt_settle(&world);
     ck_assert_int_eq(result, -ENOENT);
+    close_world();
+}
+END_TEST
+
+/* The holder tells an asker that is there, but ends before it hears of it. */
+START_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
+{
+    plan asked = {2, {keep, NULL}};
+
+    open_world(ACTORS);
+    domt_send(world.managers[0], actors[0], ask, &asked);
+    for (uint32_t home = 0; home < ACTORS; home += home == 0 ? 2 : 1) {
+        while (domt_iterate(world.managers[home]) != 0)
+            ;
+    }
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    world.managers[0]->limits.messages_per_run_max = 1; /* it ends before it comes to its events */
+    domt_send(world.managers[0], actors[0], stop, NULL);
+    domt_settle(&world);
+    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
     close_world();
 }
 END_TEST
@@ -429,6 +450,7 @@ START_TEST(cancel_meets_only_its_own_ask)
 END_TEST
 
 DOMT_MAIN("passed", 60, answer_before_the_cancel_finds_nobody_either,
+          ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is,
           ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held,
           cancel_finds_an_ask_behind_a_router, cancel_finds_an_ask_that_was_kept_and_then_passed_on,
           cancel_meets_only_its_own_ask, conversation_that_ends_without_an_answer_cancels_nothing,

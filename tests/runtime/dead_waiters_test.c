@@ -55,6 +55,15 @@ static int hand_out(domus_stack *stack, queue *self)
     return reply_text(stack, text);
 }
 
+static _Atomic int ended; /* how the last conversation that slept for a peer ended; 1: not yet */
+
+static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ended = answer->error;
+    return answer->error != 0 ? answer->error : reply_text(stack, "slept");
+}
+
 static int on_line(domus_stack *stack, void *self_, const void *payload)
 {
     queue *self = self_;
@@ -62,6 +71,8 @@ static int on_line(domus_stack *stack, void *self_, const void *payload)
 
     if (line.size > 3 && memcmp(domus_slice_data(line), "PUT", 3) == 0)
         return hand_out(stack, self);
+    if (domus_slice_equals(line, "SLEEP", 5))
+        return domus_sleep(stack, SECOND, hear_sleep);
     ck_assert_uint_lt(self->count, WAITERS);
     return domus_keep(stack, &self->waiters[self->count++]);
 }
@@ -123,20 +134,17 @@ static const domus_pipeline lines = {
     .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}},
 };
 
-#define SERVING(how)                                                                               \
+#define SERVING(how, which)                                                                        \
     {                                                                                              \
         .name = "serving", .kind = DOMUS_CHANNELS, .pipeline = &lines,                             \
-        .on_peer = (const domus_on_peer[])                                                         \
-        {                                                                                          \
-            {.type = &domus_packet_type, .handle = (how)},                                         \
-            {                                                                                      \
-                0                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
+        .on_peer = (const domus_on_peer[]){                                                        \
+            {.type = &domus_packet_type, .handle = (how), .marks = (which)}, {0}},                 \
     }
 
-static const domus_behaviour forwarding = SERVING(forward);
-static const domus_behaviour asking = SERVING(ask);
+static const domus_behaviour forwarding = SERVING(forward, 0);
+static const domus_behaviour asking = SERVING(ask, 0);
+static const domus_behaviour lasting = SERVING(forward, DOMUS_OUTLIVES);
+static const domus_behaviour lasting_asking = SERVING(ask, DOMUS_OUTLIVES);
 
 /* How many actors pass a request on before it comes to the queue, and whether those are routers. */
 typedef struct way {
@@ -288,6 +296,61 @@ START_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
 }
 END_TEST
 
-DOMT_MAIN("dead waiters", 60, half_closed_waiter_is_handed_what_comes_at_once,
+/* A conversation that works for a peer which is reset after 100 ms. Returns how it ended. */
+static int end_of_work(const way *chosen)
+{
+    domus_config config;
+    domt_net_configure(&config);
+    domus_testkit *kit = open_kit(&config, chosen);
+    domus_peer *peer = domt_kit_peer(kit, AT);
+
+    ended = 1;
+    domt_kit_send(peer, "SLEEP\n");
+    pass_time(kit, 100 * MS);
+    domus_peer_reset(peer);
+    pass_time(kit, 10 * MS);
+    int early = ended;
+    pass_time(kit, 2 * SECOND);
+    ck_assert(early == 1 ? ended == 0 : early == ended);
+    domus_testkit_free(kit);
+    return ended;
+}
+
+START_TEST(work_for_a_connection_that_is_gone_is_cancelled)
+{
+    for (size_t i = 0; i < WAYS; i++)
+        ck_assert_int_eq(end_of_work(&ways[i]), -ECANCELED);
+}
+END_TEST
+
+START_TEST(work_that_outlives_its_connection_goes_on)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        way chosen = ways[i];
+        chosen.channel = chosen.channel == &forwarding ? &lasting : &lasting_asking;
+        ck_assert_int_eq(end_of_work(&chosen), 0);
+    }
+}
+END_TEST
+
+/* Who finishes sending, and waits for work that takes long, gets the answer. */
+START_TEST(half_closed_peer_gets_what_was_worked_for_it)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        domus_config config;
+        domt_net_configure(&config);
+        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_peer *peer = domt_kit_peer(kit, AT);
+        domt_kit_send(peer, "SLEEP\n");
+        domus_peer_finish(peer);
+        domt_kit_expect(kit, peer, "slept\n");
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+DOMT_MAIN("dead waiters", 60, half_closed_peer_gets_what_was_worked_for_it,
+          half_closed_waiter_is_handed_what_comes_at_once,
           half_closed_waiter_waits_on_where_that_has_no_bound, nobody_who_has_left_is_handed_a_job,
-          waiter_who_is_there_is_handed_a_job)
+          waiter_who_is_there_is_handed_a_job, work_for_a_connection_that_is_gone_is_cancelled,
+          work_that_outlives_its_connection_goes_on)

@@ -3,8 +3,10 @@
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
+#include "tests/system/site.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +60,17 @@ START_TEST(a_service_without_connections_sleeps)
 }
 END_TEST
 
+#define TIMERS_MAX 4u /* of all threads in 2 s, for what the first request has begun */
+
+/* Let the service print its profile. Returns how many timers have fired so far. */
+static uint64_t timers_fired(domt_service *service_)
+{
+    domt_service_signal(service_, SIGUSR1);
+    domt_sleep_ms(SETTLE_MS);
+    domt_service_read_error(service_);
+    return domt_service_count(service_, "timers fired");
+}
+
 /* Idle time-outs, which are not due, wake nobody either. */
 START_TEST(a_service_with_silent_connections_sleeps)
 {
@@ -78,5 +91,21 @@ START_TEST(a_service_with_silent_connections_sleeps)
 }
 END_TEST
 
+/* Neither the store nor the pages tick for users and viewers that are not there. */
+START_TEST(a_site_that_nobody_uses_fires_no_timers)
+{
+    static domt_site site;
+
+    domt_site_start(&site, (const char *const[]){NULL});
+    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_sleep_ms(SETTLE_MS);
+    uint64_t before = timers_fired(&site.service);
+    domt_sleep_ms(2000);
+    uint64_t fired = timers_fired(&site.service) - before;
+    ck_assert_msg(fired <= TIMERS_MAX, "%llu timers fired in 2 s", (unsigned long long)fired);
+    domt_site_stop(&site);
+}
+END_TEST
+
 DOMT_MAIN("idle", 400, a_service_without_connections_sleeps,
-          a_service_with_silent_connections_sleeps)
+          a_service_with_silent_connections_sleeps, a_site_that_nobody_uses_fires_no_timers)
