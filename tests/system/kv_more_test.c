@@ -478,7 +478,20 @@ START_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
 }
 END_TEST
 
-DOMT_MAIN("kv_more", 120, more_replies_are_those_of_redis_on_one_shard,
+START_TEST(key_expires_though_nobody_asks_for_anything)
+{
+    static char reply[DOMT_REPLY_MAX];
+    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
+
+    domt_resp_holds(fd, "SET a b PX 150", "+OK\r\n");
+    domt_sleep_ms(600);
+    (void)domt_resp_ask(fd, "INFO stats", reply);
+    ck_assert_msg(strstr(reply, "expired_keys:1\r\n") != NULL, "%s", reply);
+    domt_kv_close(&kv, fd);
+}
+END_TEST
+
+DOMT_MAIN("kv_more", 120, key_expires_though_nobody_asks_for_anything, more_replies_are_those_of_redis_on_one_shard,
           more_replies_are_those_of_redis_over_several_shards,
           lists_change_inside_as_those_of_redis,
           answers_that_are_too_long_are_errors_and_remove_nothing)

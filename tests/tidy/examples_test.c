@@ -1,0 +1,140 @@
+/* The examples are what a stranger copies first. The folder is copied out of the tree and built
+ * with the commands of README and what is installed, with warnings as errors, and each program
+ * answers.
+ *
+ * Builds with a sanitizer are left out, as in install_test.c. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static char output[65536];
+static char scratch[64]; /* the copy is its folder `examples`, the installed tree `domus` */
+static domt_service service;
+
+/* The commands: the block of README behind the sentence that begins with "The examples, in a copy".
+ * `cc` is a function that adds the warnings, and the place of the libraries. */
+static const char script[] =
+    "cd '%s' || exit\n"
+    "unset CC CFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"
+    "export LC_ALL=C\n"
+    "cmake --install '" DOMT_BIN_DIR "/..' --prefix \"$PWD/domus\" >log || exit\n"
+    "cp -r '" DOMT_SOURCE_DIR "/examples' . || exit\n"
+    "pc=$(find \"$PWD/domus\" -name domus.pc)\n"
+    "export PKG_CONFIG_PATH=\"${pc%%/*}\"\n"
+    "cc() { command cc -Wall -Wextra -Wpedantic -Werror \"$@\" "
+    "-Wl,-rpath,\"$(pkg-config --variable=libdir domus)\"; }\n"
+    "sed -n '/^The examples, in a copy/,/^```$/p' '" DOMT_SOURCE_DIR "/README.md' | "
+    "sed '1,/^```sh$/d; /^```$/d' >commands\n"
+    "test $(grep -c 'cc ' commands) -ge 4 || exit\n"
+    "cd examples || exit\n"
+    "set -e\n"
+    "{ . ../commands; } 2>&1\n";
+
+static void build(void)
+{
+    char command[4096];
+
+    snprintf(scratch, sizeof scratch, "/tmp/domus-examples-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(scratch));
+    snprintf(command, sizeof command, script, scratch);
+    int status = domt_shell(output, sizeof output, "%s", command);
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+}
+
+static void remove_all(void)
+{
+    ck_assert_int_eq(domt_shell(output, sizeof output, "rm -r '%s'", scratch), 0);
+}
+
+/* Start a program of the copy with its own configuration (NULL: the one that is installed), on
+ * ports that the kernel chooses. */
+static void start(const char *program, const char *config, const char *settings[])
+{
+    static char path[128], configuration[192];
+    const char *arguments[16] = {path, "--config", configuration};
+    uint32_t count = 3;
+
+    snprintf(path, sizeof path, "%s/examples/%s", scratch, program);
+    if (config != NULL)
+        snprintf(configuration, sizeof configuration, "%s/examples/%s", scratch, config);
+    else
+        snprintf(configuration, sizeof configuration, "%s/domus/share/doc/domus/domus.yaml",
+                 scratch);
+    for (; *settings != NULL; settings++) {
+        arguments[count++] = "--set";
+        arguments[count++] = *settings;
+    }
+    domt_service_start(&service, arguments);
+}
+
+/* Send `text` to the first listener, and hold that `part` comes back. */
+static void answers(const char *text, const char *part)
+{
+    char got[4096] = "";
+    size_t size = 0;
+    int fd = domt_connect(service.port);
+    const struct timeval patience = {.tv_sec = 20};
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    while (strstr(got, part) == NULL) {
+        ssize_t more = read(fd, got + size, sizeof got - 1 - size);
+        ck_assert_msg(more > 0, "no \"%s\" in: %s", part, got);
+        size += (size_t)more;
+        got[size] = '\0';
+    }
+    close(fd);
+}
+
+#define UPGRADE                                                                                    \
+    "GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"     \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"                 \
+    "Origin: http://localhost\r\n\r\n"
+
+static void run_those_that_end(void)
+{
+    int status = domt_shell(output, sizeof output,
+                            "cd '%s/examples' && for i in counter ping_pong testkit; do "
+                            "timeout 60 ./$i 2>&1 || exit; done",
+                            scratch);
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+}
+
+START_TEST(examples_are_built_as_readme_says_and_answer)
+{
+    if (DOMT_SANITIZED)
+        return;
+    build();
+    run_those_that_end();
+    start("echo", NULL, (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
+    answers("hello\n", "hello\n");
+    domt_service_stop(&service);
+    start("lines", "lines.yaml", (const char *[]){"listeners.lines.address=127.0.0.1:0", NULL});
+    answers("hello\n", "1\n");
+    domt_service_stop(&service);
+    start("rooms/rooms", "rooms/rooms.yaml",
+          (const char *[]){"listeners.rooms.address=127.0.0.1:0", NULL});
+    answers("/join nowhere\n", "no such room");
+    domt_service_stop(&service);
+    start("kv/kv", "kv/kv.yaml", (const char *[]){"listeners.kv.address=127.0.0.1:0", NULL});
+    answers("PING\r\n", "+PONG\r\n");
+    domt_service_stop(&service);
+    start("web/web", "web/web.yaml",
+          (const char *[]){"listeners.web.address=127.0.0.1:0", "listeners.kv.address=127.0.0.1:0",
+                           "listeners.rooms.address=127.0.0.1:0",
+                           "listeners.echo.address=127.0.0.1:0", NULL});
+    answers("GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK");
+    answers(UPGRADE, "101 Switching Protocols");
+    domt_service_stop(&service);
+    remove_all();
+}
+END_TEST
+
+DOMT_MAIN("examples", 120, examples_are_built_as_readme_says_and_answer)
