@@ -5,7 +5,8 @@
  * The channel of a client has the state `relay`; the channel to the server is its child and shares
  * that state, so either of the two may write to the other. Bytes that one side does not take stay
  * in the receive buffers of the other side, which has few and so is not read then. A half close
- * goes through, and an error of one side resets the other. */
+ * goes through, and an error of one side resets the other. A drain waits for a relay in which bytes
+ * come or go. */
 #include <domus/connect.h>
 #include <domus/domus.h>
 #include <domus/main.h>
@@ -59,6 +60,8 @@ static int server_opened(domus_stack *stack, void *self, const void *payload)
 
     if (client == NULL)
         return -ECONNRESET;
+    (void)domus_channel_set_relay(stack, client, true);
+    (void)domus_channel_set_relay(stack, server, true);
     domus_channel_set_data(client, server);
     domus_channel_set_data(server, client);
     return domus_channel_resume(stack, client);

@@ -179,6 +179,15 @@ DOMUS_API int domus_channel_flush_to(domus_stack *stack, domus_channel *channel,
 DOMUS_API int domus_channel_pause(domus_stack *stack, domus_channel *channel);
 DOMUS_API int domus_channel_resume(domus_stack *stack, domus_channel *channel);
 
+/* Say that the channel belongs to a relay, whose actor passes on what comes from elsewhere, so that
+ * nothing that is under way can be seen here. In a drain such a channel stays until no byte has come
+ * or gone for channel.linger, or its actor closes it, for shutdown.drainTimeout at most; what is cut
+ * then counts (channels_cut and cut_bytes of domus/profile.h), and the log has it. Both channels of
+ * a relay are marked.
+ *
+ * Returns 0; -EPERM. */
+DOMUS_API int domus_channel_set_relay(domus_stack *stack, domus_channel *channel, bool relays);
+
 /* Finish sending (half close): when everything queued is sent, FIN is sent. The channel goes on
  * reading until the peer finishes, too, or one of the two closes.
  *

@@ -128,6 +128,7 @@ struct domus_channel {
     bool fin_sent : 1;      /* the sending side of the socket was shut down */
     bool aged : 1;          /* channel.maxAge is over: `drain` was set because of that */
     bool drain : 1;         /* the system drains: close once everything received is answered */
+    bool relays : 1;        /* it belongs to a relay: a drain waits while bytes come or go */
     bool served : 1;        /* in a drain: something was under way since it began */
     bool idle : 1;          /* the drain has ended it, and nothing was under way */
     bool cut : 1;           /* the library has ended it while something was owed */

@@ -87,6 +87,10 @@ void domi_channel_drain_step(domus_channel *channel)
         stop_reading(channel);
         return;
     }
+    if (channel->relays && channel->io->draining && !is_quiet(channel)) {
+        channel->served = true;
+        return;
+    }
     channel->idle = channel->io->draining && is_idle(channel);
     if (channel->idle && is_quiet(channel) && !channel->says_end) {
         domi_channel_end(channel, 0, false);

@@ -226,6 +226,14 @@ static int halt(domus_stack *stack, domus_channel *channel, bool halted)
     return 0;
 }
 
+int domus_channel_set_relay(domus_stack *stack, domus_channel *channel, bool relays)
+{
+    if (!may_act(stack, channel))
+        return -EPERM;
+    channel->relays = relays;
+    return 0;
+}
+
 int domus_channel_pause(domus_stack *stack, domus_channel *channel)
 {
     return halt(stack, channel, true);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -207,6 +208,73 @@ START_TEST(what_one_side_does_not_read_the_other_cannot_send)
 }
 END_TEST
 
-DOMT_MAIN("proxy", 60, every_byte_goes_through_both_ways, resets_go_through_and_hurt_nobody_else,
-          each_half_is_closed_by_itself, the_end_of_one_side_is_the_end_of_the_other,
+#define PIECES   10
+#define PAUSE_MS 200 /* between two of them */
+
+/* SIGTERM in the midst of a download: it goes on to its end, and then the proxy ends. */
+START_TEST(drain_waits_for_a_download_that_goes_on)
+{
+    uint16_t port = 0;
+    int listener = listen_here(&port);
+    char byte;
+
+    start_proxy(port);
+    int client = domt_connect(proxy.port);
+    int server = accept(listener, NULL, NULL);
+    ck_assert_int_ge(server, 0);
+    for (int i = 0; i < PIECES; i++) {
+        ck_assert_int_eq(send(server, "x", 1, MSG_NOSIGNAL), 1);
+        ck_assert_int_eq(recv(client, &byte, 1, 0), 1);
+        if (i == 0)
+            domt_service_signal(&proxy, SIGTERM);
+        domt_sleep_ms(PAUSE_MS);
+    }
+    close(server);
+    ck_assert_int_eq(end_of(client), 0);
+    close(client);
+    close(listener);
+    ck_assert_int_eq(domt_service_wait(&proxy, 10000), 0);
+    ck_assert_uint_eq(domt_service_count(&proxy, "channels cut"), 0);
+}
+END_TEST
+
+/* One that does not end is cut when the time of the drain is over, and that is said. */
+START_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
+{
+    uint16_t port = 0;
+    int listener = listen_here(&port);
+    char upstream[64];
+
+    snprintf(upstream, sizeof upstream, "proxy.upstream=127.0.0.1:%u", port);
+    domt_service_start(&proxy, (const char *const[]){DOMT_BIN_DIR "/proxy", "--config",
+                                                     DOMT_SOURCE_DIR "/examples/proxy.yaml",
+                                                     "--set", "listeners.proxy.address=127.0.0.1:0",
+                                                     "--set", upstream, "--set",
+                                                     "shutdown.drainTimeout=500ms", NULL});
+    int client = domt_connect(proxy.port);
+    int server = accept(listener, NULL, NULL);
+    ck_assert_int_ge(server, 0);
+    ck_assert_int_eq(send(server, "x", 1, MSG_NOSIGNAL), 1);
+    char byte;
+    ck_assert_int_eq(recv(client, &byte, 1, 0), 1);
+    domt_service_signal(&proxy, SIGTERM);
+    for (int i = 0; i < 8; i++) {
+        (void)send(server, "x", 1, MSG_NOSIGNAL);
+        domt_sleep_ms(100);
+    }
+    ck_assert_int_ne(end_of(client), 0); /* a reset */
+    close(client);
+    close(server);
+    close(listener);
+    (void)domt_service_wait(&proxy, 10000);
+    ck_assert_msg(domt_service_count(&proxy, "channels cut") != 0 &&
+                      strstr(proxy.error, "cut") != NULL,
+                  "%s", proxy.error);
+}
+END_TEST
+
+DOMT_MAIN("proxy", 60, drain_waits_for_a_download_that_goes_on,
+          relay_that_outlasts_the_drain_is_cut_and_said, every_byte_goes_through_both_ways,
+          resets_go_through_and_hurt_nobody_else, each_half_is_closed_by_itself,
+          the_end_of_one_side_is_the_end_of_the_other,
           what_one_side_does_not_read_the_other_cannot_send)
