@@ -47,7 +47,9 @@
  *
  * Half close: if the actor has no on_end and the peer has finished sending, the channel is closed
  * when the conversations that its bytes began (on_read has parked) have ended and everything that
- * was queued is sent. So a peer that sends a request and FIN gets its answer. The close does not
+ * was queued is sent. So a peer that sends a request and FIN gets its answer. Asks that are kept for
+ * it (domus_keep(), by any actor) are cancelled after channel.halfCloseKept, because it may be gone;
+ * an actor that has an on_end decides by itself. The close does not
  * wait for conversations that on_open or other messages began, nor for an answer that the actor
  * gets by a notice: an actor that needs this has an on_end and closes the channel itself. If such a
  * conversation does not end, channel.idleTimeout closes the channel, as it does with any silent
