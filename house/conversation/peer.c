@@ -76,15 +76,28 @@ static bool is_of_peer(const domi_house *house, const domus_stack *stack)
            (stack->ask != NULL && domi_ask_is_of_peer(stack->ask, house));
 }
 
+/* Returns a request of the peer that `house` itself keeps; NULL: none. */
+static domus_stack *find_kept_of_peer(const domi_house *house)
+{
+    for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
+        if (stack->wait == DOMI_WAIT_KEPT && !stack->outlives && !stack->works &&
+            is_of_peer(house, stack))
+            return stack;
+    }
+    return NULL;
+}
+
 void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, domus_stack *holder)
 {
-    domus_stack *next;
+    domus_stack *kept;
 
-    for (domus_stack *stack = house->stacks; stack != NULL; stack = next) {
-        next = stack->next; /* a stack that only keeps its ask is freed by its cancel */
-        if (!stack->outlives && is_of_peer(house, stack))
-            domi_stack_cancel_kept(manager, stack);
-    }
     if (holder != NULL)
         domi_stack_cancel_kept(manager, holder);
+    for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
+        if (stack->wait != DOMI_WAIT_KEPT && !stack->outlives && is_of_peer(house, stack))
+            domi_stack_cancel_kept(manager, stack);
+    }
+    /* The answer to each of these may end the channel, and with it others of them. */
+    while ((kept = find_kept_of_peer(house)) != NULL)
+        domi_stack_cancel(manager, kept, -ECANCELED);
 }

@@ -349,7 +349,42 @@ START_TEST(half_closed_peer_gets_what_was_worked_for_it)
 }
 END_TEST
 
-DOMT_MAIN("dead waiters", 60, half_closed_peer_gets_what_was_worked_for_it,
+/* --- the channel's own actor keeps --------------------------------------------------------------
+ */
+
+static int keep_here(domus_stack *stack, void *self, const void *payload)
+{
+    domus_kept kept;
+
+    (void)self, (void)payload;
+    return domus_keep(stack, &kept);
+}
+
+static const domus_behaviour keeping = SERVING(keep_here, 0);
+
+START_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
+{
+    static const way here = {&keeping, 0, false, 0};
+    domus_config config;
+    domt_net_configure(&config);
+    domus_testkit *kit = open_kit(&config, &here);
+    domus_peer *peer = domt_kit_peer(kit, AT);
+    domus_profile profile;
+
+    domt_kit_send(peer, "RESERVE a\nRESERVE b\nRESERVE c\n");
+    domus_peer_finish(peer);
+    pass_time(kit, 50 * MS);
+    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
+    ck_assert_uint_eq(profile.channels_closed, 0);
+    pass_time(kit, 2 * SECOND);
+    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
+    ck_assert_uint_eq(profile.channels_closed, 1);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("dead waiters", 60, channel_that_keeps_for_a_half_closed_peer_ends,
+          half_closed_peer_gets_what_was_worked_for_it,
           half_closed_waiter_is_handed_what_comes_at_once,
           half_closed_waiter_waits_on_where_that_has_no_bound, nobody_who_has_left_is_handed_a_job,
           waiter_who_is_there_is_handed_a_job, work_for_a_connection_that_is_gone_is_cancelled,
