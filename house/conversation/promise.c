@@ -80,7 +80,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
         promise->queued = promise->noted = promise->timed = promise->uncounted = false;
         promise->second = stack->wait != DOMI_WAIT_NONE;
         /* release: a walker that reads the new stack also sees that the promise's earlier wait is
-         * over (cancel.c). */
+         * over (circle.c). */
         atomic_store_explicit(&promise->stack, stack, memory_order_release);
     }
     promise->answer = (domus_answer){0};

@@ -63,13 +63,13 @@ domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_hous
 }
 
 /* Record which promise of the asker waits for this ask, for walks over the chain of
- * asks (cancel.c). */
+ * asks (circle.c). */
 static void set_parent(domus_stack *pooled, domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return(ask);
 
     /* release: a walker that reads one of these two values also sees that the wait before this one
-     * is over (cancel.c). */
+     * is over (circle.c). */
     atomic_store_explicit(&pooled->parent_serial, back->serial, memory_order_release);
     atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
 }

@@ -215,7 +215,7 @@ DOMUS_API int domus_conversation_of(domus_stack *stack, domus_conversation *ret_
 /* Cancel a waiting conversation of this actor: everything that it waits for fails with -ECANCELED,
  * and it can wait for nothing more. The actors that it has asked are told: an ask that was not
  * handled yet is dropped, and a conversation that would answer an ask is cancelled too, and so on
- * along the chain of asks. (An ask that was forwarded is not followed.) Blocking work that has
+ * along the chain of asks, also where one was forwarded. Blocking work that has
  * begun is waited for.
  *
  * Returns 0; -ENOENT when the conversation has ended or does not wait; -EALREADY when it
