@@ -1,13 +1,10 @@
-/* A TCP proxy: every connection is relayed to one server, both ways.
- *
+/* A TCP proxy: every connection is relayed to one server, both ways:
  *   ./dev run proxy --config examples/proxy.yaml --set proxy.upstream=127.0.0.1:7000
  *
  * The channel of a client has the state `relay`; the channel to the server is its child and shares
  * that state, so either of the two may write to the other. Bytes that one side does not take stay
  * in the receive buffers of the other side, which has few and so is not read then. A half close
- * goes through, and an error of one side resets the other. A drain waits for a relay in which bytes
- * come or go. */
-#include <domus/connect.h>
+ * goes through, and an error of one side resets the other. A drain waits for a relay that is busy. */
 #include <domus/domus.h>
 #include <domus/main.h>
 

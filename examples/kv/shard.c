@@ -136,7 +136,7 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-/* What the shard looks after between commands. */
+/* Expiry, elements that came back, and trash are looked after between commands. */
 static void look_after(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;

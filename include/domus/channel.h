@@ -47,14 +47,13 @@
  *
  * Half close: if the actor has no on_end and the peer has finished sending, the channel is closed
  * when the conversations that its bytes began (on_read has parked) have ended and everything that
- * was queued is sent. So a peer that sends a request and FIN gets its answer. Asks that are kept for
- * it (domus_keep(), by any actor) are cancelled after channel.halfCloseKept, because it may be gone;
- * an actor that has an on_end decides by itself. The close does not
- * wait for conversations that on_open or other messages began, nor for an answer that the actor
- * gets by a notice: an actor that needs this has an on_end and closes the channel itself. If such a
- * conversation does not end, channel.idleTimeout closes the channel, as it does with any silent
- * connection (if that is 0, only the conversation's own deadlines can end it), and in a drain
- * shutdown.drainTimeout does. A reset, and a stop of the actor, do not wait.
+ * was queued is sent. So a peer that sends a request and FIN gets its answer. But it may be gone:
+ * asks that any actor keeps for it (domus_keep()) are cancelled after channel.halfCloseKept. The
+ * close does not wait for conversations that on_open or other messages began, nor for an answer
+ * that the actor gets by a notice: an actor that needs this has an on_end and closes the channel
+ * itself. If such a conversation does not end, channel.idleTimeout closes the channel, as it does
+ * with any silent connection (if that is 0, only the conversation's own deadlines can end it), and
+ * in a drain shutdown.drainTimeout does. A reset, and a stop of the actor, do not wait.
  *
  * Back-pressure: while more than channel.sendHigh bytes wait to be sent, or the channel holds 1/16
  * of its thread's receive buffers, the channel does not read, so TCP slows the peer. It reads again
@@ -182,10 +181,10 @@ DOMUS_API int domus_channel_pause(domus_stack *stack, domus_channel *channel);
 DOMUS_API int domus_channel_resume(domus_stack *stack, domus_channel *channel);
 
 /* Say that the channel belongs to a relay, whose actor passes on what comes from elsewhere, so that
- * nothing that is under way can be seen here. In a drain such a channel stays until no byte has come
- * or gone for channel.linger, or its actor closes it, for shutdown.drainTimeout at most; what is cut
- * then counts (channels_cut and cut_bytes of domus/profile.h), and the log has it. Both channels of
- * a relay are marked.
+ * nothing that is under way can be seen here. In a drain such a channel stays until no byte has
+ * come or gone for channel.linger, or its actor closes it, for shutdown.drainTimeout at most. Bytes
+ * that are cut then count (channels_cut and cut_bytes of domus/profile.h), and the log has them.
+ * Both channels of a relay are marked.
  *
  * Returns 0; -EPERM. */
 DOMUS_API int domus_channel_set_relay(domus_stack *stack, domus_channel *channel, bool relays);

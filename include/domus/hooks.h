@@ -55,7 +55,7 @@ typedef enum domus_log_level {
 #define DOMUS_LOG_TEXT_MAX 511u
 
 /* The hooks of a system. All may be NULL: then memory comes from the C library and the kernel, and
- * only log lines of the level DOMUS_LOG_ERROR are written, to stderr. */
+ * nothing is logged. */
 typedef struct domus_hooks {
     const domus_allocator *allocator; /* NULL, or an allocator whose functions are all set */
 

@@ -150,9 +150,9 @@ DOMUS_API bool domus_listener_is_served(const domus_system *system, const char *
 /* These functions do for foreign threads what domus_spawn() (the thread of the new actor is chosen
  * round robin), domus_notice(), domus_stop() and domus_stop_after_mail() do for handlers.
  *
- * A spawn returns before the actor is mounted. If its on_mount fails then, and nobody supervises
- * it, the actor ends, and a log line of the level DOMUS_LOG_ERROR says so (domus/hooks.h; without a
- * hook it goes to stderr); asks to it fail with -ESTALE. Who has to know asks it for something.
+ * A spawn returns before the actor is mounted. If its on_mount fails then, the actor ends, a log
+ * line of the level DOMUS_LOG_ERROR says so (domus/hooks.h), and asks to it fail with -ESTALE. A
+ * program that has to know asks it for something before it goes on.
  *
  * Returns as those do; -ESHUTDOWN when the system does not run; -ECHILD in a child made by fork();
  * from domus_outside_notice() also -EBUSY while memory is short (domus/memory.h): try again later.

@@ -41,17 +41,6 @@ static bool passes_level(domi_log_bound *bound, uint32_t second, uint32_t *ret_d
     return true;
 }
 
-/* Without a hook only errors come here: an actor that has ended for a reason that nobody handles
- * would otherwise end in silence. */
-static void write_line(domus_system *system, domus_log_level level, uint32_t thread,
-                       const char *text)
-{
-    if (system->hooks.log != NULL)
-        system->hooks.log(system->hooks.log_context, level, thread, text);
-    else
-        (void)fprintf(stderr, "domus: %s\n", text);
-}
-
 void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread, const char *format,
                    ...)
 {
@@ -62,12 +51,12 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     char text[DOMUS_LOG_TEXT_MAX + 1];
     va_list arguments;
 
-    if ((system->hooks.log == NULL && level != DOMUS_LOG_ERROR) ||
+    if (system->hooks.log == NULL ||
         !passes_level(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
         return;
     if (dropped != 0) {
         snprintf(text, sizeof text, "%" PRIu32 " lines of this thread were dropped", dropped);
-        write_line(system, DOMUS_LOG_WARNING, thread, text);
+        system->hooks.log(system->hooks.log_context, DOMUS_LOG_WARNING, thread, text);
     }
     va_start(arguments, format);
     (void)vsnprintf(raw, sizeof raw, format, arguments);
@@ -75,7 +64,7 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     /* Names, paths and symbols come from programs and files. Escaped, each call gives one line, and
      * no text moves a terminal's cursor. */
     (void)domus_text_escape(raw, strlen(raw), text, sizeof text);
-    write_line(system, level, thread, text);
+    system->hooks.log(system->hooks.log_context, level, thread, text);
 }
 
 /* --- actors ----------------------------------------------------------------------------------- */
@@ -131,12 +120,12 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
         [DOMI_IS_ENDED] = {DOMUS_LOG_ERROR, "is ended: no rule is for its failure"},
     };
     domus_system *system = manager->system;
+    if (system->hooks.log == NULL)
+        return;
     if (what == DOMI_IS_FULL) {
         log_full(manager, house);
         return;
     }
-    if (system->hooks.log == NULL && said[what].level != DOMUS_LOG_ERROR)
-        return;
     const char *why = strerrorname_np(-error);
     const char *where = (house->marks & DOMI_MARK_UNMOUNTED) != 0 ? ", and it was not mounted" : "";
     char whom[WHOM_SIZE];

@@ -333,7 +333,7 @@ START_TEST(work_that_outlives_its_connection_goes_on)
 }
 END_TEST
 
-/* Who finishes sending, and waits for work that takes long, gets the answer. */
+/* A peer that finishes sending, and waits for work that takes long, gets the answer. */
 START_TEST(half_closed_peer_gets_what_was_worked_for_it)
 {
     for (size_t i = 0; i < WAYS; i++) {

@@ -417,30 +417,6 @@ START_TEST(failures_restarts_and_escalations_are_said)
 }
 END_TEST
 
-/* What a system without hooks writes to stderr while an actor ends for which no rule is. */
-START_TEST(without_a_hook_an_end_for_which_no_rule_is_goes_to_stderr)
-{
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start(&config);
-    int kept = dup(2), file = memfd_create("stderr", MFD_CLOEXEC);
-    domus_address address;
-    char text[256] = "";
-
-    ck_assert_int_eq(dup2(file, 2), 2);
-    int error = domus_outside_spawn_on(system, 0, &unborn, NULL, &address);
-    for (int i = 0; i < 10000 && pread(file, text, sizeof text - 1, 0) <= 0; i++)
-        domt_pause_ns(DOMT_MS);
-    ck_assert_int_eq(dup2(kept, 2), 2);
-    ck_assert_int_eq(error, 0);
-    ck_assert_msg(strncmp(text, "domus: actor unborn 0/", 22) == 0 &&
-                      strstr(text, "ENXIO (-6), and it was not mounted\n") != NULL,
-                  "%s", text);
-    close(file);
-    close(kept);
-    domt_end(system);
-}
-END_TEST
-
 static atomic_bool may_go;
 
 static int linger(void *argument)
@@ -506,6 +482,5 @@ END_TEST
 
 DOMT_MAIN("hooks", 120, what_is_lent_comes_back, what_never_started_gives_back_too,
           from_any_refusal_on_all_calls_say_so_and_nothing_is_lost,
-          failures_restarts_and_escalations_are_said,
-          without_a_hook_an_end_for_which_no_rule_is_goes_to_stderr, who_is_left_at_a_stop_is_said,
+          failures_restarts_and_escalations_are_said, who_is_left_at_a_stop_is_said,
           a_flood_is_bounded_and_counted_and_said)

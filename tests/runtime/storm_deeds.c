@@ -239,13 +239,13 @@ static void answer(domt_step *step)
             lose_ask(step);
         break;
     case 3:
-    case 4:
         load = domt_something(step);
         domt_did_if(
             DOMT_DID_KEPT_REPLY,
             domt_load_gave(domus_kept_reply(step->stack, *kept, &domt_storm_volume, load), load));
         break;
-    case 5:
+    case 4:
+    case 5: /* mostly its asker is gone already */
         domt_did_if(DOMT_DID_KEPT_FORWARD,
                     domus_kept_forward(step->stack, *kept, domt_anyone(step)));
         (void)domus_kept_fail(step->stack, *kept, -EIO);

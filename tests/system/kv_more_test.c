@@ -491,7 +491,8 @@ START_TEST(key_expires_though_nobody_asks_for_anything)
 }
 END_TEST
 
-DOMT_MAIN("kv_more", 120, key_expires_though_nobody_asks_for_anything, more_replies_are_those_of_redis_on_one_shard,
+DOMT_MAIN("kv_more", 120, key_expires_though_nobody_asks_for_anything,
+          more_replies_are_those_of_redis_on_one_shard,
           more_replies_are_those_of_redis_over_several_shards,
           lists_change_inside_as_those_of_redis,
           answers_that_are_too_long_are_errors_and_remove_nothing)

@@ -19,7 +19,7 @@ START_TEST(each_program_that_is_started_is_in_a_list_of_packages)
 }
 END_TEST
 
-/* What the test looks for is found: behind a pipe, in a substitution, behind `timeout`. */
+/* Programs without a package are found: behind a pipe, in a substitution, behind `timeout`. */
 START_TEST(program_without_a_package_is_named)
 {
     static const char *const texts[] = {"nowhere-to-be-found a", "sort x | nowhere-to-be-found",
