@@ -4,7 +4,7 @@
  * The channel of a client has the state `relay`; the channel to the server is its child and shares
  * that state, so either of the two may write to the other. Bytes that one side does not take stay
  * in the receive buffers of the other side, which has few and so is not read then. A half close
- * goes through, and an error of one side resets the other. A drain waits for a relay that is busy. */
+ * goes through, and an error of one side resets the other. A drain waits for busy relays. */
 #include <domus/domus.h>
 #include <domus/main.h>
 
