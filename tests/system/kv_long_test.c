@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ELEMENTS (DOMT_SANITIZED ? 50000u : 250000u)
+#define ELEMENTS (DOMT_SANITIZED ? 100000u : 250000u)
 #define AT_ONCE  1000u
 #define STRING   (DOMT_SANITIZED ? 50000000u : 100000000u)
 
