@@ -137,7 +137,8 @@ START_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
 {
     int fd = start("kv.shards=16", "kv.maxMemory=0");
 
-    domt_resp_holds(fd, "MSET a 1 b 2 c 3 d 4 e 5 f 6",
+    /* Six keys of one letter have the same shard for one seed of the hash in a hundred or so. */
+    domt_resp_holds(fd, "MSET apple 1 banana 2 cherry 3 date 4 elderberries 5 fig 6",
                     "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
     domt_resp_holds(fd, "MSET {x}a 1 {x}b 2 y{x}c 3", "+OK\r\n");
     close(fd);
