@@ -80,8 +80,7 @@ static void set_due(const domi_manager *manager, domi_pipe *pipe)
     if (pipe->body.open && pipe->body.of_answer)
         return; /* the body that comes has its own */
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
-    uint64_t deadline_ns =
-        channel->pulls && oldest != NULL ? domi_envelope_deadline_ns(oldest) : 0;
+    uint64_t deadline_ns = channel->pulls && oldest != NULL ? domi_envelope_deadline_ns(oldest) : 0;
     bool is_bound = timeout_ns != 0 || deadline_ns != 0;
     if (!is_bound || oldest == NULL || (pipe->upload.open && oldest == pipe->upload.ask)) {
         channel->ask_due_ns = 0;

@@ -142,12 +142,15 @@ def started(root):
 def main():
     root = sys.argv[1]
     found = [("the text", word) for word in commands(sys.argv[2])] if len(sys.argv) > 2 else started(root)
-    allowed = closure(packages_of_dev(root))
+    listed = packages_of_dev(root)
+    allowed = closure(listed)
     wrong = {}
     for name, word in found:
         if word in BUILTINS | OPTIONAL | PROSE:
             continue
         package = owner(word)
+        if package is None and word in listed:  # its package has its name, and is not installed here
+            continue
         if package not in allowed:
             wrong.setdefault((word, package), name)
     for (word, package), name in sorted(wrong.items(), key=str):
