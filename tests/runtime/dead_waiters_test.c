@@ -16,6 +16,7 @@
 #define AT      "127.0.0.1:80"
 #define WORKERS 3u
 #define WAITERS 16u
+#define KEPT_NS (100 * MS) /* channel.halfCloseKept, as it is by default */
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
@@ -179,9 +180,12 @@ static void make_way(domus_system *system, const way *chosen)
     }
 }
 
-static domus_testkit *open_kit(const domus_config *config, const way *chosen)
+static domus_testkit *open_kit(const way *chosen, uint64_t kept_ns)
 {
-    domus_testkit *kit = domt_kit_listening(config, "queue", AT, 1);
+    domus_config config;
+    domt_net_configure(&config);
+    config.channel.half_close_kept_ns = kept_ns;
+    domus_testkit *kit = domt_kit_listening(&config, "queue", AT, 1);
     domus_system *system = domus_testkit_system(kit);
 
     make_way(system, chosen);
@@ -212,9 +216,7 @@ typedef void (*leave)(domus_peer *peer);
 /* Workers reserve, leave after 100 ms, and a job comes 200 ms later. */
 static void expect_gone(const way *chosen, leave how)
 {
-    domus_config config;
-    domt_net_configure(&config);
-    domus_testkit *kit = open_kit(&config, chosen);
+    domus_testkit *kit = open_kit(chosen, KEPT_NS);
     domus_peer *workers[WORKERS];
 
     for (uint32_t i = 0; i < WORKERS; i++) {
@@ -241,9 +243,7 @@ END_TEST
 START_TEST(waiter_who_is_there_is_handed_a_job)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_config config;
-        domt_net_configure(&config);
-        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
         domus_peer *gone = domt_kit_peer(kit, AT);
         domus_peer *worker = domt_kit_peer(kit, AT);
         domt_kit_send(gone, "RESERVE q 60000\n");
@@ -263,9 +263,7 @@ END_TEST
 START_TEST(half_closed_waiter_is_handed_what_comes_at_once)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_config config;
-        domt_net_configure(&config);
-        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
         domus_peer *worker = domt_kit_peer(kit, AT);
         domt_kit_send(worker, "RESERVE q 60000\n");
         domus_peer_finish(worker);
@@ -281,10 +279,7 @@ END_TEST
 START_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_config config;
-        domt_net_configure(&config);
-        config.channel.half_close_kept_ns = 0;
-        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_testkit *kit = open_kit(&ways[i], 0);
         domus_peer *worker = domt_kit_peer(kit, AT);
         domt_kit_send(worker, "RESERVE q 60000\n");
         domus_peer_finish(worker);
@@ -299,9 +294,7 @@ END_TEST
 /* A conversation that works for a peer which is reset after 100 ms. Returns how it ended. */
 static int end_of_work(const way *chosen)
 {
-    domus_config config;
-    domt_net_configure(&config);
-    domus_testkit *kit = open_kit(&config, chosen);
+    domus_testkit *kit = open_kit(chosen, KEPT_NS);
     domus_peer *peer = domt_kit_peer(kit, AT);
 
     ended = 1;
@@ -337,9 +330,7 @@ END_TEST
 START_TEST(half_closed_peer_gets_what_was_worked_for_it)
 {
     for (size_t i = 0; i < WAYS; i++) {
-        domus_config config;
-        domt_net_configure(&config);
-        domus_testkit *kit = open_kit(&config, &ways[i]);
+        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
         domus_peer *peer = domt_kit_peer(kit, AT);
         domt_kit_send(peer, "SLEEP\n");
         domus_peer_finish(peer);
@@ -365,9 +356,7 @@ static const domus_behaviour keeping = SERVING(keep_here, 0);
 START_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
 {
     static const way here = {&keeping, 0, false, 0};
-    domus_config config;
-    domt_net_configure(&config);
-    domus_testkit *kit = open_kit(&config, &here);
+    domus_testkit *kit = open_kit(&here, KEPT_NS);
     domus_peer *peer = domt_kit_peer(kit, AT);
     domus_profile profile;
 

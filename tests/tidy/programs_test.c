@@ -1,44 +1,58 @@
-/* Each program that a script or a test starts is on a fresh machine, or in a list of packages of
- * `dev`: a run where one works says nothing of that, because there it is installed. */
+/* Each test program is built and run: CMakeLists.txt and tests/run each list the folders of tests,
+ * and a folder that one of them lacks would pass unseen. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
 #include <string.h>
 
-static char output[32768];
+static char output[65536];
 
-START_TEST(each_program_that_is_started_is_in_a_list_of_packages)
+/* Print each test file for which `has` does not succeed, with $name as the name of its program. */
+static int look(const char *has)
 {
-    int status = domt_shell(output, sizeof output, "python3 '%s/tests/tidy/programs.py' '%s'",
-                            DOMT_SOURCE_DIR, DOMT_SOURCE_DIR);
+    return domt_shell(output, sizeof output,
+                      "cd '%s' && listed=$(tests/run --list dev) && "
+                      "for file in tests/*/*_test.c tests/fuzz/*.c; do "
+                      "name=${file#tests/} name=${name%%%%.c} name=${name%%%%_test} "
+                      "name=${name%%%%/*}_${name#*/}; { %s; } || echo \"$file\"; done",
+                      DOMT_SOURCE_DIR, has);
+}
 
-    ck_assert_msg(status == 0,
-                  "status %d: %sPut its package into one of the lists at the head of `dev`, or do "
-                  "without it",
-                  status, output);
+START_TEST(each_test_file_is_run)
+{
+    ck_assert_int_eq(look("case \" $(echo $listed) \" in *\" $name \"*) ;; *) false;; esac"), 0);
+    ck_assert_msg(output[0] == '\0', "tests/run does not run\n%s", output);
 }
 END_TEST
 
-/* Programs without a package are found: behind a pipe, in a substitution, behind `timeout`. */
-START_TEST(program_without_a_package_is_named)
+START_TEST(each_test_file_is_built)
 {
-    static const char *const texts[] = {"nowhere-to-be-found a", "sort x | nowhere-to-be-found",
-                                        "x=$(nowhere-to-be-found)",
-                                        "if timeout 5 nowhere-to-be-found; then :; fi"};
+    ck_assert_int_eq(look("[ -x '" DOMT_BIN_DIR "'/tests/\"$name\" ]"), 0);
+    ck_assert_msg(output[0] == '\0', "CMakeLists.txt does not build\n%s", output);
+}
+END_TEST
 
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        int status =
-            domt_shell(output, sizeof output, "python3 '%s/tests/tidy/programs.py' '%s' '%s'",
-                       DOMT_SOURCE_DIR, DOMT_SOURCE_DIR, texts[i]);
-        ck_assert_msg(status == 1 && strstr(output, "nowhere-to-be-found") != NULL, "%s: %s",
-                      texts[i], output);
-    }
+START_TEST(a_file_that_is_left_out_is_seen)
+{
+    ck_assert_int_eq(look("[ \"$name\" != tidy_programs ]"), 0);
+    ck_assert_str_eq(output, "tests/tidy/programs_test.c\n");
+}
+END_TEST
+
+/* A function that one file defines for others to see would take the place of a library's for all
+ * tests of its folder, which are linked to one file. Such a test is among `separate_tests` of
+ * CMakeLists.txt. */
+START_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
+{
     ck_assert_int_eq(domt_shell(output, sizeof output,
-                                "python3 '%s/tests/tidy/programs.py' '%s' 'sort x | redis-cli'",
-                                DOMT_SOURCE_DIR, DOMT_SOURCE_DIR),
+                                "cd '" DOMT_BIN_DIR "/../CMakeFiles' && ls -d test_tidy.dir && "
+                                "nm -A -g --defined-only test_*.dir/tests/*/*_test.c.o | "
+                                "grep '^test_[a-z]*[.]dir' | grep -v ' domt_'; :"),
                      0);
+    ck_assert_str_eq(output, "test_tidy.dir\n");
 }
 END_TEST
 
-DOMT_MAIN("programs", 120, each_program_that_is_started_is_in_a_list_of_packages,
-          program_without_a_package_is_named)
+DOMT_MAIN("programs", 120, each_test_file_is_run, each_test_file_is_built,
+          a_file_that_is_left_out_is_seen,
+          a_test_that_takes_the_place_of_others_functions_is_separate)

@@ -1,6 +1,6 @@
 """Name each program that scripts and tests start, and that is in no package of the lists in `dev`.
 
-usage: programs.py ROOT [TEXT]     with TEXT, look at this shell text instead of the tree
+usage: packages.py ROOT [TEXT]     with TEXT, look at this shell text instead of the tree
 
 A fresh machine has the essential packages; `dev` installs those of its lists, and apt what these depend
 on. Programs are found where a shell would take a word for a command, in scripts and in the shell texts

@@ -1,0 +1,44 @@
+/* Each program that a script or a test starts is on a fresh machine, or in a list of packages of
+ * `dev`: a run where one works says nothing of that, because there it is installed. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <string.h>
+
+static char output[32768];
+
+START_TEST(each_program_that_is_started_is_in_a_list_of_packages)
+{
+    int status = domt_shell(output, sizeof output, "python3 '%s/tests/tidy/packages.py' '%s'",
+                            DOMT_SOURCE_DIR, DOMT_SOURCE_DIR);
+
+    ck_assert_msg(status == 0,
+                  "status %d: %sPut its package into one of the lists at the head of `dev`, or do "
+                  "without it",
+                  status, output);
+}
+END_TEST
+
+/* Programs without a package are found: behind a pipe, in a substitution, behind `timeout`. */
+START_TEST(program_without_a_package_is_named)
+{
+    static const char *const texts[] = {"nowhere-to-be-found a", "sort x | nowhere-to-be-found",
+                                        "x=$(nowhere-to-be-found)",
+                                        "if timeout 5 nowhere-to-be-found; then :; fi"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        int status =
+            domt_shell(output, sizeof output, "python3 '%s/tests/tidy/packages.py' '%s' '%s'",
+                       DOMT_SOURCE_DIR, DOMT_SOURCE_DIR, texts[i]);
+        ck_assert_msg(status == 1 && strstr(output, "nowhere-to-be-found") != NULL, "%s: %s",
+                      texts[i], output);
+    }
+    ck_assert_int_eq(domt_shell(output, sizeof output,
+                                "python3 '%s/tests/tidy/packages.py' '%s' 'sort x | redis-cli'",
+                                DOMT_SOURCE_DIR, DOMT_SOURCE_DIR),
+                     0);
+}
+END_TEST
+
+DOMT_MAIN("packages", 120, each_program_that_is_started_is_in_a_list_of_packages,
+          program_without_a_package_is_named)
