@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -273,4 +274,24 @@ bool domt_descriptors(uint32_t count)
         return false;
     limit.rlim_cur = count;
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+size_t domt_read_until(int fd, const char *part, char *text, size_t room)
+{
+    uint64_t until_ns = domt_monotonic_ns() + UINT64_C(10000000000);
+    struct pollfd waiting = {.fd = fd, .events = POLLIN};
+    size_t size = 0;
+
+    text[0] = '\0';
+    while (strstr(text, part) == NULL) {
+        ck_assert_msg(domt_monotonic_ns() < until_ns && size < room - 1, "no '%s' in: %s", part,
+                      text);
+        if (poll(&waiting, 1, 100) <= 0)
+            continue;
+        ssize_t more = read(fd, text + size, room - 1 - size);
+        ck_assert_msg(more > 0, "it ended without '%s': %s", part, text);
+        size += (size_t)more;
+        text[size] = '\0';
+    }
+    return size;
 }

@@ -6,6 +6,7 @@
 #define DOMT_CROWD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct domt_client {
@@ -71,6 +72,10 @@ bool domt_is_served(uint16_t port);
 
 /* Send `text` and wait for it to come back. Returns whether it did. */
 bool domt_echoes(int fd, const char *text);
+
+/* Read from a connection until `part` has come, into `text`, which has a zero behind it. Fails
+ * after 10 s. Returns the bytes in `text`. */
+size_t domt_read_until(int fd, const char *part, char *text, size_t room);
 
 /* Raise the limit of descriptors to at least `count`. Returns whether there are so many. */
 bool domt_descriptors(uint32_t count);

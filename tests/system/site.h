@@ -46,8 +46,4 @@ void domt_site_holds(domt_site *site, const char *start, const char *body, unsig
 /* Send a text. */
 void domt_say(int fd, const char *text);
 
-/* Read from a connection until `part` has come, into `text`, which has a zero behind it. Fails
- * after 10 s. Returns the bytes in `text`. */
-size_t domt_read_until(int fd, const char *part, char *text, size_t room);
-
 #endif
