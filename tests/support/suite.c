@@ -1,6 +1,7 @@
 /* The main() of all test programs. bin/tests/house has the suites of all files of tests/house, and
  * bin/tests/house_mailbox is a link to it: the name by which it was called says which suite is run.
  */
+#include "tests/support/leaks.h"
 #include "tests/support/suite.h"
 
 #include <libgen.h>
@@ -76,6 +77,7 @@ int main(int count, char **arguments)
     char name[NAME_ROOM];
     const char *called = count > 0 ? basename(arguments[0]) : "";
 
+    domt_leaks_only_touched();
     for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {
         name_program(suite, name);
         if (strcmp(name, called) == 0)
