@@ -1,8 +1,8 @@
 /* The main() of all test programs. bin/tests/house has the suites of all files of tests/house, and
  * bin/tests/house_mailbox is a link to it: the name by which it was called says which suite is run.
  */
-#include "tests/support/leaks.h"
 #include "tests/support/suite.h"
+#include "tests/support/leaks.h"
 
 #include <libgen.h>
 #include <stdint.h>
