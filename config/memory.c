@@ -18,7 +18,7 @@ void *domi_yaml_memory_realloc(void *context, void *pointer, size_t size)
     }
     if (domi_yaml_memory_countdown > 0 && --domi_yaml_memory_countdown == 0)
         return NULL;
-    return realloc(pointer, size);
+    return pointer == NULL ? calloc(1, size) : realloc(pointer, size);
 }
 
 int domi_yaml_memory_grow(void **array, size_t *capacity, size_t need, size_t element)

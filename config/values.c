@@ -48,7 +48,6 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
         if (is_text(key) && (i >= DOMI_YAML_TEXTS_MAX || key->maximum >= DOMI_YAML_TEXT_SIZE))
             return -E2BIG;
 
-    memset(values, 0, sizeof *values);
     domus_config_init(&values->config);
     snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
     bind_texts(values);
@@ -58,7 +57,18 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
 
 void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml_values *from)
 {
-    *into = *from;
+    size_t count = from->config.listener_count;
+
+    into->config = from->config;
+    memcpy(into->cpus, from->cpus, sizeof into->cpus);
+    memcpy(into->listeners, from->listeners, count * sizeof into->listeners[0]);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < DOMI_YAML_TEXTS_MAX; k++)
+            memcpy(into->texts[i][k], from->texts[i][k], strlen(from->texts[i][k]) + 1);
+    memcpy(into->value_origins, from->value_origins, sizeof into->value_origins);
+    memcpy(into->listener_origins, from->listener_origins,
+           count * sizeof into->listener_origins[0]);
+    into->own = from->own;
     bind_texts(into);
 }
 

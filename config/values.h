@@ -34,10 +34,12 @@ struct domi_yaml_values {
     struct domi_section_values own; /* of the program */
 };
 
-/* Fill in the defaults. `section` may be NULL. The origin of each value is file 0, "default".
- * Returns 0; -E2BIG when a text of the table of keys has outgrown this structure. */
+/* Fill in the defaults; `values` is zeroed. `section` may be NULL. The origin of each value is file
+ * 0, "default". Returns 0; -E2BIG when a text of the table of keys has outgrown this structure. */
 int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *section);
 
+/* Copy what is in use: a program reads a file and some assignments when it starts, and the room of
+ * all listeners is 2.6 MB. */
 void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml_values *from);
 
 /* Returns the index of the listener with that name; -ENOENT. */

@@ -70,7 +70,6 @@ static int new_reader(const domus_section *section, domus_yaml **ret_yaml)
 
     if (yaml == NULL)
         return -ENOMEM;
-    memset(yaml, 0, sizeof *yaml);
 
     int result = domi_yaml_schema_init(&yaml->schema, section);
     if (result == 0)
