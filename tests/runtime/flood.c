@@ -1,6 +1,6 @@
 /* The floods of notices, asks, foreign sends, connections and actors, and how the child
  * sees their end. */
-#include "tests/system/flood.h"
+#include "tests/runtime/flood.h"
 
 #include <pthread.h>
 

@@ -7,7 +7,7 @@
  * when something is freed, and stays: under one the same floods run against memory.limit, and what
  * is used in the end is not looked at. */
 #include "tests/support/suite.h"
-#include "tests/system/flood.h"
+#include "tests/runtime/flood.h"
 
 #include <netinet/in.h>
 #include <signal.h>

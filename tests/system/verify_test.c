@@ -13,7 +13,6 @@
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
-#include "base/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +57,7 @@ typedef struct connection {
 } connection;
 
 static domt_service service;
-static domi_random chance;
+static unsigned short chance[3];
 static connection connections[CONNECTIONS];
 static uint32_t made;
 static uint64_t wrong, echoed, missing, cut, rounds;
@@ -66,7 +65,7 @@ static uint64_t unkept; /* acknowledged bytes that had not come back when FIN di
 
 static uint32_t below(uint32_t bound)
 {
-    return (uint32_t)(domi_random_next(&chance) % bound);
+    return (uint32_t)nrand48(chance) % bound;
 }
 
 static char byte_at(uint32_t number, uint64_t place)
@@ -279,7 +278,8 @@ START_TEST(every_byte_comes_back_or_was_counted_as_cut)
 
     printf("DOMT_SEED=%llu %s/tests/system_verify\n", (unsigned long long)seed, DOMT_BIN_DIR);
     fflush(stdout);
-    domi_random_init(&chance, seed);
+    for (unsigned i = 0; i < 3; i++)
+        chance[i] = (unsigned short)(seed >> (16 * i));
     do {
         play_round();
         all_missing += missing;
