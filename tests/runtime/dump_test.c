@@ -417,7 +417,7 @@ START_TEST(dumps_go_on_while_actors_come_and_go)
         atomic_init(&spawners[i].ends, false);
         ck_assert_int_eq(pthread_create(&threads[i], NULL, spawn_and_stop, &spawners[i]), 0);
     }
-    for (int i = 0; i < (DOMT_SANITIZED ? 30 : 100); i++)
+    for (int i = 0; i < DOMT_SCALE(100, 10); i++)
         ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
     for (int i = 0; i < 3; i++) {
         atomic_store(&spawners[i].ends, true);

@@ -116,7 +116,7 @@ static void read_after_all(const domt_protocol *with, int count)
 
 static void never_read(const domt_protocol *with)
 {
-    int count = domt_is_long() ? DOMT_SCALE(40, 10) : DOMT_SCALE(10, 4);
+    int count = domt_is_long() ? DOMT_SCALE(40, 10) : DOMT_SCALE(10, 2);
     int good = domt_protocol_start(&service, with, NULL);
     uint64_t before = domt_service_rss_bytes(&service);
 
@@ -154,7 +154,7 @@ END_TEST
  * end does not take the whole time of a drain. */
 static void stop_under_load(const domt_protocol *with)
 {
-    int count = domt_is_long() ? DOMT_SCALE(16, 8) : DOMT_SCALE(8, 4);
+    int count = domt_is_long() ? DOMT_SCALE(16, 8) : DOMT_SCALE(8, 2);
     size_t size = strlen(with->request);
     uint64_t before = domt_protocol_start_bytes(with);
     /* Clients that read too slowly for the linger would lose the end of their answers. With a

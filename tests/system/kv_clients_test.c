@@ -60,13 +60,18 @@ START_TEST(redis_cli_is_served)
 END_TEST
 
 /* Uses of redis-cli for a whole server: walks over all keys, and mass insertion. */
-/* How many keys redis-cli looks at, and how many of them begin with 77. */
+/* How many keys redis-cli looks at, and how many of them begin with 77; how often redis-benchmark
+ * does each command, and some of them. */
 #if DOMT_SANITIZED
 #define KEYS    "10000"
 #define KEYS_77 "111"
+#define TIMES   "200"
+#define LONGER  "2000"
 #else
 #define KEYS    "100000"
 #define KEYS_77 "1111"
+#define TIMES   "1000"
+#define LONGER  "20000"
 #endif
 
 START_TEST(redis_cli_looks_at_all_keys)
@@ -129,14 +134,14 @@ START_TEST(redis_benchmark_is_served)
 {
     start("kv.shards=1");
     if (is_installed("command -v redis-benchmark >/dev/null")) {
-        ck_assert_int_eq(shell("said=$(timeout 100 redis-benchmark -p %u -q -n 1000 -t " TESTS
+        ck_assert_int_eq(shell("said=$(timeout 100 redis-benchmark -p %u -q -n " TIMES " -t " TESTS
                                " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
                          0);
-        ck_assert_int_eq(
-            shell("said=$(timeout 100 redis-benchmark -p %u -q -n 1000 -P 16 -3 -t " TESTS
-                  " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
-            0);
-        ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n 20000 -P 16 -r 1000 "
+        ck_assert_int_eq(shell("said=$(timeout 100 redis-benchmark -p %u -q -n " TIMES
+                               " -P 16 -3 -t " TESTS
+                               " 2>&1) && ! echo \"$said\" | grep -i err >&2"),
+                         0);
+        ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n " LONGER " -P 16 -r 1000 "
                                "--threads 2 -t set,get,incr,hset >/dev/null"),
                          0);
         ck_assert_int_eq(shell("timeout 60 redis-benchmark -p %u -q -n 100 -t sadd 2>&1 | "

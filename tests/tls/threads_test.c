@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define THREADS 4
-#define ROUNDS  40
-#define CHANGES 100
+#define ROUNDS  DOMT_SCALE(40, 10)
+#define CHANGES DOMT_SCALE(100, 25)
 
 static domt_pki pki;
 static domus_tls *server_tls;
