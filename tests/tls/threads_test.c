@@ -1,6 +1,7 @@
 /* TLS: threads shake hands with the same contexts while their files are read again and the keys of
  * tickets change, and several threads read files again. A sanitizer of threads looks on. */
 #include "protocols/tls/context.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/tls/talk.h"
 
