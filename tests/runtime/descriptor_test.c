@@ -16,6 +16,7 @@ static _Atomic uint32_t readies, bytes_read, stopped, taken_back;
 static _Atomic int last_error;
 static _Atomic uint32_t last_events;
 static _Atomic bool leave_it; /* the handler reads nothing */
+static _Atomic bool changed;
 
 struct reader {
     domus_fd_watch watch;
@@ -46,7 +47,10 @@ static int on_ready(domus_stack *stack, void *self, const void *ready_)
 
 static int on_change(domus_stack *stack, void *self, const void *events)
 {
-    return domus_fd_change(stack, ((struct reader *)self)->watch, *(const uint32_t *)events);
+    int result = domus_fd_change(stack, ((struct reader *)self)->watch, *(const uint32_t *)events);
+
+    atomic_store(&changed, true);
+    return result;
 }
 
 static int on_unwatch(domus_stack *stack, void *self, const void *nothing)
@@ -160,8 +164,10 @@ START_TEST(events_can_be_changed_while_it_waits)
     uint32_t reading = POLLIN;
 
     begin();
+    atomic_store(&changed, false);
     domt_notice(system_, reader, &change_type, &nothing);
-    domt_pause_ns(2 * DOMT_MS);
+    DOMT_WAIT_FOR(10, atomic_load(&changed));
+    domt_pause_ns(2 * DOMT_MS); /* the backend is told after the handler */
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 0);
