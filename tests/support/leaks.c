@@ -1,8 +1,8 @@
-/* What LeakSanitizer looks at when a test ends: the pages of the program's data that were touched.
+/* LeakSanitizer looks at the pages of data that were touched, when a test ends.
  *
- * By itself it searches all writable data for pointers. The tests of a folder are one program, with
- * up to 40 MB of arrays of which a test touches few, so that search took two thirds of the time of
- * a short test. A page that was never written has no pointer to memory of the heap. */
+ * The tests of a folder are one program, with up to 40 MB of arrays of which a test touches few.
+ * All of them were searched for pointers, which took two thirds of the time of a short test. A page
+ * that was never written has no pointer to memory of the heap. */
 #include "tests/support/leaks.h"
 
 #include "tests/support/sanitizer.h"

@@ -1,4 +1,4 @@
-/* What LeakSanitizer looks at when a test ends (leaks.c). */
+/* The memory that LeakSanitizer looks at when a test ends (leaks.c). */
 #ifndef DOMT_LEAKS_H
 #define DOMT_LEAKS_H
 
