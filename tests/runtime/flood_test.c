@@ -6,8 +6,8 @@
  * be made this is said and skipped. A sanitizer's own memory is several times the program's, grows
  * when something is freed, and stays: under one the same floods run against memory.limit, and what
  * is used in the end is not looked at. */
-#include "tests/support/suite.h"
 #include "tests/runtime/flood.h"
+#include "tests/support/suite.h"
 
 #include <netinet/in.h>
 #include <signal.h>

@@ -13,7 +13,6 @@
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
