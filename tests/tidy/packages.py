@@ -57,17 +57,23 @@ def closure(names):
 
 
 @functools.lru_cache(maxsize=None)
+def owners():
+    """The package of each installed file in a folder of programs."""
+    said = subprocess.run(["dpkg-query", "-S", "*bin/*"], text=True, capture_output=True, check=False).stdout
+    return {path: packages.split(":")[0].split(",")[0]
+            for packages, path in (line.rsplit(": ", 1) for line in said.splitlines())
+            if not packages.startswith("diversion by")}
+
+
 def owner(program):
     """The package of a program; None: there is no such program here."""
     path = shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin")
     if path is None:
         return None
-    for at in dict.fromkeys([path, os.path.realpath(path)]):
+    for at in (path, os.path.realpath(path)):
         for place in (at, at.removeprefix("/usr")):
-            result = subprocess.run(["dpkg-query", "-S", place], text=True, capture_output=True, check=False)
-            for line in result.stdout.splitlines():
-                if not line.startswith("diversion by"):
-                    return line.split(":")[0].split(",")[0]
+            if place in owners():
+                return owners()[place]
     return path
 
 
