@@ -14,11 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define PAGE    ((uintptr_t)4096)
-#define AT_ONCE 512u /* pages that one read of the page map tells of */
-#define NEAR    64u
+#define AT_ONCE 512u                /* pages that one read of the page map tells of */
 #define TOUCHED (UINT64_C(3) << 62) /* in memory, or in swap (proc_pid_pagemap(5)) */
 
 /* LeakSanitizer asks for it by this name, when the program begins. */
@@ -29,68 +30,83 @@ const char *__lsan_default_options(void)
     return "use_globals=0";
 }
 
-/* A piece that grows while touched pages follow. */
-typedef struct stretch {
-    uintptr_t begin;
-    uintptr_t end; /* 0: there is none */
-} stretch;
+/* The words of the touched pages that are not 0. They are put together, because LeakSanitizer reads
+ * the map of the process again for each piece that it is shown. */
+static uintptr_t *words;
+static size_t word_count;
+static size_t room; /* bytes for all words of all data */
 
-static void show(stretch *piece)
+__attribute__((no_sanitize_address)) static void add_page(uintptr_t page)
 {
-    if (piece->end != 0)
-        __lsan_register_root_region((void *)piece->begin, piece->end - piece->begin);
-    piece->end = 0;
+    const uintptr_t *from = (const uintptr_t *)page;
+
+    for (size_t i = 0; i < PAGE / sizeof from[0]; i++)
+        if (from[i] != 0)
+            words[word_count++] = from[i];
 }
 
-static void add_page(stretch *piece, uintptr_t page)
-{
-    if (piece->end != 0 && page - piece->end > NEAR * PAGE)
-        show(piece);
-    if (piece->end == 0)
-        piece->begin = page;
-    piece->end = page + PAGE;
-}
-
-/* Show the touched pages in [begin, end); all, if the page map cannot be read. */
-static void show_touched(int map, uintptr_t begin, uintptr_t end)
+/* Add the touched pages in [begin, end); all, if the page map cannot be read. */
+static void add_touched(int map, uintptr_t begin, uintptr_t end)
 {
     uint64_t entries[AT_ONCE];
-    stretch piece = {0};
 
     for (uintptr_t at = begin & -PAGE; at < end; at += AT_ONCE * PAGE) {
         ssize_t size = pread(map, entries, sizeof entries, (off_t)(at / PAGE * sizeof entries[0]));
         bool is_read = size == (ssize_t)sizeof entries;
         for (size_t i = 0; i < AT_ONCE && at + i * PAGE < end; i++)
             if (!is_read || (entries[i] & TOUCHED) != 0)
-                add_page(&piece, at + i * PAGE);
+                add_page(at + i * PAGE);
     }
-    show(&piece);
 }
 
-static int show_data(struct dl_phdr_info *module, size_t size, void *map)
+typedef void on_data(int map, uintptr_t begin, uintptr_t end);
+
+typedef struct walk {
+    on_data *act;
+    int map;
+} walk;
+
+static int visit(struct dl_phdr_info *module, size_t size, void *walk_)
 {
+    const walk *with = walk_;
+
     (void)size;
+    if (strstr(module->dlpi_name, "libasan") != NULL) /* it knows all memory, also what leaks */
+        return 0;
     for (size_t i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
         uintptr_t begin = module->dlpi_addr + part->p_vaddr;
         if (part->p_type == PT_LOAD && (part->p_flags & PF_W) != 0)
-            show_touched(*(int *)map, begin, begin + part->p_memsz);
+            with->act(with->map, begin, begin + part->p_memsz);
     }
     return 0;
 }
 
-static void show_all_data(void)
+static void add_size(int map, uintptr_t begin, uintptr_t end)
 {
-    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    (void)map;
+    room += end - begin + 2 * PAGE;
+}
 
-    dl_iterate_phdr(show_data, &map);
-    if (map >= 0)
-        close(map);
+static void show_data(void)
+{
+    walk with = {.act = add_size, .map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+
+    dl_iterate_phdr(visit, &with);
+    words = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                 -1, 0);
+    if (words == MAP_FAILED)
+        abort();
+    with.act = add_touched;
+    dl_iterate_phdr(visit, &with);
+    __lsan_register_root_region(words, word_count * sizeof words[0]);
+    if (with.map >= 0)
+        close(with.map);
 }
 
 void domt_leaks_only_touched(void)
 {
-    atexit(show_all_data);
+    atexit(show_data);
 }
 #else
 void domt_leaks_only_touched(void)
