@@ -1,6 +1,6 @@
-/* LeakSanitizer looks at the pages of data that were touched, when a test ends.
+/* LeakSanitizer looks at the pages of data that were written, when a test ends.
  *
- * The tests of a folder are one program, with up to 40 MB of arrays of which a test touches few.
+ * The tests of a folder are one program, with up to 40 MB of arrays of which a test writes few.
  * All of them were searched for pointers, which took two thirds of the time of a short test. A page
  * that was never written has no pointer to memory of the heap. */
 #include "tests/support/leaks.h"
@@ -21,6 +21,7 @@
 #define PAGE    ((uintptr_t)4096)
 #define AT_ONCE 512u                /* pages that one read of the page map tells of */
 #define TOUCHED (UINT64_C(3) << 62) /* in memory, or in swap (proc_pid_pagemap(5)) */
+#define OF_FILE (UINT64_C(1) << 61) /* as the file has it: nothing was written */
 
 /* LeakSanitizer asks for it by this name, when the program begins. */
 const char *__lsan_default_options(void);
@@ -30,7 +31,7 @@ const char *__lsan_default_options(void)
     return "use_globals=0";
 }
 
-/* The words of the touched pages that are not 0. They are put together, because LeakSanitizer reads
+/* The words of the written pages that are not 0. They are put together, because LeakSanitizer reads
  * the map of the process again for each piece that it is shown. */
 static uintptr_t *words;
 static size_t word_count;
@@ -45,8 +46,8 @@ __attribute__((no_sanitize_address)) static void add_page(uintptr_t page)
             words[word_count++] = from[i];
 }
 
-/* Add the touched pages in [begin, end); all, if the page map cannot be read. */
-static void add_touched(int map, uintptr_t begin, uintptr_t end)
+/* Add the written pages in [begin, end); all, if the page map cannot be read. */
+static void add_written(int map, uintptr_t begin, uintptr_t end)
 {
     uint64_t entries[AT_ONCE];
 
@@ -54,7 +55,7 @@ static void add_touched(int map, uintptr_t begin, uintptr_t end)
         ssize_t size = pread(map, entries, sizeof entries, (off_t)(at / PAGE * sizeof entries[0]));
         bool is_read = size == (ssize_t)sizeof entries;
         for (size_t i = 0; i < AT_ONCE && at + i * PAGE < end; i++)
-            if (!is_read || (entries[i] & TOUCHED) != 0)
+            if (!is_read || ((entries[i] & TOUCHED) != 0 && (entries[i] & OF_FILE) == 0))
                 add_page(at + i * PAGE);
     }
 }
@@ -97,7 +98,7 @@ static void show_data(void)
                  -1, 0);
     if (words == MAP_FAILED)
         abort();
-    with.act = add_touched;
+    with.act = add_written;
     dl_iterate_phdr(visit, &with);
     __lsan_register_root_region(words, word_count * sizeof words[0]);
     if (with.map >= 0)
