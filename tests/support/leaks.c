@@ -105,12 +105,12 @@ static void show_data(void)
         close(with.map);
 }
 
-void domt_leaks_only_touched(void)
+void domt_leaks_only_written(void)
 {
     atexit(show_data);
 }
 #else
-void domt_leaks_only_touched(void)
+void domt_leaks_only_written(void)
 {
 }
 #endif

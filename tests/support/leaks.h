@@ -3,6 +3,6 @@
 #define DOMT_LEAKS_H
 
 /* Called once, before the first test. Without AddressSanitizer nothing happens. */
-void domt_leaks_only_touched(void);
+void domt_leaks_only_written(void);
 
 #endif
