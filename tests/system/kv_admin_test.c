@@ -226,10 +226,10 @@ START_TEST(a_sleep_holds_up_its_own_connection_alone)
     int fd = start("kv.debug=local"), other = domt_connect(kv.port);
     char reply[DOMT_REPLY_MAX];
     size_t got = 0;
+    uint64_t begin = domt_monotonic_ns();
 
     domt_resp_send(fd, "DEBUG SLEEP 0.4");
     domt_resp_send(fd, "SET behind 1");
-    uint64_t begin = domt_monotonic_ns();
     domt_sleep_ms(50);
     domt_resp_holds(other, "EXISTS behind", ":0\r\n");
     while (got < 10) {
