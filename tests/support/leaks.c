@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define PAGE    ((uintptr_t)4096)
+#define ROOM    ((size_t)1 << 28)   /* bytes of addresses; only what is written takes memory */
 #define AT_ONCE 512u                /* pages that one read of the page map tells of */
 #define TOUCHED (UINT64_C(3) << 62) /* in memory, or in swap (proc_pid_pagemap(5)) */
 #define OF_FILE (UINT64_C(1) << 61) /* as the file has it: nothing was written */
@@ -35,12 +36,13 @@ const char *__lsan_default_options(void)
  * the map of the process again for each piece that it is shown. */
 static uintptr_t *words;
 static size_t word_count;
-static size_t room; /* bytes for all words of all data */
 
 __attribute__((no_sanitize_address)) static void add_page(uintptr_t page)
 {
     const uintptr_t *from = (const uintptr_t *)page;
 
+    if (word_count > (ROOM - PAGE) / sizeof words[0])
+        abort();
     for (size_t i = 0; i < PAGE / sizeof from[0]; i++)
         if (from[i] != 0)
             words[word_count++] = from[i];
@@ -60,17 +62,8 @@ static void add_written(int map, uintptr_t begin, uintptr_t end)
     }
 }
 
-typedef void on_data(int map, uintptr_t begin, uintptr_t end);
-
-typedef struct walk {
-    on_data *act;
-    int map;
-} walk;
-
-static int visit(struct dl_phdr_info *module, size_t size, void *walk_)
+static int add_data(struct dl_phdr_info *module, size_t size, void *map)
 {
-    const walk *with = walk_;
-
     (void)size;
     if (strstr(module->dlpi_name, "libasan") != NULL) /* it knows all memory, also what leaks */
         return 0;
@@ -78,31 +71,23 @@ static int visit(struct dl_phdr_info *module, size_t size, void *walk_)
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
         uintptr_t begin = module->dlpi_addr + part->p_vaddr;
         if (part->p_type == PT_LOAD && (part->p_flags & PF_W) != 0)
-            with->act(with->map, begin, begin + part->p_memsz);
+            add_written(*(int *)map, begin, begin + part->p_memsz);
     }
     return 0;
 }
 
-static void add_size(int map, uintptr_t begin, uintptr_t end)
-{
-    (void)map;
-    room += end - begin + 2 * PAGE;
-}
-
 static void show_data(void)
 {
-    walk with = {.act = add_size, .map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 
-    dl_iterate_phdr(visit, &with);
-    words = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+    words = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                  -1, 0);
     if (words == MAP_FAILED)
         abort();
-    with.act = add_written;
-    dl_iterate_phdr(visit, &with);
+    dl_iterate_phdr(add_data, &map);
     __lsan_register_root_region(words, word_count * sizeof words[0]);
-    if (with.map >= 0)
-        close(with.map);
+    if (map >= 0)
+        close(map);
 }
 
 void domt_leaks_only_written(void)
