@@ -4,6 +4,7 @@
 #include "tests/runtime/files.h"
 #include "tests/runtime/pressed.h"
 #include "tests/support/deny.h"
+#include "tests/support/sanitizer.h"
 
 #include "runtime/files/handle.h"
 #include "runtime/files/kinds.h"
@@ -284,7 +285,7 @@ START_TEST(a_file_is_closed_behind_its_last_operation)
     uint32_t before = domt_entries("/proc/self/fd");
 
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
-    for (uint32_t i = 0; i < 20; i++) {
+    for (uint32_t i = 0; i < DOMT_SCALE(20, 6); i++) {
         domus_file_close(make_file("one"));
         domus_file *file = domt_file_must_open("one", i % 2 == 0 ? RW : DOMUS_FILE_READ);
         domt_notice(domt_files_now.system, reader, &many_type, &file);

@@ -153,6 +153,8 @@ END_TEST
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
+#define PUBLISHED DOMT_SCALE(4000, 800)
+
 /* One subscriber reads, and another one never does, while 200 MB are published. */
 START_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
 {
@@ -167,7 +169,7 @@ START_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
     ck_assert_uint_gt(subscribe(good, "SUBSCRIBE c"), 0);
     ck_assert_uint_gt(subscribe(deaf, "SUBSCRIBE c"), 0);
     uint64_t before = domt_service_rss_bytes(&kv);
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < PUBLISHED; i++) {
         domt_resp_send(fd, "PUBLISH c %50000");
         for (size_t size = 0; size < head + 50002;) {
             ssize_t got =
