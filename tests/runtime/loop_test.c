@@ -13,8 +13,8 @@ static const domus_type work_type = {.name = "work"};
 /* --- budgets, on a virtual clock ------------------------------------------------------------- */
 
 #define HOUSES (DOMT_SANITIZED ? 11000u : 100000u) /* more than run in the longest budget */
-#define RUN_NS 1000u /* what a worker takes */
-#define CHECK  16u   /* scheduler.deadlineCheckEvery */
+#define RUN_NS 1000u                               /* what a worker takes */
+#define CHECK  16u                                 /* scheduler.deadlineCheckEvery */
 
 static domt_stepped *world;
 static uint64_t runs;
