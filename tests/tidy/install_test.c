@@ -153,7 +153,8 @@ START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     MUST_RUN("grep -F 'find_package(domus " MINOR " ' '" DOMT_SOURCE_DIR "/README.md'");
     MUST_RUN("cmake -S . -B built -DWANTED_VERSION=" MINOR " -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
-    MUST_RUN("cmake --build built");
+    MUST_RUN("cmake --build built --target echo_shared_c echo_shared_cpp echo_static_c "
+             "echo_static_cpp");
     MUST_RUN("ldd built/echo_shared_c | grep -F 'libdomus.so." MINOR " => '\"$PWD\"");
     ck_assert_int_ne(run("ldd built/echo_static_c | grep -F libdomus"), 0);
     serves("built/echo_shared_c");
@@ -178,8 +179,9 @@ static void find_protocol(const char *name)
              name);
     ck_assert_int_ne(run("ldd p_c | grep -F libdomus-config"), 0);
     MUST_RUN("mv p.c %s.c && cmake -S . -B built -DWANTED_VERSION=" MINOR
-             " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && cmake --build built",
-             name);
+             " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && "
+             "cmake --build built --target %s_shared %s_static",
+             name, name, name);
     MUST_RUN("./p_c && ./p_cpp && ./p_static && built/%s_shared && built/%s_static", name, name);
     remove_installed();
 }
