@@ -5,7 +5,6 @@
 #include "tests/support/suite.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -117,8 +116,7 @@ START_TEST(a_guest_who_does_not_read_is_dropped)
     int good = come();
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\n';
-    struct pollfd end = {.fd = deaf, .events = POLLRDHUP};
-    for (int i = 0; i < 40000 && poll(&end, 1, 0) == 0; i++) {
+    for (int i = 0; i < 40000; i++) {
         ck_assert_int_eq(send(good, line, sizeof line, MSG_NOSIGNAL), (ssize_t)sizeof line);
         ck_assert_int_eq(recv(good, back, sizeof back, MSG_WAITALL), (ssize_t)sizeof back);
         ck_assert_int_eq(memcmp(line, back, sizeof line), 0);
