@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "house/dispatch/carry.h"
+#include "house/dispatch/deliver.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
@@ -129,6 +130,55 @@ START_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_the
 }
 END_TEST
 
+static void note_from_another(void *payload)
+{
+    (void)payload;
+    domt_note_to(domt_belts_at(2), domt_belts.actor, 4);
+}
+
+static const domus_type late = {.name = "late", .size = 8, .release = note_from_another};
+
+/* A note comes while those of the inbox wait for the belt: all of them are put back below it. The
+ * first message of the belt is for an actor that has ended, and its release sends that note. Home
+ * has a single envelope, which serves for this message and the next one. */
+START_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
+{
+    domt_belts_open(64);
+    domt_note_to(domt_belts_at(0), domt_belts.actor, -1); /* home has envelopes now */
+    domt_settle(&domt_belts.world);
+    domt_belts.logs[0].count = 0;
+    domus_address gone = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
+    domi_envelope *envelope = domi_message_new(domt_belts_at(1), sizeof *envelope);
+    envelope->type = &late;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    ck_assert_int_eq(domi_mailbox_put_copied(domt_belts_at(1), gone, &envelope->node), 0);
+    (void)domi_house_stop(domt_belts_at(0), gone);
+    (void)domt_run_state(domt_belts_at(0));
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
+    ck_assert_uint_eq(domt_belts_count(1), 3);
+    domt_note_to(domt_belts_at(1), domt_belts.actor, 2);
+    domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
+    ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0),
+                     -ESTALE); /* it has envelopes now */
+    domi_memory_fail_after(0, 1);
+    domi_node *last = NULL;
+    for (void *taken; (taken = domi_pool_take(domt_belts_at(0), DOMI_SLAB_64)) != NULL;)
+        last = taken;
+    domi_pool_free(domt_belts_at(0), last);
+    ck_assert_uint_eq(domi_inboxes_sort(domt_belts_at(0),
+                                        atomic_exchange(&domt_belts_at(0)->mail.arrivals, NULL)),
+                      1);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(domt_belts.actor.house->mail, 1);
+    domi_belts_look_at_memory(domt_belts_at(0));
+    domt_settle(&domt_belts.world);
+    domt_belts_expect(0, 5);
+    domt_world_end(&domt_belts.world);
+}
+END_TEST
+
 static int64_t charged(void)
 {
     return atomic_load(&domt_belts_at(0)->pool.heap_bytes);
@@ -192,5 +242,6 @@ DOMT_MAIN("belt ends", 30, message_that_comes_late_is_a_dead_letter_and_is_relea
           end_releases_what_is_on_belts, stop_behind_mail_comes_behind_what_is_on_belts,
           without_memory_for_a_belt_the_inbox_takes_the_message,
           without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them,
+          what_comes_while_notices_wait_lies_above_all_of_them,
           ring_that_is_not_used_is_given_back_and_made_anew, ring_in_use_is_not_given_back,
           without_slots_there_are_no_belts)

@@ -3,6 +3,7 @@
 #include "tests/http/trace.h"
 #include "tests/support/suite.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -288,12 +289,24 @@ static int decode_hello(void *unused)
     return error;
 }
 
+static bool zlib_fails;
+
+int inflateInit2_(z_streamp zlib, int bits, const char *version, int size)
+{
+    int (*init)(z_streamp, int, const char *, int);
+
+    *(void **)&init = dlsym(RTLD_NEXT, "inflateInit2_");
+    return zlib_fails ? Z_MEM_ERROR : init(zlib, bits, version, size);
+}
+
 START_TEST(memory_may_run_out)
 {
     packed_size = 0;
     pack(zeros(), 1500);
     make_answer(GZIP, true);
     domt_fail_allocations(decode_hello, NULL);
+    zlib_fails = true;
+    ck_assert_int_eq(decode_hello(NULL), -ENOMEM);
 }
 END_TEST
 

@@ -67,6 +67,8 @@ static int write_and_flush(domus_stack *stack, void *count)
     return domus_channel_flush(stack, domus_channel_running(stack), on_flushed);
 }
 
+static char dump[4096];
+
 START_TEST(flush_waits_until_the_datagrams_have_left)
 {
     uint32_t count = 1500;
@@ -81,6 +83,8 @@ START_TEST(flush_waits_until_the_datagrams_have_left)
     ck_assert_int_eq(domt_do(channel, write_and_flush, &count), DOMUS_PARKED);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&flushed), 0);
+    ck_assert_int_eq(domus_dump_actor(domt_datagram_system, channel, dump, sizeof dump), 0);
+    ck_assert_msg(strstr(dump, "      bytes to leave, since ") != NULL, "%s", dump);
     for (uint32_t i = 0; i < count; i++)
         (void)domt_get(peer, got, sizeof got);
     DOMT_WAIT_FOR(10, atomic_load(&flushed) == 1);

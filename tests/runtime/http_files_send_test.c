@@ -251,6 +251,36 @@ START_TEST(requests_that_are_sent_ahead_hold_one_file)
 }
 END_TEST
 
+static uint32_t count_answers(const domus_peer *peer)
+{
+    size_t size = 0;
+    const char *got = domus_peer_got(peer, &size);
+    uint32_t count = 0;
+
+    for (size_t i = 0; i + 12 <= size; i++)
+        count += memcmp(got + i, "HTTP/1.1 200", 12) == 0;
+    return count;
+}
+
+/* A client gets the work of one helper thread, however much it asks for. Each request but the first
+ * looks once before its turn, which asks no helper, and again when its turn has come. */
+START_TEST(requests_that_are_sent_ahead_are_read_one_after_the_other)
+{
+    domt_site_begin(NULL, &domt_site_service);
+    domt_site.reads_wait = true;
+    domt_site.waits = 0;
+    domus_peer *peer = domt_pipes_peer(domt_site.kit);
+    for (int i = 0; i < 6; i++)
+        domt_pipes_send(domt_site.kit, peer, "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    ck_assert_int_eq(domus_testkit_advance(domt_site.kit, SECOND / 10), 0);
+    ck_assert_uint_eq(count_answers(peer), 6);
+    ck_assert_uint_eq(domt_site.waits, 1 + 5 * 2);
+    domt_site.reads_wait = false;
+    domus_peer_close(peer);
+    domt_site_end();
+}
+END_TEST
+
 START_TEST(each_allocation_may_fail)
 {
     uint32_t before = domt_entries("/proc/self/fd");
@@ -289,4 +319,4 @@ DOMT_MAIN("http_files_send", 60, large_file_is_sent_in_pieces,
           file_that_shrinks_before_it_is_read_is_looked_at_again,
           file_that_is_not_in_memory_is_waited_for, request_may_wait_before_it_is_served,
           open_files_are_bounded, requests_that_are_sent_ahead_hold_one_file,
-          each_allocation_may_fail)
+          requests_that_are_sent_ahead_are_read_one_after_the_other, each_allocation_may_fail)

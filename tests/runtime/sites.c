@@ -43,6 +43,7 @@ ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t position, in
     if (domt_site.shrinks)
         domt_site_shrink();
     if (domt_site.reads_wait) {
+        domt_site.waits++;
         errno = EAGAIN;
         return -1;
     }

@@ -15,6 +15,7 @@ typedef struct domt_site_type {
     domus_http_files files;
     domus_testkit *kit;
     bool reads_wait;     /* the kernel has nothing in memory */
+    uint32_t waits;      /* how many reads have heard that */
     uint32_t looks_wait; /* so many times the kernel does not know at once what a file is */
     bool shrinks;        /* the file "a.txt" becomes shorter before each read */
     domus_address far;   /* that actor */

@@ -473,6 +473,13 @@ START_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     domt_resp_holds(fd, "LLEN list", ":3\r\n");
     domt_resp_holds(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
     domt_resp_holds(fd, "LLEN list", ":2\r\n");
+    /* these answers have the key, too */
+    domt_resp_holds(fd, "RPUSH %30000 %40000", ":1\r\n");
+    domt_resp_holds(fd, "LMPOP 1 %30000 LEFT", too_long);
+    domt_resp_send(fd, "MULTI");
+    domt_resp_send(fd, "BLPOP %30000 0");
+    domt_resp_holds(fd, "EXEC", "+OK\r\n+QUEUED\r\n*1\r\n-ERR internal error\r\n");
+    domt_resp_holds(fd, "LLEN %30000", ":1\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
