@@ -37,7 +37,7 @@ static int pass_on(domus_stack *stack, const domus_answer *answer)
  * end gives them back. */
 static int pass_on_gift(domus_stack *stack, const struct kv_session *session, struct kv_gift *gift)
 {
-    domus_resp_builder builder = {.version = session->version};
+    domus_resp_builder builder = {.version = session->version, .bytes.size_max = kv_answer_max()};
     const domus_resp_reply array = {.bytes = gift->elements, .values = 1};
 
     (void)domus_resp_add_array(&builder, 2);

@@ -452,39 +452,6 @@ START_TEST(lists_change_inside_as_those_of_redis)
 }
 END_TEST
 
-START_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
-{
-    static const char too_long[] = "-ERR internal error (EMSGSIZE)\r\n";
-
-    domt_kv_start(&kv, (const char *const[]){"kv.shards=8", "kv.answerMax=64KiB", NULL});
-    int fd = domt_connect(kv.port);
-    for (char key = 'a'; key <= 'h'; key++) {
-        char set[32];
-        snprintf(set, sizeof set, "SET %c %%20000", key);
-        domt_resp_holds(fd, set, "+OK\r\n");
-    }
-    domt_resp_holds(fd, "MGET a a a a", too_long);           /* one shard */
-    domt_resp_holds(fd, "MGET a b c d e f g h x", too_long); /* several */
-    domt_resp_holds(fd, "HSET hash f %40000 g %40000", ":2\r\n");
-    domt_resp_holds(fd, "HMGET hash f g", too_long);
-    domt_resp_holds(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
-    domt_resp_holds(fd, "LPOP list 2", too_long);
-    domt_resp_holds(fd, "RPOP list 3", too_long);
-    domt_resp_holds(fd, "LLEN list", ":3\r\n");
-    domt_resp_holds(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
-    domt_resp_holds(fd, "LLEN list", ":2\r\n");
-    /* these answers have the key, too */
-    domt_resp_holds(fd, "RPUSH %30000 %40000", ":1\r\n");
-    domt_resp_holds(fd, "LMPOP 1 %30000 LEFT", too_long);
-    domt_resp_send(fd, "MULTI");
-    domt_resp_send(fd, "BLPOP %30000 0");
-    domt_resp_holds(fd, "EXEC", "+OK\r\n+QUEUED\r\n*1\r\n-ERR internal error\r\n");
-    domt_resp_holds(fd, "LLEN %30000", ":1\r\n");
-    close(fd);
-    domt_service_stop(&kv);
-}
-END_TEST
-
 START_TEST(key_expires_though_nobody_asks_for_anything)
 {
     static char reply[DOMT_REPLY_MAX];
@@ -501,5 +468,4 @@ END_TEST
 DOMT_MAIN("kv_more", 120, key_expires_though_nobody_asks_for_anything,
           more_replies_are_those_of_redis_on_one_shard,
           more_replies_are_those_of_redis_over_several_shards,
-          lists_change_inside_as_those_of_redis,
-          answers_that_are_too_long_are_errors_and_remove_nothing)
+          lists_change_inside_as_those_of_redis)

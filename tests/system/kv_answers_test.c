@@ -1,0 +1,68 @@
+/* The example `kv`: an answer that is too long is an error, and nothing is lost by it; a command
+ * that waits counts on the budget of incomplete commands once. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/system/redis.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static domt_service kv;
+
+/* An element that could not be answered comes back to its list by and by. */
+START_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
+{
+    static const char too_long[] = "-ERR internal error (EMSGSIZE)\r\n";
+    static char reply[DOMT_REPLY_MAX];
+
+    domt_kv_start(&kv, (const char *const[]){"kv.shards=8", "kv.answerMax=64KiB", NULL});
+    int fd = domt_connect(kv.port);
+    for (char key = 'a'; key <= 'h'; key++) {
+        char set[32];
+        snprintf(set, sizeof set, "SET %c %%20000", key);
+        domt_resp_holds(fd, set, "+OK\r\n");
+    }
+    domt_resp_holds(fd, "MGET a a a a", too_long);           /* one shard */
+    domt_resp_holds(fd, "MGET a b c d e f g h x", too_long); /* several */
+    domt_resp_holds(fd, "HSET hash f %40000 g %40000", ":2\r\n");
+    domt_resp_holds(fd, "HMGET hash f g", too_long);
+    domt_resp_holds(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
+    domt_resp_holds(fd, "LPOP list 2", too_long);
+    domt_resp_holds(fd, "RPOP list 3", too_long);
+    domt_resp_holds(fd, "LLEN list", ":3\r\n");
+    domt_resp_holds(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
+    domt_resp_holds(fd, "LLEN list", ":2\r\n");
+    /* these answers have the key, too */
+    domt_resp_holds(fd, "RPUSH %30000 %40000", ":1\r\n");
+    domt_resp_holds(fd, "LMPOP 1 %30000 LEFT", too_long);
+    domt_resp_holds(fd, "BLPOP %30000 0", too_long);
+    for (int i = 0; i < 1000 && domt_resp_ask(fd, "EXISTS %30000", reply) == 4 && reply[1] == '0';
+         i++)
+        (void)poll(NULL, 0, 10);
+    domt_resp_send(fd, "MULTI");
+    domt_resp_send(fd, "BLPOP %30000 0");
+    domt_resp_holds(fd, "EXEC", "+OK\r\n+QUEUED\r\n*1\r\n-ERR internal error\r\n");
+    domt_resp_holds(fd, "LLEN %30000", ":1\r\n");
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+/* A command that waits is copied, and the copy does not count. */
+START_TEST(commands_that_wait_are_discharged_once)
+{
+    domt_kv_start(&kv, (const char *const[]){"kv.shards=2", NULL});
+    int fd = domt_connect(kv.port);
+    for (int i = 0; i < 10; i++) {
+        domt_resp_holds(fd, "BLPOP %60000 0.01", "*-1\r\n");
+        domt_resp_holds(fd, "SET a %60000", "+OK\r\n");
+    }
+    close(fd);
+    domt_service_stop(&kv);
+}
+END_TEST
+
+DOMT_MAIN("kv_answers", 60, answers_that_are_too_long_are_errors_and_remove_nothing,
+          commands_that_wait_are_discharged_once)
