@@ -179,6 +179,28 @@ START_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
 }
 END_TEST
 
+/* It goes on in the same call, whether it was shown new bytes or those that were kept. */
+START_TEST(a_stage_that_has_used_no_byte_waits_for_none)
+{
+    static const domus_pipeline_stage stages[] = {
+        {&prefix_stage, NULL}, {&counter_stage, NULL}, {NULL, NULL}};
+    static const domus_pipeline pipeline = {.stages = stages};
+
+    for (size_t first = 0; first <= 1; first++) {
+        bare made = open_bare(&pipeline);
+        const char *at = "ab";
+        size_t size = first;
+        start_bare(&made);
+        ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+        ck_assert_uint_eq(seen, 0);
+        size = 2 - first;
+        ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+        ck_assert_uint_eq(seen, 2 + 2);
+        free_bare(&made);
+    }
+}
+END_TEST
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* It keeps all bytes until the peer has finished, and passes them on in threes then. */
@@ -372,6 +394,7 @@ END_TEST
 
 DOMT_MAIN("wire_again", 60, what_is_left_over_comes_without_new_bytes,
           pieces_of_any_size_give_the_same, the_end_of_a_stage_passes_on_all_that_is_left,
-          a_stage_may_pass_on_before_it_uses_a_byte, a_call_that_moves_nothing_is_not_repeated,
-          a_message_stage_is_not_called_without_bytes, a_bomb_is_unpacked_in_small_parts,
-          stages_are_called_a_bounded_number_of_times, bytes_are_not_moved_for_each_byte_used)
+          a_stage_may_pass_on_before_it_uses_a_byte, a_stage_that_has_used_no_byte_waits_for_none,
+          a_call_that_moves_nothing_is_not_repeated, a_message_stage_is_not_called_without_bytes,
+          a_bomb_is_unpacked_in_small_parts, stages_are_called_a_bounded_number_of_times,
+          bytes_are_not_moved_for_each_byte_used)

@@ -173,6 +173,7 @@ START_TEST(front_of_a_listener_stays_when_the_pipeline_changes)
 END_TEST
 
 static _Atomic uint32_t own_port;
+static _Atomic int own_error;
 
 static int listen_here(domus_stack *stack, void *self)
 {
@@ -184,6 +185,7 @@ static int listen_here(domus_stack *stack, void *self)
     if (error == 0)
         error = domus_listen(stack, &at, &options, NULL, &got);
     atomic_store(&own_port, error == 0 ? got.port : 0);
+    atomic_store(&own_error, error);
     return error;
 }
 
@@ -197,6 +199,21 @@ START_TEST(listeners_of_actors_have_fronts)
     (void)domt_spawn(system, 0, &service, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&own_port) != 0);
     talk_with((uint16_t)atomic_load(&own_port));
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
+{
+    static const domus_behaviour raw = {.name = "raw", .kind = DOMUS_CHANNELS};
+    static const domus_behaviour service = {
+        .name = "service", .kind = DOMUS_CHANNELS, .channel = &raw, .on_mount = listen_here};
+    domus_system *system = make_system();
+
+    atomic_store(&own_error, 1);
+    (void)domt_spawn(system, 0, &service, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&own_error) != 1);
+    ck_assert_int_eq(atomic_load(&own_error), -EINVAL);
     domt_end(system);
 }
 END_TEST
@@ -263,4 +280,5 @@ END_TEST
 
 DOMT_MAIN("fronts", 60, front_of_a_listener_stays_when_the_pipeline_changes,
           listeners_of_actors_have_fronts,
+          listeners_of_actors_whose_channels_have_no_pipeline_take_no_front,
           listener_that_is_to_speak_tls_is_not_served_without_a_front, wrong_fronts_are_refused)
