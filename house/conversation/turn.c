@@ -20,7 +20,7 @@ static void answers_free(domi_manager *manager, domi_promise *answers)
 
         answers = domi_promise_next_answer(promise);
         if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
-            /* a received ask, which cannot be answered after a wait for all */
+            /* it was received: after a wait for all nobody can answer it any more */
             domi_ask_fail(manager, promise->message, -ENOMSG);
         else if (promise->message != NULL)
             domi_answer_release(manager, promise->message);
@@ -140,7 +140,8 @@ static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *pr
            message->node.kind == DOMI_REPLY;
 }
 
-/* The deadline of a kept ask has passed, by the only promise of the stack that holds it. */
+/* The deadline of a kept ask has passed. The stack that holds the ask has one promise, which is
+ * that deadline. */
 static void fail_kept(domi_manager *manager, domus_stack *kept, domi_promise *promise)
 {
     domi_envelope *ask = kept->ask;

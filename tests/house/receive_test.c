@@ -391,7 +391,7 @@ START_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
     domt_pick_open(0, 0);
     domt_begin_by_event(ask_and_raise_later, NULL);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    domt_tell(&domt_pick_note, 7); /* before the event, that is: handled */
+    domt_tell(&domt_pick_note, 7); /* a notice comes before the event, so the receive has it now */
     settle();
     domt_tell(&domt_pick_note, 1);
     settle();

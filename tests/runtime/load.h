@@ -23,7 +23,7 @@ typedef enum domt_load {
 
 #define DOMT_MANY (DOMT_SANITIZED ? 5000u : 100000u)
 
-/* Messages on their way between two, or to oneself: more than a run takes. */
+/* How many messages two actors, or one with itself, throw to and fro: more than a run takes. */
 #define DOMT_LOAD_BALLS 100u
 
 #define DOMT_RING_LENGTH 100u

@@ -143,7 +143,7 @@ static int on_alarm(domus_stack *stack, void *self, const void *payload)
     return handle(stack, self, payload, DOMT_SHOWN_EVENT);
 }
 
-/* An event of the library has come: of an end, of room, or of a dead letter. */
+/* The library tells of another actor: it has ended, it has room again, or it got no letter. */
 static int on_news_of_others(domus_stack *stack, void *self, const void *payload)
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
