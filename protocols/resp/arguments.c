@@ -143,10 +143,7 @@ int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char 
     command->count = state->have;
     command->version = state->version;
     command->counts = counts != 0;
-    if (command->counts)
-        state->charged = 0; /* its release discharges it */
-    else
-        discharge(state);
+    state->charged = 0; /* what is gathered is long enough to count, so its release discharges it */
     state->gathering = state->tabled = false;
     state->at = state->count = state->have = 0;
     return 0;
