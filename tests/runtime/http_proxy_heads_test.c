@@ -41,6 +41,30 @@ START_TEST(strangers_do_not_say_who_has_asked)
 }
 END_TEST
 
+/* Whoever comes by a Unix socket has no address that the server could use. */
+START_TEST(clients_are_named_by_their_address_alone)
+{
+    static const char *const clients[][3] = {{"[::1]:80", "[2001:db8::7]:4000", "2001:db8::7"},
+                                             {"127.0.0.1:80", "9.8.7.6:5", "9.8.7.6"},
+                                             {"unix:@edge", "unix:@me", "unknown"}};
+    char got[256];
+
+    for (size_t i = 0; i < sizeof clients / sizeof clients[0]; i++) {
+        domt_pipe_at = clients[i][0];
+        domt_proxied_begin(&domt_proxied_edge);
+        domus_peer_close(domt_edge.client);
+        domt_net_ok(domt_edge.kit, domus_peer_connect(domt_edge.kit, domt_pipe_at, clients[i][1],
+                                                      &domt_edge.client));
+        (void)snprintf(got, sizeof got,
+                       "GET /a HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: %s\r\n"
+                       "X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 domus\r\n\r\n",
+                       clients[i][2]);
+        domt_proxied_goes(GET, got);
+        domt_proxied_end();
+    }
+}
+END_TEST
+
 typedef struct location {
     const char *sent;
     const char *expected; /* NULL: the same */
@@ -238,6 +262,7 @@ START_TEST(a_decompressed_answer_does_not_say_that_it_is_compressed)
 END_TEST
 
 DOMT_MAIN("http_proxy_heads", 60, strangers_do_not_say_who_has_asked,
+          clients_are_named_by_their_address_alone,
           locations_of_the_server_become_those_of_the_proxy,
           locations_without_a_path_of_the_proxy_lead_to_no_other_host,
           a_path_that_leads_upwards_is_refused, trailers_are_passed_if_they_may_be,

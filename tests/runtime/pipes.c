@@ -414,6 +414,8 @@ const domus_behaviour domt_pipe_framed = {
 
 /* --- kits ------------------------------------------------------------------------------------- */
 
+const char *domt_pipe_at = DOMT_PIPE_AT;
+
 void domt_pipes_configure(domus_config *ret_config)
 {
     domt_net_configure(ret_config);
@@ -433,7 +435,7 @@ domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour 
 
     domt_pipes_configure(&own);
     domus_testkit *kit =
-        domt_kit_listening(config != NULL ? config : &own, "pipe", DOMT_PIPE_AT, seed);
+        domt_kit_listening(config != NULL ? config : &own, "pipe", domt_pipe_at, seed);
     domus_system *system = domus_testkit_system(kit);
     domt_pipes_helpers(system, 0, 2);
     domt_pipes_now.is_kit = true;
@@ -444,7 +446,7 @@ domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour 
 
 domus_peer *domt_pipes_peer(domus_testkit *kit)
 {
-    return domt_kit_peer(kit, DOMT_PIPE_AT);
+    return domt_kit_peer(kit, domt_pipe_at);
 }
 
 void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text)

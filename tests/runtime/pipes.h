@@ -70,7 +70,10 @@ extern const domus_behaviour domt_pipe_plain, domt_pipe_framed;
 /* Set up the configuration of such kits. */
 void domt_pipes_configure(domus_config *ret_config);
 
-/* Make a kit of three threads that serves `behaviour` at DOMT_PIPE_AT. NULL: the configuration is
+/* Where the next kit listens: DOMT_PIPE_AT, if a test says nothing else. */
+extern const char *domt_pipe_at;
+
+/* Make a kit of three threads that serves `behaviour` there. NULL: the configuration is
  * that of domt_pipes_configure(). */
 domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
                               uint64_t seed);
