@@ -2,8 +2,11 @@
  *
  * The actors are in a row, one on each home; an ask travels down it, and the last one sleeps. */
 #include "base/memory.h"
+#include "house/conversation/holder.h"
+#include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
+#include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "tests/house/asking.h"
 #include "tests/support/suite.h"
@@ -426,6 +429,40 @@ START_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
 }
 END_TEST
 
+static int count_call(domus_stack *stack, void *count)
+{
+    (void)stack;
+    (*(unsigned *)count)++;
+    return 0;
+}
+
+/* Cancels that wait behind each other are handled together, up to an event of another kind. */
+START_TEST(event_behind_a_cancel_is_no_cancel)
+{
+    unsigned count = 0;
+    const domt_call call = {count_call, &count};
+
+    open_world();
+    domt_do(&world, actors[0], travel, NULL);
+    domi_manager *outside = domt_outside(&world);
+    const domi_return nobody = {.promise = actors[2].house->stacks->awaited, .serial = 12345};
+    for (int i = 0; i < 3; i++) {
+        domi_ask_put_cancel(outside, actors[2], &nobody);
+        domi_envelope *event = domi_envelope_new(outside, sizeof *event);
+        event->type = &domt_call_type;
+        event->sender = NULL;
+        event->sender_lease = 0;
+        memcpy(domi_envelope_payload_of(event, DOMI_EVENT), &call, sizeof call);
+        ck_assert_int_eq(domi_mailbox_put(outside, actors[2], &event->node, DOMI_EVENT), 0);
+    }
+    domt_settle(&world);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(heard, 0);
+    ck_assert_int_eq(cancel_by(0), 0);
+    close_world();
+}
+END_TEST
+
 START_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
 {
     open_world();
@@ -456,4 +493,4 @@ DOMT_MAIN("cancel", 60, cancel_runs_down_a_chain_over_four_homes,
           answers_that_had_come_are_shown_beside_what_was_cancelled,
           kept_ask_that_is_cancelled_is_kept_no_more, stop_cancels_down_the_chain,
           stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked,
-          who_cannot_be_told_for_want_of_memory_goes_on)
+          event_behind_a_cancel_is_no_cancel, who_cannot_be_told_for_want_of_memory_goes_on)
