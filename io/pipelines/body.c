@@ -225,7 +225,8 @@ void domi_body_look(domi_manager *manager, domi_pipe *pipe)
     fail_reader(manager, body, -ESTALE);
     body->skipping = true;
     body->skip_left = pipe->channel->settings->skip_max_bytes;
-    if (body->skip_left == 0) {
+    /* a tunnel whose asker is gone has no end to which it could be skipped */
+    if (body->skip_left == 0 || (body->is_rest && body->of_answer)) {
         domi_body_fail(manager, pipe, -EMSGSIZE);
         return;
     }

@@ -180,6 +180,25 @@ START_TEST(a_row_that_is_not_alone_passes_no_upgrade)
 }
 END_TEST
 
+/* The client is gone when the server changes to the other protocol, whose bytes have no end: the
+ * connection to the server is not kept for it. */
+START_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
+{
+    for (uint64_t wait_ns = 0; wait_ns <= 150 * MS; wait_ns += 10 * MS) {
+        domt_proxied_begin(&domt_proxied_edge);
+        domt_edge.proxy.timeout_ns = 60 * SECOND;
+        domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+        domus_peer_reset(domt_edge.client);
+        pass_time(wait_ns);
+        (void)domus_peer_send(domt_edge.server, SWITCH "soon", strlen(SWITCH "soon"));
+        ck_assert_msg(domus_peer_expect_reset(domt_edge.server, SECOND) == 0, "after %llu ms",
+                      (unsigned long long)(wait_ns / MS));
+        domt_edge.client = domt_pipes_peer(domt_edge.kit);
+        domt_proxied_end();
+    }
+}
+END_TEST
+
 START_TEST(each_side_may_finish_before_the_other)
 {
     begin_tunnel();
@@ -362,6 +381,7 @@ END_TEST
 DOMT_MAIN("http_tunnel", 60, bytes_pass_both_ways_as_they_are, early_bytes_wait_for_the_switch,
           early_bytes_are_no_request_behind_another_answer, only_named_protocols_pass,
           a_switch_to_something_else_is_refused, a_row_that_is_not_alone_passes_no_upgrade,
+          a_switch_for_a_client_that_is_gone_ends_the_connection,
           each_side_may_finish_before_the_other, a_reset_of_one_side_resets_the_other,
           a_silent_tunnel_ends_when_it_was_idle_for_too_long,
           a_side_that_does_not_read_slows_its_sender_alone, a_drain_waits_for_tunnels,
