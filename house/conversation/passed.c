@@ -8,31 +8,65 @@
  *
  * A cancel misses an ask that is between two actors, and the actor that holds it then tells the
  * asker. The promise may serve another ask by then, and does not say how the first one ended. An
- * ask whose asker only went on without the answer is to be left alone, so a manager remembers which
- * asks it has cancelled last. Promises have places in that table, and the later one of two that
- * have the same place is remembered. */
+ * ask whose asker only went on without the answer is to be left alone, so the asks that were
+ * cancelled last are remembered. A promise has its place in that table by its address, and of two
+ * that are 8 MiB apart the later one is remembered: so all promises have places that an actor at
+ * scheduler.conversationsMax may have. The table is one for all threads, because a house that is
+ * lent cancels on another thread than the one on which it hears of the holder. */
 
-static domi_cancelled *place_of(domi_manager *manager, const domi_promise *promise)
+#define PLACES     (UINT32_C(1) << 17) /* 1 MiB, of which only what is used takes memory */
+#define PLACE_SIZE 64u                 /* promises are at least so many bytes apart */
+
+/* Returns the table; NULL: there is none. Any thread. */
+static _Atomic uint64_t *table(const domi_manager *manager)
 {
-    uintptr_t index = (uintptr_t)promise / sizeof(domi_promise);
-
-    return &manager->cancelled[index % DOMI_CANCELLED_MAX];
+    /* acquire: pairs with make_table(), so the places are seen empty. */
+    return atomic_load_explicit(&manager->managers[0]->cancelled, memory_order_acquire);
 }
 
-static void remember_cancel(domi_manager *manager, const domi_promise *promise)
+static _Atomic uint64_t *make_table(const domi_manager *manager)
 {
-    if (manager->cancelled == NULL)
-        manager->cancelled = domi_memory_new(DOMI_CANCELLED_MAX * sizeof(domi_cancelled));
-    if (manager->cancelled != NULL)
-        *place_of(manager, promise) = (domi_cancelled){promise, domi_promise_serial(promise)};
+    _Atomic uint64_t *made = domi_memory_new(PLACES * sizeof *made);
+    _Atomic uint64_t *there = NULL;
+
+    if (made == NULL ||
+        atomic_compare_exchange_strong_explicit(&manager->managers[0]->cancelled, &there, made,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return made;
+    domi_memory_free((void *)made);
+    return there;
 }
 
-static bool was_cancelled(domi_manager *manager, const domi_return *back)
+static uint32_t place_of(const domi_promise *promise)
 {
-    if (manager->cancelled == NULL)
-        return false;
-    const domi_cancelled *last = place_of(manager, back->promise);
-    return last->promise == back->promise && last->serial == back->serial;
+    return (uint32_t)((uintptr_t)promise / PLACE_SIZE % PLACES);
+}
+
+/* An ask in one word: 32 bits of the address of its promise, which tell those apart that share a
+ * place, and the serial. */
+static uint64_t name_of(const domi_promise *promise, uint32_t serial)
+{
+    return (uint64_t)((uintptr_t)promise / 16) << 32 | serial;
+}
+
+static void remember_cancel(const domi_manager *manager, const domi_promise *promise)
+{
+    _Atomic uint64_t *places = table(manager);
+
+    if (places == NULL && (places = make_table(manager)) == NULL)
+        return;
+    /* Relaxed: what the holder tells comes by messages, which began behind this. */
+    atomic_store_explicit(&places[place_of(promise)],
+                          name_of(promise, domi_promise_serial(promise)), memory_order_relaxed);
+}
+
+static bool was_cancelled(const domi_manager *manager, const domi_return *back)
+{
+    _Atomic uint64_t *places = table(manager);
+
+    return places != NULL &&
+           atomic_load_explicit(&places[place_of(back->promise)], memory_order_relaxed) ==
+               name_of(back->promise, back->serial);
 }
 
 /* --- cancel ----------------------------------------------------------------------------------- */

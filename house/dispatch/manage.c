@@ -136,7 +136,7 @@ const domi_io_hooks domi_hooks_without_io = {
 
 static void free_tables(domi_manager *manager)
 {
-    domi_memory_free(manager->cancelled);
+    domi_memory_free((void *)atomic_load_explicit(&manager->cancelled, memory_order_relaxed));
     domi_memory_free(manager->pool.chains);
     domi_memory_free(manager->births.slots_of);
     domi_memory_free(manager->mail.links.by_home);

@@ -40,7 +40,9 @@ struct domi_manager {
     alignas(DOMI_LINES) uint64_t now_ns; /* the time of the current phase */
     const char *owner;                   /* &domi_here of the thread that may use this manager */
     domi_manager_shown shown;
-    domi_cancelled *cancelled; /* the asks that were cancelled last; NULL: none yet */
+    /* the asks that were cancelled last, of all threads (passed.c); only of manager 0; NULL: none
+     * yet */
+    _Atomic(_Atomic uint64_t *) cancelled;
     domi_manager_schedule schedule;
     domi_manager_ending ending;
     domi_counters counters; /* written by the owner, read by any thread */

@@ -190,14 +190,6 @@ typedef struct domi_manager_shown {
     struct domi_promise *last;  /* the answer that domus_take_answer() found last */
 } domi_manager_shown;
 
-#define DOMI_CANCELLED_MAX 512u /* asks that a manager remembers; a power of two */
-
-/* An ask that was cancelled (passed.c): its promise, and the serial that this had. */
-typedef struct domi_cancelled {
-    const struct domi_promise *promise;
-    uint32_t serial;
-} domi_cancelled;
-
 /* Timers and time-outs (timer.h, promise.h, notes.h). */
 typedef struct domi_manager_timing {
     domi_wheel wheel;        /* timers of actors */

@@ -276,6 +276,41 @@ START_TEST(ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held
 }
 END_TEST
 
+#define CROWD 5000u
+
+static int hear_crowd(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    for (; answer != NULL; answer = answer->next)
+        ck_assert_int_eq(answer->error, -ECANCELED);
+    return 0;
+}
+
+static int ask_as_a_crowd(domus_stack *stack, void *context)
+{
+    const domt_call call = {keep, NULL};
+
+    (void)context;
+    for (unsigned i = 0; i < CROWD; i++)
+        ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &call, 0, 0), 0);
+    ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
+    return domus_wait_all(stack, hear_crowd);
+}
+
+/* Far more are given up at once than promises fit into a page of them. */
+START_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
+{
+    open_world(ACTORS);
+    domt_do(&world, actors[LAST], hold_asks_back, NULL);
+    domt_do(&world, actors[0], ask_as_a_crowd, NULL);
+    ck_assert_uint_eq(actors[LAST].house->mail, CROWD);
+    domt_do(&world, actors[0], cancel, NULL);
+    domt_pass(&world, 6 * MS);
+    ck_assert_uint_eq(shown, CROWD);
+    close_world();
+}
+END_TEST
+
 static void cancel_aside(uint32_t from, deed give_up)
 {
     plan asked = {from, {put_aside, NULL}};
@@ -452,6 +487,7 @@ END_TEST
 DOMT_MAIN("passed", 60, answer_before_the_cancel_finds_nobody_either,
           ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is,
           ask_that_was_given_up_between_two_actors_is_cancelled_when_it_is_held,
+          crowd_that_was_given_up_between_two_actors_is_cancelled,
           cancel_finds_an_ask_behind_a_router, cancel_finds_an_ask_that_was_kept_and_then_passed_on,
           cancel_meets_only_its_own_ask, conversation_that_ends_without_an_answer_cancels_nothing,
           conversation_that_works_for_a_passed_ask_is_cancelled,
