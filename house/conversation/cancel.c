@@ -84,14 +84,28 @@ static uint32_t place_of(const domi_promise *promise)
            BATCH_ROOM;
 }
 
+/* True if the cancel is for an ask that is kept, and for no other. */
+static bool is_for_kept(const domi_return *what)
+{
+    return what->note == DOMI_CANCEL_KEPT;
+}
+
+/* Add what a message means. Of two for the same ask, one that is for kept asks alone adds nothing
+ * to the other. */
 static void add_to_batch(batch *now, const domi_envelope *message)
 {
     domi_return *what = &now->what[now->count];
 
     memcpy(what, message->payload, sizeof *what);
     uint32_t place = place_of(what->promise);
-    while (now->at[place] != BATCH_FREE)
-        place = (place + 1) % BATCH_ROOM;
+    for (; now->at[place] != BATCH_FREE; place = (place + 1) % BATCH_ROOM) {
+        domi_return *other = &now->what[now->at[place]];
+        if (other->promise == what->promise && other->serial == what->serial) {
+            if (!is_for_kept(what))
+                other->note = what->note;
+            return;
+        }
+    }
     now->at[place] = (uint8_t)now->count;
     now->count++;
     now->left++;
@@ -111,12 +125,6 @@ static const domi_return *find_meant(batch *now, const domi_envelope *ask)
         }
     }
     return NULL;
-}
-
-/* True if the cancel is for an ask that is kept, and for no other. */
-static bool is_for_kept(const domi_return *what)
-{
-    return what->note == DOMI_CANCEL_KEPT;
 }
 
 static void cancel_conversations(domi_manager *manager, domi_house *house, batch *now)

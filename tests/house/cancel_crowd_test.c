@@ -2,6 +2,8 @@
  * answered, some are kept, some were put aside, and some have not begun. Each cancel finds its own
  * ask, and no other one. */
 
+#include "house/conversation/holder.h"
+#include "house/conversation/stack.h"
 #include "house/family/family.h"
 #include "house/message/types.h"
 #include "tests/support/house_world.h"
@@ -130,5 +132,36 @@ START_TEST(crowd_that_has_not_begun_is_dropped)
 }
 END_TEST
 
-DOMT_MAIN("cancel_crowd", 60, each_cancel_of_a_crowd_finds_its_own,
-          crowd_that_has_not_begun_is_dropped)
+/* Of two cancels that wait together, one that is only for kept asks hides the other one in no
+ * order, neither for a conversation that works nor for an ask that has not begun. */
+START_TEST(cancel_of_kept_asks_hides_no_other_one)
+{
+    uint32_t one = 1;
+
+    for (uint32_t way = 0; way < 4; way++) {
+        open_world();
+        domt_send(world.managers[0], asker, ask_crowd, &one); /* its conversation sleeps */
+        (void)domt_iterate(world.managers[0]);
+        (void)domt_events(world.managers[1]);
+        const domi_promise *promise = asker.house->stacks->waiting;
+        domi_return cancels[2] = {{.promise = (domi_promise *)(uintptr_t)promise,
+                                   .serial = domi_promise_serial(promise)}};
+        cancels[1] = cancels[0];
+        cancels[way % 2].note = DOMI_CANCEL_KEPT;
+        if (way < 2)
+            domt_settle(&world);
+        domi_ask_put_cancel(world.managers[0], answerer, &cancels[0]);
+        domi_ask_put_cancel(world.managers[0], answerer, &cancels[1]);
+        (void)domt_events(world.managers[1]);
+        ck_assert_uint_eq(domi_house_count_events(answerer.house), 2);
+        domt_settle(&world);
+        ck_assert_uint_eq(answerer.house->stacks_count, 0);
+        ck_assert_uint_eq(cancelled, resumed);
+        ck_assert_uint_eq(shown, 1);
+        domt_world_end(&world);
+    }
+}
+END_TEST
+
+DOMT_MAIN("cancel_crowd", 60, cancel_of_kept_asks_hides_no_other_one,
+          each_cancel_of_a_crowd_finds_its_own, crowd_that_has_not_begun_is_dropped)
