@@ -189,6 +189,7 @@ struct domus_channel {
     uint64_t look_ns;      /* when its pipeline looks at what it sends in pieces; 0: never */
     uint64_t wake_ns;      /* when its message stage wants to be called; 0: never */
     uint64_t kept_ns;      /* when kept asks of a peer that has finished are cancelled; 0: never */
+    uint64_t finished_ns;  /* when the peer has finished, if `kept_ns` was set since */
     /* when the peer is too late with the rest of a message (io/pipelines/late.h); 0: no bound */
     uint64_t message_due_ns;
     uint64_t unread_ns;  /* since when a paused channel is not read, as far as that was not added to

@@ -12,7 +12,8 @@ void domi_channel_close_when_answered(domus_channel *channel)
     if (channel->conversations == 0 && channel->asks == 0) {
         (void)domi_channel_close(channel);
     } else if (kept_ns != 0) {
-        channel->kept_ns = channel->io->manager->now_ns + kept_ns;
+        channel->finished_ns = channel->io->manager->now_ns;
+        channel->kept_ns = channel->finished_ns + kept_ns;
         domi_channel_note_due(channel, channel->kept_ns);
     }
 }

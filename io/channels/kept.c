@@ -6,8 +6,15 @@
 void domi_channel_cancel_kept(domus_channel *channel)
 {
     domi_manager *manager = channel->io->manager;
+    uint64_t kept_ns = channel->settings->half_close_kept_ns;
+    uint64_t since_ns = manager->now_ns - channel->finished_ns;
 
-    channel->kept_ns = manager->now_ns + channel->settings->half_close_kept_ns;
+    /* What works for the peer may keep an ask later, so this is done again; but each time tells all
+     * that works for the peer, so the time between two of them doubles. */
+    channel->kept_ns =
+        kept_ns != 0 ? manager->now_ns + (since_ns > kept_ns ? since_ns : kept_ns) : 0;
+    if (kept_ns == 0)
+        return;
     if (channel->pipe != NULL)
         channel->io->pipe_ways->cancel_kept(channel);
     else

@@ -340,6 +340,55 @@ START_TEST(half_closed_peer_gets_what_was_worked_for_it)
 }
 END_TEST
 
+/* Each look tells all that works for the peer, so there are few. */
+START_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
+{
+    static const way here = {&asking, 0, false, 0};
+    domus_testkit *kit = open_kit(&here, MS);
+    domus_peer *peer = domt_kit_peer(kit, AT);
+    domus_profile profile;
+
+    domt_kit_send(peer, "SLEEP\n"); /* a second */
+    domus_peer_finish(peer);
+    pass_time(kit, 900 * MS);
+    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
+    ck_assert_uint_ge(profile.events, 5);
+    ck_assert_uint_le(profile.events, 20);
+    domt_kit_expect(kit, peer, "slept\n");
+    domus_testkit_free(kit);
+}
+END_TEST
+
+static int go_on_without_bound(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const domus_channel_options options = {.half_close_kept_ns = DOMUS_NONE};
+
+    (void)self, (void)answer;
+    int error = domus_channel_set_options(stack, domus_channel_running(stack), &options);
+    return error != 0 ? error : domus_sleep(stack, SECOND, hear_sleep);
+}
+
+static int change_bound(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_sleep(stack, 10 * MS, go_on_without_bound);
+}
+
+static const domus_behaviour changing = SERVING(change_bound, 0);
+
+START_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
+{
+    static const way here = {&changing, 0, false, 0};
+    domus_testkit *kit = open_kit(&here, KEPT_NS);
+    domus_peer *peer = domt_kit_peer(kit, AT);
+
+    domt_kit_send(peer, "a\n");
+    domus_peer_finish(peer);
+    domt_kit_expect(kit, peer, "slept\n");
+    domus_testkit_free(kit);
+}
+END_TEST
+
 /* --- the channel's own actor keeps --------------------------------------------------------------
  */
 
@@ -372,7 +421,9 @@ START_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
 }
 END_TEST
 
-DOMT_MAIN("dead waiters", 60, channel_that_keeps_for_a_half_closed_peer_ends,
+DOMT_MAIN("dead waiters", 60, bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed,
+          work_for_a_half_closed_peer_is_seldom_looked_at,
+          channel_that_keeps_for_a_half_closed_peer_ends,
           half_closed_peer_gets_what_was_worked_for_it,
           half_closed_waiter_is_handed_what_comes_at_once,
           half_closed_waiter_waits_on_where_that_has_no_bound, nobody_who_has_left_is_handed_a_job,
