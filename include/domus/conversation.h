@@ -173,8 +173,8 @@ typedef struct domus_kept {
  *
  * A kept ask waits for what others bring. So when the peer of a channel has finished sending, which
  * may mean that it is gone, asks of its requests that are kept for channel.halfCloseKept (100 ms)
- * more are cancelled, and one that is kept later at the latest when the time since then has doubled;
- * conversations that work for its requests go on (domus/channel.h).
+ * more are cancelled, and one that is kept later at the latest when the time since then has
+ * doubled; conversations that work for its requests go on (domus/channel.h).
  *
  * Returns 0; -EINVAL when the message is no ask; -EALREADY when it was answered, forwarded or kept;
  * -ENOMEM; -ECANCELED when the actor stops. With an error the ask is not kept. */

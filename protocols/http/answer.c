@@ -36,7 +36,8 @@ bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
-    if (state->tunnel != DOMI_HTTP_NO_TUNNEL) /* also one that was opened for an answer that failed */
+    /* a tunnel that is open was opened for an answer that has failed */
+    if (state->tunnel != DOMI_HTTP_NO_TUNNEL)
         return is_last;
     return is_last && state->phase == DOMI_HTTP_STREAMING && state->waits_for_100;
 }
