@@ -359,6 +359,29 @@ START_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
 }
 END_TEST
 
+/* A reset behind the FIN ends what works for the peer, too. */
+START_TEST(reset_behind_the_end_of_a_peer_is_seen)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
+        domus_peer *peer = domt_kit_peer(kit, AT);
+        domus_profile profile;
+
+        domt_kit_send(peer, "SLEEP\n"); /* a second */
+        domus_peer_finish(peer);
+        pass_time(kit, 150 * MS);
+        ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
+        ck_assert_uint_eq(profile.channels_closed, 0);
+        domus_peer_reset(peer);
+        pass_time(kit, 100 * MS);
+        ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
+        ck_assert_uint_eq(profile.channels_closed, 1);
+        ck_assert_uint_eq(profile.channels_reset, 1);
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
 static int go_on_without_bound(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_channel_options options = {.half_close_kept_ns = DOMUS_NONE};
@@ -422,7 +445,7 @@ START_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
 END_TEST
 
 DOMT_MAIN("dead waiters", 60, bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed,
-          work_for_a_half_closed_peer_is_seldom_looked_at,
+          reset_behind_the_end_of_a_peer_is_seen, work_for_a_half_closed_peer_is_seldom_looked_at,
           channel_that_keeps_for_a_half_closed_peer_ends,
           half_closed_peer_gets_what_was_worked_for_it,
           half_closed_waiter_is_handed_what_comes_at_once,
