@@ -33,8 +33,9 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     if (state->asked.count == 0)
         return refuse(state); /* an answer to nothing */
     if (head->code == 101) {
-        if (!domi_http_asked_upgrade(state) || state->wait == DOMI_HTTP_WAITS)
-            return refuse(state); /* 100 comes before it (RFC 9110 7.8) */
+        /* 100 comes before it (RFC 9110 7.8), and HTTP/1.0 has no 1xx (15.2) */
+        if (!domi_http_asked_upgrade(state) || state->wait == DOMI_HTTP_WAITS || head->minor == 0)
+            return refuse(state);
     } else if (head->code < 200) {
         return pass_over(wire, state);
     }

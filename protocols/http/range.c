@@ -61,11 +61,15 @@ int domus_http_read_range(domus_slice value, uint64_t length, domus_http_range *
     size_t size;
     size_t at = 0;
     uint32_t count = 0;
+    bool any = false;
     domus_http_range range;
 
     if (value.size < 6 || !domi_http_is_word(text, 6, "bytes="))
         return 0;
     while (domi_http_next_element(text + 6, value.size - 6, &at, &element, &size)) {
+        if (size == 0) /* a list may have empty elements (RFC 9110 5.6.1.2) */
+            continue;
+        any = true;
         int result = read_one(element, size, length, &range);
         if (result < 0)
             return 0;
@@ -75,7 +79,7 @@ int domus_http_read_range(domus_slice value, uint64_t length, domus_http_range *
             return 0;
         to[count++] = range;
     }
-    return count != 0 ? (int)count : -ERANGE;
+    return count != 0 ? (int)count : any ? -ERANGE : 0;
 }
 
 int domus_http_add_content_range(domus_appender *fields, domus_http_range range, uint64_t length)

@@ -36,6 +36,8 @@ START_TEST(ranges_are_read)
     ck_assert_str_eq(read_ranges("bytes=0-99999999999999999999999", 100), "1 0-99");
     ck_assert_str_eq(read_ranges("bytes=20-29, 0-9 ,\t-5", 100), "3 20-29 0-9 95-99");
     ck_assert_str_eq(read_ranges("bytes=200-, 5-6", 100), "1 5-6");
+    ck_assert_str_eq(read_ranges("bytes=,1-2,, 5-6, ,", 100), "2 1-2 5-6");
+    ck_assert_str_eq(read_ranges("bytes=200-,", 100), "-34");
 }
 END_TEST
 
@@ -67,7 +69,7 @@ START_TEST(other_texts_are_passed_over)
                                         "lines=0-9",
                                         "bytes 0-9",
                                         "bytes=5-4",
-                                        "bytes=1-2,",
+                                        "bytes=,, ,",
                                         "bytes=1 -2",
                                         "bytes=1-2;3",
                                         "bytes=0-1,a",
