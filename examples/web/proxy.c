@@ -25,7 +25,10 @@ int web_proxy_begin(domus_system *system)
     if (web_settings.upstream[0] == '\0')
         return 0;
     int error = domus_outside_pool_open(system, web_settings.upstream, &options, &proxy.upstream);
+    if (error == 0)
+        error = domus_outside_pool_open(system, web_settings.upstream, &options, &proxy.tunnels);
     secure_proxy.upstream = proxy.upstream;
+    secure_proxy.tunnels = proxy.tunnels;
     return error;
 }
 

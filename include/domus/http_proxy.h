@@ -45,9 +45,10 @@
  * that has finished sending lets the other one get a FIN, and may go on to read (half close); a
  * reset of one resets the other. It ends when the client's connection was idle both ways for
  * channel.idleTimeout; the other time-outs of HTTP do not bound it, except `request_timeout_ns` of
- * the pipeline, if that is set. It takes a connection of the pool for as long as it is there, so
- * `connections_max` bounds tunnels. In a drain it goes on until it ends, and is cut behind
- * shutdown.drainTimeout.
+ * the pipeline, if that is set. It takes a connection of its pool for as long as it is there, so
+ * `connections_max` bounds tunnels. With a pool of their own (`tunnels`) they take none from other
+ * requests; without one, whoever opens as many tunnels as the pool has connections keeps all others
+ * waiting. In a drain a tunnel goes on until it ends, and is cut behind shutdown.drainTimeout.
  *
  * **The answer** comes back with its status, body and fields. Location is rewritten if it names the
  * server (`keeps_location`: it is not), so that the client comes to this proxy again: "/b" and
@@ -100,6 +101,8 @@ extern "C" {
 /* Where requests go. It stays valid as long as a request is under way. */
 typedef struct domus_http_proxy {
     domus_address upstream; /* a pool of connections whose bodies come in pieces */
+    domus_address tunnels;  /* another one, for requests that may become tunnels; {NULL, 0}:
+                               they take connections of `upstream` */
     const char *path;       /* taken off the start of paths that begin with it, in their normal
                                form; NULL: nothing */
     const char *host;       /* the Host that the server gets; NULL: that of the request */

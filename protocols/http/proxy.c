@@ -96,6 +96,15 @@ static bool has_begin(const pass *frame)
     return frame->uploads || frame->upgrade != NULL;
 }
 
+/* The pool of the request: tunnels keep their connections, so they may have one of their own. */
+static domus_address pool_of(const pass *frame)
+{
+    const domus_http_proxy *proxy = frame->proxy;
+
+    return frame->upgrade != NULL && proxy->tunnels.house != NULL ? proxy->tunnels
+                                                                  : proxy->upstream;
+}
+
 /* Begin to ask the server, with the first thing that is waited for. Returns as domus_ask(). */
 static int ask(domus_stack *stack, pass *frame, const domus_http_request *request,
                domus_resumed *then)
@@ -110,8 +119,8 @@ static int ask(domus_stack *stack, pass *frame, const domus_http_request *reques
         return result != 0 ? result : domus_wait_first(stack, then);
     }
     uint64_t timeout_ns = frame->upgrade != NULL ? timeout_of(frame->proxy) : 0;
-    result = domus_request_begin(stack, frame->proxy->upstream, &domus_http_request_type, &made,
-                                 timeout_ns, then);
+    result = domus_request_begin(stack, pool_of(frame), &domus_http_request_type, &made, timeout_ns,
+                                 then);
     if (result < 0)
         domus_http_request_type.release(&made);
     return result;

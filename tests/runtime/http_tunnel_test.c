@@ -156,14 +156,21 @@ END_TEST
 
 START_TEST(a_switch_to_something_else_is_refused)
 {
-    static const char *const wrong[] = {"Upgrade: h2c\r\n", "", "Upgrade: websocket, h2c\r\n"};
-    char text[128];
+    static const char *const wrong[] = {
+        "HTTP/1.1 101 x\r\nUpgrade: h2c\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n",
+        "HTTP/1.1 101 x\r\nUpgrade: websocket, h2c\r\n\r\n",
+        "HTTP/1.0 101 x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"};
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         domt_proxied_begin(&domt_proxied_edge);
         domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-        (void)snprintf(text, sizeof text, "HTTP/1.1 101 x\r\n%s\r\n", wrong[i]);
-        domt_pipes_send(domt_edge.kit, domt_edge.server, text);
+        domt_pipes_send(domt_edge.kit, domt_edge.server, wrong[i]);
+        if (i == 3) { /* these are no bytes of HTTP, so another connection is tried once */
+            domt_net_ok(domt_edge.kit,
+                        domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server));
+            domt_pipes_expect(domt_edge.kit, domt_edge.server, WISHED("websocket"));
+            domt_pipes_send(domt_edge.kit, domt_edge.server, wrong[i]);
+        }
         domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
         domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
         domt_proxied_end();
@@ -196,6 +203,37 @@ START_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
         domt_edge.client = domt_pipes_peer(domt_edge.kit);
         domt_proxied_end();
     }
+}
+END_TEST
+
+/* Tunnels that have a pool of their own leave the connections of the other one to requests. */
+START_TEST(tunnels_take_no_connection_from_other_requests)
+{
+    const domus_pool_options options = {.behaviour = &domus_http_streaming_connection,
+                                        .connections_max = 1,
+                                        .queue_max = 1,
+                                        .on_demand = true};
+    domus_peer *servers[2];
+
+    domt_proxied_begin(&domt_proxied_edge);
+    ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(domt_edge.kit), "10.0.0.9:80",
+                                             &options, &domt_edge.proxy.tunnels),
+                     0);
+    domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+    domt_proxied_comes(SWITCH, SWITCHED);
+    servers[0] = domt_edge.server;
+    domt_edge.client = domt_pipes_peer(domt_edge.kit);
+    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
+    pass_time(101 * MS); /* the one connection for tunnels is taken */
+    domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
+    domt_edge.client = domt_pipes_peer(domt_edge.kit);
+    domt_edge.server = NULL;
+    domt_proxied_goes(GET, GOT);
+    servers[1] = domt_edge.server;
+    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
+                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    ck_assert_ptr_ne(servers[0], servers[1]);
+    domt_proxied_end();
 }
 END_TEST
 
@@ -382,7 +420,7 @@ DOMT_MAIN("http_tunnel", 60, bytes_pass_both_ways_as_they_are, early_bytes_wait_
           early_bytes_are_no_request_behind_another_answer, only_named_protocols_pass,
           a_switch_to_something_else_is_refused, a_row_that_is_not_alone_passes_no_upgrade,
           a_switch_for_a_client_that_is_gone_ends_the_connection,
-          each_side_may_finish_before_the_other, a_reset_of_one_side_resets_the_other,
-          a_silent_tunnel_ends_when_it_was_idle_for_too_long,
+          tunnels_take_no_connection_from_other_requests, each_side_may_finish_before_the_other,
+          a_reset_of_one_side_resets_the_other, a_silent_tunnel_ends_when_it_was_idle_for_too_long,
           a_side_that_does_not_read_slows_its_sender_alone, a_drain_waits_for_tunnels,
           a_connection_that_was_kept_may_be_gone, each_allocation_may_fail)
