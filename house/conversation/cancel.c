@@ -90,8 +90,8 @@ static bool is_for_kept(const domi_return *what)
     return what->note == DOMI_CANCEL_KEPT;
 }
 
-/* Add what a message means. Of two for the same ask, one that is for kept asks alone adds nothing
- * to the other. */
+/* Add what a message means. A cancel for kept asks alone adds nothing to another one for the same
+ * ask. */
 static void add_to_batch(batch *now, const domi_envelope *message)
 {
     domi_return *what = &now->what[now->count];

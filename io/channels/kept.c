@@ -9,8 +9,8 @@ void domi_channel_cancel_kept(domus_channel *channel)
     uint64_t kept_ns = channel->settings->half_close_kept_ns;
     uint64_t since_ns = manager->now_ns - channel->finished_ns;
 
-    /* What works for the peer may keep an ask later, so this is done again; but each time tells all
-     * that works for the peer, so the time between two of them doubles. */
+    /* An actor that works for the peer may keep the ask later, so this is done again; but each time
+     * tells all that works for the peer, so the time between two of them doubles. */
     channel->kept_ns =
         kept_ns != 0 ? manager->now_ns + (since_ns > kept_ns ? since_ns : kept_ns) : 0;
     if (kept_ns == 0)

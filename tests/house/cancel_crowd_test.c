@@ -132,8 +132,8 @@ START_TEST(crowd_that_has_not_begun_is_dropped)
 }
 END_TEST
 
-/* Of two cancels that wait together, one that is only for kept asks hides the other one in no
- * order, neither for a conversation that works nor for an ask that has not begun. */
+/* A cancel that is only for kept asks hides no other one that waits with it, before or behind it,
+ * neither for a conversation that works nor for an ask that has not begun. */
 START_TEST(cancel_of_kept_asks_hides_no_other_one)
 {
     uint32_t one = 1;

@@ -48,7 +48,8 @@ static void goes_with_the_levels(bool detached)
     ck_assert_int_eq(domus_outside_spawn_with(system_, &holding, NULL, &options, &address), 0);
     domt_pressed_use_with(85, 80);
     hears(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_ge(atomic_load(&foreign_bytes), UINT64_C(790) << 20);
+    /* 80 %, or 75 when the look fell between the two figures of the test */
+    ck_assert_uint_ge(atomic_load(&foreign_bytes), UINT64_C(740) << 20);
     domt_pressed_use_with(92, 87);
     hears(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);
     domt_pressed_use_with(92, 10);

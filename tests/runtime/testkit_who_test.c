@@ -7,7 +7,7 @@
 
 #define HOUSES 1000u /* the first table has room for 128, so it grows three times */
 
-/* Nobody lives in these. Of a house only its place and its lease count here. */
+/* Nobody lives in these. Only the place and the lease of a house count here. */
 static domi_house houses[HOUSES];
 static domi_who *who;
 
