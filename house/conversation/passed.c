@@ -9,12 +9,12 @@
  * A cancel misses an ask that is between two actors, and the actor that holds it then tells the
  * asker. The promise may serve another ask by then, and does not say how the first one ended. An
  * ask whose asker only went on without the answer is to be left alone, so the asks that were
- * cancelled last are remembered. A promise has its place in that table by its address, and of two
- * that are 8 MiB apart the later one is remembered: so all promises have places that an actor at
- * scheduler.conversationsMax may have. The table is one for all threads, because a house that is
+ * cancelled last are remembered. A promise has its place in that table by its address. Whoever had
+ * the place before gets another one by a hash, because the memory of promises is in several pieces.
+ * The table is one for all threads, because a house that is
  * lent cancels on another thread than the one on which it hears of the holder. */
 
-#define PLACES     (UINT32_C(1) << 17) /* 1 MiB, of which only what is used takes memory */
+#define PLACES     (UINT32_C(1) << 17) /* of either kind; only what is used takes memory */
 #define PLACE_SIZE 64u                 /* promises are at least so many bytes apart */
 
 /* Returns the table; NULL: there is none. Any thread. */
@@ -26,7 +26,7 @@ static _Atomic uint64_t *table(const domi_manager *manager)
 
 static _Atomic uint64_t *make_table(const domi_manager *manager)
 {
-    _Atomic uint64_t *made = domi_memory_new(PLACES * sizeof *made);
+    _Atomic uint64_t *made = domi_memory_new(2 * PLACES * sizeof *made);
     _Atomic uint64_t *there = NULL;
 
     if (made == NULL ||
@@ -49,6 +49,12 @@ static uint64_t name_of(const domi_promise *promise, uint32_t serial)
     return (uint64_t)((uintptr_t)promise / 16) << 32 | serial;
 }
 
+/* The place of a name that had to leave the first one. */
+static uint32_t second_place_of(uint64_t name)
+{
+    return PLACES + (uint32_t)(name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PLACES;
+}
+
 static void remember_cancel(const domi_manager *manager, const domi_promise *promise)
 {
     _Atomic uint64_t *places = table(manager);
@@ -56,17 +62,21 @@ static void remember_cancel(const domi_manager *manager, const domi_promise *pro
     if (places == NULL && (places = make_table(manager)) == NULL)
         return;
     /* Relaxed: what the holder tells comes by messages, which began behind this. */
-    atomic_store_explicit(&places[place_of(promise)],
-                          name_of(promise, domi_promise_serial(promise)), memory_order_relaxed);
+    uint64_t before = atomic_exchange_explicit(&places[place_of(promise)],
+                                               name_of(promise, domi_promise_serial(promise)),
+                                               memory_order_relaxed);
+    if (before != 0)
+        atomic_store_explicit(&places[second_place_of(before)], before, memory_order_relaxed);
 }
 
 static bool was_cancelled(const domi_manager *manager, const domi_return *back)
 {
+    const uint64_t name = name_of(back->promise, back->serial);
     _Atomic uint64_t *places = table(manager);
 
     return places != NULL &&
-           atomic_load_explicit(&places[place_of(back->promise)], memory_order_relaxed) ==
-               name_of(back->promise, back->serial);
+           (atomic_load_explicit(&places[place_of(back->promise)], memory_order_relaxed) == name ||
+            atomic_load_explicit(&places[second_place_of(name)], memory_order_relaxed) == name);
 }
 
 /* --- cancel ----------------------------------------------------------------------------------- */
