@@ -11,8 +11,8 @@
  * ask whose asker only went on without the answer is to be left alone, so the asks that were
  * cancelled last are remembered. A promise has its place in that table by its address. Whoever had
  * the place before gets another one by a hash, because the memory of promises is in several pieces.
- * The table is one for all threads, because a house that is
- * lent cancels on another thread than the one on which it hears of the holder. */
+ * The table is one for all threads, because a house that is lent cancels on another thread than the
+ * one on which it hears of the holder. */
 
 #define PLACES     (UINT32_C(1) << 17) /* of either kind; only what is used takes memory */
 #define PLACE_SIZE 64u                 /* promises are at least so many bytes apart */
