@@ -150,18 +150,6 @@ static bool wake_stage(domus_channel *channel, bool is_unread)
     return channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* The error that has come behind the end of what the peer sent: nothing is received any more, so a
- * reset is no event. Returns 0; a negative errno. */
-static int take_error(const domus_channel *channel)
-{
-    int error = 0;
-    socklen_t size = sizeof error;
-    int result = channel->io->backend->sockets->option_get(channel->io->ring, channel->fd,
-                                                           SOL_SOCKET, SO_ERROR, &error, &size);
-
-    return result == 0 ? -error : 0;
-}
-
 /* Cancel the asks that are kept for a peer that has finished sending, if their time has come; all
  * asks, if it was seen to be gone.
  * Returns whether the channel is still open; otherwise all is answered, and the timer is set for
@@ -172,7 +160,7 @@ static bool cancel_kept(domus_channel *channel)
         return true;
     if (channel->kept_ns == 0 || channel->kept_ns > channel->io->manager->now_ns)
         return true;
-    int error = take_error(channel);
+    int error = domi_socket_error(channel->io, channel->fd);
     if (error != 0) {
         domi_channel_count_cut(channel, 0);
         domi_channel_end(channel, error, false);

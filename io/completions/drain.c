@@ -18,6 +18,7 @@
 #include "io/completions/pressure.h"
 #include "io/completions/ring.h"
 #include "io/connectors/connect.h"
+#include "io/resources/socket.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -25,18 +26,10 @@
 #define LOOK_NS   UINT64_C(10000000) /* time between two looks at a channel, at least */
 #define LOOKS_MAX 1024u              /* looks in one iteration */
 
-/* Returns the error of the socket if the peer has finished sending, because no receive is armed
- * then that would tell of a reset; otherwise 0. */
+/* Returns the error of the socket if the peer has finished sending; otherwise 0. */
 static int pending_error(const domus_channel *channel)
 {
-    const domi_io *io = channel->io;
-    int error = 0;
-    socklen_t size = sizeof error;
-
-    if (!channel->ended || io->backend->sockets->option_get(io->ring, channel->fd, SOL_SOCKET,
-                                                            SO_ERROR, &error, &size) != 0)
-        return 0;
-    return -error;
+    return channel->ended ? domi_socket_error(channel->io, channel->fd) : 0;
 }
 
 /* Look at a lingering channel. While the peer has not acknowledged everything, its time to close

@@ -14,6 +14,16 @@ uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request)
     return (uint64_t)bytes;
 }
 
+int domi_socket_error(const domi_io *io, int fd)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+
+    return io->backend->sockets->option_get(io->ring, fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0
+               ? -error
+               : 0;
+}
+
 static bool ask_peer(const domi_io *io, int fd, struct sockaddr_storage *address, size_t bytes)
 {
     socklen_t size = (socklen_t)bytes;

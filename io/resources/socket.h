@@ -13,6 +13,11 @@
  * or the kernel does not tell. */
 uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request);
 
+/* Returns the error of a socket, a negative errno, which is told once; 0 if there is none, or the
+ * kernel does not tell. When a peer has finished sending, no receive is armed that would tell of a
+ * reset. */
+int domi_socket_error(const domi_io *io, int fd);
+
 /* Find the address of a peer. If none is found, the family is AF_UNSPEC. */
 void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address);
 

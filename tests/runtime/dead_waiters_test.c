@@ -199,6 +199,25 @@ static void pass_time(domus_testkit *kit, uint64_t ns)
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
 
+/* Returns the profile of thread 0, on which the channels are. */
+static domus_profile profile_of(domus_testkit *kit)
+{
+    domus_profile profile;
+
+    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
+    return profile;
+}
+
+/* Returns a peer that has sent this, and has finished. */
+static domus_peer *half_closed_peer(domus_testkit *kit, const char *text)
+{
+    domus_peer *peer = domt_kit_peer(kit, AT);
+
+    domt_kit_send(peer, text);
+    domus_peer_finish(peer);
+    return peer;
+}
+
 /* Put a job, and expect what the queue says. */
 static void put_job(domus_testkit *kit, const char *expected)
 {
@@ -264,9 +283,7 @@ START_TEST(half_closed_waiter_is_handed_what_comes_at_once)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *worker = domt_kit_peer(kit, AT);
-        domt_kit_send(worker, "RESERVE q 60000\n");
-        domus_peer_finish(worker);
+        domus_peer *worker = half_closed_peer(kit, "RESERVE q 60000\n");
         pass_time(kit, 50 * MS);
         put_job(kit, "handed out, 0 gone\n");
         domt_kit_expect(kit, worker, "precious\n");
@@ -280,9 +297,7 @@ START_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], 0);
-        domus_peer *worker = domt_kit_peer(kit, AT);
-        domt_kit_send(worker, "RESERVE q 60000\n");
-        domus_peer_finish(worker);
+        domus_peer *worker = half_closed_peer(kit, "RESERVE q 60000\n");
         pass_time(kit, 20 * SECOND);
         put_job(kit, "handed out, 0 gone\n");
         domt_kit_expect(kit, worker, "precious\n");
@@ -331,9 +346,7 @@ START_TEST(half_closed_peer_gets_what_was_worked_for_it)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *peer = domt_kit_peer(kit, AT);
-        domt_kit_send(peer, "SLEEP\n");
-        domus_peer_finish(peer);
+        domus_peer *peer = half_closed_peer(kit, "SLEEP\n");
         domt_kit_expect(kit, peer, "slept\n");
         domus_testkit_free(kit);
     }
@@ -345,15 +358,10 @@ START_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
 {
     static const way here = {&asking, 0, false, 0};
     domus_testkit *kit = open_kit(&here, MS);
-    domus_peer *peer = domt_kit_peer(kit, AT);
-    domus_profile profile;
-
-    domt_kit_send(peer, "SLEEP\n"); /* a second */
-    domus_peer_finish(peer);
+    domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* a second */
     pass_time(kit, 900 * MS);
-    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
-    ck_assert_uint_ge(profile.events, 5);
-    ck_assert_uint_le(profile.events, 20);
+    ck_assert_uint_ge(profile_of(kit).events, 5);
+    ck_assert_uint_le(profile_of(kit).events, 20);
     domt_kit_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
@@ -364,19 +372,13 @@ START_TEST(reset_behind_the_end_of_a_peer_is_seen)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *peer = domt_kit_peer(kit, AT);
-        domus_profile profile;
-
-        domt_kit_send(peer, "SLEEP\n"); /* a second */
-        domus_peer_finish(peer);
+        domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* a second */
         pass_time(kit, 150 * MS);
-        ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
-        ck_assert_uint_eq(profile.channels_closed, 0);
+        ck_assert_uint_eq(profile_of(kit).channels_closed, 0);
         domus_peer_reset(peer);
         pass_time(kit, 100 * MS);
-        ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
-        ck_assert_uint_eq(profile.channels_closed, 1);
-        ck_assert_uint_eq(profile.channels_reset, 1);
+        ck_assert_uint_eq(profile_of(kit).channels_closed, 1);
+        ck_assert_uint_eq(profile_of(kit).channels_reset, 1);
         domus_testkit_free(kit);
     }
 }
@@ -403,10 +405,7 @@ START_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
 {
     static const way here = {&changing, 0, false, 0};
     domus_testkit *kit = open_kit(&here, KEPT_NS);
-    domus_peer *peer = domt_kit_peer(kit, AT);
-
-    domt_kit_send(peer, "a\n");
-    domus_peer_finish(peer);
+    domus_peer *peer = half_closed_peer(kit, "a\n");
     domt_kit_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
@@ -429,17 +428,11 @@ START_TEST(channel_that_keeps_for_a_half_closed_peer_ends)
 {
     static const way here = {&keeping, 0, false, 0};
     domus_testkit *kit = open_kit(&here, KEPT_NS);
-    domus_peer *peer = domt_kit_peer(kit, AT);
-    domus_profile profile;
-
-    domt_kit_send(peer, "RESERVE a\nRESERVE b\nRESERVE c\n");
-    domus_peer_finish(peer);
+    (void)half_closed_peer(kit, "RESERVE a\nRESERVE b\nRESERVE c\n");
     pass_time(kit, 50 * MS);
-    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
-    ck_assert_uint_eq(profile.channels_closed, 0);
+    ck_assert_uint_eq(profile_of(kit).channels_closed, 0);
     pass_time(kit, 2 * SECOND);
-    ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
-    ck_assert_uint_eq(profile.channels_closed, 1);
+    ck_assert_uint_eq(profile_of(kit).channels_closed, 1);
     domus_testkit_free(kit);
 }
 END_TEST
