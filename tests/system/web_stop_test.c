@@ -134,7 +134,7 @@ static void stop_under_load(const char *backend, uint32_t after_ms)
 
 START_TEST(every_request_that_was_read_is_answered)
 {
-    uint32_t rounds = getenv("DOMT_LONG") != NULL ? 200 : 2;
+    uint32_t rounds = domt_is_long() ? 60 : 2;
 
     for (uint32_t i = 0; i < rounds; i++) {
         stop_under_load("io.backend=uring", i * 3 % 20);
@@ -143,4 +143,4 @@ START_TEST(every_request_that_was_read_is_answered)
 }
 END_TEST
 
-DOMT_MAIN("web stop", 300, every_request_that_was_read_is_answered)
+DOMT_MAIN("web stop", domt_is_long() ? 1200 : 300, every_request_that_was_read_is_answered)
