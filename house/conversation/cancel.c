@@ -63,25 +63,28 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
 /* Cancels come in crowds, because an asker that stops gives up all asks that it has made, and each
  * cancel may mean any of thousands of conversations. So cancels that follow one another are looked
  * for together, in one walk over the conversations. */
-#define BATCH_MAX  64u
-#define BATCH_FREE 0xff /* marks a free entry of `at` */
-#define BATCH_ROOM 256u /* a power of two */
+#define BATCH_MAX  512u
+#define BATCH_FREE 0xffff /* marks a free entry of `at` */
+#define ROOM_FEW   128u   /* entries of `at` that are used if no more than FEW events wait */
+#define ROOM_CROWD 2048u  /* and if more do; a power of two, as the other one */
+#define FEW        32u
 
 typedef struct batch {
     /* the asks that are to be cancelled, each by its promise and serial */
     domi_return what[BATCH_MAX];
-    uint8_t at[BATCH_ROOM]; /* hash table by promise; each entry is an index in `what`, or
-                               BATCH_FREE */
-    uint32_t count;         /* entries of `what` in use */
-    uint32_t left;          /* entries of `what` that were not found yet */
+    uint16_t at[ROOM_CROWD]; /* hash table by promise; each entry is an index in `what`, or
+                                BATCH_FREE */
+    uint32_t room;           /* entries of `at` in use; few are faster to clear */
+    uint32_t count;          /* entries of `what` in use */
+    uint32_t left;           /* entries of `what` that were not found yet */
 } batch;
 
 /* Returns the place in `at` at which the search for a promise begins. */
-static uint32_t place_of(const domi_promise *promise)
+static uint32_t place_of(const batch *now, const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / sizeof(domi_promise) * UINT64_C(0x9e3779b97f4a7c15) >>
                       32) %
-           BATCH_ROOM;
+           now->room;
 }
 
 /* True if the cancel is for an ask that is kept, and for no other. */
@@ -97,8 +100,8 @@ static void add_to_batch(batch *now, const domi_envelope *message)
     domi_return *what = &now->what[now->count];
 
     memcpy(what, message->payload, sizeof *what);
-    uint32_t place = place_of(what->promise);
-    for (; now->at[place] != BATCH_FREE; place = (place + 1) % BATCH_ROOM) {
+    uint32_t place = place_of(now, what->promise);
+    for (; now->at[place] != BATCH_FREE; place = (place + 1) % now->room) {
         domi_return *other = &now->what[now->at[place]];
         if (other->promise == what->promise && other->serial == what->serial) {
             if (!is_for_kept(what))
@@ -106,7 +109,7 @@ static void add_to_batch(batch *now, const domi_envelope *message)
             return;
         }
     }
-    now->at[place] = (uint8_t)now->count;
+    now->at[place] = (uint16_t)now->count;
     now->count++;
     now->left++;
 }
@@ -116,8 +119,8 @@ static const domi_return *find_meant(batch *now, const domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
 
-    for (uint32_t place = place_of(back->promise); now->at[place] != BATCH_FREE;
-         place = (place + 1) % BATCH_ROOM) {
+    for (uint32_t place = place_of(now, back->promise); now->at[place] != BATCH_FREE;
+         place = (place + 1) % now->room) {
         const domi_return *what = &now->what[now->at[place]];
         if (what->promise == back->promise && what->serial == back->serial) {
             now->left--;
@@ -181,11 +184,16 @@ static void drop_unsent(domi_manager *manager, domi_house *house, batch *now)
 void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first)
 {
     domi_node **events = &house->tails[DOMI_EVENT];
-    batch now = {.count = 0};
+    bool is_crowd = *events != NULL && domi_house_count_events(house) > FEW;
+    uint32_t max = is_crowd ? BATCH_MAX : FEW;
+    batch now;
 
-    memset(now.at, BATCH_FREE, sizeof now.at);
+    now.count = 0;
+    now.left = 0;
+    now.room = is_crowd ? ROOM_CROWD : ROOM_FEW;
+    memset(now.at, 0xff, now.room * sizeof now.at[0]);
     add_to_batch(&now, first);
-    while (*events != NULL && now.count < BATCH_MAX) {
+    while (*events != NULL && now.count < max) {
         domi_envelope *message = (domi_envelope *)(void *)(*events)->next;
         if (domi_node_is_embedded(&message->node) || message->type != &domi_cancel_type)
             break;
