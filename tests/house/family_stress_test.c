@@ -26,7 +26,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define ROUNDS DOMT_SCALE(80000u, 6000u)
+#define ROUNDS DOMT_SCALE(80000u, 3000u)
 
 #define BOOK        24u
 #define LIVING_MAX  1500u /* houses of one home; at this many no more are spawned */

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define ROUNDS DOMT_SCALE(100000u, 6000u)
+#define ROUNDS DOMT_SCALE(100000u, 3000u)
 
 #define THREADS_MAX 4
 #define BOOK        16u

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define MILLION  UINT64_C(1000000)
-#define MESSAGES (DOMT_SANITIZED ? MILLION / 3 : 3 * MILLION)
+#define MESSAGES (DOMT_SANITIZED ? MILLION / 6 : 3 * MILLION)
 #define LONG     (1000 * MILLION / (DOMT_SANITIZED ? 100 : 1))
 
 /* Seeds of a shape in the short form; so many more if something has not been seen. */

@@ -20,7 +20,7 @@ static domus_address sinks[SINKS];
 /* A flood goes on for so long after it was refused for the first time. */
 static uint32_t flood_ms(void)
 {
-    return getenv("DOMT_LONG") != NULL ? 20000 : 300;
+    return getenv("DOMT_LONG") != NULL ? 20000 : DOMT_SCALE(300, 100);
 }
 
 bool domt_flood_lasts(void)

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #define MEMBERS    10000u
-#define ROUNDS     (DOMT_SANITIZED ? 5u : 40u)
+#define ROUNDS     (DOMT_SANITIZED ? 3u : 10u)
 #define PUBLISHERS 2u
 
 static _Atomic uint64_t handled, disorder, released, refused, published, mounted, lives;
@@ -152,7 +152,7 @@ END_TEST
 
 /* --- coming and going ------------------------------------------------------------------------- */
 
-#define LIVES    (DOMT_SANITIZED ? 3000u : 30000u)
+#define LIVES    (DOMT_SANITIZED ? 1500u : 10000u)
 #define CHURNERS 40u
 
 /* Joins and leaves with what it gets, and ends after a few; its mother makes another then. */
@@ -275,7 +275,7 @@ END_TEST
 
 /* --- routers ---------------------------------------------------------------------------------- */
 
-#define MESSAGES (DOMT_SANITIZED ? 3000u : 30000u) /* of each sender */
+#define MESSAGES (DOMT_SANITIZED ? 1500u : 10000u) /* of each sender */
 #define SENDERS  2u
 #define KEYS     64u
 
@@ -376,7 +376,7 @@ END_TEST
 
 /* A maker makes routers in the same memory, again and again, and publishes their addresses; others
  * send to whatever they heard of last. A message for one generation reaches no other. */
-#define GENERATIONS (DOMT_SANITIZED ? 500u : 5000u)
+#define GENERATIONS (DOMT_SANITIZED ? 250u : 2000u)
 
 struct generation {
     uint32_t number;

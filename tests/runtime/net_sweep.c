@@ -5,6 +5,7 @@
 
 #include "runtime/network/ready.h"
 #include "runtime/testkit/peer.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

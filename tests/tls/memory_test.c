@@ -153,7 +153,8 @@ static void free_both(domus_tls *server, domus_tls *client)
     domt_pki_free(&pki);
 }
 
-/* OpenSSL may do without what it does not get, or let the handshake fail; both sides live on. */
+/* OpenSSL may do without what it does not get, or let the handshake fail; both sides live on. There
+ * are more than a thousand of them: the short form lets each fourth one fail. */
 START_TEST(each_allocation_of_openssl_fails_once)
 {
     uint32_t number = 0, failures = 0;
@@ -167,7 +168,8 @@ START_TEST(each_allocation_of_openssl_fails_once)
     do {
         fails_all = true;
         has_failed = false;
-        left = ++number;
+        number += domt_is_long() ? 1 : 4;
+        left = number;
         int error = meet(server_tls, client_tls);
         bool is_last = !has_failed;
         fails_all = false;
@@ -180,7 +182,7 @@ START_TEST(each_allocation_of_openssl_fails_once)
             break;
     } while (true);
     ck_assert_uint_gt(number, 300);
-    ck_assert_uint_gt(failures, 100);
+    ck_assert_uint_gt(failures, 25);
     free_both(server_tls, client_tls);
 }
 END_TEST
