@@ -260,7 +260,7 @@ static int stop_under_load(uint64_t seed, void *context)
 
 START_TEST(every_request_is_answered_when_it_stops_under_load)
 {
-    uint64_t count = getenv("DOMT_LONG") != NULL ? 10000 : DOMT_SCALE(150, 10);
+    uint64_t count = DOMT_SCALE(150, 10) * (domt_is_long() ? 50 : 1);
     uint64_t seed = 0;
 
     ck_assert_msg(domus_testkit_sweep(1, count, stop_under_load, NULL, &seed) == 0, "seed %llu",

@@ -1,7 +1,7 @@
 /* Storms of connects, over many seeds of a network that fails: many actors connect to servers that
  * refuse, are slow, have no room, go or come, and they cancel, stop, and close what they have got.
  * Each connect ends once, with an address or an error, and nothing is left of any of them.
- * DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds. */
+ * DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/network.h"
 #include "tests/support/sanitizer.h"

@@ -1,7 +1,7 @@
 /* A small datagram service on three threads, with scripted peers and all faults of the network,
  * over many seeds: each answer goes to the peer that asked, and every datagram is accounted for.
  * DOMUS_SEED=n runs seed n alone, and prints its trace if something does not hold. DOMT_LONG runs
- * 10^5 seeds. */
+ * 50 times as many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/kits.h"
 #include "tests/support/sanitizer.h"

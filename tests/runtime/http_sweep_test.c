@@ -1,6 +1,6 @@
 /* Actors ask a client of HTTP, which asks a reverse proxy, which asks a server, over many seeds of
  * a network that fails at any byte: each ask has one outcome, and a body is that of its own
- * request. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds. */
+ * request. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many. */
 #include "base/memory.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"

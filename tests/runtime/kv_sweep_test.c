@@ -1,5 +1,6 @@
 /* examples/kv over many seeds of a network that fails: every answer is accounted for, is right, and
- * comes in the order of the commands. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds.
+ * comes in the order of the commands. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as
+ * many.
  *
  * The store is the example itself, without main.c and start.c. Its clients send commands one behind
  * the other without waiting, and each knows all its answers (tests/runtime/kv_model.h). */

@@ -1,5 +1,5 @@
 /* examples/lines.c over many seeds of a network that fails: every answer is accounted for, and in
- * the order of the requests. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds.
+ * the order of the requests. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many.
  *
  * The lines of a client begin with its number, so nobody else asks for them, and the client
  * knows each answer: how often it has sent this line. Some lines are too long for a shard, or

@@ -39,8 +39,8 @@ typedef struct domt_sweep {
     bool has_failed;    /* something did not hold; it was printed */
 } domt_sweep;
 
-/* Run the seeds from 1 (or DOMT_FROM) to `count`, or to 10^5 with DOMT_LONG (10^4 with a
- * sanitizer), or to DOMT_TO, or the one that DOMUS_SEED names. `run_seed` returns 0 if everything
+/* Run the seeds from 1 (or DOMT_FROM) to `count`, or to 50 times that with DOMT_LONG, or to
+ * DOMT_TO, or the one that DOMUS_SEED names. `run_seed` returns 0 if everything
  * has held. The first seed that fails ends the test. */
 void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context));
 

@@ -1,6 +1,6 @@
 /* An echo service on three threads, with scripted peers and all faults of the network, over many
  * seeds: every byte is accounted for. DOMUS_SEED=n runs seed n alone, and prints its trace if
- * something does not hold. DOMT_LONG runs 10^5 seeds. */
+ * something does not hold. DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
 /* Actors ask a service through a pool, over many seeds of a network that fails: each ask has one
  * outcome, and no answer comes to the wrong asker. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs
- * 10^5 seeds. */
+ * 50 times as many. */
 #include "tests/runtime/askers.h"
 #include "tests/runtime/clients.h"
 #include "tests/runtime/net_sweep.h"

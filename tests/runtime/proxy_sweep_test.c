@@ -1,6 +1,6 @@
 /* examples/proxy.c in front of an echo of the same system, over many seeds of a network that fails:
  * both links of each relayed connection have faults, and every byte is accounted for. DOMUS_SEED=n
- * runs seed n alone; DOMT_LONG runs 10^5 seeds. */
+ * runs seed n alone; DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
 /* examples/rooms over many seeds of a network that fails: each line that comes was said, comes
  * whole and once, and lines of one guest come in order; whoever was neither reset nor slow has got
- * each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds. */
+ * each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
 /* Requests in pieces through a pool, over many seeds of a network that fails at any byte: each has
  * one outcome, an answer tells of its whole body, and nothing is left. DOMUS_SEED=n runs seed n
- * alone; DOMT_LONG runs 10^5 seeds. */
+ * alone; DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/uploads.h"
 #include "tests/support/sanitizer.h"

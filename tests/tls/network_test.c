@@ -1,7 +1,8 @@
 /* TLS over many seeds of a network that fails: lines that clients (OpenSSL itself) send come back
  * in order, whatever sizes the network cuts the records into, and a stream that is cut is never
  * taken for one that has ended. The bytes differ from run to run, because OpenSSL draws its own
- * randomness; sizes and order replay. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5. */
+ * randomness; sizes and order replay. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as
+ * many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
