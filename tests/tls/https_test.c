@@ -369,7 +369,7 @@ static int get_when_there(domus_address client, uint32_t port)
 {
     int status = -ECONNREFUSED;
 
-    for (int i = 0; i < 300 && status == -ECONNREFUSED; i++) {
+    for (int i = 0; i < 1200 && status == -ECONNREFUSED; i++) {
         domt_pause_ns(50 * DOMT_MS);
         status = get(client, "https", "localhost", port, "/");
     }
