@@ -212,4 +212,5 @@ START_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
 }
 END_TEST
 
-DOMT_MAIN("storm channels", 120, storm_closes_what_it_opened_and_stops_what_it_mounted)
+DOMT_MAIN("storm channels", domt_is_long() ? 900 : 120,
+          storm_closes_what_it_opened_and_stops_what_it_mounted)

@@ -202,7 +202,7 @@ static void send_and_end(uint32_t bytes, bool reset)
 START_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
 {
     uint32_t bytes = is_long() ? 256 : 64;
-    uint32_t rounds = is_long() ? 20 : 1;
+    uint32_t rounds = is_long() ? DOMT_SCALE(20, 5) : 1;
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     begin before = begin_beside_good_client();
