@@ -132,6 +132,7 @@ void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what)
            domus_testkit_replay(sweep->seed, replay, sizeof replay));
     if (sweep->kit != NULL && getenv("DOMUS_SEED") != NULL)
         printf("%s\n", domus_testkit_trace(sweep->kit));
+    (void)fflush(stdout); /* the process of a test that fails does not */
 }
 
 /* --- clients --------------------------------------------------------------------------------- */
