@@ -44,7 +44,8 @@ END_TEST
 /* A function that one file defines for others to see would take the place of a library's for all
  * tests of its folder, which are linked to one file. Such a test is among `separate_tests` of
  * CMakeLists.txt. The build with AddressSanitizer is looked at, too, if there is one: `./dev test`
- * builds most tests there alone. What build.ninja does not name is left from an earlier build. */
+ * builds most tests there alone. An object that build.ninja does not name is left from an earlier
+ * build. */
 START_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
 {
     ck_assert_int_eq(
