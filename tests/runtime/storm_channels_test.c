@@ -201,11 +201,11 @@ static int storm(uint64_t seed, void *ret_text)
 
 START_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
 {
-    bool is_long = getenv("DOMT_LONG") != NULL && getenv("DOMT_LONG")[0] != '\0';
     const char *text = "";
     uint64_t seed = 0;
 
-    int result = domus_testkit_sweep(1, is_long ? SEEDS_LONG : SEEDS, storm, (void *)&text, &seed);
+    int result =
+        domus_testkit_sweep(1, domt_is_long() ? SEEDS_LONG : SEEDS, storm, (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s", (unsigned long long)seed, text);
     for (uint32_t i = 0; getenv("DOMUS_SEED") == NULL && i < DOMT_LINE_DEEDS; i++)
         ck_assert_msg(atomic_load(&domt_channels_deeds[i]) != 0, "deed %u was never done", i);

@@ -20,13 +20,6 @@
 
 static domt_service service;
 
-static bool is_long(void)
-{
-    const char *text = getenv("DOMT_LONG");
-
-    return text != NULL && text[0] != '\0';
-}
-
 /* State of a service before an attack. */
 typedef struct begin {
     int good; /* the connection of the good client */
@@ -91,7 +84,7 @@ static void all_are_accepted(uint64_t count)
 
 static void stay(const char *what, domt_attack_kind kind, uint64_t bytes_each)
 {
-    uint32_t count = is_long() ? 10000 : DOMT_SCALE(1000, 200);
+    uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
     domt_attack attack = {.kind = kind, .count = count, .rate = count};
 
     ck_assert(domt_descriptors(count + 100));
@@ -101,7 +94,7 @@ static void stay(const char *what, domt_attack_kind kind, uint64_t bytes_each)
     attack.port = service.port;
     domt_attack_begin(&attack);
     ck_assert_uint_eq(atomic_load(&attack.made), count);
-    good_client_is_served(what, &before, is_long() ? 5000 : 500);
+    good_client_is_served(what, &before, domt_is_long() ? 5000 : 500);
     all_are_accepted(count + 1);
     memory_stays_below(what, &before, BUFFERS + count * bytes_each + 2048 * KIB);
     domt_attack_end(&attack, kind == DOMT_ATTACK_DRIP);
@@ -123,7 +116,7 @@ END_TEST
 /* The time-out for the first byte ends them all, whatever else happens. */
 START_TEST(thousands_that_say_nothing_are_closed_in_time)
 {
-    uint32_t count = is_long() ? 10000 : DOMT_SCALE(1000, 200);
+    uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
     domt_attack attack = {.kind = DOMT_ATTACK_IDLE, .count = count, .rate = 1};
 
     ck_assert(domt_descriptors(count + 100));
@@ -146,8 +139,8 @@ END_TEST
 
 static void storm(const char *what, domt_attack_kind kind)
 {
-    uint32_t count = is_long() ? 50000 : DOMT_SCALE(5000, 500);
-    domt_attack attack = {.kind = kind, .count = count, .rate = is_long() ? 10000 : 8000};
+    uint32_t count = domt_is_long() ? 50000 : DOMT_SCALE(5000, 500);
+    domt_attack attack = {.kind = kind, .count = count, .rate = domt_is_long() ? 10000 : 8000};
 
     ck_assert(domt_descriptors(2000));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
@@ -155,7 +148,7 @@ static void storm(const char *what, domt_attack_kind kind)
     attack.port = service.port;
     domt_attack_begin(&attack);
     while (!domt_attack_is_done(&attack))
-        good_client_is_served(what, &before, is_long() ? 1000 : 200);
+        good_client_is_served(what, &before, domt_is_long() ? 1000 : 200);
     domt_attack_end(&attack, false);
     ck_assert_uint_eq(atomic_load(&attack.refused), 0);
     memory_stays_below(what, &before, BUFFERS + 4096 * KIB);
@@ -201,8 +194,8 @@ static void send_and_end(uint32_t bytes, bool reset)
 
 START_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
 {
-    uint32_t bytes = is_long() ? 256 : 64;
-    uint32_t rounds = is_long() ? DOMT_SCALE(20, 5) : 1;
+    uint32_t bytes = domt_is_long() ? 256 : 64;
+    uint32_t rounds = domt_is_long() ? DOMT_SCALE(20, 5) : 1;
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     begin before = begin_beside_good_client();
