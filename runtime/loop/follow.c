@@ -23,8 +23,11 @@ void domi_thread_follow_stop(domi_thread *thread)
         domi_io_drain_upstream(&thread->io);
     if (wanted == DOMI_STOP_ABORT && begun < DOMI_STOP_ABORT)
         (void)domi_io_abort(&thread->io);
-    if (wanted >= DOMI_STOP_CLOSE)
+    if (wanted >= DOMI_STOP_CLOSE && begun < DOMI_STOP_CLOSE) {
         thread->manager.ending.closing = true;
+        /* A connect may have become a channel after the last one was counted out. */
+        (void)domi_io_abort(&thread->io);
+    }
     if (wanted == DOMI_STOP_ACTORS && begun < DOMI_STOP_ACTORS)
         domi_manager_stop_actors(&thread->manager);
     /* release: a thread that reads this also sees what this thread began to do

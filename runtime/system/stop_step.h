@@ -34,8 +34,9 @@ typedef enum domi_stop_step {
      * was done in time. Done as the drain; has 5 seconds. Detached threads do nothing. */
     DOMI_STOP_ABORT,
 
-    /* A thread of the loop spawns nothing any more. Done when all threads of the loop have begun
-     * it. Detached actors were closed before. */
+    /* A thread of the loop spawns nothing any more, resets the channels of connects that have
+     * completed after the drain, and lets no further connect complete. Done when all threads of
+     * the loop have begun it. Detached actors were closed before. */
     DOMI_STOP_CLOSE,
 
     /* A thread of either kind stops its actors that have no parent, and these their children. Done

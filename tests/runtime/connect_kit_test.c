@@ -1,6 +1,7 @@
 /* Connects in a test kit: names come from the test, attempts are staggered on the virtual clock,
  * and every allocation fails once. */
 #include "base/memory.h"
+#include "runtime/control/stop.h"
 #include "tests/runtime/network.h"
 #include "tests/support/suite.h"
 
@@ -267,6 +268,38 @@ START_TEST(stop_closes_the_sockets_of_attempts)
 }
 END_TEST
 
+/* A drain is over when no connection is left, though a connect may still be under way: its channel
+ * is reset if it comes before the threads spawn nothing any more, and later there is none. */
+START_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
+{
+    for (int is_late = 0; is_late < 2; is_late++) {
+        domus_address actor;
+        domus_testkit *kit = begin(&actor);
+        domus_peer_listener *listener;
+        domus_system *system = domus_testkit_system(kit);
+
+        domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+        if (is_late != 0)
+            part(kit, "10.0.0.1:0", true);
+        order_to(kit, actor, "10.0.0.1:80");
+        domt_net_ok(kit, domus_testkit_advance(kit, MS));
+        ck_assert_uint_eq(opened, is_late == 0);
+        domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
+        domt_net_ok(kit, domus_testkit_advance(kit, MS));
+        if (is_late != 0)
+            part(kit, "10.0.0.1:0", false);
+        domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+        ck_assert_uint_eq(done, 1);
+        ck_assert_int_eq(result, is_late != 0 ? -ESHUTDOWN : 0);
+        ck_assert_uint_eq(opened, is_late == 0);
+        ck_assert_uint_eq(closed_, opened);
+        /* the eventfd of each thread */
+        ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, domus_system_threads(system));
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
 /* --- without memory --- */
 
 /* Whatever allocation fails, the actor is told or fails, and nothing is left: each
@@ -305,4 +338,5 @@ DOMT_MAIN("connect_kit", 60, error_is_that_of_the_first_address,
           attempts_are_staggered_and_the_first_connection_is_taken,
           attempt_that_connects_after_another_has_won_changes_nothing,
           actor_of_a_connect_ends_with_it, stop_closes_the_sockets_of_attempts,
+          connect_that_completes_after_the_drain_leaves_no_channel,
           connect_without_memory_leaves_nothing)

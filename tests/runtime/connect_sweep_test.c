@@ -442,4 +442,12 @@ START_TEST(each_connect_ends_once)
 }
 END_TEST
 
-DOMT_MAIN("connect_sweep", 3000, each_connect_ends_once)
+/* A seed with which a connect completes after the drain, by a peer that acknowledges nothing. */
+START_TEST(connect_that_completes_after_the_drain_ends_with_it)
+{
+    ck_assert_int_eq(run_seed(47043, NULL), 0);
+}
+END_TEST
+
+DOMT_MAIN("connect_sweep", 3000, each_connect_ends_once,
+          connect_that_completes_after_the_drain_ends_with_it)
