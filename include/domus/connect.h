@@ -83,7 +83,8 @@ DOMUS_API extern const domus_type domus_connected_type;
  * under way, or connections, as it may, or when connect.resolve.queueMax names wait to be looked
  * up; -EBUSY while memory is short; -EMFILE and -ENFILE without descriptors; the error of bind(2)
  * for `options->local`; -ESTALE when the channel's actor was stopped; -ECANCELED when the
- * conversation was cancelled; -ENOMEM; the error with which the ring of the thread has failed.
+ * conversation was cancelled; -ESHUTDOWN when the system stops and no accepted connection is left;
+ * -ENOMEM; the error with which the ring of the thread has failed.
  *
  * If the conversation is cancelled or the actor stops, the sockets under way are closed. If nobody
  * waits for the answer any more when the connection is there, it is closed, too.

@@ -188,8 +188,9 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
 
     if (io->failed != 0)
         return io->failed;
-    /* Nobody would end the channel of a connect that completes so late: the drain is over. */
-    if (io->manager->ending.closing)
+    /* A connect that completes so late would only hold the stop, which nobody would end after the
+     * drain. */
+    if (io->draining_upstream)
         return -ESHUTDOWN;
     domi_server *server;
     int error = copy_server(connection, behaviour, &server);

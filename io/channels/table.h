@@ -15,7 +15,8 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *co
 /* Make a channel of a connection that this side has opened. Its actor is `house`, a house of
  * domi_house_spawn_connecting(), which behaves as `behaviour` from now on. The channel takes over
  * as domi_channel_adopt() says. Returns 0. On failure everything is as it was: -ENOMEM; -ESHUTDOWN
- * when the thread spawns nothing any more; the errno with which the ring has failed. */
+ * when the thread drains the channels that it has connected; the errno with which the ring has
+ * failed. */
 int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
                            const domi_connection *connection);
 

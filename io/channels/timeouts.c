@@ -161,8 +161,7 @@ static bool cancel_kept(domus_channel *channel)
     if (channel->kept_ns == 0 || channel->kept_ns > channel->io->manager->now_ns)
         return true;
     int error = domi_socket_error(channel->io, channel->fd);
-    if (error != 0) {
-        domi_channel_count_cut(channel, 0);
+    if (error != 0) { /* the peer has reset the connection, so nothing was cut on this side */
         domi_channel_end(channel, error, false);
         return false;
     }

@@ -53,6 +53,8 @@ int domi_connect_admit(const domi_io *io)
 {
     if (io->failed != 0)
         return io->failed;
+    if (io->draining_upstream) /* a channel that comes now would only hold the stop */
+        return -ESHUTDOWN;
     if (io->pressure.pauses)
         return -EBUSY;
     return io->connecting >= io->config->connect.under_way_max || domi_io_has_opened_all(io)

@@ -25,7 +25,8 @@ void domi_thread_follow_stop(domi_thread *thread)
         (void)domi_io_abort(&thread->io);
     if (wanted >= DOMI_STOP_CLOSE && begun < DOMI_STOP_CLOSE) {
         thread->manager.ending.closing = true;
-        /* A connect may have become a channel after the last one was counted out. */
+        /* A connect may have become a channel after the last one was counted out; and a thread that
+         * has missed ABORT does here what it was for. */
         (void)domi_io_abort(&thread->io);
     }
     if (wanted == DOMI_STOP_ACTORS && begun < DOMI_STOP_ACTORS)

@@ -27,16 +27,17 @@ typedef enum domi_stop_step {
     DOMI_STOP_DRAIN,
 
     /* A thread of the loop closes in the same way the channels that it has connected, which the
-     * accepted ones have used. Done when no connection is open. */
+     * accepted ones have used, and connects to nothing any more. Done when no connection is
+     * open. */
     DOMI_STOP_UPSTREAM,
 
     /* A thread of the loop resets the channels that are left. This step is left out if the drain
      * was done in time. Done as the drain; has 5 seconds. Detached threads do nothing. */
     DOMI_STOP_ABORT,
 
-    /* A thread of the loop spawns nothing any more, resets the channels of connects that have
-     * completed after the drain, and lets no further connect complete. Done when all threads of
-     * the loop have begun it. Detached actors were closed before. */
+    /* A thread of the loop spawns nothing any more, and resets channels that have come after the
+     * drain, or that it has still because it missed ABORT. Done when all threads of the loop have
+     * begun it. Detached actors were closed before. */
     DOMI_STOP_CLOSE,
 
     /* A thread of either kind stops its actors that have no parent, and these their children. Done

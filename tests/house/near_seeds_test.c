@@ -430,4 +430,4 @@ START_TEST(short_ways_are_seen_by_nobody)
 }
 END_TEST
 
-DOMT_MAIN("near seeds", 120, short_ways_are_seen_by_nobody)
+DOMT_MAIN("near seeds", 900, short_ways_are_seen_by_nobody)

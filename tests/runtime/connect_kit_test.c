@@ -7,6 +7,7 @@
 
 #include <domus/channel.h>
 #include <domus/connect.h>
+#include <domus/supervise.h>
 
 #include <errno.h>
 #include <string.h>
@@ -300,6 +301,65 @@ START_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
 }
 END_TEST
 
+/* --- who connects again and again --- */
+
+static int connect_again(domus_stack *stack, void *self, const void *nothing)
+{
+    static const domus_connect_options options = {.behaviour = &line};
+
+    (void)self, (void)nothing;
+    begun++;
+    return domus_connect(stack, "10.0.0.1:80", &options, on_connected);
+}
+
+static int watch_channel(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    result = answer->error;
+    done++;
+    if (answer->error != 0)
+        return 0;
+    memcpy(&found, answer->payload, sizeof found);
+    return domus_watch_actor(stack, found.channel, NULL);
+}
+
+static int mount_faithful(domus_stack *stack, void *self)
+{
+    static const domus_connect_options options = {.behaviour = &line};
+
+    (void)self;
+    begun++;
+    return domus_connect(stack, "10.0.0.1:80", &options, watch_channel);
+}
+
+static const domus_behaviour faithful = {
+    .name = "faithful",
+    .on = (const domus_on[]){{&domus_down_type, connect_again, 0}, {NULL, NULL, 0}},
+    .on_mount = mount_faithful,
+};
+
+/* Its peer is silent, and takes neither bytes nor FIN. */
+START_TEST(actor_that_connects_again_does_not_hold_the_stop)
+{
+    domus_peer_listener *listener;
+    domus_address actor;
+    domus_testkit *kit = begin(&actor);
+    domus_system *system = domus_testkit_system(kit);
+
+    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &faithful, NULL, &actor), 0);
+    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    ck_assert_uint_eq(opened, 1);
+    uint64_t before_ns = domus_testkit_now_ns(kit);
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    ck_assert_uint_le(domus_testkit_now_ns(kit) - before_ns, 2000 * MS);
+    ck_assert_uint_eq(opened, 1);
+    ck_assert_uint_eq(begun, 2);
+    ck_assert_int_eq(result, -ESHUTDOWN);
+    domus_testkit_free(kit);
+}
+END_TEST
+
 /* --- without memory --- */
 
 /* Whatever allocation fails, the actor is told or fails, and nothing is left: each
@@ -339,4 +399,4 @@ DOMT_MAIN("connect_kit", 60, error_is_that_of_the_first_address,
           attempt_that_connects_after_another_has_won_changes_nothing,
           actor_of_a_connect_ends_with_it, stop_closes_the_sockets_of_attempts,
           connect_that_completes_after_the_drain_leaves_no_channel,
-          connect_without_memory_leaves_nothing)
+          actor_that_connects_again_does_not_hold_the_stop, connect_without_memory_leaves_nothing)

@@ -379,6 +379,7 @@ START_TEST(reset_behind_the_end_of_a_peer_is_seen)
         pass_time(kit, 100 * MS);
         ck_assert_uint_eq(profile_of(kit).channels_closed, 1);
         ck_assert_uint_eq(profile_of(kit).channels_reset, 1);
+        ck_assert_uint_eq(profile_of(kit).channels_cut, 0); /* the peer has ended it */
         domus_testkit_free(kit);
     }
 }
