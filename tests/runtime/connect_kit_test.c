@@ -416,4 +416,5 @@ DOMT_MAIN("connect_kit", 60, error_is_that_of_the_first_address,
           attempt_that_connects_after_another_has_won_changes_nothing,
           actor_of_a_connect_ends_with_it, stop_closes_the_sockets_of_attempts,
           connect_that_completes_after_the_drain_leaves_no_channel,
+          connect_is_refused_at_once_while_those_of_this_side_drain,
           actor_that_connects_again_does_not_hold_the_stop, connect_without_memory_leaves_nothing)

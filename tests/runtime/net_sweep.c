@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PIECE_MAX 3000u /* bytes that a client sends at a time, at most */
-#define LONG      50u   /* times as many seeds in the long form */
+#define LONG      20u   /* times as many seeds in the long form */
 
 void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context))
 {
