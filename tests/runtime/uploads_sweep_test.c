@@ -49,7 +49,10 @@ DOMUS_SEQUENCE(ask, order)
         return 0;
     }
     const char *text = ((const domt_line *)answer->payload)->text;
-    bool is_whole = strtoul(text, NULL, 10) == frame->bytes || strcmp(frame->how, "put") != 0;
+    /* A relay may end the way to the service alone: then the service says that it could not read
+     * (seed 6786). */
+    bool is_whole = strtoul(text, NULL, 10) == frame->bytes || strcmp(frame->how, "put") != 0 ||
+                    strcmp(text, "read EPIPE") == 0;
     answered++;
     if (!is_whole)
         wrong++;
