@@ -28,12 +28,32 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
         free_abandoned(home, promise);
 }
 
+static domi_promise *promise_of(domi_wheel_node *node)
+{
+    return (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
+}
+
+domi_house *domi_promise_house(domi_wheel_node *node)
+{
+    return domi_stack_house(domi_promise_stack(promise_of(node)));
+}
+
+void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node)
+{
+    domi_wheel_arm(&manager->timing.deadlines, node, (manager->now_ns + DOMI_WHEEL_TICK_NS) | 1);
+}
+
+bool domi_promise_is_late(const domi_promise *promise)
+{
+    return promise->timed && (promise->wheel.expires_ns & 1) != 0;
+}
+
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
 {
-    domi_promise *promise = (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
+    domi_promise *promise = promise_of(node);
 
-    if (domi_is_away(domi_stack_house(domi_promise_stack(promise)))) {
-        domi_wheel_arm(&manager->timing.deadlines, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
+    if (domi_is_away(domi_promise_house(node))) {
+        domi_promise_postpone(manager, node);
         return;
     }
     promise->timed = false;

@@ -44,6 +44,7 @@
 #include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/pooled.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -111,10 +112,25 @@ static void take_off_wheel(domi_manager *home, domi_promise *promise)
     promise->timed = false;
 }
 
+/* The same by the runner of an actor of a pool. */
+static void take_off_pools_wheel(domi_promise *promise)
+{
+    domi_manager *home = house_of(promise)->home;
+
+    domi_pooled_disarm(home->pooled, &home->timing.deadlines, &promise->wheel);
+    promise->timed = false;
+}
+
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
 {
     if (!domi_is_lent(manager, house_of(promise))) {
         domi_promise_put_on_wheel(manager, promise, deadline_ns);
+        return;
+    }
+    domi_manager *home = house_of(promise)->home;
+    if (home->pooled != NULL) {
+        promise->timed = true;
+        domi_pooled_arm(home->pooled, &home->timing.deadlines, &promise->wheel, deadline_ns);
         return;
     }
     promise->wheel.expires_ns = deadline_ns;
@@ -170,9 +186,12 @@ static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
     domus_stack *stack = domi_promise_stack(promise);
 
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
-    if (promise->timed && domi_is_lent(manager, domi_stack_house(stack)))
-        stack->away++; /* home's wheel will look at this stack when the time-out fires */
-    else if (promise->timed)
+    if (promise->timed && domi_is_lent(manager, domi_stack_house(stack))) {
+        if (domi_house_is_pooled(domi_stack_house(stack)))
+            take_off_pools_wheel(promise);
+        else
+            stack->away++; /* home's wheel will look at this stack when the time-out fires */
+    } else if (promise->timed)
         take_off_wheel(manager, promise);
     if (promise->uncounted) /* domi_promise_unlink_plain() subtracts every promise */
         domi_stack_house(stack)->asks++;

@@ -170,6 +170,15 @@ void domi_promise_leave_receives(domi_promise *promise);
 /* The time of a promise is over. Called by the wheel `deadlines`. Home only. */
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 
+/* As domi_timer_postpone() and domi_timer_house(), for a promise. */
+void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node);
+domi_house *domi_promise_house(domi_wheel_node *node);
+
+/* True if the promise of a pooled actor was put off. Its time says so, because its other fields are
+ * written by the runner of the house, without the lock: that of a pool's promise is an even number
+ * of nanoseconds unless it was put off. Under the lock of the pool. */
+bool domi_promise_is_late(const domi_promise *promise);
+
 /* Carry out what a thief noted for this promise while the house was lent (notes.h). Home only. */
 void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
 

@@ -8,16 +8,20 @@
 #include "house/conversation/notes.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/pooled.h"
 
 #include <errno.h>
 #include <string.h>
 
-static void count(domi_manager *manager, bool lent, uint32_t by)
+static void count(domi_manager *manager, const domi_house *house, uint32_t by)
 {
-    if (lent)
-        manager->timing.noted_timers += by;
-    else
+    if (!domi_is_lent(manager, house))
         domi_timers_add(manager, by);
+    else if (domi_house_is_pooled(house))
+        /* Relaxed: it is a number, which is compared with the limit. */
+        atomic_fetch_add_explicit(&house->home->timing.timers, by, memory_order_relaxed);
+    else
+        manager->timing.noted_timers += by;
 }
 
 static void add_note(domi_manager *manager, domi_timer *timer)
@@ -38,10 +42,26 @@ static void take_off_wheel(domi_manager *home, domi_timer *timer)
     timer->timed = false;
 }
 
+/* The same by the runner of an actor of a pool. */
+static void take_off_pools_wheel(domi_timer *timer)
+{
+    domi_manager *home = timer->house->home;
+
+    domi_pooled_disarm(home->pooled, &home->timing.wheel, &timer->wheel);
+    timer->timed = false;
+}
+
 static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
 {
+    domi_manager *home = timer->house->home;
+
     if (!domi_is_lent(manager, timer->house)) {
         put_on_wheel(manager, timer, expires_ns);
+        return;
+    }
+    if (home->pooled != NULL) {
+        timer->timed = true;
+        domi_pooled_arm(home->pooled, &home->timing.wheel, &timer->wheel, expires_ns);
         return;
     }
     timer->wheel.expires_ns = expires_ns;
@@ -51,8 +71,6 @@ static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires
 int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
                    const domus_type *type, const void *payload, domi_timer **ret_timer)
 {
-    bool lent = domi_is_lent(manager, house);
-
     if (domi_timers_count(house->home) + manager->timing.noted_timers >=
         manager->config->scheduler.timers_max)
         return -ENOBUFS;
@@ -72,7 +90,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->under_way = timer->cancelled = timer->fixed_delay = false;
     timer->noted = timer->timed = timer->taken = false;
     domi_link_add(house, &timer->link);
-    count(manager, lent, 1);
+    count(manager, house, 1);
 
     domi_wheel_node_init(&timer->wheel);
     uint64_t expires_ns = manager->now_ns + delay_ns;
@@ -85,18 +103,19 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
  * the timer. */
 static void timer_free(domi_manager *manager, domi_timer *timer)
 {
-    bool lent = domi_is_lent(manager, timer->house);
-
-    if (lent && timer->timed) {
-        add_note(manager, timer);
-        return;
+    if (timer->timed && domi_is_lent(manager, timer->house)) {
+        if (!domi_house_is_pooled(timer->house)) {
+            add_note(manager, timer);
+            return;
+        }
+        take_off_pools_wheel(timer);
     }
     if (timer->timed) /* a thief cancelled it while its event was in the mailbox */
         take_off_wheel(manager, timer);
     domi_link_remove(timer->house, &timer->link);
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
                           memory_order_relaxed);
-    count(manager, lent, UINT32_MAX);
+    count(manager, timer->house, UINT32_MAX);
     if (DOMI_UNLIKELY(timer->event.type->release != NULL) && !timer->taken)
         timer->event.type->release(timer->event.payload);
     domi_pool_free(manager, &timer->event.node);
@@ -106,6 +125,8 @@ void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 {
     if (!domi_is_lent(manager, timer->house))
         take_off_wheel(manager, timer);
+    else if (domi_house_is_pooled(timer->house))
+        take_off_pools_wheel(timer);
     timer->cancelled = true;
     if (!timer->under_way && !timer->noted)
         timer_free(manager, timer);
@@ -120,11 +141,21 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer)
         put_on_wheel(home, timer, timer->wheel.expires_ns);
 }
 
-/* The house is away (exposed or lent), so the timer is looked at again at the next tick. The
- * number of ticks is added to the lease of its event, which needs no lease, so that the timer
- * keeps its rate. */
-static void postpone(domi_manager *manager, domi_timer *timer)
+static domi_timer *timer_of(domi_wheel_node *node)
 {
+    return (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
+}
+
+domi_house *domi_timer_house(domi_wheel_node *node)
+{
+    return timer_of(node)->house;
+}
+
+/* The number of ticks is added to the lease of the event, which needs no lease, so that the timer
+ * keeps its rate. */
+void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node)
+{
+    domi_timer *timer = timer_of(node);
     uint64_t late_ns = manager->now_ns - timer->wheel.expires_ns;
     uint32_t ticks = (uint32_t)(late_ns / DOMI_WHEEL_TICK_NS) + 1;
 
@@ -135,10 +166,10 @@ static void postpone(domi_manager *manager, domi_timer *timer)
 
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
 {
-    domi_timer *timer = (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
+    domi_timer *timer = timer_of(node);
 
     if (domi_is_away(timer->house)) {
-        postpone(manager, timer);
+        domi_timer_postpone(manager, node);
         return;
     }
     uint64_t due_ns = node->expires_ns - timer->event.node.lease * DOMI_WHEEL_TICK_NS;
@@ -181,7 +212,10 @@ void domi_timer_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_timer *timer = (domi_timer *)(void *)node;
 
-    take_off_wheel(manager, timer);
+    if (domi_is_lent(manager, timer->house) && domi_house_is_pooled(timer->house))
+        take_off_pools_wheel(timer);
+    else
+        take_off_wheel(manager, timer);
     timer->cancelled = true;
     domi_timer_end_event(manager, timer);
 }

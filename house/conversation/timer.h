@@ -61,6 +61,13 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
  * way. Home only. */
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 
+/* The house of a timer is in use by another thread, so the timer is looked at again at the next
+ * tick. Home, or who has the lock of home's wheel. */
+void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node);
+
+/* The house of the timer whose node of the wheel this is. */
+domi_house *domi_timer_house(domi_wheel_node *node);
+
 /* domi_timer_end_event() is called when the timer's event was handled. It frees a timer that fires
  * once or was cancelled, and arms one with a fixed delay again; one with a fixed rate was armed
  * when it fired. domi_timer_drop_node() is called when the event is dropped with its mailbox: it

@@ -224,6 +224,17 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
     }
 }
 
+void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house)
+{
+    /* From here on the house is seen as its last runner has left it: the puts since then are a part
+     * of the release sequence that the exchange ends. */
+    taken_inbox taken = take_inbox(runner, house, DOMI_INBOX_BUSY);
+
+    if (house->state == DOMI_READY) /* it had more to do; runners alone write the state */
+        domi_queue_put(&runner->schedule.ready[DOMUS_STATE], house);
+    deliver_inbox(runner, &taken, false);
+}
+
 void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node)
 {
     /* acquire: as in deliver_inbox(). */

@@ -13,6 +13,11 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
  * has taken the list off its arrivals. */
 uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list);
 
+/* Empty the inbox of an actor of a pool in the same way, and leave DOMI_INBOX_BUSY there. Called by
+ * the runner that has the house; if the house has something to do, it is in the runner's queue
+ * then. */
+void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house);
+
 /* Put one message, which a belt has brought, where it belongs. Called by home, if `house`
  * is not exposed. */
 void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node);

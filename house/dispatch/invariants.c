@@ -6,6 +6,7 @@
 #include "house/directory/router_check.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
+#include "house/message/pooled.h"
 
 #define WALK_EVERY 64u /* one run of this many also checks the lists; a power of two */
 
@@ -76,7 +77,7 @@ static void check_alive(const domi_manager *home, const domi_house *house)
 
 void domi_house_check(const domi_manager *home, const domi_house *house)
 {
-    DOMI_CHECK(house->home == home);
+    DOMI_CHECK(house->home == home || domi_house_is_pooled(house));
     switch (house->state) {
     case DOMI_CREATED:
         check_created(house);

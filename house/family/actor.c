@@ -8,6 +8,7 @@
 #include "house/message/arrivals.h"
 #include "house/message/family.h"
 #include "house/message/pool.h"
+#include "house/message/pooled.h"
 #include "house/message/sign.h"
 #include "house/message/types.h"
 
@@ -121,16 +122,28 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
     return result;
 }
 
-/* Returns the home for a new actor; NULL if the options name a thread that does not exist. */
-static domi_manager *place_of(domus_stack *stack, const domus_spawn_options *options)
+/* The home of the actors of a pool; NULL if the behaviour is not one for it. */
+static domi_manager *pooled_home(const domi_pooled *pooled, const domus_behaviour *behaviour)
+{
+    return behaviour == NULL || behaviour->kind == DOMUS_STATE ? pooled->home : NULL;
+}
+
+/* Returns the home for a new actor; NULL if the options name a thread that does not exist, or if
+ * the actor would be in a pool and is no state actor. */
+static domi_manager *place_of(domus_stack *stack, const domus_behaviour *behaviour,
+                              const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;
     domi_manager *home = domi_stack_house(stack)->home;
     domus_placement placement = options != NULL ? options->placement : DOMUS_NEAR;
     uint32_t threads = manager->threads;
 
+    if (options != NULL && options->pool != NULL)
+        return pooled_home(domi_pooled_of(options->pool), behaviour);
     if (placement == DOMUS_NEAR && home->index < threads)
         return home;
+    if (placement == DOMUS_NEAR && home->pooled != NULL)
+        return pooled_home(home->pooled, behaviour);
     if (placement == DOMUS_NEAR || placement == DOMUS_SPREAD)
         return manager->managers[manager->births.next_home++ % threads];
     if (placement == DOMUS_ON_THREAD && options->thread < threads)
@@ -150,7 +163,7 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
         return manager->hooks.spawn_detached(manager, parent, behaviour, state, options,
                                              ret_address);
     }
-    domi_manager *home = place_of(stack, options);
+    domi_manager *home = place_of(stack, behaviour, options);
     if (home == NULL)
         return -EINVAL;
     return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);
@@ -159,8 +172,12 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
 int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                 domus_address *ret_address)
 {
-    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), place_of(stack, NULL),
-                                  behaviour, state, NULL, ret_address);
+    domi_house *parent = domi_stack_house(stack);
+
+    if (DOMI_UNLIKELY(parent->home->index >= stack->manager->threads))
+        return domus_spawn_with(stack, behaviour, state, NULL, ret_address);
+    return domi_house_spawn_child(stack->manager, parent, parent->home, behaviour, state, NULL,
+                                  ret_address);
 }
 
 int domus_stop(domus_stack *stack, domus_address address)

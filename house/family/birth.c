@@ -103,7 +103,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
     if (error != 0)
         return error;
     house->reason = 0;
-    house->parent = NULL;
+    domi_house_set_parent(house, NULL);
     atomic_store_explicit(&house->mail_max, options != NULL ? (uint16_t)options->mailbox_max : 0,
                           memory_order_relaxed);
     if (options != NULL && options->pinned)
@@ -287,7 +287,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
-    house->parent = NULL;
+    domi_house_set_parent(house, NULL);
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
     int error = channel_state_init(house, owner, behaviour, shares);
     if (error != 0) {
@@ -342,7 +342,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
-    house->parent = NULL;
+    domi_house_set_parent(house, NULL);
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
     error = channel_state_init(house, owner, channel, shares);
     if (error != 0) {

@@ -33,14 +33,14 @@ int domi_family_add_child(domi_house *parent, domi_house *child)
 
     if (family == NULL || domi_children_add(&family->children, child) != 0)
         return -ENOMEM;
-    child->parent = parent;
+    domi_house_set_parent(child, parent);
     return 0;
 }
 
 void domi_family_remove_child(domi_house *child)
 {
     domi_children_remove(child->parent->family->children, child);
-    child->parent = NULL;
+    domi_house_set_parent(child, NULL);
 }
 
 void domi_family_stop_children(domi_manager *manager, domi_house *house)

@@ -16,6 +16,8 @@
 #include "house/family/watch.h"
 #include "house/message/doors.h"
 #include "house/message/link.h"
+#include "house/message/mailbox.h"
+#include "house/message/pooled.h"
 
 #include <errno.h>
 #include <string.h>
@@ -200,8 +202,9 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     if (channels || children || house->stacks != NULL || is_node_used(house))
         return false;
     /* A slot is freed only if its inbox was just emptied. If there is more in it, that is sorted
-     * first, and the house comes back here. */
-    if (atomic_load_explicit(&house->inbox, memory_order_relaxed) != 0)
+     * first, and the house comes back here. The mark of a runner of a pool is no mail. */
+    uint64_t inbox = atomic_load_explicit(&house->inbox, memory_order_relaxed);
+    if (inbox != 0 && !(inbox == DOMI_INBOX_BUSY && domi_house_is_pooled(house)))
         return false;
     domi_house_run_stop(manager, house);
     domi_counter_add(&manager->counters.stops, 1);

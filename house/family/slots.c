@@ -139,11 +139,12 @@ void domi_slots_untake(domi_manager *manager, domi_house *house)
     cache->count[size_class]++;
 }
 
-void domi_slots_put(domi_manager *home, domi_house *house)
+void domi_slots_put(domi_manager *manager, domi_house *house)
 {
-    domi_slot_cache *cache = &home->births.slots_of[home->index];
+    domi_manager *home = house->home;
+    domi_slot_cache *cache = &manager->births.slots_of[home->index];
 
-    domi_slots_untake(home, house);
+    domi_slots_untake(manager, house);
     uint32_t size_class = domi_house_slot(house);
     if (cache->count[size_class] > DOMI_SLOTS_KEEP)
         give_back(home, cache, size_class);

@@ -23,8 +23,8 @@ domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t 
  * that took it. */
 void domi_slots_untake(domi_manager *manager, domi_house *house);
 
-/* Free a slot. Home only. */
-void domi_slots_put(domi_manager *home, domi_house *house);
+/* Free a slot. Home, or the runner that has ended an actor of a pool. */
+void domi_slots_put(domi_manager *manager, domi_house *house);
 
 /* Visit every slot of this home, also free ones. No other thread may spawn at the same time. */
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);

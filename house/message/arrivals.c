@@ -2,6 +2,7 @@
 #include "house/message/arrivals.h"
 
 #include "base/check.h"
+#include "house/message/pooled.h"
 
 /* Push the houses from `newest` to `oldest`, linked by arrival_next, onto the
  * arrivals of `home`. */
@@ -34,6 +35,17 @@ static void push_all(domi_manager *manager)
     links->home_count = links->houses = 0;
 }
 
+/* A runner of a pool gives actors of pools to their queues. */
+static void link_by_runner(domi_manager *runner, domi_house *house)
+{
+    domi_pooled *pooled = house->home->pooled;
+
+    if (pooled == NULL)
+        push_arrivals(runner, house->home, house, house);
+    else
+        pooled->schedule(pooled, pooled == runner->pooled ? runner : NULL, house);
+}
+
 void domi_links_add(domi_manager *manager, domi_house *house)
 {
     domi_links *links = &manager->mail.links;
@@ -41,6 +53,10 @@ void domi_links_add(domi_manager *manager, domi_house *house)
 
     if (DOMI_LIKELY(!links->gathering)) {
         push_arrivals(manager, home, house, house);
+        return;
+    }
+    if (manager->pooled != NULL) {
+        link_by_runner(manager, house);
         return;
     }
     domi_link_chain *chain = &links->by_home[home->index];
@@ -56,12 +72,12 @@ void domi_links_add(domi_manager *manager, domi_house *house)
 
 void domi_links_begin(domi_manager *manager)
 {
-    DOMI_CHECK(!manager->mail.links.gathering);
+    DOMI_CHECK(!manager->mail.links.gathering || manager->pooled != NULL);
     manager->mail.links.gathering = true;
 }
 
 void domi_links_end(domi_manager *manager)
 {
-    manager->mail.links.gathering = false;
+    manager->mail.links.gathering = manager->pooled != NULL;
     push_all(manager);
 }

@@ -18,7 +18,9 @@
 
 #include "house/message/manager.h"
 
-/* Link `house`, whose inbox was empty, into its home's arrivals, now or at the end of the batch. */
+/* Link `house`, whose inbox was empty, into its home's arrivals, now or at the end of the batch. A
+ * runner of a pool, whose `gathering` is always true, gives an actor of a pool to the queues of
+ * that pool instead, and gathers nothing. */
 void domi_links_add(domi_manager *manager, domi_house *house);
 
 /* Begin a batch, and end it, which pushes all chains. Batches do not nest. Owner. */

@@ -378,6 +378,20 @@ static inline void domi_house_set_behaviour(domi_house *house, const domus_behav
                           behaviour, memory_order_relaxed);
 }
 
+/* The parent. Relaxed: a walk over the actors of a pool reads it while others run them, and asks
+ * only whether there is one, which is constant in a life. */
+static inline domi_house *domi_house_parent(const domi_house *house)
+{
+    return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->parent,
+                                memory_order_relaxed);
+}
+
+static inline void domi_house_set_parent(domi_house *house, domi_house *parent)
+{
+    atomic_store_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->parent, parent,
+                          memory_order_relaxed);
+}
+
 /* The address of the actor that lives here now. */
 static inline domus_address domi_house_address(const domi_house *house)
 {

@@ -16,7 +16,8 @@
 #include <domus/config.h>
 #include <domus/memory.h>
 
-#define DOMI_MANAGERS_MAX 1537 /* 1,024 threads, the outside, 512 detached actors */
+/* 1,024 threads, the outside, 512 detached actors, 16 pools with 128 runners each */
+#define DOMI_MANAGERS_MAX 3601
 
 struct domi_manager {
     /* The fields from here to `asker` are read by all threads, and constant while threads run. */
@@ -35,6 +36,8 @@ struct domi_manager {
     /* In the outside's manager: the house in whose name foreign threads ask. No actor gets its
      * address, and it cannot be stopped. */
     domi_house *asker;
+    /* The pool of which this is a runner, or the home of actors; NULL: neither (pooled.h). */
+    struct domi_pooled *pooled;
 
     /* From here on only the owner reads and writes, except where a part says otherwise. */
     alignas(DOMI_LINES) uint64_t now_ns; /* the time of the current phase */

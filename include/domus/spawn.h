@@ -35,6 +35,11 @@ typedef struct domus_spawn_options {
     uint64_t passivate_after_ns;
 
     bool detached; /* on a thread of its own (domus/detached.h); placement does not count */
+
+    /* One of the system's pools (domus/pools.h), whose runners run the actor; then placement does
+     * not count. NULL: on a thread of the loop. An actor of a pool that spawns DOMUS_NEAR spawns in
+     * its pool. */
+    const struct domus_pool *pool;
 } domus_spawn_options;
 
 /* Make an actor. Its state begins as a copy of `state` (behaviour->state_size bytes), or zeroed
@@ -48,9 +53,9 @@ DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, 
                           domus_address *ret_address);
 
 /* Do what domus_spawn() does, with options (NULL: none). It also returns -EINVAL for a thread that
- * does not exist or a bound out of range; -EEXIST when the name is taken; -ENOSPC at names.max; and
- * for a detached actor -EAGAIN when detached.threadsMax threads are in use, or the kernel's error
- * when it cannot make a thread. */
+ * does not exist, a bound out of range, or a channels actor in a pool; -EEXIST when the name is
+ * taken; -ENOSPC at names.max; and for a detached actor -EAGAIN when detached.threadsMax threads
+ * are in use, or the kernel's error when it cannot make a thread. */
 DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, const domus_spawn_options *options,
                                domus_address *ret_address);

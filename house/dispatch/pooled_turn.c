@@ -1,0 +1,221 @@
+/* In this file a runner acts for the home of pooled actors: it gives them turns, and fires what is
+ * due for them.
+ *
+ * Between the exchange that takes the inbox and the one that releases it nobody else touches the
+ * house, except its atomics. A timer is fired by whoever advances the wheel, if its house is idle:
+ * that one then takes the house as a runner does. If it is not, the timer is put off by a tick, and
+ * DOMI_SLOT_PENDING tells the house's runner to fire it at the end of the turn. */
+#include "house/dispatch/pooled_turn.h"
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/conversation/timer.h"
+#include "house/dispatch/deliver.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/phases.h"
+#include "house/message/link.h"
+#include "house/message/mailbox.h"
+
+#define FIRED_AT_ONCE 64u /* due objects that are fired while the lock is held once */
+
+/* --- who has a house -------------------------------------------------------------------------- */
+
+/* Take a house that is idle. */
+static bool claim(domi_house *house)
+{
+    uint64_t idle = 0;
+
+    /* acquire: pairs with release(), so this thread sees what the last turn did. */
+    return atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
+           atomic_compare_exchange_strong_explicit(&house->inbox, &idle, DOMI_INBOX_BUSY,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+/* Let go of a house that has nothing to do. Returns false if mail has come: then the caller still
+ * has it. */
+static bool release(domi_house *house)
+{
+    uint64_t busy = DOMI_INBOX_BUSY;
+
+    return atomic_compare_exchange_strong_explicit(&house->inbox, &busy, 0, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
+/* --- due objects ------------------------------------------------------------------------------ */
+
+/* A wheel, and what is done with its nodes. */
+typedef struct due_kind {
+    domi_house *(*house_of)(domi_wheel_node *node);
+    void (*fire)(domi_manager *home, domi_wheel_node *node);
+    void (*postpone)(domi_manager *home, domi_wheel_node *node);
+} due_kind;
+
+static const due_kind timers = {domi_timer_house, domi_timer_fire, domi_timer_postpone};
+static const due_kind timeouts = {domi_promise_house, domi_promise_expire, domi_promise_postpone};
+
+/* Fire up to `most` due nodes of a wheel, under the lock. Houses that were idle, and are to be
+ * scheduled now, go to `taken`. Returns how many nodes were due. */
+static uint32_t fire_some(domi_manager *home, domi_wheel *wheel, const due_kind *kind,
+                          uint32_t most, domi_fifo *taken)
+{
+    domi_wheel_node *node;
+    uint32_t count = 0;
+
+    domi_wheel_advance(wheel, home->now_ns);
+    while (count < most && (node = domi_wheel_take(wheel)) != NULL) {
+        domi_house *house = kind->house_of(node);
+
+        count++;
+        if (!claim(house)) {
+            domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
+            kind->postpone(home, node);
+            continue;
+        }
+        kind->fire(home, node);
+        domi_house *ready = domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
+        DOMI_CHECK(ready == NULL || ready == house);
+        if (ready != NULL || !release(house))
+            domi_fifo_put(taken, house);
+    }
+    return count;
+}
+
+/* Take the lock, and with it the home. */
+static domi_manager *lock_home(domi_manager *runner)
+{
+    domi_manager *home = runner->pooled->home;
+
+    domi_spinlock_lock(&runner->pooled->lock);
+    domi_manager_own(home);
+    if (runner->now_ns > home->now_ns)
+        home->now_ns = runner->now_ns;
+    return home;
+}
+
+uint32_t domi_pooled_fire(domi_manager *runner)
+{
+    domi_pooled *pooled = runner->pooled;
+    domi_fifo taken = {NULL, NULL};
+
+    domi_manager *home = lock_home(runner);
+    uint32_t count = fire_some(home, &home->timing.wheel, &timers, FIRED_AT_ONCE / 2, &taken);
+    count += fire_some(home, &home->timing.deadlines, &timeouts, FIRED_AT_ONCE - count, &taken);
+    domi_spinlock_unlock(&pooled->lock);
+    for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
+        pooled->schedule(pooled, runner, house);
+    return count;
+}
+
+/* Fire the timers of a house that were put off. */
+static void fire_late_timers(domi_manager *home, domi_house *house)
+{
+    for (domi_link *link = house->attached; link != NULL; link = link->next) {
+        domi_timer *timer = (domi_timer *)(void *)domi_link_node(link);
+
+        if (!domi_node_is_timer(&timer->event.node) || !timer->timed ||
+            timer->event.node.lease == 0)
+            continue;
+        domi_wheel_cancel(&home->timing.wheel, &timer->wheel);
+        domi_timer_fire(home, &timer->wheel);
+    }
+}
+
+static void fire_late_promises(domi_manager *home, domi_house *house)
+{
+    for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
+        for (domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
+            if (!domi_promise_is_late(promise))
+                continue;
+            domi_wheel_cancel(&home->timing.deadlines, &promise->wheel);
+            domi_promise_expire(home, &promise->wheel);
+        }
+    }
+}
+
+/* Fire what was put off because this runner has the house. It may become ready. */
+static void fire_late(domi_manager *runner, domi_house *house)
+{
+    domi_manager *home = lock_home(runner);
+
+    domi_house_slot_set(house, domi_house_slot(house) & ~DOMI_SLOT_PENDING);
+    fire_late_timers(home, house);
+    fire_late_promises(home, house);
+    (void)domi_queue_take(&home->schedule.ready[DOMUS_STATE]); /* its state says so, too */
+    domi_spinlock_unlock(&runner->pooled->lock);
+}
+
+uint64_t domi_pooled_due_ns(domi_pooled *pooled)
+{
+    domi_spinlock_lock(&pooled->lock);
+    uint64_t timer_ns = domi_wheel_next_ns(&pooled->home->timing.wheel);
+    uint64_t timeout_ns = domi_wheel_next_ns(&pooled->home->timing.deadlines);
+    domi_spinlock_unlock(&pooled->lock);
+    return timer_ns < timeout_ns ? timer_ns : timeout_ns;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+/* True if the actor that began the turn still lives here. In a free slot only the life word may
+ * be read, because another thread may be making an actor there. */
+static bool lives(const domi_house *house, uint32_t lease)
+{
+    uint64_t life = domi_house_life(house);
+
+    return DOMI_LIFE_LEASE(life) == lease && (life & DOMI_LIFE_CLOSED) == 0;
+}
+
+/* The house becomes READY if it has something to do; the runner's queue has no other one. */
+static domi_house *take_ready(domi_manager *runner)
+{
+    return domi_queue_take(&runner->schedule.ready[DOMUS_STATE]);
+}
+
+/* Sort, mount and run once. Returns how many messages were handled, at least 1, so that mail that
+ * is not handled does not keep a turn up. */
+static uint32_t run_once(domi_manager *runner, domi_house *house)
+{
+    domi_mailbox_sort_pooled(runner, house);
+    if (DOMI_UNLIKELY(runner->schedule.mounting.head != NULL))
+        (void)domi_manager_mount_actors(runner);
+    uint32_t handled = take_ready(runner) != NULL ? domi_house_run(runner, house) : 0;
+    return handled != 0 ? handled : 1;
+}
+
+domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
+{
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+    uint32_t handled = 0;
+    bool alive = true;
+
+    do {
+        handled += run_once(runner, house);
+        alive = lives(house, lease);
+        (void)take_ready(runner); /* its state says so, too */
+        if (DOMI_UNLIKELY((domi_house_slot(house) & DOMI_SLOT_PENDING) != 0) && alive)
+            fire_late(runner, house);
+        bool more = alive && house->state == DOMI_READY;
+        if (!more && release(house))
+            return alive ? DOMI_POOLED_IDLE : DOMI_POOLED_ENDED;
+    } while (alive && handled < runner->limits.messages_per_run_max);
+    return DOMI_POOLED_MORE;
+}
+
+void domi_pooled_take_arrivals(domi_pooled *pooled)
+{
+    /* acquire: pairs with the push (arrivals.c). */
+    domi_house *house =
+        atomic_exchange_explicit(&pooled->home->mail.arrivals, NULL, memory_order_acquire);
+    domi_house *first = NULL;
+
+    while (house != NULL) { /* the newest house comes first */
+        domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
+        atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
+        first = house;
+        house = next;
+    }
+    while (first != NULL) {
+        domi_house *next = atomic_load_explicit(&first->arrival_next, memory_order_relaxed);
+        pooled->schedule(pooled, NULL, first);
+        first = next;
+    }
+}

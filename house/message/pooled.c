@@ -1,0 +1,23 @@
+/* The wheels of a pool, under its lock. */
+#include "house/message/pooled.h"
+
+void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
+                     uint64_t expires_ns)
+{
+    /* An odd time is that of a promise that was put off (domi_promise_is_late()). */
+    expires_ns += expires_ns & 1;
+    domi_spinlock_lock(&pooled->lock);
+    domi_wheel_arm(wheel, node, expires_ns);
+    domi_spinlock_unlock(&pooled->lock);
+    /* seq_cst: a runner that is about to sleep publishes its time before it looks at the wheels
+     * once more. So either it sees the node, or this sees the time. */
+    if (expires_ns < atomic_load_explicit(&pooled->awake_ns, memory_order_seq_cst))
+        pooled->call(pooled);
+}
+
+void domi_pooled_disarm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node)
+{
+    domi_spinlock_lock(&pooled->lock);
+    domi_wheel_cancel(wheel, node);
+    domi_spinlock_unlock(&pooled->lock);
+}

@@ -1,0 +1,59 @@
+/* A pool as house knows it: one home for actors that any of several runners may run.
+ *
+ * The home of these actors is a manager that no thread owns. Its runners have a manager each, which
+ * is the home of nobody. A runner that has taken an actor acts for it as home would, with its own
+ * manager: it sorts the inbox, mounts, runs, settles and frees. Two things stay with the home: the
+ * slots, which have a lock of their own, and the wheels, which are used under `lock`.
+ *
+ * The inbox word of a house says whether the actor is scheduled. The put that finds it 0 (idle)
+ * schedules the actor; from then on it is not 0. The runner leaves DOMI_INBOX_BUSY there when it
+ * takes the mail (processing), and changes that to 0 at the end of the turn. If this fails, mail
+ * has come, and the runner goes on. So an actor is in one queue at most, and run by one runner. A
+ * put reads the word before its compare-exchange. models/pool.pml has this.
+ *
+ * Thread-safety: the fields are constant while threads run, except `lock` and what it guards. */
+#ifndef DOMI_HOUSE_MESSAGE_POOLED_H
+#define DOMI_HOUSE_MESSAGE_POOLED_H
+
+#include "house/message/manager.h"
+
+typedef struct domi_pooled domi_pooled;
+struct domus_pool;
+
+struct domi_pooled {
+    domi_manager *home; /* the home of the pool's actors */
+
+    /* Let `house`, which has just become scheduled, have a turn. `runner` is the runner of this
+     * pool whose thread calls; NULL: the thread is another one. Any thread. */
+    void (*schedule)(domi_pooled *pooled, domi_manager *runner, domi_house *house);
+
+    /* Something is due sooner than a runner that sleeps may know: see that one looks. Any thread,
+     * without the lock. */
+    void (*call)(domi_pooled *pooled);
+
+    /* The time up to which a runner that sleeps surely wakes by itself; UINT64_MAX: none does. */
+    _Atomic uint64_t awake_ns;
+
+    alignas(DOMI_LINES) domi_spinlock lock; /* guards the wheels and the clock of `home` */
+};
+
+/* The pool as house knows it, with which its structure begins. */
+static inline const domi_pooled *domi_pooled_of(const struct domus_pool *pool)
+{
+    return (const domi_pooled *)(const void *)pool;
+}
+
+/* True if the house is that of an actor of a pool. For a house that is not its caller's own home's,
+ * which few are. */
+static inline bool domi_house_is_pooled(const domi_house *house)
+{
+    return house->home->pooled != NULL;
+}
+
+/* Arm `node` on home's wheel of timers, or of time-outs, for `expires_ns`; or take it off. Called
+ * by the runner of an actor of the pool. */
+void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
+                     uint64_t expires_ns);
+void domi_pooled_disarm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node);
+
+#endif
