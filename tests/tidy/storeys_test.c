@@ -26,8 +26,8 @@
  *
  * runtime: os (wrappers of the kernel that know no houses), network (the simulated one), system
  * (what threads share, and who looks after it), outside (foreign and detached threads), files
- * (operations on files), loop (phases, park, stealing), control (configure, make, stop, look at a
- * system), testkit. */
+ * (operations on files), policies (queues of pools), pools (their runners), loop (phases, park,
+ * stealing), control (configure, make, stop, look at a system), testkit. */
 static const struct layer {
     const char *name;
     const char *storeys[STOREYS_MAX];
@@ -36,7 +36,9 @@ static const struct layer {
     {"io",
      {"wire", "backend", "resources", "channels", "pipelines", "acceptors", "connectors",
       "datagrams", "completions"}},
-    {"runtime", {"os", "network", "system", "outside", "files", "loop", "control", "testkit"}},
+    {"runtime",
+     {"os", "network", "system", "outside", "files", "policies", "pools", "loop", "control",
+      "testkit"}},
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])
 

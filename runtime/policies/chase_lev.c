@@ -1,0 +1,221 @@
+/* The deque of Chase and Lev; the header has the algorithm, and why it is correct. */
+#include "runtime/policies/chase_lev.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+
+#define TOP_BITS 20
+#define TOP_MASK ((1u << TOP_BITS) - 1)
+#define CHANGE   ((uint64_t)1 << TOP_BITS) /* one more in the count of changes */
+
+/* A thread that is late sees up to twice the most items between an old top and a newer bottom. */
+static_assert(DOMI_CHASE_LEV_MOST * 4 <= TOP_MASK + 1, "numbers of items must not be mistaken");
+static_assert((DOMI_CHASE_LEV_START & (DOMI_CHASE_LEV_START - 1)) == 0, "a mask finds the slot");
+
+/* How many items are from the top in `word` to `bottom`. While the owner looks for an item in an
+ * empty deque, its bottom is one below the top; that counts as none. */
+static uint32_t count_between(uint64_t word, uint32_t bottom)
+{
+    uint32_t count = (bottom - (uint32_t)word) & TOP_MASK;
+
+    return count == TOP_MASK ? 0 : count;
+}
+
+/* The word after `count` items were stolen. */
+static uint64_t word_after(uint64_t word, uint32_t count)
+{
+    uint64_t changed = word + CHANGE;
+
+    return (changed & ~(uint64_t)TOP_MASK) | (((uint32_t)word + count) & TOP_MASK);
+}
+
+static domi_chase_lev_buffer *new_buffer(uint32_t slots)
+{
+    domi_chase_lev_buffer *buffer =
+        domi_memory_new(sizeof *buffer + slots * sizeof(_Atomic(void *)));
+
+    if (buffer != NULL)
+        buffer->mask = slots - 1;
+    return buffer;
+}
+
+/* Relaxed, as all accesses of slots: the store of `bottom` publishes an item, and a thief uses what
+ * it has read only if its compare-exchange succeeds. */
+static void *read_slot(domi_chase_lev_buffer *buffer, uint32_t number)
+{
+    return atomic_load_explicit(&buffer->slots[number & buffer->mask], memory_order_relaxed);
+}
+
+static void write_slot(domi_chase_lev_buffer *buffer, uint32_t number, void *item)
+{
+    atomic_store_explicit(&buffer->slots[number & buffer->mask], item, memory_order_relaxed);
+}
+
+int domi_chase_lev_init(domi_chase_lev *deque)
+{
+    domi_chase_lev_buffer *buffer = new_buffer(DOMI_CHASE_LEV_START);
+
+    if (buffer == NULL)
+        return -ENOMEM;
+    atomic_init(&deque->bottom, 0);
+    atomic_init(&deque->buffer, buffer);
+    atomic_init(&deque->word, 0);
+    return 0;
+}
+
+void domi_chase_lev_fini(domi_chase_lev *deque)
+{
+    domi_chase_lev_buffer *buffer = atomic_load_explicit(&deque->buffer, memory_order_relaxed);
+
+    while (buffer != NULL) {
+        domi_chase_lev_buffer *older = buffer->older;
+        domi_memory_free(buffer);
+        buffer = older;
+    }
+    atomic_store_explicit(&deque->buffer, NULL, memory_order_relaxed);
+}
+
+/* --- the owner -------------------------------------------------------------------------------- */
+
+/* Go on in a buffer of twice the size, with the same `count` items. NULL: that cannot be. */
+static domi_chase_lev_buffer *grow(domi_chase_lev *deque, domi_chase_lev_buffer *buffer,
+                                   uint32_t bottom, uint32_t count)
+{
+    uint32_t slots = buffer->mask + 1;
+
+    if (slots == DOMI_CHASE_LEV_MOST)
+        return NULL;
+    domi_chase_lev_buffer *larger = new_buffer(slots * 2);
+    if (larger == NULL)
+        return NULL;
+    for (uint32_t i = 1; i <= count; i++)
+        write_slot(larger, bottom - i, read_slot(buffer, bottom - i));
+    larger->older = buffer;
+    /* release: pairs with the acquire in choose(); a thief sees the slots and the mask. */
+    atomic_store_explicit(&deque->buffer, larger, memory_order_release);
+    return larger;
+}
+
+bool domi_chase_lev_push(domi_chase_lev *deque, void *item)
+{
+    /* Relaxed, twice: only this thread writes them. */
+    uint32_t bottom = atomic_load_explicit(&deque->bottom, memory_order_relaxed);
+    domi_chase_lev_buffer *buffer = atomic_load_explicit(&deque->buffer, memory_order_relaxed);
+    /* acquire: pairs with the compare-exchange of thieves, which have read the slot before it. */
+    uint32_t count =
+        count_between(atomic_load_explicit(&deque->word, memory_order_acquire), bottom);
+
+    DOMI_CHECK(item != NULL);
+    if (DOMI_UNLIKELY(count > buffer->mask)) {
+        buffer = grow(deque, buffer, bottom, count);
+        if (buffer == NULL)
+            return false;
+    }
+    write_slot(buffer, bottom, item);
+    /* release: a thief that reads it sees the item. seq_cst: the caller looks next for runners that
+     * sleep, and these look here after they have said that they do. */
+    atomic_store_explicit(&deque->bottom, bottom + 1, memory_order_seq_cst);
+    return true;
+}
+
+void *domi_chase_lev_take(domi_chase_lev *deque)
+{
+    uint32_t bottom = atomic_load_explicit(&deque->bottom, memory_order_relaxed);
+
+    /* Relaxed: only the owner adds items, so if there is none in an old word, there is none. */
+    if (count_between(atomic_load_explicit(&deque->word, memory_order_relaxed), bottom) == 0)
+        return NULL;
+    bottom--;
+    /* release, as all stores of `bottom`: a thief that reads it sees the take before it. */
+    atomic_store_explicit(&deque->bottom, bottom, memory_order_release);
+    /* release: a thief that reads the word after this sees the store above. acquire: this thread
+     * may use the slots of what was stolen again. */
+    uint64_t word = atomic_fetch_add_explicit(&deque->word, CHANGE, memory_order_acq_rel);
+    if (((bottom + 1 - (uint32_t)word) & TOP_MASK) == 0) { /* the last item was stolen */
+        atomic_store_explicit(&deque->bottom, bottom + 1, memory_order_release);
+        return NULL;
+    }
+    return read_slot(atomic_load_explicit(&deque->buffer, memory_order_relaxed), bottom);
+}
+
+/* --- thieves ---------------------------------------------------------------------------------- */
+
+/* The jobs that a thief has chosen to steal, as it was when it read the word. */
+typedef struct choice {
+    uint64_t word;
+    domi_chase_lev_buffer *buffer;
+    uint32_t count; /* items in the deque */
+} choice;
+
+static choice choose(domi_chase_lev *deque)
+{
+    choice chosen;
+
+    /* acquire, in this order: the word pairs with the takes of the owner, `bottom` with its pushes,
+     * and the buffer is not older than that of these pushes. */
+    chosen.word = atomic_load_explicit(&deque->word, memory_order_acquire);
+    chosen.count =
+        count_between(chosen.word, atomic_load_explicit(&deque->bottom, memory_order_acquire));
+    chosen.buffer = atomic_load_explicit(&deque->buffer, memory_order_acquire);
+    return chosen;
+}
+
+/* Make `count` items of the choice this thread's own. Returns false if any was taken meanwhile. */
+static bool try_claim(domi_chase_lev *deque, choice chosen, uint32_t count)
+{
+    /* release: the owner that puts new items into these slots does so after they were read.
+     * acquire: the next thief that reads this word sees as late a `bottom` as this one did. */
+    return atomic_compare_exchange_strong_explicit(&deque->word, &chosen.word,
+                                                   word_after(chosen.word, count),
+                                                   memory_order_acq_rel, memory_order_relaxed);
+}
+
+void *domi_chase_lev_steal(domi_chase_lev *deque)
+{
+    choice chosen = choose(deque);
+
+    if (chosen.count == 0)
+        return NULL;
+    void *item = read_slot(chosen.buffer, (uint32_t)chosen.word);
+    return try_claim(deque, chosen, 1) ? item : NULL;
+}
+
+void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint32_t *ret_count)
+{
+    choice chosen = choose(deque);
+    uint32_t bottom = atomic_load_explicit(&own->bottom, memory_order_relaxed);
+    domi_chase_lev_buffer *buffer = atomic_load_explicit(&own->buffer, memory_order_relaxed);
+    /* acquire: as in a push */
+    uint32_t used = count_between(atomic_load_explicit(&own->word, memory_order_acquire), bottom);
+    uint32_t room = buffer->mask + 1 - used;
+    uint32_t count = chosen.count - chosen.count / 2;
+
+    if (chosen.count == 0)
+        return NULL;
+    if (count - 1 > room)
+        count = room + 1;
+    void *first = read_slot(chosen.buffer, (uint32_t)chosen.word);
+    /* Nobody reads these slots until `bottom` is beyond them. */
+    for (uint32_t i = 1; i < count; i++)
+        write_slot(buffer, bottom + i - 1, read_slot(chosen.buffer, (uint32_t)chosen.word + i));
+    if (!try_claim(deque, chosen, count))
+        return NULL;
+    if (count > 1) /* seq_cst: as in a push */
+        atomic_store_explicit(&own->bottom, bottom + count - 1, memory_order_seq_cst);
+    *ret_count = count;
+    return first;
+}
+
+bool domi_chase_lev_is_empty(const domi_chase_lev *deque)
+{
+    domi_chase_lev *looked = (domi_chase_lev *)(uintptr_t)deque; /* loads of C17 want it so */
+    /* acquire: `bottom` is not older than any that a thief has seen whose steal is in the word. */
+    uint64_t word = atomic_load_explicit(&looked->word, memory_order_acquire);
+
+    /* seq_cst: pairs with the store in a push */
+    return count_between(word, atomic_load_explicit(&looked->bottom, memory_order_seq_cst)) == 0;
+}

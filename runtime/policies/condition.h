@@ -1,0 +1,50 @@
+/* Conditions of the monotonic clock, on which the runners of a policy sleep with a bound. */
+#ifndef DOMI_RUNTIME_POLICIES_CONDITION_H
+#define DOMI_RUNTIME_POLICIES_CONDITION_H
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* The longest bound, a year. A longer one would only risk an overflow of the time. */
+#define DOMI_CONDITION_WAIT_MAX_NS (UINT64_C(365) * 24 * 3600 * 1000000000)
+
+/* The end of a wait that begins now and has a bound of `wait_ns`. */
+static inline struct timespec domi_condition_end(uint64_t wait_ns)
+{
+    return domi_clock_deadline_after(
+        wait_ns < DOMI_CONDITION_WAIT_MAX_NS ? wait_ns : DOMI_CONDITION_WAIT_MAX_NS);
+}
+
+/* True if a wait that ends at `end` is over. */
+static inline bool domi_condition_is_over(const struct timespec *end)
+{
+    struct timespec now = domi_clock_deadline_after(0);
+
+    return now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
+}
+
+/* Returns 0, or a negative errno. */
+static inline int domi_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    int error = pthread_condattr_init(&attributes);
+
+    if (error != 0)
+        return -error;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    error = pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return -error;
+}
+
+/* Sleep until the condition is signalled or `end` has come; also without a reason, now and then.
+ * The caller has locked the mutex. Returns false if `end` has come. */
+static inline bool domi_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                       const struct timespec *end)
+{
+    return pthread_cond_timedwait(condition, mutex, end) != ETIMEDOUT;
+}
+
+#endif

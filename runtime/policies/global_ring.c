@@ -1,0 +1,121 @@
+/* Put, take and growth of the ring of a whole pool (global_ring.h). */
+#include "runtime/policies/global_ring.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* The most places. More jobs than that are in the list. */
+#define PLACES_MAX ((size_t)1 << 30)
+
+static_assert((DOMI_GLOBAL_RING_PLACES & (DOMI_GLOBAL_RING_PLACES - 1)) == 0, "a power of two");
+
+int domi_global_ring_init(domi_global_ring *ring)
+{
+    ring->places = domi_memory_new_bytes(DOMI_GLOBAL_RING_PLACES * sizeof *ring->places);
+    if (ring->places == NULL)
+        return -ENOMEM;
+    int error = pthread_mutex_init(&ring->mutex, NULL);
+    if (error != 0) {
+        domi_memory_free(ring->places);
+        return -error;
+    }
+    ring->capacity = DOMI_GLOBAL_RING_PLACES;
+    return 0;
+}
+
+void domi_global_ring_destroy(domi_global_ring *ring)
+{
+    pthread_mutex_destroy(&ring->mutex);
+    domi_memory_free(ring->places);
+}
+
+/* The number of jobs, for a thread that has locked the mutex. Relaxed: nobody writes it without. */
+static size_t count_of(const domi_global_ring *ring)
+{
+    return atomic_load_explicit((_Atomic size_t *)(uintptr_t)&ring->count, memory_order_relaxed);
+}
+
+/* The place that is `steps` behind the first one. */
+static domus_job **place_at(domi_global_ring *ring, size_t steps)
+{
+    return &ring->places[(ring->first + steps) & (ring->capacity - 1)];
+}
+
+/* Double a full ring. Without memory it stays as it is. */
+static void grow(domi_global_ring *ring)
+{
+    size_t behind = ring->capacity - ring->first; /* jobs from the first to the end of the places */
+
+    if (ring->capacity >= PLACES_MAX)
+        return;
+    domus_job **places = domi_memory_new_bytes(2 * ring->capacity * sizeof(*places));
+    if (places == NULL)
+        return;
+    memcpy(places, ring->places + ring->first, behind * sizeof(*places));
+    memcpy(places + behind, ring->places, ring->first * sizeof(*places));
+    domi_memory_free(ring->places);
+    ring->places = places;
+    ring->capacity *= 2;
+    ring->first = 0;
+}
+
+static void append_to_list(domi_global_ring *ring, domus_job *job)
+{
+    domus_job_link(job, NULL);
+    if (count_of(ring) == ring->capacity)
+        ring->list_first = job;
+    else
+        domus_job_link(ring->list_last, job);
+    ring->list_last = job;
+}
+
+static domus_job *take_from_list(domi_global_ring *ring)
+{
+    domus_job *job = ring->list_first;
+
+    ring->list_first = domus_job_next(job);
+    domus_job_link(job, NULL);
+    return job;
+}
+
+void domi_global_ring_put(domi_global_ring *ring, domus_job *job)
+{
+    pthread_mutex_lock(&ring->mutex);
+    size_t count = count_of(ring);
+
+    if (count == ring->capacity)
+        grow(ring);
+    if (count < ring->capacity)
+        *place_at(ring, count) = job;
+    else
+        append_to_list(ring, job);
+    /* seq_cst: the put looks for parked runners after this (parking.h). */
+    atomic_store_explicit(&ring->count, count + 1, memory_order_seq_cst);
+    pthread_mutex_unlock(&ring->mutex);
+}
+
+domus_job *domi_global_ring_take(domi_global_ring *ring)
+{
+    domus_job *job = NULL;
+
+    /* Relaxed: a runner that misses a job here looks again before it sleeps. */
+    if (atomic_load_explicit(&ring->count, memory_order_relaxed) == 0)
+        return NULL;
+    pthread_mutex_lock(&ring->mutex);
+    size_t count = count_of(ring);
+    if (count != 0) {
+        domus_job **place = place_at(ring, 0);
+        job = *place;
+        /* The freed place is the last one of a ring that begins at the next. */
+        if (count > ring->capacity)
+            *place = take_from_list(ring);
+        ring->first = (ring->first + 1) & (ring->capacity - 1);
+        /* Relaxed: a runner that still sees the old count only locks the mutex for nothing. */
+        atomic_store_explicit(&ring->count, count - 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&ring->mutex);
+    return job;
+}

@@ -1,0 +1,54 @@
+/* A queue of jobs for a whole pool, first in first out: a ring that grows.
+ *
+ * The ring begins with 64 places and doubles when it is full. If there is no memory for that, the
+ * jobs that follow form a list behind the ring, through the link that each job has, so a put never
+ * fails. Each take from the ring then makes room for the first job of the list. The ring tries to
+ * grow again when the list is empty and the next put finds it full.
+ *
+ * Invariant, under the mutex: the first `capacity` jobs are in the ring, and all others in the
+ * list. So the list is empty unless `count` is greater than `capacity`.
+ *
+ * Thread-safety: any thread. */
+#ifndef DOMI_RUNTIME_POLICIES_GLOBAL_RING_H
+#define DOMI_RUNTIME_POLICIES_GLOBAL_RING_H
+
+#include "house/message/parts.h"
+
+#include <domus/policy.h>
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#define DOMI_GLOBAL_RING_PLACES 64u /* places at the beginning */
+
+typedef struct domi_global_ring {
+    /* Jobs in the ring and the list. Written under the mutex, and read without it by runners, which
+     * so leave the mutex alone while there are none. */
+    alignas(DOMI_LINES) _Atomic size_t count;
+    alignas(DOMI_LINES) pthread_mutex_t mutex;
+    domus_job **places;
+    size_t capacity;       /* how many places there are; a power of two */
+    size_t first;          /* the place of the next job */
+    domus_job *list_first; /* undefined, as `list_last`, while the list is empty */
+    domus_job *list_last;
+} domi_global_ring;
+
+/* Returns 0, or a negative errno. Called before other threads use the ring. */
+int domi_global_ring_init(domi_global_ring *ring);
+void domi_global_ring_destroy(domi_global_ring *ring);
+
+/* Put a job behind all others. The new count is stored by seq_cst (parking.h). */
+void domi_global_ring_put(domi_global_ring *ring, domus_job *job);
+
+/* Take the first job; NULL: there is none. */
+domus_job *domi_global_ring_take(domi_global_ring *ring);
+
+/* True if the ring has a job. */
+static inline bool domi_global_ring_has_jobs(domi_global_ring *ring)
+{
+    /* seq_cst: a runner that parks looks here after it has said so (parking.h). */
+    return atomic_load_explicit(&ring->count, memory_order_seq_cst) != 0;
+}
+
+#endif

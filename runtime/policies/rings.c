@@ -1,0 +1,315 @@
+/* The policy `rings`: a ring of 256 places for each runner, and a growing one for all.
+ *
+ * It is the ready queue of GoAkt (its notes on the dispatcher, "Ready queue"). Jobs from the
+ * runner's own actors go to its own ring, which is first in first out; jobs from outside, and those
+ * for which the own ring is full, go to the global ring. A runner takes from its own ring, then
+ * from the global one, then half of what the first sibling has that has anything; then it parks.
+ *
+ * A job that has used up its throughput goes to the end of the own ring: behind all others of its
+ * runner.
+ *
+ * Each ring has a mutex, which only a thief contends for. The number of its jobs is an atomic
+ * beside it, so that a sibling that has none is passed without a lock. A thief locks both rings in
+ * the order of their addresses; two runners that steal from each other cannot wait for each other.
+ *
+ * A put into the own ring wakes a parked runner only if the ring has more than one job then: the
+ * first one is what the runner does next, and with one that its actor sends to and waits for, as in
+ * a ping-pong, two runners would only take turns. */
+#include "base/check.h"
+#include "runtime/policies/condition.h"
+#include "runtime/policies/global_ring.h"
+#include "runtime/policies/parking.h"
+
+#include <assert.h>
+
+#define PLACES 256u /* of the ring of a runner */
+
+/* Each 61st dequeue looks into the global ring first. Jobs that resume again and again keep the own
+ * rings from ever being empty, and those in the global ring would wait for ever. The number is that
+ * of Go's scheduler: large enough to cost nothing, and a prime, so that it falls into step with no
+ * pattern of the jobs. */
+#define TURNS_TO_GLOBAL 61u
+
+static_assert((PLACES & (PLACES - 1)) == 0, "a power of two, so that `first` may wrap");
+
+typedef struct ring {
+    alignas(DOMI_LINES) pthread_mutex_t mutex;
+    uint32_t first;        /* the place of the next job, modulo PLACES */
+    _Atomic uint32_t size; /* jobs; written under the mutex, read by any runner */
+    domus_job *places[PLACES];
+
+    /* Only the runner uses these. */
+    alignas(DOMI_LINES) uint32_t turns; /* dequeues, modulo TURNS_TO_GLOBAL */
+    uint32_t victim;                    /* the number of the runner that was stolen from last */
+} ring;
+
+typedef struct rings {
+    domi_global_ring global;
+    domi_parking parking;
+} rings;
+
+static rings *rings_of(domus_runner *runner)
+{
+    return domus_pool_data(domus_runner_pool(runner));
+}
+
+static void destroy_rings(domus_pool *pool, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ring *one = domus_runner_data(domus_pool_runner(pool, i));
+        pthread_mutex_destroy(&one->mutex);
+    }
+}
+
+static int init_rings(domus_pool *pool)
+{
+    for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
+        ring *one = domus_runner_data(domus_pool_runner(pool, i));
+        int error = pthread_mutex_init(&one->mutex, NULL);
+        if (error != 0) {
+            destroy_rings(pool, i);
+            return -error;
+        }
+        one->victim = i;
+    }
+    return 0;
+}
+
+static int rings_init(domus_pool *pool)
+{
+    rings *all = domus_pool_data(pool);
+    int error = domi_global_ring_init(&all->global);
+
+    if (error != 0)
+        return error;
+    error = domi_parking_init(&all->parking);
+    if (error != 0)
+        goto destroy_global;
+    error = init_rings(pool);
+    if (error != 0)
+        goto destroy_parking;
+    return 0;
+
+destroy_parking:
+    domi_parking_destroy(&all->parking);
+destroy_global:
+    domi_global_ring_destroy(&all->global);
+    return error;
+}
+
+static void rings_fini(domus_pool *pool)
+{
+    rings *all = domus_pool_data(pool);
+
+    destroy_rings(pool, domus_pool_runners(pool));
+    domi_parking_destroy(&all->parking);
+    domi_global_ring_destroy(&all->global);
+}
+
+/* --- one ring, under its mutex ---------------------------------------------------------------- */
+
+/* Relaxed: the mutex is locked, and nobody writes the size without it. */
+static uint32_t size_of(const ring *one)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&one->size, memory_order_relaxed);
+}
+
+static void append(ring *one, domus_job *job)
+{
+    uint32_t size = size_of(one);
+
+    DOMI_CHECK(size < PLACES);
+    one->places[(one->first + size) % PLACES] = job;
+    /* seq_cst: the put looks for parked runners after this (parking.h). */
+    atomic_store_explicit(&one->size, size + 1, memory_order_seq_cst);
+}
+
+static domus_job *take_first(ring *one)
+{
+    uint32_t size = size_of(one);
+
+    if (size == 0)
+        return NULL;
+    domus_job *job = one->places[one->first % PLACES];
+    one->first++;
+    /* Relaxed: a runner that still sees the old size only locks the mutex for nothing. */
+    atomic_store_explicit(&one->size, size - 1, memory_order_relaxed);
+    return job;
+}
+
+/* --- put -------------------------------------------------------------------------------------- */
+
+static void rings_central_enqueue(domus_pool *pool, domus_job *job)
+{
+    rings *all = domus_pool_data(pool);
+
+    domi_global_ring_put(&all->global, job);
+    domi_parking_wake_one(&all->parking);
+}
+
+/* Put a job behind all others of the runner. */
+static void put_own(domus_runner *runner, domus_job *job)
+{
+    ring *own = domus_runner_data(runner);
+
+    pthread_mutex_lock(&own->mutex);
+    uint32_t before = size_of(own);
+    if (before < PLACES)
+        append(own, job);
+    pthread_mutex_unlock(&own->mutex);
+
+    if (before == PLACES)
+        rings_central_enqueue(domus_runner_pool(runner), job);
+    else if (before != 0)
+        domi_parking_wake_one(&rings_of(runner)->parking);
+}
+
+/* --- take ------------------------------------------------------------------------------------- */
+
+static domus_job *take_own(ring *own)
+{
+    /* Relaxed: only the runner itself makes its ring grow, so 0 is never an old value. */
+    if (atomic_load_explicit(&own->size, memory_order_relaxed) == 0)
+        return NULL;
+    pthread_mutex_lock(&own->mutex);
+    domus_job *job = take_first(own);
+    pthread_mutex_unlock(&own->mutex);
+    return job;
+}
+
+static domus_job *take_global(domus_runner *runner)
+{
+    domus_job *job = domi_global_ring_take(&rings_of(runner)->global);
+
+    if (job != NULL)
+        domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, 1);
+    return job;
+}
+
+static void lock_both(ring *a, ring *b)
+{
+    bool is_a_first = (uintptr_t)a < (uintptr_t)b;
+
+    pthread_mutex_lock(is_a_first ? &a->mutex : &b->mutex);
+    pthread_mutex_lock(is_a_first ? &b->mutex : &a->mutex);
+}
+
+/* Steal half of what the victim has, rounded up. The oldest job is returned, the others go to the
+ * empty ring of the thief in their order. Returns NULL if there is nothing. */
+static domus_job *steal_half(domus_runner *thief, domus_runner *victim)
+{
+    ring *to = domus_runner_data(thief);
+    ring *from = domus_runner_data(victim);
+
+    /* Relaxed: only a hint, with which rings that have nothing are passed without a lock. */
+    if (atomic_load_explicit(&from->size, memory_order_relaxed) == 0)
+        return NULL;
+    lock_both(to, from);
+    uint32_t half = (size_of(from) + 1) / 2;
+    domus_job *job = take_first(from);
+    for (uint32_t i = 1; i < half; i++)
+        append(to, take_first(from));
+    pthread_mutex_unlock(&to->mutex);
+    pthread_mutex_unlock(&from->mutex);
+
+    if (job != NULL) {
+        domus_runner_count(thief, DOMUS_RUNNER_STEALS, half);
+        domus_runner_count(victim, DOMUS_RUNNER_STOLEN, half);
+    }
+    return job;
+}
+
+/* Steal from the first sibling that has anything. The rotation begins behind the last victim, so
+ * that all siblings are robbed alike. */
+static domus_job *steal(domus_runner *runner)
+{
+    ring *own = domus_runner_data(runner);
+    domus_pool *pool = domus_runner_pool(runner);
+    uint32_t count = domus_pool_runners(pool);
+    uint32_t number = own->victim;
+
+    for (uint32_t i = 0; i < count; i++) {
+        number = number + 1 < count ? number + 1 : 0;
+        if (number == domus_runner_number(runner))
+            continue;
+        domus_job *job = steal_half(runner, domus_pool_runner(pool, number));
+        if (job != NULL) {
+            own->victim = number;
+            return job;
+        }
+    }
+    return NULL;
+}
+
+static domus_job *take(domus_runner *runner)
+{
+    ring *own = domus_runner_data(runner);
+    domus_job *job = NULL;
+
+    if (++own->turns == TURNS_TO_GLOBAL) {
+        own->turns = 0;
+        job = take_global(runner);
+    }
+    if (job == NULL)
+        job = take_own(own);
+    if (job == NULL)
+        job = take_global(runner);
+    if (job == NULL)
+        job = steal(runner);
+    return job;
+}
+
+static bool has_jobs(domus_runner *runner)
+{
+    domus_pool *pool = domus_runner_pool(runner);
+
+    if (domi_global_ring_has_jobs(&rings_of(runner)->global))
+        return true;
+    for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
+        ring *one = domus_runner_data(domus_pool_runner(pool, i));
+        /* seq_cst: the runner has said that it parks before this (parking.h). */
+        if (atomic_load_explicit(&one->size, memory_order_seq_cst) != 0)
+            return true;
+    }
+    return false;
+}
+
+static domus_job *rings_dequeue(domus_runner *runner, uint64_t wait_ns)
+{
+    rings *all = rings_of(runner);
+
+    if (domus_runner_is_called(runner))
+        return NULL;
+    domus_job *job = take(runner);
+    if (job != NULL || wait_ns == 0)
+        return job;
+
+    struct timespec end = domi_condition_end(wait_ns);
+    do {
+        domi_parking_park(&all->parking, runner, has_jobs, wait_ns == UINT64_MAX ? NULL : &end);
+        if (domus_runner_is_called(runner))
+            return NULL;
+        job = take(runner);
+    } while (job == NULL && (wait_ns == UINT64_MAX || !domi_condition_is_over(&end)));
+    return job;
+}
+
+static void rings_call(domus_pool *pool)
+{
+    rings *all = domus_pool_data(pool);
+
+    domi_parking_call(&all->parking);
+}
+
+const domus_policy domus_policy_rings = {
+    .name = "rings",
+    .pool_size = sizeof(rings),
+    .runner_size = sizeof(ring),
+    .init = rings_init,
+    .fini = rings_fini,
+    .central_enqueue = rings_central_enqueue,
+    .internal_enqueue = put_own,
+    .resume_later = put_own,
+    .dequeue = rings_dequeue,
+    .call = rings_call,
+};

@@ -1,0 +1,72 @@
+/* This file has what policies may ask of a pool and a runner (domus/policy.h). */
+#include "runtime/policies/pool.h"
+
+void *domus_pool_data(domus_pool *pool)
+{
+    return pool->data;
+}
+
+void *domus_runner_data(domus_runner *runner)
+{
+    return runner->data;
+}
+
+uint32_t domus_pool_runners(const domus_pool *pool)
+{
+    return pool->count;
+}
+
+domus_runner *domus_pool_runner(domus_pool *pool, uint32_t number)
+{
+    return pool->runners[number];
+}
+
+domus_pool *domus_runner_pool(domus_runner *runner)
+{
+    return runner->pool;
+}
+
+uint32_t domus_runner_number(const domus_runner *runner)
+{
+    return runner->number;
+}
+
+bool domus_runner_is_called(const domus_runner *runner)
+{
+    /* seq_cst: a runner that is about to wait looks here after it has said so, and who calls looks
+     * for waiting runners after it has written this. */
+    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->called, memory_order_seq_cst);
+}
+
+uint32_t domus_runner_chance(domus_runner *runner, uint32_t below)
+{
+    return (uint32_t)domi_random_below(&runner->random, below);
+}
+
+/* Not `next`: a slot whose actor is gone is a job, too, if late mail comes, and lies in a list of
+ * free slots by that. */
+domus_job *domus_job_next(const domus_job *job)
+{
+    return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&job->arrival_next,
+                                memory_order_relaxed);
+}
+
+void domus_job_link(domus_job *job, domus_job *next)
+{
+    atomic_store_explicit(&job->arrival_next, next, memory_order_relaxed);
+}
+
+void domus_runner_count(domus_runner *runner, domus_runner_event what, uint32_t count)
+{
+    if (what == DOMUS_RUNNER_STOLEN) /* several thieves may count at once */
+        atomic_fetch_add_explicit(&runner->counters.events[what], count, memory_order_relaxed);
+    else
+        domi_counter_add(&runner->counters.events[what], count);
+}
+
+void domi_pool_call(domus_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->count; i++)
+        atomic_store_explicit(&pool->runners[i]->called, true, memory_order_seq_cst);
+    pool->policy->call(pool);
+}

@@ -1,0 +1,139 @@
+/* The policy `sharing`: one queue for all runners of a pool, with a mutex and a condition.
+ *
+ * It is the work sharing of the C++ Actor Framework (its manual, "Work Sharing"). Each job goes
+ * behind all others, wherever it comes from, and the first one is taken next. Few runners can use
+ * one mutex well, but none of them polls: a runner that finds nothing sleeps on the condition until
+ * a job comes.
+ *
+ * Invariants, under the mutex: a sleeping runner is counted in `sleeping`; a put signals if anybody
+ * is counted. A runner looks at the queue and at domus_runner_is_called() between its locking of
+ * the mutex and its sleep, and both a put and a call lock the mutex before they signal. So neither
+ * can fall between the look and the sleep. */
+#include "runtime/policies/condition.h"
+
+#include <domus/policy.h>
+
+typedef struct sharing {
+    pthread_mutex_t mutex;
+    pthread_cond_t filled; /* signalled when a job comes; broadcast by a call */
+    domus_job *first;      /* the next to be taken; NULL: the queue is empty */
+    domus_job *last;       /* undefined while the queue is empty */
+    uint32_t sleeping;     /* runners that sleep on `filled` */
+} sharing;
+
+static int sharing_init(domus_pool *pool)
+{
+    sharing *all = domus_pool_data(pool);
+    int error = pthread_mutex_init(&all->mutex, NULL);
+
+    if (error != 0)
+        return -error;
+    error = domi_condition_init(&all->filled);
+    if (error != 0)
+        pthread_mutex_destroy(&all->mutex);
+    return error;
+}
+
+static void sharing_fini(domus_pool *pool)
+{
+    sharing *all = domus_pool_data(pool);
+
+    pthread_cond_destroy(&all->filled);
+    pthread_mutex_destroy(&all->mutex);
+}
+
+static void append(sharing *all, domus_job *job)
+{
+    domus_job_link(job, NULL);
+    if (all->first == NULL)
+        all->first = job;
+    else
+        domus_job_link(all->last, job);
+    all->last = job;
+}
+
+static void sharing_enqueue(domus_pool *pool, domus_job *job)
+{
+    sharing *all = domus_pool_data(pool);
+
+    pthread_mutex_lock(&all->mutex);
+    append(all, job);
+    bool is_awaited = all->sleeping != 0;
+    pthread_mutex_unlock(&all->mutex);
+    /* The signal comes after the unlocking, so that the runner that wakes finds the mutex free. */
+    if (is_awaited)
+        pthread_cond_signal(&all->filled);
+}
+
+static void sharing_enqueue_by_runner(domus_runner *runner, domus_job *job)
+{
+    sharing_enqueue(domus_runner_pool(runner), job);
+}
+
+/* Sleep until there is a job, the runner is called, or the time is over. The caller has locked the
+ * mutex. */
+static void wait_for_job(domus_runner *runner, sharing *all, uint64_t wait_ns)
+{
+    struct timespec end = domi_condition_end(wait_ns);
+    bool has_time = true;
+
+    domus_runner_count(runner, DOMUS_RUNNER_PARKS, 1);
+    all->sleeping++;
+    while (has_time && all->first == NULL && !domus_runner_is_called(runner)) {
+        if (wait_ns == UINT64_MAX)
+            pthread_cond_wait(&all->filled, &all->mutex);
+        else
+            has_time = domi_condition_wait(&all->filled, &all->mutex, &end);
+    }
+    all->sleeping--;
+}
+
+/* Take the first job, or return NULL if there is none or the runner is called. A called runner
+ * leaves the job of a signal that woke it in the queue; whoever called it broadcasts, so another
+ * sleeper takes the job, or this runner does when it comes back. */
+static domus_job *take_first(domus_runner *runner, sharing *all)
+{
+    domus_job *job = all->first;
+
+    if (job == NULL || domus_runner_is_called(runner))
+        return NULL;
+    all->first = domus_job_next(job);
+    domus_job_link(job, NULL);
+    domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, 1);
+    return job;
+}
+
+static domus_job *sharing_dequeue(domus_runner *runner, uint64_t wait_ns)
+{
+    sharing *all = domus_pool_data(domus_runner_pool(runner));
+
+    pthread_mutex_lock(&all->mutex);
+    if (wait_ns != 0 && all->first == NULL && !domus_runner_is_called(runner))
+        wait_for_job(runner, all, wait_ns);
+    domus_job *job = take_first(runner, all);
+    pthread_mutex_unlock(&all->mutex);
+    return job;
+}
+
+static void sharing_call(domus_pool *pool)
+{
+    sharing *all = domus_pool_data(pool);
+
+    /* A runner that has not seen that it is called is either before its look, or asleep: it does
+     * not hold the mutex. */
+    pthread_mutex_lock(&all->mutex);
+    pthread_cond_broadcast(&all->filled);
+    pthread_mutex_unlock(&all->mutex);
+}
+
+const domus_policy domus_policy_sharing = {
+    .name = "sharing",
+    .pool_size = sizeof(sharing),
+    .init = sharing_init,
+    .fini = sharing_fini,
+    .central_enqueue = sharing_enqueue,
+    .internal_enqueue = sharing_enqueue_by_runner,
+    .resume_later = sharing_enqueue_by_runner,
+    .dequeue = sharing_dequeue,
+    .call = sharing_call,
+};

@@ -1,0 +1,409 @@
+/* The deque of Chase and Lev alone: the order of what comes out, growth and its failure, and an
+ * owner that pushes and takes while thieves steal, for which no item may be lost or come twice.
+ *
+ * Most of these races are between the last few items, so the deque is short most of the time. An
+ * item is a number, and has a counter of how often it was taken. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "runtime/policies/chase_lev.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+
+static void *item(uintptr_t number)
+{
+    return (void *)(number + 1); /* NULL is no item */
+}
+
+static void make(domi_chase_lev *deque)
+{
+    ck_assert_int_eq(domi_chase_lev_init(deque), 0);
+}
+
+static void push_numbers(domi_chase_lev *deque, uintptr_t first, uintptr_t end)
+{
+    for (uintptr_t i = first; i < end; i++)
+        ck_assert(domi_chase_lev_push(deque, item(i)));
+}
+
+/* --- Chase and Lev: one thread ---------------------------------------------------------------- */
+
+START_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
+{
+    domi_chase_lev deque;
+
+    make(&deque);
+    ck_assert(domi_chase_lev_is_empty(&deque));
+    ck_assert_ptr_null(domi_chase_lev_take(&deque));
+    ck_assert_ptr_null(domi_chase_lev_steal(&deque));
+    for (int round = 0; round < 1000; round++) { /* round the buffer, some times */
+        push_numbers(&deque, 0, 5);
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(4));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(0));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(1));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(3));
+        ck_assert(!domi_chase_lev_is_empty(&deque));
+        ck_assert_ptr_eq(
+            round % 2 == 0 ? domi_chase_lev_take(&deque) : domi_chase_lev_steal(&deque), item(2));
+        ck_assert(domi_chase_lev_is_empty(&deque));
+        ck_assert_ptr_null(domi_chase_lev_take(&deque));
+        ck_assert_ptr_null(domi_chase_lev_steal(&deque));
+    }
+    domi_chase_lev_fini(&deque);
+}
+END_TEST
+
+START_TEST(a_thief_gets_the_older_half_in_its_order)
+{
+    domi_chase_lev deque;
+    domi_chase_lev own;
+
+    make(&deque);
+    make(&own);
+    for (uint32_t items = 0; items <= 2 * DOMI_CHASE_LEV_START - 2; items++) {
+        uint32_t half = (items + 1) / 2;
+        uint32_t count = 0;
+        push_numbers(&deque, 0, items);
+        ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
+                         items == 0 ? NULL : item(0));
+        ck_assert_uint_eq(count, half);
+        for (uint32_t i = half; i-- > 1;)
+            ck_assert_ptr_eq(domi_chase_lev_take(&own), item(i));
+        ck_assert_ptr_null(domi_chase_lev_take(&own));
+        for (uint32_t i = items; i-- > half;)
+            ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(i));
+        ck_assert_ptr_null(domi_chase_lev_take(&deque));
+    }
+    domi_chase_lev_fini(&deque);
+    domi_chase_lev_fini(&own);
+}
+END_TEST
+
+START_TEST(a_thief_steals_no_more_than_it_has_slots_for)
+{
+    domi_chase_lev deque;
+    domi_chase_lev own;
+    uint32_t count = 0;
+
+    make(&deque);
+    make(&own);
+    push_numbers(&deque, 0, 10000);
+    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count), item(0));
+    ck_assert_uint_eq(count, DOMI_CHASE_LEV_START + 1);
+    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
+                     item(DOMI_CHASE_LEV_START + 1));
+    ck_assert_uint_eq(count, 1); /* no slot is left */
+    for (uintptr_t i = 1; i <= DOMI_CHASE_LEV_START; i++)
+        ck_assert_ptr_eq(domi_chase_lev_steal(&own), item(i));
+    ck_assert_ptr_null(domi_chase_lev_steal(&own));
+    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(DOMI_CHASE_LEV_START + 2));
+    domi_chase_lev_fini(&deque);
+    domi_chase_lev_fini(&own);
+}
+END_TEST
+
+START_TEST(a_deque_grows_up_to_its_bound)
+{
+    domi_chase_lev deque;
+
+    make(&deque);
+    for (uintptr_t i = 0; i < 100; i++) { /* the items do not begin at the first slot */
+        push_numbers(&deque, i, i + 1);
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(i));
+    }
+    push_numbers(&deque, 0, DOMI_CHASE_LEV_MOST);
+    ck_assert(!domi_chase_lev_push(&deque, item(0)));
+    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(0));
+    ck_assert(domi_chase_lev_push(&deque, item(DOMI_CHASE_LEV_MOST)));
+    for (uintptr_t i = 1; i < DOMI_CHASE_LEV_MOST / 2; i++)
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(i));
+    for (uintptr_t i = DOMI_CHASE_LEV_MOST; i >= DOMI_CHASE_LEV_MOST / 2; i--)
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(i));
+    ck_assert(domi_chase_lev_is_empty(&deque));
+    domi_chase_lev_fini(&deque);
+}
+END_TEST
+
+START_TEST(a_deque_without_memory_to_grow_loses_nothing)
+{
+    domi_chase_lev deque;
+
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_lt(domi_chase_lev_init(&deque), 0);
+    make(&deque);
+    push_numbers(&deque, 0, DOMI_CHASE_LEV_START);
+    domi_memory_fail_after(0, 1);
+    ck_assert(!domi_chase_lev_push(&deque, item(DOMI_CHASE_LEV_START)));
+    ck_assert(!domi_chase_lev_push(&deque, item(DOMI_CHASE_LEV_START)));
+    domi_memory_fail_after(-1, 0);
+    push_numbers(&deque, DOMI_CHASE_LEV_START, 1000);
+    for (uintptr_t i = 0; i < 500; i++)
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(i));
+    for (uintptr_t i = 1000; i-- > 500;)
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(i));
+    ck_assert(domi_chase_lev_is_empty(&deque));
+    domi_chase_lev_fini(&deque);
+}
+END_TEST
+
+/* --- Chase and Lev: an owner and thieves ------------------------------------------------------ */
+
+#define THIEVES_MOST 3
+
+struct raid {
+    domi_chase_lev deques[1 + THIEVES_MOST]; /* of the owner, and of each thief */
+    uint32_t thieves;
+    uint32_t burst; /* items that the owner pushes at once, at most */
+    bool halves;    /* thieves steal half, also from each other; else one */
+    uint32_t items;
+    _Atomic uint8_t *taken; /* of each item: how often it was taken */
+    _Atomic uint32_t begun; /* thieves that are at work */
+    _Atomic bool over;
+};
+
+static void *take_all(struct raid *raid, domi_chase_lev *deque, uint32_t most)
+{
+    void *taken = NULL;
+
+    for (uint32_t i = 0; i < most && (taken = domi_chase_lev_take(deque)) != NULL; i++)
+        atomic_fetch_add_explicit(&raid->taken[(uintptr_t)taken - 1], 1, memory_order_relaxed);
+    return taken;
+}
+
+static void *steal_some(struct raid *raid, uint32_t number, uint32_t victim)
+{
+    domi_chase_lev *own = &raid->deques[number];
+    uint32_t count = 1;
+    void *stolen = raid->halves ? domi_chase_lev_steal_half(&raid->deques[victim], own, &count)
+                                : domi_chase_lev_steal(&raid->deques[victim]);
+
+    if (stolen != NULL)
+        atomic_fetch_add_explicit(&raid->taken[(uintptr_t)stolen - 1], 1, memory_order_relaxed);
+    return stolen;
+}
+
+typedef struct thief {
+    struct raid *raid;
+    uint32_t number;
+    pthread_t thread;
+} thief;
+
+static void *run_thief(void *context)
+{
+    const thief *self = context;
+    struct raid *raid = self->raid;
+    domi_random random;
+
+    domi_random_init(&random, self->number);
+    atomic_fetch_add(&raid->begun, 1);
+    while (!atomic_load(&raid->over)) {
+        uint32_t victim =
+            raid->halves ? (uint32_t)domi_random_below(&random, raid->thieves + 1) : 0;
+        if (victim != self->number)
+            (void)steal_some(raid, self->number, victim);
+        /* what is left is for other thieves */
+        take_all(raid, &raid->deques[self->number], (uint32_t)domi_random_below(&random, 3));
+    }
+    take_all(raid, &raid->deques[self->number], UINT32_MAX);
+    return NULL;
+}
+
+static void run_owner(struct raid *raid)
+{
+    domi_chase_lev *own = &raid->deques[0];
+    domi_random random;
+    uint32_t next = 0;
+
+    domi_random_init(&random, 99);
+    while (next < raid->items) {
+        for (uint64_t n = domi_random_below(&random, raid->burst) + 1; n > 0; n--)
+            if (next < raid->items)
+                next += domi_chase_lev_push(own, item(next));
+        take_all(raid, own, (uint32_t)domi_random_below(&random, raid->burst) + 1);
+        if (next % 4096 == 0)
+            sched_yield(); /* with few CPUs, thieves are to come in between */
+    }
+    take_all(raid, own, UINT32_MAX);
+}
+
+static bool no_growth; /* the owner of the next raids has no memory */
+
+/* Let an owner push all items and take what it gets, while thieves steal. */
+static void hold_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool halves)
+{
+    static struct raid raid;
+    thief crew[THIEVES_MOST];
+    uint32_t wrong = 0;
+
+    raid = (struct raid){.thieves = thieves, .burst = burst, .halves = halves};
+    raid.items = items;
+    raid.taken = calloc(raid.items, sizeof *raid.taken);
+    ck_assert_ptr_nonnull(raid.taken);
+    for (uint32_t i = 0; i <= thieves; i++)
+        make(&raid.deques[i]);
+    for (uint32_t i = 0; i < thieves; i++) {
+        crew[i] = (thief){.raid = &raid, .number = i + 1};
+        ck_assert_int_eq(pthread_create(&crew[i].thread, NULL, run_thief, &crew[i]), 0);
+    }
+    while (atomic_load(&raid.begun) < thieves)
+        sched_yield();
+    domi_memory_fail_after(no_growth ? 0 : -1, 1);
+    run_owner(&raid);
+    domi_memory_fail_after(-1, 0);
+    atomic_store(&raid.over, true);
+    for (uint32_t i = 0; i < thieves; i++)
+        pthread_join(crew[i].thread, NULL);
+    for (uint32_t i = 0; i <= thieves; i++) {
+        /* a thief may have stolen from another one that had ended */
+        take_all(&raid, &raid.deques[i], UINT32_MAX);
+        ck_assert(domi_chase_lev_is_empty(&raid.deques[i]));
+        domi_chase_lev_fini(&raid.deques[i]);
+    }
+    for (uint32_t i = 0; i < raid.items; i++)
+        wrong += raid.taken[i] != 1;
+    ck_assert_uint_eq(wrong, 0);
+    free(raid.taken);
+}
+
+static void hold_raid(uint32_t thieves, uint32_t burst, bool halves)
+{
+    hold_raid_of(DOMT_SCALE(1000000, 100000), thieves, burst, halves);
+}
+
+START_TEST(an_item_is_taken_once_by_the_owner_or_a_thief)
+{
+    for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
+        for (uint32_t burst = 1; burst <= 3; burst++)
+            hold_raid(thieves, burst, false);
+}
+END_TEST
+
+START_TEST(an_item_is_taken_once_though_thieves_take_half)
+{
+    for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++)
+        for (uint32_t burst = 2; burst <= 8; burst += 3)
+            hold_raid(thieves, burst, true);
+}
+END_TEST
+
+START_TEST(an_item_is_taken_once_while_the_deque_grows)
+{
+    for (uint32_t thieves = 1; thieves <= THIEVES_MOST; thieves++) {
+        hold_raid(thieves, 5000, false);
+        hold_raid(thieves, 5000, true);
+    }
+}
+END_TEST
+
+/* Each raid begins with the smallest buffer, so that thieves read many that are replaced. */
+START_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
+{
+    for (uint32_t i = 0; i < DOMT_SCALE(400, 100); i++)
+        hold_raid_of(10000, 1 + i % 2, 5000, i % 4 < 2);
+}
+END_TEST
+
+/* The slot of each item that is stolen is used again at once. */
+START_TEST(an_item_is_taken_once_from_a_full_deque_that_cannot_grow)
+{
+    for (uint32_t thieves = 1; thieves <= 2; thieves++) {
+        no_growth = true;
+        hold_raid(thieves, 1000, false);
+        hold_raid(thieves, 1000, true);
+        no_growth = false;
+    }
+}
+END_TEST
+
+/* --- a push and a look before sleep ----------------------------------------------------------- */
+
+#define CELLS 32u /* deques of a round, one after another: the threads drift past each other */
+
+struct duel {
+    domi_chase_lev deques[CELLS];
+    _Atomic uint32_t sleepers[CELLS];
+    bool pusher_saw[CELLS];
+    bool sleeper_saw[CELLS];
+    _Atomic uint32_t arrived; /* how often a thread came to the barrier */
+    uint32_t rounds;
+};
+
+/* Wait for the other thread, the `time`-th time. */
+static void meet(struct duel *duel, uint32_t time)
+{
+    uint32_t looks = 0;
+
+    atomic_fetch_add(&duel->arrived, 1);
+    while (atomic_load(&duel->arrived) < 2 * time)
+        if (++looks % 1000 == 0)
+            sched_yield();
+}
+
+/* As a runner that is about to sleep. */
+static void *run_sleeper(void *context)
+{
+    struct duel *duel = context;
+
+    for (uint32_t round = 0; round < duel->rounds; round++) {
+        meet(duel, 2 * round + 1);
+        for (uint32_t i = 0; i < CELLS; i++) {
+            atomic_fetch_add_explicit(&duel->sleepers[i], 1, memory_order_seq_cst);
+            duel->sleeper_saw[i] = !domi_chase_lev_is_empty(&duel->deques[i]);
+        }
+        meet(duel, 2 * round + 2);
+    }
+    return NULL;
+}
+
+/* As a runner that puts a job and looks whether somebody sleeps. Returns how often both missed. */
+static uint32_t run_pusher(struct duel *duel)
+{
+    uint32_t missed = 0;
+
+    for (uint32_t round = 0; round < duel->rounds; round++) {
+        for (uint32_t i = 0; i < CELLS; i++) {
+            (void)domi_chase_lev_take(&duel->deques[i]);
+            atomic_store(&duel->sleepers[i], 0);
+        }
+        meet(duel, 2 * round + 1);
+        for (uint32_t i = 0; i < CELLS; i++) {
+            (void)domi_chase_lev_push(&duel->deques[i], item(i));
+            duel->pusher_saw[i] =
+                atomic_load_explicit(&duel->sleepers[i], memory_order_seq_cst) != 0;
+        }
+        meet(duel, 2 * round + 2);
+        for (uint32_t i = 0; i < CELLS; i++)
+            missed += !duel->pusher_saw[i] && !duel->sleeper_saw[i];
+    }
+    return missed;
+}
+
+/* A weaker store in a push shows here only when two CPUs are free (tests/house/litmus_test.c). */
+START_TEST(a_push_and_a_look_before_sleep_never_both_miss)
+{
+    static struct duel duel = {.rounds = DOMT_SCALE(30000, 3000)};
+    pthread_t sleeper;
+
+    for (uint32_t i = 0; i < CELLS; i++)
+        make(&duel.deques[i]);
+    ck_assert_int_eq(pthread_create(&sleeper, NULL, run_sleeper, &duel), 0);
+    uint32_t missed = run_pusher(&duel);
+    pthread_join(sleeper, NULL);
+    for (uint32_t i = 0; i < CELLS; i++)
+        domi_chase_lev_fini(&duel.deques[i]);
+    ck_assert_uint_eq(missed, 0);
+}
+END_TEST
+
+DOMT_MAIN("deque", 120, the_owner_takes_the_newest_and_a_thief_steals_the_oldest,
+          a_thief_gets_the_older_half_in_its_order, a_thief_steals_no_more_than_it_has_slots_for,
+          a_deque_grows_up_to_its_bound, a_deque_without_memory_to_grow_loses_nothing,
+          an_item_is_taken_once_by_the_owner_or_a_thief,
+          an_item_is_taken_once_though_thieves_take_half,
+          an_item_is_taken_once_while_the_deque_grows,
+          an_item_is_taken_once_from_a_buffer_that_is_replaced,
+          an_item_is_taken_once_from_a_full_deque_that_cannot_grow,
+          a_push_and_a_look_before_sleep_never_both_miss)

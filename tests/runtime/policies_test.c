@@ -1,0 +1,421 @@
+/* Policies (domus/policy.h): each of them takes each job once for each put, and loses no wake-up.
+ * The order in which they take jobs is that of policy_order_test.c.
+ *
+ * Threads that are no runners put jobs from outside; turns put further jobs, and themselves again.
+ * Nobody calls the runners meanwhile. In most tests a producer waits until all that followed from
+ * its puts is done, and pauses, so that runners park in between: a wake-up that is lost then is
+ * made up for by nobody, and shows as a job that is never taken. */
+#include "tests/runtime/policies.h"
+
+#include <unistd.h>
+
+static const uint32_t runner_counts[] = {1, 2, 4};
+#define COUNTS (sizeof runner_counts / sizeof runner_counts[0])
+
+/* --- storms ----------------------------------------------------------------------------------- */
+
+#define PRODUCERS_MAX 2u
+
+typedef struct storm {
+    uint32_t runners;
+    uint32_t producers;
+    uint32_t jobs; /* of each producer */
+    uint32_t rounds;
+    uint32_t burst; /* the most jobs that are put in a round */
+    bool waits;     /* a producer waits until its last round is done */
+    bool calls;     /* it calls a runner now and then */
+} storm;
+
+typedef struct producer {
+    const storm *storm;
+    domt_stand *stand;
+    uint32_t number;
+    domi_random random;
+    bool lost; /* something was not done in time */
+    pthread_t thread;
+} producer;
+
+static _Atomic uint32_t outstanding[PRODUCERS_MAX]; /* jobs of a producer that are not idle */
+
+/* A job by chance of those of a group. */
+static domt_job *job_by_chance(const domt_stand *stand, uint32_t group, uint32_t groups,
+                               uint32_t chance)
+{
+    return &stand->jobs[chance % (stand->jobs_count / groups) * groups + group];
+}
+
+static bool claim(domt_job *job)
+{
+    if (!domt_job_claim(job))
+        return false;
+    atomic_fetch_add_explicit(&outstanding[job->group], 1, memory_order_relaxed);
+    return true;
+}
+
+static void end(domt_job *job)
+{
+    uint32_t group = job->group;
+
+    domt_job_end(job);
+    atomic_fetch_sub_explicit(&outstanding[group], 1, memory_order_release);
+}
+
+static uint32_t producers_now; /* of the storm under way; constant in it */
+
+/* A turn spends one unit of energy, gives some of the rest to another job, and comes again. */
+static void stormy_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
+{
+    if (job->energy == 0) {
+        end(job);
+        return;
+    }
+    uint32_t energy = job->energy - 1;
+    domt_job *other =
+        job_by_chance(stand, job->group, producers_now, domus_runner_chance(runner, 1u << 30));
+    if (domus_runner_chance(runner, 2) == 0 && claim(other)) {
+        other->energy = energy / 2;
+        energy -= energy / 2;
+        domt_put_internal(stand, runner, other);
+    }
+    if (domus_runner_chance(runner, 4) == 0) {
+        end(job);
+        return;
+    }
+    job->energy = energy;
+    domt_put_resumed(stand, runner, job);
+}
+
+/* Call one runner alone: its flag, and then the policy. */
+static void call_one(producer *self)
+{
+    uint32_t number = (uint32_t)domi_random_below(&self->random, self->storm->runners);
+
+    atomic_store(&domt_stand_runner(self->stand, number)->called, true);
+    self->stand->pool->policy->call(self->stand->pool);
+}
+
+static void put_burst(producer *self)
+{
+    uint32_t count = 1 + (uint32_t)domi_random_below(&self->random, self->storm->burst);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t chance = (uint32_t)domi_random_below(&self->random, 1u << 30);
+        domt_job *job = job_by_chance(self->stand, self->number, producers_now, chance);
+        if (!claim(job))
+            continue;
+        job->energy = (uint32_t)domi_random_below(&self->random, 6);
+        domt_put_central(self->stand, job);
+    }
+    if (self->storm->calls && domi_random_below(&self->random, 4) == 0)
+        call_one(self);
+}
+
+/* Returns false if the jobs of the producer are not done in time. */
+static bool wait_until_done(uint32_t number)
+{
+    double end_s = domt_policies_now() + DOMT_PATIENCE_S;
+
+    for (uint32_t tries = 0; atomic_load_explicit(&outstanding[number], memory_order_acquire) != 0;
+         tries++) {
+        if (domt_policies_now() > end_s)
+            return false;
+        domt_policies_pause(tries);
+    }
+    return true;
+}
+
+/* Runners park in the longer pauses, and are about to in the shorter ones. */
+static void pause_by_chance(domi_random *random)
+{
+    if (domi_random_below(random, 4) == 0)
+        usleep((unsigned)domi_random_below(random, 80));
+    else
+        domt_policies_spin((uint32_t)domi_random_below(random, 20));
+}
+
+static void *produce(void *self_)
+{
+    producer *self = self_;
+
+    for (uint32_t round = 0; round < self->storm->rounds; round++) {
+        put_burst(self);
+        if (!self->storm->waits)
+            continue;
+        if (!wait_until_done(self->number)) {
+            self->lost = true;
+            return NULL;
+        }
+        pause_by_chance(&self->random);
+    }
+    self->lost = !wait_until_done(self->number);
+    return NULL;
+}
+
+/* Let a storm be, and check that each put was taken once, in time, without a call. */
+static void run_storm(const domus_policy *policy, const storm *plan)
+{
+    domt_stand stand;
+    producer producers[PRODUCERS_MAX];
+    bool lost = false;
+
+    domt_stand_make(&stand, policy, plan->runners, plan->jobs * plan->producers, plan->producers);
+    stand.turn = stormy_turn;
+    producers_now = plan->producers;
+    domt_stand_start(&stand);
+    for (uint32_t i = 0; i < plan->producers; i++) {
+        outstanding[i] = 0;
+        producers[i] = (producer){.storm = plan, .stand = &stand, .number = i};
+        domi_random_init(&producers[i].random, i + 1);
+        ck_assert_int_eq(pthread_create(&producers[i].thread, NULL, produce, &producers[i]), 0);
+    }
+    for (uint32_t i = 0; i < plan->producers; i++) {
+        ck_assert_int_eq(pthread_join(producers[i].thread, NULL), 0);
+        lost |= producers[i].lost;
+    }
+    uint64_t puts = stand.puts, taken = stand.taken;
+    domt_stand_stop(&stand);
+    ck_assert_msg(!lost && stand.doubled == 0 && puts == taken && stand.bare == 0,
+                  "%s, %u runners, %u producers: %lu put, %lu taken, %lu of them "
+                  "from no queue; %lu waits ended without a reason",
+                  policy->name, plan->runners, plan->producers, (unsigned long)puts,
+                  (unsigned long)taken, (unsigned long)stand.doubled, (unsigned long)stand.bare);
+    domt_stand_free(&stand);
+}
+
+static void run_storms(storm plan)
+{
+    for (size_t p = 0; p < DOMT_POLICIES; p++) {
+        for (size_t c = 0; c < COUNTS; c++) {
+            for (uint32_t producers = 1; producers <= PRODUCERS_MAX; producers++) {
+                plan.runners = runner_counts[c];
+                plan.producers = producers;
+                run_storm(domt_policies[p], &plan);
+            }
+        }
+    }
+}
+
+START_TEST(each_put_of_a_flood_is_taken_once)
+{
+    run_storms((storm){.jobs = 2000, .rounds = DOMT_SCALE(1000, 100), .burst = 400});
+}
+END_TEST
+
+START_TEST(parked_runners_wake_for_each_put)
+{
+    run_storms((storm){.jobs = 16, .rounds = DOMT_SCALE(3000, 1000), .burst = 6, .waits = true});
+}
+END_TEST
+
+/* A put of one job at a time, so that no second put makes up for the wake-up of the first. */
+START_TEST(a_parked_runner_wakes_for_a_single_put)
+{
+    run_storms((storm){.jobs = 2, .rounds = DOMT_SCALE(10000, 1000), .burst = 1, .waits = true});
+}
+END_TEST
+
+START_TEST(called_runners_lose_nothing)
+{
+    run_storms((storm){
+        .jobs = 16, .rounds = DOMT_SCALE(2000, 500), .burst = 6, .waits = true, .calls = true});
+}
+END_TEST
+
+/* --- a turn that puts many -------------------------------------------------------------------- */
+
+/* The turn of job 0 puts all others, which are more than a ring of a runner has places. */
+static void fertile_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
+{
+    for (uint32_t i = 1; job->number == 0 && i < stand->jobs_count; i++) {
+        ck_assert(claim(&stand->jobs[i]));
+        domt_put_internal(stand, runner, &stand->jobs[i]);
+    }
+    end(job);
+}
+
+START_TEST(turn_may_put_very_many_jobs)
+{
+    for (size_t i = 0; i < DOMT_POLICIES * COUNTS; i++) {
+        const domus_policy *policy = domt_policies[i / COUNTS];
+        domt_stand stand;
+        bool done = true;
+        domt_stand_make(&stand, policy, runner_counts[i % COUNTS], 1000, 1);
+        stand.turn = fertile_turn;
+        domt_stand_start(&stand);
+        for (int round = 0; round < 20 && done; round++) {
+            ck_assert(claim(&stand.jobs[0]));
+            domt_put_central(&stand, &stand.jobs[0]);
+            done = wait_until_done(0);
+        }
+        domt_stand_stop(&stand);
+        ck_assert_msg(done && stand.doubled == 0, "%s: %lu put, %lu taken", policy->name,
+                      (unsigned long)stand.puts, (unsigned long)stand.taken);
+        domt_stand_free(&stand);
+    }
+}
+END_TEST
+
+/* --- work that spreads ------------------------------------------------------------------------ */
+
+#define HELPED 3u /* jobs that the long turn puts */
+
+static _Atomic uint32_t helped; /* how many of them others have taken */
+static _Atomic bool waited_for_help_in_vain;
+
+/* The turn of job 0 puts three jobs, and does not end before another runner has taken one. */
+static void helped_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
+{
+    double end_s = domt_policies_now() + DOMT_PATIENCE_S;
+
+    if (job->number != 0) {
+        helped++;
+        domt_job_end(job);
+        return;
+    }
+    for (uint32_t i = 1; i <= HELPED; i++) {
+        ck_assert(domt_job_claim(&stand->jobs[i]));
+        domt_put_internal(stand, runner, &stand->jobs[i]);
+    }
+    for (uint32_t tries = 0; helped == 0 && !waited_for_help_in_vain; tries++) {
+        domt_policies_pause(tries);
+        if (domt_policies_now() > end_s)
+            waited_for_help_in_vain = true;
+    }
+    domt_job_end(job);
+}
+
+static bool is_idle(const domt_job *job)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&job->state, memory_order_acquire) ==
+           DOMT_JOB_IDLE;
+}
+
+static void spread(const domus_policy *policy, uint32_t runners)
+{
+    domt_stand stand;
+
+    domt_stand_make(&stand, policy, runners, 1 + HELPED, 1);
+    stand.turn = helped_turn;
+    domt_stand_start(&stand);
+    for (uint32_t round = 0; round < DOMT_SCALE(300, 100) && !waited_for_help_in_vain; round++) {
+        usleep(round % 100); /* they park */
+        helped = 0;
+        ck_assert(domt_job_claim(&stand.jobs[0]));
+        domt_put_central(&stand, &stand.jobs[0]);
+        for (uint32_t i = 0; i <= HELPED; i++) {
+            for (uint32_t tries = 0;
+                 !is_idle(&stand.jobs[i]) || (helped != HELPED && !waited_for_help_in_vain);
+                 tries++)
+                domt_policies_pause(tries);
+        }
+    }
+    domt_stand_stop(&stand);
+    ck_assert_msg(!waited_for_help_in_vain, "%s, %u runners: nobody helped", policy->name, runners);
+    domt_stand_free(&stand);
+}
+
+START_TEST(work_put_in_a_turn_spreads_to_parked_runners)
+{
+    for (size_t p = 0; p < DOMT_POLICIES; p++) {
+        spread(domt_policies[p], 2);
+        spread(domt_policies[p], 4);
+    }
+}
+END_TEST
+
+/* --- call ------------------------------------------------------------------------------------- */
+
+/* Call the runners again and again, while they wait and just before: those that have returned go
+ * back to wait, while the others still return. */
+static void call_again_and_again(const domus_policy *policy, uint32_t runners)
+{
+    domt_stand stand;
+    domi_random random;
+
+    domi_random_init(&random, runners);
+    domt_stand_make(&stand, policy, runners, 1, 1);
+    domt_stand_start(&stand);
+    for (uint32_t round = 1; round <= DOMT_SCALE(10000, 1000); round++) {
+        double end_s = domt_policies_now() + DOMT_PATIENCE_S;
+        domi_pool_call(stand.pool);
+        for (uint32_t i = 0; i < runners; i++) {
+            for (uint32_t tries = 0; stand.returns[i] < round; tries++) {
+                ck_assert_msg(domt_policies_now() < end_s, "%s: runner %u of %u does not return",
+                              policy->name, i, runners);
+                domt_policies_pause(tries);
+            }
+        }
+        pause_by_chance(&random);
+    }
+    domt_stand_stop(&stand);
+    ck_assert_uint_eq(stand.bare, 0);
+    domt_stand_free(&stand);
+}
+
+START_TEST(call_lets_each_runner_return)
+{
+    for (size_t p = 0; p < DOMT_POLICIES; p++) {
+        for (size_t c = 0; c < COUNTS; c++)
+            call_again_and_again(domt_policies[p], runner_counts[c]);
+    }
+}
+END_TEST
+
+START_TEST(runner_that_is_called_before_it_waits_does_not_wait)
+{
+    for (size_t p = 0; p < DOMT_POLICIES; p++) {
+        domt_stand stand;
+        domt_stand_make(&stand, domt_policies[p], 2, 1, 1);
+        domus_runner *runner = domt_stand_runner(&stand, 1);
+        atomic_store(&runner->called, true); /* and nobody signals */
+        ck_assert_ptr_null(domt_take(&stand, runner, UINT64_MAX));
+        atomic_store(&runner->called, false);
+        ck_assert(domt_job_claim(&stand.jobs[0]));
+        domt_put_central(&stand, &stand.jobs[0]);
+        ck_assert_ptr_eq(domt_take(&stand, runner, UINT64_MAX), &stand.jobs[0]);
+        domt_stand_free(&stand);
+    }
+}
+END_TEST
+
+/* --- waits ------------------------------------------------------------------------------------ */
+
+START_TEST(dequeue_without_time_never_waits)
+{
+    for (size_t p = 0; p < DOMT_POLICIES; p++) {
+        domt_stand stand;
+        domt_stand_make(&stand, domt_policies[p], 2, 1, 1);
+        for (int i = 0; i < 100000; i++)
+            ck_assert_ptr_null(domt_take(&stand, domt_stand_runner(&stand, 0), 0));
+        ck_assert_uint_eq(domt_stand_events(&stand, 0, DOMUS_RUNNER_PARKS), 0);
+        domt_stand_free(&stand);
+    }
+}
+END_TEST
+
+START_TEST(dequeue_waits_for_about_as_long_as_it_may)
+{
+    static const uint64_t waits_ms[] = {1, 5, 50};
+
+    for (size_t p = 0; p < DOMT_POLICIES; p++) {
+        domt_stand stand;
+        domt_stand_make(&stand, domt_policies[p], 2, 1, 1);
+        for (size_t i = 0; i < sizeof waits_ms / sizeof waits_ms[0]; i++) {
+            double begin = domt_policies_now();
+            ck_assert_ptr_null(
+                domt_take(&stand, domt_stand_runner(&stand, 0), waits_ms[i] * 1000000));
+            double took_s = domt_policies_now() - begin;
+            ck_assert_msg(took_s > 0.0005 * (double)waits_ms[i] && took_s < 5, "%s: %lu ms: %f s",
+                          domt_policies[p]->name, (unsigned long)waits_ms[i], took_s);
+        }
+        ck_assert_uint_ge(domt_stand_events(&stand, 0, DOMUS_RUNNER_PARKS), 1);
+        domt_stand_free(&stand);
+    }
+}
+END_TEST
+
+DOMT_MAIN("policies", 180, each_put_of_a_flood_is_taken_once, parked_runners_wake_for_each_put,
+          a_parked_runner_wakes_for_a_single_put, called_runners_lose_nothing,
+          turn_may_put_very_many_jobs, work_put_in_a_turn_spreads_to_parked_runners,
+          call_lets_each_runner_return, runner_that_is_called_before_it_waits_does_not_wait,
+          dequeue_without_time_never_waits, dequeue_waits_for_about_as_long_as_it_may)

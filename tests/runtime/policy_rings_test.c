@@ -1,0 +1,244 @@
+/* The policy `rings`, beyond what every policy does (policies_test.c): where jobs overflow to, what
+ * a thief takes and from whom, and the growth of the global ring with and without memory.
+ *
+ * No test has threads: the runners are stepped by turns, so each count is exact. */
+#include "tests/runtime/policies.h"
+
+#include "base/memory.h"
+#include "runtime/policies/global_ring.h"
+
+#include <errno.h>
+
+#define PLACES          256u /* of the ring of a runner */
+#define TURNS_TO_GLOBAL 61u  /* the dequeue that looks into the global ring first */
+
+static domt_stand stand;
+
+static void make(uint32_t runners, uint32_t jobs)
+{
+    domt_stand_make(&stand, &domus_policy_rings, runners, jobs, 1);
+}
+
+/* Put the jobs from `first` on: to the ring of a runner, or, if `runner` is negative, from outside.
+ */
+static void put(int runner, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        ck_assert(domt_job_claim(&stand.jobs[i]));
+        if (runner < 0)
+            domt_put_central(&stand, &stand.jobs[i]);
+        else
+            domt_put_internal(&stand, domt_stand_runner(&stand, (uint32_t)runner), &stand.jobs[i]);
+    }
+}
+
+/* The runner takes just these jobs next, in their order. */
+static void take(uint32_t runner, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        domt_job *job = domt_take(&stand, domt_stand_runner(&stand, runner), 0);
+        ck_assert_msg(job != NULL, "nothing in place of %u", i);
+        ck_assert_uint_eq(job->number, i);
+        domt_job_end(job);
+    }
+}
+
+static void take_nothing(uint32_t runner)
+{
+    ck_assert_ptr_null(domt_take(&stand, domt_stand_runner(&stand, runner), 0));
+}
+
+static uint64_t events(uint32_t runner, domus_runner_event what)
+{
+    return domt_stand_events(&stand, runner, what);
+}
+
+START_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
+{
+    make(2, PLACES + 44);
+    put(0, 0, PLACES + 44);
+    take(1, PLACES, 44); /* the global ring comes before the siblings */
+    ck_assert_uint_eq(events(1, DOMUS_RUNNER_GLOBAL), 44);
+    ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), 0);
+    take(1, 0, 1);
+    ck_assert_uint_eq(events(1, DOMUS_RUNNER_GLOBAL), 44);
+    ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), PLACES / 2);
+    ck_assert_uint_eq(events(0, DOMUS_RUNNER_STOLEN), PLACES / 2);
+    take(0, PLACES / 2, PLACES / 2);
+    take(1, 1, PLACES / 2 - 1);
+    take_nothing(0);
+    take_nothing(1);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+START_TEST(ring_of_a_runner_wraps)
+{
+    make(1, PLACES);
+    for (uint32_t round = 0; round < 1000; round++) {
+        uint32_t count = round * 7 % (PLACES + 1);
+        put(0, 0, count);
+        take(0, 0, count);
+        take_nothing(0);
+    }
+    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 0);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+START_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
+{
+    make(1, PLACES + 1);
+    put(0, 0, PLACES);
+    domt_job *job = domt_take(&stand, domt_stand_runner(&stand, 0), 0);
+    put(0, PLACES, 1);
+    domt_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
+    /* The first look into the global ring, in the 61st dequeue, finds it. */
+    take(0, 1, TURNS_TO_GLOBAL - 2);
+    take(0, 0, 1);
+    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 1);
+    take(0, TURNS_TO_GLOBAL - 1, PLACES - TURNS_TO_GLOBAL + 2);
+    take_nothing(0);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+START_TEST(thief_takes_half_rounded_up)
+{
+    static const uint32_t sizes[] = {1, 2, 3, 7, 8, 255, 256};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        uint32_t half = (sizes[i] + 1) / 2;
+        make(2, sizes[i]);
+        put(0, 0, sizes[i]);
+        take(1, 0, 1);
+        ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), half);
+        ck_assert_uint_eq(events(0, DOMUS_RUNNER_STOLEN), half);
+        ck_assert_uint_eq(events(1, DOMUS_RUNNER_STOLEN), 0);
+        take(0, half, sizes[i] - half);
+        take(1, 1, half - 1);
+        ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), half);
+        domt_stand_free(&stand);
+    }
+}
+END_TEST
+
+START_TEST(thief_goes_around_behind_its_last_victim)
+{
+    make(4, 12);
+    put(0, 0, 4);
+    put(1, 4, 4);
+    put(2, 8, 4);
+    for (uint32_t i = 0; i < 3; i++) { /* two of each, one of which is taken at once */
+        take(3, 4 * i, 2);
+        ck_assert_uint_eq(events(i, DOMUS_RUNNER_STOLEN), 2);
+    }
+    take(3, 2, 1);
+    take(1, 6, 2);
+    take(3, 10, 1); /* behind runner 0 there is nothing at 1 */
+    take(3, 3, 1);
+    take(3, 11, 1);
+    take_nothing(3);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+/* Two jobs that resume for ever would keep the runner from the global ring. */
+START_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
+{
+    make(1, 2 + 10);
+    put(0, 0, 2);
+    put(-1, 2, 10);
+    for (uint32_t turn = 1; turn <= 10 * TURNS_TO_GLOBAL; turn++) {
+        domt_job *job = domt_take(&stand, domt_stand_runner(&stand, 0), 0);
+        bool is_due = turn % TURNS_TO_GLOBAL == 0;
+        ck_assert_msg(is_due == (job->number >= 2), "turn %u: job %u", turn, job->number);
+        if (is_due)
+            ck_assert_uint_eq(job->number, 1 + turn / TURNS_TO_GLOBAL);
+        else
+            domt_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
+    }
+    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 10);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+#define MANY 10000u
+
+START_TEST(global_ring_grows_and_keeps_the_order)
+{
+    make(1, MANY);
+    put(-1, 0, DOMI_GLOBAL_RING_PLACES);
+    take(0, 0, 40); /* the ring begins in the middle of its places when it grows */
+    put(-1, DOMI_GLOBAL_RING_PLACES, MANY - DOMI_GLOBAL_RING_PLACES);
+    take(0, 40, MANY - 40);
+    take_nothing(0);
+    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), MANY);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+static size_t capacity(void)
+{
+    return ((domi_global_ring *)stand.pool->data)->capacity; /* the first member */
+}
+
+START_TEST(global_ring_without_memory_to_grow_loses_nothing)
+{
+    make(1, MANY);
+    put(-1, 0, 20);
+    take(0, 0, 20);
+    domi_memory_fail_after(0, 1);
+    put(-1, 0, 1000); /* 64 in the ring, and a list */
+    take(0, 0, 500);
+    put(-1, 1000, 500); /* still behind the list */
+    take(0, 500, 990);
+    put(-1, 1500, 500);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(capacity(), DOMI_GLOBAL_RING_PLACES);
+    take(0, 1490, 510);
+    take_nothing(0);
+    put(-1, 2000, MANY - 2000); /* now it grows */
+    ck_assert_uint_eq(capacity(), 8192);
+    take(0, 2000, MANY - 2000);
+    take_nothing(0);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+/* Each growth fails once, in turn; the list behind the ring is empty again before the next. */
+START_TEST(each_growth_may_fail)
+{
+    for (int growth = 0; growth < 7; growth++) {
+        make(1, MANY);
+        domi_memory_fail_after(growth, 0);
+        put(-1, 0, 6000);
+        domi_memory_fail_after(-1, 0);
+        ck_assert_uint_eq(capacity(), (size_t)DOMI_GLOBAL_RING_PLACES << growth);
+        take(0, 0, 5990); /* the list has gone into the ring, which has room again */
+        put(-1, 6000, MANY - 6000);
+        take(0, 5990, MANY - 5990);
+        take_nothing(0);
+        domt_stand_free(&stand);
+    }
+}
+END_TEST
+
+START_TEST(start_fails_without_memory_for_the_global_ring)
+{
+    make(1, 1);
+    domus_policy_rings.fini(stand.pool);
+    domi_memory_fail_after(0, 1);
+    ck_assert_int_eq(domus_policy_rings.init(stand.pool), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_int_eq(domus_policy_rings.init(stand.pool), 0);
+    domt_stand_free(&stand);
+}
+END_TEST
+
+DOMT_MAIN("policy_rings", 60, full_ring_of_a_runner_overflows_to_the_global_one,
+          ring_of_a_runner_wraps, job_that_resumes_with_a_full_ring_goes_to_the_global_one,
+          thief_takes_half_rounded_up, thief_goes_around_behind_its_last_victim,
+          runner_with_work_of_its_own_looks_into_the_global_ring,
+          global_ring_grows_and_keeps_the_order, global_ring_without_memory_to_grow_loses_nothing,
+          each_growth_may_fail, start_fails_without_memory_for_the_global_ring)
