@@ -11,6 +11,7 @@
 
 #include <domus/channel_options.h>
 #include <domus/export.h>
+#include <domus/pool_config.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -388,6 +389,9 @@ typedef struct domus_config {
          * seen; 0 (the default): it is looked at each time */
         uint64_t kept_time_ns;
     } files;
+    /* The caller's; domus_system_new() copies them. */
+    const domus_pool_config *pools;
+    size_t pool_count; /* 0..DOMUS_POOLS_MAX */
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

@@ -26,7 +26,9 @@
 #include <domus/message.h>
 #include <domus/name.h>
 #include <domus/pipeline.h>
+#include <domus/policy.h>
 #include <domus/pool.h>
+#include <domus/pools.h>
 #include <domus/process.h>
 #include <domus/profile.h>
 #include <domus/receive.h>

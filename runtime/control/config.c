@@ -9,6 +9,7 @@
 #include "io/resources/networks.h"
 #include "io/resources/settings.h"
 #include "runtime/control/config_keys.h"
+#include "runtime/pools/policies.h"
 #include "runtime/os/cpus.h"
 
 #include <arpa/inet.h>
@@ -262,6 +263,29 @@ static void review_listeners(struct review *review, const domus_config *config)
     }
 }
 
+static void review_pools(struct review *review, const domus_config *config)
+{
+    char message[2 * TEXT_SIZE];
+    char path[TEXT_SIZE];
+    bool missing = config->pool_count > 0 && config->pools == NULL;
+
+    if (missing || config->pool_count > DOMUS_POOLS_MAX) {
+        snprintf(message, sizeof message, "must be 0..%d, %s %zu", DOMUS_POOLS_MAX,
+                 missing ? "and not NULL, are" : "are", config->pool_count);
+        report_issue(review, &(domus_config_fault){
+                                 .listener = SIZE_MAX, .path = "pools", .message = message});
+        return;
+    }
+    for (size_t i = 0; i < config->pool_count; i++) {
+        const char *key = domi_pool_fault(config, i, message, sizeof message);
+        if (key == NULL)
+            continue;
+        snprintf(path, sizeof path, "pools[%zu].%s", i, key);
+        report_issue(review, &(domus_config_fault){
+                                 .listener = SIZE_MAX, .path = path, .message = message});
+    }
+}
+
 void domus_config_init(domus_config *config)
 {
     memset(config, 0, sizeof *config);
@@ -322,5 +346,6 @@ size_t domus_config_check_all(const domus_config *config,
     review_keys(&review, config);
     review_relations(&review, config);
     review_listeners(&review, config);
+    review_pools(&review, config);
     return review.count;
 }

@@ -52,6 +52,10 @@ void domi_config_free(domus_system *system)
 {
     for (size_t i = 0; i < system->config.listener_count; i++)
         listener_free(&system->listeners[i]);
+    for (size_t i = 0; i < system->config.pool_count; i++) {
+        domi_memory_free((void *)(uintptr_t)system->pool_configs[i].name);
+        domi_memory_free((void *)(uintptr_t)system->pool_configs[i].policy);
+    }
     domi_memory_free((void *)(uintptr_t)system->config.system.cpus);
 }
 
@@ -67,6 +71,15 @@ int domi_config_copy(domus_system *system, const domus_config *config)
         whole = listener_copy(&system->listeners[i], &config->listeners[i]) && whole;
         domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
         domi_settings_set_name(&system->listener_settings[i], config->listeners[i].name);
+    }
+    system->config.pools = system->pool_configs;
+    for (size_t i = 0; i < config->pool_count; i++) {
+        const domus_pool_config *pool = &config->pools[i];
+        domus_pool_config *copy = &system->pool_configs[i];
+        *copy = *pool;
+        copy->name = copy_string(pool->name);
+        copy->policy = copy_string(pool->policy != NULL ? pool->policy : "");
+        whole = whole && copy->name != NULL && copy->policy != NULL;
     }
     if (!whole)
         domi_config_free(system);

@@ -18,6 +18,7 @@
 #include "runtime/outside/outside_ask.h"
 #include "runtime/outside/resolver.h"
 #include "runtime/outside/visit.h"
+#include "runtime/pools/pools.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
@@ -49,6 +50,7 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
     if (step >= DOMI_STOP_ACTORS)
         domi_detached_notify_all(system);
     domi_outside_unlock(system);
+    domi_pools_call(system);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
@@ -88,7 +90,7 @@ static bool is_closed(const domus_system *system)
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_CLOSE)
             return false;
     }
-    return true;
+    return domi_pools_follow(system, DOMI_STOP_CLOSE);
 }
 
 static bool is_empty(const domus_system *system)
@@ -98,12 +100,14 @@ static bool is_empty(const domus_system *system)
             domi_counter_read(&system->threads[i].manager.births.houses) != 0)
             return false;
     }
-    return domi_detached_houses(system) == 0;
+    return domi_detached_houses(system) == 0 && domi_pools_follow(system, DOMI_STOP_ACTORS) &&
+           domi_pools_houses(system) == 0;
 }
 
 static bool has_ended(const domus_system *system)
 {
-    return system->ended >= system->count && domi_detached_has_ended(system);
+    return system->ended >= system->count && domi_detached_has_ended(system) &&
+           domi_pools_have_ended(system);
 }
 
 /* Wait until `is_so` is true or `until_ns` has come. Returns the last answer. */
@@ -135,6 +139,7 @@ static void note_stuck(domus_system *system)
         if (system->detached[i]->busy)
             domi_system_note_running(system, &system->detached[i]->manager);
     }
+    domi_pools_note_stuck(system);
     pthread_mutex_unlock(&system->mutex);
 }
 
@@ -176,6 +181,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
         (void)domi_manager_take_arrivals(&system->threads[i].manager);
     }
     end_detached(system);
+    domi_pools_end(system);
     for (size_t i = 0; i < system->config.listener_count; i++) {
         domi_acceptor_free_unmounted(system->unmounted[i]);
         system->unmounted[i] = NULL;

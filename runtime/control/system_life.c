@@ -12,6 +12,7 @@
 #include "runtime/control/thread_life.h"
 #include "runtime/files/handle.h"
 #include "runtime/outside/detached.h"
+#include "runtime/pools/pools.h"
 #include "runtime/outside/outside.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
@@ -145,7 +146,8 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
     system->threads_bytes = system->count * sizeof(domi_thread);
     system->threads = domi_memory_map(system->threads_bytes);
     uint32_t detached_max = config->detached.threads_max;
-    system->managers = domi_memory_new((system->count + 1 + detached_max) * sizeof(domi_manager *));
+    system->managers_count = system->count + 1 + detached_max + domi_pools_count_managers(system);
+    system->managers = domi_memory_new(system->managers_count * sizeof(domi_manager *));
     system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
     (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
     result = crowds_init(system, error, error_size);
@@ -319,10 +321,19 @@ static int start_threads(domus_system *system)
         snprintf(system->error, sizeof system->error, "no memory for a system");
         return result;
     }
+    result = domi_pools_init(system);
+    if (result != 0) {
+        if (system->error[0] == '\0')
+            snprintf(system->error, sizeof system->error, "no memory for the pools");
+        domi_outside_fini(system);
+        return result;
+    }
     domi_pressure_begin(system);
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
+        if (result == 0 && system->simulator == NULL)
+            result = domi_pools_start(system);
         if (result == 0 && (result = domi_monitor_start(system)) != 0)
             snprintf(system->error, sizeof system->error, "the monitor's thread cannot be made: %s",
                      strerror(-result));
@@ -335,6 +346,7 @@ static int start_threads(domus_system *system)
     domi_pressure_end(system);
     domi_outside_fini(system);
     fini_threads(system, made);
+    domi_pools_fini(system);
     memset(system->threads, 0, system->threads_bytes);
     memset(&system->outside, 0, sizeof system->outside);
     atomic_store_explicit(&system->stop_step, DOMI_STOP_NONE, memory_order_relaxed);
@@ -374,6 +386,7 @@ static void end_actors_left_by_abandoned_work(domus_system *system)
         manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
+    domi_pools_end_left(system);
 }
 
 void domus_system_free(domus_system *system)
@@ -395,6 +408,7 @@ void domus_system_free(domus_system *system)
         domi_outside_fini(system);
         fini_threads(system, system->count);
         domi_detached_fini(system);
+        domi_pools_fini(system);
     }
     domi_helpers_fini(system);
     crowds_fini(system);

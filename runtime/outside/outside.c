@@ -14,6 +14,7 @@
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/pooled.h"
 #include "house/message/types.h"
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
@@ -71,7 +72,9 @@ int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behavi
     bool placed = options != NULL && options->placement == DOMUS_ON_THREAD;
     domi_visit visit;
 
-    if (placed && options->thread >= system->count)
+    bool pooled = options != NULL && options->pool != NULL;
+    if ((placed && options->thread >= system->count) ||
+        (pooled && behaviour != NULL && behaviour->kind != DOMUS_STATE))
         return -EINVAL;
     int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
     if (result != 0)
@@ -80,8 +83,10 @@ int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behavi
         result = domi_detached_spawn(outside, NULL, behaviour, state, options, ret_address);
     } else {
         uint32_t thread = placed ? options->thread : system->next_thread++ % system->count;
-        result = domi_house_spawn_child(outside, NULL, &system->threads[thread].manager, behaviour,
-                                        state, options, ret_address);
+        domi_manager *home =
+            pooled ? domi_pooled_of(options->pool)->home : &system->threads[thread].manager;
+        result =
+            domi_house_spawn_child(outside, NULL, home, behaviour, state, options, ret_address);
     }
     domi_outside_leave(system, &visit);
     return result;

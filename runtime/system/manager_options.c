@@ -6,7 +6,7 @@ domi_manager_options domi_system_manager_options(domus_system *system, uint32_t 
 {
     return (domi_manager_options){
         .index = index,
-        .count = system->count + 1 + system->config.detached.threads_max,
+        .count = system->managers_count,
         .threads = system->count,
         .managers = system->managers,
         .config = &system->config,

@@ -152,6 +152,13 @@ struct domus_system {
     uint32_t detached_left;          /* threads of detached actors that have left their loops */
     bool detached_closed;            /* no detached actor may begin any more */
 
+    domus_pool_config pool_configs[DOMUS_POOLS_MAX]; /* what `config.pools` is */
+    struct domus_pool **pools; /* runtime/pools/; constant once the system has started */
+    uint32_t pool_count;       /* entries of `pools` */
+    uint32_t runners_begun;    /* threads of runners that were made; under `mutex` */
+    uint32_t runners_left;     /* of these, those that have left their loops; under `mutex` */
+    uint32_t managers_count;   /* entries of `managers` */
+
     char error[256]; /* the text of domus_system_error(), NUL-terminated */
     int failed;      /* the negative errno with which a ring has failed; 0: none; under `mutex` */
     char failed_text[256]; /* says why the ring has failed, NUL-terminated */

@@ -1,0 +1,388 @@
+/* This file makes and ends the pools of a system, and finds them by their names.
+ *
+ * A pool has the manager that is the home of its actors, and one for each runner, behind all other
+ * managers of the system. While runners run, nobody owns the home: its slots have a lock of their
+ * own, its wheels are under the lock of the pool, and the rest of it is not used. */
+#include "runtime/pools/pools.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/dispatch/deliver.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/pooled_turn.h"
+#include "house/family/slots.h"
+#include "runtime/outside/detached.h"
+#include "runtime/pools/policies.h"
+#include "runtime/pools/runner.h"
+#include "runtime/system/log.h"
+#include "runtime/system/losses.h"
+#include "runtime/system/manager_options.h"
+#include "runtime/system/pressure.h"
+
+#include <domus/pools.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define THROUGHPUT_DEFAULT 64u
+
+static uint32_t usual_of(const domus_system *system, const domus_pool_config *config)
+{
+    uint32_t threads = system->count < 64 ? system->count : 64;
+
+    return config->runners != 0 ? config->runners : threads;
+}
+
+uint32_t domi_pools_count_managers(const domus_system *system)
+{
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < system->config.pool_count; i++)
+        sum += 1 + usual_of(system, &system->config.pools[i]) + system->config.pools[i].spares;
+    return sum;
+}
+
+/* --- the hooks of a home ---------------------------------------------------------------------- */
+
+static domus_pool *pool_of(domi_pooled *pooled)
+{
+    return (domus_pool *)(void *)pooled; /* a pool begins with it */
+}
+
+static domus_runner *runner_of(domi_manager *manager)
+{
+    return (domus_runner *)(void *)manager; /* a runner begins with it */
+}
+
+static void schedule(domi_pooled *pooled, domi_manager *runner, domi_house *house)
+{
+    const domus_policy *policy = pool_of(pooled)->policy;
+
+    if (runner != NULL)
+        policy->internal_enqueue(runner_of(runner), house);
+    else
+        policy->central_enqueue(pool_of(pooled), house);
+}
+
+static void call(domi_pooled *pooled)
+{
+    domi_pool_call(pool_of(pooled));
+}
+
+/* The park word of a home always says that it sleeps, so each thread that has put something wakes
+ * it, which comes here: the queues of the policy wake whom they want. */
+static void take_what_came(domi_manager *home)
+{
+    /* seq_cst: the word sleeps again before the look, so that a put that the look misses finds it
+     * asleep. */
+    atomic_store_explicit(&home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    domi_pooled_take_arrivals(home->pooled);
+}
+
+static const domi_runtime_hooks hooks_of_homes = {
+    .wake = take_what_came,
+    .log = domi_log_happening,
+    .warn = domi_log_mistake,
+    .say = domi_log_text,
+    .spawn_detached = domi_detached_spawn,
+    .read_memory = domi_pressure_read,
+};
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+/* Make memory for data of a policy; `size` may be 0. Returns false if there is none. */
+static bool make_data(size_t size, void **ret_data)
+{
+    *ret_data = size != 0 ? domi_memory_map(size) : NULL;
+    return size == 0 || *ret_data != NULL;
+}
+
+static void free_data(void *data, size_t size)
+{
+    if (data != NULL)
+        domi_memory_unmap(data, size);
+}
+
+static void free_runner(domus_pool *pool, domus_runner *runner)
+{
+    if (runner == NULL)
+        return;
+    domi_manager_own(&runner->manager);
+    domi_manager_fini(&runner->manager);
+    free_data(runner->data, pool->policy->runner_size);
+    domi_memory_unmap(runner, sizeof *runner);
+}
+
+static int make_runner(domus_pool *pool, uint32_t number, uint32_t throughput, uint32_t index)
+{
+    domus_system *system = pool->system;
+    domus_runner *runner = domi_memory_map(sizeof *runner);
+    domi_manager_options options =
+        domi_system_manager_options(system, index, domi_clock_now(&system->clock));
+
+    if (runner == NULL)
+        return -ENOMEM;
+    options.hooks = &domi_hooks_of_runners;
+    if (!make_data(pool->policy->runner_size, &runner->data) ||
+        domi_manager_init(&runner->manager, &options) != 0) {
+        free_data(runner->data, pool->policy->runner_size);
+        domi_memory_unmap(runner, sizeof *runner);
+        return -ENOMEM;
+    }
+    domi_manager_set_run_limit(&runner->manager, throughput);
+    runner->manager.pooled = &pool->pooled;
+    runner->manager.mail.links.gathering = true;
+    runner->pool = pool;
+    runner->number = number;
+    domi_random_init(&runner->random, ((uint64_t)pool->number << 32) + number + 1);
+    pool->runners[number] = runner;
+    system->managers[index] = &runner->manager;
+    return 0;
+}
+
+static void free_pool(domus_pool *pool, bool has_begun)
+{
+    if (has_begun && pool->policy->fini != NULL)
+        pool->policy->fini(pool);
+    for (uint32_t i = 0; i < pool->count; i++)
+        free_runner(pool, pool->runners[i]);
+    domi_manager_own(&pool->home);
+    domi_manager_fini(&pool->home);
+    free_data(pool->data, pool->policy->pool_size);
+    domi_memory_free(pool->runners);
+    domi_memory_unmap(pool, sizeof *pool);
+}
+
+/* Make the pool itself, without runners. */
+static domus_pool *make_bare(domus_system *system, uint32_t number, const domus_pool_config *config,
+                             uint32_t index)
+{
+    domi_manager_options options =
+        domi_system_manager_options(system, index, domi_clock_now(&system->clock));
+    domus_pool *pool = domi_memory_map(sizeof *pool);
+
+    if (pool == NULL)
+        return NULL;
+    pool->system = system;
+    pool->policy = domi_policy_of(config);
+    pool->number = number;
+    pool->usual = usual_of(system, config);
+    pool->count = pool->usual + config->spares;
+    pool->pooled.home = &pool->home;
+    pool->pooled.schedule = schedule;
+    pool->pooled.call = call;
+    domi_spinlock_init(&pool->pooled.lock);
+    pool->runners = domi_memory_new(pool->count * sizeof(domus_runner *));
+    options.hooks = &hooks_of_homes;
+    if (pool->runners == NULL || !make_data(pool->policy->pool_size, &pool->data) ||
+        domi_manager_init(&pool->home, &options) != 0) {
+        free_data(pool->data, pool->policy->pool_size);
+        domi_memory_free(pool->runners);
+        domi_memory_unmap(pool, sizeof *pool);
+        return NULL;
+    }
+    pool->home.pooled = &pool->pooled;
+    atomic_store_explicit(&pool->home.park, DOMI_PARK_SLEEPING, memory_order_relaxed);
+    system->managers[index] = &pool->home;
+    return pool;
+}
+
+static int make_pool(domus_system *system, uint32_t number, uint32_t *index)
+{
+    const domus_pool_config *config = &system->config.pools[number];
+    uint32_t throughput = config->throughput != 0 ? config->throughput : THROUGHPUT_DEFAULT;
+    domus_pool *pool = make_bare(system, number, config, (*index)++);
+    int result = 0;
+
+    if (pool == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < pool->count && result == 0; i++)
+        result = make_runner(pool, i, throughput, (*index)++);
+    if (result == 0 && pool->policy->init != NULL) {
+        result = pool->policy->init(pool);
+        if (result != 0)
+            snprintf(system->error, sizeof system->error, "pool %.63s: policy %.63s: %s",
+                     config->name, pool->policy->name, strerror(-result));
+    }
+    if (result != 0) {
+        free_pool(pool, false);
+        return result;
+    }
+    system->pools[system->pool_count++] = pool;
+    return 0;
+}
+
+int domi_pools_init(domus_system *system)
+{
+    uint32_t index = system->count + 1 + system->config.detached.threads_max;
+    uint32_t count = (uint32_t)system->config.pool_count;
+    int result = 0;
+
+    if (count == 0)
+        return 0;
+    system->pools = domi_memory_new(count * sizeof(domus_pool *));
+    if (system->pools == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count && result == 0; i++)
+        result = make_pool(system, i, &index);
+    if (result != 0)
+        domi_pools_fini(system);
+    return result;
+}
+
+int domi_pools_start(domus_system *system)
+{
+    int result = 0;
+
+    pthread_mutex_lock(&system->mutex);
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        domus_pool *pool = system->pools[i];
+        for (uint32_t j = 0; j < pool->usual && result == 0; j++)
+            result = domi_runner_start(pool->runners[j]);
+    }
+    pthread_mutex_unlock(&system->mutex);
+    if (result != 0)
+        snprintf(system->error, sizeof system->error, "a runner's thread cannot be made: %s",
+                 strerror(-result));
+    return result;
+}
+
+/* --- the stop --------------------------------------------------------------------------------- */
+
+void domi_pools_call(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++)
+        domi_pool_call(system->pools[i]);
+}
+
+bool domi_pools_follow(const domus_system *system, domi_stop_step step)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        const domus_pool *pool = system->pools[i];
+        for (uint32_t j = 0; j < pool->count; j++) {
+            /* acquire: pairs with the store in follow_stop(). */
+            if (pool->runners[j]->begun &&
+                atomic_load_explicit(&pool->runners[j]->stop_step, memory_order_acquire) < step)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* An actor may be born on one runner and end on another, so that only the sum says something. */
+static uint64_t houses_of(const domus_pool *pool)
+{
+    uint64_t sum = domi_counter_read(&pool->home.births.houses);
+
+    for (uint32_t i = 0; i < pool->count; i++)
+        sum += domi_counter_read(&pool->runners[i]->manager.births.houses);
+    return sum;
+}
+
+uint64_t domi_pools_houses(const domus_system *system)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->pool_count; i++)
+        sum += houses_of(system->pools[i]);
+    return sum;
+}
+
+bool domi_pools_have_ended(const domus_system *system)
+{
+    return system->runners_left == system->runners_begun;
+}
+
+void domi_pools_note_stuck(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        for (uint32_t j = 0; j < system->pools[i]->count; j++)
+            domi_system_note_running(system, &system->pools[i]->runners[j]->manager);
+    }
+}
+
+static void sort_inbox(void *house_, void *home)
+{
+    domi_house *house = house_;
+
+    domi_mailbox_sort_pooled(home, house);
+    atomic_store_explicit(&house->inbox, 0, memory_order_relaxed);
+}
+
+/* The actors of a pool whose runners have ended end here, with the home's manager. */
+static void end_actors(domus_pool *pool)
+{
+    domi_manager *home = &pool->home;
+    domi_manager *outer = domi_thread_manager;
+
+    for (uint32_t i = 0; i < pool->count; i++) {
+        domi_manager *runner = &pool->runners[i]->manager;
+        domi_manager_own(runner);
+        domi_counter_add(&home->births.houses, domi_counter_read(&runner->births.houses));
+        domi_counter_add(&runner->births.houses, -domi_counter_read(&runner->births.houses));
+    }
+    domi_manager_own(home);
+    domi_system_note_left(pool->system, home);
+    domi_thread_manager = home;
+    home->ending.has_stopped = true;
+    domi_slots_walk(home, sort_inbox, home); /* what was put and never taken is late mail */
+    domi_manager_end_actors(home);
+    domi_slots_walk(home, sort_inbox, home); /* what an on_stop has sent */
+    domi_thread_manager = outer;
+}
+
+void domi_pools_end(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        domus_pool *pool = system->pools[i];
+        for (uint32_t j = 0; j < pool->count; j++) {
+            if (pool->runners[j]->begun && !pool->runners[j]->joined)
+                pthread_join(pool->runners[j]->pthread, NULL);
+            pool->runners[j]->joined = true;
+        }
+        end_actors(pool);
+    }
+}
+
+void domi_pools_end_left(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        domi_manager *home = &system->pools[i]->home;
+        domi_manager_own(home);
+        home->ending.work_over = true;
+        domi_manager_end_actors(home);
+    }
+}
+
+void domi_pools_fini(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++)
+        free_pool(system->pools[i], true);
+    domi_memory_free(system->pools);
+    system->pools = NULL;
+    system->pool_count = 0;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static const domus_pool *find(const domus_system *system, const char *name)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        if (strcmp(system->config.pools[i].name, name) == 0)
+            return system->pools[i];
+    }
+    return NULL;
+}
+
+const domus_pool *domus_pool_find(domus_stack *stack, const char *name)
+{
+    return find(stack->manager->system, name);
+}
+
+const domus_pool *domus_outside_pool_find(domus_system *system, const char *name)
+{
+    return find(system, name);
+}

@@ -1,0 +1,19 @@
+/* Runners: the threads of a pool. */
+#ifndef DOMI_RUNTIME_POOLS_RUNNER_H
+#define DOMI_RUNTIME_POOLS_RUNNER_H
+
+#include "runtime/policies/pool.h"
+
+/* The hooks of the managers of runners. */
+extern const domi_runtime_hooks domi_hooks_of_runners;
+
+/* Make the thread of a runner. Returns 0; the kernel's error. Called under the system's mutex, or
+ * while no runner runs. */
+int domi_runner_start(domus_runner *runner);
+
+/* One step of a runner's thread: look at the clock, at the stop of the system, and at what is due;
+ * take a job, waiting for up to `wait_ns`, and give it a turn. Returns false when the runner has to
+ * end. The test kit calls it by turns, with 0. */
+bool domi_runner_step(domus_runner *runner, uint64_t wait_ns);
+
+#endif

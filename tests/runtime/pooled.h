@@ -1,0 +1,25 @@
+/* A running system with one pool, for tests of pools. One at a time. */
+#ifndef DOMT_POOLED_H
+#define DOMT_POOLED_H
+
+#include "tests/runtime/running.h"
+
+#include <domus/pools.h>
+
+/* The policies of the library, by their names. */
+#define DOMT_POOLED_POLICIES 4u
+extern const char *const domt_pooled_policies[DOMT_POOLED_POLICIES];
+
+extern struct domt_pooled {
+    domus_system *system;
+    const domus_pool *pool; /* named "work" */
+} domt_pooled;
+
+/* Begin the system. */
+void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads);
+
+/* Spawn an actor in a pool; NULL: on a thread. */
+domus_address domt_pooled_spawn(const domus_pool *pool, const domus_behaviour *behaviour,
+                                const void *state);
+
+#endif

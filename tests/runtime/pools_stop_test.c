@@ -1,0 +1,126 @@
+/* Stops of pooled actors and of their system, and what a pool refuses. */
+#include "tests/runtime/pooled.h"
+
+#include <domus/connect.h>
+
+#include <errno.h>
+
+static const domus_type go_type = {.name = "go"};
+static _Atomic uint32_t mounts;
+
+/* --- stops ------------------------------------------------------------------------------------ */
+
+static _Atomic uint32_t handled;
+static _Atomic bool holds;
+
+static int on_slow(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&handled, 1);
+    while (atomic_load(&holds))
+        domt_pause_ns(100000);
+    return 0;
+}
+
+static const domus_behaviour slow = {
+    .name = "slow",
+    .on = (const domus_on[]){{&go_type, on_slow, 0}, {0}},
+    .on_stop = domt_count_stop,
+};
+
+static void run_a_stop_does_not_wait_behind_notices(const char *policy, uint32_t runners)
+{
+    domt_pooled_begin(policy, runners, 1);
+    atomic_store(&handled, 0);
+    atomic_store(&holds, true);
+    uint64_t before = atomic_load(&domt_stopped);
+    domus_address address = domt_pooled_spawn(domt_pooled.pool, &slow, NULL);
+    for (uint32_t i = 0; i < 10000; i++)
+        domt_notice(domt_pooled.system, address, &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
+    ck_assert_int_eq(domus_outside_stop(domt_pooled.system, address), 0);
+    atomic_store(&holds, false);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == before + 1);
+    ck_assert_uint_le(atomic_load(&handled), 2);
+    domt_end(domt_pooled.system);
+}
+
+START_TEST(a_stop_does_not_wait_behind_notices)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        run_a_stop_does_not_wait_behind_notices(domt_pooled_policies[i], 1);
+    }
+}
+END_TEST
+
+/* --- what is wrong ---------------------------------------------------------------------------- */
+
+static void hold_fault(const domus_pool_config *pools, size_t count, const char *wanted)
+{
+    domus_config config = domt_config(1);
+    char error[256];
+
+    config.pools = pools;
+    config.pool_count = count;
+    ck_assert_int_eq(domus_config_check(&config, error, sizeof error), -EINVAL);
+    ck_assert_str_eq(error, wanted);
+}
+
+START_TEST(wrong_pools_are_refused_with_words)
+{
+    static const domus_policy empty = {.name = "mine"};
+    const domus_pool_config twice[] = {{.name = "a"}, {.name = "a"}};
+
+    hold_fault(&(domus_pool_config){.name = ""}, 1,
+               "pools[0].name: must be 1..63 letters, digits, '-' and '_'");
+    hold_fault(twice, 2, "pools[1].name: must be unique, 'a' is taken by pools[0]");
+    hold_fault(&(domus_pool_config){.name = "a", .policy = "best"}, 1,
+               "pools[0].policy: must be rings, deques, stealing or sharing, is 'best'");
+    hold_fault(&(domus_pool_config){.name = "a", .own_policy = &empty}, 1,
+               "pools[0].policy: has no central_enqueue");
+    hold_fault(&(domus_pool_config){.name = "a", .runners = 65}, 1,
+               "pools[0].runners: must be 1..64, is 65");
+    hold_fault(&(domus_pool_config){.name = "a", .throughput = 65536}, 1,
+               "pools[0].throughput: must be 1..65535, is 65536");
+    hold_fault(&(domus_pool_config){.name = "a", .spares = 65}, 1,
+               "pools[0].spares: must be 0..64, is 65");
+    hold_fault(&(domus_pool_config){.name = "a", .life_beat_ns = 5}, 1,
+               "pools[0].lifeBeat: must be 1ms..1h, is 5ns");
+    hold_fault(NULL, 1, "pools: must be 0..16, and not NULL, are 1");
+}
+END_TEST
+
+static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int mount_connecting(domus_stack *stack, void *self)
+{
+    (void)self;
+    ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, hear_nothing), -EOPNOTSUPP);
+    atomic_fetch_add(&mounts, 1);
+    return 0;
+}
+
+START_TEST(what_needs_a_ring_is_refused)
+{
+    const domus_behaviour connecting = {.name = "connecting", .on_mount = mount_connecting};
+    const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
+    domus_address address;
+
+    atomic_store(&mounts, 0);
+    domt_pooled_begin("sharing", 1, 1);
+    (void)domt_pooled_spawn(domt_pooled.pool, &connecting, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&mounts) == 1);
+    ck_assert_int_eq(domus_outside_spawn_with(domt_pooled.system, &channels, NULL,
+                                              &(domus_spawn_options){.pool = domt_pooled.pool},
+                                              &address),
+                     -EINVAL);
+    domt_end(domt_pooled.system);
+}
+END_TEST
+
+DOMT_MAIN("pools_stop", 120, a_stop_does_not_wait_behind_notices,
+          wrong_pools_are_refused_with_words, what_needs_a_ring_is_refused)

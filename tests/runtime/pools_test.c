@@ -1,0 +1,390 @@
+/* runtime/pools/: actors of pools do what all actors do, beside loops, and each policy loses and
+ * doubles nothing. */
+#include "tests/runtime/pooled.h"
+
+#include <pthread.h>
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+#define SENDERS   6u
+#define RECEIVERS 6u
+#define NUMBERS   (uint32_t) DOMT_SCALE(20000, 2000)
+#define CHUNK     50u
+
+typedef struct parcel {
+    uint32_t sender, number;
+} parcel;
+
+typedef struct sender {
+    uint32_t id;
+    uint32_t next[RECEIVERS]; /* the number that goes to each receiver next */
+} sender;
+
+typedef struct receiver {
+    uint32_t expected[SENDERS + 1];
+} receiver;
+
+static const domus_type parcel_type = {.name = "parcel", .size = sizeof(parcel)};
+static const domus_type go_type = {.name = "go"};
+static domus_address receivers[RECEIVERS];
+static _Atomic uint64_t received, out_of_order;
+
+static int on_parcel(domus_stack *stack, void *self, const void *payload)
+{
+    receiver *mine = self;
+    const parcel *got = payload;
+
+    (void)stack;
+    if (mine->expected[got->sender] != got->number)
+        atomic_fetch_add(&out_of_order, 1);
+    mine->expected[got->sender] = got->number + 1;
+    atomic_fetch_add(&received, 1);
+    return 0;
+}
+
+/* Send some to each receiver, until its mailbox is full, and go on in another turn. */
+static int on_go(domus_stack *stack, void *self, const void *nothing)
+{
+    sender *mine = self;
+    bool done = true;
+
+    (void)nothing;
+    for (uint32_t i = 0; i < RECEIVERS; i++) {
+        for (uint32_t j = 0; j < CHUNK && mine->next[i] < NUMBERS; j++) {
+            const parcel it = {mine->id, mine->next[i]};
+            if (domus_notice(stack, receivers[i], &parcel_type, &it) != 0)
+                break;
+            mine->next[i]++;
+        }
+        done = done && mine->next[i] == NUMBERS;
+    }
+    return done ? domus_stop(stack, domus_self(stack))
+                : domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+static const domus_behaviour receiving = {
+    .name = "receiving",
+    .state_size = sizeof(receiver),
+    .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
+};
+static const domus_behaviour sending = {
+    .name = "sending",
+    .state_size = sizeof(sender),
+    .on = (const domus_on[]){{&go_type, on_go, 0}, {0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
+};
+
+static void *send_from_outside(void *nothing)
+{
+    uint32_t next[RECEIVERS] = {0};
+
+    (void)nothing;
+    for (uint32_t left = RECEIVERS; left != 0;) {
+        left = 0;
+        for (uint32_t i = 0; i < RECEIVERS; i++) {
+            const parcel it = {SENDERS, next[i]};
+            if (next[i] < NUMBERS &&
+                domus_outside_notice(domt_pooled.system, receivers[i], &parcel_type, &it) == 0)
+                next[i]++;
+            left += next[i] < NUMBERS;
+        }
+    }
+    return NULL;
+}
+
+/* --- churn beside them ------------------------------------------------------------------------ */
+
+#define LIVES (uint32_t) DOMT_SCALE(20000, 2000)
+
+static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
+static _Atomic uint32_t lives, answered, expired;
+
+static int on_question(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    domus_kept kept;
+
+    if (*(const uint32_t *)number % 16 == 7) /* it is never answered */
+        return domus_keep(stack, &kept);
+    return domus_reply(stack, &question_type, number);
+}
+
+static const domus_behaviour answering = {
+    .name = "answering", .on = (const domus_on[]){{&question_type, on_question, 0}, {0}}};
+static domus_address oracle, breeder;
+static const domus_type over_type = {.name = "over"};
+
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    atomic_fetch_add(answer->error == 0 ? &answered : &expired, 1);
+    (void)domus_notice(stack, breeder, &over_type, NULL);
+    return domus_stop(stack, domus_self(stack));
+}
+
+/* A short life: it asks once, and ends with the answer or without. */
+static int live(domus_stack *stack, void *self)
+{
+    uint32_t number = atomic_fetch_add(&lives, 1);
+
+    (void)domt_count_mount(stack, self);
+    return domus_ask_within(stack, oracle, &question_type, &number, 5 * DOMT_MS, on_answer);
+}
+
+static const domus_behaviour living = {
+    .name = "living", .on_mount = live, .on_stop = domt_count_stop};
+
+/* One life is over: begin the next. */
+static int on_over(domus_stack *stack, void *self, const void *nothing)
+{
+    uint32_t *begun = self;
+    domus_address next;
+
+    (void)nothing;
+    return (*begun)++ < LIVES ? domus_spawn(stack, &living, NULL, &next) : 0;
+}
+
+static const domus_behaviour breeding = {
+    .name = "breeding",
+    .state_size = sizeof(uint32_t),
+    .on = (const domus_on[]){{&over_type, on_over, 0}, {0}},
+};
+
+/* Streams between actors of the domt_pooled.pool, of threads, and a foreign thread, with short
+ * lives beside them: each stream is whole and in order, each actor that was mounted has stopped. */
+static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runners)
+{
+    pthread_t outsider;
+
+    atomic_store(&received, 0);
+    atomic_store(&out_of_order, 0);
+    atomic_store(&lives, 0);
+    atomic_store(&answered, 0);
+    atomic_store(&expired, 0);
+    domt_pooled_begin(policy, runners, 2);
+    for (uint32_t i = 0; i < RECEIVERS; i++)
+        receivers[i] = domt_pooled_spawn(i % 3 != 0 ? domt_pooled.pool : NULL, &receiving, NULL);
+    oracle = domt_pooled_spawn(domt_pooled.pool, &answering, NULL);
+    ck_assert_int_eq(pthread_create(&outsider, NULL, send_from_outside, NULL), 0);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        const sender state = {.id = i};
+        domt_notice(domt_pooled.system,
+                    domt_pooled_spawn(i % 3 != 1 ? domt_pooled.pool : NULL, &sending, &state),
+                    &go_type, NULL);
+    }
+    breeder = domt_pooled_spawn(domt_pooled.pool, &breeding, NULL);
+    for (uint32_t i = 0; i < 8; i++)
+        domt_notice(domt_pooled.system, breeder, &over_type, NULL);
+    ck_assert_int_eq(pthread_join(outsider, NULL), 0);
+    DOMT_WAIT_FOR(60, atomic_load(&received) == (uint64_t)NUMBERS * RECEIVERS * (SENDERS + 1));
+    DOMT_WAIT_FOR(60, atomic_load(&answered) + atomic_load(&expired) == LIVES);
+    ck_assert_uint_eq(atomic_load(&out_of_order), 0);
+    ck_assert_uint_ge(atomic_load(&expired), LIVES / 16);
+    domt_end(domt_pooled.system);
+    ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
+}
+
+START_TEST(streams_are_whole_and_in_order)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        run_streams_are_whole_and_in_order(domt_pooled_policies[i], 1);
+        run_streams_are_whole_and_in_order(domt_pooled_policies[i], 2);
+    }
+}
+END_TEST
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+static const domus_type tick_type = {.name = "tick"};
+static _Atomic uint32_t ticks, slept, cancelled;
+
+static int on_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&ticks, 1);
+    return 0;
+}
+
+static int after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(answer->error == 0 ? &slept : &cancelled, 1);
+    return 0;
+}
+
+static int mount_clock(domus_stack *stack, void *self)
+{
+    domus_timer timer;
+
+    (void)self;
+    if (domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL) != 0 ||
+        domus_after(stack, 5 * DOMT_MS, &tick_type, NULL, &timer) != 0 ||
+        domus_timer_cancel(stack, timer) != 0)
+        return -EPROTO;
+    return domus_sleep(stack, 20 * DOMT_MS, after_sleep);
+}
+
+static const domus_behaviour clocks = {.name = "clock",
+                                       .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
+                                       .on_mount = mount_clock};
+
+/* It never comes to rest, and its timers fire between its messages. */
+static int on_spin(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+static const domus_behaviour busy_clocks = {
+    .name = "busy",
+    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {&go_type, on_spin, 0}, {0}},
+    .on_mount = mount_clock};
+
+static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy, uint32_t runners)
+{
+    atomic_store(&ticks, 0);
+    atomic_store(&slept, 0);
+    domt_pooled_begin(policy, runners, 1);
+    (void)domt_pooled_spawn(domt_pooled.pool, &clocks, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&slept) == 1 && atomic_load(&ticks) >= 8);
+    domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &busy_clocks, NULL),
+                &go_type, NULL);
+    atomic_store(&ticks, 0);
+    DOMT_WAIT_FOR(20, atomic_load(&slept) == 2 && atomic_load(&ticks) >= 16);
+    domt_end(domt_pooled.system);
+    ck_assert_uint_eq(atomic_load(&cancelled), 0);
+}
+
+START_TEST(timers_and_sleeps_of_actors_come_idle_or_busy)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_pooled_policies[i], 1);
+        run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_pooled_policies[i], 2);
+    }
+}
+END_TEST
+
+/* --- families --------------------------------------------------------------------------------- */
+
+static _Atomic uint32_t births, bodies;
+
+typedef struct nest {
+    uint32_t depth;
+} nest;
+
+static void bury(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&bodies, 1);
+}
+
+static int breed(domus_stack *stack, void *self);
+
+static const domus_behaviour nesting = {
+    .name = "nest", .state_size = sizeof(nest), .on_mount = breed, .on_stop = bury};
+
+static int breed(domus_stack *stack, void *self)
+{
+    nest *mine = self;
+    const nest child = {mine->depth - 1};
+    domus_address address;
+
+    atomic_fetch_add(&births, 1);
+    for (uint32_t i = 0; i < 8 && mine->depth != 0; i++) {
+        if (domus_spawn(stack, &nesting, &child, &address) != 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* A tree of actors, each with eight children in the pool: a stop of the root ends all of them. */
+static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *policy,
+                                                                uint32_t runners)
+{
+    const nest root = {DOMT_SCALE(4, 3)};
+    const uint32_t count = DOMT_SCALE(4681, 585);
+
+    atomic_store(&births, 0);
+    atomic_store(&bodies, 0);
+    domt_pooled_begin(policy, runners, 1);
+    domus_address address = domt_pooled_spawn(domt_pooled.pool, &nesting, &root);
+    DOMT_WAIT_FOR(30, atomic_load(&births) == count);
+    ck_assert_int_eq(domus_outside_stop(domt_pooled.system, address), 0);
+    DOMT_WAIT_FOR(30, atomic_load(&bodies) == count);
+    domt_end(domt_pooled.system);
+}
+
+START_TEST(a_tree_grows_in_the_pool_and_ends_with_its_root)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        run_a_tree_grows_in_the_pool_and_ends_with_its_root(domt_pooled_policies[i], 2);
+    }
+}
+END_TEST
+
+static _Atomic uint32_t mounts, failures;
+static const domus_type fail_type = {.name = "fail"};
+
+static int mount_child(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&mounts, 1);
+    return 0;
+}
+
+static int on_fail(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&failures, 1);
+    return -EPROTO;
+}
+
+static const domus_behaviour failing = {
+    .name = "failing",
+    .on = (const domus_on[]){{&fail_type, on_fail, 0}, {0}},
+    .on_mount = mount_child,
+};
+
+static int mount_parent(domus_stack *stack, void *self)
+{
+    domus_spawn_options options = {.name = "child"};
+    domus_address child;
+
+    (void)self;
+    return domus_spawn_with(stack, &failing, NULL, &options, &child);
+}
+
+static void run_a_child_that_fails_is_restarted(const char *policy, uint32_t runners)
+{
+    static const domus_supervision restart = {.otherwise = DOMUS_RESTART, .intensity = 100};
+    const domus_behaviour parent = {
+        .name = "parent", .on_mount = mount_parent, .supervision = &restart};
+    domus_address child;
+
+    atomic_store(&mounts, 0);
+    atomic_store(&failures, 0);
+    domt_pooled_begin(policy, runners, 1);
+    (void)domt_pooled_spawn(domt_pooled.pool, &parent, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&mounts) == 1);
+    ck_assert_int_eq(domus_outside_find(domt_pooled.system, "child", &child), 0);
+    for (uint32_t i = 1; i <= 20; i++) {
+        domt_notice(domt_pooled.system, child, &fail_type, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&failures) == i && atomic_load(&mounts) == i + 1);
+    }
+    domt_end(domt_pooled.system);
+}
+
+START_TEST(a_child_that_fails_is_restarted)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        run_a_child_that_fails_is_restarted(domt_pooled_policies[i], 2);
+    }
+}
+END_TEST
+
+DOMT_MAIN("pools", 300, streams_are_whole_and_in_order,
+          timers_and_sleeps_of_actors_come_idle_or_busy,
+          a_tree_grows_in_the_pool_and_ends_with_its_root, a_child_that_fails_is_restarted)
