@@ -144,13 +144,29 @@ static void fire_late(domi_manager *runner, domi_house *house)
     domi_spinlock_unlock(&runner->pooled->lock);
 }
 
+/* Under the lock. */
+static uint64_t next_ns(domi_manager *home)
+{
+    uint64_t timer_ns = domi_wheel_next_ns(&home->timing.wheel);
+    uint64_t timeout_ns = domi_wheel_next_ns(&home->timing.deadlines);
+
+    return timer_ns < timeout_ns ? timer_ns : timeout_ns;
+}
+
 uint64_t domi_pooled_due_ns(domi_pooled *pooled)
 {
     domi_spinlock_lock(&pooled->lock);
-    uint64_t timer_ns = domi_wheel_next_ns(&pooled->home->timing.wheel);
-    uint64_t timeout_ns = domi_wheel_next_ns(&pooled->home->timing.deadlines);
+    uint64_t due_ns = next_ns(pooled->home);
     domi_spinlock_unlock(&pooled->lock);
-    return timer_ns < timeout_ns ? timer_ns : timeout_ns;
+    return due_ns;
+}
+
+uint64_t domi_pooled_rest(domi_pooled *pooled)
+{
+    domi_spinlock_lock(&pooled->lock);
+    uint64_t due_ns = pooled->awake_ns = next_ns(pooled->home);
+    domi_spinlock_unlock(&pooled->lock);
+    return due_ns;
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -202,9 +218,10 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
 
 void domi_pooled_take_arrivals(domi_pooled *pooled)
 {
-    /* acquire: pairs with the push (arrivals.c). */
+    /* seq_cst: it comes behind the store that puts the park word back to sleep (take_what_came() of
+     * runtime/pools), as a push comes before a look at that word. */
     domi_house *house =
-        atomic_exchange_explicit(&pooled->home->mail.arrivals, NULL, memory_order_acquire);
+        atomic_exchange_explicit(&pooled->home->mail.arrivals, NULL, memory_order_seq_cst);
     domi_house *first = NULL;
 
     while (house != NULL) { /* the newest house comes first */

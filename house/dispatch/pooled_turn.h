@@ -23,6 +23,10 @@ uint32_t domi_pooled_fire(domi_manager *runner);
 /* The time at which domi_pooled_fire() next has something to do; UINT64_MAX: never. Any thread. */
 uint64_t domi_pooled_due_ns(domi_pooled *pooled);
 
+/* The same for a runner that is about to sleep until then: who arms something sooner calls the
+ * runners (message/pooled.h). */
+uint64_t domi_pooled_rest(domi_pooled *pooled);
+
 /* Schedule the actors to which threads that are no runners of the pool have sent. Any thread. */
 void domi_pooled_take_arrivals(domi_pooled *pooled);
 

@@ -51,6 +51,8 @@ static void house_free(domi_manager *manager, domi_house *house)
     domi_family_free(house);
     domi_house_state_fini(house);
     house->marks = 0; /* a free slot has no marks: house_init() only adds some */
+    /* A timer of a pooled actor may have been put off, and was taken back since. */
+    domi_house_slot_set(house, domi_house_slot(house) & DOMI_SLOT_CLASS);
 
     uint32_t lease = next_lease(house);
     domi_house_move(house, DOMI_CREATED);

@@ -8,10 +8,9 @@ void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *no
     expires_ns += expires_ns & 1;
     domi_spinlock_lock(&pooled->lock);
     domi_wheel_arm(wheel, node, expires_ns);
+    bool is_sooner = expires_ns < pooled->awake_ns;
     domi_spinlock_unlock(&pooled->lock);
-    /* seq_cst: a runner that is about to sleep publishes its time before it looks at the wheels
-     * once more. So either it sees the node, or this sees the time. */
-    if (expires_ns < atomic_load_explicit(&pooled->awake_ns, memory_order_seq_cst))
+    if (is_sooner)
         pooled->call(pooled);
 }
 

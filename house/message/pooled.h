@@ -31,10 +31,10 @@ struct domi_pooled {
      * without the lock. */
     void (*call)(domi_pooled *pooled);
 
-    /* The time up to which a runner that sleeps surely wakes by itself; UINT64_MAX: none does. */
-    _Atomic uint64_t awake_ns;
-
     alignas(DOMI_LINES) domi_spinlock lock; /* guards the wheels and the clock of `home` */
+    /* The time for which the runner that went to sleep last has looked at the wheels: whoever arms
+     * something sooner calls. Under `lock`. */
+    uint64_t awake_ns;
 };
 
 /* The pool as house knows it, with which its structure begins. */

@@ -70,22 +70,19 @@ static void look_at_clock(domus_runner *runner)
     runner->manager.now_ns = domi_clock_now(&runner->pool->system->clock);
 }
 
-/* Returns the time at which something is due for the pool. */
-static uint64_t look(domus_runner *runner)
+static void look(domus_runner *runner)
 {
     domi_manager *manager = &runner->manager;
-    uint64_t due_ns;
 
     runner->turns_to_look = TURNS_TO_LOOK;
     look_at_clock(runner);
     domi_manager_look_at_pressure(manager);
-    while ((due_ns = domi_pooled_due_ns(&runner->pool->pooled)) <= manager->now_ns) {
+    while (domi_pooled_due_ns(&runner->pool->pooled) <= manager->now_ns) {
         if (domi_pooled_fire(manager) == 0)
             break;
     }
     if (manager->pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush_returns(manager);
-    return due_ns;
 }
 
 /* --- a step ----------------------------------------------------------------------------------- */
@@ -114,11 +111,8 @@ static domus_job *wait_for_job(domus_runner *runner, uint64_t wait_ns)
     domi_manager *manager = &runner->manager;
 
     domi_pool_flush_returns(manager);
-    uint64_t due_ns = look(runner);
-    /* seq_cst: pairs with domi_pooled_arm(): an earlier time that this look at the wheels has
-     * missed finds this number, and calls. */
-    atomic_store_explicit(&pool->pooled.awake_ns, due_ns, memory_order_seq_cst);
-    due_ns = domi_pooled_due_ns(&pool->pooled);
+    look(runner);
+    uint64_t due_ns = domi_pooled_rest(&pool->pooled);
     if (due_ns <= manager->now_ns)
         return NULL;
     if (due_ns - manager->now_ns < wait_ns)
@@ -137,7 +131,7 @@ bool domi_runner_step(domus_runner *runner, uint64_t wait_ns)
     if (follow_stop(runner))
         return false;
     if (runner->turns_to_look-- == 0)
-        (void)look(runner);
+        look(runner);
     domus_job *job = runner->pool->policy->dequeue(runner, 0);
     if (job == NULL && wait_ns != 0)
         job = wait_for_job(runner, wait_ns);

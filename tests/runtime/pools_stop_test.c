@@ -53,6 +53,62 @@ START_TEST(a_stop_does_not_wait_behind_notices)
 }
 END_TEST
 
+/* --- timers that are due when their actors end --- */
+
+static const domus_type tick_type = {.name = "tick"};
+
+static int hear_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    return 0;
+}
+
+static int mount_timed(domus_stack *stack, void *self)
+{
+    (void)self;
+    atomic_fetch_add(&mounts, 1);
+    return domus_after(stack, 20 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static int hold_runner(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    domt_pause_ns(60 * DOMT_MS);
+    return 0;
+}
+
+/* The only runner is held until the timers of actors are due that were asked to stop: they are put
+ * off, because their houses are scheduled, and then the actors end in one turn. */
+START_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
+{
+    const domus_behaviour timed = {
+        .name = "timed",
+        .on = (const domus_on[]){{&tick_type, hear_tick, 0}, {0}},
+        .on_mount = mount_timed,
+        .on_stop = domt_count_stop,
+    };
+    const domus_behaviour holding = {.name = "holding",
+                                     .on = (const domus_on[]){{&go_type, hold_runner, 0}, {0}}};
+    domus_address actors[64];
+
+    domt_pooled_begin("sharing", 1, 1);
+    uint64_t before = atomic_load(&domt_stopped);
+    domus_address holder = domt_pooled_spawn(domt_pooled.pool, &holding, NULL);
+    for (int round = 0; round < 4; round++) {
+        atomic_store(&mounts, 0);
+        for (uint32_t i = 0; i < 64; i++)
+            actors[i] = domt_pooled_spawn(domt_pooled.pool, &timed, NULL);
+        DOMT_WAIT_FOR(20, atomic_load(&mounts) == 64);
+        domt_notice(domt_pooled.system, holder, &go_type, NULL);
+        for (uint32_t i = 0; i < 64; i++)
+            ck_assert_int_eq(domus_outside_stop(domt_pooled.system, actors[i]), 0);
+        before += 64;
+        DOMT_WAIT_FOR(20, atomic_load(&domt_stopped) == before);
+    }
+    domt_end(domt_pooled.system);
+}
+END_TEST
+
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
 static void hold_fault(const domus_pool_config *pools, size_t count, const char *wanted)
@@ -71,21 +127,20 @@ START_TEST(wrong_pools_are_refused_with_words)
     static const domus_policy empty = {.name = "mine"};
     const domus_pool_config twice[] = {{.name = "a"}, {.name = "a"}};
 
-    hold_fault(&(domus_pool_config){.name = ""}, 1,
-               "pools[0].name: must be 1..63 letters, digits, '-' and '_'");
+    hold_fault(&(domus_pool_config){.name = ""}, 1, "pools[0].name: is missing or empty");
     hold_fault(twice, 2, "pools[1].name: must be unique, 'a' is taken by pools[0]");
     hold_fault(&(domus_pool_config){.name = "a", .policy = "best"}, 1,
                "pools[0].policy: must be rings, deques, stealing or sharing, is 'best'");
     hold_fault(&(domus_pool_config){.name = "a", .own_policy = &empty}, 1,
                "pools[0].policy: has no central_enqueue");
     hold_fault(&(domus_pool_config){.name = "a", .runners = 65}, 1,
-               "pools[0].runners: must be 1..64, is 65");
+               "pools[0].runners: must be auto or 1..64, is 65");
     hold_fault(&(domus_pool_config){.name = "a", .throughput = 65536}, 1,
-               "pools[0].throughput: must be 1..65535, is 65536");
+               "pools[0].throughput: must be 0 or 1..65535, is 65536");
     hold_fault(&(domus_pool_config){.name = "a", .spares = 65}, 1,
                "pools[0].spares: must be 0..64, is 65");
     hold_fault(&(domus_pool_config){.name = "a", .life_beat_ns = 5}, 1,
-               "pools[0].lifeBeat: must be 1ms..1h, is 5ns");
+               "pools[0].lifeBeat: must be 0 or 1ms..1h, is 5ns");
     hold_fault(NULL, 1, "pools: must be 0..16, and not NULL, are 1");
 }
 END_TEST
@@ -123,4 +178,5 @@ START_TEST(what_needs_a_ring_is_refused)
 END_TEST
 
 DOMT_MAIN("pools_stop", 120, a_stop_does_not_wait_behind_notices,
-          wrong_pools_are_refused_with_words, what_needs_a_ring_is_refused)
+          a_timer_that_is_put_off_does_not_outlive_its_actor, wrong_pools_are_refused_with_words,
+          what_needs_a_ring_is_refused)
