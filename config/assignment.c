@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_PREFIX DOMI_YAML_LISTENERS "."
-
 struct chain {
     struct domi_yaml_tree *tree; /* gets the nodes */
     struct domi_yaml_origin at;  /* the place that faults are reported for */
@@ -61,33 +59,51 @@ static int add_path(struct chain *chain, char *path, const char *value, bool is_
     return result < 0 ? result : add(chain, DOMI_YAML_SCALAR, path, value);
 }
 
-/* `path` is what follows "listeners.". Hand out the index of the listener that it names, and the
- * rest of the path. Returns NULL, or a complaint for the user. */
-static const char *find_listener(const char *path, const struct domi_yaml_values *values,
-                                 char **ret_rest, int *ret_listener)
-{
-    char *dot = strchr(path, '.');
+/* The lists of mappings, and what one of their elements is called. */
+static const struct {
+    const char *list;
+    const char *expected; /* the complaint about a path that names no key of an element */
+    const char *unknown;  /* the complaint about a name that no element has */
+} lists[] = {
+    {DOMI_YAML_LISTENERS, "expected listeners.NAME.KEY", "there is no listener of that name"},
+    {DOMI_YAML_POOLS, "expected pools.NAME.KEY", "there is no pool of that name"},
+};
 
-    if (dot == NULL)
-        return "expected listeners.NAME.KEY";
-    *ret_listener = domi_yaml_values_find(values, path, (size_t)(dot - path));
-    if (*ret_listener < 0)
-        return "there is no listener of that name";
-    *ret_rest = dot + 1;
+/* If `path` begins with the name of a list, hand out the element that it names, and the rest of the
+ * path. Returns NULL, or a complaint for the user. */
+static const char *find_element(char *path, const struct domi_yaml_values *values, char **ret_rest,
+                                struct domi_yaml_element *ret_element)
+{
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        size_t length = strlen(lists[i].list);
+
+        if (strncmp(path, lists[i].list, length) != 0 || path[length] != '.')
+            continue;
+        const char *name = path + length + 1;
+        char *dot = strchr(name, '.');
+        if (dot == NULL)
+            return lists[i].expected;
+        int index = domi_yaml_values_find(values, lists[i].list, name, (size_t)(dot - name));
+        if (index < 0)
+            return lists[i].unknown;
+        *ret_element = (struct domi_yaml_element){lists[i].list, (size_t)index};
+        *ret_rest = dot + 1;
+    }
     return NULL;
 }
 
 int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignment,
                               struct domi_yaml_origin at, const struct domi_yaml_values *values,
-                              char shown[DOMI_YAML_PATH_SIZE], int *ret_listener,
+                              char shown[DOMI_YAML_PATH_SIZE],
+                              struct domi_yaml_element *ret_element,
                               struct domi_yaml_issues *issues)
 {
     struct chain chain = {.tree = tree, .at = at};
-    const char *equals = strchr(assignment, '='), *complaint = NULL;
+    const char *equals = strchr(assignment, '='), *complaint;
     size_t length = equals != NULL ? (size_t)(equals - assignment) : 0;
     char path[DOMI_YAML_PATH_SIZE], *rest = path;
 
-    *ret_listener = -1;
+    *ret_element = (struct domi_yaml_element){NULL, 0};
     if (length == 0 || length >= sizeof path || strlen(equals + 1) > DOMI_YAML_VALUE_MAX) {
         domi_yaml_issues_add(issues, at, "",
                              "expected key=value, such as scheduler.ioRatio=60, found '%.*s'",
@@ -97,17 +113,16 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     memcpy(path, assignment, length);
     path[length] = '\0';
     memcpy(shown, path, length + 1);
-    if (strncmp(path, LIST_PREFIX, strlen(LIST_PREFIX)) == 0)
-        complaint = find_listener(path + strlen(LIST_PREFIX), values, &rest, ret_listener);
+    complaint = find_element(path, values, &rest, ret_element);
     if (complaint != NULL) {
         domi_yaml_issues_add(issues, at, shown, "%s", complaint);
         return 0;
     }
 
     int result = add(&chain, DOMI_YAML_MAPPING, "", NULL);
-    if (result == 0 && *ret_listener >= 0)
-        result = add(&chain, DOMI_YAML_SEQUENCE, DOMI_YAML_LISTENERS, NULL);
-    if (result == 0 && *ret_listener >= 0)
+    if (result == 0 && ret_element->list != NULL)
+        result = add(&chain, DOMI_YAML_SEQUENCE, ret_element->list, NULL);
+    if (result == 0 && ret_element->list != NULL)
         result = add(&chain, DOMI_YAML_MAPPING, "", NULL);
     if (result < 0)
         return result;

@@ -69,6 +69,19 @@ static bool listeners_differ(const domus_config *before, const domus_config *now
     return false;
 }
 
+static bool pools_differ(const domus_config *before, const domus_config *now)
+{
+    if (before->pool_count != now->pool_count)
+        return true;
+    for (size_t i = 0; i < now->pool_count; i++) {
+        const domus_config_key *key;
+        for (size_t row = 0; (key = domus_config_pool_key_get(row)) != NULL; row++)
+            if (domi_value_differs(key, &before->pools[i], &now->pools[i]))
+                return true;
+    }
+    return false;
+}
+
 /* Returns whether domus_main() reads the key itself, and so takes it in a reload. */
 static bool is_taken(const domus_config_key *key)
 {
@@ -105,6 +118,8 @@ void domi_reload_log_kept(const domus_config *before, const domus_config *now, d
     }
     if (listeners_differ(before, now))
         keep(&kept, "listeners");
+    if (pools_differ(before, now))
+        keep(&kept, "pools");
     if (kept.count > KEPT_SHOWN_MAX)
         snprintf(more, sizeof more, " and %u more", kept.count - KEPT_SHOWN_MAX);
     if (kept.count > 0)

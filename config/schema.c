@@ -102,36 +102,75 @@ static int add_section(struct domi_yaml_schema *schema, const domus_section *sec
     return result;
 }
 
-static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
+/* Let the field `key` of the root be a list of at most `most` elements, which the mapping `entry`
+ * describes, of `size` bytes each when placed. `offset` and `count_offset` say where. */
+static int add_elements(struct domi_yaml_schema *schema, const char *key,
+                        cyaml_schema_value_t *element, uint32_t entry, size_t size, size_t offset,
+                        size_t count_offset, uint32_t most)
 {
     cyaml_schema_field_t *field = add_field(schema, 0);
 
     if (field == NULL)
         return -E2BIG;
-    schema->listener.type = CYAML_MAPPING;
-    schema->listener.data_size = sizeof(struct domi_yaml_placed_listener);
-    schema->listener.mapping.fields = schema->fields[entry];
-    field->key = DOMI_YAML_LISTENERS;
-    field->data_offset = (uint32_t)offsetof(struct domi_yaml_placed, listeners);
-    field->count_offset = (uint32_t)offsetof(struct domi_yaml_placed, listener_count);
+    element->type = CYAML_MAPPING;
+    element->data_size = (uint32_t)size;
+    element->mapping.fields = schema->fields[entry];
+    field->key = key;
+    field->data_offset = (uint32_t)offset;
+    field->count_offset = (uint32_t)count_offset;
     field->count_size = sizeof(uint32_t);
     field->value.type = CYAML_SEQUENCE;
     field->value.flags = (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER);
-    field->value.data_size = sizeof(struct domi_yaml_placed_listener);
-    field->value.sequence.entry = &schema->listener;
-    field->value.sequence.max = DOMUS_LISTENERS_MAX;
+    field->value.data_size = (uint32_t)size;
+    field->value.sequence.entry = element;
+    field->value.sequence.max = most;
     return 0;
+}
+
+static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
+{
+    const domus_config_key *key;
+    cyaml_schema_field_t *field;
+    int result = 0;
+
+    for (uint32_t row = 0; result == 0 && (key = domus_config_listener_key_get(row)) != NULL; row++)
+        result = row < DOMI_YAML_LISTENER_KEYS_MAX ? add_key(schema, entry, key->path, row, &field)
+                                                   : -E2BIG;
+    if (result != 0)
+        return result;
+    return add_elements(schema, DOMI_YAML_LISTENERS, &schema->listener, entry,
+                        sizeof(struct domi_yaml_placed_listener),
+                        offsetof(struct domi_yaml_placed, listeners),
+                        offsetof(struct domi_yaml_placed, listener_count), DOMUS_LISTENERS_MAX);
+}
+
+static int add_pools(struct domi_yaml_schema *schema, uint32_t entry)
+{
+    const domus_config_key *key;
+    cyaml_schema_field_t *field;
+    int result = 0;
+
+    for (uint32_t row = 0; result == 0 && (key = domus_config_pool_key_get(row)) != NULL; row++)
+        result =
+            row < DOMI_YAML_POOL_KEYS_MAX ? add_key(schema, entry, key->path, row, &field) : -E2BIG;
+    if (result != 0)
+        return result;
+    return add_elements(schema, DOMI_YAML_POOLS, &schema->pool, entry,
+                        sizeof(struct domi_yaml_placed_pool),
+                        offsetof(struct domi_yaml_placed, pools),
+                        offsetof(struct domi_yaml_placed, pool_count), DOMUS_POOLS_MAX);
 }
 
 int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *section)
 {
     const domus_config_key *key, *before = NULL;
     cyaml_schema_field_t *field;
-    const uint32_t entry = 1; /* the number of a listener's mapping; 0 is the root's */
+    /* the numbers of the mappings of a listener and of a pool; 0 is the root's */
+    const uint32_t listener = 1, pool = 2;
     uint32_t row;
     int result = 0;
 
-    *schema = (struct domi_yaml_schema){.mappings = 2};
+    *schema = (struct domi_yaml_schema){.mappings = 3};
     schema->root.type = CYAML_MAPPING;
     schema->root.flags = CYAML_FLAG_POINTER;
     schema->root.data_size = sizeof(struct domi_yaml_placed);
@@ -142,10 +181,9 @@ int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *
         if (before == NULL || strcmp(before->path, key->path) != 0)
             result = add_key(schema, 0, key->path, row, &field);
     }
-    for (row = 0; result == 0 && (key = domus_config_listener_key_get(row)) != NULL; row++)
-        result = row < DOMI_YAML_LISTENER_KEYS_MAX ? add_key(schema, entry, key->path, row, &field)
-                                                   : -E2BIG;
     if (result == 0)
-        result = add_listeners(schema, entry);
+        result = add_listeners(schema, listener);
+    if (result == 0)
+        result = add_pools(schema, pool);
     return result == 0 && section != NULL ? add_section(schema, section) : result;
 }

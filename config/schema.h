@@ -11,9 +11,12 @@
 #include <cyaml/cyaml.h>
 #include <stdint.h>
 
-#define DOMI_YAML_KEYS_MAX          128         /* rows of the table of keys */
-#define DOMI_YAML_LISTENER_KEYS_MAX 64          /* rows of the table of a listener's keys */
-#define DOMI_YAML_LISTENERS         "listeners" /* the only key whose value is a list */
+#define DOMI_YAML_KEYS_MAX          128 /* rows of the table of keys */
+#define DOMI_YAML_LISTENER_KEYS_MAX 64  /* rows of the table of a listener's keys */
+#define DOMI_YAML_POOL_KEYS_MAX     16  /* rows of the table of a pool's keys */
+/* the keys whose values are lists of mappings */
+#define DOMI_YAML_LISTENERS "listeners"
+#define DOMI_YAML_POOLS     "pools"
 
 #define DOMI_YAML_MAPPINGS_MAX 48 /* the root, the sections and the listener are mappings */
 #define DOMI_YAML_FIELDS_MAX   64 /* keys in one mapping */
@@ -22,6 +25,7 @@
 struct domi_yaml_schema {
     cyaml_schema_value_t root;     /* describes the whole document */
     cyaml_schema_value_t listener; /* describes an element of `listeners` */
+    cyaml_schema_value_t pool;     /* describes an element of `pools` */
     cyaml_schema_value_t element;  /* describes a text of a list in the program's section */
     uint32_t mappings;             /* rows of `fields` and of `names` in use */
     /* the keys of each mapping, with an end mark */
@@ -37,6 +41,10 @@ struct domi_yaml_placed_listener {
     uint32_t node[DOMI_YAML_LISTENER_KEYS_MAX];
 };
 
+struct domi_yaml_placed_pool {
+    uint32_t node[DOMI_YAML_POOL_KEYS_MAX]; /* by the row of the table of a pool's keys */
+};
+
 struct domi_yaml_placed_list {
     uint32_t *elements; /* the nodes of the list's elements */
     uint32_t count;     /* entries of `elements` */
@@ -48,6 +56,8 @@ struct domi_yaml_placed {
     struct domi_yaml_placed_list lists[DOMUS_SECTION_KEYS_MAX]; /* for rows that are lists */
     struct domi_yaml_placed_listener *listeners; /* one for each listener in the document */
     uint32_t listener_count;                     /* entries of `listeners` */
+    struct domi_yaml_placed_pool *pools;         /* one for each pool in the document */
+    uint32_t pool_count;                         /* entries of `pools` */
 };
 
 /* Make the schema of domus's keys and, if `section` is not NULL, of the program's, whose table was

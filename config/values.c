@@ -35,6 +35,11 @@ static void bind_texts(struct domi_yaml_values *values)
                 memcpy((char *)&values->listeners[i] + key->offset, &text, sizeof text);
         }
     }
+    values->config.pools = values->pools;
+    for (size_t i = 0; i < values->config.pool_count; i++) {
+        values->pools[i].name = values->pool_texts[i][0];
+        values->pools[i].policy = values->pool_texts[i][1];
+    }
 }
 
 int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *section)
@@ -46,6 +51,10 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
             return -E2BIG;
     for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
         if (is_text(key) && (i >= DOMI_YAML_TEXTS_MAX || key->maximum >= DOMI_YAML_TEXT_SIZE))
+            return -E2BIG;
+    for (size_t i = 0; (key = domus_config_pool_key_get(i)) != NULL; i++)
+        if (is_text(key) != (i < DOMI_YAML_POOL_TEXTS_MAX) ||
+            (is_text(key) && key->maximum >= DOMI_YAML_POOL_TEXT_SIZE))
             return -E2BIG;
 
     domus_config_init(&values->config);
@@ -68,16 +77,24 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
     memcpy(into->value_origins, from->value_origins, sizeof into->value_origins);
     memcpy(into->listener_origins, from->listener_origins,
            count * sizeof into->listener_origins[0]);
+    memcpy(into->pools, from->pools, sizeof into->pools);
+    memcpy(into->pool_texts, from->pool_texts, sizeof into->pool_texts);
+    memcpy(into->pool_origins, from->pool_origins, sizeof into->pool_origins);
     into->own = from->own;
     bind_texts(into);
 }
 
-int domi_yaml_values_find(const struct domi_yaml_values *values, const char *name, size_t length)
+int domi_yaml_values_find(const struct domi_yaml_values *values, const char *list, const char *name,
+                          size_t length)
 {
-    for (size_t i = 0; i < values->config.listener_count; i++)
-        if (strncmp(values->listeners[i].name, name, length) == 0 &&
-            values->listeners[i].name[length] == '\0')
+    bool pools = strcmp(list, DOMI_YAML_POOLS) == 0;
+    size_t count = pools ? values->config.pool_count : values->config.listener_count;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *its = pools ? values->pools[i].name : values->listeners[i].name;
+        if (strncmp(its, name, length) == 0 && its[length] == '\0')
             return (int)i;
+    }
     return -ENOENT;
 }
 
@@ -163,6 +180,57 @@ static void put_listener(const struct apply *apply, const struct domi_yaml_place
     }
 }
 
+static void put_pool(const struct apply *apply, const struct domi_yaml_placed_pool *placed,
+                     size_t index)
+{
+    struct domi_yaml_values *values = apply->values;
+    const domus_config_key *key;
+
+    for (size_t k = 0; (key = domus_config_pool_key_get(k)) != NULL; k++) {
+        uint32_t number = placed->node[k];
+
+        if (number == 0 || !put(apply, key, &values->pools[index], number))
+            continue;
+        values->pool_origins[index][k] = apply->tree->nodes[number].at;
+        if (is_text(key))
+            snprintf(values->pool_texts[index][k], DOMI_YAML_POOL_TEXT_SIZE, "%s",
+                     domi_yaml_tree_value(apply->tree, number));
+    }
+}
+
+/* Complain if an element, whose node is `number`, lacks a key that has no default. */
+static void require(const struct apply *apply, const domus_config_key *key, uint32_t number)
+{
+    char message[MESSAGE_SIZE];
+
+    if (!is_text(key) || key->preset_text != NULL || apply->tree->cut ||
+        domi_yaml_tree_find(apply->tree, number, key->path) != 0)
+        return;
+    snprintf(message, sizeof message, "%s is missing", key->path);
+    add_issue(apply, number, message);
+}
+
+/* Add a pool, as add_listener(). */
+static void add_pool(const struct apply *apply, const struct domi_yaml_placed_pool *placed,
+                     uint32_t number)
+{
+    struct domi_yaml_values *values = apply->values;
+    size_t index = values->config.pool_count++;
+    const domus_config_key *key;
+
+    values->pools[index] = (domus_pool_config){0};
+    for (size_t k = 0; (key = domus_config_pool_key_get(k)) != NULL; k++) {
+        values->pool_origins[index][k] = apply->tree->nodes[number].at;
+        if (is_text(key))
+            snprintf(values->pool_texts[index][k], DOMI_YAML_POOL_TEXT_SIZE, "%s",
+                     key->preset_text != NULL ? key->preset_text : "");
+        else
+            domus_config_key_put(key, &values->pools[index], key->preset, NULL, NULL, 0);
+        require(apply, key, number);
+    }
+    put_pool(apply, placed, index);
+}
+
 /* Add a listener: give it the defaults, then the values that were placed. `number` is its node. */
 static void add_listener(const struct apply *apply, const struct domi_yaml_placed_listener *placed,
                          uint32_t number)
@@ -171,7 +239,6 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
     const struct domi_yaml_origin at = apply->tree->nodes[number].at;
     size_t index = values->config.listener_count++;
     const domus_config_key *key;
-    char message[MESSAGE_SIZE];
 
     values->listeners[index] = (domus_listener_config){0};
     for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
@@ -182,11 +249,7 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
             values->texts[index][k][0] = '\0';
         if (!is_text(key))
             domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
-        else if (key->preset_text == NULL && !apply->tree->cut &&
-                 domi_yaml_tree_find(apply->tree, number, key->path) == 0) {
-            snprintf(message, sizeof message, "%s is missing", key->path);
-            add_issue(apply, number, message);
-        }
+        require(apply, key, number);
     }
     put_listener(apply, placed, index);
 }
@@ -207,17 +270,36 @@ static void apply_listeners(const struct apply *apply, const struct domi_yaml_pl
             add_listener(apply, &placed->listeners[n++], child);
 }
 
+/* The same with the pools. */
+static void apply_pools(const struct apply *apply, const struct domi_yaml_placed *placed)
+{
+    uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_POOLS), n = 0;
+    const struct domi_yaml_node *nodes = apply->tree->nodes;
+
+    if (list == 0 || nodes[list].dropped)
+        return;
+    apply->values->config.pool_count = 0;
+    for (uint32_t child = nodes[list].first; child != 0 && n < placed->pool_count;
+         child = nodes[child].next)
+        if (!nodes[child].dropped)
+            add_pool(apply, &placed->pools[n++], child);
+}
+
 void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
-                            const struct domi_yaml_placed *placed, int listener,
+                            const struct domi_yaml_placed *placed, struct domi_yaml_element element,
                             struct domi_yaml_issues *issues)
 {
     const struct apply apply = {.values = values, .tree = tree, .issues = issues};
 
     apply_keys(&apply, placed);
-    if (listener < 0)
+    if (element.list == NULL) {
         apply_listeners(&apply, placed);
-    else if (placed->listener_count > 0)
-        put_listener(&apply, &placed->listeners[0], (size_t)listener);
+        apply_pools(&apply, placed);
+    } else if (placed->listener_count > 0) {
+        put_listener(&apply, &placed->listeners[0], element.index);
+    } else if (placed->pool_count > 0) {
+        put_pool(&apply, &placed->pools[0], element.index);
+    }
     domi_section_apply(&values->own, tree, placed, issues);
     bind_texts(values);
 }
@@ -243,6 +325,9 @@ struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *v
         for (uint32_t k = 0; k < DOMI_YAML_LISTENER_KEYS_MAX; k++)
             if (domus_config_listener_key_get(k) == fault->key)
                 return values->listener_origins[fault->listener][k];
+        for (uint32_t k = 0; k < DOMI_YAML_POOL_KEYS_MAX; k++)
+            if (domus_config_pool_key_get(k) == fault->key)
+                return values->pool_origins[fault->listener][k];
         return at;
     }
     at = key_origin(values, fault->key);

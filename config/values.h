@@ -19,6 +19,15 @@
 /* only the first rows of the table of a listener's keys are texts */
 #define DOMI_YAML_TEXTS_MAX 10
 #define DOMI_YAML_CPUS_SIZE 1024 /* bytes of a list of CPUs */
+/* only the first rows of the table of a pool's keys are texts, of so many bytes with their NUL */
+#define DOMI_YAML_POOL_TEXTS_MAX 2
+#define DOMI_YAML_POOL_TEXT_SIZE 64
+
+/* An element of a list of mappings: what an assignment as "pools.work.runners=2" changes. */
+struct domi_yaml_element {
+    const char *list; /* DOMI_YAML_LISTENERS or DOMI_YAML_POOLS; NULL: the value is of none */
+    size_t index;
+};
 
 struct domi_yaml_values {
     domus_config config; /* its strings and listeners are in the fields below */
@@ -31,6 +40,9 @@ struct domi_yaml_values {
     struct domi_yaml_origin value_origins[DOMI_YAML_KEYS_MAX];
     /* where the value of each key of a listener stands */
     struct domi_yaml_origin listener_origins[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX];
+    domus_pool_config pools[DOMUS_POOLS_MAX]; /* the elements of `config.pools` */
+    char pool_texts[DOMUS_POOLS_MAX][DOMI_YAML_POOL_TEXTS_MAX][DOMI_YAML_POOL_TEXT_SIZE];
+    struct domi_yaml_origin pool_origins[DOMUS_POOLS_MAX][DOMI_YAML_POOL_KEYS_MAX];
     struct domi_section_values own; /* of the program */
 };
 
@@ -42,14 +54,16 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
  * all listeners is 2.6 MB. */
 void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml_values *from);
 
-/* Returns the index of the listener with that name; -ENOENT. */
-int domi_yaml_values_find(const struct domi_yaml_values *values, const char *name, size_t length);
+/* Returns the index of the element with that name in a list, which is DOMI_YAML_LISTENERS or
+ * DOMI_YAML_POOLS; -ENOENT. */
+int domi_yaml_values_find(const struct domi_yaml_values *values, const char *list, const char *name,
+                          size_t length);
 
-/* Write the values that libcyaml placed over the present ones. If `listener` is -1, a list of
- * listeners replaces the present list. Otherwise the list has one element, which changes the
- * listener of that index. Faults are added to `issues`. */
+/* Write the values that libcyaml placed over the present ones. If `element` is of no list, the
+ * lists of the document replace the present ones. Otherwise its list has one element, which changes
+ * that one. Faults are added to `issues`. */
 void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
-                            const struct domi_yaml_placed *placed, int listener,
+                            const struct domi_yaml_placed *placed, struct domi_yaml_element element,
                             struct domi_yaml_issues *issues);
 
 /* Returns the origin of the value that a fault is about. If the fault is about two keys and the

@@ -168,8 +168,9 @@ static int print_issues(domus_yaml *yaml)
 }
 
 /* Turn a tree into the values `next`; finish_reading() keeps them if everything was right.
- * `listener` is as in domi_yaml_values_apply(). */
-static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree, int listener)
+ * `element` is as in domi_yaml_values_apply(). */
+static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree,
+                     struct domi_yaml_element element)
 {
     struct domi_yaml_placed *placed = NULL;
     int result = domi_yaml_schema_place(&yaml->schema, tree, &yaml->issues, &placed);
@@ -177,7 +178,7 @@ static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree, int listener
     if (result == 0) {
         domi_yaml_values_copy(&yaml->next, &yaml->values);
         if (placed != NULL)
-            domi_yaml_values_apply(&yaml->next, tree, placed, listener, &yaml->issues);
+            domi_yaml_values_apply(&yaml->next, tree, placed, element, &yaml->issues);
     }
     domi_yaml_schema_release(&yaml->schema, placed);
     return result;
@@ -230,7 +231,7 @@ static int take_text(domus_yaml *yaml, const char *text, size_t size, uint32_t s
     else
         result = domi_yaml_index_read(&tree, text, size, source, &yaml->issues);
     if (result == 0)
-        result = take_tree(yaml, &tree, -1);
+        result = take_tree(yaml, &tree, (struct domi_yaml_element){NULL, 0});
     domi_yaml_tree_fini(&tree);
     return result;
 }
@@ -273,12 +274,12 @@ static int set_from(domus_yaml *yaml, uint32_t source, const char *assignment)
     const struct domi_yaml_origin at = {.file = source};
     char shown[DOMI_YAML_PATH_SIZE];
     struct domi_yaml_tree tree = {.named = shown};
-    int listener;
-    int result = domi_yaml_assignment_read(&tree, assignment, at, &yaml->values, shown, &listener,
+    struct domi_yaml_element element;
+    int result = domi_yaml_assignment_read(&tree, assignment, at, &yaml->values, shown, &element,
                                            &yaml->issues);
 
     if (result == 0)
-        result = take_tree(yaml, &tree, listener);
+        result = take_tree(yaml, &tree, element);
     domi_yaml_tree_fini(&tree);
     return finish_reading(yaml, result);
 }

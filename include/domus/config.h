@@ -425,7 +425,8 @@ typedef enum domus_config_kind {
 typedef struct domus_config_key {
     const char *path; /* as in YAML: "scheduler.ioRatio"; for a key of a listener: "address" */
     domus_config_kind kind;
-    uint32_t offset;  /* offset of the field in domus_config or domus_listener_config */
+    uint32_t offset;  /* offset of the field in domus_config, domus_listener_config or
+                         domus_pool_config */
     uint32_t size;    /* bytes of the field */
     uint64_t minimum; /* least value; for texts the least length in bytes */
     /* greatest value, at most UINT64_MAX - 1; for texts the greatest length in bytes */
@@ -448,11 +449,12 @@ typedef struct domus_config_key {
     bool inherits;
 } domus_config_key;
 
-/* Row `index` of the table of keys, or NULL if there are not so many rows. The second function
- * reads the table of a listener's keys.
+/* Row `index` of the table of keys, or NULL if there are not so many rows. The others read the
+ * tables of the keys of a listener and of a pool.
  * Thread-safety: any thread. */
 DOMUS_API const domus_config_key *domus_config_key_get(size_t index);
 DOMUS_API const domus_config_key *domus_config_listener_key_get(size_t index);
+DOMUS_API const domus_config_key *domus_config_pool_key_get(size_t index);
 
 /* Check a value against the range of `key`, then store it in `holder` (a domus_config, or for a key
  * of a listener a domus_listener_config). For a number the value is `number`, for a text it is
@@ -466,12 +468,13 @@ DOMUS_API int domus_config_key_put(const domus_config_key *key, void *holder, ui
 
 /* One thing that domus_config_check_all() found. */
 typedef struct domus_config_fault {
-    /* the key that is wrong; NULL: the list of listeners itself is wrong */
+    /* the key that is wrong; NULL: the list of listeners, or of pools, itself is wrong */
     const domus_config_key *key;
     const domus_config_key *other; /* the other key that `key` does not fit, or NULL */
-    size_t listener;               /* index of the listener that `key` belongs to; SIZE_MAX: none */
-    const char *path;              /* such as "channel.sendHigh" or "listeners[2].name" */
-    const char *message;           /* valid during the call */
+    /* index of the listener, or the pool, that `key` belongs to; SIZE_MAX: none */
+    size_t listener;
+    const char *path;    /* such as "channel.sendHigh" or "listeners[2].name" */
+    const char *message; /* valid during the call */
 } domus_config_fault;
 
 /* Check as domus_config_check() does, but call `report` for every value that is wrong. `context` is

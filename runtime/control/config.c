@@ -9,8 +9,8 @@
 #include "io/resources/networks.h"
 #include "io/resources/settings.h"
 #include "runtime/control/config_keys.h"
-#include "runtime/pools/policies.h"
 #include "runtime/os/cpus.h"
+#include "runtime/pools/policies.h"
 
 #include <arpa/inet.h>
 #include <domus/endpoint.h>
@@ -263,6 +263,22 @@ static void review_listeners(struct review *review, const domus_config *config)
     }
 }
 
+/* Returns the first key of a pool that is wrong; NULL: none is. */
+static const domus_config_key *pool_fault(const domus_config *config, size_t index, char *message,
+                                          size_t size)
+{
+    for (size_t k = 0; k < domi_config_pool_key_count; k++) {
+        const domus_config_key *key = &domi_config_pool_keys[k];
+        if (check_field(key, &config->pools[index], message, size) < 0 ||
+            (strcmp(key->path, "name") == 0 &&
+             domi_pool_name_fault(config, index, message, size)) ||
+            (strcmp(key->path, "policy") == 0 &&
+             domi_policy_fault(&config->pools[index], message, size)))
+            return key;
+    }
+    return NULL;
+}
+
 static void review_pools(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
@@ -277,12 +293,12 @@ static void review_pools(struct review *review, const domus_config *config)
         return;
     }
     for (size_t i = 0; i < config->pool_count; i++) {
-        const char *key = domi_pool_fault(config, i, message, sizeof message);
+        const domus_config_key *key = pool_fault(config, i, message, sizeof message);
         if (key == NULL)
             continue;
-        snprintf(path, sizeof path, "pools[%zu].%s", i, key);
+        snprintf(path, sizeof path, "pools[%zu].%s", i, key->path);
         report_issue(review, &(domus_config_fault){
-                                 .listener = SIZE_MAX, .path = path, .message = message});
+                                 .key = key, .listener = i, .path = path, .message = message});
     }
 }
 
@@ -325,6 +341,11 @@ const domus_config_key *domus_config_key_get(size_t index)
 const domus_config_key *domus_config_listener_key_get(size_t index)
 {
     return index < domi_config_listener_key_count ? &domi_config_listener_keys[index] : NULL;
+}
+
+const domus_config_key *domus_config_pool_key_get(size_t index)
+{
+    return index < domi_config_pool_key_count ? &domi_config_pool_keys[index] : NULL;
 }
 
 int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t number,

@@ -166,6 +166,20 @@ const domus_config_key domi_config_listener_keys[] = {
     DOMI_CHANNEL_KEYS(LISTENER_ROW)
 };
 
+const domus_config_key domi_config_pool_keys[] = {
+    {TEXT("name", NAME, domus_pool_config, name, 63, NULL)},
+    {.path = "policy", .kind = DOMUS_CONFIG_TEXT, FIELD(domus_pool_config, policy),
+        .maximum = 63, .preset_text = "deques"},
+    {.path = "runners", .kind = DOMUS_CONFIG_COUNT, FIELD(domus_pool_config, runners),
+        .minimum = 1, .maximum = 64, .special = "auto"},
+    {.path = "throughput", .kind = DOMUS_CONFIG_COUNT, FIELD(domus_pool_config, throughput),
+        .minimum = 1, .maximum = 65535, .preset = 64, .or_zero = true},
+    {.path = "spares", .kind = DOMUS_CONFIG_COUNT, FIELD(domus_pool_config, spares),
+        .maximum = 64, .preset = 8},
+    {.path = "lifeBeat", .kind = DOMUS_CONFIG_DURATION, FIELD(domus_pool_config, life_beat_ns),
+        .minimum = MS, .maximum = HOUR, .preset = 5 * MS, .or_zero = true},
+};
+
 const domi_config_relation domi_config_relations[] = {
     {"scheduler.minBudget", "scheduler.maxBudget", false},
     {"scheduler.minBudgetBusy", "scheduler.maxBudget", false},
@@ -181,4 +195,5 @@ const domi_config_relation domi_config_relations[] = {
 
 const size_t domi_config_key_count = LENGTH(domi_config_keys);
 const size_t domi_config_listener_key_count = LENGTH(domi_config_listener_keys);
+const size_t domi_config_pool_key_count = LENGTH(domi_config_pool_keys);
 const size_t domi_config_relation_count = LENGTH(domi_config_relations);

@@ -26,6 +26,8 @@ extern const domus_config_key domi_config_keys[];
 extern const size_t domi_config_key_count;
 extern const domus_config_key domi_config_listener_keys[];
 extern const size_t domi_config_listener_key_count;
+extern const domus_config_key domi_config_pool_keys[];
+extern const size_t domi_config_pool_key_count;
 extern const domi_config_relation domi_config_relations[];
 extern const size_t domi_config_relation_count;
 

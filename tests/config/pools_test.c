@@ -1,0 +1,111 @@
+/* The list `pools` of a document: what each key becomes, and what is said of wrong ones. */
+#include "tests/config/reading.h"
+
+#include <errno.h>
+
+START_TEST(pools_of_a_document_are_read)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domt_load(yaml, "pools:\n"
+                                     "- name: work\n"
+                                     "- {name: quick, runners: 2, policy: rings, throughput: 8,\n"
+                                     "   spares: 0, lifeBeat: 20ms}\n"),
+                     0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
+    const domus_config *config = domus_yaml_config(yaml);
+    ck_assert_uint_eq(config->pool_count, 2);
+    ck_assert_str_eq(config->pools[0].name, "work");
+    ck_assert_str_eq(config->pools[0].policy, "deques");
+    ck_assert_uint_eq(config->pools[0].runners, 0);
+    ck_assert_uint_eq(config->pools[0].throughput, 64);
+    ck_assert_uint_eq(config->pools[0].spares, 8);
+    ck_assert_uint_eq(config->pools[0].life_beat_ns, 5000000);
+    ck_assert_str_eq(config->pools[1].name, "quick");
+    ck_assert_str_eq(config->pools[1].policy, "rings");
+    ck_assert_uint_eq(config->pools[1].runners, 2);
+    ck_assert_uint_eq(config->pools[1].throughput, 8);
+    ck_assert_uint_eq(config->pools[1].spares, 0);
+    ck_assert_uint_eq(config->pools[1].life_beat_ns, 20000000);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(a_later_list_replaces_the_earlier_one)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domt_load(yaml, "pools: [{name: a}, {name: b}]\n"), 0);
+    ck_assert_int_eq(domt_load(yaml, "pools: [{name: c, runners: auto}]\n"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
+    ck_assert_uint_eq(domus_yaml_config(yaml)->pool_count, 1);
+    ck_assert_str_eq(domus_yaml_config(yaml)->pools[0].name, "c");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(an_assignment_changes_the_pool_that_it_names)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domt_load(yaml, "listeners: [{name: b, address: '[::]:0'}]\n"
+                                     "pools: [{name: a}, {name: b, runners: 3}]\n"),
+                     0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "pools.b.policy=sharing"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "pools.a.runners=7"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "listeners.b.backlog=5"), 0);
+    ck_assert_int_lt(domus_yaml_set(yaml, "pools.c.runners=7"), 0);
+    ck_assert_int_lt(domus_yaml_set(yaml, "pools.a=1"), 0);
+    ck_assert_int_lt(domus_yaml_set(yaml, "pools.a.runner=7"), 0);
+    const domus_config *config = domus_yaml_config(yaml);
+    ck_assert_uint_eq(config->pool_count, 2);
+    ck_assert_str_eq(config->pools[1].policy, "sharing");
+    ck_assert_uint_eq(config->pools[1].runners, 3);
+    ck_assert_uint_eq(config->pools[0].runners, 7);
+    ck_assert_uint_eq(config->listeners[0].backlog, 5);
+    ck_assert_str_eq(domus_yaml_errors(yaml),
+                     "--set: pools.c.runners: there is no pool of that name\n"
+                     "--set: pools.a: expected pools.NAME.KEY\n"
+                     "--set: pools.a.runner: unknown key (did you mean 'runners'?)\n");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(wrong_pools_are_named_with_their_places)
+{
+    domt_says("pools:\n- {}\n", "2:3: pools[0]: name is missing\n");
+    domt_says("pools:\n- name: a b\n",
+              "2:9: pools[0].name: must be letters, digits, '-' and '_', is 'a b'\n");
+    domt_says(
+        "pools:\n- name: a\n  runners: 65\n  spares: 65\n  lifeBeat: 5us\n  throughput: 70000\n",
+        "3:12: pools[0].runners: must be auto or 1..64, is 65\n"
+        "4:11: pools[0].spares: must be 0..64, is 65\n"
+        "5:13: pools[0].lifeBeat: must be 0 or 1ms..1h, is 5us\n"
+        "6:15: pools[0].throughput: must be 0 or 1..65535, is 70000\n");
+    domt_says("pools: {name: a}\n", "1:8: pools: expected a list, found a mapping\n");
+    domt_says("pools:\n- name: a\n  runers: 2\n",
+              "3:3: pools[0].runers: unknown key (did you mean 'runners'?)\n");
+}
+END_TEST
+
+/* These are found when all sources have been read. */
+START_TEST(pools_that_do_not_fit_are_named_with_their_places)
+{
+    static const char text[] = "pools:\n- name: a\n  policy: best\n- name: a\n";
+    domus_yaml *yaml = domt_reader();
+    char name[32];
+
+    ck_assert_int_eq(domt_load_bytes(yaml, text, strlen(text), name), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
+    char *errors = domt_errors(yaml, name);
+    ck_assert_str_eq(
+        errors, "3:11: pools[0].policy: must be rings, deques, stealing or sharing, is 'best'\n"
+                "4:9: pools[1].name: must be unique, 'a' is taken by pools[0]\n");
+    free(errors);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+DOMT_MAIN("config_pools", 60, pools_of_a_document_are_read, a_later_list_replaces_the_earlier_one,
+          an_assignment_changes_the_pool_that_it_names, wrong_pools_are_named_with_their_places,
+          pools_that_do_not_fit_are_named_with_their_places)
