@@ -3,6 +3,7 @@
  * the smallest class. */
 #include "house/family/slots.h"
 
+#include "base/check.h"
 #include "base/prefetch.h"
 
 #define CHUNK_BYTES (1024u * 1024) /* bytes that a slab of slots maps at a time */
@@ -134,6 +135,7 @@ void domi_slots_untake(domi_manager *manager, domi_house *house)
     domi_slot_cache *cache = &manager->births.slots_of[house->home->index];
     uint32_t size_class = domi_house_slot(house);
 
+    DOMI_CHECK_SLOW(size_class < DOMI_HOUSE_CLASSES); /* no other bit is left */
     house->next = cache->free[size_class];
     cache->free[size_class] = house;
     cache->count[size_class]++;
