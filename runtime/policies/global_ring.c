@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 /* The most places. More jobs than that are in the list. */
 #define PLACES_MAX ((size_t)1 << 30)
@@ -14,7 +13,7 @@ static_assert((DOMI_GLOBAL_RING_PLACES & (DOMI_GLOBAL_RING_PLACES - 1)) == 0, "a
 
 int domi_global_ring_init(domi_global_ring *ring)
 {
-    ring->places = domi_memory_new_bytes(DOMI_GLOBAL_RING_PLACES * sizeof *ring->places);
+    ring->places = domi_memory_new_bytes(DOMI_GLOBAL_RING_PLACES * sizeof(domus_job *));
     if (ring->places == NULL)
         return -ENOMEM;
     int error = pthread_mutex_init(&ring->mutex, NULL);
@@ -47,15 +46,13 @@ static domus_job **place_at(domi_global_ring *ring, size_t steps)
 /* Double a full ring. Without memory it stays as it is. */
 static void grow(domi_global_ring *ring)
 {
-    size_t behind = ring->capacity - ring->first; /* jobs from the first to the end of the places */
-
     if (ring->capacity >= PLACES_MAX)
         return;
-    domus_job **places = domi_memory_new_bytes(2 * ring->capacity * sizeof(*places));
+    domus_job **places = domi_memory_new_bytes(2 * ring->capacity * sizeof(domus_job *));
     if (places == NULL)
         return;
-    memcpy(places, ring->places + ring->first, behind * sizeof(*places));
-    memcpy(places + behind, ring->places, ring->first * sizeof(*places));
+    for (size_t i = 0; i < ring->capacity; i++)
+        places[i] = *place_at(ring, i);
     domi_memory_free(ring->places);
     ring->places = places;
     ring->capacity *= 2;
