@@ -1,5 +1,6 @@
 /* runtime/pools/: actors of pools do what all actors do, beside loops, and each policy loses and
  * doubles nothing. */
+#include "house/message/manager.h"
 #include "tests/runtime/pooled.h"
 
 #include <pthread.h>
@@ -231,6 +232,15 @@ static const domus_behaviour clocks = {.name = "clock",
                                        .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
                                        .on_mount = mount_clock};
 
+static _Atomic uint32_t busy_ticks;
+
+static int on_busy_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&busy_ticks, 1);
+    return 0;
+}
+
 /* It never comes to rest, and its timers fire between its messages. */
 static int on_spin(domus_stack *stack, void *self, const void *nothing)
 {
@@ -240,7 +250,7 @@ static int on_spin(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour busy_clocks = {
     .name = "busy",
-    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {&go_type, on_spin, 0}, {0}},
+    .on = (const domus_on[]){{&tick_type, on_busy_tick, 0}, {&go_type, on_spin, 0}, {0}},
     .on_mount = mount_clock};
 
 static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy, uint32_t runners)
@@ -252,8 +262,8 @@ static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy
     DOMT_WAIT_FOR(20, atomic_load(&slept) == 1 && atomic_load(&ticks) >= 8);
     domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &busy_clocks, NULL),
                 &go_type, NULL);
-    atomic_store(&ticks, 0);
-    DOMT_WAIT_FOR(20, atomic_load(&slept) == 2 && atomic_load(&ticks) >= 16);
+    atomic_store(&busy_ticks, 0);
+    DOMT_WAIT_FOR(20, atomic_load(&slept) == 2 && atomic_load(&busy_ticks) >= 16);
     domt_end(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&cancelled), 0);
 }
@@ -269,7 +279,7 @@ END_TEST
 
 /* --- families --------------------------------------------------------------------------------- */
 
-static _Atomic uint32_t births, bodies;
+static _Atomic uint32_t births, bodies, strays;
 
 typedef struct nest {
     uint32_t depth;
@@ -293,6 +303,8 @@ static int breed(domus_stack *stack, void *self)
     domus_address address;
 
     atomic_fetch_add(&births, 1);
+    if (domus_self(stack).house->home->pooled == NULL)
+        atomic_fetch_add(&strays, 1);
     for (uint32_t i = 0; i < 8 && mine->depth != 0; i++) {
         if (domus_spawn(stack, &nesting, &child, &address) != 0)
             return -ENOMEM;
@@ -314,6 +326,7 @@ static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *poli
     DOMT_WAIT_FOR(30, atomic_load(&births) == count);
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, address), 0);
     DOMT_WAIT_FOR(30, atomic_load(&bodies) == count);
+    ck_assert_uint_eq(atomic_load(&strays), 0); /* NEAR is the same pool */
     domt_end(domt_pooled.system);
 }
 
