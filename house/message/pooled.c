@@ -4,8 +4,9 @@
 void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
                      uint64_t expires_ns)
 {
-    /* An odd time is that of a promise that was put off (domi_promise_is_late()). */
-    expires_ns += expires_ns & 1;
+    /* An odd time is that of a promise that was put off (domi_promise_is_late()). UINT64_MAX is
+     * odd, and the end of all time. */
+    expires_ns = expires_ns == UINT64_MAX ? UINT64_MAX - 1 : expires_ns + (expires_ns & 1);
     domi_spinlock_lock(&pooled->lock);
     domi_wheel_arm(wheel, node, expires_ns);
     bool is_sooner = expires_ns < pooled->awake_ns;

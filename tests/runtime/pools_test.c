@@ -200,6 +200,7 @@ END_TEST
 /* --- time ------------------------------------------------------------------------------------- */
 
 static const domus_type tick_type = {.name = "tick"};
+static const domus_type never_type = {.name = "never"};
 static _Atomic uint32_t ticks, slept, cancelled;
 
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
@@ -216,21 +217,30 @@ static int after_sleep(domus_stack *stack, void *self, const domus_answer *answe
     return 0;
 }
 
+static int on_never(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&cancelled, 1);
+    return 0;
+}
+
 static int mount_clock(domus_stack *stack, void *self)
 {
     domus_timer timer;
 
     (void)self;
     if (domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL) != 0 ||
+        domus_after(stack, UINT64_MAX, &never_type, NULL, NULL) != 0 ||
         domus_after(stack, 5 * DOMT_MS, &tick_type, NULL, &timer) != 0 ||
         domus_timer_cancel(stack, timer) != 0)
         return -EPROTO;
     return domus_sleep(stack, 20 * DOMT_MS, after_sleep);
 }
 
-static const domus_behaviour clocks = {.name = "clock",
-                                       .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
-                                       .on_mount = mount_clock};
+static const domus_behaviour clocks = {
+    .name = "clock",
+    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {&never_type, on_never, 0}, {0}},
+    .on_mount = mount_clock};
 
 static _Atomic uint32_t busy_ticks;
 
@@ -248,10 +258,12 @@ static int on_spin(domus_stack *stack, void *self, const void *nothing)
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-static const domus_behaviour busy_clocks = {
-    .name = "busy",
-    .on = (const domus_on[]){{&tick_type, on_busy_tick, 0}, {&go_type, on_spin, 0}, {0}},
-    .on_mount = mount_clock};
+static const domus_behaviour busy_clocks = {.name = "busy",
+                                            .on = (const domus_on[]){{&tick_type, on_busy_tick, 0},
+                                                                     {&never_type, on_never, 0},
+                                                                     {&go_type, on_spin, 0},
+                                                                     {0}},
+                                            .on_mount = mount_clock};
 
 static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy, uint32_t runners)
 {
