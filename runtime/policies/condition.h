@@ -17,12 +17,15 @@ static inline struct timespec domi_condition_end(uint64_t wait_ns)
         wait_ns < DOMI_CONDITION_WAIT_MAX_NS ? wait_ns : DOMI_CONDITION_WAIT_MAX_NS);
 }
 
+static inline bool domi_condition_is_before(struct timespec one, struct timespec other)
+{
+    return one.tv_sec != other.tv_sec ? one.tv_sec < other.tv_sec : one.tv_nsec < other.tv_nsec;
+}
+
 /* True if a wait that ends at `end` is over. */
 static inline bool domi_condition_is_over(const struct timespec *end)
 {
-    struct timespec now = domi_clock_deadline_after(0);
-
-    return now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
+    return !domi_condition_is_before(domi_clock_deadline_after(0), *end);
 }
 
 /* Returns 0, or a negative errno. */

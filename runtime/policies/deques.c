@@ -11,35 +11,23 @@
  * deque that is never empty would keep its runner from the queue, so each 61st look begins there
  * (61 as in Go's scheduler: a prime, so that it does not fall in step with what the actors do).
  *
- * No job is left while runners sleep. Whoever puts a job does two things in this order, and so does
- * a runner that is about to sleep; all four are seq_cst, so they have one order that every thread
- * agrees on:
- *
- * 1. The thread puts the job: a store of the deque's bottom, or an increment of the queue's count.
- * 2. It reads `sleepers`. If that is not 0, it wakes one of them.
- * 3. The runner increments `sleepers`.
- * 4. It looks once more at the queue and at all deques. If it finds a job, it does not sleep.
- *
- * If 3 comes before 2, the thread wakes a runner. Else 1 comes before 2, 2 before 3 and 3 before 4,
- * so the runner finds the job, unless another one has taken it. With weaker orders each side could
- * read before its own write is visible to the other, and both would miss the other's. A runner that
- * moves several jobs holds them for a moment in which nobody finds them, so it does 2 after it has
- * put them into its deque, too. A steal that is beaten by another one finds nothing though there
- * may be something; so 4 looks whether there are jobs, and tries to take none.
- *
- * A thread that wakes a runner subtracts it from `sleepers` itself. So the next one that puts a job
- * wakes another runner, or nobody, and not the same one that has not got up yet.
+ * No job is left while runners sleep (parking.h). A put stores a deque's bottom, or adds to the
+ * queue's count, by seq_cst, before it looks for parked runners; a runner loads these by seq_cst
+ * once more before it sleeps. A runner that moves several jobs holds them for a moment in which
+ * nobody finds them, so it wakes another one, too, when it has put them into its deque. A steal
+ * that is beaten by another one finds nothing though there may be something; so the last look is
+ * whether there are jobs, and tries to take none.
  *
  * Thread-safety: as domus/policy.h says of each function. */
 #include "base/check.h"
 #include "base/spinlock.h"
 #include "house/message/parts.h"
 #include "runtime/policies/chase_lev.h"
-#include "runtime/policies/timed.h"
+#include "runtime/policies/condition.h"
+#include "runtime/policies/parking.h"
 
 #include <domus/policy.h>
 
-#include <errno.h>
 #include <sched.h>
 
 #define MOVED_MOST                                                                                 \
@@ -59,18 +47,9 @@ typedef struct shared_queue {
     alignas(DOMI_LINES) _Atomic uint32_t count;
 } shared_queue;
 
-/* Where runners sleep. */
-struct dormitory {
-    pthread_mutex_t mutex;
-    pthread_cond_t woken;
-    uint32_t wakes; /* runners that were woken and have not got up yet; under `mutex` */
-    /* Runners that sleep or are about to, and were not woken. Written under `mutex`. */
-    alignas(DOMI_LINES) _Atomic uint32_t sleepers;
-};
-
 typedef struct pool_data {
     shared_queue queue;
-    struct dormitory dormitory;
+    domi_parking parking;
 } pool_data;
 
 typedef struct runner_data {
@@ -91,7 +70,7 @@ static void append(shared_queue *queue, domus_job *job)
     else
         queue->first = job;
     queue->last = job;
-    /* seq_cst: this is step 1 */
+    /* seq_cst: the put looks for parked runners after this (parking.h). */
     atomic_fetch_add_explicit(&queue->count, 1, memory_order_seq_cst);
     domi_spinlock_unlock(&queue->lock);
 }
@@ -117,31 +96,13 @@ static uint32_t take_oldest(shared_queue *queue, domus_job **jobs, uint32_t most
     return count;
 }
 
-/* --- sleep ------------------------------------------------------------------------------------ */
-
-/* A job was put: wake a runner, if one sleeps. */
-static void wake_one(pool_data *data)
+static bool has_jobs(domus_runner *runner)
 {
-    struct dormitory *dormitory = &data->dormitory;
-
-    /* seq_cst: this is step 2 */
-    if (DOMI_LIKELY(atomic_load_explicit(&dormitory->sleepers, memory_order_seq_cst) == 0))
-        return;
-    pthread_mutex_lock(&dormitory->mutex);
-    /* Relaxed: under the mutex. Another thread may have woken the last one meanwhile. */
-    if (atomic_load_explicit(&dormitory->sleepers, memory_order_relaxed) != 0) {
-        atomic_fetch_sub_explicit(&dormitory->sleepers, 1, memory_order_relaxed);
-        dormitory->wakes++;
-        pthread_cond_signal(&dormitory->woken);
-    }
-    pthread_mutex_unlock(&dormitory->mutex);
-}
-
-static bool has_jobs(domus_pool *pool)
-{
+    domus_pool *pool = domus_runner_pool(runner);
     pool_data *data = domus_pool_data(pool);
 
-    /* seq_cst: this is step 4, and so is the load of a deque's bottom */
+    /* seq_cst: the runner has said that it parks before this, and the load of a deque's bottom is
+     * seq_cst, too (parking.h). */
     if (atomic_load_explicit(&data->queue.count, memory_order_seq_cst) != 0)
         return true;
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
@@ -150,44 +111,6 @@ static bool has_jobs(domus_pool *pool)
             return true;
     }
     return false;
-}
-
-/* Wait until somebody wakes this runner, it is called, or the time is `end`. Under the mutex.
- * Returns false if the time is over. */
-static bool wait_for_wake(struct dormitory *dormitory, const domus_runner *runner,
-                          const struct timespec *end)
-{
-    while (dormitory->wakes == 0 && !domus_runner_is_called(runner))
-        if (pthread_cond_timedwait(&dormitory->woken, &dormitory->mutex, end) == ETIMEDOUT)
-            return false;
-    return true;
-}
-
-/* Sleep until there may be a job, the runner is called, or the time is `end`. Returns false if the
- * time is over. In each case the caller looks for a job after this, because the sleep may have been
- * ended for one. */
-static bool sleep_until(domus_runner *runner, const struct timespec *end)
-{
-    domus_pool *pool = domus_runner_pool(runner);
-    struct dormitory *dormitory = &((pool_data *)domus_pool_data(pool))->dormitory;
-    bool in_time = true;
-
-    pthread_mutex_lock(&dormitory->mutex);
-    /* seq_cst: this is step 3. The look for calls comes after it, too; `call` takes the mutex, so
-     * it comes before that look, or finds this runner asleep. */
-    atomic_fetch_add_explicit(&dormitory->sleepers, 1, memory_order_seq_cst);
-    if (!has_jobs(pool) && !domus_runner_is_called(runner)) {
-        domus_runner_count(runner, DOMUS_RUNNER_PARKS, 1);
-        in_time = wait_for_wake(dormitory, runner, end);
-    }
-    /* The runners here are `sleepers` and `wakes` together. One that gets up for another reason
-     * takes a wake-up with it, if there is one: it does look for the job. */
-    if (dormitory->wakes != 0)
-        dormitory->wakes--;
-    else
-        atomic_fetch_sub_explicit(&dormitory->sleepers, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&dormitory->mutex);
-    return in_time;
 }
 
 /* --- jobs ------------------------------------------------------------------------------------- */
@@ -207,7 +130,7 @@ static domus_job *take_from_queue(domus_runner *runner, uint32_t moved)
     for (uint32_t i = count - 1; i > 0; i--)
         DOMI_CHECK(domi_chase_lev_push(&own->deque, jobs[i]));
     if (count > 1)
-        wake_one(data);
+        domi_parking_wake_one(&data->parking);
     domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, count);
     return jobs[0];
 }
@@ -230,7 +153,7 @@ static domus_job *steal(domus_runner *runner)
         if (job == NULL)
             continue;
         if (count > 1)
-            wake_one(domus_pool_data(pool));
+            domi_parking_wake_one(&((pool_data *)domus_pool_data(pool))->parking);
         domus_runner_count(runner, DOMUS_RUNNER_STEALS, count);
         domus_runner_count(victim, DOMUS_RUNNER_STOLEN, count);
         return job;
@@ -265,24 +188,22 @@ static domus_job *look_and_count(domus_runner *runner)
 
 static void deques_fini(domus_pool *pool)
 {
-    struct dormitory *dormitory = &((pool_data *)domus_pool_data(pool))->dormitory;
+    pool_data *data = domus_pool_data(pool);
 
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
-        runner_data *data = domus_runner_data(domus_pool_runner(pool, i));
-        domi_chase_lev_fini(&data->deque);
+        runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
+        domi_chase_lev_fini(&own->deque);
     }
-    pthread_cond_destroy(&dormitory->woken);
-    pthread_mutex_destroy(&dormitory->mutex);
+    domi_parking_destroy(&data->parking);
 }
 
 static int deques_init(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
-    int error = domi_timed_init(&data->dormitory.woken);
+    int error = domi_parking_init(&data->parking);
 
     if (error != 0)
         return error;
-    pthread_mutex_init(&data->dormitory.mutex, NULL);
     domi_spinlock_init(&data->queue.lock);
     for (uint32_t i = 0; i < domus_pool_runners(pool) && error == 0; i++) {
         runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
@@ -298,7 +219,7 @@ static void deques_central_enqueue(domus_pool *pool, domus_job *job)
     pool_data *data = domus_pool_data(pool);
 
     append(&data->queue, job);
-    wake_one(data);
+    domi_parking_wake_one(&data->parking);
 }
 
 /* A deque that cannot grow gives the job to the queue, which needs no memory. */
@@ -309,7 +230,7 @@ static void deques_internal_enqueue(domus_runner *runner, domus_job *job)
 
     if (DOMI_UNLIKELY(!domi_chase_lev_push(&own->deque, job)))
         append(&data->queue, job);
-    wake_one(data);
+    domi_parking_wake_one(&data->parking);
 }
 
 static void deques_resume_later(domus_runner *runner, domus_job *job)
@@ -319,6 +240,7 @@ static void deques_resume_later(domus_runner *runner, domus_job *job)
 
 static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
 {
+    pool_data *data = domus_pool_data(domus_runner_pool(runner));
     domus_job *job = look_and_count(runner);
     struct timespec end;
     bool has_end = false;
@@ -327,9 +249,10 @@ static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
     for (uint32_t round = 0; job == NULL && in_time && !domus_runner_is_called(runner); round++) {
         if (round >= SPIN_ROUNDS) {
             if (!has_end)
-                end = domi_timed_end(wait_ns);
+                end = domi_condition_end(wait_ns);
             has_end = true;
-            in_time = sleep_until(runner, &end);
+            domi_parking_park(&data->parking, runner, has_jobs, &end);
+            in_time = !domi_condition_is_over(&end);
             round = 0;
         } else if (round >= TIGHT_ROUNDS) {
             sched_yield();
@@ -341,11 +264,9 @@ static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
 
 static void deques_call(domus_pool *pool)
 {
-    struct dormitory *dormitory = &((pool_data *)domus_pool_data(pool))->dormitory;
+    pool_data *data = domus_pool_data(pool);
 
-    pthread_mutex_lock(&dormitory->mutex);
-    pthread_cond_broadcast(&dormitory->woken);
-    pthread_mutex_unlock(&dormitory->mutex);
+    domi_parking_call(&data->parking);
 }
 
 const domus_policy domus_policy_deques = {

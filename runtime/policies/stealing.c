@@ -18,8 +18,8 @@
  * Thread-safety: as domus/policy.h says of each function. */
 #include "base/spinlock.h"
 #include "house/message/parts.h"
+#include "runtime/policies/condition.h"
 #include "runtime/policies/double_ended.h"
-#include "runtime/policies/timed.h"
 
 #include <domus/policy.h>
 
@@ -89,8 +89,8 @@ static domus_job *look(domus_runner *runner, bool steals)
 static bool sleep_for(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
 {
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
-    struct timespec until = domi_timed_end(sleep_ns);
-    bool is_last = domi_timed_is_before(end, until);
+    struct timespec until = domi_condition_end(sleep_ns);
+    bool is_last = domi_condition_is_before(end, until);
 
     if (is_last)
         until = end;
@@ -127,7 +127,7 @@ static bool poll_in(const struct interval *interval, domus_runner *runner, struc
 static int stealing_init(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
-    int error = domi_timed_init(&data->called);
+    int error = domi_condition_init(&data->called);
 
     if (error != 0)
         return error;
@@ -201,7 +201,7 @@ static domus_job *stealing_dequeue(domus_runner *runner, uint64_t wait_ns)
     job = look(runner, true);
     if (job != NULL || wait_ns == 0)
         return job;
-    struct timespec end = domi_timed_end(wait_ns);
+    struct timespec end = domi_condition_end(wait_ns);
     if (poll_in(&intervals.aggressive, runner, end, &job) ||
         poll_in(&intervals.moderate, runner, end, &job))
         return job;
