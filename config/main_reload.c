@@ -56,16 +56,27 @@ bool domi_value_differs(const domus_config_key *key, const void *before, const v
     return strcmp(old_text != NULL ? old_text : "", new_text != NULL ? new_text : "") != 0;
 }
 
+/* The table of the keys of a list's elements, such as domus_config_listener_key_get(). */
+typedef const domus_config_key *key_table(size_t row);
+
+static bool elements_differ(key_table *keys, const void *before, const void *now)
+{
+    const domus_config_key *key;
+
+    for (size_t row = 0; (key = keys(row)) != NULL; row++)
+        if (domi_value_differs(key, before, now))
+            return true;
+    return false;
+}
+
 static bool listeners_differ(const domus_config *before, const domus_config *now)
 {
     if (before->listener_count != now->listener_count)
         return true;
-    for (size_t i = 0; i < now->listener_count; i++) {
-        const domus_config_key *key;
-        for (size_t row = 0; (key = domus_config_listener_key_get(row)) != NULL; row++)
-            if (domi_value_differs(key, &before->listeners[i], &now->listeners[i]))
-                return true;
-    }
+    for (size_t i = 0; i < now->listener_count; i++)
+        if (elements_differ(domus_config_listener_key_get, &before->listeners[i],
+                            &now->listeners[i]))
+            return true;
     return false;
 }
 
@@ -73,12 +84,9 @@ static bool pools_differ(const domus_config *before, const domus_config *now)
 {
     if (before->pool_count != now->pool_count)
         return true;
-    for (size_t i = 0; i < now->pool_count; i++) {
-        const domus_config_key *key;
-        for (size_t row = 0; (key = domus_config_pool_key_get(row)) != NULL; row++)
-            if (domi_value_differs(key, &before->pools[i], &now->pools[i]))
-                return true;
-    }
+    for (size_t i = 0; i < now->pool_count; i++)
+        if (elements_differ(domus_config_pool_key_get, &before->pools[i], &now->pools[i]))
+            return true;
     return false;
 }
 

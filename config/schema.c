@@ -127,15 +127,24 @@ static int add_elements(struct domi_yaml_schema *schema, const char *key,
     return 0;
 }
 
-static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
+/* Add the keys of a table to the mapping `entry`. */
+static int add_table(struct domi_yaml_schema *schema, uint32_t entry,
+                     const domus_config_key *(*get)(size_t row), uint32_t rows_max)
 {
     const domus_config_key *key;
     cyaml_schema_field_t *field;
     int result = 0;
 
-    for (uint32_t row = 0; result == 0 && (key = domus_config_listener_key_get(row)) != NULL; row++)
-        result = row < DOMI_YAML_LISTENER_KEYS_MAX ? add_key(schema, entry, key->path, row, &field)
-                                                   : -E2BIG;
+    for (uint32_t row = 0; result == 0 && (key = get(row)) != NULL; row++)
+        result = row < rows_max ? add_key(schema, entry, key->path, row, &field) : -E2BIG;
+    return result;
+}
+
+static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
+{
+    int result =
+        add_table(schema, entry, domus_config_listener_key_get, DOMI_YAML_LISTENER_KEYS_MAX);
+
     if (result != 0)
         return result;
     return add_elements(schema, DOMI_YAML_LISTENERS, &schema->listener, entry,
@@ -146,13 +155,8 @@ static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
 
 static int add_pools(struct domi_yaml_schema *schema, uint32_t entry)
 {
-    const domus_config_key *key;
-    cyaml_schema_field_t *field;
-    int result = 0;
+    int result = add_table(schema, entry, domus_config_pool_key_get, DOMI_YAML_POOL_KEYS_MAX);
 
-    for (uint32_t row = 0; result == 0 && (key = domus_config_pool_key_get(row)) != NULL; row++)
-        result =
-            row < DOMI_YAML_POOL_KEYS_MAX ? add_key(schema, entry, key->path, row, &field) : -E2BIG;
     if (result != 0)
         return result;
     return add_elements(schema, DOMI_YAML_POOLS, &schema->pool, entry,
