@@ -17,7 +17,7 @@
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
-#include "runtime/os/signals.h"
+#include "runtime/os/unpinned.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
@@ -156,24 +156,14 @@ static void *run_detached(void *detached_)
 
 /* --- making one ------------------------------------------------------------------------------- */
 
-/* The thread is not pinned. It inherits the affinity mask of its maker, which may be one CPU, and
- * gets the mask of all CPUs. */
 static int start_thread(domi_detached *detached)
 {
-    sigset_t before;
     char name[16];
 
-    domi_signals_block(&before);
-    int result = pthread_create(&detached->pthread, NULL, run_detached, detached);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (result != 0)
-        return -result;
     snprintf(name, sizeof name, "domus-own-%u",
              (detached->manager.index - detached->system->count - 1) % 10000);
-    (void)pthread_setname_np(detached->pthread, name);
-    (void)pthread_setaffinity_np(detached->pthread, sizeof detached->system->all_cpus,
-                                 &detached->system->all_cpus);
-    return 0;
+    return domi_unpinned_start(&detached->pthread, run_detached, detached, name,
+                               &detached->system->all_cpus);
 }
 
 /* The stop does not wait for a detached actor's handler. So a spawn holds the system's mutex and

@@ -12,7 +12,7 @@
 #include "house/message/pool.h"
 #include "house/message/stop.h"
 #include "house/message/trim.h"
-#include "runtime/os/signals.h"
+#include "runtime/os/unpinned.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/visit.h"
@@ -165,19 +165,13 @@ static void *run(void *runner_)
 int domi_runner_start(domus_runner *runner)
 {
     domus_system *system = runner->pool->system;
-    sigset_t before;
     char name[16];
 
-    domi_signals_block(&before);
-    int result = pthread_create(&runner->pthread, NULL, run, runner);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    snprintf(name, sizeof name, "domus-r%u.%u", runner->pool->number % 100, runner->number % 1000);
+    int result = domi_unpinned_start(&runner->pthread, run, runner, name, &system->all_cpus);
     if (result != 0)
-        return -result;
+        return result;
     runner->begun = true;
     system->runners_begun++;
-    snprintf(name, sizeof name, "domus-r%u.%u", runner->pool->number % 100, runner->number % 1000);
-    (void)pthread_setname_np(runner->pthread, name);
-    /* it is not pinned, and inherits the mask of its maker, which may be one CPU */
-    (void)pthread_setaffinity_np(runner->pthread, sizeof system->all_cpus, &system->all_cpus);
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "runtime/system/monitor.h"
 
 #include "runtime/os/futex.h"
-#include "runtime/os/signals.h"
+#include "runtime/os/unpinned.h"
 #include "runtime/system/pressure.h"
 #include "runtime/system/stall.h"
 
@@ -121,21 +121,14 @@ void domi_monitor_wake(domi_monitor *monitor)
 int domi_monitor_start(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
-    sigset_t before;
 
     if (!is_needed(system))
         return 0;
     atomic_store_explicit(&monitor->word, DOMI_MONITOR_AWAKE, memory_order_relaxed);
-    domi_signals_block(&before);
-    int result = pthread_create(&monitor->pthread, NULL, run_monitor, system);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (result != 0)
-        return -result;
-    monitor->started = true;
-    (void)pthread_setname_np(monitor->pthread, "domus-monitor");
-    /* The new thread inherits the affinity mask of its maker, which may be one CPU. */
-    (void)pthread_setaffinity_np(monitor->pthread, sizeof system->all_cpus, &system->all_cpus);
-    return 0;
+    int result = domi_unpinned_start(&monitor->pthread, run_monitor, system, "domus-monitor",
+                                     &system->all_cpus);
+    monitor->started = result == 0;
+    return result;
 }
 
 void domi_monitor_stop(domus_system *system)
