@@ -29,6 +29,8 @@
 extern "C" {
 #endif
 
+struct domus_pool_config;
+
 typedef struct domi_house domus_job; /* an actor that is to have a turn */
 typedef struct domus_pool domus_pool;
 typedef struct domus_runner domus_runner;
@@ -69,12 +71,26 @@ typedef struct domus_policy {
      * one that is just about to wait. Any thread. Not NULL. */
     void (*call)(domus_pool *pool);
 
+    /* The thread of the runner, a spare, ends while the pool goes on: give the jobs of its own
+     * queue to the others. It may begin again. NULL: it takes jobs until there are none, and ends
+     * then. The runner. */
+    void (*leave)(domus_runner *runner);
+
     /* The runner begins a turn of the job; has ended it; the actor's life has ended in that turn.
      * The job must not be looked into. NULL, each: nothing is done. The runner. */
     void (*before_run)(domus_runner *runner, domus_job *job);
     void (*after_run)(domus_runner *runner, domus_job *job);
     void (*after_completion)(domus_runner *runner, domus_job *job);
 } domus_policy;
+
+/* Functions that are called around each turn with any policy, inside those of the policy that have
+ * the same names: to count, to trace, to set something of the thread. They do not send. NULL, each:
+ * nothing is done. The runner. */
+typedef struct domus_pool_hooks {
+    void (*before_run)(domus_runner *runner, domus_job *job);
+    void (*after_run)(domus_runner *runner, domus_job *job);
+    void (*after_completion)(domus_runner *runner, domus_job *job);
+} domus_pool_hooks;
 
 /* The four policies of the library. */
 DOMUS_API extern const domus_policy domus_policy_rings;
@@ -87,6 +103,10 @@ DOMUS_API extern const domus_policy domus_policy_sharing;
 /* The policy's data of a pool, and of a runner. Any thread, as the policy sees fit. */
 DOMUS_API void *domus_pool_data(domus_pool *pool);
 DOMUS_API void *domus_runner_data(domus_runner *runner);
+
+/* The section of the configuration that describes a pool (domus/pool_config.h). Constant while the
+ * system lives. Any thread. */
+DOMUS_API const struct domus_pool_config *domus_pool_settings(const domus_pool *pool);
 
 /* How many runners a pool has, with its spares (domus/config.h), and each of them by its number,
  * 0..count-1. Spares may not have begun, but their data is made. Constant. Any thread. */

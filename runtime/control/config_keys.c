@@ -166,6 +166,15 @@ const domus_config_key domi_config_listener_keys[] = {
     DOMI_CHANNEL_KEYS(LISTENER_ROW)
 };
 
+#define STEALING_COUNT(name, field, number)                                                        \
+    .path = "stealing." name, .kind = DOMUS_CONFIG_COUNT,                                         \
+    FIELD(domus_pool_config, stealing.field), .minimum = 1, .maximum = 65535, .preset = number,   \
+    .or_zero = true
+#define STEALING_SLEEP(name, field, number)                                                        \
+    .path = "stealing." name, .kind = DOMUS_CONFIG_DURATION,                                       \
+    FIELD(domus_pool_config, stealing.field), .minimum = US, .maximum = SECOND,                    \
+    .preset = number, .or_zero = true
+
 const domus_config_key domi_config_pool_keys[] = {
     {TEXT("name", NAME, domus_pool_config, name, 63, NULL)},
     {.path = "policy", .kind = DOMUS_CONFIG_TEXT, FIELD(domus_pool_config, policy),
@@ -178,6 +187,13 @@ const domus_config_key domi_config_pool_keys[] = {
         .maximum = 64, .preset = 8},
     {.path = "lifeBeat", .kind = DOMUS_CONFIG_DURATION, FIELD(domus_pool_config, life_beat_ns),
         .minimum = MS, .maximum = HOUR, .preset = 5 * MS, .or_zero = true},
+    {STEALING_COUNT("aggressiveAttempts", aggressive_attempts, 100)},
+    {STEALING_COUNT("aggressiveStealEvery", aggressive_steal_every, 10)},
+    {STEALING_COUNT("moderateAttempts", moderate_attempts, 500)},
+    {STEALING_COUNT("moderateStealEvery", moderate_steal_every, 5)},
+    {STEALING_SLEEP("moderateSleep", moderate_sleep_ns, 50 * US)},
+    {STEALING_COUNT("relaxedStealEvery", relaxed_steal_every, 1)},
+    {STEALING_SLEEP("relaxedSleep", relaxed_sleep_ns, 10 * MS)},
 };
 
 const domi_config_relation domi_config_relations[] = {

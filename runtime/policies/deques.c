@@ -262,6 +262,16 @@ static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
     return job;
 }
 
+/* Give all jobs of the runner's deque to the queue. */
+static void deques_leave(domus_runner *runner)
+{
+    runner_data *own = domus_runner_data(runner);
+    domus_job *job;
+
+    while ((job = domi_chase_lev_take(&own->deque)) != NULL)
+        deques_central_enqueue(domus_runner_pool(runner), job);
+}
+
 static void deques_call(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
@@ -280,4 +290,5 @@ const domus_policy domus_policy_deques = {
     .resume_later = deques_resume_later,
     .dequeue = deques_dequeue,
     .call = deques_call,
+    .leave = deques_leave,
 };

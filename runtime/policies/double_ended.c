@@ -103,7 +103,8 @@ static void add(domi_double_ended *queue, domi_double_end *end, domus_job *job)
         lock_both(queue, end);
     put(end, other, job);
     /* release: pairs with the acquires of the other end, for this job and all before it. */
-    atomic_fetch_add_explicit(&queue->count, 1, memory_order_release);
+    /* seq_cst: whoever has put looks then whether the runner sleeps. */
+    atomic_fetch_add_explicit(&queue->count, 1, memory_order_seq_cst);
     if (alone)
         domi_spinlock_unlock(&end->lock);
     else

@@ -58,4 +58,12 @@ void domi_double_ended_append(domi_double_ended *queue, domus_job *job);
 domus_job *domi_double_ended_take_head(domi_double_ended *queue);
 domus_job *domi_double_ended_take_tail(domi_double_ended *queue);
 
+/* True if there is a job. Seq_cst, as each change of the number: whoever looks here after it has
+ * said that it sleeps, and who looks whether it sleeps after a put, do not miss each other. */
+static inline bool domi_double_ended_has_jobs(const domi_double_ended *queue)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&queue->count,
+                                memory_order_seq_cst) != 0;
+}
+
 #endif

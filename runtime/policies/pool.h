@@ -23,11 +23,19 @@ struct domus_system;
 
 typedef struct domi_runner_counters {
     domi_counter turns;                       /* turns that were given to actors */
+    domi_counter puts;                        /* jobs that this runner has put into the queues */
+    domi_counter takes;                       /* jobs that it has taken from them */
     domi_counter events[DOMUS_RUNNER_EVENTS]; /* what policies count; STOLEN by other runners */
     domi_counter run_ns;                      /* time in turns */
     domi_counter search_ns;                   /* time in looking for work, without sleep */
     domi_counter park_ns;                     /* time asleep */
 } domi_runner_counters;
+
+/* The monitor's notes of a runner (spares.c). Only its thread uses this. */
+typedef struct domi_pulse {
+    uint64_t beat;    /* the sum of what the runner has done, at the last look */
+    uint64_t beat_ns; /* when the monitor first saw this sum */
+} domi_pulse;
 
 struct domus_runner {
     domi_manager manager; /* the home of nobody; what its turns send is of its memory */
@@ -37,25 +45,45 @@ struct domus_runner {
     domi_random random;     /* its chance; the runner */
     pthread_t pthread;      /* set when `begun` */
     bool begun;             /* its thread was made; under the system's mutex */
+    bool left;              /* the thread of a spare has left its loop; under the same mutex */
     bool joined;            /* its thread has been joined; the thread that stops the system */
     uint32_t turns_to_look; /* turns until it looks at the clock, timers and memory */
     domi_runner_counters counters;
+    domi_pulse pulse;
     _Atomic uint32_t stop_step; /* enum domi_stop_step, that it has begun */
+    /* It found no job when it looked last, and sleeps, or is about to look again. The runner writes
+     * this. */
+    _Atomic bool rests;
+    _Atomic bool retires; /* this spare is not needed any more; the monitor writes true */
     /* It is to return from `dequeue`. Whoever calls writes true, and the runner false. */
     alignas(DOMI_LINES) _Atomic bool called;
 };
+
+/* The monitor's notes of a pool (spares.c). Only its thread uses this, and `begun` anybody. */
+typedef struct domi_watched {
+    uint64_t crowded_ns; /* since when more runners are at work than are usual; 0: they are not */
+    bool told_full;      /* the log knows that all spares of this spell are blocked, too */
+    bool told_refused;   /* the log knows that a spare's thread could not be made */
+    uint32_t spares;     /* spares whose threads are not joined yet */
+    domi_counter begun;  /* spares that have ever begun */
+} domi_watched;
 
 struct domus_pool {
     domi_pooled pooled; /* what house knows; its home is `home` */
     domi_manager home;  /* the home of the pool's actors, which no thread owns */
     struct domus_system *system;
+    const struct domus_pool_config *settings; /* in the system's configuration */
     const domus_policy *policy;
+    bool hooked;     /* the policy or the program has functions around a turn */
     void *data;      /* the policy's */
     uint32_t number; /* the place of the pool in the system */
     uint32_t count;  /* entries of `runners`: runners, then spares */
     uint32_t usual;  /* runners that are no spares */
     domus_runner **runners;
     _Atomic uint32_t walked; /* a runner has begun to stop all actors */
+    domi_watched watched;
+    /* Jobs that threads have put which are not runners of this pool. */
+    alignas(DOMI_LINES) domi_counter puts;
 };
 
 /* Call every runner of the pool: each returns from `dequeue` once. Any thread. */

@@ -294,6 +294,15 @@ static domus_job *rings_dequeue(domus_runner *runner, uint64_t wait_ns)
     return job;
 }
 
+/* Give all jobs of the runner's ring to the global one. */
+static void rings_leave(domus_runner *runner)
+{
+    ring *own = domus_runner_data(runner);
+
+    for (domus_job *job = take_own(own); job != NULL; job = take_own(own))
+        rings_central_enqueue(domus_runner_pool(runner), job);
+}
+
 static void rings_call(domus_pool *pool)
 {
     rings *all = domus_pool_data(pool);
@@ -312,4 +321,5 @@ const domus_policy domus_policy_rings = {
     .resume_later = put_own,
     .dequeue = rings_dequeue,
     .call = rings_call,
+    .leave = rings_leave,
 };

@@ -1,6 +1,13 @@
 /* This file has what policies may ask of a pool and a runner (domus/policy.h). */
 #include "runtime/policies/pool.h"
 
+#include <domus/pool_config.h>
+
+const domus_pool_config *domus_pool_settings(const domus_pool *pool)
+{
+    return pool->settings;
+}
+
 void *domus_pool_data(domus_pool *pool)
 {
     return pool->data;

@@ -115,6 +115,12 @@ static domus_job *sharing_dequeue(domus_runner *runner, uint64_t wait_ns)
     return job;
 }
 
+/* A runner has no jobs of its own. */
+static void sharing_leave(domus_runner *runner)
+{
+    (void)runner;
+}
+
 static void sharing_call(domus_pool *pool)
 {
     sharing *all = domus_pool_data(pool);
@@ -136,4 +142,5 @@ const domus_policy domus_policy_sharing = {
     .resume_later = sharing_enqueue_by_runner,
     .dequeue = sharing_dequeue,
     .call = sharing_call,
+    .leave = sharing_leave,
 };

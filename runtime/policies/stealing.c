@@ -6,11 +6,14 @@
  * after another, and so does a job that has more to do. A thief takes one job from the tail, which
  * is the oldest, of one other runner by chance.
  *
- * Nobody wakes a runner for a job: a runner knows its own queue only, so it polls, in three
- * intervals. In the first it does not sleep; in the second it sleeps for some time between two
- * attempts; in the third, in which it stays, for longer. A job may thus wait for as long as the
- * longest sleep while runners are idle. A sleep is a wait on a condition that only `call` signals,
- * so that a stop need not wait for it.
+ * A runner that finds nothing polls, in three intervals. In the first it does not sleep; in the
+ * second it sleeps for some time between two attempts; in the third, in which it stays, for longer.
+ * A job from another thread wakes the runner whose queue it goes to. Nobody wakes a runner for a
+ * job that it would have to steal, so that one may wait for as long as the longest sleep.
+ *
+ * A runner whose own jobs never end would never steal, and those behind a handler that blocks would
+ * wait for as long as it does. So each 61st dequeue tries to steal first (61 as in Go's scheduler:
+ * a prime, so that it falls into step with no pattern of the jobs). CAF does not do this.
  *
  * Spares that have not begun take no jobs, so none is given to them: a runner gets jobs from other
  * threads once it has looked for some.
@@ -22,6 +25,7 @@
 #include "runtime/policies/double_ended.h"
 
 #include <domus/policy.h>
+#include <domus/pool_config.h>
 
 struct interval {
     uint32_t attempts;    /* attempts to find a job until the next interval; 0: no end */
@@ -29,42 +33,58 @@ struct interval {
     uint64_t sleep_ns;    /* sleep between two attempts */
 };
 
-/* The intervals in their order. The numbers are CAF's defaults. */
-static const struct domi_stealing_intervals {
-    struct interval aggressive;
-    struct interval moderate;
-    struct interval relaxed;
-} intervals = {
-    .aggressive = {.attempts = 100, .steal_every = 10, .sleep_ns = 0},
-    .moderate = {.attempts = 500, .steal_every = 5, .sleep_ns = 50 * 1000},
-    .relaxed = {.attempts = 0, .steal_every = 1, .sleep_ns = 10 * 1000 * 1000},
-};
+#define INTERVALS 3u
+
+#define DEQUEUES_TO_STEAL 61u
 
 typedef struct pool_data {
-    pthread_mutex_t mutex; /* of `called`; guards nothing else */
-    pthread_cond_t called;
+    struct interval intervals[INTERVALS];      /* aggressive, moderate, relaxed; constant */
     alignas(DOMI_LINES) _Atomic uint32_t next; /* turns of the rotation that were given */
 } pool_data;
 
 typedef struct runner_data {
     domi_double_ended queue;
     alignas(DOMI_LINES) _Atomic bool has_begun; /* it has looked for jobs; the runner writes it */
+    _Atomic bool sleeps;   /* it waits on `wake`, or is about to; the runner writes it */
+    uint32_t dequeues;     /* modulo DEQUEUES_TO_STEAL; the runner's */
+    pthread_mutex_t mutex; /* of `wake`; guards nothing else */
+    pthread_cond_t wake;
 } runner_data;
+
+/* Relaxed: a job for a runner that has just begun or ended does no harm. */
+static bool has_begun(domus_runner *runner)
+{
+    runner_data *own = domus_runner_data(runner);
+
+    return atomic_load_explicit(&own->has_begun, memory_order_relaxed);
+}
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-/* Steal the oldest job of another runner, each of which is as likely. */
-static domus_job *try_steal(domus_runner *runner)
+/* The runner to steal from, each of which is as likely. Spares that have not begun have nothing,
+ * but for a moment when they end. */
+static domus_runner *choose_victim(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
     uint32_t runners = domus_pool_runners(pool);
+    uint32_t number = domus_runner_chance(runner, runners);
 
-    if (runners < 2)
+    for (uint32_t i = 0; i < runners; i++) {
+        domus_runner *victim = domus_pool_runner(pool, (number + i) % runners);
+        const runner_data *others = domus_runner_data(victim);
+        if (victim != runner && (domi_double_ended_has_jobs(&others->queue) || has_begun(victim)))
+            return victim;
+    }
+    return NULL;
+}
+
+/* Steal the oldest job of another runner. */
+static domus_job *try_steal(domus_runner *runner)
+{
+    domus_runner *victim = choose_victim(runner);
+
+    if (victim == NULL)
         return NULL;
-    uint32_t number = domus_runner_chance(runner, runners - 1);
-    if (number == domus_runner_number(runner))
-        number = runners - 1;
-    domus_runner *victim = domus_pool_runner(pool, number);
     runner_data *others = domus_runner_data(victim);
     domus_job *job = domi_double_ended_take_tail(&others->queue);
     if (job != NULL) {
@@ -84,25 +104,40 @@ static domus_job *look(domus_runner *runner, bool steals)
 
 /* --- sleep ------------------------------------------------------------------------------------ */
 
-/* Sleep for `sleep_ns`, but not longer than to `end`, nor when the runner is called. Returns false
- * if the time is `end`. */
+/* Sleep for `sleep_ns`, but not longer than to `end`, nor when there is a job or the runner is
+ * called. Returns false if the time is `end`. */
 static bool sleep_for(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
 {
-    pool_data *data = domus_pool_data(domus_runner_pool(runner));
+    runner_data *own = domus_runner_data(runner);
     struct timespec until = domi_condition_end(sleep_ns);
     bool is_last = domi_condition_is_before(end, until);
 
     if (is_last)
         until = end;
-    pthread_mutex_lock(&data->mutex);
-    /* `call` takes the mutex after the runner was called: it comes before this look, or finds the
-     * runner asleep. A wait that ends too soon does no harm. */
-    if (!domus_runner_is_called(runner)) {
+    pthread_mutex_lock(&own->mutex);
+    /* seq_cst, then seq_cst looks: whoever puts or calls writes first, and then looks at this. */
+    atomic_store_explicit(&own->sleeps, true, memory_order_seq_cst);
+    if (!domus_runner_is_called(runner) && !domi_double_ended_has_jobs(&own->queue)) {
         domus_runner_count(runner, DOMUS_RUNNER_PARKS, 1);
-        (void)pthread_cond_timedwait(&data->called, &data->mutex, &until);
+        /* A wait that ends too soon does no harm. */
+        (void)pthread_cond_timedwait(&own->wake, &own->mutex, &until);
     }
-    pthread_mutex_unlock(&data->mutex);
+    atomic_store_explicit(&own->sleeps, false, memory_order_relaxed);
+    pthread_mutex_unlock(&own->mutex);
     return !is_last;
+}
+
+/* Wake the runner if it sleeps. The reason was written by seq_cst before. */
+static void wake(domus_runner *runner)
+{
+    runner_data *own = domus_runner_data(runner);
+
+    if (!atomic_load_explicit(&own->sleeps, memory_order_seq_cst))
+        return;
+    /* It holds the mutex from its write to its sleep, so it is asleep now, or awake again. */
+    pthread_mutex_lock(&own->mutex);
+    pthread_cond_signal(&own->wake);
+    pthread_mutex_unlock(&own->mutex);
 }
 
 /* Poll as the interval says. Returns true if that is over: `ret_job` is the job that was found, or
@@ -124,16 +159,51 @@ static bool poll_in(const struct interval *interval, domus_runner *runner, struc
 
 /* --- the policy ------------------------------------------------------------------------------- */
 
+static void set_intervals(pool_data *data, const domus_pool_config *config)
+{
+    data->intervals[0] = (struct interval){
+        .attempts =
+            config->stealing.aggressive_attempts != 0 ? config->stealing.aggressive_attempts : 100,
+        .steal_every = config->stealing.aggressive_steal_every != 0
+                           ? config->stealing.aggressive_steal_every
+                           : 10,
+    };
+    data->intervals[1] = (struct interval){
+        .attempts =
+            config->stealing.moderate_attempts != 0 ? config->stealing.moderate_attempts : 500,
+        .steal_every =
+            config->stealing.moderate_steal_every != 0 ? config->stealing.moderate_steal_every : 5,
+        .sleep_ns = config->stealing.moderate_sleep_ns != 0 ? config->stealing.moderate_sleep_ns
+                                                            : 50 * 1000,
+    };
+    data->intervals[2] = (struct interval){
+        .steal_every =
+            config->stealing.relaxed_steal_every != 0 ? config->stealing.relaxed_steal_every : 1,
+        .sleep_ns = config->stealing.relaxed_sleep_ns != 0 ? config->stealing.relaxed_sleep_ns
+                                                           : 10 * 1000 * 1000,
+    };
+}
+
+static void destroy_runners(domus_pool *pool, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
+        pthread_mutex_destroy(&own->mutex);
+        pthread_cond_destroy(&own->wake);
+    }
+}
+
 static int stealing_init(domus_pool *pool)
 {
-    pool_data *data = domus_pool_data(pool);
-    int error = domi_condition_init(&data->called);
-
-    if (error != 0)
-        return error;
-    pthread_mutex_init(&data->mutex, NULL);
+    set_intervals(domus_pool_data(pool), domus_pool_settings(pool));
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
         runner_data *own = domus_runner_data(domus_pool_runner(pool, i));
+        int error = domi_condition_init(&own->wake);
+        if (error != 0) {
+            destroy_runners(pool, i);
+            return error;
+        }
+        pthread_mutex_init(&own->mutex, NULL);
         domi_double_ended_init(&own->queue);
     }
     return 0;
@@ -141,10 +211,7 @@ static int stealing_init(domus_pool *pool)
 
 static void stealing_fini(domus_pool *pool)
 {
-    pool_data *data = domus_pool_data(pool);
-
-    pthread_mutex_destroy(&data->mutex);
-    pthread_cond_destroy(&data->called);
+    destroy_runners(pool, domus_pool_runners(pool));
 }
 
 static void stealing_external_enqueue(domus_runner *runner, domus_job *job)
@@ -152,6 +219,7 @@ static void stealing_external_enqueue(domus_runner *runner, domus_job *job)
     runner_data *data = domus_runner_data(runner);
 
     domi_double_ended_append(&data->queue, job);
+    wake(runner);
 }
 
 /* The next runner of the rotation that has begun; the first one, which begins with the system, if
@@ -160,14 +228,12 @@ static domus_runner *next_runner(domus_pool *pool)
 {
     pool_data *data = domus_pool_data(pool);
     uint32_t runners = domus_pool_runners(pool);
-    /* Relaxed, as `has_begun`: a number that another thread has, too, or a job for another runner,
-     * does no harm. */
+    /* Relaxed: a number that another thread has, too, does no harm. */
     uint32_t next = atomic_fetch_add_explicit(&data->next, 1, memory_order_relaxed);
 
     for (uint32_t i = 0; i < runners; i++) {
         domus_runner *runner = domus_pool_runner(pool, (next + i) % runners);
-        runner_data *own = domus_runner_data(runner);
-        if (atomic_load_explicit(&own->has_begun, memory_order_relaxed))
+        if (has_begun(runner))
             return runner;
     }
     return domus_pool_runner(pool, 0);
@@ -188,34 +254,57 @@ static void stealing_internal_enqueue(domus_runner *runner, domus_job *job)
 /* The job goes behind all others of the runner, so that these get their turns. */
 static void stealing_resume_later(domus_runner *runner, domus_job *job)
 {
-    stealing_external_enqueue(runner, job);
+    runner_data *own = domus_runner_data(runner);
+
+    domi_double_ended_append(&own->queue, job);
+}
+
+static domus_job *look_and_count(domus_runner *runner)
+{
+    runner_data *own = domus_runner_data(runner);
+    domus_job *job = NULL;
+
+    if (++own->dequeues == DEQUEUES_TO_STEAL) {
+        own->dequeues = 0;
+        job = try_steal(runner);
+    }
+    return job != NULL ? job : look(runner, true);
 }
 
 static domus_job *stealing_dequeue(domus_runner *runner, uint64_t wait_ns)
 {
+    const pool_data *data = domus_pool_data(domus_runner_pool(runner));
     runner_data *own = domus_runner_data(runner);
-    domus_job *job;
 
-    if (!atomic_load_explicit(&own->has_begun, memory_order_relaxed))
+    if (!has_begun(runner))
         atomic_store_explicit(&own->has_begun, true, memory_order_relaxed);
-    job = look(runner, true);
+    domus_job *job = look_and_count(runner);
     if (job != NULL || wait_ns == 0)
         return job;
     struct timespec end = domi_condition_end(wait_ns);
-    if (poll_in(&intervals.aggressive, runner, end, &job) ||
-        poll_in(&intervals.moderate, runner, end, &job))
-        return job;
-    (void)poll_in(&intervals.relaxed, runner, end, &job);
+    for (uint32_t i = 0; i < INTERVALS; i++) {
+        if (poll_in(&data->intervals[i], runner, end, &job))
+            break;
+    }
     return job;
+}
+
+/* Give all jobs of the runner's queue to runners that are there. A job that comes by another
+ * thread's look at `has_begun` a moment ago is stolen later. */
+static void stealing_leave(domus_runner *runner)
+{
+    runner_data *own = domus_runner_data(runner);
+    domus_job *job;
+
+    atomic_store_explicit(&own->has_begun, false, memory_order_relaxed);
+    while ((job = domi_double_ended_take_head(&own->queue)) != NULL)
+        stealing_central_enqueue(domus_runner_pool(runner), job);
 }
 
 static void stealing_call(domus_pool *pool)
 {
-    pool_data *data = domus_pool_data(pool);
-
-    pthread_mutex_lock(&data->mutex);
-    pthread_cond_broadcast(&data->called);
-    pthread_mutex_unlock(&data->mutex);
+    for (uint32_t i = 0; i < domus_pool_runners(pool); i++)
+        wake(domus_pool_runner(pool, i));
 }
 
 const domus_policy domus_policy_stealing = {
@@ -230,4 +319,5 @@ const domus_policy domus_policy_stealing = {
     .resume_later = stealing_resume_later,
     .dequeue = stealing_dequeue,
     .call = stealing_call,
+    .leave = stealing_leave,
 };

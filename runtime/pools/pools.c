@@ -16,6 +16,7 @@
 #include "runtime/outside/detached.h"
 #include "runtime/pools/policies.h"
 #include "runtime/pools/runner.h"
+#include "runtime/pools/spares.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/manager_options.h"
@@ -59,12 +60,15 @@ static domus_runner *runner_of(domi_manager *manager)
 
 static void schedule(domi_pooled *pooled, domi_manager *runner, domi_house *house)
 {
-    const domus_policy *policy = pool_of(pooled)->policy;
+    domus_pool *pool = pool_of(pooled);
 
-    if (runner != NULL)
-        policy->internal_enqueue(runner_of(runner), house);
-    else
-        policy->central_enqueue(pool_of(pooled), house);
+    if (runner != NULL) {
+        domi_counter_add(&runner_of(runner)->counters.puts, 1);
+        pool->policy->internal_enqueue(runner_of(runner), house);
+    } else {
+        atomic_fetch_add_explicit(&pool->puts, 1, memory_order_relaxed); /* several may count */
+        pool->policy->central_enqueue(pool, house);
+    }
 }
 
 static void call(domi_pooled *pooled)
@@ -137,6 +141,7 @@ static int make_runner(domus_pool *pool, uint32_t number, uint32_t throughput, u
     runner->manager.mail.links.gathering = true;
     runner->pool = pool;
     runner->number = number;
+    runner->pulse.beat = UINT64_MAX; /* no look yet */
     domi_random_init(&runner->random, ((uint64_t)pool->number << 32) + number + 1);
     pool->runners[number] = runner;
     system->managers[index] = &runner->manager;
@@ -167,7 +172,10 @@ static domus_pool *make_bare(domus_system *system, uint32_t number, const domus_
     if (pool == NULL)
         return NULL;
     pool->system = system;
+    pool->settings = config;
     pool->policy = domi_policy_of(config);
+    pool->hooked = config->hooks != NULL || pool->policy->before_run != NULL ||
+                   pool->policy->after_run != NULL || pool->policy->after_completion != NULL;
     pool->number = number;
     pool->usual = usual_of(system, config);
     pool->count = pool->usual + config->spares;
@@ -230,6 +238,8 @@ int domi_pools_init(domus_system *system)
         result = make_pool(system, i, &index);
     if (result != 0)
         domi_pools_fini(system);
+    else
+        system->monitor.pools = &domi_spares_watch;
     return result;
 }
 
@@ -264,7 +274,7 @@ bool domi_pools_follow(const domus_system *system, domi_stop_step step)
         const domus_pool *pool = system->pools[i];
         for (uint32_t j = 0; j < pool->count; j++) {
             /* acquire: pairs with the store in follow_stop(). */
-            if (pool->runners[j]->begun &&
+            if (pool->runners[j]->begun && !pool->runners[j]->left &&
                 atomic_load_explicit(&pool->runners[j]->stop_step, memory_order_acquire) < step)
                 return false;
         }
@@ -364,6 +374,7 @@ void domi_pools_fini(domus_system *system)
     domi_memory_free(system->pools);
     system->pools = NULL;
     system->pool_count = 0;
+    system->monitor.pools = NULL;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -1,4 +1,5 @@
-/* A runner gives turns to the actors of its pool, until the system stops.
+/* A runner gives turns to the actors of its pool, until the system stops or, if it is a spare,
+ * until it is not needed any more.
  *
  * Between two turns it looks, at most so often, at what does not come by a queue: the clock, timers
  * that are due, memory, and the stop. */
@@ -17,6 +18,7 @@
 #include "runtime/outside/detached.h"
 #include "runtime/outside/visit.h"
 #include "runtime/system/log.h"
+#include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 
 #include <stdio.h>
@@ -87,20 +89,56 @@ static void look(domus_runner *runner)
 
 /* --- a step ----------------------------------------------------------------------------------- */
 
+/* The runner rests no more. */
+static void note_work(domus_runner *runner)
+{
+    /* seq_cst: pairs with the monitor's look (spares.c). */
+    atomic_store_explicit(&runner->rests, false, memory_order_seq_cst);
+    domi_monitor_wake_if_resting(&runner->pool->system->monitor);
+}
+
+typedef void hook(domus_runner *runner, domus_job *job);
+
+static void call_hook(hook *function, domus_runner *runner, domus_job *job)
+{
+    if (function != NULL)
+        function(runner, job);
+}
+
+/* A turn with the functions around it that the pool has. */
+static domi_pooled_left run_hooked(domus_runner *runner, domus_job *job)
+{
+    static const domus_pool_hooks none = {0};
+    const domus_policy *policy = runner->pool->policy;
+    const domus_pool_hooks *hooks = runner->pool->settings->hooks;
+
+    if (hooks == NULL)
+        hooks = &none;
+    call_hook(policy->before_run, runner, job);
+    call_hook(hooks->before_run, runner, job);
+    domi_pooled_left left = domi_pooled_run(&runner->manager, job);
+    call_hook(hooks->after_run, runner, job);
+    call_hook(policy->after_run, runner, job);
+    if (left == DOMI_POOLED_ENDED) {
+        call_hook(hooks->after_completion, runner, job);
+        call_hook(policy->after_completion, runner, job);
+    }
+    return left;
+}
+
 static void give_turn(domus_runner *runner, domus_job *job)
 {
-    const domus_policy *policy = runner->pool->policy;
-
-    if (policy->before_run != NULL)
-        policy->before_run(runner, job);
-    domi_pooled_left left = domi_pooled_run(&runner->manager, job);
+    domi_counter_add(&runner->counters.takes, 1);
+    if (atomic_load_explicit(&runner->rests, memory_order_relaxed))
+        note_work(runner);
+    domi_pooled_left left = DOMI_UNLIKELY(runner->pool->hooked)
+                                ? run_hooked(runner, job)
+                                : domi_pooled_run(&runner->manager, job);
     domi_counter_add(&runner->counters.turns, 1);
-    if (policy->after_run != NULL)
-        policy->after_run(runner, job);
-    if (left == DOMI_POOLED_MORE)
-        policy->resume_later(runner, job);
-    else if (left == DOMI_POOLED_ENDED && policy->after_completion != NULL)
-        policy->after_completion(runner, job);
+    if (left == DOMI_POOLED_MORE) {
+        domi_counter_add(&runner->counters.puts, 1);
+        runner->pool->policy->resume_later(runner, job);
+    }
 }
 
 /* The queues are empty: see that nothing of this runner waits for it while it sleeps, and take a
@@ -117,22 +155,43 @@ static domus_job *wait_for_job(domus_runner *runner, uint64_t wait_ns)
         return NULL;
     if (due_ns - manager->now_ns < wait_ns)
         wait_ns = due_ns - manager->now_ns;
+    /* Relaxed: to be late here only keeps the monitor awake for longer. */
+    atomic_store_explicit(&runner->rests, true, memory_order_relaxed);
     domus_job *job = pool->policy->dequeue(runner, wait_ns);
     look_at_clock(runner);
     runner->turns_to_look = TURNS_TO_LOOK;
     return job;
 }
 
+static bool retires(const domus_runner *runner)
+{
+    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->retires, memory_order_relaxed);
+}
+
+/* Answer a call. Returns true if this spare has left its jobs to others, and ends. */
+static bool answer_call(domus_runner *runner)
+{
+    const domus_policy *policy = runner->pool->policy;
+
+    /* seq_cst: who calls writes what is to be seen before this. */
+    (void)atomic_exchange_explicit(&runner->called, false, memory_order_seq_cst);
+    if (!retires(runner) || policy->leave == NULL)
+        return false;
+    policy->leave(runner);
+    return true;
+}
+
 bool domi_runner_step(domus_runner *runner, uint64_t wait_ns)
 {
-    /* seq_cst: who calls writes what is to be seen before this. */
-    if (atomic_load_explicit(&runner->called, memory_order_relaxed))
-        (void)atomic_exchange_explicit(&runner->called, false, memory_order_seq_cst);
+    if (atomic_load_explicit(&runner->called, memory_order_relaxed) && answer_call(runner))
+        return false;
     if (follow_stop(runner))
         return false;
     if (runner->turns_to_look-- == 0)
         look(runner);
     domus_job *job = runner->pool->policy->dequeue(runner, 0);
+    if (job == NULL && retires(runner))
+        return false;
     if (job == NULL && wait_ns != 0)
         job = wait_for_job(runner, wait_ns);
     if (job != NULL)
@@ -154,9 +213,11 @@ static void *run(void *runner_)
     look_at_clock(runner);
     while (domi_runner_step(runner, DOMI_PARK_CAP_NS))
         ;
+    domi_pool_flush_returns(&runner->manager);
     (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);
     system->runners_left++;
+    runner->left = true;
     pthread_cond_broadcast(&system->changed);
     pthread_mutex_unlock(&system->mutex);
     return NULL;

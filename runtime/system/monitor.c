@@ -13,23 +13,33 @@
 /* Look at everything that is watched. Returns the nanoseconds until the next look. */
 static uint64_t look_at_all(domus_system *system)
 {
-    uint64_t interval_ns = system->config.memory.interval_ns;
+    uint64_t next_ns = system->config.memory.interval_ns;
 
     domi_counter_add(&system->monitor.looks, 1);
     /* Threads look at memory between their runs, too, but one run may be long. */
     domi_pressure_tick(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
-    uint64_t next_ns = domi_stalls_look(system);
-    return next_ns < interval_ns ? next_ns : interval_ns;
+    uint64_t stalls_ns = domi_stalls_look(system);
+    if (stalls_ns < next_ns)
+        next_ns = stalls_ns;
+    if (system->monitor.pools != NULL) {
+        uint64_t pools_ns = system->monitor.pools->look(system);
+        if (pools_ns < next_ns)
+            next_ns = pools_ns;
+    }
+    return next_ns;
 }
 
 /* True if this system needs a monitor. */
 static bool is_needed(const domus_system *system)
 {
-    return system->simulator == NULL && system->config.stall.threshold_ns != 0;
+    return system->simulator == NULL &&
+           (system->config.stall.threshold_ns != 0 || system->monitor.pools != NULL);
 }
 
 static bool is_anyone_awake(const domus_system *system)
 {
+    if (system->monitor.pools != NULL && system->monitor.pools->is_awake(system))
+        return true;
     for (uint32_t i = 0; i < system->count; i++) {
         _Atomic uint32_t *park = (_Atomic uint32_t *)(uintptr_t)&system->threads[i].manager.park;
         /* seq_cst: pairs with domi_monitor_wake_if_resting(). */

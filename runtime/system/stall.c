@@ -315,6 +315,8 @@ uint64_t domi_stalls_look(domus_system *system)
 {
     uint64_t often_ns = system->config.stall.threshold_ns / 4;
 
+    if (often_ns == 0) /* stalls are not watched */
+        return UINT64_MAX;
     if (often_ns < DOMI_STALL_LOOK_MIN_NS)
         often_ns = DOMI_STALL_LOOK_MIN_NS;
     if (often_ns > DOMI_STALL_LOOK_MAX_NS)

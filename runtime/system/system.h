@@ -66,6 +66,15 @@ typedef enum domi_monitor_word {
     DOMI_MONITOR_ENDING,
 } domi_monitor_word;
 
+struct domus_system;
+
+/* A watch of a part of the system that is above the monitor. The monitor's thread calls it.
+ */
+typedef struct domi_monitor_watch {
+    uint64_t (*look)(struct domus_system *system); /* returns the nanoseconds until the next look */
+    bool (*is_awake)(const struct domus_system *system); /* the monitor may not sleep */
+} domi_monitor_watch;
+
 typedef struct domi_monitor {
     /* a domi_monitor_word; the monitor sleeps on this word */
     alignas(DOMI_LINES) _Atomic uint32_t word;
@@ -74,8 +83,9 @@ typedef struct domi_monitor {
     uint64_t lively_ns;      /* when a thread was last seen at work */
     uint64_t works;          /* the sum of runs and spawns of all threads at the last look */
     domi_stall_bound traces; /* bounds the backtraces in a second */
-    bool started;            /* the thread was made and not joined */
-    pthread_t pthread;       /* the monitor's thread */
+    const domi_monitor_watch *pools; /* looks after the runners of pools; NULL: there are none */
+    bool started;                    /* the thread was made and not joined */
+    pthread_t pthread;               /* the monitor's thread */
 } domi_monitor;
 
 struct domus_system {

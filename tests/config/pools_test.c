@@ -10,7 +10,11 @@ START_TEST(pools_of_a_document_are_read)
     ck_assert_int_eq(domt_load(yaml, "pools:\n"
                                      "- name: work\n"
                                      "- {name: quick, runners: 2, policy: rings, throughput: 8,\n"
-                                     "   spares: 0, lifeBeat: 20ms}\n"),
+                                     "   spares: 0, lifeBeat: 20ms,\n"
+                                     "   stealing: {aggressiveAttempts: 1,\n"
+                                     "     aggressiveStealEvery: 2, moderateAttempts: 3,\n"
+                                     "     moderateStealEvery: 4, moderateSleep: 5us,\n"
+                                     "     relaxedStealEvery: 6, relaxedSleep: 7us}}\n"),
                      0);
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     const domus_config *config = domus_yaml_config(yaml);
@@ -27,6 +31,17 @@ START_TEST(pools_of_a_document_are_read)
     ck_assert_uint_eq(config->pools[1].throughput, 8);
     ck_assert_uint_eq(config->pools[1].spares, 0);
     ck_assert_uint_eq(config->pools[1].life_beat_ns, 20000000);
+    const domus_pool_stealing *stealing = &config->pools[1].stealing;
+    ck_assert_uint_eq(stealing->aggressive_attempts, 1);
+    ck_assert_uint_eq(stealing->aggressive_steal_every, 2);
+    ck_assert_uint_eq(stealing->moderate_attempts, 3);
+    ck_assert_uint_eq(stealing->moderate_steal_every, 4);
+    ck_assert_uint_eq(stealing->moderate_sleep_ns, 5000);
+    ck_assert_uint_eq(stealing->relaxed_steal_every, 6);
+    ck_assert_uint_eq(stealing->relaxed_sleep_ns, 7000);
+    stealing = &config->pools[0].stealing;
+    ck_assert_uint_eq(stealing->aggressive_attempts, 100);
+    ck_assert_uint_eq(stealing->relaxed_sleep_ns, 10000000);
     domus_yaml_free(yaml);
 }
 END_TEST

@@ -35,6 +35,9 @@ void domt_stand_make(domt_stand *stand, const domus_policy *policy, uint32_t run
 {
     memset(stand, 0, sizeof *stand);
     domus_pool *pool = stand->pool = new_zeroed(sizeof *pool);
+    static const domus_pool_config settings = {.name = "test"};
+
+    pool->settings = &settings;
     pool->policy = policy;
     pool->count = pool->usual = runners;
     pool->data = new_zeroed(policy->pool_size);

@@ -1,0 +1,264 @@
+/* This file begins and ends spares; see the header. All of it is the monitor's thread. */
+#include "runtime/pools/spares.h"
+
+#include "house/dispatch/pooled_turn.h"
+#include "runtime/pools/runner.h"
+#include "runtime/system/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIFE_BEAT_DEFAULT_NS UINT64_C(5000000)
+#define CROWDED_BEATS        20u /* life-beats for which too many are at work before spares end */
+#define MS                   UINT64_C(1000000)
+
+/* The result of one look at the runners of a pool. */
+typedef struct look {
+    uint64_t now_ns;
+    uint32_t at_work;            /* runners that have given a life-beat, or rest */
+    uint32_t resting;            /* of these, those that rest */
+    uint32_t blocked;            /* runners that have not */
+    uint64_t blocked_ns;         /* how long the one of them is blocked that is so the longest */
+    const domus_runner *longest; /* that runner */
+    uint64_t waiting;            /* actors that wait for a turn, and 1 if a timer is due */
+} look;
+
+static uint64_t life_beat_ns(const domus_pool *pool)
+{
+    uint64_t wanted_ns = pool->settings->life_beat_ns;
+
+    return wanted_ns != 0 ? wanted_ns : LIFE_BEAT_DEFAULT_NS;
+}
+
+/* --- looks ------------------------------------------------------------------------------------ */
+
+static bool rests(const domus_runner *runner)
+{
+    /* seq_cst: pairs with domi_monitor_wake_if_resting(), as the park word of a thread does. */
+    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->rests, memory_order_seq_cst);
+}
+
+/* The sum of all that counts as a life-beat. */
+static uint64_t beat_of(const domus_runner *runner)
+{
+    const domi_counters *counters = &runner->manager.counters;
+    uint64_t sum = domi_counter_read(&runner->counters.takes) +
+                   domi_counter_read(&runner->counters.puts) + domi_counter_read(&counters->spawns);
+
+    for (int i = 0; i < DOMI_MAILBOXES; i++)
+        sum += domi_counter_read(&counters->handled[i]);
+    return sum;
+}
+
+static void look_at_runner(domus_runner *runner, uint64_t most_ns, look *found)
+{
+    domi_pulse *pulse = &runner->pulse;
+    uint64_t beat = beat_of(runner);
+    bool is_resting = rests(runner);
+
+    if (is_resting || beat != pulse->beat)
+        *pulse = (domi_pulse){beat, found->now_ns};
+    uint64_t since_ns = found->now_ns - pulse->beat_ns;
+    if (since_ns < most_ns) {
+        found->at_work++;
+        found->resting += is_resting;
+        return;
+    }
+    found->blocked++;
+    if (since_ns >= found->blocked_ns) {
+        found->blocked_ns = since_ns;
+        found->longest = runner;
+    }
+}
+
+/* Returns the number of jobs in the queues. The takes are read first, so that a job that comes and
+ * goes meanwhile makes the number no smaller. */
+static uint64_t count_queued(const domus_pool *pool)
+{
+    uint64_t takes = 0;
+    uint64_t puts = 0;
+
+    for (uint32_t i = 0; i < pool->count; i++)
+        takes += domi_counter_read(&pool->runners[i]->counters.takes);
+    for (uint32_t i = 0; i < pool->count; i++)
+        puts += domi_counter_read(&pool->runners[i]->counters.puts);
+    puts += domi_counter_read(&pool->puts);
+    return puts > takes ? puts - takes : 0;
+}
+
+static look look_at_pool(domus_pool *pool)
+{
+    look found = {.now_ns = domi_clock_now(&pool->system->clock)};
+
+    for (uint32_t i = 0; i < pool->count; i++) {
+        if (pool->runners[i]->begun)
+            look_at_runner(pool->runners[i], life_beat_ns(pool), &found);
+    }
+    if (found.blocked != 0)
+        found.waiting =
+            count_queued(pool) + (domi_pooled_due_ns(&pool->pooled) <= found.now_ns ? 1 : 0);
+    return found;
+}
+
+/* --- a spare begins --------------------------------------------------------------------------- */
+
+static const char *behaviour_of(const domus_runner *runner)
+{
+    const domus_behaviour *running = atomic_load_explicit(
+        (_Atomic(const domus_behaviour *) *)(uintptr_t)&runner->manager.activity.running,
+        memory_order_relaxed);
+
+    return running != NULL && running->name != NULL ? running->name : "?";
+}
+
+static void tell(const domus_pool *pool, const look *found, const char *then)
+{
+    domi_log_line(pool->system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                  "pool %s: all %" PRIu32 " runners are blocked, one for %" PRIu64
+                  " ms in %.64s, and %" PRIu64 " actors wait; %s",
+                  pool->settings->name, found->blocked, found->blocked_ns / MS,
+                  behaviour_of(found->longest), found->waiting, then);
+}
+
+/* A spare whose thread has ended, or never begun; NULL: there is none. */
+static domus_runner *idle_spare(domus_pool *pool)
+{
+    for (uint32_t i = pool->usual; i < pool->count; i++) {
+        if (!pool->runners[i]->begun)
+            return pool->runners[i];
+    }
+    return NULL;
+}
+
+static void begin_spare(domus_pool *pool, const look *found)
+{
+    domi_watched *watched = &pool->watched;
+    domus_runner *spare = idle_spare(pool);
+    char text[64];
+
+    if (spare == NULL) {
+        if (!watched->told_full && pool->count > pool->usual)
+            tell(pool, found, "there are no more spares");
+        watched->told_full = true;
+        return;
+    }
+    spare->pulse = (domi_pulse){beat_of(spare), found->now_ns};
+    atomic_store_explicit(&spare->retires, false, memory_order_relaxed);
+    atomic_store_explicit(&spare->rests, false, memory_order_relaxed);
+    pthread_mutex_lock(&pool->system->mutex);
+    int result = domi_runner_start(spare);
+    pthread_mutex_unlock(&pool->system->mutex);
+    if (result != 0) {
+        snprintf(text, sizeof text, "a spare cannot begin: %.32s", strerror(-result));
+        if (!watched->told_refused)
+            tell(pool, found, text);
+        watched->told_refused = true;
+        return;
+    }
+    if (watched->spares++ == 0)
+        tell(pool, found, "a spare begins");
+    domi_counter_add(&watched->begun, 1);
+}
+
+/* --- a spare ends ----------------------------------------------------------------------------- */
+
+/* Join the spares that have left their loops. */
+static void join_spares(domus_pool *pool)
+{
+    domus_system *system = pool->system;
+
+    for (uint32_t i = pool->usual; i < pool->count && pool->watched.spares != 0; i++) {
+        domus_runner *spare = pool->runners[i];
+        if (!spare->begun)
+            continue;
+        pthread_mutex_lock(&system->mutex);
+        bool left = spare->left;
+        if (left) {
+            spare->begun = spare->left = false;
+            system->runners_begun--;
+            system->runners_left--;
+        }
+        pthread_mutex_unlock(&system->mutex);
+        if (!left)
+            continue;
+        pthread_join(spare->pthread, NULL); /* it only has to unlock the mutex yet */
+        pool->watched.spares--;
+    }
+}
+
+/* Let up to `most` spares end. */
+static void retire_spares(domus_pool *pool, uint32_t most)
+{
+    for (uint32_t i = pool->count; i > pool->usual && most != 0; i--) {
+        domus_runner *spare = pool->runners[i - 1];
+        if (!spare->begun || atomic_load_explicit(&spare->retires, memory_order_relaxed))
+            continue;
+        /* seq_cst, as domi_pool_call(): a spare that is about to wait looks at `called`. */
+        atomic_store_explicit(&spare->retires, true, memory_order_relaxed);
+        atomic_store_explicit(&spare->called, true, memory_order_seq_cst);
+        most--;
+    }
+    pool->policy->call(pool);
+}
+
+static void look_at_crowd(domus_pool *pool, const look *found)
+{
+    domi_watched *watched = &pool->watched;
+
+    if (watched->spares == 0 || found->at_work <= pool->usual)
+        watched->crowded_ns = 0;
+    else if (watched->crowded_ns == 0)
+        watched->crowded_ns = found->now_ns;
+    else if (found->now_ns - watched->crowded_ns >= CROWDED_BEATS * life_beat_ns(pool))
+        retire_spares(pool, found->at_work - pool->usual);
+}
+
+/* --- the watch -------------------------------------------------------------------------------- */
+
+static void watch_pool(domus_pool *pool)
+{
+    domi_watched *watched = &pool->watched;
+
+    join_spares(pool);
+    look found = look_at_pool(pool);
+    if (watched->spares == 0 && found.blocked == 0)
+        watched->told_full = watched->told_refused = false;
+    if (found.waiting != 0) {
+        if (found.at_work == 0)
+            begin_spare(pool, &found);
+        /* A job that a blocked runner had meant for itself wakes nobody. */
+        else if (found.resting != 0)
+            domi_pool_call(pool);
+    }
+    look_at_crowd(pool, &found);
+}
+
+static uint64_t look_at_pools(domus_system *system)
+{
+    uint64_t next_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        uint64_t often_ns = life_beat_ns(system->pools[i]) / 2;
+
+        watch_pool(system->pools[i]);
+        next_ns = often_ns < next_ns ? often_ns : next_ns;
+    }
+    return next_ns;
+}
+
+static bool is_awake(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        const domus_pool *pool = system->pools[i];
+        if (pool->watched.spares != 0)
+            return true;
+        for (uint32_t j = 0; j < pool->usual; j++) {
+            if (!rests(pool->runners[j]))
+                return true;
+        }
+    }
+    return false;
+}
+
+const domi_monitor_watch domi_spares_watch = {.look = look_at_pools, .is_awake = is_awake};

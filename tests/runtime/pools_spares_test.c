@@ -1,0 +1,301 @@
+/* runtime/pools/spares.c: actors of a pool are run though handlers of others block, by spares,
+ * which end when the handlers are back. */
+#include "tests/runtime/pooled.h"
+#include "tests/runtime/stalls.h"
+
+#include <unistd.h>
+
+static const domus_type read_type = {.name = "read"};
+static const domus_type ask_type = {.name = "ask"};
+static const domus_type tick_type = {.name = "tick"};
+static int pipes[2];
+static _Atomic uint32_t reading, answers, ticks;
+
+/* It blocks in read(2) until the test writes a byte for it. */
+static int on_read(domus_stack *stack, void *self, const void *nothing)
+{
+    char byte;
+
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&reading, 1);
+    while (read(pipes[0], &byte, 1) != 1)
+        ;
+    atomic_fetch_sub(&reading, 1);
+    return 0;
+}
+
+static int on_ask(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&answers, 1);
+    return 0;
+}
+
+static const domus_behaviour reader = {.name = "reader",
+                                       .on = (const domus_on[]){{&read_type, on_read, 0}, {0}}};
+static const domus_behaviour quick = {.name = "quick",
+                                      .on = (const domus_on[]){{&ask_type, on_ask, 0}, {0}}};
+
+static void begin(const char *policy, uint32_t runners, uint32_t spares)
+{
+    const domus_pool_config work = {
+        .name = "work", .runners = runners, .policy = policy, .spares = spares};
+    domus_config config = domt_config(1);
+
+    config.pools = &work;
+    config.pool_count = 1;
+    ck_assert_int_eq(pipe(pipes), 0);
+    atomic_store(&reading, 0);
+    atomic_store(&answers, 0);
+    atomic_store(&ticks, 0);
+    domt_pooled.system = domt_start_logging(&config);
+    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+}
+
+static void block(uint32_t count)
+{
+    uint32_t before = atomic_load(&reading);
+
+    for (uint32_t i = 0; i < count; i++) {
+        domus_address address = domt_pooled_spawn(domt_pooled.pool, &reader, NULL);
+        domt_notice(domt_pooled.system, address, &read_type, NULL);
+    }
+    DOMT_WAIT_FOR(20, atomic_load(&reading) == before + count);
+}
+
+static void unblock(uint32_t count)
+{
+    uint32_t before = atomic_load(&reading);
+
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(write(pipes[1], "", 1), 1);
+    DOMT_WAIT_FOR(20, atomic_load(&reading) == before - count);
+}
+
+static void finish(void)
+{
+    domt_end(domt_pooled.system);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
+static void is_answered(domus_address address)
+{
+    uint32_t before = atomic_load(&answers);
+
+    domt_notice(domt_pooled.system, address, &ask_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&answers) == before + 1);
+}
+
+static uint32_t count_spares(void)
+{
+    return (uint32_t)domt_has_thread("domus-r0.2") + (uint32_t)domt_has_thread("domus-r0.3") +
+           (uint32_t)domt_has_thread("domus-r0.4");
+}
+
+static void run_actors_answer_while_all_runners_sleep(const char *policy)
+{
+    begin(policy, 2, 3);
+    domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
+    is_answered(address);
+    for (uint32_t spell = 1; spell <= 2; spell++) {
+        ck_assert_uint_eq(count_spares(), 0);
+        block(2);
+        for (uint32_t i = 0; i < 20; i++)
+            is_answered(address);
+        ck_assert_uint_ge(count_spares(), 1);
+        /* Once in a spell, with the one that blocks. */
+        ck_assert_uint_eq(domt_lines("pool work: all 2 runners are blocked", "in reader"), spell);
+        unblock(2);
+        DOMT_WAIT_FOR(20, count_spares() == 0);
+        is_answered(address);
+    }
+    finish();
+}
+
+START_TEST(actors_answer_while_all_runners_sleep)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
+        run_actors_answer_while_all_runners_sleep(domt_pooled_policies[i]);
+}
+END_TEST
+
+START_TEST(spares_are_as_many_as_configured)
+{
+    begin("deques", 2, 2);
+    domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
+    block(4);
+    domt_notice(domt_pooled.system, address, &ask_type, NULL);
+    DOMT_WAIT_FOR(20, domt_lines("all 4 runners are blocked", "there are no more spares") == 1);
+    ck_assert_uint_eq(atomic_load(&answers), 0);
+    domt_pause_ns(50 * DOMT_MS);
+    ck_assert_uint_eq(domt_lines("there are no more spares", NULL), 1);
+    ck_assert(!domt_has_thread("domus-r0.4"));
+    unblock(1);
+    DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
+    unblock(3);
+    finish();
+}
+END_TEST
+
+START_TEST(a_pool_without_spares_has_none)
+{
+    begin("rings", 1, 0);
+    domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
+    block(1);
+    domt_notice(domt_pooled.system, address, &ask_type, NULL);
+    domt_pause_ns(60 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&answers), 0);
+    ck_assert(!domt_has_thread("domus-r0.1"));
+    ck_assert_uint_eq(domt_lines("are blocked", NULL), 0);
+    unblock(1);
+    DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
+    finish();
+}
+END_TEST
+
+/* --- a job behind a runner that blocks --- */
+
+static domus_address told;
+
+/* It gives its own runner a job, and then blocks. */
+static int tell_and_read(domus_stack *stack, void *self, const void *nothing)
+{
+    ck_assert_int_eq(domus_notice(stack, told, &ask_type, NULL), 0);
+    return on_read(stack, self, nothing);
+}
+
+static const domus_behaviour teller = {
+    .name = "teller", .on = (const domus_on[]){{&read_type, tell_and_read, 0}, {0}}};
+
+/* The other runner sleeps when the job is put, and no put wakes it. */
+static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *policy)
+{
+    begin(policy, 2, 0);
+    told = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
+    is_answered(told);
+    for (uint32_t i = 1; i <= 5; i++) {
+        domt_pause_ns(20 * DOMT_MS); /* both runners rest */
+        domus_address address = domt_pooled_spawn(domt_pooled.pool, &teller, NULL);
+        domt_notice(domt_pooled.system, address, &read_type, NULL);
+        DOMT_WAIT_FOR(20, atomic_load(&reading) == 1);
+        uint64_t since_ns = domt_now_ns();
+        DOMT_WAIT_FOR(20, atomic_load(&answers) == i + 1);
+        ck_assert_uint_lt(domt_now_ns() - since_ns, 700 * DOMT_MS); /* runners wake each second */
+        unblock(1);
+    }
+    finish();
+}
+
+START_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
+        run_a_job_does_not_wait_behind_a_handler_that_blocks(domt_pooled_policies[i]);
+}
+END_TEST
+
+/* --- spares that end though there is work --- */
+
+#define SPINNING 8u
+static _Atomic uint32_t turns[SPINNING];
+static _Atomic bool spin;
+
+static int on_spin(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    atomic_fetch_add(&turns[*(uint32_t *)self], 1);
+    return atomic_load(&spin) ? domus_notice(stack, domus_self(stack), &ask_type, NULL) : 0;
+}
+
+static const domus_behaviour spinning = {.name = "spinning",
+                                         .state_size = sizeof(uint32_t),
+                                         .on = (const domus_on[]){{&ask_type, on_spin, 0}, {0}}};
+
+static void all_have_turns(void)
+{
+    for (uint32_t i = 0; i < SPINNING; i++) {
+        uint32_t before = atomic_load(&turns[i]);
+        DOMT_WAIT_FOR(20, atomic_load(&turns[i]) > before + 100);
+    }
+}
+
+/* A spare leaves the jobs of its queue to the others, and loses none. */
+static void run_spares_end_beside_work_that_does_not(const char *policy)
+{
+    begin(policy, 1, 2);
+    block(1);
+    atomic_store(&spin, true);
+    for (uint32_t i = 0; i < SPINNING; i++) {
+        domus_address address = domt_pooled_spawn(domt_pooled.pool, &spinning, &i);
+        domt_notice(domt_pooled.system, address, &ask_type, NULL);
+    }
+    all_have_turns();
+    ck_assert(domt_has_thread("domus-r0.1"));
+    unblock(1);
+    DOMT_WAIT_FOR(20, !domt_has_thread("domus-r0.1"));
+    all_have_turns();
+    atomic_store(&spin, false);
+    finish();
+}
+
+START_TEST(spares_end_beside_work_that_does_not)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
+        run_spares_end_beside_work_that_does_not(domt_pooled_policies[i]);
+}
+END_TEST
+
+/* --- timers, and the stop --- */
+
+static int on_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&ticks, 1);
+    return 0;
+}
+
+static int mount_ticking(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, 20 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour ticking = {.name = "ticking",
+                                        .on_mount = mount_ticking,
+                                        .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}}};
+
+START_TEST(timers_come_while_all_runners_sleep)
+{
+    begin("sharing", 1, 1);
+    domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&ticks) > 0);
+    block(1);
+    uint32_t before = atomic_load(&ticks);
+    DOMT_WAIT_FOR(20, atomic_load(&ticks) > before + 3);
+    unblock(1);
+    finish();
+}
+END_TEST
+
+/* The handlers return as the system is told to stop, and spares are there. */
+START_TEST(a_stop_ends_spares)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        begin(domt_pooled_policies[i], 1, 3);
+        domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
+        block(3);
+        is_answered(address);
+        for (uint32_t j = 0; j < 3; j++)
+            ck_assert_int_eq(write(pipes[1], "", 1), 1);
+        finish();
+        ck_assert_uint_eq(count_spares(), 0);
+        ck_assert(!domt_has_thread("domus-r0.0"));
+        ck_assert(!domt_has_thread("domus-r0.1"));
+    }
+}
+END_TEST
+
+DOMT_MAIN("pools_spares", 120, actors_answer_while_all_runners_sleep,
+          spares_are_as_many_as_configured, a_pool_without_spares_has_none,
+          a_job_does_not_wait_behind_a_handler_that_blocks, spares_end_beside_work_that_does_not,
+          timers_come_while_all_runners_sleep, a_stop_ends_spares)
