@@ -41,6 +41,17 @@ static bool release(domi_house *house)
                                                    memory_order_relaxed);
 }
 
+bool domi_pooled_borrow(domi_house *house)
+{
+    return claim(house);
+}
+
+void domi_pooled_give_back(domi_pooled *pooled, domi_house *house)
+{
+    if (!release(house))
+        pooled->schedule(pooled, NULL, house);
+}
+
 /* --- due objects ------------------------------------------------------------------------------ */
 
 /* A wheel, and what is done with its nodes. */

@@ -16,6 +16,11 @@ typedef enum domi_pooled_left {
  * Called by the runner that has taken it out of a queue. */
 domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house);
 
+/* Have an idle house for a moment, in which no runner uses it, to look into it. Returns false if it
+ * is scheduled or runs. Any thread. */
+bool domi_pooled_borrow(domi_house *house);
+void domi_pooled_give_back(domi_pooled *pooled, domi_house *house);
+
 /* Fire timers and time-outs that are due at `runner->now_ns`. An actor that is scheduled gets its
  * own in its next turn. Any runner, between two turns. Returns how many there were. */
 uint32_t domi_pooled_fire(domi_manager *runner);

@@ -14,7 +14,8 @@
  * An actor is named by its thread, the number of its slot there and its lease, as in "0/35.2". Its
  * address in memory is added only if log.addresses is set.
  *
- * Detached actors (domus/detached.h) are only counted.
+ * An actor of a pool is described if it is idle just then, and else only named; of a runner the
+ * text says in whose handler it is. Detached actors (domus/detached.h) are only counted.
  *
  * Thread-safety of all functions here: any foreign thread. While it runs, a dump needs memory for a
  * second copy of the text. */
@@ -27,21 +28,22 @@
 extern "C" {
 #endif
 
-/* The time that a thread has to answer, and the least bytes of text for each thread. */
+/* The time that a thread has to answer, and the least bytes of text for each thread and pool. */
 #define DOMUS_DUMP_WAIT_NS   UINT64_C(1000000000)
 #define DOMUS_DUMP_BYTES_MIN 1024u
 
-/* Describe all actors in `text` (NUL-terminated). The actors of each thread have an equal share of
- * `size`, in which channels come last; actors that do not fit are counted in the text.
+/* Describe all actors in `text` (NUL-terminated). The actors of each thread and pool have an equal
+ * share of `size`, in which channels come last; actors that do not fit are counted in the text.
  *
- * Returns 0; -EINVAL if `size` is less than DOMUS_DUMP_BYTES_MIN for each thread; -ESHUTDOWN
+ * Returns 0; -EINVAL if `size` is less than DOMUS_DUMP_BYTES_MIN for each of these; -ESHUTDOWN
  * when the system does not run; -EDEADLK on one of its own threads; -ENOMEM; -ECHILD in a child
  * made by fork(). */
 DOMUS_API int domus_dump(domus_system *system, char *text, size_t size);
 
 /* Describe one actor. `size` is at least DOMUS_DUMP_BYTES_MIN.
  *
- * Returns as domus_dump(); -ESTALE when the actor is gone; -ETIMEDOUT when its thread is stuck;
+ * Returns as domus_dump(); -ESTALE when the actor is gone; -ETIMEDOUT when its thread is stuck, or
+ * its runner is in its handler for DOMUS_DUMP_WAIT_NS;
  * -EOPNOTSUPP for a detached actor, and for the address of a router; -EMSGSIZE when the text does
  * not fit into `size` bytes. */
 DOMUS_API int domus_dump_actor(domus_system *system, domus_address address, char *text,

@@ -165,11 +165,37 @@ DOMUS_API int domus_system_profile(const struct domus_system *system, uint32_t t
  * thread-safety as domus_system_profile(). */
 DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_profile *ret_profile);
 
+/* The times and counters of a runner of a pool (domus/pools.h). With profile.level off all times
+ * are 0. */
+typedef struct domus_runner_profile {
+    uint64_t wall_ns;      /* for which its thread has lived; the sum of the next three */
+    uint64_t run_ns;       /* in turns, and in taking jobs that were there */
+    uint64_t search_ns;    /* CPU time of looking for a job when there was none at once */
+    uint64_t park_ns;      /* the rest of that time: asleep, or without a CPU */
+    uint64_t turns;        /* given to actors */
+    uint64_t messages;     /* of all kinds, handled in these turns */
+    uint64_t steals;       /* jobs that it has taken from other runners */
+    uint64_t stolen;       /* jobs that others have taken from it */
+    uint64_t global_takes; /* jobs that it has taken from a queue of the whole pool */
+    uint64_t parks;        /* times at which it went to sleep */
+    uint64_t begun;        /* how often its thread has begun: for a spare any number, else 1 */
+} domus_runner_profile;
+
+struct domus_pool;
+
+/* Read the counters of one runner. `runner` is 0..domus_pool_runners()-1; the spares come last.
+ * `ret_counters`, which may be NULL, gets what the runner did as any thread that runs actors does:
+ * the counters of messages, lives and mistakes.
+ * Returns 0; -EINVAL for any other number. Thread-safety: as domus_system_profile(). */
+DOMUS_API int domus_pool_profile(const struct domus_pool *pool, uint32_t runner,
+                                 domus_runner_profile *ret_profile, domus_profile *ret_counters);
+
 /* Write the table that domus_main() prints into `text` (NUL-terminated, cut at `size` bytes). It
  * has a column for each thread up to the 16th, one for all threads, and the rate of that a second,
  * since the start (without profile.level: counters there is no rate). The phases come first, and
- * then the counters in groups: scheduling, messages, io, connections, memory, trouble. Counters
- * that are 0 have a row only with profile.zeros. If memory is measured, rows of its group are, in
+ * then the counters in groups: scheduling, messages, io, connections, memory, trouble. A table of
+ * the same form follows for each pool, with its runners. Counters that are 0 have a row only with
+ * profile.zeros. If memory is measured, rows of its group are, in
  * bytes, the used memory and its limit, the foreign and the own memory, and the two budgets
  * (domus/memory.h).
  *

@@ -3,6 +3,7 @@
  * An actor on each thread, the inspector, is asked from outside and describes the houses of its
  * home into a sheet. A sheet has a count of holders: a thread that is stuck keeps its own, and
  * writes into it when no dump waits for it any more. Inspectors are spawned with the first dump. */
+#include "runtime/control/dump_pools.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"
 #include "runtime/outside/visit.h"
@@ -240,7 +241,8 @@ static_assert(DOMUS_DUMP_BYTES_MIN > 2 * LINES_BYTES, "most of a text is about a
  * cost one wait. */
 static int dump_all(domus_system *system, part *parts, domi_text *text)
 {
-    size_t share = text->size / system->count - LINES_BYTES;
+    size_t whole = text->size / (system->count + system->pool_count);
+    size_t share = whole - LINES_BYTES;
     bool memory = true;
 
     for (uint32_t i = 0; i < system->count; i++)
@@ -253,6 +255,7 @@ static int dump_all(domus_system *system, part *parts, domi_text *text)
         if (parts[i].sheet != NULL)
             release(parts[i].sheet);
     }
+    domi_dump_pools(system, text, whole - LINES_BYTES);
     add_detached(system, text);
     DOMI_CHECK(text->length < text->size);
     return memory ? 0 : -ENOMEM;
@@ -281,7 +284,7 @@ int domus_dump(domus_system *system, char *at, size_t size)
     domi_text text = {.at = at, .size = size};
     domi_visit visit;
 
-    if (size / system->count < DOMUS_DUMP_BYTES_MIN)
+    if (size / (system->count + system->pool_count) < DOMUS_DUMP_BYTES_MIN)
         return -EINVAL;
     int result = enter(system, &visit);
     if (result != 0)
@@ -320,6 +323,11 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
     if (home < system->count) {
         begin_dump(system, &one, home, size, &address);
         end_dump(system, &one);
+    } else if (home != UINT32_MAX && home != system->count && address.house->home->pooled != NULL) {
+        domi_text text = {.at = at, .size = size};
+        one.result = domi_dump_pooled(system, address, &text);
+        domi_outside_leave(system, &visit);
+        return one.result;
     } else {
         one.result = home == UINT32_MAX ? -ESTALE : -EOPNOTSUPP;
     }

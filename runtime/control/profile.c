@@ -7,6 +7,7 @@
 #include "runtime/system/system.h"
 
 #include "base/spinlock.h"
+#include "runtime/pools/span.h"
 
 #include <errno.h>
 #include <time.h>
@@ -223,6 +224,44 @@ int domus_outside_profile(const domus_system *system, domus_profile *ret_profile
     if (system->hooks.log_dropped != NULL)
         profile.log_lines_dropped += system->hooks.log_dropped(system->hooks.log_context);
     *ret_profile = profile;
+    return 0;
+}
+
+static uint64_t sum_of_messages(const domi_counters *from)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < DOMI_MAILBOXES; i++)
+        sum += domi_counter_read(&from->handled[i]);
+    return sum;
+}
+
+int domus_pool_profile(const domus_pool *pool, uint32_t index, domus_runner_profile *ret_profile,
+                       domus_profile *ret_counters)
+{
+    if (index >= pool->count)
+        return -EINVAL;
+    const domus_runner *runner = pool->runners[index];
+    const domi_runner_counters *from = &runner->counters;
+    const domi_spans spans = domi_span_read(runner);
+
+    *ret_profile = (domus_runner_profile){
+        .wall_ns = spans.lived_ns,
+        .run_ns = spans.lived_ns - spans.search_ns - spans.park_ns,
+        .search_ns = spans.search_ns,
+        .park_ns = spans.park_ns,
+        .turns = domi_counter_read(&from->turns),
+        .messages = sum_of_messages(&runner->manager.counters),
+        .steals = domi_counter_read(&from->events[DOMUS_RUNNER_STEALS]),
+        .stolen = domi_counter_read(&from->events[DOMUS_RUNNER_STOLEN]),
+        .global_takes = domi_counter_read(&from->events[DOMUS_RUNNER_GLOBAL]),
+        .parks = domi_counter_read(&from->events[DOMUS_RUNNER_PARKS]),
+        .begun = domi_counter_read(&from->begun),
+    };
+    if (ret_counters == NULL)
+        return 0;
+    *ret_counters = (domus_profile){.wall_ns = spans.lived_ns};
+    read_house_counters(&runner->manager.counters, ret_counters);
     return 0;
 }
 

@@ -2,6 +2,7 @@
  * column for each thread, one for all, and the rate of that. Counters that are 0 have no row,
  * unless profile.zeros asks for them: of 80 counters a service moves some twenty, and a reader
  * looks for these. Each counter is in one group. */
+#include "runtime/policies/pool.h"
 #include "runtime/system/system.h"
 
 #include <assert.h>
@@ -10,7 +11,6 @@
 
 /* Threads beyond this have no column; the sum of all threads counts them, too. */
 #define COLUMNS_MAX 16u
-#define COUNTERS    (sizeof(domus_profile) / sizeof(uint64_t))
 
 static_assert(sizeof(domus_profile) % sizeof(uint64_t) == 0, "it consists of numbers");
 
@@ -116,6 +116,19 @@ static const struct {
     {TROUBLE, "stalled ns", offsetof(domus_profile, stalled_ns)},
 };
 
+static const struct {
+    const char *name;
+    size_t offset; /* where the counter is in domus_runner_profile */
+} runner_rows[] = {
+    {"turns", offsetof(domus_runner_profile, turns)},
+    {"messages", offsetof(domus_runner_profile, messages)},
+    {"steals", offsetof(domus_runner_profile, steals)},
+    {"stolen", offsetof(domus_runner_profile, stolen)},
+    {"global takes", offsetof(domus_runner_profile, global_takes)},
+    {"parks", offsetof(domus_runner_profile, parks)},
+    {"begun", offsetof(domus_runner_profile, begun)},
+};
+
 /* --- text ---------------------------------------------------------------------------------------
  */
 
@@ -145,6 +158,9 @@ typedef struct snapshot {
     domus_profile columns[COLUMNS_MAX];
     uint32_t count; /* columns */
     domus_profile all;
+    /* Of a pool; else nothing. */
+    domus_runner_profile runners[COLUMNS_MAX];
+    domus_runner_profile all_runners;
     double seconds; /* since the first thread runs; 0: times are not measured */
     bool has_zeros;
 } snapshot;
@@ -154,6 +170,14 @@ static uint64_t *number_at(domus_profile *profile, size_t offset)
     return (uint64_t *)(void *)((char *)profile + offset);
 }
 
+/* Add all numbers of a profile, whose size is `size` bytes. */
+static void add_numbers(void *sum, const void *profile, size_t size)
+{
+    for (size_t k = 0; k < size; k += sizeof(uint64_t))
+        *(uint64_t *)(void *)((char *)sum + k) +=
+            *(const uint64_t *)(const void *)((const char *)profile + k);
+}
+
 static void take_snapshot(const domus_system *system, snapshot *shot)
 {
     domus_profile outside, one;
@@ -161,8 +185,7 @@ static void take_snapshot(const domus_system *system, snapshot *shot)
     *shot = (snapshot){.has_zeros = system->config.profile.zeros};
     for (uint32_t i = 0; i < system->count; i++) {
         (void)domus_system_profile(system, i, &one);
-        for (size_t k = 0; k < COUNTERS; k++)
-            *number_at(&shot->all, k * sizeof(uint64_t)) += *number_at(&one, k * sizeof(uint64_t));
+        add_numbers(&shot->all, &one, sizeof one);
         if ((double)one.wall_ns / 1e9 > shot->seconds)
             shot->seconds = (double)one.wall_ns / 1e9;
         if (i < COLUMNS_MAX)
@@ -173,8 +196,35 @@ static void take_snapshot(const domus_system *system, snapshot *shot)
     shot->all.log_lines_dropped += outside.log_lines_dropped;
 }
 
+static void take_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
+{
+    domus_runner_profile one;
+    domus_profile counters;
+
+    *shot = (snapshot){.has_zeros = pool->system->config.profile.zeros};
+    for (uint32_t i = 0; domus_pool_profile(pool, i, &one, &counters) == 0; i++) {
+        add_numbers(&shot->all_runners, &one, sizeof one);
+        add_numbers(&shot->all, &counters, sizeof counters);
+        if ((double)one.wall_ns / 1e9 > shot->seconds)
+            shot->seconds = (double)one.wall_ns / 1e9;
+        if (i >= COLUMNS_MAX || one.begun == 0)
+            continue; /* a spare that has never begun has no column */
+        shot->runners[shot->count] = one;
+        shot->columns[shot->count++] = counters;
+    }
+}
+
 /* --- rows ---------------------------------------------------------------------------------------
  */
+
+/* Add the line above the columns. */
+static void add_columns(text *to, const char *head, uint32_t count)
+{
+    add_text(to, "%-22.64s", head);
+    for (uint32_t i = 0; i < count; i++)
+        add_text(to, " %15u", i);
+    add_text(to, " %15s %14s\n", "all", "all a second");
+}
 
 static void add_head(text *to, const domus_system *system, const snapshot *shot)
 {
@@ -182,10 +232,14 @@ static void add_head(text *to, const domus_system *system, const snapshot *shot)
 
     if (system->count != 0 && system->threads[0].io.backend != NULL)
         snprintf(head, sizeof head, "thread (%s)", system->threads[0].io.backend->name);
-    add_text(to, "%-22s", head);
-    for (uint32_t i = 0; i < shot->count; i++)
-        add_text(to, " %15u", i);
-    add_text(to, " %15s %14s\n", "all", "all a second");
+    add_columns(to, head, shot->count);
+}
+
+static void add_time(text *to, uint64_t ns, uint64_t wall_ns)
+{
+    double wall = (double)wall_ns;
+
+    add_text(to, " %7.1f ms %4.1f%%", (double)ns / 1e6, wall > 0 ? (double)ns / wall * 100 : 0);
 }
 
 static void add_phase_row(text *to, snapshot *shot, const char *name, size_t offset)
@@ -193,9 +247,7 @@ static void add_phase_row(text *to, snapshot *shot, const char *name, size_t off
     add_text(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++) {
         domus_profile *column = i < shot->count ? &shot->columns[i] : &shot->all;
-        double value = (double)*number_at(column, offset);
-        double wall = (double)column->wall_ns;
-        add_text(to, " %7.1f ms %4.1f%%", value / 1e6, wall > 0 ? value / wall * 100 : 0);
+        add_time(to, *number_at(column, offset), column->wall_ns);
     }
     add_text(to, "\n");
 }
@@ -271,6 +323,58 @@ static void add_group(text *to, snapshot *shot, row_group group)
     }
 }
 
+/* --- pools ------------------------------------------------------------------------------------ */
+
+static uint64_t number_of_runner(const snapshot *shot, uint32_t column, size_t offset)
+{
+    const domus_runner_profile *runner =
+        column < shot->count ? &shot->runners[column] : &shot->all_runners;
+
+    return *(const uint64_t *)(const void *)((const char *)runner + offset);
+}
+
+static void add_runner_times(text *to, const snapshot *shot, const char *name, size_t offset)
+{
+    add_text(to, "%-22s", name);
+    for (uint32_t i = 0; i <= shot->count; i++)
+        add_time(to, number_of_runner(shot, i, offset),
+                 number_of_runner(shot, i, offsetof(domus_runner_profile, wall_ns)));
+    add_text(to, "\n");
+}
+
+static void add_runner_row(text *to, const snapshot *shot, const char *name, size_t offset)
+{
+    uint64_t sum = number_of_runner(shot, shot->count, offset);
+
+    if (!shot->has_zeros && sum == 0)
+        return;
+    add_text(to, "%-22s", name);
+    for (uint32_t i = 0; i <= shot->count; i++)
+        add_text(to, " %15llu", (unsigned long long)number_of_runner(shot, i, offset));
+    if (shot->seconds > 0)
+        add_text(to, " %12.1f/s", (double)sum / shot->seconds);
+    add_text(to, "\n");
+}
+
+static void add_pool(text *to, const domus_pool *pool)
+{
+    char head[96];
+    snapshot shot;
+
+    take_snapshot_of_pool(pool, &shot);
+    snprintf(head, sizeof head, "pool %.63s (%.20s)", pool->settings->name, pool->policy->name);
+    add_columns(to, head, shot.count);
+    add_runner_times(to, &shot, "run", offsetof(domus_runner_profile, run_ns));
+    add_runner_times(to, &shot, "search", offsetof(domus_runner_profile, search_ns));
+    add_runner_times(to, &shot, "park", offsetof(domus_runner_profile, park_ns));
+    add_runner_times(to, &shot, "wall", offsetof(domus_runner_profile, wall_ns));
+    for (size_t i = 0; i < sizeof runner_rows / sizeof runner_rows[0]; i++)
+        add_runner_row(to, &shot, runner_rows[i].name, runner_rows[i].offset);
+    shot.has_zeros = false; /* most counters of threads are 0 of each runner */
+    for (int group = 0; group < GROUPS; group++)
+        add_group(to, &shot, (row_group)group);
+}
+
 size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)
 {
     text to = {.at = at, .size = size};
@@ -285,5 +389,7 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
             add_memory(&to, system, &shot);
     }
     add_stalls(&to, &shot);
+    for (uint32_t i = 0; i < system->pool_count; i++)
+        add_pool(&to, system->pools[i]);
     return to.length;
 }

@@ -26,10 +26,17 @@ typedef struct domi_runner_counters {
     domi_counter puts;                        /* jobs that this runner has put into the queues */
     domi_counter takes;                       /* jobs that it has taken from them */
     domi_counter events[DOMUS_RUNNER_EVENTS]; /* what policies count; STOLEN by other runners */
-    domi_counter run_ns;                      /* time in turns */
-    domi_counter search_ns;                   /* time in looking for work, without sleep */
-    domi_counter park_ns;                     /* time asleep */
+    domi_counter begun;                       /* how often its thread has begun */
+    /* The times below belong together while `stamp_ns` is not DOMI_RUNNER_MOVING, and does not
+     * change. All are 0 if times are not measured. */
+    domi_counter stamp_ns;  /* when the runner began to wait, or its life; 0: it does not live */
+    domi_counter waits;     /* 1: it waits since the stamp */
+    domi_counter lived_ns;  /* time up to the stamp */
+    domi_counter search_ns; /* CPU time in waits */
+    domi_counter park_ns;   /* the rest of the time in waits */
 } domi_runner_counters;
+
+#define DOMI_RUNNER_MOVING UINT64_MAX
 
 /* The monitor's notes of a runner (spares.c). Only its thread uses this. */
 typedef struct domi_pulse {
@@ -47,6 +54,7 @@ struct domus_runner {
     bool begun;             /* its thread was made; under the system's mutex */
     bool left;              /* the thread of a spare has left its loop; under the same mutex */
     bool joined;            /* its thread has been joined; the thread that stops the system */
+    uint64_t wait_cpu_ns;   /* its CPU clock when it began to wait; the runner */
     uint32_t turns_to_look; /* turns until it looks at the clock, timers and memory */
     domi_runner_counters counters;
     domi_pulse pulse;
@@ -59,13 +67,12 @@ struct domus_runner {
     alignas(DOMI_LINES) _Atomic bool called;
 };
 
-/* The monitor's notes of a pool (spares.c). Only its thread uses this, and `begun` anybody. */
+/* The monitor's notes of a pool (spares.c). Only its thread uses this. */
 typedef struct domi_watched {
     uint64_t crowded_ns; /* since when more runners are at work than are usual; 0: they are not */
     bool told_full;      /* the log knows that all spares of this spell are blocked, too */
     bool told_refused;   /* the log knows that a spare's thread could not be made */
     uint32_t spares;     /* spares whose threads are not joined yet */
-    domi_counter begun;  /* spares that have ever begun */
 } domi_watched;
 
 struct domus_pool {

@@ -17,6 +17,7 @@
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/visit.h"
+#include "runtime/pools/span.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
@@ -157,8 +158,10 @@ static domus_job *wait_for_job(domus_runner *runner, uint64_t wait_ns)
         wait_ns = due_ns - manager->now_ns;
     /* Relaxed: to be late here only keeps the monitor awake for longer. */
     atomic_store_explicit(&runner->rests, true, memory_order_relaxed);
+    domi_span_wait(runner);
     domus_job *job = pool->policy->dequeue(runner, wait_ns);
     look_at_clock(runner);
+    domi_span_go_on(runner);
     runner->turns_to_look = TURNS_TO_LOOK;
     return job;
 }
@@ -211,8 +214,10 @@ static void *run(void *runner_)
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
     look_at_clock(runner);
+    domi_span_begin(runner);
     while (domi_runner_step(runner, DOMI_PARK_CAP_NS))
         ;
+    domi_span_end(runner);
     domi_pool_flush_returns(&runner->manager);
     (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);

@@ -158,7 +158,6 @@ static void begin_spare(domus_pool *pool, const look *found)
     }
     if (watched->spares++ == 0)
         tell(pool, found, "a spare begins");
-    domi_counter_add(&watched->begun, 1);
 }
 
 /* --- a spare ends ----------------------------------------------------------------------------- */

@@ -1,0 +1,128 @@
+/* This file describes the actors of pools for a dump.
+ *
+ * An actor of a pool that is idle, which most of those are that wait for something, is taken for
+ * the moment as a runner takes it, and described. One that is scheduled or runs is only named: its
+ * runner is about to change what would be said. */
+#include "runtime/control/dump_pools.h"
+
+#include "house/dispatch/pooled_turn.h"
+#include "house/family/life.h"
+#include "house/family/slots.h"
+#include "runtime/policies/pool.h"
+
+#include <domus/dump.h>
+#include <domus/pool_config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+#define HEAD_BYTES 128u /* of a pool's share, for its own lines at the least */
+
+typedef struct walk {
+    domus_system *system;
+    domi_text *text;
+    uint32_t houses;   /* that were met */
+    uint32_t left_out; /* of these, those that did not fit */
+} walk;
+
+static bool is_alive(const domi_house *house)
+{
+    /* acquire: pairs with the release of the thread that spawned the actor, so its writes are seen.
+     */
+    uint64_t life =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
+
+    return (life & DOMI_LIFE_CLOSED) == 0;
+}
+
+static void describe(const walk *now, domi_house *house, domi_text *text)
+{
+    if (domi_pooled_borrow(house)) {
+        if (is_alive(house)) /* it may have ended before it was borrowed */
+            domi_house_describe(&now->system->outside, house, text);
+        domi_pooled_give_back(house->home->pooled, house);
+        return;
+    }
+    domi_text_add_actor(text, &now->system->config, domi_house_address(house));
+    domi_text_add(text, ": scheduled, or its handler runs\n");
+}
+
+/* Describe a house as a whole or not at all. */
+static void visit_house(void *house_, void *context)
+{
+    domi_house *house = house_;
+    walk *now = context;
+    size_t before = now->text->length;
+
+    if (!is_alive(house))
+        return;
+    now->houses++;
+    if (now->left_out == 0) {
+        describe(now, house, now->text);
+        if (now->text->length < now->text->size)
+            return;
+        now->text->length = before;
+        now->text->at[before] = '\0';
+    }
+    now->left_out++;
+}
+
+static void add_runners(const domus_pool *pool, domi_text *text)
+{
+    for (uint32_t i = 0; i < pool->count; i++) {
+        const domus_behaviour *running =
+            atomic_load_explicit(&pool->runners[i]->manager.activity.running, memory_order_relaxed);
+        if (running != NULL && text->length + HEAD_BYTES < text->size)
+            domi_text_add(text, "runner %" PRIu32 " is in a handler of %.64s\n", i,
+                          running->name != NULL ? running->name : "?");
+    }
+}
+
+static void dump_pool(domus_system *system, domus_pool *pool, domi_text *all, size_t share)
+{
+    domi_text text = {.at = all->at + all->length, .size = share - HEAD_BYTES};
+    walk now = {.system = system, .text = &text};
+
+    domi_text_add(&text, "pool %s:\n", pool->settings->name);
+    add_runners(pool, &text);
+    domi_slots_walk_shared(&pool->home, visit_house, &now);
+    text.size = share;
+    domi_text_add(&text, "pool %s: %" PRIu32 " actors", pool->settings->name, now.houses);
+    if (now.left_out != 0)
+        domi_text_add(&text, ", %" PRIu32 " of them were left out", now.left_out);
+    domi_text_add(&text, "\n");
+    all->length += text.length;
+}
+
+void domi_dump_pools(domus_system *system, domi_text *text, size_t share)
+{
+    for (uint32_t i = 0; i < system->pool_count; i++)
+        dump_pool(system, system->pools[i], text, share);
+}
+
+int domi_dump_pooled(domus_system *system, domus_address address, domi_text *text)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    uint64_t until_ns = domi_clock_now(&system->clock) + DOMUS_DUMP_WAIT_NS;
+    domi_house *house = address.house;
+    int result = 0;
+
+    for (;;) {
+        if (!is_alive(house) || domi_house_address(house).lease != address.lease)
+            return -ESTALE;
+        if (domi_pooled_borrow(house))
+            break;
+        if (domi_clock_now(&system->clock) >= until_ns)
+            return -ETIMEDOUT;
+        (void)nanosleep(&nap, NULL);
+    }
+    if (!is_alive(house) || domi_house_address(house).lease != address.lease)
+        result = -ESTALE;
+    else
+        domi_house_describe(&system->outside, house, text);
+    domi_pooled_give_back(house->home->pooled, house);
+    if (result == 0 && text->length >= text->size)
+        result = -EMSGSIZE;
+    return result;
+}

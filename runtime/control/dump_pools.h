@@ -1,0 +1,16 @@
+/* The part of a dump that describes the actors of pools. */
+#ifndef DOMI_RUNTIME_CONTROL_DUMP_POOLS_H
+#define DOMI_RUNTIME_CONTROL_DUMP_POOLS_H
+
+#include "house/dispatch/describe.h"
+#include "runtime/system/system.h"
+
+/* Append the actors of all pools, at most `share` bytes for each pool. Called inside the outside
+ * (visit.h). */
+void domi_dump_pools(domus_system *system, domi_text *text, size_t share);
+
+/* Describe one actor of a pool. Returns 0; -ESTALE if it is gone; -EMSGSIZE if `text` is too small;
+ * -ETIMEDOUT if a handler does not return within DOMUS_DUMP_WAIT_NS. Called inside the outside. */
+int domi_dump_pooled(domus_system *system, domus_address address, domi_text *text);
+
+#endif

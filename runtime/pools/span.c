@@ -1,0 +1,128 @@
+/* The times of a runner; the header has the idea. */
+#include "runtime/pools/span.h"
+
+#include "base/clock.h"
+#include "base/spinlock.h"
+#include "runtime/system/system.h"
+
+#include <time.h>
+
+#define READS_MAX 100000 /* bounds the wait for a runner that is interrupted within a change */
+
+static bool is_timed(const domus_runner *runner)
+{
+    return runner->pool->system->config.profile.level != DOMUS_PROFILE_OFF;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    return domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* --- the runner writes ------------------------------------------------------------------------ */
+
+/* Release, each: this comes behind `stamp_ns` as MOVING, so that a reader who finds the new value
+ * finds MOVING, too, or what comes after it. */
+static void put(domi_counter *counter, uint64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_release);
+}
+
+/* Begin a change, and read the clock then: a reader before it has read an earlier time. Returns the
+ * stamp before it. */
+static uint64_t begin_change(domus_runner *runner, uint64_t *ret_now_ns)
+{
+    domi_counter *stamp_ns = &runner->counters.stamp_ns;
+    uint64_t before_ns = domi_counter_read(stamp_ns);
+
+    atomic_store_explicit(stamp_ns, DOMI_RUNNER_MOVING, memory_order_relaxed);
+    *ret_now_ns = domi_clock_now(&runner->pool->system->clock);
+    return before_ns;
+}
+
+static void change(domus_runner *runner, bool waits)
+{
+    domi_runner_counters *counters = &runner->counters;
+    uint64_t now_ns;
+    uint64_t before_ns = begin_change(runner, &now_ns);
+
+    if (before_ns != 0)
+        put(&counters->lived_ns, domi_counter_read(&counters->lived_ns) + now_ns - before_ns);
+    put(&counters->waits, waits ? 1 : 0);
+    put(&counters->stamp_ns, now_ns);
+}
+
+void domi_span_begin(domus_runner *runner)
+{
+    domi_counter_add(&runner->counters.begun, 1);
+    if (is_timed(runner))
+        change(runner, false);
+}
+
+void domi_span_end(domus_runner *runner)
+{
+    if (!is_timed(runner))
+        return;
+    change(runner, false);
+    put(&runner->counters.stamp_ns, 0);
+}
+
+void domi_span_wait(domus_runner *runner)
+{
+    if (!is_timed(runner))
+        return;
+    runner->wait_cpu_ns = own_cpu_ns();
+    change(runner, true);
+}
+
+void domi_span_go_on(domus_runner *runner)
+{
+    domi_runner_counters *counters = &runner->counters;
+
+    if (!is_timed(runner))
+        return;
+    uint64_t used_ns = own_cpu_ns() - runner->wait_cpu_ns;
+    uint64_t now_ns;
+    uint64_t before_ns = begin_change(runner, &now_ns);
+    uint64_t waited_ns = now_ns - before_ns;
+    if (used_ns > waited_ns)
+        used_ns = waited_ns;
+    put(&counters->search_ns, domi_counter_read(&counters->search_ns) + used_ns);
+    put(&counters->park_ns, domi_counter_read(&counters->park_ns) + waited_ns - used_ns);
+    put(&counters->lived_ns, domi_counter_read(&counters->lived_ns) + waited_ns);
+    put(&counters->waits, 0);
+    put(&counters->stamp_ns, now_ns);
+}
+
+/* --- anybody reads ---------------------------------------------------------------------------- */
+
+static uint64_t get(const domi_counter *counter)
+{
+    return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
+}
+
+domi_spans domi_span_read(const domus_runner *runner)
+{
+    const domi_runner_counters *counters = &runner->counters;
+    domi_spans spans = {0};
+    uint64_t stamp_ns = 0, now_ns = 0;
+    bool waits = false, same = false;
+
+    for (int reads = 0; !same && reads < READS_MAX; reads++) {
+        now_ns = domi_clock_now(&runner->pool->system->clock);
+        stamp_ns = get(&counters->stamp_ns);
+        spans.lived_ns = get(&counters->lived_ns);
+        spans.search_ns = get(&counters->search_ns);
+        spans.park_ns = get(&counters->park_ns);
+        waits = get(&counters->waits) != 0;
+        same = stamp_ns != DOMI_RUNNER_MOVING && get(&counters->stamp_ns) == stamp_ns;
+        if (!same)
+            domi_pause();
+    }
+    if (!same || stamp_ns == 0 || now_ns <= stamp_ns)
+        return spans;
+    spans.lived_ns += now_ns - stamp_ns;
+    if (waits)
+        spans.park_ns += now_ns - stamp_ns;
+    return spans;
+}
