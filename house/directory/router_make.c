@@ -8,6 +8,7 @@
 #include "house/directory/router_check.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
+#include "house/message/pooled.h"
 
 #include <errno.h>
 
@@ -118,6 +119,17 @@ struct order {
     const char *name;                 /* name of the router in the registry; NULL: none */
 };
 
+/* True if the routees may be in the pool that the options name, if any: a pool has state actors
+ * only, and no thread to which a routee could be near. */
+static bool fits_pool(const struct order *order, bool per_thread)
+{
+    const domus_behaviour *behaviour = order->behaviour;
+
+    return order->options.pool == NULL ||
+           (!per_thread && order->routing.route != DOMUS_ROUTE_NEAR &&
+            (behaviour == NULL || behaviour->kind == DOMUS_STATE));
+}
+
 static int complete_router(struct order *order, const domus_routing *routing)
 {
     uint32_t threads = order->manager->threads;
@@ -132,7 +144,8 @@ static int complete_router(struct order *order, const domus_routing *routing)
         order->routing.route = per_thread ? DOMUS_ROUTE_NEAR : DOMUS_ROUTE_ROBIN;
     if (order->count == 0 || order->routing.route > DOMUS_ROUTE_HASH ||
         (order->routing.route == DOMUS_ROUTE_HASH && order->routing.key == NULL) ||
-        (on_thread && (per_thread || order->options.thread >= threads)))
+        (on_thread && (per_thread || order->options.thread >= threads)) ||
+        !fits_pool(order, per_thread))
         return -EINVAL;
     if (order->options.detached)
         return -EOPNOTSUPP;
@@ -147,6 +160,8 @@ static domi_manager *home_for(const struct order *order, uint32_t index)
     domi_manager *manager = order->manager;
     uint32_t threads = manager->threads;
 
+    if (order->options.pool != NULL)
+        return domi_pooled_of(order->options.pool)->home;
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
@@ -239,8 +254,8 @@ static int spawn_one(struct order *order, domus_address *ret_address)
 {
     order->options.name = order->name;
     domi_manager *home = home_for(order, 0);
-    if (order->options.placement == DOMUS_NEAR && order->parent != NULL &&
-        order->parent->home->index < order->manager->threads)
+    if (order->options.pool == NULL && order->options.placement == DOMUS_NEAR &&
+        order->parent != NULL && order->parent->home->index < order->manager->threads)
         home = order->parent->home;
     return domi_house_spawn_child(order->manager, order->parent, home, order->behaviour,
                                   order->state, &order->options, ret_address);

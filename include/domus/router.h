@@ -54,14 +54,16 @@ typedef struct domus_routing {
 #define DOMUS_PER_THREAD UINT32_MAX /* as a count: one routee on each thread */
 
 /* Make `count` actors (1..routers.routeesMax) and one address for all of them. Each state begins as
- * a copy of `state`. The actors live on the threads in turn, or, if `options` has DOMUS_ON_THREAD,
- * all on that thread; other placements have no effect. options->name names the router. If `routing`
- * is NULL, the route is DOMUS_ROUTE_ROBIN, or with DOMUS_PER_THREAD DOMUS_ROUTE_NEAR. A count of 1
- * (or DOMUS_PER_THREAD in a system of one thread) makes a plain actor with its own address.
+ * a copy of `state`. The actors live on the threads in turn; if `options` has DOMUS_ON_THREAD, all
+ * on that thread; if it has a pool, all in that. Other placements have no effect. options->name
+ * names the router. If `routing` is NULL, the route is DOMUS_ROUTE_ROBIN, or with DOMUS_PER_THREAD
+ * DOMUS_ROUTE_NEAR. A count of 1 (or DOMUS_PER_THREAD in a system of one thread) makes a plain
+ * actor with its own address.
  *
- * Returns as domus_spawn_with(); -EINVAL for a wrong count or routing; -EOPNOTSUPP for detached
- * actors; -ENOSPC when there are routers.max routers. After an error, actors that were made already
- * are stopped. */
+ * Returns as domus_spawn_with(); -EINVAL for a wrong count or routing, and for DOMUS_PER_THREAD or
+ * DOMUS_ROUTE_NEAR with a pool, which has no thread of its own; -EOPNOTSUPP for detached actors;
+ * -ENOSPC when there are routers.max routers. After an error, actors that were made already are
+ * stopped. */
 DOMUS_API int domus_spawn_many(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, uint32_t count, const domus_routing *routing,
                                const domus_spawn_options *options, domus_address *ret_address);

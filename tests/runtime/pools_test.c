@@ -410,6 +410,46 @@ START_TEST(a_child_that_fails_is_restarted)
 }
 END_TEST
 
+/* --- routers ---------------------------------------------------------------------------------- */
+
+static domus_address try_many(uint32_t count, const domus_routing *routing, int wanted)
+{
+    const domus_spawn_options options = {.pool = domt_pooled.pool};
+    domus_address address = {NULL, 0};
+
+    ck_assert_int_eq(domus_outside_spawn_many(domt_pooled.system, &nesting, &(nest){0}, count,
+                                              routing, &options, &address),
+                     wanted);
+    return address;
+}
+
+/* Strays, and all of them, are counted by on_mount. */
+START_TEST(routees_live_in_the_pool_that_the_options_name)
+{
+    const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
+    const domus_routing near = {.route = DOMUS_ROUTE_NEAR};
+    const domus_routing least = {.route = DOMUS_ROUTE_LEAST};
+    domus_address address;
+
+    atomic_store(&births, 0);
+    atomic_store(&strays, 0);
+    domt_pooled_begin("deques", 2, 2);
+    (void)try_many(4, NULL, 0);
+    (void)try_many(4, &least, 0);
+    (void)try_many(1, NULL, 0);
+    (void)try_many(4, &near, -EINVAL);
+    (void)try_many(DOMUS_PER_THREAD, NULL, -EINVAL);
+    ck_assert_int_eq(domus_outside_spawn_many(domt_pooled.system, &channels, NULL, 2, NULL,
+                                              &(domus_spawn_options){.pool = domt_pooled.pool},
+                                              &address),
+                     -EINVAL);
+    DOMT_WAIT_FOR(10, atomic_load(&births) == 9);
+    ck_assert_uint_eq(atomic_load(&strays), 0);
+    domt_end(domt_pooled.system);
+}
+END_TEST
+
 DOMT_MAIN("pools", 300, streams_are_whole_and_in_order,
           timers_and_sleeps_of_actors_come_idle_or_busy,
-          a_tree_grows_in_the_pool_and_ends_with_its_root, a_child_that_fails_is_restarted)
+          a_tree_grows_in_the_pool_and_ends_with_its_root, a_child_that_fails_is_restarted,
+          routees_live_in_the_pool_that_the_options_name)
