@@ -151,6 +151,13 @@ static domi_manager *place_of(domus_stack *stack, const domus_behaviour *behavio
     return NULL;
 }
 
+/* True if nobody has named the pool: the actor would be in it because it is spawned there. */
+static bool is_for_own_pool(const domi_house *parent, const domus_spawn_options *options)
+{
+    return domi_house_is_pooled(parent) &&
+           (options == NULL || (options->pool == NULL && options->placement == DOMUS_NEAR));
+}
+
 int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                      const domus_spawn_options *options, domus_address *ret_address)
 {
@@ -165,7 +172,7 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
     }
     domi_manager *home = place_of(stack, behaviour, options);
     if (home == NULL)
-        return -EINVAL;
+        return is_for_own_pool(parent, options) ? -EOPNOTSUPP : -EINVAL;
     return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);
 }
 

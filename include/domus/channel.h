@@ -315,7 +315,8 @@ DOMUS_API extern const domus_type domus_later_type;
 /* Make a buffer of `size` bytes (1 B..1 MiB) from the pool of the running thread.
  *
  * Ownership: the caller's, until it is written to a channel or freed.
- * Returns 0; -ENOMEM; -EMSGSIZE for a size out of range. */
+ * Returns 0; -ENOMEM; -EMSGSIZE for a size out of range; -EOPNOTSUPP in a pool (domus/pools.h) and
+ * on a detached thread, which have no buffers. */
 DOMUS_API int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer);
 
 /* Give a buffer back. NULL is allowed, and does nothing. */

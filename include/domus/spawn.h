@@ -47,15 +47,16 @@ typedef struct domus_spawn_options {
  * its first message, which may be sent at once.
  *
  * Returns 0; -EINVAL for a wrong behaviour; for one with a pipeline (its own, or that of its
- * channels) what `check` of a stage returned; -ENOMEM; -ESHUTDOWN when the system or this actor
- * stops, or this actor is about to restart. */
+ * channels) what `check` of a stage returned; -EOPNOTSUPP for a channels actor in the pool of the
+ * actor that makes it; -ENOMEM; -ESHUTDOWN when the system or this actor stops, or this actor is
+ * about to restart. */
 DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                           domus_address *ret_address);
 
 /* Do what domus_spawn() does, with options (NULL: none). It also returns -EINVAL for a thread that
- * does not exist, a bound out of range, or a channels actor in a pool; -EEXIST when the name is
- * taken; -ENOSPC at names.max; and for a detached actor -EAGAIN when detached.threadsMax threads
- * are in use, or the kernel's error when it cannot make a thread. */
+ * does not exist, a bound out of range, or a channels actor in the pool that the options name;
+ * -EEXIST when the name is taken; -ENOSPC at names.max; and for a detached actor -EAGAIN when
+ * detached.threadsMax threads are in use, or the kernel's error when it cannot make a thread. */
 DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, const domus_spawn_options *options,
                                domus_address *ret_address);

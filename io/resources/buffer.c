@@ -137,6 +137,8 @@ int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
 {
     if (size == 0 || size > DOMI_BUFFER_MAX)
         return -EMSGSIZE;
+    if (stack->manager->io == NULL)
+        return -EOPNOTSUPP;
     domus_buffer *buffer = domi_buffer_heap(stack->manager->io, size);
     if (buffer == NULL)
         return -ENOMEM;

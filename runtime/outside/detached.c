@@ -312,7 +312,9 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     domi_house *house = domi_stack_house(stack);
     domi_node *seen[2] = {NULL, NULL};
 
-    if (stack->manager->index <= stack->manager->threads || house->home != stack->manager)
+    /* The home of a pool has no thread, and is its actors' manager when the system ends them. */
+    if (stack->manager->index <= stack->manager->threads || house->home != stack->manager ||
+        stack->manager->pooled != NULL)
         return -EOPNOTSUPP;
     /* a pooled stack, because its end releases what was received */
     if (domi_stack_pool(stack) == NULL)

@@ -1,9 +1,13 @@
 /* Stops of pooled actors and of their system, and what a pool refuses. */
 #include "tests/runtime/pooled.h"
+#include "tests/runtime/pools.h"
 
 #include <domus/connect.h>
+#include <domus/detached.h>
+#include <domus/pool.h>
 
 #include <errno.h>
+#include <pthread.h>
 
 static const domus_type go_type = {.name = "go"};
 static _Atomic uint32_t mounts;
@@ -109,6 +113,58 @@ START_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
 }
 END_TEST
 
+/* --- actors that are ended with the system --- */
+
+static _Atomic int received;
+
+static void stop_receiving(domus_stack *stack, void *self)
+{
+    domus_received got;
+
+    (void)self;
+    atomic_store(&received, domus_receive_now(stack, &(domus_pattern){0}, DOMT_MS, &got));
+}
+
+static void *let_go(void *nothing)
+{
+    (void)nothing;
+    domt_pause_ns(100 * DOMT_MS);
+    atomic_store(&holds, false);
+    return NULL;
+}
+
+/* A handler holds the only runner for longer than the stop of the actors may take, so they end with
+ * the home of the pool as their manager, which is no thread. */
+START_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
+{
+    const domus_behaviour idle = {
+        .name = "idle", .on_mount = domt_count_mount, .on_stop = stop_receiving};
+    const domus_pool_config work = {.name = "work", .runners = 1};
+    domus_config config = domt_config(1);
+    pthread_t thread;
+
+    config.pools = &work;
+    config.pool_count = 1;
+    config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
+    atomic_store(&handled, 0);
+    atomic_store(&received, 0);
+    atomic_store(&holds, true);
+    domt_pooled.system = domt_start(&config);
+    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+    uint64_t before = atomic_load(&domt_mounted);
+    (void)domt_pooled_spawn(domt_pooled.pool, &idle, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == before + 1);
+    domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &slow, NULL), &go_type,
+                NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
+    ck_assert_int_eq(domus_system_stop(domt_pooled.system), 0);
+    ck_assert_int_eq(atomic_load(&received), -EOPNOTSUPP);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    domus_system_free(domt_pooled.system);
+}
+END_TEST
+
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
 static void hold_fault(const domus_pool_config *pools, size_t count, const char *wanted)
@@ -151,10 +207,21 @@ static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
+static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
+
 static int mount_connecting(domus_stack *stack, void *self)
 {
+    domus_buffer *buffer;
+    domus_address address;
+
     (void)self;
     ck_assert_int_eq(domus_connect(stack, "127.0.0.1:1", NULL, hear_nothing), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_buffer_new(stack, 1, &buffer), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_spawn(stack, &channels, NULL, &address), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_pool_open(stack, "127.0.0.1:1",
+                                     &(domus_pool_options){.behaviour = &domt_pool_narrow},
+                                     &address),
+                     -EOPNOTSUPP);
     atomic_fetch_add(&mounts, 1);
     return 0;
 }
@@ -162,7 +229,6 @@ static int mount_connecting(domus_stack *stack, void *self)
 START_TEST(what_needs_a_ring_is_refused)
 {
     const domus_behaviour connecting = {.name = "connecting", .on_mount = mount_connecting};
-    const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
     domus_address address;
 
     atomic_store(&mounts, 0);
@@ -178,5 +244,6 @@ START_TEST(what_needs_a_ring_is_refused)
 END_TEST
 
 DOMT_MAIN("pools_stop", 120, a_stop_does_not_wait_behind_notices,
-          a_timer_that_is_put_off_does_not_outlive_its_actor, wrong_pools_are_refused_with_words,
+          a_timer_that_is_put_off_does_not_outlive_its_actor,
+          an_actor_that_is_left_at_the_end_receives_nothing, wrong_pools_are_refused_with_words,
           what_needs_a_ring_is_refused)
