@@ -17,6 +17,7 @@
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/resolver.h"
+#include "runtime/pools/pools.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/manager_options.h"
@@ -100,14 +101,15 @@ static void report_start(domus_system *system, int result)
     pthread_mutex_unlock(&system->mutex);
 }
 
-/* Wait until all threads have left their loops. No thread may run any more when actors are ended,
- * because actors may send to each other to the last. */
+/* Wait until all threads and runners have left their loops. None may run any more when actors are
+ * ended, because actors may send to each other to the last, and a child tells its parent of its
+ * end. */
 static void wait_for_all(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     system->ended++;
     pthread_cond_broadcast(&system->changed);
-    while (system->ended < system->count)
+    while (system->ended < system->count || !domi_pools_have_ended(system))
         pthread_cond_wait(&system->changed, &system->mutex);
     pthread_mutex_unlock(&system->mutex);
 }

@@ -133,34 +133,75 @@ static void *let_go(void *nothing)
     return NULL;
 }
 
+/* Begin a system whose actors get little time for their end, with one runner. */
+static void begin_with_short_stop(void)
+{
+    const domus_pool_config work = {.name = "work", .runners = 1};
+    domus_config config = domt_config(1);
+
+    config.pools = &work;
+    config.pool_count = 1;
+    config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
+    atomic_store(&handled, 0);
+    atomic_store(&domt_mounted, 0);
+    atomic_store(&holds, true);
+    domt_pooled.system = domt_start(&config);
+    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+}
+
+/* Stop it, and let the handler return that holds the runner, some time after that. */
+static void stop_and_let_go(void)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
+    ck_assert_int_eq(domus_system_stop(domt_pooled.system), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
 /* A handler holds the only runner for longer than the stop of the actors may take, so they end with
  * the home of the pool as their manager, which is no thread. */
 START_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
 {
     const domus_behaviour idle = {
         .name = "idle", .on_mount = domt_count_mount, .on_stop = stop_receiving};
-    const domus_pool_config work = {.name = "work", .runners = 1};
-    domus_config config = domt_config(1);
-    pthread_t thread;
 
-    config.pools = &work;
-    config.pool_count = 1;
-    config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
-    atomic_store(&handled, 0);
     atomic_store(&received, 0);
-    atomic_store(&holds, true);
-    domt_pooled.system = domt_start(&config);
-    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
-    uint64_t before = atomic_load(&domt_mounted);
+    begin_with_short_stop();
     (void)domt_pooled_spawn(domt_pooled.pool, &idle, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == before + 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
     domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &slow, NULL), &go_type,
                 NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
-    ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
-    ck_assert_int_eq(domus_system_stop(domt_pooled.system), 0);
+    stop_and_let_go();
     ck_assert_int_eq(atomic_load(&received), -EOPNOTSUPP);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    domus_system_free(domt_pooled.system);
+}
+END_TEST
+
+static domus_address child;
+
+static int mount_parent_of_slow(domus_stack *stack, void *self)
+{
+    const domus_spawn_options options = {.pool = domt_pooled.pool};
+
+    ck_assert_int_eq(domus_spawn_with(stack, &slow, NULL, &options, &child), 0);
+    return domt_count_mount(stack, self);
+}
+
+/* The child ends, and tells its parent so, after the time for the end of all actors is over: the
+ * thread has to keep the parent until the runner has left. */
+START_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
+{
+    const domus_behaviour parent = {.name = "parent", .on_mount = mount_parent_of_slow};
+
+    begin_with_short_stop();
+    (void)domt_pooled_spawn(NULL, &parent, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
+    domt_notice(domt_pooled.system, child, &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
+    ck_assert_int_eq(domus_outside_stop(domt_pooled.system, child), 0);
+    stop_and_let_go();
     domus_system_free(domt_pooled.system);
 }
 END_TEST
@@ -245,5 +286,6 @@ END_TEST
 
 DOMT_MAIN("pools_stop", 120, a_stop_does_not_wait_behind_notices,
           a_timer_that_is_put_off_does_not_outlive_its_actor,
-          an_actor_that_is_left_at_the_end_receives_nothing, wrong_pools_are_refused_with_words,
-          what_needs_a_ring_is_refused)
+          an_actor_that_is_left_at_the_end_receives_nothing,
+          a_child_in_a_pool_may_end_later_than_its_parents_thread,
+          wrong_pools_are_refused_with_words, what_needs_a_ring_is_refused)
