@@ -56,6 +56,7 @@ struct domus_runner {
     bool joined;            /* its thread has been joined; the thread that stops the system */
     uint64_t wait_cpu_ns;   /* its CPU clock when it began to wait; the runner */
     uint32_t turns_to_look; /* turns until it looks at the clock, timers and memory */
+    uint32_t turns_between; /* turns from one look to the next; 0..16 */
     domi_runner_counters counters;
     domi_pulse pulse;
     _Atomic uint32_t stop_step; /* enum domi_stop_step, that it has begun */

@@ -24,7 +24,7 @@
 
 #include <stdio.h>
 
-#define TURNS_TO_LOOK 16u /* turns between two looks; a turn is at most `throughput` messages */
+#define TURNS_TO_LOOK 16u /* turns between two looks, at most */
 
 const domi_runtime_hooks domi_hooks_of_runners = {
     .log = domi_log_happening,
@@ -73,12 +73,24 @@ static void look_at_clock(domus_runner *runner)
     runner->manager.now_ns = domi_clock_now(&runner->pool->system->clock);
 }
 
+/* The turns until the next look, if there were `turns` between the last two. When turns are long
+ * they are few, or timers would be late by all of them; when they are short again, there are twice
+ * as many each time. */
+static uint32_t turns_until_look(uint32_t turns, uint64_t passed_ns)
+{
+    if (passed_ns >= DOMI_WHEEL_TICK_NS)
+        return (uint32_t)(turns * DOMI_WHEEL_TICK_NS / passed_ns);
+    return 2 * turns < TURNS_TO_LOOK ? 2 * turns + 1 : TURNS_TO_LOOK;
+}
+
 static void look(domus_runner *runner)
 {
     domi_manager *manager = &runner->manager;
+    uint64_t before_ns = manager->now_ns;
 
-    runner->turns_to_look = TURNS_TO_LOOK;
     look_at_clock(runner);
+    runner->turns_between = turns_until_look(runner->turns_between, manager->now_ns - before_ns);
+    runner->turns_to_look = runner->turns_between;
     domi_manager_look_at_pressure(manager);
     while (domi_pooled_due_ns(&runner->pool->pooled) <= manager->now_ns) {
         if (domi_pooled_fire(manager) == 0)
@@ -162,7 +174,7 @@ static domus_job *wait_for_job(domus_runner *runner, uint64_t wait_ns)
     domus_job *job = pool->policy->dequeue(runner, wait_ns);
     look_at_clock(runner);
     domi_span_go_on(runner);
-    runner->turns_to_look = TURNS_TO_LOOK;
+    runner->turns_to_look = runner->turns_between;
     return job;
 }
 

@@ -1,0 +1,71 @@
+/* Long turns in a pool: what does not come by a queue comes between them. */
+#include "tests/runtime/pooled.h"
+
+#define TURN_NS (5 * DOMT_MS)
+
+static const domus_type go_type = {.name = "go"};
+static const domus_type tick_type = {.name = "tick"};
+static _Atomic uint32_t ticks, turns;
+
+static int on_go(domus_stack *stack, void *self, const void *nothing)
+{
+    uint64_t until_ns = domt_now_ns() + TURN_NS;
+
+    (void)self, (void)nothing;
+    while (domt_now_ns() < until_ns)
+        continue;
+    atomic_fetch_add(&turns, 1);
+    return domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_fetch_add(&ticks, 1);
+    return 0;
+}
+
+static int mount_ticking(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, 10 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour computing = {.name = "computing",
+                                          .on = (const domus_on[]){{&go_type, on_go, 0}, {0}}};
+static const domus_behaviour ticking = {.name = "ticking",
+                                        .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
+                                        .on_mount = mount_ticking};
+
+/* One runner, two actors that never come to rest, and turns of 5 ms. */
+static void begin_long_turns(void)
+{
+    const domus_pool_config work = {
+        .name = "work", .runners = 1, .policy = "sharing", .throughput = 1};
+    domus_config config = domt_config(1);
+
+    config.pools = &work;
+    config.pool_count = 1;
+    domt_pooled.system = domt_start(&config);
+    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+    for (int i = 0; i < 2; i++)
+        domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &computing, NULL),
+                    &go_type, NULL);
+}
+
+START_TEST(timers_come_between_long_turns)
+{
+    begin_long_turns();
+    (void)domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&ticks) != 0);
+    uint32_t ticks_before = atomic_load(&ticks);
+    uint32_t turns_before = atomic_load(&turns);
+    DOMT_WAIT_FOR(20, atomic_load(&turns) - turns_before >= 120);
+    /* The three actors have their turns one after the other, so at least each eighth turn of the
+     * two others is followed by one of the third. */
+    ck_assert_uint_ge(atomic_load(&ticks) - ticks_before, 120 / 8);
+    domt_end(domt_pooled.system);
+}
+END_TEST
+
+DOMT_MAIN("pools_long", 60, timers_come_between_long_turns)
