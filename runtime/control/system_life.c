@@ -326,6 +326,8 @@ static int start_threads(domus_system *system)
         if (system->error[0] == '\0')
             snprintf(system->error, sizeof system->error, "no memory for the pools");
         domi_outside_fini(system);
+        memset(&system->outside, 0,
+               sizeof system->outside); /* it begins anew with the next start */
         return result;
     }
     domi_pressure_begin(system);

@@ -242,6 +242,32 @@ START_TEST(wrong_pools_are_refused_with_words)
 }
 END_TEST
 
+static int init_at_second_try(domus_pool *pool)
+{
+    return atomic_fetch_add(&mounts, 1) == 0 ? -EXDEV : domus_policy_sharing.init(pool);
+}
+
+START_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
+{
+    domus_policy own = domus_policy_sharing;
+    const domus_pool_config pools[] = {{.name = "first"}, {.name = "work", .own_policy = &own}};
+    domus_config config = domt_config(1);
+    domus_system *system;
+
+    own.name = "own";
+    own.init = init_at_second_try;
+    config.pools = pools;
+    config.pool_count = 2;
+    atomic_store(&mounts, 0);
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    ck_assert_int_eq(domus_system_start(system), -EXDEV);
+    ck_assert_str_eq(domus_system_error(system),
+                     "pool work: policy own: Invalid cross-device link");
+    ck_assert_int_eq(domus_system_start(system), 0);
+    domt_end(system);
+}
+END_TEST
+
 static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self, (void)answer;
@@ -288,4 +314,6 @@ DOMT_MAIN("pools_stop", 120, a_stop_does_not_wait_behind_notices,
           a_timer_that_is_put_off_does_not_outlive_its_actor,
           an_actor_that_is_left_at_the_end_receives_nothing,
           a_child_in_a_pool_may_end_later_than_its_parents_thread,
-          wrong_pools_are_refused_with_words, what_needs_a_ring_is_refused)
+          wrong_pools_are_refused_with_words,
+          a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one,
+          what_needs_a_ring_is_refused)
