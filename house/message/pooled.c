@@ -10,6 +10,8 @@ void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *no
     domi_spinlock_lock(&pooled->lock);
     domi_wheel_arm(wheel, node, expires_ns);
     bool is_sooner = expires_ns < pooled->awake_ns;
+    if (is_sooner) /* whoever sleeps is called, and looks; until then later ones need not call */
+        pooled->awake_ns = expires_ns;
     domi_spinlock_unlock(&pooled->lock);
     if (is_sooner)
         pooled->call(pooled);

@@ -1,4 +1,5 @@
-/* Long turns in a pool: what does not come by a queue comes between them. */
+/* Long work in a pool: what does not come by a queue comes between its turns, and runners that are
+ * awake are not called. */
 #include "tests/runtime/pooled.h"
 
 #define TURN_NS (5 * DOMT_MS)
@@ -38,16 +39,17 @@ static const domus_behaviour ticking = {.name = "ticking",
                                         .on_mount = mount_ticking};
 
 /* One runner, two actors that never come to rest, and turns of 5 ms. */
-static void begin_long_turns(void)
+static void begin_long_turns(const domus_policy *policy)
 {
     const domus_pool_config work = {
-        .name = "work", .runners = 1, .policy = "sharing", .throughput = 1};
+        .name = "work", .runners = 1, .own_policy = policy, .throughput = 1};
     domus_config config = domt_config(1);
 
     config.pools = &work;
     config.pool_count = 1;
     domt_pooled.system = domt_start(&config);
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+    domt_pause_ns(20 * DOMT_MS); /* the runner falls asleep, with no timer in sight */
     for (int i = 0; i < 2; i++)
         domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &computing, NULL),
                     &go_type, NULL);
@@ -55,7 +57,7 @@ static void begin_long_turns(void)
 
 START_TEST(timers_come_between_long_turns)
 {
-    begin_long_turns();
+    begin_long_turns(&domus_policy_sharing);
     (void)domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) != 0);
     uint32_t ticks_before = atomic_load(&ticks);
@@ -68,4 +70,42 @@ START_TEST(timers_come_between_long_turns)
 }
 END_TEST
 
-DOMT_MAIN("pools_long", 60, timers_come_between_long_turns)
+static _Atomic uint32_t calls;
+
+static void count_call(domus_pool *pool)
+{
+    atomic_fetch_add(&calls, 1);
+    domus_policy_sharing.call(pool);
+}
+
+/* Each timer is later than the one before. */
+static int mount_arming(domus_stack *stack, void *self)
+{
+    domus_timer timer;
+
+    for (uint32_t i = 0; i < 100; i++)
+        ck_assert_int_eq(domus_after(stack, (1000 + i) * DOMT_MS, &tick_type, NULL, &timer), 0);
+    return domt_count_mount(stack, self);
+}
+
+/* The runner does not sleep any more when they are armed. */
+START_TEST(timers_that_come_later_call_nobody)
+{
+    const domus_behaviour arming = {.name = "arming",
+                                    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
+                                    .on_mount = mount_arming};
+    domus_policy own = domus_policy_sharing;
+
+    own.name = "own";
+    own.call = count_call;
+    begin_long_turns(&own);
+    atomic_store(&calls, 0);
+    atomic_store(&domt_mounted, 0);
+    (void)domt_pooled_spawn(domt_pooled.pool, &arming, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&domt_mounted) == 1);
+    ck_assert_uint_le(atomic_load(&calls), 1);
+    domt_end(domt_pooled.system);
+}
+END_TEST
+
+DOMT_MAIN("pools_long", 60, timers_come_between_long_turns, timers_that_come_later_call_nobody)
