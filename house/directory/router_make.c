@@ -119,15 +119,14 @@ struct order {
     const char *name;                 /* name of the router in the registry; NULL: none */
 };
 
-/* True if the routees may be in the pool that the options name, if any: a pool has state actors
- * only, and no thread to which a routee could be near. */
+/* True if the routees may be in the pool that the options name, if any. A pool has no thread to
+ * which a routee could be near. */
 static bool fits_pool(const struct order *order, bool per_thread)
 {
-    const domus_behaviour *behaviour = order->behaviour;
+    const struct domus_pool *pool = order->options.pool;
 
-    return order->options.pool == NULL ||
-           (!per_thread && order->routing.route != DOMUS_ROUTE_NEAR &&
-            (behaviour == NULL || behaviour->kind == DOMUS_STATE));
+    return pool == NULL || (!per_thread && order->routing.route != DOMUS_ROUTE_NEAR &&
+                            domi_pooled_home_for(order->manager, pool, order->behaviour) != NULL);
 }
 
 static int complete_router(struct order *order, const domus_routing *routing)

@@ -122,14 +122,8 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
     return result;
 }
 
-/* The home of the actors of a pool; NULL if the behaviour is not one for it. */
-static domi_manager *pooled_home(const domi_pooled *pooled, const domus_behaviour *behaviour)
-{
-    return behaviour == NULL || behaviour->kind == DOMUS_STATE ? pooled->home : NULL;
-}
-
-/* Returns the home for a new actor; NULL if the options name a thread that does not exist, or if
- * the actor would be in a pool and is no state actor. */
+/* Returns the home for a new actor; NULL if the options name a thread that does not exist or a pool
+ * of another system, or if the actor would be in a pool and is no state actor. */
 static domi_manager *place_of(domus_stack *stack, const domus_behaviour *behaviour,
                               const domus_spawn_options *options)
 {
@@ -139,11 +133,11 @@ static domi_manager *place_of(domus_stack *stack, const domus_behaviour *behavio
     uint32_t threads = manager->threads;
 
     if (options != NULL && options->pool != NULL)
-        return pooled_home(domi_pooled_of(options->pool), behaviour);
+        return domi_pooled_home_for(manager, options->pool, behaviour);
     if (placement == DOMUS_NEAR && home->index < threads)
         return home;
     if (placement == DOMUS_NEAR && home->pooled != NULL)
-        return pooled_home(home->pooled, behaviour);
+        return behaviour == NULL || behaviour->kind == DOMUS_STATE ? home : NULL;
     if (placement == DOMUS_NEAR || placement == DOMUS_SPREAD)
         return manager->managers[manager->births.next_home++ % threads];
     if (placement == DOMUS_ON_THREAD && options->thread < threads)

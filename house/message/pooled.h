@@ -43,6 +43,20 @@ static inline const domi_pooled *domi_pooled_of(const struct domus_pool *pool)
     return (const domi_pooled *)(const void *)pool;
 }
 
+/* The home of a new actor in a pool that options of a spawn name; NULL: the pool is of another
+ * system, or the behaviour is for channels, which a pool has not. `behaviour` may be NULL, and is
+ * checked by the spawn. */
+static inline domi_manager *domi_pooled_home_for(const domi_manager *manager,
+                                                 const struct domus_pool *pool,
+                                                 const domus_behaviour *behaviour)
+{
+    domi_manager *home = domi_pooled_of(pool)->home;
+
+    return home->system == manager->system && (behaviour == NULL || behaviour->kind == DOMUS_STATE)
+               ? home
+               : NULL;
+}
+
 /* True if the house is that of an actor of a pool. For a house that is not its caller's own home's,
  * which few are. */
 static inline bool domi_house_is_pooled(const domi_house *house)

@@ -54,9 +54,10 @@ DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, 
                           domus_address *ret_address);
 
 /* Do what domus_spawn() does, with options (NULL: none). It also returns -EINVAL for a thread that
- * does not exist, a bound out of range, or a channels actor in the pool that the options name;
- * -EEXIST when the name is taken; -ENOSPC at names.max; and for a detached actor -EAGAIN when
- * detached.threadsMax threads are in use, or the kernel's error when it cannot make a thread. */
+ * does not exist, a bound out of range, a pool of another system, or a channels actor in the pool
+ * that the options name; -EEXIST when the name is taken; -ENOSPC at names.max; and for a detached
+ * actor -EAGAIN when detached.threadsMax threads are in use, or the kernel's error when it cannot
+ * make a thread. */
 DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, const domus_spawn_options *options,
                                domus_address *ret_address);

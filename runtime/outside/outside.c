@@ -73,8 +73,8 @@ int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behavi
     domi_visit visit;
 
     bool pooled = options != NULL && options->pool != NULL;
-    if ((placed && options->thread >= system->count) ||
-        (pooled && behaviour != NULL && behaviour->kind != DOMUS_STATE))
+    domi_manager *home = pooled ? domi_pooled_home_for(outside, options->pool, behaviour) : NULL;
+    if ((placed && options->thread >= system->count) || (pooled && home == NULL))
         return -EINVAL;
     int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
     if (result != 0)
@@ -83,8 +83,8 @@ int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behavi
         result = domi_detached_spawn(outside, NULL, behaviour, state, options, ret_address);
     } else {
         uint32_t thread = placed ? options->thread : system->next_thread++ % system->count;
-        domi_manager *home =
-            pooled ? domi_pooled_of(options->pool)->home : &system->threads[thread].manager;
+        if (home == NULL)
+            home = &system->threads[thread].manager;
         result =
             domi_house_spawn_child(outside, NULL, home, behaviour, state, options, ret_address);
     }

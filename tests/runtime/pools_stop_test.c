@@ -242,6 +242,40 @@ START_TEST(wrong_pools_are_refused_with_words)
 }
 END_TEST
 
+static _Atomic int refused;
+
+static int mount_elsewhere(domus_stack *stack, void *other)
+{
+    const domus_spawn_options options = {.pool = *(const domus_pool **)other};
+    domus_address address;
+
+    atomic_store(&refused, domus_spawn_with(stack, &slow, NULL, &options, &address));
+    return 0;
+}
+
+START_TEST(a_pool_of_another_system_is_refused)
+{
+    const domus_behaviour elsewhere = {
+        .name = "elsewhere", .state_size = sizeof(domus_pool *), .on_mount = mount_elsewhere};
+    domus_spawn_options options = {0};
+    domus_address address;
+
+    domt_pooled_begin("sharing", 1, 1);
+    domus_system *other = domt_pooled.system;
+    options.pool = domt_pooled.pool;
+    domt_pooled_begin("sharing", 1, 1);
+    ck_assert_int_eq(domus_outside_spawn_with(domt_pooled.system, &slow, NULL, &options, &address),
+                     -EINVAL);
+    ck_assert_int_eq(
+        domus_outside_spawn_many(domt_pooled.system, &slow, NULL, 2, NULL, &options, &address),
+        -EINVAL);
+    (void)domt_pooled_spawn(domt_pooled.pool, &elsewhere, &options.pool);
+    DOMT_WAIT_FOR(10, atomic_load(&refused) == -EINVAL);
+    domt_end(domt_pooled.system);
+    domt_end(other);
+}
+END_TEST
+
 static int init_at_second_try(domus_pool *pool)
 {
     return atomic_fetch_add(&mounts, 1) == 0 ? -EXDEV : domus_policy_sharing.init(pool);
@@ -314,6 +348,6 @@ DOMT_MAIN("pools_stop", 120, a_stop_does_not_wait_behind_notices,
           a_timer_that_is_put_off_does_not_outlive_its_actor,
           an_actor_that_is_left_at_the_end_receives_nothing,
           a_child_in_a_pool_may_end_later_than_its_parents_thread,
-          wrong_pools_are_refused_with_words,
+          wrong_pools_are_refused_with_words, a_pool_of_another_system_is_refused,
           a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one,
           what_needs_a_ring_is_refused)
