@@ -5,7 +5,7 @@
  * the wheels and writing the time is one step under the lock, and so is arming a timer and comparing. So a
  * runner that sleeps, and has not been called, wakes before every timer on the wheels. It does not
  * count on the runner that has armed the timer, or on the one that wrote the time last: each of these may be
- * in a turn that takes long. Who calls writes its own time, so that later timers do not call again. The lock makes each step whole, so there are no store buffers.
+ * in a turn that takes long. The caller writes its own time, so that later timers do not call again. The lock makes each step whole, so there are no store buffers.
  *
  * Here some turns never end. The time is 0 to 2, and there are two timers.
  *
