@@ -11,6 +11,7 @@
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/pooled.h"
 #include "house/message/shared.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@
 
 #define BUCKETS_MAX 65536u /* most buckets of the table of groups */
 
-int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t homes,
-                     const uint64_t key[2])
+int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t threads,
+                     uint32_t pools, const uint64_t key[2])
 {
     uint32_t buckets = 1;
 
@@ -30,7 +31,8 @@ int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, ui
         .buckets_count = buckets,
         .max = max,
         .members_max = members_max,
-        .homes = homes,
+        .threads = threads,
+        .homes = threads + pools,
     };
     domi_spinlock_init(&groups->lock);
     groups->buckets = domi_memory_new(buckets * sizeof *groups->buckets);
@@ -50,6 +52,16 @@ void domi_groups_fini(domi_groups *groups)
     }
     domi_memory_free(groups->buckets);
     groups->buckets = NULL;
+}
+
+domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home)
+{
+    const domi_groups *groups = group->groups;
+
+    if (home->pooled != NULL)
+        return &group->slots[groups->threads + home->pooled->number];
+    /* A shard on a detached actor's thread would wait for that actor. */
+    return home->index < groups->threads ? &group->slots[home->index] : NULL;
 }
 
 static bool is_name(const char *name)
@@ -153,8 +165,8 @@ static domus_address shard_at(const domi_group_slot *slot)
 static int shard_make(domi_manager *manager, domi_group *group, domi_manager *home,
                       domus_address *ret_address)
 {
-    domi_group_slot *slot = &group->slots[home->index];
-    const domus_spawn_options options = {.pinned = true};
+    domi_group_slot *slot = domi_group_slot_of(group, home);
+    const domus_spawn_options options = {.pinned = home->pooled == NULL};
     domus_address address;
     int error = domi_house_spawn_child(manager, NULL, home, &domi_shard_behaviour, NULL, &options,
                                        &address);
@@ -213,9 +225,9 @@ int domus_group_join(domus_stack *stack, domus_group handle)
 
     if (group == NULL)
         return -EINVAL;
-    if (house->home->index >= group->groups->homes)
-        return -EOPNOTSUPP; /* a shard on a detached actor's thread would wait for that actor */
-    domi_group_slot *slot = &group->slots[house->home->index];
+    domi_group_slot *slot = domi_group_slot_of(group, house->home);
+    if (slot == NULL)
+        return -EOPNOTSUPP;
     domus_address to = shard_at(slot);
     int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
     if (error == 0 && to.house == NULL)
@@ -243,9 +255,10 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
 
     if (handle.group == NULL)
         return -EINVAL;
-    if (house->home->index >= handle.group->groups->homes)
+    const domi_group_slot *slot = domi_group_slot_of(handle.group, house->home);
+    if (slot == NULL)
         return 0;
-    domus_address to = shard_at(&handle.group->slots[house->home->index]);
+    domus_address to = shard_at(slot);
     if (to.house == NULL || house->family == NULL)
         return 0;
     domi_member *member = member_new(manager, handle.group, house, to, true);

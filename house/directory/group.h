@@ -1,7 +1,9 @@
 /* Groups: a group is a name for a set of actors, its members.
  *
  * On each thread that has members a group has a shard, which is an actor that never leaves its
- * thread. To publish is to send one message to each shard, and the shard puts a notice to each of
+ * thread; in a pool that has members the shard is an actor of the pool, and the lists below are
+ * under the pool's `members_lock`, because a member may end on one runner while another runs the
+ * shard. To publish is to send one message to each shard, and the shard puts a notice to each of
  * its members by the home lane. Only the shard's thread touches its list of members. Joining and
  * leaving travel to that thread as nodes of a kind of their own, which are never refused and take
  * effect when they are sorted. A member that ends is struck from the list directly, because it ends
@@ -28,12 +30,13 @@ typedef struct domi_member domi_member;
 
 /* All groups of a system. Groups are added and never removed, so finding one takes no lock. */
 struct domi_groups {
-    _Atomic(domi_group *) *buckets; /* constant after init, as are the next five fields */
+    _Atomic(domi_group *) *buckets; /* constant after init, as are the next six fields */
     uint64_t key[2];                /* secret and random: hashes of names start from it */
     uint32_t buckets_count;         /* a power of two */
     uint32_t max;                   /* most groups */
     uint32_t members_max;           /* most members of one group */
-    uint32_t homes;                 /* number of homes that may have shards */
+    uint32_t threads;               /* threads of the loop, which have the first slots */
+    uint32_t homes;                 /* homes that may have shards: threads, then pools */
     domi_spinlock lock;             /* for adding a group, and for setting a shard */
     uint32_t count;                 /* groups that exist; under `lock` */
 };
@@ -71,10 +74,14 @@ struct domi_member {
 static_assert(sizeof(domi_member) == 64, "one cache line");
 
 /* Make a registry for up to `max` groups, each with up to `members_max` members, and with shards on
- * `homes` homes. `key` is that of the hash of the groups' names; it has to be secret and random, so
- * that nobody can choose names that fall into one bucket. Returns 0; -ENOMEM. */
-int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t homes,
-                     const uint64_t key[2]);
+ * `threads` threads and in `pools` pools. `key` is that of the hash of the groups' names; it has to
+ * be secret and random, so that nobody can choose names that fall into one bucket. Returns 0;
+ * -ENOMEM. */
+int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t threads,
+                     uint32_t pools, const uint64_t key[2]);
+
+/* The slot of a home in a group. NULL: its actors cannot be members. */
+domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home);
 
 /* Free all groups. No thread may use them any more. A zeroed or finished registry is accepted. */
 void domi_groups_fini(domi_groups *groups);

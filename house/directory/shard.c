@@ -1,5 +1,5 @@
 /* A shard (group.h) delivers publications to its members, and keeps the list of them. Everything
- * here is done by the thread that the shard belongs to. */
+ * here is done by the thread that the shard belongs to; in a pool, by any runner, under a lock. */
 #include "house/directory/group.h"
 
 #include "base/prefetch.h"
@@ -8,6 +8,7 @@
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/pooled.h"
 #include "house/message/shared.h"
 
 #include <domus/conversation.h>
@@ -36,6 +37,20 @@ const domus_behaviour domi_shard_behaviour = {
     .on = (const domus_on[]){{&domi_delivery_type, on_delivery, 0}, {NULL, NULL, 0}},
 };
 
+/* --- the lock of a pool ----------------------------------------------------------------------- */
+
+static void lock(const domi_house *house)
+{
+    if (domi_house_is_pooled(house))
+        domi_spinlock_lock(&house->home->pooled->members_lock);
+}
+
+static void unlock(const domi_house *house)
+{
+    if (domi_house_is_pooled(house))
+        domi_spinlock_unlock(&house->home->pooled->members_lock);
+}
+
 /* --- publish, on the shard's side ------------------------------------------------------------ */
 
 /* Put a notice of the delivery to one member. Returns true if the member took it. */
@@ -55,11 +70,11 @@ static bool put_one(domi_manager *manager, const domi_member *member, domi_envel
     return false;
 }
 
-/* Deliver the publication that is under way to up to `most` more members. */
-static void deliver(domi_manager *manager, shard *self, uint32_t most)
+/* Deliver the publication that is under way to the next members, under the lock. */
+static void deliver_some(domi_manager *manager, shard *self)
 {
     domi_envelope *delivery = self->delivery;
-    uint32_t shares = most < self->count ? most : self->count;
+    uint32_t shares = self->count < STEP_MEMBERS ? self->count : STEP_MEMBERS;
     uint32_t left = shares;
 
     if (shares == 0)
@@ -83,11 +98,29 @@ static void deliver(domi_manager *manager, shard *self, uint32_t most)
         domi_delivery_end(manager, delivery, left + unused);
 }
 
-static void end_delivery(domi_manager *manager, shard *self)
+/* The same. Returns true if there are more members. */
+static bool deliver(domus_stack *stack, shard *self)
 {
-    domi_delivery_end(manager, self->delivery, 1);
+    const domi_house *house = domi_stack_house(stack);
+
+    lock(house);
+    deliver_some(stack->manager, self);
+    bool more = self->cursor != NULL;
+    unlock(house);
+    return more;
+}
+
+/* The user's function may release the payload in this, so it is done without the lock. */
+static void end_delivery(domi_manager *manager, const domi_house *house)
+{
+    shard *self = house->self;
+    domi_envelope *delivery = self->delivery;
+
+    lock(house);
     self->delivery = NULL;
     self->cursor = NULL;
+    unlock(house);
+    domi_delivery_end(manager, delivery, 1);
 }
 
 /* Deliver the publication to the next members, and wait for the next step if some are left. */
@@ -96,15 +129,15 @@ static int go_on(domus_stack *stack, void *self_, const domus_answer *answer)
     shard *self = self_;
 
     (void)answer;
-    deliver(stack->manager, self, STEP_MEMBERS);
-    if (self->cursor != NULL) {
+    if (deliver(stack, self)) {
         /* Wait for no promise, that is, for the next place in a run. */
         if (domus_wait_all(stack, go_on) == DOMUS_PARKED)
             return DOMUS_PARKED;
         /* the shard stops, or there is no memory to wait */
-        deliver(stack->manager, self, UINT32_MAX);
+        while (deliver(stack, self))
+            ;
     }
-    end_delivery(stack->manager, self);
+    end_delivery(stack->manager, domi_stack_house(stack));
     return 0;
 }
 
@@ -113,10 +146,13 @@ static int on_delivery(domus_stack *stack, void *self_, const void *payload)
     shard *self = self_;
 
     (void)payload;
+    lock(domi_stack_house(stack));
     self->delivery = stack->message;
     self->cursor = self->first;
+    bool is_long = self->count > STEP_MEMBERS;
+    unlock(domi_stack_house(stack));
     stack->message = NULL; /* the envelope stays until the last member is done with it */
-    if (self->count > STEP_MEMBERS)
+    if (is_long)
         (void)domus_barrier(stack); /* the next publication waits until all members have this one */
     return go_on(stack, self, NULL);
 }
@@ -125,7 +161,7 @@ static int on_delivery(domus_stack *stack, void *self_, const void *payload)
 
 static shard *shard_of(const domi_member *member)
 {
-    domi_group_slot *slot = &member->group->slots[member->house->home->index];
+    const domi_group_slot *slot = domi_group_slot_of(member->group, member->house->home);
 
     return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
 }
@@ -134,7 +170,7 @@ static shard *shard_of(const domi_member *member)
 static void count_out(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;
-    domi_group_slot *slot = &group->slots[member->house->home->index];
+    domi_group_slot *slot = domi_group_slot_of(group, member->house->home);
 
     /* Relaxed: a publisher that still reads the old count sends a message in vain. */
     atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
@@ -197,7 +233,7 @@ static domi_member *find(const domi_member *like)
 }
 
 /* True if the actor has not ended while its node was on its way. The answer is exact, because
- * houses end at home. */
+ * houses end at home; in a pool, one that ends comes to domi_group_remove_house() later. */
 static bool is_alive(const domi_member *member)
 {
     uint64_t life = domi_house_life(member->house);
@@ -208,8 +244,9 @@ static bool is_alive(const domi_member *member)
 void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_member *member = (domi_member *)(void *)node;
-    domi_member *present = is_alive(member) ? find(member) : NULL;
 
+    lock(house);
+    domi_member *present = is_alive(member) ? find(member) : NULL;
     if (member->leaves) {
         domi_pool_free(manager, node);
         if (present != NULL) {
@@ -221,6 +258,7 @@ void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     } else {
         attach(house->self, member);
     }
+    unlock(house);
 }
 
 void domi_group_drop_node(domi_manager *manager, domi_node *node)
@@ -235,11 +273,14 @@ void domi_group_drop_node(domi_manager *manager, domi_node *node)
 
 void domi_group_remove_house(domi_manager *manager, domi_house *house)
 {
-    if (house->behaviour == &domi_shard_behaviour) {
+    bool is_shard = house->behaviour == &domi_shard_behaviour;
+
+    if (is_shard && ((shard *)house->self)->delivery != NULL)
+        end_delivery(manager, house);
+    lock(house);
+    if (is_shard) {
         shard *self = house->self;
 
-        if (self->delivery != NULL)
-            end_delivery(manager, self);
         while (self->first != NULL) {
             domi_member *member = self->first;
             detach(self, member);
@@ -251,4 +292,5 @@ void domi_group_remove_house(domi_manager *manager, domi_house *house)
         detach(shard_of(member), member);
         count_out(manager, member);
     }
+    unlock(house);
 }

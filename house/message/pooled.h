@@ -22,6 +22,8 @@ struct domus_pool;
 
 struct domi_pooled {
     domi_manager *home; /* the home of the pool's actors */
+    uint32_t number;    /* of the pool, 0.. in a system */
+    const char *name;   /* as the configuration has it */
 
     /* Let `house`, which has just become scheduled, have a turn. `runner` is the runner of this
      * pool whose thread calls; NULL: the thread is another one. Any thread. */
@@ -35,6 +37,9 @@ struct domi_pooled {
     /* The time for which the runner that went to sleep last has looked at the wheels: whoever arms
      * something sooner calls. Under `lock`. */
     uint64_t awake_ns;
+
+    /* Guards the lists of groups' members in this pool (directory/shard.c). */
+    alignas(DOMI_LINES) domi_spinlock members_lock;
 };
 
 /* The pool as house knows it, with which its structure begins. */

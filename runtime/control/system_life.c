@@ -71,7 +71,7 @@ static int crowds_init(domus_system *system, char *error, size_t error_size)
     if (result != 0)
         return result;
     return domi_groups_init(&system->groups, config->groups.max, config->groups.members_max,
-                            system->count, key);
+                            system->count, (uint32_t)config->pool_count, key);
 }
 
 /* Free the groups and the routers. */

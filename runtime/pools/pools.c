@@ -180,6 +180,9 @@ static domus_pool *make_bare(domus_system *system, uint32_t number, const domus_
     pool->usual = usual_of(system, config);
     pool->count = pool->usual + config->spares;
     pool->pooled.home = &pool->home;
+    pool->pooled.number = number;
+    pool->pooled.name = config->name;
+    domi_spinlock_init(&pool->pooled.members_lock);
     pool->pooled.schedule = schedule;
     pool->pooled.call = call;
     domi_spinlock_init(&pool->pooled.lock);

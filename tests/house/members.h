@@ -93,7 +93,7 @@ static inline void open_world(uint32_t members_max)
 
     handled = disorder = releases = 0;
     domt_world_init(&world, 2);
-    ck_assert_int_eq(domi_groups_init(&groups, GROUPS_MAX, members_max, 2, key), 0);
+    ck_assert_int_eq(domi_groups_init(&groups, GROUPS_MAX, members_max, 2, 0, key), 0);
 }
 
 static inline void start_world(void)

@@ -31,7 +31,7 @@ START_TEST(publication_that_no_step_has_seen_is_dropped_once)
     releases = 0;
     init_does = join_group;
     open_world(&spawner);
-    ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, key), 0);
+    ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, 0, key), 0);
     for (uint32_t i = 0; i < 3; i++)
         world.managers[i]->directory.groups = &groups;
     domt_do(&world, agent, spawn_in, "count");

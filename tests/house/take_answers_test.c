@@ -332,7 +332,7 @@ static void open_group(uint32_t members)
     static const uint64_t key[2] = {1, 2};
 
     domt_owning_open();
-    ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, key), 0);
+    ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, 0, key), 0);
     for (uint32_t i = 0; i < 3; i++)
         now->world.managers[i]->directory.groups = &groups;
     for (uint32_t i = 0; i < members; i++)
