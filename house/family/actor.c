@@ -1,6 +1,7 @@
 /* This file has the verbs of an actor for its own address, notices, spawning and stopping, its
  * behaviour, and timers. */
 #include "base/prefetch.h"
+#include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
 #include "house/family/behaviour.h"
@@ -159,6 +160,8 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
     domi_house *parent = domi_stack_house(stack);
 
     if (options != NULL && options->detached) {
+        if (options->pool != NULL)
+            return -EINVAL;
         if (manager->hooks.spawn_detached == NULL)
             return -EOPNOTSUPP;
         return manager->hooks.spawn_detached(manager, parent, behaviour, state, options,
@@ -166,7 +169,7 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
     }
     domi_manager *home = place_of(stack, behaviour, options);
     if (home == NULL)
-        return is_for_own_pool(parent, options) ? -EOPNOTSUPP : -EINVAL;
+        return is_for_own_pool(parent, options) ? domi_refuse_ringless(stack) : -EINVAL;
     return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);
 }
 

@@ -100,23 +100,28 @@ static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_
     return found;
 }
 
-void domi_memory_watches_fire(domi_manager *manager)
+/* Begin to walk home's list because of change `number`. */
+static void begin_walk(domi_manager *home, uint32_t number)
+{
+    domi_spinlock_lock(&home->memory.watches.lock);
+    home->memory.watches.left =
+        atomic_load_explicit(&home->memory.watches.count, memory_order_relaxed);
+    atomic_store_explicit(&home->memory.watches.seen, number, memory_order_relaxed);
+    domi_spinlock_unlock(&home->memory.watches.lock);
+}
+
+void domi_memory_watches_fire(domi_manager *manager, domi_manager *home)
 {
     uint32_t visits = VISITS_PER_TICK;
     domus_memory_change change;
     domi_memory_watch *watch;
 
-    if (!domi_memory_is_watched(manager))
+    if (!domi_memory_is_watched(home))
         return;
     uint32_t number = read_memory(manager, &change);
-    if (number != manager->memory.watches.seen) {
-        domi_spinlock_lock(&manager->memory.watches.lock);
-        manager->memory.watches.left =
-            atomic_load_explicit(&manager->memory.watches.count, memory_order_relaxed);
-        domi_spinlock_unlock(&manager->memory.watches.lock);
-        manager->memory.watches.seen = number;
-    }
-    while ((watch = find_next(manager, number, &visits)) != NULL)
+    if (number != atomic_load_explicit(&home->memory.watches.seen, memory_order_relaxed))
+        begin_walk(home, number);
+    while ((watch = find_next(home, number, &visits)) != NULL)
         put_event(manager, watch);
 }
 

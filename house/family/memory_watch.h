@@ -38,8 +38,10 @@ static_assert(offsetof(domi_memory_watch, link) == DOMI_LINK_OFFSET, "as a timer
 static_assert(offsetof(domi_memory_watch, change) == DOMI_ENVELOPE_HEAD, "the event's payload");
 
 /* Put the events of watches whose actors were not told of the latest change, a bounded number of
- * them. Home only, once a tick. */
-void domi_memory_watches_fire(domi_manager *manager);
+ * them. `manager` is the calling thread's: that of home, once a tick, or of a runner of home's
+ * pool.
+ */
+void domi_memory_watches_fire(domi_manager *manager, domi_manager *home);
 
 /* True if an actor of this home has such a watch. Any thread; the answer may be late. */
 bool domi_memory_is_watched(const domi_manager *manager);

@@ -31,6 +31,7 @@ typedef enum domi_mistake {
     DOMI_WAIT_NOT_RETURNED, /* it let its conversation wait, and did not return DOMUS_PARKED */
     DOMI_WAIT_REPLACED,     /* it let its conversation wait twice, for different functions */
     DOMI_RESULT_UNKNOWN,    /* it returned a positive number that is not DOMUS_PARKED */
+    DOMI_NEEDS_RING,        /* it used what no actor of a pool can have (ringless.h) */
 } domi_mistake;
 
 /* The functions of io for the actors of a manager. No entry is NULL: a manager without io has

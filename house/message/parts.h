@@ -217,7 +217,7 @@ typedef struct domi_memory_watches {
     struct domi_memory_watch *tail; /* the last watch */
     _Atomic uint32_t count;         /* watches in the list; any thread reads it, without the lock */
     uint32_t left;                  /* watches that home has not looked at since the last change */
-    uint32_t seen;                  /* the number of that change; only home uses it */
+    _Atomic uint32_t seen;          /* the number of that change; written under the lock */
 } domi_memory_watches;
 
 /* The state of the passes that give memory of slabs back (trim.h). Times are those of `now_ns`. */

@@ -91,8 +91,8 @@ DOMUS_API extern const domus_type domus_connected_type;
  *
  * Returns DOMUS_PARKED; -EINVAL for a wrong text, behaviour or option; what `check` of a stage of
  * its pipeline returned; -ENAMETOOLONG for too long a name of a Unix socket; -ESHUTDOWN when the
- * actor or the system stops; -EOPNOTSUPP on a detached actor; -ENOMEM, -ENOBUFS, -EBUSY and
- * -ECANCELED as domus_ask(). */
+ * actor or the system stops; -EOPNOTSUPP on a detached actor and in a pool; -ENOMEM, -ENOBUFS,
+ * -EBUSY and -ECANCELED as domus_ask(). */
 DOMUS_API int domus_connect(domus_stack *stack, const char *to,
                             const domus_connect_options *options, domus_resumed *then);
 
@@ -114,8 +114,8 @@ DOMUS_API int domus_connect_add(domus_stack *stack, const char *to,
  * Returns 0; -EBADF; -ENOTSOCK; -EINVAL for a socket that is no stream or that listens, and for a
  * wrong behaviour or option; -EAFNOSUPPORT for another family; -ENOTCONN; -EALREADY when it is that
  * of a channel of this thread; -ENOBUFS at connect.maxConnections; -ESHUTDOWN when the actor or the
- * system stops; -EOPNOTSUPP on a detached actor, and where descriptors are not those of the kernel
- * (a test kit); -ENOMEM. */
+ * system stops; -EOPNOTSUPP on a detached actor and in a pool, and where descriptors are not those
+ * of the kernel (a test kit); -ENOMEM. */
 DOMUS_API int domus_channel_adopt_fd(domus_stack *stack, int fd,
                                      const domus_connect_options *options,
                                      domus_address *ret_channel);

@@ -40,7 +40,7 @@ DOMUS_API extern const domus_type domus_ready_type;
 /* Watch the descriptor `fd` for `events` (POLLIN, POLLOUT, POLLPRI, as of poll(2)) until the watch
  * is taken back or the actor stops. `ret_watch` may be NULL.
  *
- * Returns 0; -EBADF for a negative `fd`; -ENOMEM; -EOPNOTSUPP in a test kit, and on a
+ * Returns 0; -EBADF for a negative `fd`; -ENOMEM; -EOPNOTSUPP in a test kit, in a pool, and on a
  * detached actor, which may block in poll(2) itself; the error of the thread's ring when the
  * ring has failed. */
 DOMUS_API int domus_watch_fd(domus_stack *stack, int fd, uint32_t events,

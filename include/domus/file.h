@@ -31,7 +31,8 @@
  * deadline on (domus_ask_within()), so the error may be -ETIMEDOUT.
  *
  * Thread-safety of all functions with a stack: only from within a handler, with the stack that the
- * handler was given. A detached actor may use them, too; helper threads do its operations. */
+ * handler was given. A detached actor may use them, too; helper threads do its operations. An actor
+ * of a pool (domus/pools.h) may not: -EOPNOTSUPP. */
 #ifndef DOMUS_FILE_H
 #define DOMUS_FILE_H
 

@@ -13,8 +13,8 @@
  * ask each other as any actors.
  *
  * A ring is not to be had in a pool: an actor there has no channels, opens no files and
- * connects to nothing (-EOPNOTSUPP). It asks an actor of a thread to do so. Timers and time-outs
- * come as late as the actor's turn, and at least up to 2 ms late.
+ * connects to nothing (-EOPNOTSUPP, and the log says so once). It asks an actor of a thread to do
+ * so. Timers and time-outs come as late as the actor's turn, and at least up to 2 ms late.
  *
  * Thread-safety: any thread. */
 #ifndef DOMUS_POOLS_H

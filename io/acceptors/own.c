@@ -2,6 +2,7 @@
  * thread, and hands its connections to that actor only. */
 #include "base/memory.h"
 #include "base/pipeline.h"
+#include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
 #include "house/family/behaviour.h"
 #include "house/family/birth.h"
@@ -83,6 +84,8 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
     domus_address listener;
     domus_endpoint actual;
 
+    if (manager->pooled != NULL)
+        return domi_refuse_ringless(stack);
     if (house->behaviour->kind != DOMUS_CHANNELS ||
         (options != NULL && options->backlog > INT32_MAX))
         return -EINVAL;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "house/conversation/notes.h"
+#include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
 #include "house/message/link.h"
 #include "house/message/mailbox.h"
@@ -189,7 +190,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     if (fd < 0)
         return -EBADF;
     if (io == NULL || io->backend->poll_once == NULL || io->backend->is_simulated)
-        return -EOPNOTSUPP;
+        return domi_refuse_ringless(stack);
     /* a thief may not look into home's io: home tells the actor later */
     if (!is_lent && io->failed != 0)
         return io->failed;

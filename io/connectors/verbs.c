@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/pipeline.h"
+#include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
 #include "house/family/birth.h"
 #include "house/message/stop.h"
@@ -116,7 +117,7 @@ static int prepare(domus_stack *stack, const char *to, const domus_connect_optio
     if (result != 0)
         return result;
     if (io == NULL || io->backend->poll_once == NULL)
-        return -EOPNOTSUPP;
+        return domi_refuse_ringless(stack);
     result = domi_stack_check_may_wait(stack);
     if (result != 0)
         return result;
@@ -218,7 +219,7 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
     int nonblocking = 0;
 
     if (io == NULL || io->backend->sockets != &domi_kernel_sockets)
-        return -EOPNOTSUPP;
+        return domi_refuse_ringless(stack);
     int result = check_socket(io, fd);
     if (result == 0 && is_here)
         result = is_of_channel(io, fd) ? -EALREADY : domi_connect_admit(io);

@@ -1,5 +1,6 @@
 /* This file opens channels of datagrams, each with a socket of its own. */
 #include "base/memory.h"
+#include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
 #include "house/family/behaviour.h"
 #include "house/family/birth.h"
@@ -126,13 +127,13 @@ fail_name:
 }
 
 /* Returns 0 if the running actor may open a channel. */
-static int check_actor(const domus_stack *stack, const domus_datagram_options *options)
+static int check_actor(domus_stack *stack, const domus_datagram_options *options)
 {
     const domi_house *house = domi_stack_house(stack);
     const domi_io *io = stack->manager->io;
 
     if (house->behaviour->kind != DOMUS_CHANNELS)
-        return -EINVAL;
+        return stack->manager->pooled != NULL ? domi_refuse_ringless(stack) : -EINVAL;
     if (options->behaviour != NULL && options->behaviour->kind != DOMUS_CHANNELS)
         return -EINVAL;
     int error = options->behaviour != NULL ? domi_behaviour_check(options->behaviour) : 0;

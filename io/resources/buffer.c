@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
     if (size == 0 || size > DOMI_BUFFER_MAX)
         return -EMSGSIZE;
     if (stack->manager->io == NULL)
-        return -EOPNOTSUPP;
+        return domi_refuse_ringless(stack);
     domus_buffer *buffer = domi_buffer_heap(stack->manager->io, size);
     if (buffer == NULL)
         return -ENOMEM;

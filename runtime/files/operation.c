@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/page.h"
 #include "house/conversation/dead.h"
+#include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
@@ -242,9 +243,11 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
                                             : 0;
     size_t to_size = what->to != NULL ? strlen(what->to) + 1 : 0;
     domi_promise *promise;
+
+    if (manager->pooled != NULL)
+        return domi_refuse_ringless(stack);
     domi_envelope *envelope = domi_message_new(
         manager, DOMI_ASK_HEAD + sizeof(domi_file_operation) + path_size + to_size);
-
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);

@@ -94,7 +94,7 @@ static void look_at_memory(domi_thread *thread)
     bool is_short = manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL;
     domi_io_pressure pressure = domi_pressure_for_io(&thread->system->pressure);
     domi_io_set_pressure(&thread->io, &pressure);
-    domi_memory_watches_fire(manager);
+    domi_memory_watches_fire(manager, manager);
     domi_belts_look_at_memory(manager);
     domi_belts_trim(manager);
     /* Trim at memory.threadMax, too: memory that one size has free cannot be used by the others. */

@@ -86,7 +86,7 @@ static void look_at_memory(domi_detached *detached)
 
     domi_pressure_tick(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
     domi_manager_look_at_pressure(manager);
-    domi_memory_watches_fire(manager);
+    domi_memory_watches_fire(manager, manager);
     if (manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL)
         (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "house/dispatch/manage.h"
 #include "house/dispatch/pooled_turn.h"
+#include "house/family/memory_watch.h"
 #include "house/family/slots.h"
 #include "house/message/pool.h"
 #include "house/message/stop.h"
@@ -92,6 +93,7 @@ static void look(domus_runner *runner)
     runner->turns_between = turns_until_look(runner->turns_between, manager->now_ns - before_ns);
     runner->turns_to_look = runner->turns_between;
     domi_manager_look_at_pressure(manager);
+    domi_memory_watches_fire(manager, manager->pooled->home);
     while (domi_pooled_due_ns(&runner->pool->pooled) <= manager->now_ns) {
         if (domi_pooled_fire(manager) == 0)
             break;

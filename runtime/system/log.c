@@ -178,6 +178,10 @@ void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mista
         snprintf(did, sizeof did,
                  "let its conversation wait twice in a turn, so the function that it named first "
                  "is never called");
+    else if (what == DOMI_NEEDS_RING)
+        snprintf(did, sizeof did,
+                 "asked for channels, a file or a connect, which no actor of a pool can have "
+                 "(-EOPNOTSUPP): let an actor of a thread do it");
     else
         snprintf(did, sizeof did,
                  "returned %d, which is neither 0 nor DOMUS_PARKED nor a negative errno and "

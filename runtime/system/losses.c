@@ -4,6 +4,7 @@
 #include "house/conversation/stack.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
+#include "house/message/pooled.h"
 #include "runtime/system/log.h"
 
 #include <inttypes.h>
@@ -52,6 +53,15 @@ typedef struct leftover {
     const domi_manager *manager; /* whose actors are looked at */
 } leftover;
 
+/* Note where an actor lives, or a handler runs. */
+static void note_place(domus_system *system, const domi_manager *manager)
+{
+    if (manager->pooled != NULL)
+        note_left(system, "pool %.63s", manager->pooled->name);
+    else
+        note_left(system, "thread %u", manager->index);
+}
+
 #define LEFT_LINES_MAX 16u /* lines about actors that did not stop; others are only counted */
 
 static void note_house(void *house_, void *context)
@@ -63,8 +73,9 @@ static void note_house(void *house_, void *context)
         left->system->left_count++ >= LEFT_LINES_MAX)
         return;
     uint32_t children = domi_house_count_children(house);
-    note_left(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
-              left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
+    note_place(left->system, left->manager);
+    note_left(left->system, ": %s (%s): %u conversations, %u children%s\n",
+              house->behaviour->name != NULL ? house->behaviour->name : "?",
               domi_state_name(house->state), house->stacks_count, children,
               house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open"
                                                                                         : "");
@@ -90,7 +101,8 @@ void domi_system_note_running(domus_system *system, const domi_manager *manager)
     if (running == NULL)
         return;
     system->left_count++;
-    note_left(system, "thread %u: a handler of %s has not returned\n", manager->index,
+    note_place(system, manager);
+    note_left(system, ": a handler of %s has not returned\n",
               running->name != NULL ? running->name : "?");
 }
 

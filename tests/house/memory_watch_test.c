@@ -118,7 +118,7 @@ static void change(domus_memory_level level, uint64_t own_bytes)
 
 static void tell(void)
 {
-    domi_memory_watches_fire(world.managers[0]);
+    domi_memory_watches_fire(world.managers[0], world.managers[0]);
 }
 
 static void change_and_settle(domus_memory_level level, uint64_t own_bytes)

@@ -3,6 +3,8 @@
 #include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
 
+#include <domus/pools.h>
+
 static domus_system *system_;
 static _Atomic uint32_t heard;
 static _Atomic uint32_t level;
@@ -38,13 +40,13 @@ static void hears(domus_memory_level wanted, domus_memory_level wanted_own)
     DOMT_WAIT_FOR(20, atomic_load(&level) == wanted && atomic_load(&own_level) == wanted_own);
 }
 
-static void goes_with_the_levels(bool detached)
+static void goes_with_the_levels(domus_spawn_options options, const char *pool)
 {
-    const domus_spawn_options options = {.detached = detached};
     domus_address address;
 
     atomic_store(&heard, 0);
     system_ = domt_pressed_start_logged(true);
+    options.pool = pool != NULL ? domus_outside_pool_find(system_, pool) : NULL;
     ck_assert_int_eq(domus_outside_spawn_with(system_, &holding, NULL, &options, &address), 0);
     domt_pressed_use_with(85, 80);
     hears(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
@@ -62,15 +64,21 @@ static void goes_with_the_levels(bool detached)
 
 START_TEST(an_actor_hears_of_memory_that_others_hold_and_of_the_librarys)
 {
-    goes_with_the_levels(false);
+    goes_with_the_levels((domus_spawn_options){0}, NULL);
 }
 END_TEST
 
 START_TEST(a_detached_actor_does_too)
 {
-    goes_with_the_levels(true);
+    goes_with_the_levels((domus_spawn_options){.detached = true}, NULL);
+}
+END_TEST
+
+START_TEST(an_actor_of_a_pool_does_too)
+{
+    goes_with_the_levels((domus_spawn_options){0}, "work");
 }
 END_TEST
 
 DOMT_MAIN("memory watch", 60, an_actor_hears_of_memory_that_others_hold_and_of_the_librarys,
-          a_detached_actor_does_too)
+          a_detached_actor_does_too, an_actor_of_a_pool_does_too)

@@ -44,9 +44,12 @@ void domt_pressed_use(uint64_t percent)
 domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks)
 {
     domus_listener_config listener = {.name = "echo", .address = "127.0.0.1:0", .backlog = 64};
+    const domus_pool_config work = {.name = "work", .runners = 1};
     domus_config config = domt_config(2);
     char error[256];
 
+    config.pools = &work;
+    config.pool_count = 1;
     config.memory.interval_ns = 5 * DOMT_MS;
     config.memory.enabled = enabled;
     config.scheduler.mailbox_max = 65535;

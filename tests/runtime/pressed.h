@@ -10,8 +10,8 @@
  * `a`, of v2. */
 extern domt_tree domt_pressed_tree;
 
-/* Start the system with a tenth of the memory used, a look every 5 ms, and a listener `echo` that
- * no actor serves yet. Memory is measured if `enabled`. */
+/* Start the system with a tenth of the memory used, a look every 5 ms, a pool `work`, and a
+ * listener `echo` that no actor serves yet. Memory is measured if `enabled`. */
 domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks);
 void domt_pressed_end(void);
 

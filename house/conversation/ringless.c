@@ -1,0 +1,15 @@
+/* The refusal of what needs a ring. */
+#include "house/conversation/ringless.h"
+
+#include <errno.h>
+
+int domi_refuse_ringless(domus_stack *stack)
+{
+    domi_manager *manager = stack->manager;
+
+    if (manager->pooled != NULL)
+        domi_manager_warn(manager, domi_stack_house(stack), DOMI_NEEDS_RING,
+                          stack->message != NULL ? stack->message->type : stack->begun_by,
+                          -EOPNOTSUPP);
+    return -EOPNOTSUPP;
+}

@@ -1,0 +1,11 @@
+/* The refusal of what an actor of a pool cannot do, because no runner has a ring. */
+#ifndef DOMI_HOUSE_CONVERSATION_RINGLESS_H
+#define DOMI_HOUSE_CONVERSATION_RINGLESS_H
+
+#include "house/conversation/stack.h"
+
+/* Refuse a verb that needs a ring, on a thread that has none. If the actor is one of a pool, the
+ * log says so, once for each behaviour and type of message. Returns -EOPNOTSUPP. */
+int domi_refuse_ringless(domus_stack *stack);
+
+#endif
