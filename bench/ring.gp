@@ -13,6 +13,7 @@ set xlabel "actors in the ring"
 set style line 1 linecolor rgb "#1f77b4" linewidth 2 pointtype 7 pointsize 0.5
 set style line 2 linecolor rgb "#d62728" linewidth 2 pointtype 5 pointsize 0.5
 set style line 3 linecolor rgb "#2ca02c" linewidth 2 pointtype 9 pointsize 0.6
+set style line 4 linecolor rgb "#ff7f0e" linewidth 2 pointtype 13 pointsize 0.7
 
 set title "token passes per second"
 set key bottom left
@@ -22,7 +23,11 @@ plot data index "domus" using 1:2 with linespoints linestyle 1 title "domus", \
      data index "caf" using 1:2 with linespoints linestyle 2 title "CAF", \
      data index "caf-shuffled" using 1:2 with linespoints linestyle 2 dashtype 2 title "shuffled", \
      data index "erlang" using 1:2 with linespoints linestyle 3 title "Erlang", \
-     data index "erlang-shuffled" using 1:2 with linespoints linestyle 3 dashtype 2 title "shuffled"
+     data index "erlang-shuffled" using 1:2 with linespoints linestyle 3 dashtype 2 \
+         title "shuffled", \
+     data index "threads" using 1:2 with linespoints linestyle 4 title "threads", \
+     data index "threads-shuffled" using 1:2 with linespoints linestyle 4 dashtype 2 \
+         title "shuffled"
 
 set title "start-up, seconds"
 set key top left
@@ -34,4 +39,8 @@ plot data index "domus" using 1:3 with linespoints linestyle 1 title "domus", \
      data index "caf" using 1:3 with linespoints linestyle 2 title "CAF", \
      data index "caf-shuffled" using 1:3 with linespoints linestyle 2 dashtype 2 title "shuffled", \
      data index "erlang" using 1:3 with linespoints linestyle 3 title "Erlang", \
-     data index "erlang-shuffled" using 1:3 with linespoints linestyle 3 dashtype 2 title "shuffled"
+     data index "erlang-shuffled" using 1:3 with linespoints linestyle 3 dashtype 2 \
+         title "shuffled", \
+     data index "threads" using 1:3 with linespoints linestyle 4 title "threads", \
+     data index "threads-shuffled" using 1:3 with linespoints linestyle 4 dashtype 2 \
+         title "shuffled"
