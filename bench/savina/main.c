@@ -118,6 +118,17 @@ static void run_rounds(domus_system *system, const struct stage_row *row, uint64
     printf("result %" PRIu64 "\n", result);
 }
 
+/* The loop of a system with a pool has nothing to do. If it handled messages, some actors were not
+ * in the pool. */
+static void check_pool(const domus_system *system)
+{
+    domus_profile profile;
+
+    stage_must(domus_system_profile(system, 0, &profile), "profile");
+    if (profile.notices + profile.asks + profile.replies != 0)
+        stage_wrong("actors that are not in the pool");
+}
+
 static const struct stage_row *row_of(const char *name)
 {
     static const struct stage_row *const rows[] = {
@@ -156,6 +167,8 @@ int main(int argc, char **argv)
     else
         system = stage_system_with_pool(threads, placement, &stage.options.pool);
     run_rounds(system, row, size, rounds);
+    if (stage.options.pool != NULL)
+        check_pool(system);
     domus_system_free(system);
     return 0;
 }
