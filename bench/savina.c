@@ -29,7 +29,7 @@
 
 #define ROUNDS_SHORT    3
 #define ROUNDS_LONG     5
-#define PROCESSES_LONG  5
+#define PROCESSES_LONG  3
 #define THREADS_MAX     2
 #define SECONDS_MAX     120
 #define LIMIT_MESSAGES  4000000

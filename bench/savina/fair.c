@@ -40,7 +40,8 @@ static int flooder_more(domus_stack *stack, void *flooded_, const void *nothing)
     do
         error = domus_notice(stack, *to, &drop_type, NULL);
     while (error == 0);
-    if (error == -ESTALE) /* the end of the row: the flooded one stops while another runner is here */
+    if (error ==
+        -ESTALE) /* the end of the row: the flooded one stops while another runner is here */
         return 0;
     stage_must(error == -ENOBUFS ? 0 : error, "drop");
     return domus_notice(stack, domus_self(stack), &more_type, NULL);
