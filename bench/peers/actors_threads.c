@@ -18,9 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #define PLACES     16u /* all tokens may wait at one process, with what it is told first */
 #define WARM_BYTES 8192u
+
+#define FUTEX_PLACES_MIN 16u
+#define FUTEX_PLACES_MAX 65536u
+
+#ifndef PR_FUTEX_HASH /* the kernel's headers may be older than the kernel */
+#define PR_FUTEX_HASH           78
+#define PR_FUTEX_HASH_SET_SLOTS 1
+#endif
 
 enum kind { NEXT, TOKEN, END };
 
@@ -228,10 +237,23 @@ static void warm(uint64_t bytes)
     munmap(memory, bytes);
 }
 
+/* Give the process as many places for futexes as it has threads. By itself a kernel since 6.16
+ * gives it 16, or 4 for each CPU, and a wake-up then looks through a large part of all threads that
+ * wait: a pass in a ring of 10,000 took ten times as long. An older kernel has one table for all
+ * processes, and refuses this. */
+static void widen_futexes(uint64_t size)
+{
+    unsigned long places = FUTEX_PLACES_MIN;
+
+    while (places < size && places < FUTEX_PLACES_MAX)
+        places *= 2;
+    (void)prctl(PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS, places, 0, 0);
+}
+
 static void run(uint64_t size, bool shuffled)
 {
     ring.size = size;
-    ring.each = (size > RING_PASSES_MIN ? size : RING_PASSES_MIN) / RING_TOKENS;
+    ring.each = (size > RING_PASSES_THREADS ? size : RING_PASSES_THREADS) / RING_TOKENS;
     ring.processes = calloc(size, sizeof *ring.processes);
     ring.order = malloc(size * sizeof *ring.order);
     if (ring.processes == NULL || ring.order == NULL)
@@ -241,6 +263,7 @@ static void run(uint64_t size, bool shuffled)
     if (shuffled)
         ring_shuffle(ring.order, size);
     warm(size * WARM_BYTES);
+    widen_futexes(size);
     start_up();
     pass_tokens();
     end_all(size);
