@@ -1,12 +1,12 @@
 /* actors_threads ring|ring_shuffled SIZE THREADS: the ring with a thread of the kernel for each
  * process, and without actors.
  *
- * Each mailbox is a mutex, a condition variable and some places. The ring, the tokens, their passes
- * and the checks are those of bench/actors/ring.c: the main thread makes all threads, tells each
- * its next, and waits until each has handled that; then ten tokens begin as far apart as they can,
- * each with its number of passes, and it is checked where each ends. If the kernel makes no more
- * threads, the program says how many it has made, lets them end, and fails; it prints no figures
- * then. THREADS is the number of CPUs, which bench/support/command.h has set. */
+ * Each mailbox is a mutex, a condition variable and some places. The ring, the tokens and the
+ * checks are those of bench/actors/ring.c, the passes are fewer: the main thread makes all threads,
+ * tells each its next, and waits until each has handled that; then ten tokens begin as far apart as
+ * they can, each with its number of passes, and it is checked where each ends. If the kernel makes
+ * no more threads, the program says how many it has made, lets them end, and fails; it prints no
+ * figures then. THREADS is the number of CPUs, which bench/support/command.h has set. */
 #include "bench/actors/ring_numbers.h"
 #include "bench/support/command.h"
 #include "bench/support/measure.h"
@@ -237,10 +237,10 @@ static void warm(uint64_t bytes)
     munmap(memory, bytes);
 }
 
-/* Give the process as many places for futexes as it has threads. By itself a kernel since 6.16
- * gives it 16, or 4 for each CPU, and a wake-up then looks through a large part of all threads that
- * wait: a pass in a ring of 10,000 took ten times as long. An older kernel has one table for all
- * processes, and refuses this. */
+/* Give the process as many places for futexes as it has threads. A kernel since 6.16 gives it 16,
+ * or 4 for each CPU, if nobody asks; a wake-up then looks through a large part of all threads that
+ * wait, and a pass in a ring of 10,000 took ten times as long. An older kernel has one table for
+ * all processes, and refuses this. */
 static void widen_futexes(uint64_t size)
 {
     unsigned long places = FUTEX_PLACES_MIN;

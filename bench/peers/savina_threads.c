@@ -2,9 +2,9 @@
  *
  * The parts, the way to cut them and the sort of a small part are those of
  * bench/savina/quicksort.c. The threads share a stack of parts behind one mutex: each takes a part,
- * and cuts it or sorts it. So both have work whenever there is more than one part, and nothing else
- * stands between them: this is what actors that sort can reach at most. The threads run before the
- * clock does, as the schedulers of the other contenders. What is printed is as with them; the
+ * and cuts it or sorts it. So all have work whenever there are enough parts, and nothing else
+ * stands between them: actors that sort can reach this at most. The threads run before the clock
+ * does, as the schedulers of the other contenders. The lines that are printed are theirs, too; the
  * messages are those that actors would need. */
 #include "bench/support/command.h"
 #include "bench/support/measure.h"
