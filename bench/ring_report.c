@@ -29,14 +29,14 @@ static void write_contest(FILE *file, const struct ring_point *points, size_t co
     char text[PAGE_CELL_MAX];
 
     fprintf(file, "\n## Rings %s\n\n", orders[order]);
-    fprintf(file, "Token passes per second, in millions, and start-up:\n\n");
+    fprintf(file, "Token passes per second, in millions (k: in thousands), and start-up:\n\n");
     fprintf(file, "| actors | domus | CAF | Erlang | threads | domus, start-up | CAF | Erlang | "
                   "threads |\n"
                   "|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < count; i++) {
         fprintf(file, "| %s |", page_grouped(points[i].size, text));
         for (int who = 0; who < CONTENDERS; who++)
-            fprintf(file, " %s |", page_cell(points[i].of[order][who].passes_s, 1e-6, "", text));
+            fprintf(file, " %s |", page_rate(points[i].of[order][who].passes_s, text));
         for (int who = 0; who < CONTENDERS; who++)
             fprintf(file, " %s |", seconds(points[i].of[order][who].startup_s, text));
         fputc('\n', file);

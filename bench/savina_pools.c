@@ -65,10 +65,11 @@ static void write_threads(FILE *file, const struct savina_outcome *outcome)
 
     if (isnan(outcome->of[SAVINA_THREADS].value))
         return;
-    fprintf(file, "\n%s without actors, with %" PRIu32 " thread%s that share a stack of parts:",
-            outcome->row->name, outcome->threads, outcome->threads > 1 ? "s" : "");
+    fprintf(file,
+            "\n%s without actors, %" PRIu32 " thread%s and a stack of parts:", outcome->row->name,
+            outcome->threads, outcome->threads > 1 ? "s" : "");
     fprintf(file, " %s a second.", page_rate(outcome->of[SAVINA_THREADS].value, text));
-    fprintf(file, " The best pool reaches\n%s of that", page_cell(ratio, 1, "", text));
+    fprintf(file, " The best pool reaches %s\nof that", page_cell(ratio, 1, "", text));
     if (outcome->threads > 1)
         fprintf(file, " (goal %.2f%s)", SAVINA_POOL_TO_THREADS,
                 verdict(ratio, SAVINA_POOL_TO_THREADS));

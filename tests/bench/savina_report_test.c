@@ -148,8 +148,8 @@ START_TEST(savina_page_has_all_schedulers_side_by_side)
              "\n| big | 2 | 40.0 | - | - | **12.0** | - | - | 4.00 | 3.00 | - | 0.30 | 3.00 | "
              "3 peer, met |\n");
     contains(text, "| 120 | near | - | 40.0 | - | 4.00 |"); /* CAF is the better of the two */
-    contains(text, "2 threads that share a stack of parts: 35.0 k a second. The best pool reaches\n"
-                   "0.96 of that (goal 0.95, met).\n");
+    contains(text, "2 threads and a stack of parts: 35.0 k a second. The best pool reaches 0.96\n"
+                   "of that (goal 0.95, met).\n");
     read_text(directory, "performance.json", text, sizeof text);
     contains(text, "\"who\": \"pool\", \"figure\": \"of_near\", \"value\": 1.29, ");
     contains(text, "\"who\": \"pool\", \"figure\": \"of_peer\", \"value\": 3, ");
