@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     int status = 0;
 
     for (int who = 0; who < CONTENDERS; who++)
-        there[who] = contender_is_there("actors", (enum contender)who);
+        there[who] = who != CONTENDER_THREADS && contender_is_there("actors", (enum contender)who);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (options_wanted(argc - 1, argv + 1, rows[i].name) && !run_row(&rows[i]))
             status = 1;

@@ -1,11 +1,12 @@
-/* The ring bench: n actors, ten tokens; start-up and token passes per second, n by n, beside CAF
- * and Erlang.
+/* The ring bench: n actors, ten tokens; start-up and token passes per second, n by n, beside CAF,
+ * Erlang and threads without actors.
  *
  * Each contender is a program (bench/actors/ring.c says what it does) that runs alone on one CPU,
  * in turn with the others. A contender that cannot do a ring, because memory or time runs out, is
  * left out of larger ones, and the largest ring that it did is printed. Address space is limited to
  * most of the memory that is free at the start, so that the kernel kills no program because memory
- * is short.
+ * is short. The ring of threads is tried up to what the limits of the machine bear
+ * (bench/support/thread_limits.h), and the others do a ring of that size, too.
  *
  * bench_ring [--long] [--out DIR] [--gnuplot FILE]: the short form goes to a million actors, once;
  * --long to ten millions and takes medians of three. --out writes DIR/ring.md and DIR/ring.svg with
@@ -15,6 +16,8 @@
 #include "bench/support/contender.h"
 #include "bench/support/measure.h"
 #include "bench/support/options.h"
+#include "bench/support/page.h"
+#include "bench/support/thread_limits.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -31,7 +34,8 @@
 #define SIZE_FIRST   UINT64_C(10)
 #define SIZE_SHORT   UINT64_C(1000000)
 #define SIZE_LONG    UINT64_C(10000000)
-#define SIZES_MAX    7
+#define SIZES_MAX    8 /* powers of ten, and the largest ring of threads */
+#define THREADS_MOST UINT64_C(32000)
 #define MEMORY_SHARE 85 /* percent of the memory that is available at the start */
 #define NOTES_MAX    1024
 
@@ -44,6 +48,7 @@ static struct {
     struct options_page options;
     int rounds;
     uint64_t memory_max_bytes;
+    uint64_t threads_max; /* the largest ring that is tried with threads */
     bool out_of[RING_ORDERS][CONTENDERS];
     uint64_t largest[RING_ORDERS][CONTENDERS];
 } bench = {.options = {.gnuplot_script = "bench/ring.gp"}};
@@ -147,6 +152,11 @@ static void print_figures(uint64_t size, int order, enum contender who,
     fflush(stdout);
 }
 
+static bool takes_part(uint64_t size, int order, enum contender who)
+{
+    return !bench.out_of[order][who] && (who != CONTENDER_THREADS || size <= bench.threads_max);
+}
+
 static void run_point(struct ring_point *point, int order)
 {
     struct ring_figures rounds[CONTENDERS][ROUNDS_MAX];
@@ -154,7 +164,7 @@ static void run_point(struct ring_point *point, int order)
     fprintf(stderr, "ring: %s, %" PRIu64 "\n", orders[order].name, point->size);
     for (int round = 0; round < bench.rounds; round++) {
         for (int who = 0; who < CONTENDERS; who++) {
-            if (!bench.out_of[order][who])
+            if (takes_part(point->size, order, (enum contender)who))
                 bench.out_of[order][who] =
                     !run_one(point->size, order, (enum contender)who, &rounds[who][round]);
         }
@@ -162,7 +172,7 @@ static void run_point(struct ring_point *point, int order)
     for (int who = 0; who < CONTENDERS; who++) {
         struct ring_figures *figures = &point->of[order][who];
         *figures = (struct ring_figures){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-        if (bench.out_of[order][who])
+        if (!takes_part(point->size, order, (enum contender)who))
             continue;
         *figures = medians(rounds[who]);
         bench.largest[order][who] = point->size;
@@ -189,48 +199,74 @@ static void print_fall(const struct ring_point *points, size_t count)
 
 static void print_largest(char *notes, size_t size)
 {
-    int used = snprintf(notes, size, "The largest ring of each, of those tried:");
+    char text[PAGE_CELL_MAX];
+    int used = snprintf(notes, size,
+                        "The limits of this machine bear a ring of %s threads; larger ones were "
+                        "not\ntried. The largest ring of each, of those tried:",
+                        page_grouped(bench.threads_max, text));
 
     for (int order = 0; order < RING_ORDERS; order++) {
         for (int who = 0; who < CONTENDERS; who++) {
             const char *name = contender_name((enum contender)who);
             uint64_t largest = bench.largest[order][who];
             printf("ring.%s.%s.largest %" PRIu64 " actors\n", orders[order].name, name, largest);
-            used += snprintf(notes + used, size - (size_t)used, "%s\n%s (%s) %" PRIu64,
-                             order + who == 0 ? "" : ",", name, orders[order].name, largest);
+            used += snprintf(notes + used, size - (size_t)used, "%s\n%s (%s) %s",
+                             order + who == 0 ? "" : ",", name, orders[order].name,
+                             page_grouped(largest, text));
         }
     }
     snprintf(notes + used, size - (size_t)used, ".\n");
+}
+
+/* Find the sizes: the powers of ten, and between them the largest ring of threads. Returns how many
+ * there are. */
+static size_t find_sizes(struct ring_point *points)
+{
+    uint64_t last = bench.options.is_long ? SIZE_LONG : SIZE_SHORT;
+    size_t count = 0;
+
+    for (uint64_t size = SIZE_FIRST; size <= last; size *= 10) {
+        points[count++].size = size;
+        if (bench.threads_max > size && bench.threads_max < size * 10)
+            points[count++].size = bench.threads_max;
+    }
+    return count;
+}
+
+static void find_limits(void)
+{
+    struct thread_limits limits;
+
+    bench.memory_max_bytes = available_bytes() / 100 * MEMORY_SHARE;
+    thread_limits_read(&limits);
+    bench.threads_max = thread_limits_bear(&limits, THREADS_MOST);
 }
 
 int main(int argc, char **argv)
 {
     static struct ring_point points[SIZES_MAX];
     char notes[NOTES_MAX];
-    size_t count = 0;
 
     if (!options_page(argc, argv, &bench.options) || optind != argc) {
         fprintf(stderr, "usage: bench_ring [--long] [--out DIR] [--gnuplot FILE]\n");
         return 2;
     }
     bench.rounds = bench.options.is_long ? ROUNDS_MAX : 1;
-    bench.memory_max_bytes = available_bytes() / 100 * MEMORY_SHARE;
+    find_limits();
     for (int who = 0; who < CONTENDERS; who++)
         bench.out_of[0][who] = bench.out_of[1][who] =
             !contender_is_there("actors", (enum contender)who);
-    for (uint64_t size = SIZE_FIRST; size <= (bench.options.is_long ? SIZE_LONG : SIZE_SHORT);
-         size *= 10) {
-        points[count].size = size;
+    size_t count = find_sizes(points);
+    for (size_t i = 0; i < count; i++) {
         for (int order = 0; order < RING_ORDERS; order++)
-            run_point(&points[count], order);
-        count++;
+            run_point(&points[i], order);
     }
     print_fall(points, count);
     print_largest(notes, sizeof notes);
     int error = bench.options.out == NULL
                     ? 0
                     : ring_report(bench.options.out, bench.options.gnuplot_script, points, count,
-                                  bench.rounds, notes);
+                                  bench.rounds, bench.options.is_long, notes);
     if (error != 0)
         fprintf(stderr, "ring: the page in %s: %s\n", bench.options.out, strerror(-error));
     return error != 0 || bench.largest[0][CONTENDER_DOMUS] == 0 ? 1 : 0;

@@ -6,6 +6,7 @@
 
 #include "bench/support/contender.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,9 +28,9 @@ struct ring_point {
 };
 
 /* Write DIRECTORY/ring.md, and DIRECTORY/ring.svg by gnuplot with the script `gnuplot_script`. Each
- * figure is the median of `rounds` rounds, and `notes` is a text below the table. Returns 0, or the
- * negative errno of a system call or of command_run(). */
+ * figure is the median of `rounds` rounds, of the long or the short form, and `notes` is a text
+ * below the table. Returns 0, or the negative errno of a system call or of command_run(). */
 int ring_report(const char *directory, const char *gnuplot_script, const struct ring_point *points,
-                size_t count, int rounds, const char *notes);
+                size_t count, int rounds, bool is_long, const char *notes);
 
 #endif

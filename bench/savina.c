@@ -1,8 +1,10 @@
-/* The Savina bench: domus beside CAF and Erlang, row by row, with one thread and with two.
+/* The Savina bench: domus on its loops and in its pools, beside CAF and Erlang, row by row, with
+ * one thread and with two.
  *
  * The rows are in bench/savina_rows.c, and bench/savina_report.c writes the results. Each process
- * does several rounds of one row. The contenders alternate; with two threads domus runs once for
- * each placement that can matter. All this is done several times, and medians are printed. Results
+ * does several rounds of one row. The contenders alternate: domus runs once for each policy of its
+ * pools, with two threads also once for each placement that can matter, and CAF once for each of
+ * its schedulers. All this is done several times, and medians are printed. Results
  * and numbers of messages are checked against formulas.
  *
  * bench_savina [--long] [--out DIR] [--gnuplot FILE] [ROW ...]: without a name all rows run. The
@@ -27,18 +29,27 @@
 
 #define ROUNDS_SHORT    3
 #define ROUNDS_LONG     5
-#define PROCESSES_LONG  5
+#define PROCESSES_LONG  3
 #define THREADS_MAX     2
 #define SECONDS_MAX     120
 #define LIMIT_MESSAGES  4000000
 #define LATENCY_FIGURES 3
 #define LIMIT_ROUNDS    5
 
-static const enum contender contender_of[SAVINA_SIDES] = {
-    [SAVINA_NEAR] = CONTENDER_DOMUS,
-    [SAVINA_SPREAD] = CONTENDER_DOMUS,
-    [SAVINA_CAF] = CONTENDER_CAF,
-    [SAVINA_ERLANG] = CONTENDER_ERLANG,
+static const struct {
+    enum contender who;
+    const char *placement;
+} sides[SAVINA_SIDES] = {
+    [SAVINA_NEAR] = {CONTENDER_DOMUS, "near"},
+    [SAVINA_SPREAD] = {CONTENDER_DOMUS, "spread"},
+    [SAVINA_RINGS] = {CONTENDER_DOMUS, "rings"},
+    [SAVINA_DEQUES] = {CONTENDER_DOMUS, "deques"},
+    [SAVINA_STEALING] = {CONTENDER_DOMUS, "stealing"},
+    [SAVINA_SHARING] = {CONTENDER_DOMUS, "sharing"},
+    [SAVINA_CAF_STEALING] = {CONTENDER_CAF, "stealing"},
+    [SAVINA_CAF_SHARING] = {CONTENDER_CAF, "sharing"},
+    [SAVINA_ERLANG] = {CONTENDER_ERLANG, NULL},
+    [SAVINA_THREADS] = {CONTENDER_THREADS, NULL},
 };
 
 static struct {
@@ -68,8 +79,8 @@ struct turns {
 static _Noreturn void wrong(const struct savina_outcome *outcome, enum savina_side side,
                             const char *what)
 {
-    fprintf(stderr, "savina: %s: %s: %s is wrong\n", outcome->row->name,
-            contender_name(contender_of[side]), what);
+    fprintf(stderr, "savina: %s: %s: %s is wrong\n", outcome->row->name, savina_side_name(side),
+            what);
     exit(1);
 }
 
@@ -115,23 +126,22 @@ static void run_one(const struct savina_outcome *outcome, enum savina_side side,
                     struct turns *turns, uint32_t turn)
 {
     const struct savina_row *row = outcome->row;
-    enum contender who = contender_of[side];
     struct contest contest = {
         .suite = "savina",
         .row = row->name,
         .size = outcome->size,
         .threads = outcome->threads,
         .rounds = row->kind == SAVINA_MESSAGES ? bench.run.rounds : 1,
-        .placement = savina_side_name(side),
+        .placement = sides[side].placement,
         .seconds_max = SECONDS_MAX,
     };
     struct command_result result;
-    int error = contender_run(who, &contest, &result);
+    int error = contender_run(sides[side].who, &contest, &result);
 
     if (error == -EBADMSG)
         wrong(outcome, side, "the result, as it says itself,");
     if (error != 0) {
-        fprintf(stderr, "savina: %s: %s is out: %s\n", row->name, contender_name(who),
+        fprintf(stderr, "savina: %s: %s is out: %s\n", row->name, savina_side_name(side),
                 strerror(-error));
         turns->out[side] = true;
         return;
@@ -150,7 +160,7 @@ static double ratio(const struct savina_row *row, const struct turns *turns, enu
     double best = NAN;
     bool more = row->kind == SAVINA_MESSAGES;
 
-    for (int peer = SAVINA_PLACEMENTS; peer < SAVINA_SIDES; peer++) {
+    for (int peer = SAVINA_PLACEMENTS; peer < SAVINA_PEERS_END; peer++) {
         double value = turns->of[peer][turn].value;
         bool is_compared = peer != SAVINA_ERLANG || !row->from_outside;
         if (!turns->out[peer] && is_compared)
@@ -206,7 +216,9 @@ static bool takes_part(const struct savina_outcome *outcome, enum savina_side si
 
     if (side == SAVINA_SPREAD && (!row->parallel || outcome->threads == 1))
         return false;
-    return bench.there[contender_of[side]] && (side < SAVINA_PLACEMENTS || !row->domus_only);
+    if (side == SAVINA_THREADS && !row->bare)
+        return false;
+    return bench.there[sides[side].who] && (side < SAVINA_PLACEMENTS || !row->domus_only);
 }
 
 static bool has_ring(const struct savina_outcome *outcome)
@@ -246,7 +258,6 @@ static double measure_ring(uint32_t under_way)
 
 static void run_row(const struct savina_row *row, uint32_t threads)
 {
-    const struct savina_figures nothing = {NAN, NAN, NAN, NAN};
     struct savina_outcome *outcome = &bench.outcomes[bench.count++];
     struct turns turns = {0};
 
@@ -254,10 +265,12 @@ static void run_row(const struct savina_row *row, uint32_t threads)
         .row = row,
         .size = bench.options.is_long ? row->size_long : row->size_short,
         .threads = threads,
-        .of = {nothing, nothing, nothing, nothing},
-        .ratio = {NAN, NAN},
         .of_ring = NAN,
     };
+    for (int side = 0; side < SAVINA_SIDES; side++)
+        outcome->of[side] = (struct savina_figures){NAN, NAN, NAN, NAN};
+    for (int side = 0; side < SAVINA_PLACEMENTS; side++)
+        outcome->ratio[side] = NAN;
     turns.expected = savina_result(row, outcome->size);
     turns.messages = savina_messages(row, outcome->size);
     fprintf(stderr, "savina: %s, threads: %" PRIu32 "\n", row->name, threads);
@@ -339,6 +352,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_savina [--long] [--out DIR] [--gnuplot FILE] [ROW ...]\n");
         return 2;
     }
+    bench.run.is_long = bench.options.is_long;
     if (bench.options.is_long) {
         bench.run.rounds = ROUNDS_LONG;
         bench.run.processes = PROCESSES_LONG;

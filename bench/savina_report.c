@@ -1,9 +1,10 @@
-/* This file writes the figures, the JSON, the page and the plot of savina_report.h.
+/* This file writes the JSON, the page and the plot of savina_report.h.
  *
  * The JSON is a flat list of numbers under names of our own, none of which needs escaping: it is
  * printed as it stands, without a library that every build would have to have. */
 #include "bench/savina_report.h"
 
+#include "bench/savina_pools.h"
 #include "bench/support/page.h"
 
 #include <errno.h>
@@ -13,76 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define GOAL_TWO_THREADS 5.0 /* the goal of all message-bound rows with two threads */
-
-double savina_goal(const struct savina_outcome *outcome)
-{
-    double goal = outcome->row->goal;
-
-    return outcome->threads > 1 && goal >= SAVINA_MESSAGE_BOUND ? GOAL_TWO_THREADS : goal;
-}
-
-bool savina_is_met(const struct savina_outcome *outcome, enum savina_side placement)
-{
-    if (placement == SAVINA_SPREAD && outcome->of_limit >= SAVINA_LIMIT_SHARE)
-        return true;
-    return outcome->ratio[placement] >= savina_goal(outcome);
-}
-
-const char *savina_side_name(enum savina_side side)
-{
-    static const char *const names[SAVINA_SIDES] = {"near", "spread", "caf", "erlang"};
-
-    return names[side];
-}
-
-/* --- figures --------------------------------------------------------------------------------- */
-
-static void tell_side(const struct savina_outcome *outcome, enum savina_side side,
-                      savina_tell *tell, void *context)
-{
-    const struct savina_figures *of = &outcome->of[side];
-    const char *who = savina_side_name(side);
-    const struct {
-        enum savina_kind kind;
-        const char *name;
-        double value;
-        const char *unit;
-    } figures[] = {
-        {SAVINA_MESSAGES, "first", of->first, "messages/s"},
-        {SAVINA_MESSAGES, "median", of->value, "messages/s"},
-        {SAVINA_LATENCY, "p50", of->value, "ns"},
-        {SAVINA_LATENCY, "p99", of->p99_ns, "ns"},
-        {SAVINA_LATENCY, "p999", of->p999_ns, "ns"},
-        {SAVINA_CPU, "cpu", of->value * 1e3, "ms/s"},
-    };
-
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-        if (figures[i].kind == outcome->row->kind && !isnan(figures[i].value))
-            tell(context, outcome, who, figures[i].name, figures[i].value, figures[i].unit);
-    }
-}
-
-void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context)
-{
-    for (int side = 0; side < SAVINA_SIDES; side++)
-        tell_side(outcome, (enum savina_side)side, tell, context);
-    for (int side = 0; side < SAVINA_PLACEMENTS; side++) {
-        const char *who = savina_side_name((enum savina_side)side);
-        if (!isnan(outcome->ratio[side]))
-            tell(context, outcome, who, "ratio", outcome->ratio[side], "ratio");
-    }
-    double of_near = outcome->of[SAVINA_SPREAD].value / outcome->of[SAVINA_NEAR].value;
-    if (!isnan(of_near))
-        tell(context, outcome, "spread", "of_near", of_near, "ratio");
-    if (!isnan(outcome->of_limit))
-        tell(context, outcome, "spread", "of_limit", outcome->of_limit, "ratio");
-    if (!isnan(outcome->of_ring))
-        tell(context, outcome, "spread", "of_ring", outcome->of_ring, "ratio");
-    if (savina_goal(outcome) != 0)
-        tell(context, outcome, "", "goal", savina_goal(outcome), "ratio");
-}
 
 /* --- JSON ------------------------------------------------------------------------------------ */
 
@@ -132,8 +63,9 @@ static void write_head(FILE *file, const struct savina_run *run)
         " rounds in a process,\neach from the first spawn to the known result; of the first round "
         "(cold pools) and of the\nmedian round, the median of %" PRIu32 " process%s. `-`: not "
         "installed, or not done.\n\n"
-        "`./dev bench savina --long --out docs` wrote this page, on\n",
-        run->rounds, run->processes, run->processes == 1 ? "" : "es");
+        "`./dev bench savina%s --out docs` wrote this page, on\n",
+        run->rounds, run->processes, run->processes == 1 ? "" : "es",
+        run->is_long ? " --long" : "");
     page_machine(file);
     fprintf(file, "\n![messages per second by row](performance.svg)\n");
 }
@@ -149,19 +81,12 @@ static void write_parameters(FILE *file, const struct savina_outcome *outcome, b
         fprintf(file, "| | | |");
 }
 
-/* Write a number in millions, or in thousands if all digits would be zeros in millions. */
-static void write_rate(FILE *file, double rate)
+static void write_side(FILE *file, const struct savina_outcome *outcome, enum savina_side side)
 {
     char text[PAGE_CELL_MAX];
 
-    fprintf(file, " %s |",
-            rate < 1e5 ? page_cell(rate, 1e-3, " k", text) : page_cell(rate, 1e-6, "", text));
-}
-
-static void write_side(FILE *file, const struct savina_outcome *outcome, enum savina_side side)
-{
-    write_rate(file, outcome->of[side].first);
-    write_rate(file, outcome->of[side].value);
+    fprintf(file, " %s |", page_rate(outcome->of[side].first, text));
+    fprintf(file, " %s |", page_rate(outcome->of[side].value, text));
 }
 
 static void write_goal(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
@@ -207,7 +132,7 @@ static void write_line(FILE *file, const struct savina_outcome *outcome, enum sa
                 savina_side_name(placement));
     write_side(file, outcome, placement);
     if (is_first) {
-        write_side(file, outcome, SAVINA_CAF);
+        write_side(file, outcome, savina_better_caf(outcome));
         write_side(file, outcome, SAVINA_ERLANG);
     } else {
         fprintf(file, " | | | |");
@@ -223,7 +148,8 @@ static void write_messages(FILE *file, const struct savina_outcome *outcomes, si
 {
     fprintf(file,
             "\nMillions of messages per second, first and median round; ratio: the median round of "
-            "domus\nto that of the better peer.\n\n");
+            "domus\nto that of the better peer. CAF is the better of its two schedulers in each "
+            "row.\n\n");
     fprintf(file,
             "| row | parameters | in flight |%s domus, first | domus | CAF, first | CAF | "
             "Erlang, first | Erlang | ratio |%s goal |\n",
@@ -243,7 +169,10 @@ static void write_messages(FILE *file, const struct savina_outcome *outcomes, si
 static void write_quiet_side(FILE *file, const struct savina_outcome *outcome,
                              enum savina_side side)
 {
-    static const char *const names[SAVINA_SIDES] = {"domus", "domus, spread", "CAF", "Erlang"};
+    static const char *const names[SAVINA_SIDES] = {
+        "domus",          "domus, spread", "domus, rings", "domus, deques", "domus, stealing",
+        "domus, sharing", "CAF, stealing", "CAF, sharing", "Erlang",        "threads",
+    };
     const struct savina_figures *of = &outcome->of[side];
     char text[PAGE_CELL_MAX];
 
@@ -309,10 +238,11 @@ static void write_notes(FILE *file)
         "  and waits. In Erlang no foreign thread can: there a process does that slept for 1 ms, "
         "so\n"
         "  that its scheduler runs already, and domus is not compared with it.\n"
-        "- `idle`: CPU time of the whole process.\n"
+        "- `idle`: CPU time of the whole process; in a pool that is the loop's thread, too.\n"
         "- `fair`: an actor that answers at once, on a thread that also runs one whose mailbox "
         "is\n"
-        "  always full, and who fills it. With two threads the asker lives on the other one.\n"
+        "  always full, and who fills it. With two threads the asker lives on the other one;\n"
+        "  in a pool all of them go where its runners take them.\n"
         "- `bndbuffer` and `quicksort` compute, in the sine and in each language's own sort: what "
         "that takes\n  bounds the ratio.\n");
 }
@@ -339,6 +269,7 @@ static int write_page(const char *path, const struct savina_run *run,
         write_messages(file, outcomes, count, threads);
         write_quiet(file, outcomes, count, threads);
     }
+    savina_pools_write(file, outcomes, count);
     write_notes(file);
     if (rest != NULL)
         fprintf(file, "\n%s", rest);

@@ -30,9 +30,11 @@ struct savina_row {
     uint32_t under_way;     /* as many, as a number, in rows that are held against limit_ring() */
     bool parallel;          /* the row can use a second thread */
     bool domus_only;
+    bool bare;         /* a program with threads and no actors does the row, too */
     bool from_outside; /* a foreign thread asks: Erlang has none, and is not compared */
     double goal; /* times the better peer, with one thread; from SAVINA_MESSAGE_BOUND on, the row
                     is bound by its messages; 0: none */
+    double goal_pool; /* times domus near, in the best pool and with two runners; 0: none */
 };
 
 extern const struct savina_row savina_rows[SAVINA_ROWS];

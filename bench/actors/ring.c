@@ -275,30 +275,14 @@ static const domus_behaviour maker = {
 
 /* --- the rows -------------------------------------------------------------------------------- */
 
-/* Shuffle by the algorithm of Fisher and Yates, with a generator (splitmix64) of a fixed seed. */
-static void shuffle(uint32_t *order, uint64_t size)
-{
-    uint64_t seed = 1;
-
-    for (uint64_t i = 0; i < size; i++)
-        order[i] = (uint32_t)i;
-    for (uint64_t i = size - 1; i > 0; i--) {
-        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
-        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-        uint64_t other = (z ^ z >> 31) % (i + 1);
-        uint32_t held = order[i];
-        order[i] = order[other];
-        order[other] = held;
-    }
-}
-
 static void draw_order(uint64_t size)
 {
     ring.order = malloc(size * sizeof *ring.order);
     ring.next = malloc(size * sizeof *ring.next);
     stage_must(ring.order == NULL || ring.next == NULL ? -ENOMEM : 0, "the order");
-    shuffle(ring.order, size);
+    for (uint64_t i = 0; i < size; i++)
+        ring.order[i] = (uint32_t)i;
+    ring_shuffle(ring.order, size);
     for (uint64_t i = 0; i < size; i++)
         ring.next[ring.order[i]] = ring.order[(i == 0 ? size : i) - 1];
 }

@@ -6,6 +6,7 @@
 #ifndef DOMUS_BENCH_ACTORS_ROWS_H
 #define DOMUS_BENCH_ACTORS_ROWS_H
 
+#include "bench/actors/ring_numbers.h"
 #include "bench/stage/stage.h"
 
 #include <stdint.h>
@@ -15,8 +16,6 @@
 #define SPAWN_BATCH     1000u
 #define TIMER_SPREAD_MS 100u
 #define CANCEL_AFTER_MS 10000u
-#define RING_TOKENS     10u
-#define RING_PASSES_MIN UINT64_C(1000000)
 #define RING_BATCH      1024u
 
 /* A notice of this type begins the work of a row. Actors also send it to themselves to go on. */

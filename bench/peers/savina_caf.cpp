@@ -1,16 +1,16 @@
 // The rows of bench/savina.c on CAF 0.17 (Debian's libcaf-dev).
 //
-// savina_caf ROW SIZE THREADS ROUNDS: does ROUNDS rounds of the row in one system, checks each
-// result, and prints lines "name value": `round_seconds` of each round (from nothing to the result;
+// savina_caf ROW SIZE THREADS ROUNDS stealing|sharing: does ROUNDS rounds of the row in one system
+// with that scheduler, checks each result, and prints lines "name value": `round_seconds` of each round (from nothing to the result;
 // the system runs before), `messages` of a round, `result`, and what a row measures beside. Exit
 // status 3 when a result is wrong. Who calls it pins it.
 //
 // What a user who cares for speed would write: untyped event-based actors, hot messages of one or
 // two plain numbers (one allocation each, matched by their type), state in the actor, peers'
-// handles held and not looked up, the first message passed with the spawn. Both schedulers of CAF
-// are used, each row has the one that is faster for it: stealing takes what came last, and so stays
-// with one token and goes into depth with a tree; sharing takes what came first, and so lets
-// messages gather. Also tried, and not faster: actors as classes.
+// handles held and not looked up, the first message passed with the spawn. The runner tries both
+// schedulers of CAF for each row: stealing takes what came last, and so stays with one token and
+// goes into depth with a tree; sharing takes what came first, and so lets messages gather. Also
+// tried, and not faster: actors as classes.
 #include "savina_caf.hpp"
 
 #include <algorithm>
@@ -126,25 +126,22 @@ uint64_t skynet_expected(uint64_t size)
     return size * (size - 1) / 2;
 }
 
-constexpr auto stealing = caf::atom("stealing");
-constexpr auto sharing = caf::atom("sharing");
-
 const row rows[] = {
-    {"pingpong", times<2>, size_itself, run_pingpong, stealing},
-    {"counting", size_itself, size_itself, run_counting, sharing},
-    {"fjthrput", times<60>, times<60>, run_fjthrput, sharing},
-    {"fjcreate", times<2>, size_itself, run_fjcreate, sharing},
-    {"threadring", size_itself, ring_expected, run_threadring, stealing},
-    {"chameneos", times<4>, times<2>, run_chameneos, sharing},
-    {"big", times<240>, times<120>, run_big, sharing},
-    {"bndbuffer", times<160>, times<40>, run_bndbuffer, stealing},
-    {"banking", times<4>, bank_expected, run_banking, sharing},
-    {"fib", fib_messages, fib_expected, run_fib, stealing},
-    {"quicksort", nullptr, quicksort_expected, run_quicksort, stealing},
-    {"skynet", skynet_messages, skynet_expected, run_skynet, stealing},
-    {"mailbox", size_itself, size_itself, run_mailbox, sharing},
-    {"wake", times<2>, size_itself, run_wake, sharing},
-    {"idle", none, idle_expected, run_idle, sharing},
+    {"pingpong", times<2>, size_itself, run_pingpong},
+    {"counting", size_itself, size_itself, run_counting},
+    {"fjthrput", times<60>, times<60>, run_fjthrput},
+    {"fjcreate", times<2>, size_itself, run_fjcreate},
+    {"threadring", size_itself, ring_expected, run_threadring},
+    {"chameneos", times<4>, times<2>, run_chameneos},
+    {"big", times<240>, times<120>, run_big},
+    {"bndbuffer", times<160>, times<40>, run_bndbuffer},
+    {"banking", times<4>, bank_expected, run_banking},
+    {"fib", fib_messages, fib_expected, run_fib},
+    {"quicksort", nullptr, quicksort_expected, run_quicksort},
+    {"skynet", skynet_messages, skynet_expected, run_skynet},
+    {"mailbox", size_itself, size_itself, run_mailbox},
+    {"wake", times<2>, size_itself, run_wake},
+    {"idle", none, idle_expected, run_idle},
 };
 
 void print_latencies()
@@ -159,11 +156,12 @@ void print_latencies()
     std::printf("latency_ns %.0f %.0f %.0f\n", at(0.5), at(0.99), at(0.999));
 }
 
-void run_rounds(const row &row, uint64_t size, uint64_t threads, uint64_t rounds)
+void run_rounds(const row &row, uint64_t size, uint64_t threads, uint64_t rounds,
+                caf::atom_value policy)
 {
     caf::actor_system_config config;
     config.set("scheduler.max-threads", threads);
-    config.set("scheduler.policy", row.policy);
+    config.set("scheduler.policy", policy);
     caf::actor_system system{config};
     uint64_t expected = row.expected(size);
     uint64_t messages = 0;
@@ -188,8 +186,11 @@ void run_rounds(const row &row, uint64_t size, uint64_t threads, uint64_t rounds
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) {
-        std::fprintf(stderr, "usage: savina_caf ROW SIZE THREADS ROUNDS\n");
+    bool stealing = argc == 6 && std::strcmp(argv[5], "stealing") == 0;
+    bool sharing = argc == 6 && std::strcmp(argv[5], "sharing") == 0;
+
+    if (!stealing && !sharing) {
+        std::fprintf(stderr, "usage: savina_caf ROW SIZE THREADS ROUNDS stealing|sharing\n");
         return 2;
     }
     for (auto &row : savina::rows) {
@@ -197,7 +198,8 @@ int main(int argc, char **argv)
             continue;
         savina::run_rounds(row, std::strtoull(argv[2], nullptr, 10),
                            std::strtoull(argv[3], nullptr, 10),
-                           std::strtoull(argv[4], nullptr, 10));
+                           std::strtoull(argv[4], nullptr, 10),
+                           stealing ? caf::atom("stealing") : caf::atom("sharing"));
         return 0;
     }
     std::fprintf(stderr, "savina_caf: no row %s\n", argv[1]);

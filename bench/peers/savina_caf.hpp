@@ -50,7 +50,6 @@ struct row {
     uint64_t (*messages)(uint64_t size); // null: the round says
     uint64_t (*expected)(uint64_t size);
     void (*run)(caf::actor_system &system, uint64_t size, round &round);
-    caf::atom_value policy; // of the scheduler, whichever is faster for the row
 };
 
 // Ends the process: a result, or what leads to it, is not what it should be.

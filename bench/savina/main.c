@@ -1,10 +1,12 @@
-/* savina_domus ROW SIZE THREADS ROUNDS [near|spread]: one row of the Savina benches, on domus.
+/* savina_domus ROW SIZE THREADS ROUNDS [near|spread|POLICY]: one row of the Savina benches, on
+ * domus.
  *
  * The program prints `round_seconds` for each round, then `messages` and `result`, as lines
  * `name value`, and exits with 3 if the result is wrong. bench/savina.c runs it beside the peers
  * in bench/peers/, which take the same arguments and print the same lines. The root of a round
  * lives on the first thread. Its children are placed near it (the library's default) or spread
- * over the threads. */
+ * over the threads. With the name of a policy instead (domus/policy.h) all actors are in a pool
+ * that has THREADS runners. */
 #include "bench/savina/rows.h"
 #include "bench/savina_rows.h"
 #include "bench/support/measure.h"
@@ -24,7 +26,7 @@ static struct {
     sem_t left;
     uint64_t result;
     uint32_t threads;
-    domus_spawn_options options; /* the placement of a root's children */
+    domus_spawn_options options; /* the placement of a root's children; the pool, if there is one */
 } stage;
 
 int stage_result(domus_stack *stack, uint64_t result)
@@ -56,15 +58,18 @@ void stage_send(domus_stack *stack, domus_address to, const domus_type *type, co
 domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
                                   const domus_behaviour *behaviour, const void *state)
 {
+    const domus_spawn_options options = {
+        .placement = DOMUS_ON_THREAD, .thread = thread, .pool = stage.options.pool};
     domus_address address;
 
-    stage_must(domus_outside_spawn_on(system, thread, behaviour, state, &address), "spawn");
+    stage_must(domus_outside_spawn_with(system, behaviour, state, &options, &address), "spawn");
     return address;
 }
 
-uint32_t stage_last_thread(void)
+domus_spawn_options stage_far(void)
 {
-    return stage.threads - 1;
+    return (domus_spawn_options){
+        .placement = DOMUS_ON_THREAD, .thread = stage.threads - 1, .pool = stage.options.pool};
 }
 
 void stage_print_latencies(const struct histogram *latencies)
@@ -113,6 +118,17 @@ static void run_rounds(domus_system *system, const struct stage_row *row, uint64
     printf("result %" PRIu64 "\n", result);
 }
 
+/* The loop of a system with a pool has nothing to do. If it handled messages, some actors were not
+ * in the pool. */
+static void check_pool(const domus_system *system)
+{
+    domus_profile profile;
+
+    stage_must(domus_system_profile(system, 0, &profile), "profile");
+    if (profile.notices + profile.asks + profile.replies != 0)
+        stage_wrong("actors that are not in the pool");
+}
+
 static const struct stage_row *row_of(const char *name)
 {
     static const struct stage_row *const rows[] = {
@@ -136,19 +152,23 @@ int main(int argc, char **argv)
     uint32_t threads = argc < 5 ? 0 : (uint32_t)strtoul(argv[3], NULL, 10);
     uint64_t rounds = argc < 5 ? 0 : strtoull(argv[4], NULL, 10);
     const char *placement = argc == 6 ? argv[5] : "near";
+    domus_system *system;
 
-    if (strcmp(placement, "spread") == 0)
-        stage.options.placement = DOMUS_SPREAD;
-    else if (strcmp(placement, "near") != 0 || argc > 6)
-        row = NULL;
-    if (row == NULL || size == 0 || threads == 0 || rounds == 0 ||
+    if (row == NULL || argc > 6 || size == 0 || threads == 0 || rounds == 0 ||
         sem_init(&stage.told, 0, 0) != 0 || sem_init(&stage.left, 0, 0) != 0) {
-        fprintf(stderr, "usage: savina_domus ROW SIZE THREADS ROUNDS [near|spread]\n");
+        fprintf(stderr, "usage: savina_domus ROW SIZE THREADS ROUNDS [near|spread|POLICY]\n");
         return 2;
     }
     stage.threads = threads;
-    domus_system *system = stage_system(threads);
+    if (strcmp(placement, "spread") == 0)
+        stage.options.placement = DOMUS_SPREAD;
+    if (strcmp(placement, "near") == 0 || strcmp(placement, "spread") == 0)
+        system = stage_system(threads);
+    else
+        system = stage_system_with_pool(threads, placement, &stage.options.pool);
     run_rounds(system, row, size, rounds);
+    if (stage.options.pool != NULL)
+        check_pool(system);
     domus_system_free(system);
     return 0;
 }

@@ -45,12 +45,13 @@ void stage_left(domus_stack *stack, void *self);
 domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state);
 void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload);
 
-uint32_t stage_last_thread(void);
+/* Returns the options of a spawn on the last thread; in a pool, those of a spawn there. */
+domus_spawn_options stage_far(void);
 
 /* Print the line `latency_ns` with the percentiles 50, 99 and 99.9. */
 void stage_print_latencies(const struct histogram *latencies);
 
-/* For rows without a root: spawn an actor on thread `thread`. */
+/* For rows without a root: spawn an actor on thread `thread`, or in the pool that is measured. */
 domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
                                   const domus_behaviour *behaviour, const void *state);
 

@@ -1,4 +1,4 @@
-/* This file makes the system with the settings that all rows share, and ends a program. */
+/* This file makes the systems with the settings that all rows share, and ends a program. */
 #include "bench/stage/stage.h"
 
 #include "bench/support/command.h"
@@ -27,7 +27,7 @@ void stage_must(int error, const char *what)
     _Exit(EXIT_FAILURE);
 }
 
-domus_system *stage_system(uint32_t threads)
+static domus_system *start_system(uint32_t threads, const domus_pool_config *pool)
 {
     domus_config config;
     domus_system *system;
@@ -36,6 +36,8 @@ domus_system *stage_system(uint32_t threads)
     domus_config_init(&config);
     config.system.threads = threads;
     config.scheduler.idle.spin_ns = threads > 1 ? SPIN_NS : 0;
+    config.pools = pool;
+    config.pool_count = pool != NULL;
     if (getenv(BELT_SLOTS) != NULL)
         config.scheduler.belt_slots = (uint32_t)strtoul(getenv(BELT_SLOTS), NULL, 10);
     if (domus_system_new(&config, error, sizeof error, &system) != 0) {
@@ -43,5 +45,21 @@ domus_system *stage_system(uint32_t threads)
         exit(EXIT_FAILURE);
     }
     stage_must(domus_system_start(system), domus_system_error(system));
+    return system;
+}
+
+domus_system *stage_system(uint32_t threads)
+{
+    return start_system(threads, NULL);
+}
+
+domus_system *stage_system_with_pool(uint32_t runners, const char *policy,
+                                     const domus_pool **ret_pool)
+{
+    const domus_pool_config pool = {.name = "stage", .runners = runners, .policy = policy};
+    domus_system *system = start_system(1, &pool);
+
+    *ret_pool = domus_outside_pool_find(system, pool.name);
+    stage_must(*ret_pool == NULL ? -ENOENT : 0, "the pool");
     return system;
 }

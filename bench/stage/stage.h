@@ -14,4 +14,10 @@ void stage_must(int error, const char *what);
  * ends the process. */
 domus_system *stage_system(uint32_t threads);
 
+/* Make and start a system with a pool of that many runners, which share its actors by the policy
+ * `policy`. Its one thread has nothing to do and sleeps, so the runners alone use the CPUs. If the
+ * system cannot be started, or there is no such policy, this ends the process. */
+domus_system *stage_system_with_pool(uint32_t runners, const char *policy,
+                                     const domus_pool **ret_pool);
+
 #endif

@@ -28,6 +28,7 @@ static const struct {
     [CONTENDER_DOMUS] = {"domus", "_domus", "a build of domus"},
     [CONTENDER_CAF] = {"caf", "_caf", "g++ and libcaf-dev"},
     [CONTENDER_ERLANG] = {"erlang", ".beam", "erlang-base"},
+    [CONTENDER_THREADS] = {"threads", "_threads", "a build of domus"},
 };
 
 const char *contender_name(enum contender who)
@@ -147,7 +148,7 @@ int contender_run(enum contender who, const struct contest *contest,
     add(&words, "%" PRIu32, contest->threads);
     if (contest->rounds != 0)
         add(&words, "%" PRIu32, contest->rounds);
-    if (contest->placement != NULL && who == CONTENDER_DOMUS)
+    if (contest->placement != NULL)
         add(&words, "%s", contest->placement);
     return command_run(&command, ret_result);
 }

@@ -1,5 +1,5 @@
-/* The three contenders, which do the same rows: domus, CAF and Erlang. Each is a program of its own
- * for each suite.
+/* The contenders, which do the same rows: domus, CAF, Erlang, and threads without actors. Each is a
+ * program of its own for each suite. Threads do only the ring and the row quicksort.
  *
  * All take ROW SIZE THREADS, those of savina also ROUNDS; they do the row, check the result and
  * print its figures: `seconds` and `cpu_seconds` of the work alone, for the rings also
@@ -17,6 +17,7 @@ enum contender {
     CONTENDER_DOMUS,
     CONTENDER_CAF,
     CONTENDER_ERLANG,
+    CONTENDER_THREADS,
     CONTENDERS,
 };
 
@@ -26,7 +27,7 @@ struct contest {
     uint64_t size;
     uint32_t threads;      /* each on a CPU of its own */
     uint32_t rounds;       /* 0: the suite knows none */
-    const char *placement; /* of domus' actors; NULL: the suite knows none */
+    const char *placement; /* of domus' actors, or CAF's scheduler; NULL: nothing to choose */
     uint32_t seconds_max;
     uint64_t memory_max_bytes; /* the most address space that it may have; 0: no limit */
 };

@@ -45,6 +45,11 @@ const char *page_cell(double value, double scale, const char *unit, char *text)
     return text;
 }
 
+const char *page_rate(double rate, char *text)
+{
+    return rate < 1e5 ? page_cell(rate, 1e-3, " k", text) : page_cell(rate, 1e-6, "", text);
+}
+
 char *page_rest(const char *path, const char *heading)
 {
     FILE *file = fopen(path, "re");

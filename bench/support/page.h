@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* bytes of the `text` to which page_grouped() and page_cell() write, and which they return */
+/* bytes of the `text` to which page_grouped(), page_cell() and page_rate() write, and which they
+ * return */
 #define PAGE_CELL_MAX 32
 
 /* Write a number with commas, such as 1,234,567. */
@@ -14,6 +15,10 @@ const char *page_grouped(uint64_t number, char *text);
 
 /* Write `value` times `scale` in three digits, with the unit behind it; "-" for NAN. */
 const char *page_cell(double value, double scale, const char *unit, char *text);
+
+/* Write a number in millions, or in thousands with a "k" if all digits would be zeros in millions.
+ */
+const char *page_rate(double rate, char *text);
 
 /* Read what a page has from the line `heading` on, which this program has not written, so that it
  * can be written again. Returns a string, which the caller frees; NULL: there is no such line. */

@@ -46,17 +46,23 @@ START_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
         (struct ring_figures){4.2e6, 1.25, 0.139, 0.8, 0.33, 1.5, 241.6};
     points[1].of[0][CONTENDER_CAF].passes_s = 1.26e6;
     points[1].of[0][CONTENDER_CAF].startup_s = 3.47;
+    points[0].of[0][CONTENDER_THREADS].passes_s = 77.86e3;
+    points[0].of[0][CONTENDER_THREADS].startup_s = 0.25;
     ck_assert_ptr_nonnull(mkdtemp(directory));
     /* Without the program or the script there is a page all the same, and an error. */
-    ck_assert_int_lt(ring_report(directory, "/nonexistent.gp", points, 2, 5, "A note.\n"), 0);
+    ck_assert_int_lt(ring_report(directory, "/nonexistent.gp", points, 2, 5, true, "A note.\n"), 0);
     read_page(text, sizeof text);
-    ck_assert_ptr_nonnull(strstr(text, "| 10 | 51.3 | - | - | 13.0 us | - | - |\n"));
-    ck_assert_ptr_nonnull(strstr(text, "| 1,000,000 | 4.20 | 1.26 | - | 1.25 s | 3.47 s | - |\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 10 | 51.3 | - | - | 77.9 k | 13.0 us | - | - | 250 ms |\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 1,000,000 | 4.20 | 1.26 | - | - | 1.25 s | 3.47 s | - | - |\n"));
     ck_assert_ptr_nonnull(
         strstr(text, "| 10 | 2048 | 13.0 us | 11.0 us | 1.19 | 4.50 us | 1.90 us |\n"));
     ck_assert_ptr_nonnull(
         strstr(text, "| 1,000,000 | 242 | 1.25 s | 800 ms | 1.50 | 330 ms | 139 ms |\n"));
     ck_assert_ptr_nonnull(strstr(text, "median of 5,"));
+    ck_assert_ptr_nonnull(strstr(text, " a stack of 64 KiB,"));
+    ck_assert_ptr_nonnull(strstr(text, "`./dev bench ring --long --out docs` wrote"));
     ck_assert_str_eq(text + strlen(text) - strlen("\nA note.\n"), "\nA note.\n");
     rmdir(directory);
 }
@@ -66,7 +72,7 @@ START_TEST(ring_page_that_cannot_be_written_is_an_error)
 {
     struct ring_point one = point(10);
 
-    ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, ""), -ENOENT);
+    ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, false, ""), -ENOENT);
 }
 END_TEST
 

@@ -16,13 +16,14 @@ static struct savina_outcome outcome(const char *row, uint64_t size, uint32_t th
         .row = savina_row_find(row),
         .size = size,
         .threads = threads,
-        .ratio = {NAN, NAN},
         .of_limit = NAN,
         .of_ring = NAN,
     };
 
     for (int side = 0; side < SAVINA_SIDES; side++)
         made.of[side] = (struct savina_figures){NAN, NAN, NAN, NAN};
+    for (int side = 0; side < SAVINA_PLACEMENTS; side++)
+        made.ratio[side] = NAN;
     return made;
 }
 
@@ -31,7 +32,7 @@ static size_t outcomes_make(struct savina_outcome *outcomes)
 {
     outcomes[0] = outcome("pingpong", 1000000, 1);
     outcomes[0].of[SAVINA_NEAR] = (struct savina_figures){40.06e6, 51.26e6, NAN, NAN};
-    outcomes[0].of[SAVINA_CAF] = (struct savina_figures){5e6, 5.126e6, NAN, NAN};
+    outcomes[0].of[SAVINA_CAF_SHARING] = (struct savina_figures){5e6, 5.126e6, NAN, NAN};
     outcomes[0].ratio[SAVINA_NEAR] = 10;
     outcomes[1] = outcome("wake", 2000, 1);
     outcomes[1].of[SAVINA_NEAR] = (struct savina_figures){NAN, 12345, 20000, 999500};
@@ -42,7 +43,7 @@ static size_t outcomes_make(struct savina_outcome *outcomes)
     outcomes[3] = outcome("big", 20000, 2);
     outcomes[3].of[SAVINA_NEAR] = (struct savina_figures){30e6, 31e6, NAN, NAN};
     outcomes[3].of[SAVINA_SPREAD] = (struct savina_figures){20e6, 21e6, NAN, NAN};
-    outcomes[3].of[SAVINA_CAF] = (struct savina_figures){7e6, 7.5e6, NAN, NAN};
+    outcomes[3].of[SAVINA_CAF_SHARING] = (struct savina_figures){7e6, 7.5e6, NAN, NAN};
     outcomes[3].ratio[SAVINA_NEAR] = 4.13;
     outcomes[3].ratio[SAVINA_SPREAD] = 2.8;
     outcomes[3].of_limit = 0.52;
@@ -99,6 +100,76 @@ START_TEST(savina_page_has_a_table_for_each_number_of_threads)
                    "\"unit\": \"ratio\"}\n]\n");
     ck_assert_ptr_null(strstr(text, "nan"));
     rmdir(directory);
+}
+END_TEST
+
+static struct savina_outcome rate(struct savina_outcome made, enum savina_side side, double value,
+                                  double ratio)
+{
+    made.of[side].value = value;
+    if (side < SAVINA_PLACEMENTS)
+        made.ratio[side] = ratio;
+    return made;
+}
+
+/* Two rows that goals of pools hold for, in both verdicts, one with one runner, and the sort. */
+static size_t outcomes_of_pools(struct savina_outcome *outcomes)
+{
+    outcomes[0] = rate(outcome("fib", 25, 1), SAVINA_NEAR, 2e6, 4);
+    outcomes[0] = rate(outcomes[0], SAVINA_SHARING, 1e6, 2);
+    outcomes[1] = rate(outcome("fib", 25, 2), SAVINA_NEAR, 2e6, 4);
+    outcomes[1] = rate(outcomes[1], SAVINA_RINGS, 2.58e6, 5.16);
+    outcomes[1] = rate(outcomes[1], SAVINA_SHARING, 1.5e6, 3);
+    outcomes[2] = rate(outcome("big", 20000, 2), SAVINA_NEAR, 40e6, 10);
+    outcomes[2] = rate(outcomes[2], SAVINA_DEQUES, 12e6, 3);
+    outcomes[2] = rate(outcomes[2], SAVINA_CAF_STEALING, 4e6, 0);
+    outcomes[2] = rate(outcomes[2], SAVINA_CAF_SHARING, 3e6, 0);
+    outcomes[3] = rate(outcome("quicksort", 1000000, 2), SAVINA_STEALING, 33.5e3, 1);
+    outcomes[3] = rate(outcomes[3], SAVINA_THREADS, 35e3, 0);
+    return 4;
+}
+
+START_TEST(savina_page_has_all_schedulers_side_by_side)
+{
+    static char text[16384];
+    char directory[] = "/tmp/domt-savina-XXXXXX";
+    struct savina_outcome outcomes[4];
+    struct savina_run run = {.rounds = 5, .processes = 1, .limit = NAN, .is_long = true};
+    size_t count = outcomes_of_pools(outcomes);
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_lt(savina_report(directory, "/nonexistent.gp", &run, outcomes, count), 0);
+    read_text(directory, "performance.md", text, sizeof text);
+    contains(text, "`./dev bench savina --long --out docs` wrote");
+    contains(text, "\n| fib | 1 | 2.00 | - | - | - | - | **1.00** | - | - | - | 0.50 | 2.00 | |\n"
+                   "| fib | 2 | 2.00 | - | **2.58** | - | - | 1.50 | - | - | - | 1.29 | 5.16 | "
+                   "1.3 near, missed |\n");
+    contains(text,
+             "\n| big | 2 | 40.0 | - | - | **12.0** | - | - | 4.00 | 3.00 | - | 0.30 | 3.00 | "
+             "3 peer, met |\n");
+    contains(text, "| 120 | near | - | 40.0 | - | 4.00 |"); /* CAF is the better of the two */
+    contains(text, "2 threads and a stack of parts: 35.0 k a second. The best pool reaches 0.96\n"
+                   "of that (goal 0.95, met).\n");
+    read_text(directory, "performance.json", text, sizeof text);
+    contains(text, "\"who\": \"pool\", \"figure\": \"of_near\", \"value\": 1.29, ");
+    contains(text, "\"who\": \"pool\", \"figure\": \"of_peer\", \"value\": 3, ");
+    contains(text, "\"who\": \"pool\", \"figure\": \"of_threads\", \"value\": 0.957142857, ");
+    rmdir(directory);
+}
+END_TEST
+
+START_TEST(savina_best_pool_is_the_fastest_of_those_that_did_the_row)
+{
+    struct savina_outcome of = outcome("fib", 25, 2);
+
+    ck_assert_int_eq((int)savina_best_pool(&of), SAVINA_SIDES);
+    ck_assert(isnan(savina_pool_to_near(&of)) && isnan(savina_pool_to_peer(&of)));
+    of = rate(of, SAVINA_NEAR, 9e6, 9);
+    ck_assert_int_eq((int)savina_best_pool(&of), SAVINA_SIDES);
+    of = rate(of, SAVINA_SHARING, 2e6, 2);
+    of = rate(of, SAVINA_RINGS, 1e6, 1);
+    ck_assert_int_eq((int)savina_best_pool(&of), SAVINA_SHARING);
+    ck_assert(savina_pool_to_peer(&of) == 2 && isnan(savina_pool_to_threads(&of)));
 }
 END_TEST
 
@@ -176,8 +247,8 @@ START_TEST(savina_figures_are_those_of_the_kind_that_are_there)
         savina_figures_each(&outcomes[i], tell, &told[i]);
     ck_assert_str_eq(told[0].text, "near first 4.006e+07 messages/s\n"
                                    "near median 5.126e+07 messages/s\n"
-                                   "caf first 5e+06 messages/s\n"
-                                   "caf median 5.126e+06 messages/s\n"
+                                   "caf_sharing first 5e+06 messages/s\n"
+                                   "caf_sharing median 5.126e+06 messages/s\n"
                                    "near ratio 10 ratio\n"
                                    " goal 10 ratio\n");
     ck_assert_str_eq(told[1].text, "near p50 12345 ns\n"
@@ -224,6 +295,8 @@ START_TEST(savina_page_that_cannot_be_written_is_an_error)
 END_TEST
 
 DOMT_MAIN("savina_report", 60, savina_page_has_a_table_for_each_number_of_threads,
+          savina_page_has_all_schedulers_side_by_side,
+          savina_best_pool_is_the_fastest_of_those_that_did_the_row,
           savina_page_keeps_the_section_of_the_web_bench, savina_page_of_one_thread_has_one_table,
           savina_figures_are_those_of_the_kind_that_are_there,
           savina_goal_is_met_by_the_ratio_or_spread_by_the_limit,

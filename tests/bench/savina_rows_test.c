@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define PROGRAM DOMT_BIN_DIR "/savina_domus"
+#define THREADS DOMT_BIN_DIR "/savina_threads"
 
 static struct command_result run_row(const char *name, uint64_t size, uint32_t threads,
                                      uint32_t rounds, const char *placement)
@@ -36,25 +37,28 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
 }
 
 /* Holds that a row prints the messages and the result that its formulas give, for each round. */
+static void one_checks_out(const char *name, uint64_t size, uint32_t threads, const char *placement)
+{
+    const struct savina_row *row = savina_row_find(name);
+    uint32_t rounds = row->kind == SAVINA_MESSAGES ? 2 : 1;
+    struct command_result result = run_row(name, size, threads, rounds, placement);
+    double seconds[3];
+    double messages = command_figure(&result, "messages");
+
+    ck_assert_uint_eq(command_figures(&result, "round_seconds", seconds, 3), rounds);
+    ck_assert_msg(command_figure(&result, "result") == (double)savina_result(row, size), "%s, %s",
+                  name, placement);
+    ck_assert_msg(savina_messages(row, size) == 0 || messages == (double)savina_messages(row, size),
+                  "%s, %s", name, placement);
+}
+
+/* The same with one thread and with two, and with two also spread. */
 static void row_checks_out(const char *name, uint64_t size)
 {
-    static const char *const placements[] = {"near", "spread"};
-    const struct savina_row *row = savina_row_find(name);
-
-    ck_assert_ptr_nonnull(row);
-    for (uint32_t threads = 1; threads <= 2; threads++) {
-        for (size_t i = 0; i < threads; i++) {
-            struct command_result result = run_row(name, size, threads, 2, placements[i]);
-            double seconds[3];
-            double messages = command_figure(&result, "messages");
-            ck_assert_uint_eq(command_figures(&result, "round_seconds", seconds, 3), 2);
-            ck_assert_msg(command_figure(&result, "result") == (double)savina_result(row, size),
-                          "%s", name);
-            ck_assert_msg(savina_messages(row, size) == 0 ||
-                              messages == (double)savina_messages(row, size),
-                          "%s", name);
-        }
-    }
+    ck_assert_ptr_nonnull(savina_row_find(name));
+    one_checks_out(name, size, 1, "near");
+    one_checks_out(name, size, 2, "near");
+    one_checks_out(name, size, 2, "spread");
 }
 
 START_TEST(rows_of_two_actors_check_out)
@@ -105,6 +109,48 @@ START_TEST(rows_of_trees_check_out)
     row_checks_out("fib", 15);
     row_checks_out("skynet", 1);
     row_checks_out("skynet", 1000);
+}
+END_TEST
+
+/* Each row in a pool of each policy with two runners, and of one policy with one. */
+START_TEST(rows_check_out_in_pools)
+{
+    static const char *const policies[] = {"rings", "deques", "stealing", "sharing", "rings"};
+    static const struct {
+        const char *name;
+        uint64_t size;
+    } rows[] = {
+        {"pingpong", 300},   {"counting", 20000}, {"fjthrput", 300}, {"fjcreate", 3001},
+        {"threadring", 123}, {"chameneos", 300},  {"big", 10},       {"bndbuffer", 10},
+        {"banking", 1500},   {"fib", 15},         {"skynet", 1000},  {"quicksort", 50000},
+        {"mailbox", 40000},  {"wake", 10},        {"fair", 30},
+    };
+
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        for (size_t j = 0; j < sizeof rows / sizeof rows[0]; j++)
+            one_checks_out(rows[j].name, rows[j].size, i < 4 ? 2 : 1, policies[i]);
+    }
+}
+END_TEST
+
+/* Threads without actors print what the actors print, sorted by as many parts. */
+START_TEST(threads_sort_as_actors_do)
+{
+    static const uint64_t sizes[] = {1, 2048, 2049, 50000};
+    char *const arguments[] = {(char[]){THREADS}, (char[]){"quicksort"}, (char[32]){""},
+                               (char[]){"2"},     (char[]){"2"},         NULL};
+    struct command command = {.arguments = arguments, .cpus = 2, .seconds_max = 60};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct command_result result;
+        double seconds[3];
+        snprintf(arguments[2], 32, "%" PRIu64, sizes[i]);
+        ck_assert_int_eq(command_run(&command, &result), 0);
+        struct command_result actors = run_row("quicksort", sizes[i], 1, 1, "near");
+        ck_assert_uint_eq(command_figures(&result, "round_seconds", seconds, 3), 2);
+        ck_assert(command_figure(&result, "result") == command_figure(&actors, "result"));
+        ck_assert(command_figure(&result, "messages") == command_figure(&actors, "messages"));
+    }
 }
 END_TEST
 
@@ -184,6 +230,6 @@ END_TEST
 
 DOMT_MAIN("savina_rows", 120, rows_of_two_actors_check_out, rows_of_one_and_many_check_out,
           rows_of_many_check_out, row_of_transfers_keeps_the_money, rows_of_trees_check_out,
-          row_of_sorting_sorts, rows_of_quiet_tell_their_figures,
-          row_of_fairness_answers_each_visit, formulas_give_what_is_known,
-          row_placement_or_number_that_is_not_there_is_a_failure)
+          row_of_sorting_sorts, rows_check_out_in_pools, threads_sort_as_actors_do,
+          rows_of_quiet_tell_their_figures, row_of_fairness_answers_each_visit,
+          formulas_give_what_is_known, row_placement_or_number_that_is_not_there_is_a_failure)

@@ -4,6 +4,9 @@
  * each prints is in files beside them, and `erl` is one of them. */
 #include "tests/support/suite.h"
 
+#include "bench/savina_rows.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,15 +104,34 @@ START_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
     ck_assert_int_eq(run_bench("pingpong"), 0);
     ck_assert_str_eq(output, "savina.pingpong.1.near.first 1e+06 messages/s\n"
                              "savina.pingpong.1.near.median 2e+07 messages/s\n"
-                             "savina.pingpong.1.caf.first 2e+06 messages/s\n"
-                             "savina.pingpong.1.caf.median 2e+06 messages/s\n"
+                             "savina.pingpong.1.rings.first 1e+06 messages/s\n"
+                             "savina.pingpong.1.rings.median 2e+07 messages/s\n"
+                             "savina.pingpong.1.deques.first 1e+06 messages/s\n"
+                             "savina.pingpong.1.deques.median 2e+07 messages/s\n"
+                             "savina.pingpong.1.stealing.first 1e+06 messages/s\n"
+                             "savina.pingpong.1.stealing.median 2e+07 messages/s\n"
+                             "savina.pingpong.1.sharing.first 1e+06 messages/s\n"
+                             "savina.pingpong.1.sharing.median 2e+07 messages/s\n"
+                             "savina.pingpong.1.caf_stealing.first 2e+06 messages/s\n"
+                             "savina.pingpong.1.caf_stealing.median 2e+06 messages/s\n"
+                             "savina.pingpong.1.caf_sharing.first 2e+06 messages/s\n"
+                             "savina.pingpong.1.caf_sharing.median 2e+06 messages/s\n"
                              "savina.pingpong.1.erlang.first 4e+06 messages/s\n"
                              "savina.pingpong.1.erlang.median 4e+06 messages/s\n"
                              "savina.pingpong.1.near.ratio 5 ratio\n"
+                             "savina.pingpong.1.rings.ratio 5 ratio\n"
+                             "savina.pingpong.1.deques.ratio 5 ratio\n"
+                             "savina.pingpong.1.stealing.ratio 5 ratio\n"
+                             "savina.pingpong.1.sharing.ratio 5 ratio\n"
+                             "savina.pingpong.1.pool.of_near 1 ratio\n"
+                             "savina.pingpong.1.pool.of_peer 5 ratio\n"
                              "savina.pingpong.1.goal 10 ratio\n");
     read_file("calls", calls, sizeof calls);
     ck_assert_ptr_nonnull(strstr(calls, "savina_domus pingpong 200000 1 3 near\n"));
-    ck_assert_ptr_nonnull(strstr(calls, "savina_caf pingpong 200000 1 3\n"));
+    ck_assert_ptr_nonnull(strstr(calls, "savina_domus pingpong 200000 1 3 deques\n"));
+    ck_assert_ptr_null(strstr(calls, "spread"));
+    ck_assert_ptr_nonnull(strstr(calls, "savina_caf pingpong 200000 1 3 stealing\n"));
+    ck_assert_ptr_nonnull(strstr(calls, "savina_caf pingpong 200000 1 3 sharing\n"));
     ck_assert_ptr_nonnull(strstr(calls, "-run savina main pingpong 200000 1 3\n"));
     remove_folder();
 }
@@ -128,8 +150,35 @@ START_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
     ck_assert_int_eq(run_bench("wake"), 0);
     printed("savina.wake.1.erlang.p50 1 ns\n"); /* but no thread from outside asked there */
     printed("savina.wake.1.near.p999 30 ns\n");
-    printed("savina.wake.1.caf.p50 25 ns\n");
+    printed("savina.wake.1.caf_sharing.p50 25 ns\n");
     printed("savina.wake.1.near.ratio 2.5 ratio\n");
+    remove_folder();
+}
+END_TEST
+
+/* Threads without actors do the row that they know, and are no peer. */
+START_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
+{
+    static char calls[4096];
+    const struct savina_row *row = savina_row_find("quicksort");
+    char figures[2][256];
+
+    for (int i = 0; i < 2; i++)
+        snprintf(
+            figures[i], sizeof figures[i],
+            "printf 'round_seconds %s\\n' 0.%d 0.%d 0.%d; echo messages 4000; echo result %" PRIu64,
+            "%s", 2 - i, 2 - i, 2 - i, savina_result(row, row->size_short));
+    make_folder();
+    script("savina_domus", figures[0]);
+    script("savina_threads", figures[1]);
+    ck_assert_int_eq(run_bench("quicksort"), 0);
+    printed("savina.quicksort.1.threads.median 4e+04 messages/s\n");
+    printed("savina.quicksort.1.pool.of_threads 0.5 ratio\n");
+    ck_assert_ptr_null(strstr(output, ".ratio"));
+    ck_assert_int_eq(run_bench("pingpong"), 1);
+    read_file("calls", calls, sizeof calls);
+    ck_assert_ptr_nonnull(strstr(calls, "savina_threads quicksort 200000 1 3\n"));
+    ck_assert_ptr_null(strstr(calls, "savina_threads pingpong"));
     remove_folder();
 }
 END_TEST
@@ -141,7 +190,7 @@ START_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
     script("savina_caf", "exit 1");
     ck_assert_int_eq(run_bench("pingpong"), 0);
     printed("savina.pingpong.1.near.median 2e+07 messages/s\n");
-    ck_assert_ptr_null(strstr(output, ".caf."));
+    ck_assert_ptr_null(strstr(output, ".caf_"));
     ck_assert_ptr_null(strstr(output, ".ratio"));
     script("savina_domus", "exit 1");
     ck_assert_int_eq(run_bench("pingpong"), 1);
@@ -189,5 +238,6 @@ END_TEST
 
 DOMT_MAIN("savina", 60, savina_prints_first_median_and_ratio_to_the_better_peer,
           savina_ratio_of_a_latency_is_that_of_the_lower_one,
+          savina_holds_a_sort_against_threads_that_are_no_peer,
           savina_goes_on_without_those_who_are_not_there_or_fail, savina_believes_no_wrong_result,
           savina_knows_its_options_and_rows)

@@ -1,0 +1,197 @@
+/* savina_threads quicksort SIZE THREADS ROUNDS: the row quicksort with threads and without actors.
+ *
+ * The parts, the way to cut them and the sort of a small part are those of
+ * bench/savina/quicksort.c. The threads share a stack of parts behind one mutex: each takes a part,
+ * and cuts it or sorts it. So all have work whenever there are enough parts, and nothing else
+ * stands between them: actors that sort can reach this at most. The threads run before the clock
+ * does, as the schedulers of the other contenders. The lines that are printed are theirs, too; the
+ * messages are those that actors would need. */
+#include "bench/support/command.h"
+#include "bench/support/measure.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PART_MAX    2048u /* a part of at most this many elements is sorted at once */
+#define PARTS_MAX   65536u
+#define THREADS_MAX 64u
+
+struct part {
+    uint32_t *values;
+    uint64_t count;
+    uint64_t low; /* the values are in low..high - 1 */
+    uint64_t high;
+};
+
+/* All behind the mutex, which is also what orders the accesses to the elements. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t work;  /* there is a part, or the end */
+    pthread_cond_t ended; /* `open` has become 0 */
+    struct part waiting[PARTS_MAX];
+    uint32_t count;
+    uint32_t open;  /* parts that wait, and those that threads have */
+    uint64_t parts; /* that were there in this round */
+    bool over;
+} sort = {
+    .mutex = PTHREAD_MUTEX_INITIALIZER,
+    .work = PTHREAD_COND_INITIALIZER,
+    .ended = PTHREAD_COND_INITIALIZER,
+};
+
+static _Noreturn void fail(const char *what, int status)
+{
+    fprintf(stderr, "savina_threads: %s\n", what);
+    _Exit(status);
+}
+
+static int ascending(const void *left_, const void *right_)
+{
+    uint32_t left = *(const uint32_t *)left_;
+    uint32_t right = *(const uint32_t *)right_;
+
+    return (left > right) - (left < right);
+}
+
+/* Move the elements below `middle` to the front. Returns their number. */
+static uint64_t cut(uint32_t *values, uint64_t count, uint64_t middle)
+{
+    uint64_t below = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t value = values[i];
+        values[i] = values[below];
+        values[below] = value;
+        below += value < middle;
+    }
+    return below;
+}
+
+/* Put a part on the stack. The caller has the mutex. */
+static void put(struct part part)
+{
+    if (sort.count == PARTS_MAX)
+        fail("too many parts", EXIT_FAILURE);
+    sort.waiting[sort.count++] = part;
+    sort.open++;
+    sort.parts++;
+    pthread_cond_signal(&sort.work);
+}
+
+/* Cut the part in two, which are put on the stack, or sort it. The caller does not have
+ * the mutex, and has it afterwards. */
+static void work_on(struct part part)
+{
+    if (part.count <= PART_MAX) {
+        qsort(part.values, part.count, sizeof part.values[0], ascending);
+        pthread_mutex_lock(&sort.mutex);
+        return;
+    }
+    uint64_t middle = part.low + (part.high - part.low) / 2;
+    uint64_t below = cut(part.values, part.count, middle);
+    pthread_mutex_lock(&sort.mutex);
+    put((struct part){part.values, below, part.low, middle});
+    put((struct part){part.values + below, part.count - below, middle, part.high});
+}
+
+static void *run_thread(void *nothing)
+{
+    pthread_mutex_lock(&sort.mutex);
+    while (!sort.over) {
+        if (sort.count == 0) {
+            pthread_cond_wait(&sort.work, &sort.mutex);
+            continue;
+        }
+        struct part part = sort.waiting[--sort.count];
+        pthread_mutex_unlock(&sort.mutex);
+        work_on(part);
+        if (--sort.open == 0)
+            pthread_cond_signal(&sort.ended);
+    }
+    pthread_mutex_unlock(&sort.mutex);
+    return nothing;
+}
+
+static void draw(uint32_t *values, uint64_t size)
+{
+    uint32_t seed = 1;
+
+    for (uint64_t i = 0; i < size; i++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 17;
+        seed ^= seed << 5;
+        values[i] = seed;
+    }
+}
+
+/* Returns the sum that all contenders tell. Ends the process if an element is out of its order. */
+static uint32_t sum_of(const uint32_t *values, uint64_t size)
+{
+    uint32_t sum = 0;
+
+    for (uint64_t i = 0; i < size; i++) {
+        if (i > 0 && values[i] < values[i - 1])
+            fail("wrong result: the order", COMMAND_WRONG);
+        sum += (uint32_t)(i % 7) * values[i];
+    }
+    return sum;
+}
+
+static void run_round(uint32_t *values, uint64_t size)
+{
+    uint64_t began_ns = measure_now_ns();
+
+    pthread_mutex_lock(&sort.mutex);
+    sort.parts = 0;
+    put((struct part){values, size, 0, UINT64_C(1) << 32});
+    while (sort.open != 0)
+        pthread_cond_wait(&sort.ended, &sort.mutex);
+    pthread_mutex_unlock(&sort.mutex);
+    printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
+}
+
+static void run_rounds(uint64_t size, uint64_t rounds)
+{
+    uint32_t *values = malloc(size * sizeof *values);
+    uint32_t sum = 0;
+
+    if (values == NULL)
+        fail("no memory", EXIT_FAILURE);
+    while (rounds-- > 0) {
+        draw(values, size);
+        run_round(values, size);
+        sum = sum_of(values, size);
+    }
+    printf("messages %" PRIu64 "\nresult %" PRIu32 "\n", 2 * sort.parts, sum);
+    free(values);
+}
+
+int main(int argc, char **argv)
+{
+    bool known = argc == 5 && strcmp(argv[1], "quicksort") == 0;
+    uint64_t size = known ? strtoull(argv[2], NULL, 10) : 0;
+    uint64_t threads = known ? strtoull(argv[3], NULL, 10) : 0;
+    uint64_t rounds = known ? strtoull(argv[4], NULL, 10) : 0;
+    pthread_t all[THREADS_MAX];
+
+    if (size == 0 || threads == 0 || threads > THREADS_MAX || rounds == 0) {
+        fprintf(stderr, "usage: savina_threads quicksort SIZE THREADS ROUNDS\n");
+        return 2;
+    }
+    for (uint64_t i = 0; i < threads; i++) {
+        if (pthread_create(&all[i], NULL, run_thread, NULL) != 0)
+            fail("no thread", EXIT_FAILURE);
+    }
+    run_rounds(size, rounds);
+    pthread_mutex_lock(&sort.mutex);
+    sort.over = true;
+    pthread_cond_broadcast(&sort.work);
+    pthread_mutex_unlock(&sort.mutex);
+    for (uint64_t i = 0; i < threads; i++)
+        pthread_join(all[i], NULL);
+    return 0;
+}

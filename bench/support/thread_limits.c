@@ -1,0 +1,112 @@
+/* This file reads the limits of threads and works out what they bear (thread_limits.h). */
+#include "bench/support/thread_limits.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define SHARE_LEFT      8   /* of a limit, this part is left to others */
+#define MAPS_OF_PROGRAM 512 /* pieces of memory that a process has without further threads */
+#define MAPS_OF_THREAD  2
+
+/* Read the number that a file begins with. Without a file, and for "max", there is no limit. */
+static uint64_t read_number(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    uint64_t number;
+
+    if (file == NULL)
+        return THREAD_LIMIT_NONE;
+    if (fscanf(file, "%" SCNu64, &number) != 1)
+        number = THREAD_LIMIT_NONE;
+    fclose(file);
+    return number;
+}
+
+static uint64_t lower(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* Read pids.max of the group that /proc/self/cgroup tells in `line`, of either version. */
+static uint64_t read_group(char *line)
+{
+    char path[PATH_MAX];
+    char *controllers = strchr(line, ':');
+    char *group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+
+    if (group == NULL)
+        return THREAD_LIMIT_NONE;
+    *group++ = '\0';
+    group[strcspn(group, "\n")] = '\0';
+    bool is_second = controllers[1] == '\0';
+    if (!is_second && strcmp(controllers + 1, "pids") != 0)
+        return THREAD_LIMIT_NONE;
+    snprintf(path, sizeof path, "/sys/fs/cgroup/%s%s/pids.max", is_second ? "" : "pids", group);
+    return read_number(path);
+}
+
+static uint64_t read_groups(void)
+{
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[PATH_MAX];
+    uint64_t limit = THREAD_LIMIT_NONE;
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        limit = lower(limit, read_group(line));
+    if (file != NULL)
+        fclose(file);
+    return limit;
+}
+
+/* Read how many threads there are: the number behind the slash of /proc/loadavg. */
+static uint64_t read_used(void)
+{
+    FILE *file = fopen("/proc/loadavg", "re");
+    uint64_t used = 0;
+
+    if (file != NULL && fscanf(file, "%*f %*f %*f %*u/%" SCNu64, &used) != 1)
+        used = 0;
+    if (file != NULL)
+        fclose(file);
+    return used;
+}
+
+void thread_limits_read(struct thread_limits *ret_limits)
+{
+    struct rlimit user = {RLIM_INFINITY, RLIM_INFINITY};
+
+    (void)getrlimit(RLIMIT_NPROC, &user);
+    *ret_limits = (struct thread_limits){
+        .user = user.rlim_cur == RLIM_INFINITY ? THREAD_LIMIT_NONE : user.rlim_cur,
+        .system = lower(read_number("/proc/sys/kernel/threads-max"),
+                        read_number("/proc/sys/kernel/pid_max")),
+        .group = read_groups(),
+        .maps = read_number("/proc/sys/vm/max_map_count"),
+        .used = read_used(),
+    };
+}
+
+static uint64_t left_of(uint64_t limit, uint64_t used)
+{
+    uint64_t ours = limit - limit / SHARE_LEFT;
+
+    return ours > used ? ours - used : 0;
+}
+
+uint64_t thread_limits_bear(const struct thread_limits *limits, uint64_t most)
+{
+    const uint64_t threads[] = {limits->user, limits->system, limits->group};
+
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        if (threads[i] != THREAD_LIMIT_NONE)
+            most = lower(most, left_of(threads[i], limits->used));
+    }
+    if (limits->maps == THREAD_LIMIT_NONE)
+        return most;
+    uint64_t maps = limits->maps > MAPS_OF_PROGRAM ? limits->maps - MAPS_OF_PROGRAM : 0;
+    return lower(most, maps / MAPS_OF_THREAD);
+}
