@@ -7,6 +7,7 @@
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"
+#include "house/message/order.h"
 #include "house/message/pool.h"
 #include "house/message/types.h"
 
@@ -144,8 +145,10 @@ static void cancel_conversations(domi_manager *manager, domi_house *house, batch
     }
 }
 
-/* Drop the asks in the list `tail` that are meant. Returns how many were dropped. */
-static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node **tail, batch *now)
+/* Drop the asks in the list `tail` that are meant. Returns how many were dropped. `mixed`, which is
+ * a constant in each call, says that there are notices in the list, too. */
+DOMI_INLINE uint32_t drop_from(domi_manager *manager, domi_house *house, domi_node **tail,
+                               batch *now, bool mixed)
 {
     domi_node *before = *tail;
     domi_node *last = before;
@@ -156,6 +159,10 @@ static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node
         domi_node *node = before->next;
 
         more = node != last;
+        if (mixed && node->kind != DOMI_ASK) {
+            before = node;
+            continue;
+        }
         const domi_return *what = find_meant(now, (const domi_envelope *)(const void *)node);
         if (what == NULL || is_for_kept(what)) {
             before = node;
@@ -166,6 +173,27 @@ static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node
         domi_mailbox_drop(manager, house, node, -ECANCELED);
         dropped++;
     }
+    return dropped;
+}
+
+static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node **tail, batch *now)
+{
+    return drop_from(manager, house, tail, now, false);
+}
+
+/* Drop the asks that are meant out of the mail of an actor with an order. Returns how many. */
+static uint32_t drop_sorted(domi_manager *manager, domi_house *house, batch *now)
+{
+    domi_strand *strand;
+    uint32_t dropped = 0;
+
+    for (uint32_t i = 0; now->left != 0 && (strand = domi_order_strand(house, i)) != NULL; i++) {
+        uint32_t count = drop_from(manager, house, &strand->tail, now, true);
+        strand->count -= count;
+        dropped += count;
+    }
+    if (dropped != 0)
+        domi_order_forget_empty(house);
     return dropped;
 }
 
@@ -203,6 +231,8 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
     }
     cancel_conversations(manager, house, &now);
     uint32_t dropped = drop_waiting(manager, house, &house->tails[DOMI_ASK], &now);
+    if (domi_house_is_ordered(house))
+        dropped += drop_sorted(manager, house, &now);
     house->mail -= dropped;
     if (dropped != 0)
         domi_mailbox_show_again(house);

@@ -5,6 +5,7 @@
 #include "house/conversation/answer.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
+#include "house/message/order.h"
 
 #include <errno.h>
 
@@ -57,13 +58,15 @@ bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
 
 /* --- behind a barrier ---------------------------------------------------------------------- */
 
-/* Let the ask behind `before` fail with -EDEADLK. It was made for the conversation that it would
- * have to wait for. The asker itself caused this, so the ask is not a dead letter. */
-static void fail_circle(domi_manager *manager, domi_house *house, domi_node *before)
+/* Let the ask behind `before`, in the list `tail`, fail with -EDEADLK. It was made for the
+ * conversation that it would have to wait for. The asker itself caused this, so the ask is not a
+ * dead letter. */
+static void fail_circle(domi_manager *manager, domi_house *house, domi_node **tail,
+                        domi_node *before)
 {
     domi_envelope *ask = (domi_envelope *)(void *)before->next;
 
-    domi_list_take_behind(&house->tails[DOMI_ASK], before);
+    domi_list_take_behind(tail, before);
     house->mail--;
     domi_mailbox_show_again(house);
     domi_counter_add(&manager->counters.circles, 1);
@@ -82,23 +85,48 @@ bool domi_circle_hold_ask(domi_manager *manager, domi_house *house, domi_node *a
     domi_node *before = ask;
     while (before->next != ask)
         before = before->next;
-    fail_circle(manager, house, before);
+    fail_circle(manager, house, &house->tails[DOMI_ASK], before);
     return false;
 }
 
-void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const domus_stack *holder)
+/* Let the asks in the list `tail` fail that were made for the conversation `holder`. Returns how
+ * many. `mixed`, which is a constant in each call, says that there are notices in the list, too. */
+DOMI_INLINE uint32_t fail_circles_in(domi_manager *manager, domi_house *house, domi_node **tail,
+                                     const domus_stack *holder, bool mixed)
 {
-    domi_node *before = house->tails[DOMI_ASK];
+    domi_node *before = *tail;
     const domi_node *last = before;
     bool more = before != NULL;
+    uint32_t failed = 0;
 
     while (more) {
         domi_node *node = before->next;
 
         more = node != last;
-        if (domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder))
-            fail_circle(manager, house, before);
-        else
+        if (!(mixed && node->kind != DOMI_ASK) &&
+            domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
+            fail_circle(manager, house, tail, before);
+            failed++;
+        } else {
             before = node;
+        }
     }
+    return failed;
+}
+
+void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const domus_stack *holder)
+{
+    domi_strand *strand;
+    uint32_t failed = 0;
+
+    (void)fail_circles_in(manager, house, &house->tails[DOMI_ASK], holder, false);
+    if (!domi_house_is_ordered(house))
+        return;
+    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+        uint32_t count = fail_circles_in(manager, house, &strand->tail, holder, true);
+        strand->count -= count;
+        failed += count;
+    }
+    if (failed != 0)
+        domi_order_forget_empty(house);
 }

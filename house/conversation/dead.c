@@ -7,6 +7,7 @@
 #include "house/message/kind.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"
+#include "house/message/order.h"
 #include "house/message/owned.h"
 #include "house/message/shared.h"
 #include "house/message/types.h"
@@ -42,6 +43,28 @@ DOMI_INLINE void empty_list(domi_manager *manager, domi_house *house, domi_node 
         domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
 }
 
+/* Drop the mail that has been put aside, or sorted. It is a function of its own, because few actors
+ * have a family, and it would cost the others registers. */
+__attribute__((noinline)) static void empty_family(domi_manager *manager, domi_house *house,
+                                                   domi_family *family)
+{
+    domi_strand *strand;
+
+    if (family->stashed != 0) {
+        empty_list(manager, house, &family->stash[0]);
+        empty_list(manager, house, &family->stash[1]);
+        family->stashed = 0;
+    }
+    if (family->order == NULL)
+        return;
+    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+        empty_list(manager, house, &strand->tail);
+        strand->count = 0;
+    }
+    domi_order_forget_empty(house);
+    family->order->at_last = false;
+}
+
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
     if (all) {
@@ -52,11 +75,8 @@ void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
     empty_list(manager, house, &house->tails[DOMI_NOTICE]);
     if (all)
         empty_list(manager, house, &house->tails[DOMI_EVENT]);
-    if (house->family != NULL) {
-        empty_list(manager, house, &house->family->stash[0]);
-        empty_list(manager, house, &house->family->stash[1]);
-        house->family->stashed = 0;
-    }
+    if (house->family != NULL)
+        empty_family(manager, house, house->family);
     house->mail = 0;
     if (all)
         house->replies = house->events = 0;

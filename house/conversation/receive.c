@@ -8,6 +8,7 @@
 #include "house/conversation/holder.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"
+#include "house/message/order.h"
 #include "house/message/owned.h"
 #include "house/message/pool.h"
 #include "house/message/stop.h"
@@ -120,19 +121,35 @@ static domi_promise *find_taker(const domi_house *house, domi_envelope *message)
     return promise;
 }
 
-bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
+/* Take out the notice that ends the actor. Returns NULL if it is not the next message. */
+static domi_node *take_last(domi_house *house)
 {
     domi_node **notices = &house->tails[DOMI_NOTICE];
 
     if (house->tails[DOMI_ASK] != NULL || *notices == NULL ||
         ((domi_envelope *)(void *)(*notices)->next)->type != &domi_last_type)
+        return NULL;
+    return domi_list_take(notices);
+}
+
+/* `ordered` is a constant in some calls, so that actors without an order pay for no test of it. */
+DOMI_INLINE bool stop_if_last(domi_manager *manager, domi_house *house, bool ordered)
+{
+    domi_node *last = ordered ? domi_order_take_last(house) : take_last(house);
+
+    if (last == NULL)
         return false;
     if (house->family != NULL)
         house->family->seen[1] = NULL; /* `seen` may point at the message that is freed here */
-    domi_pool_free(manager, domi_list_take(notices));
+    domi_pool_free(manager, last);
     house->mail--;
     (void)domi_house_stop(manager, domi_house_address(house));
     return true;
+}
+
+bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
+{
+    return stop_if_last(manager, house, domi_house_is_ordered(house));
 }
 
 /* Take out the next message of `kind` that some receive takes. Returns NULL if there is none, or if
@@ -167,6 +184,55 @@ static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint
     return NULL;
 }
 
+/* Begin a look at the mail of an actor with an order. `seen` is as in search_mail(), but says only
+ * whether any mail counts as looked at; then it points at the house's own node. */
+static void begin_look_in_order(domi_house *house, domi_node **seen)
+{
+    if (*seen == NULL)
+        domi_order_show_again(house);
+    *seen = &house->node;
+}
+
+/* Do what search_mail() does, for both mailboxes of an actor with an order. */
+static domi_envelope *search_in_order(domi_manager *manager, domi_house *house, uint32_t *looks,
+                                      domi_promise **ret_promise)
+{
+    begin_look_in_order(house, &house->family->seen[0]);
+    while (*looks != 0) {
+        domi_node *node = domi_order_take_unseen(house);
+        if (node == NULL)
+            break;
+        domi_envelope *message = (domi_envelope *)(void *)node;
+        --*looks;
+        if (node->kind == DOMI_ASK && domi_ask_is_expired(manager, message)) {
+            house->mail--;
+            domi_ask_expire(manager, message);
+            continue;
+        }
+        *ret_promise = find_taker(house, message);
+        if (*ret_promise == NULL) {
+            domi_order_put_seen(house, node);
+            continue;
+        }
+        house->mail--;
+        return message;
+    }
+    return NULL;
+}
+
+/* Take out the next ask or notice that some receive takes. Returns NULL if there is none, or if
+ * `looks` messages were looked at. */
+DOMI_INLINE domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t *looks,
+                                  domi_promise **ret_promise, bool ordered)
+{
+    if (ordered)
+        return search_in_order(manager, house, looks, ret_promise);
+    domi_envelope *message = search_mail(manager, house, DOMI_ASK, looks, ret_promise);
+    if (message == NULL && *looks != 0)
+        message = search_mail(manager, house, DOMI_NOTICE, looks, ret_promise);
+    return message;
+}
+
 /* Returns the oldest receive that only looks at mail that waits already; NULL: none. */
 static domi_promise *first_impatient(const domi_family *family)
 {
@@ -187,20 +253,27 @@ static void let_impatient_go(domi_manager *manager, domi_house *house)
         domi_promise_fail(manager, promise, -ETIMEDOUT); /* this takes it out of the list */
 }
 
-uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
+/* True if a receive has mail to look at, and the actor is still one with an order, or one without:
+ * a conversation that has received may have changed that. */
+DOMI_INLINE bool has_receive_to_look(const domi_house *house, bool ordered)
+{
+    return domi_house_has_receive_to_look(house) &&
+           (house->marks & DOMI_MARK_ORDERED) == (ordered ? DOMI_MARK_ORDERED : 0);
+}
+
+DOMI_INLINE uint32_t receive(domi_manager *manager, domi_house *house, uint32_t budget,
+                             bool ordered)
 {
     uint32_t looks = LOOKS_MAX;
     uint32_t handled = 0;
 
     /* The conversation that received the last message may have stopped the actor. */
-    while (handled < budget && domi_house_has_receive_to_look(house) &&
+    while (handled < budget && has_receive_to_look(house, ordered) &&
            !domi_house_is_asked_to_stop(house)) {
         domi_promise *promise = NULL;
-        if (domi_receive_stop_if_last(manager, house))
+        if (stop_if_last(manager, house, ordered))
             return handled + 1;
-        domi_envelope *message = search_mail(manager, house, DOMI_ASK, &looks, &promise);
-        if (message == NULL && looks != 0)
-            message = search_mail(manager, house, DOMI_NOTICE, &looks, &promise);
+        domi_envelope *message = search(manager, house, &looks, &promise, ordered);
         if (message == NULL) {
             if (looks != 0)
                 let_impatient_go(manager, house);
@@ -214,6 +287,16 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
         domi_stack_complete(manager, promise, message);
     }
     return handled;
+}
+
+uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
+{
+    return receive(manager, house, budget, false);
+}
+
+uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget)
+{
+    return receive(manager, house, budget, true);
 }
 
 static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t kind,
@@ -239,10 +322,41 @@ static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t
     return NULL;
 }
 
+static domi_envelope *find_in_order(domi_manager *manager, domi_house *house,
+                                    const domus_pattern *pattern, const void *frame,
+                                    domi_node **seen)
+{
+    domi_envelope *found = NULL;
+
+    begin_look_in_order(house, seen);
+    while (found == NULL) {
+        domi_node *node = domi_order_take_unseen(house);
+        if (node == NULL)
+            break;
+        domi_envelope *message = (domi_envelope *)(void *)node;
+        if (node->kind == DOMI_ASK && domi_ask_is_expired(manager, message)) {
+            house->mail--;
+            domi_ask_expire(manager, message);
+        } else if (takes(house, pattern, frame, message)) {
+            house->mail--;
+            found = message;
+        } else {
+            domi_order_put_seen(house, node);
+        }
+    }
+    /* The receives of conversations have not looked at what this one has seen. */
+    if ((house->marks & DOMI_MARK_RECEIVING) != 0)
+        *seen = NULL;
+    domi_mailbox_show_again(house);
+    return found;
+}
+
 domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
                                  const domus_pattern *pattern, const void *frame,
                                  domi_node *seen[2])
 {
+    if (domi_house_is_ordered(house))
+        return find_in_order(manager, house, pattern, frame, &seen[0]);
     domi_envelope *message = find_in(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
 
     if (message != NULL)
@@ -289,21 +403,6 @@ int domus_stash(domus_stack *stack)
     return 0;
 }
 
-/* Put the list of stashed messages `aside` before all mail of the list `tail`. Both are lists in a
- * circle, of which the last node is known. */
-static void put_list_before_mail(domi_node **tail, domi_node *aside)
-{
-    if (aside == NULL)
-        return;
-    if (*tail == NULL) {
-        *tail = aside;
-        return;
-    }
-    domi_node *head = (*tail)->next;
-    (*tail)->next = aside->next;
-    aside->next = head;
-}
-
 void domus_unstash(domus_stack *stack)
 {
     domi_house *house = domi_stack_house(stack);
@@ -311,8 +410,13 @@ void domus_unstash(domus_stack *stack)
 
     if (family == NULL || family->stashed == 0)
         return;
-    put_list_before_mail(&house->tails[DOMI_ASK], family->stash[0]);
-    put_list_before_mail(&house->tails[DOMI_NOTICE], family->stash[1]);
+    if (domi_house_is_ordered(house)) {
+        domi_order_put_back(house, family->stash[1]);
+        domi_order_put_back(house, family->stash[0]);
+    } else {
+        domi_list_put_before(&house->tails[DOMI_ASK], family->stash[0]);
+        domi_list_put_before(&house->tails[DOMI_NOTICE], family->stash[1]);
+    }
     family->stash[0] = family->stash[1] = NULL;
     house->mail += family->stashed;
     family->stashed = 0;

@@ -10,6 +10,7 @@
 #include "house/family/slots.h"
 #include "house/family/watch.h"
 #include "house/message/mailbox.h"
+#include "house/message/order.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -86,6 +87,8 @@ static void add_mail(domi_text *text, const domi_house *house)
     domi_text_add(text, "  mail:");
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
         add_count(text, kinds[kind], list_count(house->tails[kind]));
+    if (domi_house_is_ordered(house))
+        domi_text_add(text, " %" PRIu32 " in their order,", domi_order_count(house));
     domi_text_add(text, " %" PRIu32 " not sorted", domi_mailbox_depth(house));
     if (house->family != NULL && house->family->stashed != 0)
         domi_text_add(text, ", %" PRIu32 " put aside", house->family->stashed);

@@ -31,7 +31,8 @@ DOMI_INLINE void take_lone(domi_run *run, uint32_t kind)
     domi_run_count(run, kind, before);
     for (uint32_t later = kind + 1; later < DOMI_MAILBOXES; later++)
         behind |= (uintptr_t)house->tails[later];
-    if (DOMI_UNLIKELY(behind != 0 || (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_FRESH)) != 0))
+    if (DOMI_UNLIKELY(behind != 0 || (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_FRESH |
+                                                      DOMI_MARK_ORDERED)) != 0))
         run->left = domi_run_take_behind(*run, kind);
 }
 
@@ -46,10 +47,12 @@ DOMI_INLINE bool has_only(const domi_house *house, uint32_t kind)
     return others == 0;
 }
 
-/* True if the house has no mark that holds mail back or brings other work, and need not stop. */
+/* True if the house has no mark that holds mail back, lets it be taken in another order, or brings
+ * other work, and need not stop. */
 DOMI_INLINE bool is_plain(const domi_house *house)
 {
-    return (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | DOMI_MARK_CHANNELS)) == 0 &&
+    return (house->marks &
+            (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | DOMI_MARK_CHANNELS | DOMI_MARK_ORDERED)) == 0 &&
            !domi_house_is_asked_to_stop(house);
 }
 

@@ -6,6 +6,7 @@
 #include "house/directory/router_check.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
+#include "house/message/order.h"
 #include "house/message/pooled.h"
 
 #define WALK_EVERY 64u /* one run of this many also checks the lists; a power of two */
@@ -37,7 +38,8 @@ static void check_created(const domi_house *house)
 static void check_counts(const domi_house *house)
 {
     DOMI_CHECK((house->mail == 0) ==
-               (house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL));
+               (house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL &&
+                domi_order_count(house) == 0));
     DOMI_CHECK((house->replies == 0) == (house->tails[DOMI_REPLY] == NULL));
     DOMI_CHECK((domi_house_count_events(house) == 0) == (house->tails[DOMI_EVENT] == NULL));
     DOMI_CHECK((house->stacks_count == 0) == (house->stacks == NULL));
@@ -62,7 +64,10 @@ static void check_marks(const domi_manager *home, const domi_house *house)
                        house->family != NULL && house->family->load != NULL));
     DOMI_CHECK(implies(has(house, DOMI_MARK_GONE), domi_house_is_channel(house)));
     DOMI_CHECK(implies(domi_house_has_outlived_channel(house), domi_house_is_asked_to_stop(house)));
-    DOMI_CHECK(!has(house, DOMI_MARK_DEAD)); /* DEAD is set only in a slot that is CREATED again */
+    /* The bit is that of DEAD, which is set only in a slot that is CREATED again. */
+    DOMI_CHECK(has(house, DOMI_MARK_ORDERED) == (house->behaviour->order != NULL));
+    DOMI_CHECK(
+        implies(has(house, DOMI_MARK_ORDERED), house->family != NULL && house->family->order));
 }
 
 /* An actor lives here, and its mount is over. If the house is WAITING, nothing in it may run. */
@@ -111,6 +116,32 @@ static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
         DOMI_CHECK(node->kind == kind);
         count++;
     } while (node != last);
+    return count;
+}
+
+/* Check that all sorted mail is asks and notices, and is counted. Returns how many it is. */
+static uint32_t check_sorted(const domi_house *house)
+{
+    const domi_strand *strand;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+        DOMI_CHECK(strand->tail != NULL);
+        uint32_t nodes = 0;
+        const domi_node *node = strand->tail;
+        do {
+            node = node->next;
+            DOMI_CHECK(domi_node_is_user_mail(node));
+            nodes++;
+        } while (node != strand->tail);
+        DOMI_CHECK(nodes == strand->count);
+        count += nodes;
+    }
+    DOMI_CHECK(count == domi_order_count(house));
+    if (count != 0)
+        DOMI_CHECK(house->family->order->waiting.ranked == house->family->order->waiting.count &&
+                   house->family->order->seen.ranked == house->family->order->seen.count);
+    DOMI_CHECK(implies(!has(house, DOMI_MARK_ORDERED), count == 0));
     return count;
 }
 
@@ -163,7 +194,9 @@ void domi_house_check_lists(const domi_manager *home, const domi_house *house)
     domi_house_check(home, house);
     if (house->state == DOMI_CREATED)
         return;
-    DOMI_CHECK(check_mailbox(house, DOMI_ASK) + check_mailbox(house, DOMI_NOTICE) == house->mail);
+    DOMI_CHECK(check_mailbox(house, DOMI_ASK) + check_mailbox(house, DOMI_NOTICE) +
+                   check_sorted(house) ==
+               house->mail);
     DOMI_CHECK(check_mailbox(house, DOMI_REPLY) == house->replies);
     DOMI_CHECK(check_mailbox(house, DOMI_EVENT) == domi_house_count_events(house));
     (void)check_mailbox(house, DOMI_EXCEPTION);

@@ -8,6 +8,7 @@
 #include "house/conversation/receive.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
+#include "house/message/order.h"
 #include "house/message/pool.h"
 #include "house/message/types.h"
 
@@ -99,13 +100,56 @@ __attribute__((noinline)) static uint32_t take_exceptions(domi_manager *manager,
 }
 
 /* Let the receives that wait choose their messages. */
-DOMI_INLINE void take_received(domi_run *run, uint32_t kept)
+DOMI_INLINE void take_received(domi_run *run, uint32_t kept, bool ordered)
 {
     if (run->left <= kept)
         return;
-    uint32_t handled = domi_receive_run(run->manager, run->house, run->left - kept);
+    uint32_t handled = ordered
+                           ? domi_receive_run_in_order(run->manager, run->house, run->left - kept)
+                           : domi_receive_run(run->manager, run->house, run->left - kept);
     run->left -= handled;
     domi_counter_add(&run->manager->counters.handled[DOMI_NOTICE], handled);
+}
+
+/* Take asks and notices of an actor with an order. Returns how many places are left. */
+__attribute__((noinline)) static uint32_t take_in_order(domi_run run, uint32_t kept)
+{
+    domi_house *house = run.house;
+    domi_manager *manager = run.manager;
+
+    domi_stack_prepare(run.stack, manager, house);
+    /* A handler may change the behaviour to one without an order. */
+    while (run.left > kept && house->mail != 0 && domi_house_is_ordered(house) &&
+           domi_run_may_take_but(manager, house, 0)) {
+        domi_node *node = domi_order_take(house);
+        domi_envelope *message = (domi_envelope *)(void *)node;
+
+        DOMI_CHECK(node != NULL);
+        domi_counter_add(&manager->counters.handled[node->kind], 1);
+        if (node->kind == DOMI_ASK)
+            domi_run_handle_taken(&run, message, DOMI_ASK);
+        else
+            domi_run_handle_taken(&run, message, DOMI_NOTICE);
+    }
+    if (domi_house_is_ordered(house) && domi_house_has_receive_to_look(house))
+        take_received(&run, kept, true);
+    return run.left;
+}
+
+/* True if asks and notices are taken in another way than from the heads of their mailboxes: by
+ * receives, or by an order. FRESH is set only while receives wait. */
+DOMI_INLINE bool is_mail_chosen(const domi_house *house)
+{
+    return (house->marks & (DOMI_MARK_FRESH | DOMI_MARK_ORDERED)) != 0;
+}
+
+/* Take asks and notices of a house for which is_mail_chosen(). */
+DOMI_INLINE void take_chosen(domi_run *run, uint32_t kept)
+{
+    if (domi_house_is_ordered(run->house))
+        run->left = take_in_order(*run, kept);
+    else if (domi_house_has_receive_to_look(run->house))
+        take_received(run, kept, false);
 }
 
 /* Call the row for the event. Returns 0; then the caller frees the event or gives it back to its
@@ -209,8 +253,8 @@ static void take_all(domi_run *run, uint32_t source)
         break;
     case DOMI_NOTICE:
         domi_run_take(run, DOMI_NOTICE, 0);
-        if (domi_house_has_receive_to_look(run->house))
-            take_received(run, 0);
+        if (is_mail_chosen(run->house))
+            take_chosen(run, 0);
         break;
     case DOMI_EVENT:
         take_all_events(run, 0);
@@ -245,10 +289,12 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_run run)
 
 /* How many places are kept for notices: `kept` if some wait and may be taken, or if a
  * receive has mail to look at, else 0. Without them replies that never end would keep a
- * receive from its message. */
+ * receive from its message. For an actor with an order they are for its asks, too. */
 DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32_t kept)
 {
-    bool waits = held ? domi_house_has_receive_to_look(house) : house->tails[DOMI_NOTICE] != NULL;
+    bool waits = held ? domi_house_has_receive_to_look(house) ||
+                            (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0)
+                      : house->tails[DOMI_NOTICE] != NULL;
 
     return waits ? kept : 0;
 }
@@ -265,7 +311,7 @@ typedef struct kept_places {
 /* Keep `kept` places for each later kind that waits. */
 static kept_places keep_places(const domi_house *house, uint32_t kept)
 {
-    bool held = (house->marks & DOMI_MARKS_HOLD) != 0;
+    bool held = (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_ORDERED)) != 0;
     uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
     uint32_t events = channels + (house->tails[DOMI_EVENT] != NULL ? kept : 0);
     uint32_t notices = events + kept_for_notices(house, held, kept);
@@ -295,8 +341,8 @@ static uint32_t take_from(domi_run run, uint32_t first, kept_places kept)
         domi_run_take(&run, DOMI_ASK, kept.behind_asks);
     if (first <= DOMI_NOTICE && house->tails[DOMI_NOTICE] != NULL)
         domi_run_take(&run, DOMI_NOTICE, kept.behind_notices);
-    if (DOMI_UNLIKELY(domi_house_has_receive_to_look(house)))
-        take_received(&run, kept.behind_notices);
+    if (DOMI_UNLIKELY(is_mail_chosen(house)))
+        take_chosen(&run, kept.behind_notices);
     if (house->tails[DOMI_EVENT] != NULL)
         take_all_events(&run, kept.behind_events);
     take_channels(&run);

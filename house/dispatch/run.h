@@ -84,10 +84,11 @@ DOMI_INLINE void domi_run_take_replies(domi_run *run, uint32_t kept)
     domi_run_count(run, DOMI_REPLY, before);
 }
 
-/* True if the house may take the next ask or notice. */
-DOMI_INLINE bool domi_run_may_take(domi_manager *manager, domi_house *house)
+/* True if the house may take the next ask or notice. `others` are further marks, while which it may
+ * not. */
+DOMI_INLINE bool domi_run_may_take_but(domi_manager *manager, domi_house *house, uint32_t others)
 {
-    if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING)) != 0)
+    if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | others)) != 0)
         return false;
     if (DOMI_UNLIKELY(domi_house_is_asked_to_stop(house))) {
         domi_house_stop_begin(manager, house);
@@ -96,11 +97,17 @@ DOMI_INLINE bool domi_run_may_take(domi_manager *manager, domi_house *house)
     return true;
 }
 
-/* Take the next ask, or notice. Inlined, so that `kind` is a constant. */
-DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
+/* As domi_run_may_take_but(), for the next one of its mailbox. An actor with an order takes none in
+ * this way; run.c takes its mail. */
+DOMI_INLINE bool domi_run_may_take(domi_manager *manager, domi_house *house)
+{
+    return domi_run_may_take_but(manager, house, DOMI_MARK_ORDERED);
+}
+
+/* Handle an ask, or notice, that was taken out. Inlined, so that `kind` is a constant. */
+DOMI_INLINE void domi_run_handle_taken(domi_run *run, domi_envelope *message, uint32_t kind)
 {
     domi_house *house = run->house;
-    domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
 
     house->mail--;
     run->left--;
@@ -113,6 +120,14 @@ DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
         domi_run_handle_framed(run->manager, house, message, on, kind);
     else
         domi_run_handle(run->manager, house, run->stack, message, on, kind);
+}
+
+/* Take the next ask, or notice. */
+DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
+{
+    domi_node *node = domi_list_take(&run->house->tails[kind]);
+
+    domi_run_handle_taken(run, (domi_envelope *)(void *)node, kind);
 }
 
 /* Take asks, or notices, down to `kept` places. */

@@ -8,6 +8,7 @@
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
 #include "house/message/family.h"
+#include "house/message/order.h"
 #include "house/message/pool.h"
 #include "house/message/pooled.h"
 #include "house/message/sign.h"
@@ -220,7 +221,9 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     if (domi_house_is_channel(house) &&
         (next->pipeline == NULL) != (house->behaviour->pipeline == NULL))
         return -EINVAL;
-    domi_house_set_behaviour(house, next);
+    if (next->order != NULL && domi_order_make(house) != 0)
+        return -ENOMEM;
+    domi_order_change_behaviour(house, next);
     return 0;
 }
 

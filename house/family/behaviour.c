@@ -21,10 +21,13 @@ static bool has_sound_calls(const domus_behaviour *behaviour)
 /* True if the behaviour has a member that only a channels actor uses. */
 static bool has_parts_of_channels(const domus_behaviour *behaviour)
 {
-    return behaviour->on_open.handle != NULL || behaviour->on_read.handle != NULL ||
-           behaviour->on_end.handle != NULL || behaviour->on_close.handle != NULL ||
-           behaviour->channel != NULL || behaviour->pipeline != NULL ||
-           behaviour->on_peer != NULL || behaviour->shares_state || behaviour->conversations_go_on;
+    /* Each spawn asks this, and mostly there is none, so the pointers are joined. */
+    uintptr_t parts = (uintptr_t)behaviour->on_open.handle | (uintptr_t)behaviour->on_read.handle |
+                      (uintptr_t)behaviour->on_end.handle | (uintptr_t)behaviour->on_close.handle |
+                      (uintptr_t)behaviour->channel | (uintptr_t)behaviour->pipeline |
+                      (uintptr_t)behaviour->on_peer;
+
+    return parts != 0 || behaviour->shares_state || behaviour->conversations_go_on;
 }
 
 static const char *find_fault_of_rows(const domus_on *on)
@@ -71,8 +74,12 @@ static const char *find_fault(const domus_behaviour *behaviour)
         return "a function has a frame_size above DOMUS_FRAME_MAX";
     if (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS)
         return "its kind is neither DOMUS_STATE nor DOMUS_CHANNELS";
-    if (behaviour->kind == DOMUS_STATE && has_parts_of_channels(behaviour))
-        return "its kind is DOMUS_STATE, and it has a member that only channels actors use";
+    if (behaviour->kind == DOMUS_STATE) {
+        if (has_parts_of_channels(behaviour))
+            return "its kind is DOMUS_STATE, and it has a member that only channels actors use";
+    } else if (behaviour->order != NULL) {
+        return "its kind is DOMUS_CHANNELS, and it has an `order`, which only state actors have";
+    }
     const char *fault = find_fault_of_rows(behaviour->on);
     return fault != NULL ? fault : find_fault_of_peer(behaviour);
 }

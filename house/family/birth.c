@@ -11,6 +11,7 @@
 #include "house/family/family.h"
 #include "house/family/slots.h"
 #include "house/message/doors.h"
+#include "house/message/order.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -63,19 +64,15 @@ void domi_house_state_fini(domi_house *house)
 
 /* --- the house -------------------------------------------------------------------------------- */
 
-/* Make a family at the spawn, for the few houses that need one from the start. */
-static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
-                       const void *state, const domus_spawn_options *options,
-                       _Atomic uint32_t *load)
+/* Make a family at the spawn, for the few houses that need one from the start. `restartable`: a
+ * restart needs the first state. */
+__attribute__((noinline)) static int family_make(domi_manager *manager, domi_house *house,
+                                                 const void *state, uint64_t idle_ns,
+                                                 _Atomic uint32_t *load, bool restartable)
 {
     uint32_t bytes = house->behaviour->state_size;
-    bool restartable =
-        parent != NULL && parent->behaviour->supervision != NULL && state != NULL && bytes != 0;
-    uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
-
-    if (!restartable && idle_ns == 0 && load == NULL)
-        return 0;
     domi_family *family = domi_family_of(house);
+
     if (family == NULL)
         return -ENOMEM;
     if (restartable) {
@@ -83,6 +80,11 @@ static int family_init(domi_manager *manager, domi_house *house, const domi_hous
         if (family->initial == NULL)
             return -ENOMEM;
         memcpy(family->initial, state, bytes);
+    }
+    if (house->behaviour->order != NULL) {
+        if (domi_order_make(house) != 0)
+            return -ENOMEM;
+        house->marks |= DOMI_MARK_ORDERED;
     }
     family->idle_max_ns = idle_ns;
     family->last_ns = manager->now_ns;
@@ -92,6 +94,19 @@ static int family_init(domi_manager *manager, domi_house *house, const domi_hous
     if (load != NULL)
         house->marks |= DOMI_MARK_ROUTEE;
     return 0;
+}
+
+static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+                       const void *state, const domus_spawn_options *options,
+                       _Atomic uint32_t *load)
+{
+    bool restartable = parent != NULL && parent->behaviour->supervision != NULL && state != NULL &&
+                       house->behaviour->state_size != 0;
+    uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
+
+    if (!restartable && idle_ns == 0 && load == NULL && house->behaviour->order == NULL)
+        return 0;
+    return family_make(manager, house, state, idle_ns, load, restartable);
 }
 
 /* Fill a new house, except for its parent, its name and its lease. */

@@ -20,7 +20,10 @@ void domi_family_free(domi_house *house)
     if (family == NULL)
         return;
     domi_children_free(family->children);
-    domi_memory_free(family->initial);
+    if (family->initial != NULL)
+        domi_memory_free(family->initial);
+    if (family->order != NULL)
+        domi_memory_free(family->order);
     domi_memory_free(family);
     house->family = NULL;
 }

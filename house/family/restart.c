@@ -12,6 +12,7 @@
 #include "house/family/watch.h"
 #include "house/message/doors.h"
 #include "house/message/link.h"
+#include "house/message/order.h"
 
 /* on_restart has no message. This type stands for it when a thread says what it handles. */
 static const domus_type restart_type = {.name = "on_restart"};
@@ -57,7 +58,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
-    domi_house_set_behaviour(house, behaviour);
+    domi_order_change_behaviour(house, behaviour);
     if (family != NULL) { /* begin as a new actor: passivation goes on, and no restart of a child is
                              counted yet */
         family->idle_paused = false;

@@ -42,6 +42,9 @@ typedef struct domi_family {
     bool idle_paused;     /* the actor has paused its idle time, so it is not stopped */
     bool idle_looked;     /* the last run handled the event of the idle timer */
     bool is_hasty;        /* the children were told to stop hastily */
+
+    struct domi_order
+        *order; /* mail that is sorted (order.h); NULL: the actor never had an order */
 } domi_family;
 
 #define DOMI_NAMELESS UINT32_MAX /* the `name_slot` of an actor without a name */

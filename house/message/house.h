@@ -48,6 +48,9 @@ enum domi_mark {
     DOMI_MARK_FATAL = 4096,   /* with SUSPENDED: the actor may not resume, only restart or stop */
     DOMI_MARK_RESTART = 8192, /* a restart waits for the end of conversations and children; holds */
     DOMI_MARK_DEAD = 16384,   /* the actor's life is over, but its parent has not heard of that */
+    /* While an actor lives in the slot, the bit of DEAD says that its behaviour has an order, so
+     * asks and notices are taken by that (order.h). */
+    DOMI_MARK_ORDERED = DOMI_MARK_DEAD,
     DOMI_MARK_ROUTEE = 32768, /* a router reads the house's load, so each run notes the load */
 };
 /* The marks that hold: while one of them is set, asks and notices wait. Under RECEIVING a receive
@@ -240,6 +243,20 @@ static inline domi_node *domi_list_take(domi_node **tail)
     else
         last->next = head->next;
     return head;
+}
+
+/* Put the list `others` (its last node; NULL: it is empty) before all nodes of another list. */
+static inline void domi_list_put_before(domi_node **tail, domi_node *others)
+{
+    if (others == NULL)
+        return;
+    if (*tail == NULL) {
+        *tail = others;
+        return;
+    }
+    domi_node *head = (*tail)->next;
+    (*tail)->next = others->next;
+    others->next = head;
 }
 
 /* Take the node behind `before` out of a list, wherever it stands. */

@@ -38,7 +38,8 @@ typedef struct domus_pattern {
  * until the resumed function returns; if none of them was called, the ask fails with -ENOMSG (or
  * with the negative errno that the function returned).
  *
- * Waiting asks are taken before waiting notices, otherwise mail is taken in order.
+ * Waiting asks are taken before waiting notices, otherwise mail is taken in order. If the behaviour
+ * has an `order` (domus/actor.h), asks and notices are taken by that.
  *
  * Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then);
@@ -77,7 +78,8 @@ DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
 DOMUS_API int domus_stash(domus_stack *stack);
 
 /* Put all messages that are aside back in front of the mail that waits, in the order in
- * which they came. */
+ * which they came. If the behaviour has an `order`, they come before messages that are equal
+ * by it. */
 DOMUS_API void domus_unstash(domus_stack *stack);
 
 #ifdef __cplusplus

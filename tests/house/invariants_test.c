@@ -4,6 +4,7 @@
 
 #include "house/conversation/stack.h"
 #include "house/family/family.h"
+#include "house/message/order.h"
 #include "tests/house/talk.h"
 #include "tests/support/death.h"
 #include "tests/support/suite.h"
@@ -89,9 +90,58 @@ static void is_a_routee_of_nobody(void)
     house->marks |= DOMI_MARK_ROUTEE;
 }
 
-static void is_dead_and_waits(void)
+static void is_ordered_by_nothing(void)
 {
-    house->marks |= DOMI_MARK_DEAD;
+    house->marks |= DOMI_MARK_ORDERED;
+}
+
+static int compare_nothing(const domus_type *one_type, const void *one,
+                           const domus_type *other_type, const void *other)
+{
+    (void)one_type, (void)one, (void)other_type, (void)other;
+    return 0;
+}
+
+static domi_order *order_of_house(void)
+{
+    static domus_behaviour behaviour;
+
+    behaviour = *house->behaviour;
+    behaviour.order = compare_nothing;
+    ck_assert_int_eq(domi_order_make(house), 0);
+    domi_order_change_behaviour(house, &behaviour);
+    return house->family->order;
+}
+
+static void has_no_room_for_its_order(void)
+{
+    (void)order_of_house();
+    house->family->order = NULL;
+}
+
+static void has_sorted_mail_that_is_not_there(void)
+{
+    static domi_node nodes[2];
+    domi_order *order = order_of_house();
+
+    nodes[0] = (domi_node){.next = &nodes[0], .kind = DOMI_NOTICE};
+    order->waiting.at[0] = (domi_strand){&nodes[0], 2};
+    order->waiting.count = order->waiting.ranked = 1;
+    order->waiting.mail = 2;
+    house->mail = 2;
+    house->state = DOMI_READY;
+}
+
+static void has_sorted_mail_of_a_wrong_kind(void)
+{
+    static domi_node node;
+    domi_order *order = order_of_house();
+
+    node = (domi_node){.next = &node, .kind = DOMI_EVENT};
+    order->seen.at[0] = (domi_strand){&node, 1};
+    order->seen.count = order->seen.ranked = order->seen.mail = 1;
+    house->mail = 1;
+    house->state = DOMI_READY;
 }
 
 static void is_closed_and_waits(void)
@@ -152,7 +202,10 @@ START_TEST(each_invariant_of_a_house_is_checked)
         {stops_unasked, "DOMI_MARK_STOPPING"},
         {passivates_without_a_family, "DOMI_MARK_PASSIVATES"},
         {is_a_routee_of_nobody, "DOMI_MARK_ROUTEE"},
-        {is_dead_and_waits, "DOMI_MARK_DEAD"},
+        {is_ordered_by_nothing, "DOMI_MARK_ORDERED"},
+        {has_no_room_for_its_order, "house->family->order"},
+        {has_sorted_mail_that_is_not_there, "nodes == strand->count"},
+        {has_sorted_mail_of_a_wrong_kind, "domi_node_is_user_mail(node)"},
         {is_closed_and_waits, "DOMI_LIFE_CLOSED"},
         {has_no_state, "house->self"},
         {runs_between_runs, "between runs"},

@@ -1,0 +1,408 @@
+/* Mail is sorted into strands here, and taken out of them (order.h). */
+#include "house/message/order.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/prefetch.h"
+#include "house/message/mailbox.h"
+#include "house/message/types.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- two messages ----------------------------------------------------------------------------- */
+
+static domi_envelope *envelope_of(const domi_node *node)
+{
+    return (domi_envelope *)(uintptr_t)node;
+}
+
+/* True if `one` has to be taken before `other`, although `other` came first. */
+static bool comes_before(domus_order *order, const domi_node *one, const domi_node *other)
+{
+    return order(envelope_of(one)->type, domi_envelope_payload(envelope_of(one)),
+                 envelope_of(other)->type, domi_envelope_payload(envelope_of(other))) < 0;
+}
+
+/* --- strands ---------------------------------------------------------------------------------- */
+
+/* Merge two lists, given by their last nodes. `older` has the messages that came first. Returns the
+ * last node of the result. */
+static domi_node *merge_lists(domus_order *order, domi_node *older, domi_node *newer)
+{
+    domi_node *one = older->next;
+    domi_node *other = newer->next;
+    domi_node *head = NULL;
+    domi_node **link = &head;
+
+    older->next = newer->next = NULL;
+    while (one != NULL && other != NULL) {
+        domi_node **from = comes_before(order, other, one) ? &other : &one;
+        *link = *from;
+        link = &(*from)->next;
+        *from = *link;
+    }
+    *link = one != NULL ? one : other;
+    domi_node *last = one != NULL ? older : newer;
+    last->next = head;
+    return last;
+}
+
+/* Merge `newer` into `older`. */
+static void merge(domus_order *order, domi_strand *older, const domi_strand *newer)
+{
+    domi_node *head = older->tail->next;
+
+    older->count += newer->count;
+    if (comes_before(order, newer->tail->next, older->tail)) {
+        older->tail = merge_lists(order, older->tail, newer->tail);
+        return;
+    }
+    older->tail->next = newer->tail->next; /* all of `newer` stays behind `older` */
+    newer->tail->next = head;
+    older->tail = newer->tail;
+}
+
+static const domi_node *head_of(const domi_strands *strands, uint32_t index)
+{
+    return strands->at[index].tail->next;
+}
+
+/* --- the heads of the strands ----------------------------------------------------------------- */
+
+/* True if the head of the strand `index` has to be taken before that of `other`. */
+static bool is_taken_before(domus_order *order, const domi_strands *strands, uint32_t index,
+                            uint32_t other)
+{
+    if (index < other) /* of equal heads the older one is first */
+        return !comes_before(order, head_of(strands, other), head_of(strands, index));
+    return comes_before(order, head_of(strands, index), head_of(strands, other));
+}
+
+/* Put the strand `index` into its place in `by_head`. */
+static void rank(domus_order *order, domi_strands *strands, uint32_t index)
+{
+    uint32_t low = 0;
+    uint32_t high = strands->ranked;
+
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (is_taken_before(order, strands, index, strands->by_head[middle]))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    memmove(&strands->by_head[low + 1], &strands->by_head[low], strands->ranked - low);
+    strands->by_head[low] = (uint8_t)index;
+    strands->ranked++;
+}
+
+/* Take the entry `place` out of `by_head`. */
+static void unrank_at(domi_strands *strands, uint32_t place)
+{
+    strands->ranked--;
+    memmove(&strands->by_head[place], &strands->by_head[place + 1], strands->ranked - place);
+}
+
+/* Take the strand `index` out of `by_head`. */
+static void unrank(domi_strands *strands, uint32_t index)
+{
+    const uint8_t *at = memchr(strands->by_head, (int)index, strands->ranked);
+
+    DOMI_CHECK(at != NULL);
+    unrank_at(strands, (uint32_t)(at - strands->by_head));
+}
+
+/* Forget a strand that is in `by_head` no more. */
+static void forget(domi_strands *strands, uint32_t index)
+{
+    strands->count--;
+    memmove(&strands->at[index], &strands->at[index + 1],
+            (strands->count - index) * sizeof strands->at[0]);
+    for (uint32_t i = 0; i < strands->ranked; i++)
+        strands->by_head[i] = (uint8_t)(strands->by_head[i] - (strands->by_head[i] > index));
+}
+
+/* --- adding and taking ------------------------------------------------------------------------ */
+
+/* True if the strands `index` and the one behind it are to be merged. */
+static bool is_to_merge(const domi_strands *strands, uint32_t index)
+{
+    uint32_t older = strands->at[index].count;
+    uint32_t newer = strands->at[index + 1].count;
+
+    return older < 2 * newer && older + newer <= DOMI_STRAND_MERGED;
+}
+
+/* The newest strands, which are not merged to make room: they are as many as it takes to double one
+ * message until it is a strand of DOMI_STRAND_MERGED. If they were merged, each new message would
+ * be merged with a long strand. */
+#define NEWEST 12u
+
+static_assert(1u << (NEWEST - 1) == DOMI_STRAND_MERGED, "one more than the doublings");
+
+/* Make room for one more strand: merge the two neighbours that are the shortest together. */
+static void make_room(domus_order *order, domi_strands *strands)
+{
+    uint32_t least = UINT32_MAX;
+    uint32_t index = 0;
+
+    if (strands->count < DOMI_STRANDS_MAX)
+        return;
+    for (uint32_t i = 0; i + 1 + NEWEST < strands->count; i++) {
+        if (strands->at[i].count + strands->at[i + 1].count < least) {
+            least = strands->at[i].count + strands->at[i + 1].count;
+            index = i;
+        }
+    }
+    unrank(strands, index);
+    unrank(strands, index + 1);
+    merge(order, &strands->at[index], &strands->at[index + 1]);
+    forget(strands, index + 1);
+    rank(order, strands, index);
+}
+
+/* Add the newest mail. */
+static void add_behind(domus_order *order, domi_strands *strands, domi_strand strand)
+{
+    make_room(order, strands);
+    strands->at[strands->count++] = strand;
+    strands->mail += strand.count;
+    for (uint32_t last = strands->count - 1; last > 0 && is_to_merge(strands, last - 1); last--) {
+        unrank(strands, last - 1);
+        merge(order, &strands->at[last - 1], &strands->at[last]);
+        strands->count--;
+    }
+    rank(order, strands, strands->count - 1);
+}
+
+/* Add mail that is older than all that is there. */
+static void add_before(domus_order *order, domi_strands *strands, domi_strand strand)
+{
+    make_room(order, strands);
+    memmove(&strands->at[1], &strands->at[0], strands->count * sizeof strands->at[0]);
+    for (uint32_t i = 0; i < strands->ranked; i++)
+        strands->by_head[i]++;
+    strands->at[0] = strand;
+    strands->count++;
+    strands->mail += strand.count;
+    while (strands->count > 1 && is_to_merge(strands, 0)) {
+        unrank(strands, 1);
+        merge(order, &strands->at[0], &strands->at[1]);
+        forget(strands, 1);
+    }
+    rank(order, strands, 0);
+}
+
+static domi_node *take_first(domus_order *order, domi_strands *strands)
+{
+    if (strands->count == 0)
+        return NULL;
+    uint32_t first = strands->by_head[0];
+    domi_strand *strand = &strands->at[first];
+    domi_node *node = domi_list_take(&strand->tail);
+
+    strands->mail--;
+    unrank_at(strands, 0);
+    if (--strand->count == 0) {
+        forget(strands, first);
+        return node;
+    }
+    domi_prefetch_read(strand->tail->next->next); /* it is the head after the next take */
+    rank(order, strands, first);
+    return node;
+}
+
+/* Take all mail out, as one strand, which may be empty. */
+static domi_strand take_all(domus_order *order, domi_strands *strands)
+{
+    domi_strand all = {NULL, 0};
+
+    strands->ranked = 0;
+    while (strands->count > 1) {
+        for (uint32_t i = 0; i + 1 < strands->count;
+             i++) { /* pairs, so that no list is long first */
+            merge(order, &strands->at[i], &strands->at[i + 1]);
+            forget(strands, i + 1);
+        }
+    }
+    if (strands->count == 1)
+        all = strands->at[0];
+    strands->count = 0;
+    strands->mail = 0;
+    return all;
+}
+
+/* --- sorting in ------------------------------------------------------------------------------- */
+
+static bool is_last(const domi_node *node)
+{
+    return envelope_of(node)->type == &domi_last_type;
+}
+
+/* Take the messages from the start of a list that are in order already. */
+static domi_strand take_strand(domus_order *order, domi_node **list)
+{
+    domi_strand strand = {NULL, 0};
+
+    do {
+        domi_list_push(&strand.tail, domi_list_take(list));
+        strand.count++;
+    } while (*list != NULL && !is_last((*list)->next) &&
+             !comes_before(order, (*list)->next, strand.tail));
+    return strand;
+}
+
+/* Sort in what was appended to the mailboxes since the last call. */
+static void sort_in(domi_house *house)
+{
+    domi_order *order = house->family->order;
+    domus_order *compare = house->behaviour->order;
+    domi_node **asks = &house->tails[DOMI_ASK];
+    domi_node **notices = &house->tails[DOMI_NOTICE];
+
+    if (order->at_last)
+        return;
+    while (*asks != NULL)
+        add_behind(compare, &order->waiting, take_strand(compare, asks));
+    while (*notices != NULL && !is_last((*notices)->next))
+        add_behind(compare, &order->waiting, take_strand(compare, notices));
+    order->at_last = *notices != NULL;
+}
+
+domi_node *domi_order_take(domi_house *house)
+{
+    domi_order *order = house->family->order;
+
+    sort_in(house);
+    if (order->seen.count != 0)
+        domi_order_show_again(house);
+    domi_node *node = take_first(house->behaviour->order, &order->waiting);
+    return node != NULL ? node : domi_order_take_last(house);
+}
+
+domi_node *domi_order_take_last(domi_house *house)
+{
+    domi_order *order = house->family->order;
+
+    sort_in(house);
+    if (!order->at_last || order->waiting.count != 0 || order->seen.count != 0)
+        return NULL;
+    order->at_last = false;
+    return domi_list_take(&house->tails[DOMI_NOTICE]);
+}
+
+domi_node *domi_order_take_unseen(domi_house *house)
+{
+    sort_in(house);
+    return take_first(house->behaviour->order, &house->family->order->waiting);
+}
+
+void domi_order_put_seen(domi_house *house, domi_node *node)
+{
+    node->next = node; /* a list of one */
+    add_behind(house->behaviour->order, &house->family->order->seen, (domi_strand){node, 1});
+}
+
+void domi_order_show_again(domi_house *house)
+{
+    domi_order *order = house->family->order;
+    domus_order *compare = house->behaviour->order;
+
+    /* Messages that were looked at came before equal ones that were not. */
+    if (order->seen.count != 0)
+        add_before(compare, &order->waiting, take_all(compare, &order->seen));
+}
+
+void domi_order_put_back(domi_house *house, domi_node *list)
+{
+    domi_order *order = house->family->order;
+    domus_order *compare = house->behaviour->order;
+    domi_strands sorted;
+
+    if (list == NULL)
+        return;
+    sorted.count = sorted.ranked = sorted.mail = 0;
+    while (list != NULL)
+        add_behind(compare, &sorted, take_strand(compare, &list));
+    domi_order_show_again(house);
+    add_before(compare, &order->waiting, take_all(compare, &sorted));
+}
+
+/* --- the order of an actor -------------------------------------------------------------------- */
+
+int domi_order_make(domi_house *house)
+{
+    domi_family *family = domi_family_of(house);
+
+    if (family != NULL && family->order == NULL)
+        family->order = domi_memory_new(sizeof *family->order);
+    return family != NULL && family->order != NULL ? 0 : -ENOMEM;
+}
+
+/* Put all sorted mail back into the two mailboxes, before what was appended to them since. */
+static void take_apart(domi_house *house)
+{
+    domi_order *order = house->family->order;
+    domi_node *lists[] = {[DOMI_ASK] = NULL, [DOMI_NOTICE] = NULL};
+
+    sort_in(house);
+    domi_order_show_again(house);
+    domi_strand all = take_all(house->behaviour->order, &order->waiting);
+    while (all.tail != NULL) {
+        domi_node *node = domi_list_take(&all.tail);
+        domi_list_push(&lists[node->kind], node);
+    }
+    domi_list_put_before(&house->tails[DOMI_ASK], lists[DOMI_ASK]);
+    domi_list_put_before(&house->tails[DOMI_NOTICE], lists[DOMI_NOTICE]);
+    order->at_last = false;
+}
+
+void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behaviour)
+{
+    domus_order *before = house->behaviour->order;
+
+    if (behaviour->order != before) {
+        if (before != NULL)
+            take_apart(house);
+        house->marks &= (uint16_t)~DOMI_MARK_ORDERED;
+        if (behaviour->order != NULL)
+            house->marks |= DOMI_MARK_ORDERED;
+        domi_mailbox_show_again(house);
+    }
+    domi_house_set_behaviour(house, behaviour);
+}
+
+/* --- walks ------------------------------------------------------------------------------------ */
+
+domi_strand *domi_order_strand(const domi_house *house, uint32_t number)
+{
+    domi_order *order = house->family != NULL ? house->family->order : NULL;
+
+    if (order == NULL)
+        return NULL;
+    if (number < order->waiting.count)
+        return &order->waiting.at[number];
+    number -= order->waiting.count;
+    return number < order->seen.count ? &order->seen.at[number] : NULL;
+}
+
+/* The nodes that are left may be other heads than before, so all strands are ranked anew. */
+static void forget_empty(domus_order *order, domi_strands *strands)
+{
+    strands->mail = 0;
+    strands->ranked = 0;
+    for (uint32_t i = strands->count; i-- > 0;) {
+        strands->mail += strands->at[i].count;
+        if (strands->at[i].count == 0)
+            forget(strands, i);
+    }
+    for (uint32_t i = 0; i < strands->count; i++)
+        rank(order, strands, i);
+}
+
+void domi_order_forget_empty(domi_house *house)
+{
+    forget_empty(house->behaviour->order, &house->family->order->waiting);
+    forget_empty(house->behaviour->order, &house->family->order->seen);
+}

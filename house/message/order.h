@@ -1,0 +1,111 @@
+/* The mail of an actor whose behaviour has an order (`domus_behaviour.order`): its asks and notices
+ * are taken by a comparison of their payloads, and equal ones in the order in which they came.
+ *
+ * A put knows nothing of this: it appends to the mailbox, as for every actor. The runner sorts in
+ * what has been appended since, before each message that it takes. So the puts of all other actors,
+ * and their runs, cost nothing more.
+ *
+ * Sorted mail lies in strands. A strand is a list in its order, linked by the nodes themselves, so
+ * no message needs memory beside its envelope. New mail is a strand behind all others, and
+ * neighbours are merged until each has at least twice as many messages as the one behind it, or
+ * both together would have more than DOMI_STRAND_MERGED. The next message is the head of the strand
+ * that is first in `by_head`, where strands are sorted by their heads, and of equal heads by their
+ * age. In a merge of neighbours equal messages of the older strand come first. So equal messages
+ * never pass each other.
+ *
+ * A message is merged once for each doubling of its strand, which is O(log n) comparisons, on
+ * average over all messages: a single one may merge DOMI_STRAND_MERGED of them. When strands are as
+ * many as may be, the two old neighbours that are the shortest together are merged, which are at
+ * most 1/25 of all mail. To take a message costs as many comparisons as a search among the heads, 6
+ * at most. A comparison that is no order (it says that A comes before B, and B before A) makes the
+ * result any order, but nothing is lost, because each merge ends and keeps all nodes.
+ *
+ * Owner of all this: whoever runs the house. */
+#ifndef DOMI_HOUSE_MESSAGE_ORDER_H
+#define DOMI_HOUSE_MESSAGE_ORDER_H
+
+#include "house/message/family.h"
+
+#define DOMI_STRANDS_MAX   64u   /* strands of one actor */
+#define DOMI_STRAND_MERGED 2048u /* two neighbours are not merged if they have more messages */
+
+/* A strand: asks and notices of one house in their order. */
+typedef struct domi_strand {
+    domi_node *tail; /* a circular list by its last node */
+    uint32_t count;  /* messages in it, at least 1 */
+} domi_strand;
+
+typedef struct domi_strands {
+    domi_strand at[DOMI_STRANDS_MAX];  /* the oldest mail first */
+    uint32_t count;                    /* strands in use */
+    uint32_t ranked;                   /* strands in `by_head`; all, but in the midst of a change */
+    uint32_t mail;                     /* messages in all of them */
+    uint8_t by_head[DOMI_STRANDS_MAX]; /* their indices, sorted by their heads */
+} domi_strands;
+
+typedef struct domi_order {
+    domi_strands waiting; /* mail that is taken next */
+    /* Mail that the receives that wait have looked at and not taken. It goes back to `waiting` when
+     * they have to look again, or when no receive waits any more. */
+    domi_strands seen;
+    /* The notice that ends the actor (domi_last_type) is the first one of its mailbox: the mail
+     * before it is sorted in, and nothing else is. */
+    bool at_last;
+} domi_order;
+
+/* Let the actor of `house` be able to have an order. Returns 0; -ENOMEM. */
+int domi_order_make(domi_house *house);
+
+/* Give `house` another behaviour. If that has another order than the one before, mail that waits is
+ * sorted anew; equal messages of the new order stay as the old one had them. If it has an order,
+ * domi_order_make() has been called. */
+void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behaviour);
+
+static inline bool domi_house_is_ordered(const domi_house *house)
+{
+    return (house->marks & DOMI_MARK_ORDERED) != 0;
+}
+
+/* Returns how many asks and notices lie in the strands of a house. */
+static inline uint32_t domi_order_count(const domi_house *house)
+{
+    const domi_order *order = house->family != NULL ? house->family->order : NULL;
+
+    return order != NULL ? order->waiting.mail + order->seen.mail : 0;
+}
+
+/* The functions below are for houses that are ordered. None of them changes `house->mail`. */
+
+/* Take out the next ask or notice. Returns NULL if there is none. The notice that ends the actor
+ * comes when all mail before it has been taken. */
+domi_node *domi_order_take(domi_house *house);
+
+/* Take out the next ask or notice that the receives have not looked at, but not the notice that
+ * ends the actor. Returns NULL if there is none. */
+domi_node *domi_order_take_unseen(domi_house *house);
+
+/* Put `node`, which domi_order_take_unseen() has returned, to the mail that was looked at. */
+void domi_order_put_seen(domi_house *house, domi_node *node);
+
+/* Let all mail count as not looked at. */
+void domi_order_show_again(domi_house *house);
+
+/* Take out the notice that ends the actor. Returns NULL if there is none, or if mail waits that was
+ * put before it. */
+domi_node *domi_order_take_last(domi_house *house);
+
+/* Put messages back that were aside, in the place that the order gives them; they come before equal
+ * ones that wait. `list` is circular, by its last node; NULL: it is empty. */
+void domi_order_put_back(domi_house *house, domi_node *list);
+
+/* --- walks over the mail ---------------------------------------------------------------------- */
+
+/* Returns the strand with this number, counted over all strands of a house; NULL: there is none.
+ * Whoever takes nodes out of its list subtracts them from its `count`, and calls
+ * domi_order_forget_empty() behind the walk. */
+domi_strand *domi_order_strand(const domi_house *house, uint32_t number);
+
+/* Set the counts right, and forget strands that have become empty. */
+void domi_order_forget_empty(domi_house *house);
+
+#endif

@@ -1,0 +1,412 @@
+/* The mail of an actor with an order under receives, a stash, barriers, and changes of the
+ * behaviour. */
+#include "base/memory.h"
+#include "house/dispatch/invariants.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/order.h"
+#include "tests/house/ordered.h"
+#include "tests/support/suite.h"
+
+#include <domus/spawn.h>
+#include <domus/supervise.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static void settle(void)
+{
+    domt_settle(&domt_pick.world);
+}
+
+static domi_manager *home(void)
+{
+    return domt_pick.world.managers[0];
+}
+
+static void tell_each(const int64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        domt_tell(&domt_pick_note, numbers[i]);
+}
+
+#define TELL(...)                                                                                  \
+    tell_each((const int64_t[]){__VA_ARGS__},                                                      \
+              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void handled(const char *expected)
+{
+    domi_house_check_lists(home(), domt_pick.picker.house);
+    ck_assert_str_eq(domt_pick.text, expected);
+    domt_pick.text[0] = '\0';
+}
+
+/* --- receives --------------------------------------------------------------------------------- */
+
+/* All but calls. */
+static const domus_pattern letters = {
+    (const domus_type *const[]){&domt_pick_note, &domt_pick_urgent, &domt_pick_question, NULL},
+    NULL};
+
+START_TEST(receive_takes_the_first_by_the_order)
+{
+    domt_ordered_open(0);
+    TELL(30, 10, 20);
+    domt_begin(domt_receive_one, &letters);
+    settle();
+    handled("(10) 20 30 ");
+    TELL(10);
+    domt_tell(&domt_pick_urgent, 40);
+    domt_tell(&domt_pick_urgent, 20);
+    domt_begin(domt_receive_one, &domt_urgents);
+    settle();
+    handled("(u20) 10 u40 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(receive_chooses_among_asks_and_notices)
+{
+    domt_ordered_open(0);
+    TELL(30);
+    domt_ask_picker(20, 0);
+    domt_tell(&domt_pick_urgent, 10);
+    domt_begin(domt_receive_one, &letters);
+    domt_begin(domt_receive_one, &letters);
+    settle();
+    handled("(u10) (q20) 30 ");
+    ck_assert_str_eq(domt_pick.answers, "x-42 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
+{
+    domt_ordered_open(0);
+    TELL(31, 12, 30, 11);
+    domt_begin(domt_receive_one, &domt_sevens);
+    settle();
+    ck_assert_uint_eq(domt_pick.looks, 4);
+    TELL(32, 13);
+    settle();
+    ck_assert_uint_eq(domt_pick.looks, 6);
+    ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 6);
+    handled("");
+    TELL(7);
+    settle();
+    ck_assert_uint_eq(domt_pick.looks, 7);
+    handled("(7) 12 11 13 31 30 32 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(later_receive_looks_at_all_mail)
+{
+    domt_ordered_open(0);
+    TELL(31, 22, 7);
+    domt_begin(domt_receive_one, &domt_urgents);
+    settle();
+    handled("");
+    domt_begin_by_event(domt_receive_one, &domt_sevens);
+    settle();
+    handled("(7) ");
+    domt_tell(&domt_pick_urgent, 50);
+    settle();
+    handled("(u50) 22 31 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int receive_now(domus_stack *stack, void *pattern)
+{
+    return domus_receive_within(stack, pattern, 0, domt_took);
+}
+
+START_TEST(receive_that_does_not_wait_finds_nothing)
+{
+    domt_ordered_open(0);
+    TELL(31, 22);
+    domt_begin(receive_now, &domt_urgents);
+    settle();
+    handled("- 22 31 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(receive_sees_no_ask_that_has_expired)
+{
+    domt_ordered_open(0);
+    domt_ask_picker(20, 5 * MS);
+    domt_jump(&domt_pick.world, 10 * MS);
+    domt_begin(receive_now, &letters);
+    domt_ordered_run();
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
+    settle();
+    handled("- ");
+    domt_pick_close();
+}
+END_TEST
+
+static int stop_after_mail(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stop_after_mail(stack, domt_pick.picker);
+}
+
+START_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
+{
+    domt_ordered_open(0);
+    domt_begin(domt_receive_one, &domt_urgents);
+    settle();
+    domt_tell(&domt_pick_note, 20);
+    domt_send(domt_pick.world.managers[1], domt_pick.asker, stop_after_mail, NULL);
+    settle();
+    ck_assert_int_eq(domt_notice(home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
+    settle();
+    handled(""); /* the note stays before the end, and nothing is taken that came behind */
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 3);
+    ck_assert_int_eq(domi_house_stop(home(), domt_pick.picker), 0);
+    settle();
+    domt_pick_close();
+}
+END_TEST
+
+/* --- the stash -------------------------------------------------------------------------------- */
+
+static int put_aside(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    return domus_stash(stack);
+}
+
+static int receive_and_put_aside(domus_stack *stack, void *pattern)
+{
+    return domus_receive(stack, pattern, put_aside);
+}
+
+static int unstash(domus_stack *stack, void *context)
+{
+    (void)context;
+    domus_unstash(stack);
+    return 0;
+}
+
+START_TEST(mail_that_was_aside_comes_before_equal_mail)
+{
+    domt_ordered_open(0);
+    TELL(20, 21, 10, 30);
+    domt_ask_picker(23, 0);
+    for (int i = 0; i < 3; i++)
+        domt_begin(receive_and_put_aside, &letters);
+    for (int i = 0; i < 16; i++)
+        domt_begin(receive_now, &domt_sevens); /* calls that leave the mail sorted */
+    (void)domi_manager_take_arrivals(home());
+    domt_ordered_run_limit(8);
+    for (int i = 0; i < 5; i++)
+        domt_ordered_run();
+    ck_assert_uint_eq(domt_pick.picker.house->family->stashed, 3);
+    domt_begin(unstash, NULL);
+    TELL(11, 22);
+    domt_ordered_run_limit(64);
+    settle();
+    char *notes = domt_pick.text;
+    while (strncmp(notes, "- ", 2) == 0)
+        notes += 2;
+    ck_assert_str_eq(notes, "10 11 q23 20 21 22 30 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* --- a barrier -------------------------------------------------------------------------------- */
+
+static int ask_back(domus_stack *stack, void *context)
+{
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, context, domt_took);
+}
+
+static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_uint_eq(answer->tag, 2);
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_wait_all(stack, domt_took);
+}
+
+static int ask_and_sleep(domus_stack *stack, void *context)
+{
+    domt_call call = {ask_back, context};
+
+    ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, 1), 0);
+    ck_assert_int_eq(domus_sleep_add(stack, 5 * MS, 2), 0);
+    return domus_wait_first(stack, raise_late);
+}
+
+START_TEST(sorted_ask_that_would_wait_for_itself_fails)
+{
+    static const int64_t number = 50;
+
+    domt_ordered_open(0);
+    domt_begin(ask_and_sleep, &number);
+    domt_ordered_run();
+    (void)domt_iterate(domt_pick.world.managers[1]);
+    (void)domt_events(home());
+    TELL(40, 60);
+    domt_ordered_sort();
+    domt_jump(&domt_pick.world, 10 * MS);
+    settle();
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
+    handled("x35 x42 40 60 "); /* the asker hears of the circle, and then the picker of its end */
+    domt_pick_close();
+}
+END_TEST
+
+/* --- other behaviours ------------------------------------------------------------------------- */
+
+static int become(domus_stack *stack, void *behaviour)
+{
+    return domus_become(stack, behaviour);
+}
+
+START_TEST(become_sorts_by_the_new_order)
+{
+    domt_ordered_open(0);
+    TELL(11, 31, 21, 10, 30);
+    domt_begin(become, &domt_by_tens_down);
+    settle();
+    handled("31 30 21 11 10 ");
+    TELL(10, 20);
+    domt_begin(become, NULL);
+    settle();
+    handled("10 20 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(become_without_an_order_takes_asks_first_again)
+{
+    domt_ordered_open(0);
+    TELL(30, 10);
+    domt_ask_picker(40, 0);
+    domt_ask_picker(20, 0);
+    domt_ordered_sort();
+    domt_begin(become, &domt_picking);
+    domt_ordered_run_limit(64);
+    settle();
+    handled("q20 q40 10 30 ");
+    TELL(30, 10);
+    settle();
+    handled("30 10 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(become_with_an_order_sorts_what_waits)
+{
+    domt_ordered_open(0);
+    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), home(), &domt_picking, NULL);
+    settle();
+    TELL(30);
+    domt_begin(become, &domt_by_tens);
+    TELL(20, 10);
+    settle();
+    handled("30 10 20 ");
+    domt_begin(become, NULL);
+    settle();
+    TELL(20, 10);
+    settle();
+    handled("20 10 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(become_while_receives_wait_lets_them_look_again)
+{
+    domt_ordered_open(0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    TELL(30, 10);
+    settle();
+    domt_begin_by_event(become, &domt_picking);
+    settle();
+    ck_assert_uint_eq(domt_pick.looks, 4);
+    ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 0);
+    domt_begin_by_event(become, &domt_by_tens);
+    settle();
+    ck_assert_uint_eq(domt_pick.looks, 6);
+    TELL(20, 7);
+    settle();
+    handled("(7) 10 20 30 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int become_without_memory(domus_stack *stack, void *behaviour)
+{
+    int error;
+
+    ck_assert_int_eq(domus_become(stack, &domt_picking), 0); /* so that the family is there */
+    domi_memory_fail_after(0, 0);
+    error = domus_become(stack, behaviour);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_int_eq(error, -ENOMEM);
+    return 0;
+}
+
+START_TEST(become_without_memory_changes_nothing)
+{
+    domt_ordered_open(0);
+    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), home(), &domt_picking, NULL);
+    settle();
+    domt_begin(become_without_memory, &domt_by_tens);
+    TELL(20, 10);
+    settle();
+    handled("20 10 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* --- restarts --------------------------------------------------------------------------------- */
+
+static int spawn_picker(domus_stack *stack, void *behaviour)
+{
+    return domus_spawn(stack, behaviour, NULL, &domt_pick.picker);
+}
+
+static int end_with_error(domus_stack *stack, void *context)
+{
+    (void)stack, (void)context;
+    return -EIO;
+}
+
+START_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
+{
+    static const domus_supervision always = {.otherwise = DOMUS_RESTART};
+    domus_behaviour boss = domt_agent;
+    domus_address parent;
+
+    domt_ordered_open(0);
+    boss.supervision = &always;
+    parent = domt_spawn(domt_outside(&domt_pick.world), home(), &boss, NULL);
+    domt_do(&domt_pick.world, parent, spawn_picker, &domt_by_tens);
+    domt_begin(become, &domt_by_tens_down);
+    domt_begin(end_with_error, NULL);
+    TELL(11, 31, 21, 10);
+    settle();
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, restarts), 1);
+    handled("11 10 21 31 ");
+    domt_pick_close();
+}
+END_TEST
+
+DOMT_MAIN("order_change", 20, receive_takes_the_first_by_the_order,
+          receive_chooses_among_asks_and_notices,
+          mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order,
+          later_receive_looks_at_all_mail, receive_that_does_not_wait_finds_nothing,
+          receive_sees_no_ask_that_has_expired,
+          stop_after_mail_comes_when_receives_have_taken_what_was_before_it,
+          mail_that_was_aside_comes_before_equal_mail, sorted_ask_that_would_wait_for_itself_fails,
+          become_sorts_by_the_new_order, become_without_an_order_takes_asks_first_again,
+          become_with_an_order_sorts_what_waits, become_while_receives_wait_lets_them_look_again,
+          become_without_memory_changes_nothing, restart_keeps_mail_and_sorts_it_by_the_first_order)

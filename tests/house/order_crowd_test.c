@@ -1,0 +1,183 @@
+/* Very many messages wait for an actor with an order: they are taken in the right order, and the
+ * comparisons stay few, also for a single message. */
+#include "base/random.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/invariants.h"
+#include "house/family/life.h"
+#include "house/message/order.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <math.h>
+#include <string.h>
+
+#define KEYS  2000u /* keys that are in use at a time */
+#define CROWD 80000u
+#define MOVED 250000u
+
+typedef struct item {
+    uint32_t key;
+    uint32_t number;
+} item;
+
+/* The reference: for each key a queue of the numbers that wait. Keys are taken modulo RING. */
+#define RING 4096u
+#define ROOM 512u /* messages of one key */
+
+typedef struct queue {
+    uint32_t numbers[ROOM];
+    uint32_t first, behind;
+} queue;
+
+static domt_world world;
+static domus_address actor;
+static domi_random chance;
+static queue queues[RING];
+static uint32_t least;    /* no message waits with a smaller key */
+static uint32_t base;     /* keys of new messages are at least this */
+static uint32_t numbers;  /* messages that were put */
+static uint32_t taken;    /* and those that were taken */
+static uint64_t compared; /* calls of the comparison */
+
+static const domus_type item_type = {.name = "item", .size = sizeof(item)};
+
+static int compare(const domus_type *one_type, const void *one, const domus_type *other_type,
+                   const void *other)
+{
+    uint32_t key = ((const item *)one)->key;
+    uint32_t other_key = ((const item *)other)->key;
+
+    (void)one_type, (void)other_type;
+    compared++;
+    return key < other_key ? -1 : key > other_key;
+}
+
+static int take(domus_stack *stack, void *self, const void *payload)
+{
+    const item *it = payload;
+
+    (void)stack, (void)self;
+    while (queues[least % RING].first == queues[least % RING].behind)
+        least++;
+    queue *from = &queues[least % RING];
+    ck_assert_uint_eq(it->key, least);
+    ck_assert_uint_eq(it->number, from->numbers[from->first++ % ROOM]);
+    taken++;
+    return 0;
+}
+
+static const domus_behaviour sorting = {
+    .name = "sorting",
+    .on = (const domus_on[]){{&item_type, take, 0}, {NULL, NULL, 0}},
+    .order = compare,
+};
+
+static domi_manager *home(void)
+{
+    return world.managers[0];
+}
+
+static void open_world(void)
+{
+    domt_world_init(&world, 1);
+    world.config.scheduler.mailbox_max = UINT32_MAX;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    actor = domt_spawn(domt_outside(&world), home(), &sorting, NULL);
+    domt_settle(&world);
+    domi_random_init(&chance, 7);
+}
+
+static void put(void)
+{
+    item it = {base + (uint32_t)domi_random_below(&chance, KEYS), numbers++};
+    queue *to = &queues[it.key % RING];
+
+    ck_assert_uint_lt(to->behind - to->first, ROOM);
+    to->numbers[to->behind++ % ROOM] = it.number;
+    least = it.key < least ? it.key : least;
+    ck_assert_int_eq(domt_notice(home(), actor, &item_type, &it), 0);
+}
+
+static void run(uint32_t messages)
+{
+    domi_manager_set_run_limit(home(), messages);
+    ck_assert_uint_eq(domt_run_state(home()), 1);
+}
+
+/* Hold how many comparisons there were: on average for each of `messages`, and at once, while
+ * `some` came. */
+static void were_few(uint32_t waiting, uint64_t messages, uint64_t most, uint32_t some)
+{
+    double each = (double)compared / (double)messages;
+
+    ck_assert_msg(each < 2 * log2(waiting) + 8, "%.1f comparisons for each of %u", each, waiting);
+    ck_assert_msg(most <= 3 * DOMI_STRAND_MERGED + waiting / 16 + 60 * some,
+                  "%llu comparisons at once", (unsigned long long)most);
+}
+
+START_TEST(crowd_is_taken_in_its_order)
+{
+    uint64_t most = 0;
+
+    open_world();
+    for (uint32_t i = 0; i < CROWD; i++)
+        put();
+    run(1);
+    compared = 0;
+    for (uint32_t i = 0; i < MOVED;) {
+        uint32_t some = 1 + (uint32_t)domi_random_below(&chance, 64);
+        uint64_t before = compared;
+        for (uint32_t j = 0; j < some; j++)
+            put();
+        run(some);
+        most = compared - before > most ? compared - before : most;
+        i += some;
+        base = least > 200 ? least - 200 : 0;
+        if (i % 64 == 0)
+            domi_house_check_lists(home(), actor.house);
+    }
+    were_few(CROWD, MOVED, most, 64);
+    ck_assert_uint_eq(numbers - taken, CROWD - 1);
+    ck_assert_uint_gt(actor.house->family->order->waiting.count, DOMI_STRANDS_MAX / 2);
+    domi_manager_set_run_limit(home(), 64);
+    domt_settle(&world);
+    ck_assert_uint_eq(numbers, taken);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* Let `waiting` messages wait, and put and take one by one. */
+static void compare_few(uint32_t waiting)
+{
+    uint64_t most = 0;
+
+    open_world();
+    base = least = numbers = taken = 0;
+    memset(queues, 0, sizeof queues);
+    for (uint32_t i = 0; i < waiting; i++)
+        put();
+    run(1);
+    put();
+    compared = 0;
+    for (uint32_t i = 0; i < 2 * waiting; i++) {
+        uint64_t before = compared;
+        put();
+        run(1);
+        most = compared - before > most ? compared - before : most;
+    }
+    were_few(waiting, 2 * (uint64_t)waiting, most, 1);
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+
+START_TEST(comparisons_are_few_for_each_message_and_bounded_for_a_single_one)
+{
+    static const uint32_t crowds[] = {10, 100, 1000, 20000};
+
+    for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++)
+        compare_few(crowds[i]);
+}
+END_TEST
+
+DOMT_MAIN("order_crowd", 120, crowd_is_taken_in_its_order,
+          comparisons_are_few_for_each_message_and_bounded_for_a_single_one)

@@ -1,0 +1,459 @@
+/* Mail of an actor with an order is taken by it, within the bounds and the rules that hold for all
+ * mail. */
+#include "base/memory.h"
+#include "house/dispatch/describe.h"
+#include "house/dispatch/invariants.h"
+#include "house/dispatch/loan.h"
+#include "house/family/behaviour.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/order.h"
+#include "tests/house/ordered.h"
+#include "tests/support/suite.h"
+
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static void settle(void)
+{
+    domt_settle(&domt_pick.world);
+}
+
+static domi_manager *home(void)
+{
+    return domt_pick.world.managers[0];
+}
+
+static void tell_each(const int64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        domt_tell(&domt_pick_note, numbers[i]);
+}
+
+#define TELL(...)                                                                                  \
+    tell_each((const int64_t[]){__VA_ARGS__},                                                      \
+              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void handled(const char *expected)
+{
+    ck_assert_str_eq(domt_pick.text, expected);
+    domt_pick.text[0] = '\0';
+}
+
+/* --- the order -------------------------------------------------------------------------------- */
+
+START_TEST(mail_is_taken_by_the_order_and_equal_mail_as_it_came)
+{
+    domt_ordered_open(0);
+    TELL(52, 31, 50, 10, 33, 30, 51);
+    settle();
+    handled("10 31 33 30 52 50 51 ");
+    TELL(7);
+    settle();
+    handled("7 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(asks_and_notices_share_one_order)
+{
+    domt_ordered_open(0);
+    TELL(20);
+    domt_ask_picker(10, 0);
+    TELL(30);
+    domt_tell(&domt_pick_urgent, 0);
+    domt_ask_picker(40, 0);
+    settle();
+    handled("u0 q10 20 30 q40 ");
+    ck_assert_str_eq(domt_pick.answers, "r10 r40 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(equal_asks_do_not_starve_a_notice)
+{
+    domt_ordered_open(0);
+    TELL(11);
+    domt_ordered_sort();
+    domt_ask_picker(12, 0);
+    settle();
+    handled("11 q12 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int tell_itself(domus_stack *stack, void *number)
+{
+    return domus_notice(stack, domus_self(stack), &domt_pick_urgent, number);
+}
+
+START_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
+{
+    static const int64_t five = 5;
+
+    domt_ordered_open(0);
+    TELL(20, 30);
+    domt_begin(tell_itself, &five);
+    settle();
+    handled("u5 20 30 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int answer_at_once(domus_stack *stack, void *number)
+{
+    return domus_reply(stack, &domt_pick_number, number);
+}
+
+static int ask_asker(domus_stack *stack, void *number)
+{
+    domt_call call = {answer_at_once, number};
+
+    return domus_ask(stack, domt_pick.asker, &domt_call_type, &call, domt_took);
+}
+
+START_TEST(replies_are_taken_before_all_of_it)
+{
+    static const int64_t number = 99;
+
+    domt_ordered_open(0);
+    domt_begin(ask_asker, &number);
+    domt_ordered_run();
+    (void)domt_iterate(domt_pick.world.managers[1]);
+    TELL(2, 1);
+    settle();
+    handled("(99) 2 1 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int end_wait(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int ask_asker_often(domus_stack *stack, void *number)
+{
+    domt_call call = {answer_at_once, number};
+
+    for (uint64_t i = 0; i < 100; i++)
+        ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, i + 1),
+                         0);
+    return domus_wait_all(stack, end_wait);
+}
+
+START_TEST(places_of_a_run_are_kept_for_it_behind_replies)
+{
+    static const int64_t number = 99;
+
+    domt_ordered_open(0);
+    domt_begin(ask_asker_often, &number);
+    domt_ordered_run();
+    (void)domt_iterate(domt_pick.world.managers[1]);
+    (void)domt_iterate(domt_pick.world.managers[1]);
+    TELL(2, 1);
+    domt_ask_picker(0, 0);
+    domt_ordered_run();
+    ck_assert_uint_ne(domt_pick.picker.house->replies, 0);
+    handled("q0 2 1 ");
+    settle();
+    domt_pick_close();
+}
+END_TEST
+
+/* --- a bad comparison ------------------------------------------------------------------------- */
+
+static uint32_t calls;
+
+static int anything(const domus_type *one_type, const void *one, const domus_type *other_type,
+                    const void *other)
+{
+    static const int results[] = {-1, 1, 0, -1, -1, 1};
+
+    (void)one_type, (void)one, (void)other_type, (void)other;
+    return results[calls++ % 6];
+}
+
+static int always_before(const domus_type *one_type, const void *one, const domus_type *other_type,
+                         const void *other)
+{
+    (void)one_type, (void)one, (void)other_type, (void)other;
+    return -1;
+}
+
+START_TEST(comparison_that_is_no_order_loses_nothing)
+{
+    domus_order *const orders[] = {anything, always_before};
+
+    for (size_t i = 0; i < 2; i++) {
+        domt_ordered_open(0);
+        domt_by_tens.order = orders[i];
+        for (int64_t n = 0; n < 1000; n++)
+            domt_tell(&domt_pick_note, n);
+        settle();
+        int64_t sum = 0;
+        char *at = domt_pick.text;
+        for (int n = 0; n < 1000; n++)
+            sum += strtoll(at, &at, 10);
+        ck_assert_int_eq(sum, 499500);
+        domt_pick_close();
+    }
+}
+END_TEST
+
+/* --- stops ------------------------------------------------------------------------------------ */
+
+START_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
+{
+    domt_ordered_open(0);
+    for (int64_t n = 0; n < 100; n++)
+        domt_tell(&domt_pick_note, 99 - n);
+    domt_ask_picker(500, 0);
+    domt_ordered_sort();
+    TELL(700);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    settle();
+    handled("");
+    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    ck_assert_uint_eq(domt_pick.releases, 102);
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 102);
+    domt_pick_close();
+}
+END_TEST
+
+static int stop_itself_after_mail(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stop_after_mail(stack, domus_self(stack));
+}
+
+START_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
+{
+    domt_ordered_open(0);
+    TELL(30, 20);
+    domt_begin(stop_itself_after_mail, NULL);
+    domt_ordered_run_limit(8);
+    domt_ordered_run(); /* it asks itself to stop behind its mail, which then is empty */
+    settle();
+    handled("20 30 ");
+    ck_assert_uint_ne(atomic_load(&domt_pick.picker.house->life) >> 32, domt_pick.picker.lease);
+    domt_pick_close();
+}
+END_TEST
+
+static int stop_picker_after_mail(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stop_after_mail(stack, domt_pick.picker);
+}
+
+START_TEST(stop_after_mail_comes_before_more_urgent_mail_that_was_put_later)
+{
+    domt_ordered_open(0);
+    TELL(31, 32, 33, 34, 35, 36, 37, 38, 39, 20);
+    domt_send(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail, NULL);
+    (void)domt_iterate(domt_pick.world.managers[1]);
+    (void)domt_events(home());
+    TELL(10);
+    domt_ordered_run_limit(8);
+    domt_ordered_run();
+    handled("20 31 32 33 34 35 36 37 ");
+    domt_ask_picker(5, 0);
+    settle();
+    handled("38 39 ");
+    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    ck_assert_uint_eq(domt_pick.releases, 2);
+    domt_pick_close();
+}
+END_TEST
+
+/* --- bounds and dead lines -------------------------------------------------------------------- */
+
+START_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
+{
+    int64_t number = 90;
+
+    domt_ordered_open(20);
+    for (int64_t n = 0; n < 20; n++)
+        domt_tell(&domt_pick_note, 10 * n);
+    ck_assert_int_eq(domt_notice(home(), domt_pick.picker, &domt_pick_note, &number), -ENOBUFS);
+    domt_ordered_run_limit(8);
+    domt_ordered_run();
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 12);
+    ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 12);
+    domi_house_check_lists(home(), domt_pick.picker.house);
+    settle();
+    domt_pick.text[0] = '\0';
+    for (int64_t n = 20; n > 0; n--)
+        domt_tell(&domt_pick_note, 10 * n);
+    ck_assert_int_eq(domt_notice(home(), domt_pick.picker, &domt_pick_note, &number), -ENOBUFS);
+    settle();
+    handled("10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int end_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int hold_for_20_ms(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_sleep(stack, 20 * MS, end_sleep);
+}
+
+START_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
+{
+    const domi_house *house;
+
+    domt_ordered_open(0);
+    house = domt_pick.picker.house;
+    TELL(10, 30);
+    domt_ask_picker(20, 0);
+    domus_address first = domt_pick.asker;
+    domt_pick.asker =
+        domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[1], &domt_agent, NULL);
+    domt_ask_picker(21, 0);
+    domt_ordered_sort();
+    domt_begin(hold_for_20_ms, NULL);
+    domt_ordered_run();
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), first), 0);
+    (void)domt_iterate(domt_pick.world.managers[1]); /* it stops, so it cancels what it asked */
+    ck_assert_uint_eq(house->mail, 4);
+    domt_ordered_run();
+    ck_assert_uint_eq(house->mail, 3);
+    ck_assert_uint_eq(domi_order_count(house), 3);
+    domi_house_check_lists(home(), house);
+    domt_jump(&domt_pick.world, 20 * MS);
+    settle();
+    handled("10 q21 30 ");
+    ck_assert_ptr_nonnull(strstr(domt_pick.answers, "r21 "));
+    ck_assert_ptr_null(strstr(domt_pick.answers, "r20 "));
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(ask_that_has_expired_is_not_handled)
+{
+    domt_ordered_open(0);
+    TELL(10);
+    domt_ask_picker(20, 5 * MS);
+    domt_ordered_sort();
+    domt_jump(&domt_pick.world, 10 * MS);
+    domt_ordered_run(); /* nobody has cancelled yet */
+    handled("10 ");
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
+    settle();
+    domt_pick_close();
+}
+END_TEST
+
+/* --- other ways to run it --------------------------------------------------------------------- */
+
+START_TEST(short_runs_take_it_by_the_order)
+{
+    domt_ordered_open(0);
+    domt_ordered_run_limit(1);
+    TELL(40, 10, 41, 60);
+    domt_ask_picker(20, 0);
+    settle();
+    handled("10 q20 40 41 60 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(thief_takes_it_by_the_order)
+{
+    domi_queue *queue;
+
+    domt_ordered_open(0);
+    queue = &home()->schedule.ready[DOMUS_STATE];
+    TELL(30, 20);
+    domt_ordered_sort();
+    TELL(10);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue, 1), 1);
+    domi_loan *loan = domi_loan_take(domt_pick.world.managers[1], home());
+    ck_assert_ptr_nonnull(loan);
+    domi_loan_run(domt_pick.world.managers[1], loan);
+    handled("10 20 30 ");
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    settle();
+    domt_pick_close();
+}
+END_TEST
+
+/* --- seen and refused ------------------------------------------------------------------------- */
+
+START_TEST(description_says_how_much_is_sorted)
+{
+    char bytes[1024];
+    domi_text text = {.at = bytes, .size = sizeof bytes};
+
+    domt_ordered_open(0);
+    TELL(10, 20);
+    domt_ask_picker(30, 0);
+    domt_ordered_sort();
+    TELL(40);
+    domi_house_describe(home(), domt_pick.picker.house, &text);
+    ck_assert_ptr_nonnull(strstr(bytes, "1 notices, 0 events, 3 in their order, 0 not sorted"));
+    settle();
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(channels_actor_has_no_order)
+{
+    domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
+
+    domt_ordered_open(0);
+    ck_assert_int_eq(domi_behaviour_check(&channels), 0);
+    channels.order = domt_by_tens.order;
+    ck_assert_int_eq(domi_behaviour_check(&channels), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(domi_behaviour_fault(&channels), "`order`"));
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(spawn_without_memory_for_the_order_fails)
+{
+    domus_address address = {0};
+    uint32_t failures = 0;
+    int error;
+
+    domt_ordered_open(0);
+    do {
+        domi_memory_fail_after(failures++, 0);
+        error =
+            domi_house_spawn(domt_outside(&domt_pick.world), home(), &domt_by_tens, NULL, &address);
+        domi_memory_fail_after(-1, 0);
+        ck_assert(error == 0 || error == -ENOMEM);
+    } while (error != 0);
+    ck_assert_uint_gt(failures, 2); /* the family and the order */
+    settle();
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), address), 0);
+    settle();
+    domt_pick_close();
+}
+END_TEST
+
+DOMT_MAIN("order", 20, mail_is_taken_by_the_order_and_equal_mail_as_it_came,
+          asks_and_notices_share_one_order, equal_asks_do_not_starve_a_notice,
+          more_urgent_mail_that_comes_during_a_run_is_next, replies_are_taken_before_all_of_it,
+          places_of_a_run_are_kept_for_it_behind_replies, comparison_that_is_no_order_loses_nothing,
+          stop_lets_one_more_be_handled_and_the_others_are_dead_letters,
+          stop_after_mail_lets_all_be_handled_that_came_before_it,
+          stop_after_mail_comes_before_more_urgent_mail_that_was_put_later,
+          bound_of_the_mailbox_holds_for_sorted_mail,
+          ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail,
+          ask_that_has_expired_is_not_handled, short_runs_take_it_by_the_order,
+          thief_takes_it_by_the_order, description_says_how_much_is_sorted,
+          channels_actor_has_no_order, spawn_without_memory_for_the_order_fails)

@@ -1,0 +1,84 @@
+/* A picker with an order; see the header. */
+#include "tests/house/ordered.h"
+
+#include "house/dispatch/dispatch.h"
+#include "house/message/order.h"
+#include "tests/support/suite.h"
+
+domus_behaviour domt_by_tens;
+domus_behaviour domt_by_tens_down;
+
+/* Only types that users have sent come here. */
+static int64_t key_of(const domus_type *type, const void *payload)
+{
+    if (type == &domt_call_type)
+        return -1;
+    ck_assert(type == &domt_pick_note || type == &domt_pick_urgent || type == &domt_pick_question);
+    return *(const int64_t *)payload / 10;
+}
+
+static int by_tens(const domus_type *one_type, const void *one, const domus_type *other_type,
+                   const void *other)
+{
+    int64_t key = key_of(one_type, one);
+    int64_t other_key = key_of(other_type, other);
+
+    return key < other_key ? -1 : key > other_key;
+}
+
+static int by_tens_down(const domus_type *one_type, const void *one, const domus_type *other_type,
+                        const void *other)
+{
+    int64_t key = key_of(one_type, one);
+    int64_t other_key = key_of(other_type, other);
+
+    if (key < 0 || other_key < 0)
+        return by_tens(one_type, one, other_type, other);
+    return key > other_key ? -1 : key < other_key;
+}
+
+void domt_ordered_open(uint32_t mailbox_max)
+{
+    domt_world *world = &domt_pick.world;
+
+    domt_by_tens = domt_by_tens_down = domt_picking;
+    domt_by_tens.name = "by tens";
+    domt_by_tens.order = by_tens;
+    domt_by_tens_down.name = "by tens, down";
+    domt_by_tens_down.order = by_tens_down;
+    domt_pick_open(mailbox_max, 0);
+    domt_pick.picker = domt_spawn(domt_outside(world), world->managers[0], &domt_by_tens, NULL);
+    domt_settle(world);
+}
+
+void domt_ordered_run_limit(uint32_t messages)
+{
+    for (uint32_t i = 0; i < domt_pick.world.homes; i++)
+        domi_manager_set_run_limit(domt_pick.world.managers[i], messages);
+}
+
+void domt_ordered_run(void)
+{
+    domi_manager *home = domt_pick.world.managers[0];
+
+    (void)domt_events(home);
+    (void)domt_run_state(home);
+}
+
+static int do_nothing(domus_stack *stack, void *context)
+{
+    (void)stack, (void)context;
+    return 0;
+}
+
+void domt_ordered_sort(void)
+{
+    uint32_t mail = domt_pick.picker.house->mail;
+
+    domt_ordered_run_limit(8);
+    for (uint32_t i = 0; i < 8; i++)
+        domt_begin(do_nothing, NULL);
+    domt_ordered_run();
+    ck_assert_uint_eq(domt_pick.picker.house->mail, mail);
+    ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), mail);
+}

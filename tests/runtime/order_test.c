@@ -1,0 +1,385 @@
+/* Actors with an order on real threads: of the loop, of a pool, and on a thread of their own; and
+ * in a test kit. Mail that waits is taken by the order, and messages of one sender that are equal
+ * keep theirs. */
+#include "tests/runtime/pooled.h"
+
+#include <domus/detached.h>
+#include <domus/pools.h>
+#include <domus/testkit.h>
+
+#include <errno.h>
+#include <pthread.h>
+
+#define SENDERS 4u /* and a foreign thread */
+#define LEVELS  5u
+#define ROUNDS  (uint32_t) DOMT_SCALE(500, 100) /* so that no mailbox is full */
+#define CHUNK   40u
+
+typedef struct parcel {
+    uint32_t sender, level, number;
+} parcel;
+
+static const domus_type note_type = {.name = "note", .size = sizeof(parcel)};
+static const domus_type ask_type = {.name = "ask", .size = sizeof(parcel)};
+static const domus_type go_type = {.name = "go"};
+static const domus_type hold_type = {.name = "hold"};
+
+static int by_level(const domus_type *one_type, const void *one, const domus_type *other_type,
+                    const void *other)
+{
+    uint32_t level = one_type == &hold_type ? LEVELS : ((const parcel *)one)->level;
+    uint32_t other_level = other_type == &hold_type ? LEVELS : ((const parcel *)other)->level;
+
+    return level < other_level ? -1 : level > other_level;
+}
+
+/* --- the receiver ----------------------------------------------------------------------------- */
+
+/* A receiver writes this alone. */
+typedef struct seen {
+    uint32_t expected[2][SENDERS + 1][LEVELS]; /* the next number: of notices, and of asks */
+    uint32_t level;                            /* of the last message */
+    uint64_t count, out_of_order, up;          /* `up`: messages below the level of the last one */
+} seen;
+
+static seen it;
+static _Atomic uint64_t received;
+static _Atomic bool held, hold;
+
+static void look_at(const parcel *got, bool is_ask)
+{
+    uint32_t *expected = &it.expected[is_ask][got->sender][got->level];
+
+    it.out_of_order += *expected != got->number;
+    *expected = got->number + 1;
+    it.up += got->level < it.level;
+    it.level = got->level;
+    it.count++;
+    atomic_fetch_add(&received, 1);
+}
+
+static int on_note(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    look_at(payload, false);
+    return 0;
+}
+
+static int on_ask(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    look_at(payload, true);
+    return domus_reply(stack, &go_type, NULL);
+}
+
+/* Hold up the thread until all mail has come. */
+static int on_hold(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    atomic_store(&held, true);
+    while (atomic_load(&hold))
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour receiving = {
+    .name = "receiving",
+    .on =
+        (const domus_on[]){
+            {&note_type, on_note, 0}, {&ask_type, on_ask, 0}, {&hold_type, on_hold, 0}, {0}},
+    .order = by_level,
+};
+
+/* --- senders ---------------------------------------------------------------------------------- */
+
+static domus_address receiver;
+static _Atomic uint64_t sent, answered;
+
+typedef struct sender {
+    uint32_t id;
+    uint32_t left; /* messages of each level and kind */
+    uint32_t next;
+} sender;
+
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    if (answer->error == 0)
+        atomic_fetch_add(&answered, 1);
+    return answer->error;
+}
+
+/* Send a notice and an ask of each level, the least urgent first, and go on in another turn. */
+static int on_go(domus_stack *stack, void *self, const void *nothing)
+{
+    sender *mine = self;
+    int error = 0;
+
+    (void)nothing;
+    for (uint32_t level = LEVELS; level-- > 0 && error == 0;) {
+        const parcel out = {mine->id, level, mine->next};
+        error = domus_notice(stack, receiver, &note_type, &out);
+    }
+    ck_assert_int_eq(error, 0);
+    for (uint32_t level = LEVELS; level-- > 0;) {
+        const parcel out = {mine->id, level, mine->next};
+        ck_assert_int_eq(domus_ask_add(stack, receiver, &ask_type, &out, 0, 0), 0);
+    }
+    atomic_fetch_add(&sent, 2 * LEVELS);
+    mine->next++;
+    if (--mine->left != 0)
+        ck_assert_int_eq(domus_notice(stack, domus_self(stack), &go_type, NULL), 0);
+    return domus_wait_all(stack, on_answer);
+}
+
+static const domus_behaviour sending = {
+    .name = "sending",
+    .state_size = sizeof(sender),
+    .on = (const domus_on[]){{&go_type, on_go, 0}, {0}},
+};
+
+static void reset(void)
+{
+    it = (seen){.level = 0};
+    atomic_store(&received, 0);
+    atomic_store(&sent, 0);
+    atomic_store(&answered, 0);
+    atomic_store(&held, false);
+}
+
+static void begin_senders(domus_system *system, uint32_t threads, uint32_t rounds)
+{
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        const sender state = {.id = i, .left = rounds};
+        domus_address address = domt_spawn(system, i % threads, &sending, &state);
+        domt_notice(system, address, &go_type, NULL);
+    }
+}
+
+static void send_from_outside(domus_system *system, uint32_t rounds)
+{
+    for (uint32_t number = 0; number < rounds; number++) {
+        for (uint32_t level = LEVELS; level-- > 0;) {
+            const parcel out = {SENDERS, level, number};
+            int error;
+            while ((error = domus_outside_notice(system, receiver, &note_type, &out)) == -ENOBUFS)
+                domt_pause_ns(DOMT_MS / 10);
+            ck_assert_int_eq(error, 0);
+        }
+    }
+}
+
+/* All mail waits before any of it is taken. */
+static void take_what_waits(domus_system *system, uint32_t threads)
+{
+    const uint64_t all = (uint64_t)CHUNK * LEVELS * (2 * SENDERS + 1);
+
+    atomic_store(&hold, true);
+    domt_notice(system, receiver, &hold_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&held));
+    begin_senders(system, threads, CHUNK);
+    send_from_outside(system, CHUNK);
+    DOMT_WAIT_FOR(20, atomic_load(&sent) == (uint64_t)CHUNK * 2 * LEVELS * SENDERS);
+    atomic_store(&hold, false);
+    DOMT_WAIT_FOR(20, atomic_load(&received) == all);
+    DOMT_WAIT_FOR(20, atomic_load(&answered) == (uint64_t)CHUNK * SENDERS);
+}
+
+static void was_in_order(void)
+{
+    ck_assert_uint_eq(it.up, 0);
+    ck_assert_uint_eq(it.out_of_order, 0);
+}
+
+START_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
+{
+    domus_config config = domt_config(3);
+
+    reset();
+    config.scheduler.belt_slots = 0; /* what waits on belts is taken in some at a time */
+    domus_system *system = domt_start(&config);
+    receiver = domt_spawn(system, 2, &receiving, NULL);
+    take_what_waits(system, 2);
+    domt_end(system);
+    was_in_order();
+}
+END_TEST
+
+START_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        reset();
+        domt_pooled_begin(domt_pooled_policies[i], 1 + i % 2, 2);
+        receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
+        take_what_waits(domt_pooled.system, 2);
+        domt_end(domt_pooled.system);
+        was_in_order();
+    }
+}
+END_TEST
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+/* Senders of all kinds send while the receiver takes: nothing is lost, and equal messages of one
+ * sender and kind keep their order. */
+static void stream(domus_system *system, uint32_t threads)
+{
+    const uint64_t all = (uint64_t)ROUNDS * LEVELS * (2 * SENDERS + 1);
+
+    begin_senders(system, threads, ROUNDS);
+    send_from_outside(system, ROUNDS);
+    DOMT_WAIT_FOR(60, atomic_load(&received) == all);
+    DOMT_WAIT_FOR(60, atomic_load(&answered) == (uint64_t)ROUNDS * SENDERS);
+}
+
+START_TEST(streams_to_an_actor_of_the_loop_are_whole)
+{
+    domus_config config = domt_config(3);
+
+    reset();
+    config.scheduler.steal.floor = 1;
+    domus_system *system = domt_start(&config);
+    receiver = domt_spawn(system, 0, &receiving, NULL);
+    stream(system, 2); /* the third thread may borrow the receiver */
+    domt_end(system);
+    ck_assert_uint_eq(it.out_of_order, 0);
+}
+END_TEST
+
+START_TEST(streams_to_an_actor_of_a_pool_are_whole)
+{
+    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+        reset();
+        domt_pooled_begin(domt_pooled_policies[i], 2, 2);
+        receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
+        stream(domt_pooled.system, 2);
+        domt_end(domt_pooled.system);
+        ck_assert_uint_eq(it.out_of_order, 0);
+    }
+}
+END_TEST
+
+/* --- a detached actor ------------------------------------------------------------------------- */
+
+static _Atomic uint32_t levels_received; /* a decimal digit for each message */
+
+static bool is_no_hold(const void *self, const void *frame, const domus_type *type,
+                       const void *payload)
+{
+    (void)self, (void)frame, (void)payload;
+    return type != &hold_type;
+}
+
+static const domus_pattern any = {NULL, is_no_hold};
+static const domus_pattern notes = {(const domus_type *const[]){&note_type, NULL}, NULL};
+
+static int receive_all(domus_stack *stack, void *self, const void *nothing)
+{
+    domus_received got;
+
+    (void)on_hold(stack, self, nothing);
+    for (uint32_t i = 0; i < 5; i++) {
+        if (domus_receive_now(stack, i == 0 ? &notes : &any, 10 * DOMT_MS, &got) != 0)
+            break;
+        uint32_t level = ((const parcel *)got.payload)->level;
+        atomic_store(&levels_received, atomic_load(&levels_received) * 10 + level);
+        if (got.is_ask)
+            ck_assert_int_eq(domus_reply(stack, &go_type, NULL), 0);
+    }
+    return 0;
+}
+
+static const domus_behaviour alone = {
+    .name = "alone",
+    .on = (const domus_on[]){{&hold_type, receive_all, 0}, {&note_type, on_note, 0}, {0}},
+    .order = by_level,
+};
+
+static int on_spawn(domus_stack *stack, void *self, const void *nothing)
+{
+    const domus_spawn_options options = {.detached = true};
+
+    (void)self, (void)nothing;
+    int error = domus_spawn_with(stack, &alone, NULL, &options, &receiver);
+    atomic_store(&sent, 1);
+    return error;
+}
+
+static const domus_behaviour maker = {.name = "maker",
+                                      .on = (const domus_on[]){{&go_type, on_spawn, 0}, {0}}};
+
+/* Ask with this level from a foreign thread. */
+static void *ask_from_outside(void *system)
+{
+    const parcel out = {0, 0, 0};
+
+    ck_assert_int_eq(domus_outside_ask(system, receiver, &ask_type, &out, 0, NULL), 0);
+    return NULL;
+}
+
+START_TEST(receives_that_return_take_mail_by_the_order)
+{
+    domus_config config = domt_config(1);
+    pthread_t asker;
+
+    reset();
+    atomic_store(&hold, true);
+    domus_system *system = domt_start(&config);
+    domt_notice(system, domt_spawn(system, 0, &maker, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&sent) == 1);
+    domt_notice(system, receiver, &hold_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&held));
+    for (uint32_t i = 0; i < 4; i++) {
+        const parcel out = {0, 4 - i, 0};
+        domt_notice(system, receiver, &note_type, &out);
+    }
+    ck_assert_int_eq(pthread_create(&asker, NULL, ask_from_outside, system), 0);
+    domt_pause_ns(100 * DOMT_MS);
+    atomic_store(&hold, false);
+    ck_assert_int_eq(pthread_join(asker, NULL), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&levels_received) >= 10234);
+    ck_assert_uint_eq(atomic_load(&levels_received), 10234);
+    domt_end(system);
+}
+END_TEST
+
+/* --- a test kit ------------------------------------------------------------------------------- */
+
+static int take_in_kit(uint64_t seed, void *context)
+{
+    domus_config config = domt_config(2);
+    domus_testkit *kit;
+    domus_address address;
+
+    (void)context;
+    reset();
+    if (domus_testkit_new(&config, seed, NULL, 0, &kit) != 0)
+        return -1;
+    domus_system *system = domus_testkit_system(kit);
+    int error = domus_outside_spawn(system, &receiving, NULL, &receiver);
+    for (uint32_t i = 0; i < 2 && error == 0; i++) {
+        const sender state = {.id = i, .left = 20};
+        error = domus_outside_spawn(system, &sending, &state, &address);
+        if (error == 0)
+            error = domus_outside_notice(system, address, &go_type, NULL);
+    }
+    if (error == 0)
+        error = domus_testkit_run(kit);
+    if (error == 0)
+        error = domus_testkit_stop(kit);
+    domus_testkit_free(kit);
+    return error != 0 || it.out_of_order != 0 || it.count != UINT64_C(2) * 2 * 20 * LEVELS;
+}
+
+START_TEST(order_holds_in_a_test_kit_for_each_seed)
+{
+    uint64_t seed;
+
+    ck_assert_int_eq(domus_testkit_sweep(1, DOMT_SCALE(300, 50), take_in_kit, NULL, &seed), 0);
+}
+END_TEST
+
+DOMT_MAIN("order on threads", 300, actor_of_the_loop_takes_all_that_waits_by_its_order,
+          actor_of_a_pool_takes_all_that_waits_by_its_order,
+          streams_to_an_actor_of_the_loop_are_whole, streams_to_an_actor_of_a_pool_are_whole,
+          receives_that_return_take_mail_by_the_order, order_holds_in_a_test_kit_for_each_seed)
