@@ -3,6 +3,7 @@
 
 #include "house/conversation/answer.h"
 #include "house/conversation/passed.h"
+#include "house/message/doors.h"
 #include "house/message/family.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
@@ -42,8 +43,21 @@ DOMI_INLINE void empty_list(domi_manager *manager, domi_house *house, domi_node 
         domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
 }
 
+/* The messages that the actor has put aside came before those that wait. A life of a grain gives
+ * all of them to the next one. */
+static void empty_family(domi_manager *manager, domi_house *house)
+{
+    if (house->family->grain != NULL)
+        domi_doors.return_mail(manager, house);
+    empty_list(manager, house, &house->family->stash[0]);
+    empty_list(manager, house, &house->family->stash[1]);
+    house->family->stashed = 0;
+}
+
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
+    if (DOMI_UNLIKELY(house->family != NULL))
+        empty_family(manager, house);
     if (all) {
         empty_list(manager, house, &house->tails[DOMI_REPLY]);
         empty_list(manager, house, &house->tails[DOMI_EXCEPTION]);
@@ -52,11 +66,6 @@ void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
     empty_list(manager, house, &house->tails[DOMI_NOTICE]);
     if (all)
         empty_list(manager, house, &house->tails[DOMI_EVENT]);
-    if (house->family != NULL) {
-        empty_list(manager, house, &house->family->stash[0]);
-        empty_list(manager, house, &house->family->stash[1]);
-        house->family->stashed = 0;
-    }
     house->mail = 0;
     if (all)
         house->replies = house->events = 0;

@@ -42,6 +42,12 @@ typedef struct domi_family {
     bool idle_paused;     /* the actor has paused its idle time, so it is not stopped */
     bool idle_looked;     /* the last run handled the event of the idle timer */
     bool is_hasty;        /* the children were told to stop hastily */
+
+    /* The grain of which the actor is a life (grain.h of the directory); NULL: it is no grain. */
+    struct domi_grain *grain;
+    bool ends_on_failure; /* a failure ends the actor, which has no parent */
+    bool is_unmade;       /* a conversation that on_mount of a grain began has failed, so it was not
+                             made */
 } domi_family;
 
 #define DOMI_NAMELESS UINT32_MAX /* the `name_slot` of an actor without a name */
