@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "house/conversation/answer.h"
+#include "house/conversation/ask_make.h"
 #include "house/conversation/holder.h"
 #include "house/conversation/owed.h"
 #include "house/conversation/passed.h"
@@ -10,7 +11,6 @@
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"
-#include "house/message/sign.h"
 
 #include <domus/conversation.h>
 
@@ -19,68 +19,26 @@
 
 /* --- ask ------------------------------------------------------------------------------------ */
 
-/* Returns the deadline of an ask that is made now: its own time-out or the deadline of the ask that
- * it is made for, whichever comes first. 0: it has no deadline. */
-static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
+DOMI_INLINE int put_ask(domi_manager *manager, domus_address to, domi_node *node, void *unused)
 {
-    uint64_t inherited_ns = domi_stack_deadline_ns(stack);
-    uint64_t own_ns = 0;
+    (void)unused;
+    return domi_mailbox_put(manager, to, node, DOMI_ASK);
+}
 
-    if (timeout_ns != 0) {
-        own_ns = stack->manager->now_ns + timeout_ns;
-        own_ns = domi_deadline_of(own_ns < timeout_ns ? UINT64_MAX : own_ns);
-    }
-    if (own_ns == 0 || (inherited_ns != 0 && inherited_ns < own_ns))
-        return inherited_ns;
-    return own_ns;
+DOMI_INLINE int put_owed(domi_manager *manager, domus_address to, domi_node *node, void *unused)
+{
+    (void)unused;
+    return domi_mailbox_put_owed(manager, to, node, DOMI_ASK);
 }
 
 /* Make an ask and put it; one that is `owed` is put whatever waits at the actor. Inlined into the
- * verbs, so that an ask without a time-out or a tag pays for neither, and the promise comes back in
- * a register. */
+ * verbs, as domi_ask_make() is. */
 DOMI_INLINE int begin_ask(domus_stack *stack, domus_address to, const domus_type *type,
                           const void *payload, uint64_t timeout_ns, uint64_t tag, bool owed,
                           domi_promise **ret_promise)
 {
-    domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
-    domi_promise *promise;
-
-    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
-        return -EMSGSIZE;
-    domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
-    if (DOMI_UNLIKELY(envelope == NULL))
-        return domi_message_explain_failure(manager);
-    int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);
-    if (DOMI_UNLIKELY(error != 0)) {
-        domi_pool_free(manager, &envelope->node);
-        return error;
-    }
-
-    uint64_t deadline_ns = deadline_for(stack, timeout_ns);
-    promise->answer.tag = tag;
-    promise->wait.asked = type;
-    promise->target = to;
-    domi_envelope_sign(envelope, type, house);
-    *domi_envelope_return(envelope) = (domi_return){
-        .promise = promise,
-        .serial = domi_promise_serial(promise),
-        .until = deadline_ns,
-    };
-    domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
-    if (deadline_ns != 0)
-        domi_promise_arm(manager, promise, deadline_ns);
-
-    error = owed ? domi_mailbox_put_owed(manager, to, &envelope->node)
-                 : domi_mailbox_put(manager, to, &envelope->node, DOMI_ASK);
-    if (DOMI_UNLIKELY(error != 0)) {
-        if (type->release != NULL)
-            type->release((char *)envelope + DOMI_ASK_HEAD);
-        domi_pool_free(manager, &envelope->node);
-        domi_promise_fail(manager, promise, error);
-    }
-    *ret_promise = promise;
-    return 0;
+    return domi_ask_make(stack, to, type, payload, timeout_ns, tag, owed ? put_owed : put_ask, NULL,
+                         ret_promise);
 }
 
 /* Make an ask and wait for its answer. Inlined for the same reason. */

@@ -3,6 +3,7 @@
 
 #include "house/conversation/answer.h"
 #include "house/conversation/passed.h"
+#include "house/message/doors.h"
 #include "house/message/family.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
@@ -43,13 +44,16 @@ DOMI_INLINE void empty_list(domi_manager *manager, domi_house *house, domi_node 
         domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
 }
 
-/* Drop the mail that has been put aside, or sorted. It is a function of its own, because few actors
- * have a family, and it would cost the others registers. */
+/* Drop the mail that has been put aside, or sorted; it came before the mail that waits. A life of a
+ * grain gives all of it to the next one. It is a function of its own, because few actors have a
+ * family, and it would cost the others registers. */
 __attribute__((noinline)) static void empty_family(domi_manager *manager, domi_house *house,
                                                    domi_family *family)
 {
     domi_strand *strand;
 
+    if (family->grain != NULL)
+        domi_doors.return_mail(manager, house);
     if (family->stashed != 0) {
         empty_list(manager, house, &family->stash[0]);
         empty_list(manager, house, &family->stash[1]);
@@ -67,6 +71,8 @@ __attribute__((noinline)) static void empty_family(domi_manager *manager, domi_h
 
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
+    if (DOMI_UNLIKELY(house->family != NULL))
+        empty_family(manager, house, house->family);
     if (all) {
         empty_list(manager, house, &house->tails[DOMI_REPLY]);
         empty_list(manager, house, &house->tails[DOMI_EXCEPTION]);
@@ -75,8 +81,6 @@ void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
     empty_list(manager, house, &house->tails[DOMI_NOTICE]);
     if (all)
         empty_list(manager, house, &house->tails[DOMI_EVENT]);
-    if (house->family != NULL)
-        empty_family(manager, house, house->family);
     house->mail = 0;
     if (all)
         house->replies = house->events = 0;

@@ -39,7 +39,7 @@ int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const
     *domi_envelope_return(envelope) =
         (domi_return){.promise = asking.promise, .serial = asking.serial - 1};
     domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
-    if (domi_mailbox_put_owed(manager, to, &envelope->node) != 0) {
+    if (domi_mailbox_put_owed(manager, to, &envelope->node, DOMI_ASK) != 0) {
         envelope->node.lease = DOMI_LEASE_OWNED;
         domi_envelope_end(manager, envelope);
     }

@@ -193,7 +193,7 @@ static void end_stack(domus_stack *stack, int result)
         domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
         stack->ask = NULL;
     } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {
-        domi_doors.handle_failure(manager, house, result);
+        domi_doors.handle_failure(manager, house, result, pooled != NULL ? pooled->begun_by : NULL);
     }
     if (stack->barrier)
         lower_barrier(house);

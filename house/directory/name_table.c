@@ -110,23 +110,33 @@ static home home_of(const domi_names *names, uint64_t hash)
     };
 }
 
-/* Copy the address of an entry and the first `count` words of its name. Returns whether they belong
- * together and were registered when this ended. The proof is at the top of this file. */
-static bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
-                       domus_address *ret_address)
+/* Copy the address of an entry, its version, and the first `count` words of its name. Returns
+ * whether they belong together and were registered when this ended. The proof is at the top of this
+ * file. */
+DOMI_INLINE bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
+                            domus_address *ret_address, uint64_t *ret_version)
 {
-    /* acquire: P1, pairs with the release in put_locked(). */
+    /* acquire: P1, pairs with the releases in put_locked() and domi_names_move(). */
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
 
+    *ret_version = version;
     if (version % 2 == 0)
         return false;
-    /* acquire: P2, pairs with the releases in entry_write(). */
+    /* acquire: P2, pairs with the releases in entry_write() and address_write(). */
     for (uint32_t i = 0; i < count; i++)
         ret_words[i] = atomic_load_explicit(&entry->words[i], memory_order_acquire);
     ret_address->house = atomic_load_explicit(&entry->house, memory_order_acquire);
     ret_address->lease = atomic_load_explicit(&entry->lease, memory_order_acquire);
     /* relaxed: the acquires above keep this load behind them. */
     return atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
+}
+
+/* Write the address of an entry whose version is even. Called under the lock. */
+static void address_write(domi_names_entry *entry, domus_address address)
+{
+    /* release: P2, as in entry_write(). */
+    atomic_store_explicit(&entry->house, address.house, memory_order_release);
+    atomic_store_explicit(&entry->lease, address.lease, memory_order_release);
 }
 
 /* Fill a free entry. Called under the lock. */
@@ -136,40 +146,38 @@ static void entry_write(domi_names_entry *entry, const name *as, domus_address a
      * even version. */
     for (uint32_t i = 0; i < NAME_WORDS; i++)
         atomic_store_explicit(&entry->words[i], as->words[i], memory_order_release);
-    atomic_store_explicit(&entry->house, address.house, memory_order_release);
-    atomic_store_explicit(&entry->lease, address.lease, memory_order_release);
+    address_write(entry, address);
     entry->hash = as->hash;
 }
 
-static bool look_up_in(const domi_names *names, domi_names_bucket *bucket, uint32_t tag,
-                       const name *wanted, domus_address *ret_address)
+DOMI_INLINE bool look_up_in(const domi_names *names, domi_names_bucket *bucket, uint32_t tag,
+                            const name *wanted, domi_names_hit *ret_hit)
 {
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t words[NAME_WORDS];
-        domus_address address;
         /* acquire: pairs with the release in put_locked(). A reader that sees the word sees the
          * entry of that put, or a later state of it. */
         uint32_t word = atomic_load_explicit(&bucket->words[i], memory_order_acquire);
 
         if ((word & ~INDEX_MASK) != tag)
             continue;
-        domi_names_entry *entry = &names->entries[word & INDEX_MASK];
-        if (entry_read(entry, wanted->words_count, words, &address) &&
-            memcmp(words, wanted->words, wanted->words_count * sizeof words[0]) == 0) {
-            *ret_address = address;
+        ret_hit->slot = word & INDEX_MASK;
+        if (entry_read(&names->entries[ret_hit->slot], wanted->words_count, words,
+                       &ret_hit->address, &ret_hit->version) &&
+            memcmp(words, wanted->words, wanted->words_count * sizeof words[0]) == 0)
             return true;
-        }
     }
     return false;
 }
 
-static bool look_up(const domi_names *names, const name *wanted, domus_address *ret_address)
+/* Inlined, so that whoever wants the address alone does not pay for the rest. */
+DOMI_INLINE bool look_up(const domi_names *names, const name *wanted, domi_names_hit *ret_hit)
 {
     home at = home_of(names, wanted->hash);
 
     __builtin_prefetch(at.buckets[1]); /* so that both buckets are fetched at the same time */
-    return look_up_in(names, at.buckets[0], at.tag, wanted, ret_address) ||
-           look_up_in(names, at.buckets[1], at.tag, wanted, ret_address);
+    return look_up_in(names, at.buckets[0], at.tag, wanted, ret_hit) ||
+           look_up_in(names, at.buckets[1], at.tag, wanted, ret_hit);
 }
 
 /* Returns a free place in the emptier of the two buckets, which keeps both far from full; NULL if
@@ -237,11 +245,10 @@ static void count_add(domi_names *names, uint32_t by)
 static int put_locked(domi_names *names, const name *as, domus_address address, uint32_t *ret_slot)
 {
     home at = home_of(names, as->hash);
-    domus_address holder;
+    domi_names_hit holder;
 
-    if (look_up(names, as, &holder)) {
-        return holder.house == address.house && holder.lease == address.lease ? -EALREADY : -EEXIST;
-    }
+    if (look_up(names, as, &holder))
+        return domus_address_equals(holder.address, address) ? -EALREADY : -EEXIST;
     _Atomic uint32_t *place = place_for(at);
     if (place == NULL || domi_names_count(names) == names->capacity) {
         domi_counter_add(&names->refused, 1);
@@ -297,12 +304,34 @@ void domi_names_fini(domi_names *names)
 
 int domi_names_find(const domi_names *names, const char *text, domus_address *ret_address)
 {
+    domi_names_hit hit;
     name wanted;
     int result = name_read(names, text, &wanted);
 
     if (result != 0)
         return result;
-    return look_up(names, &wanted, ret_address) ? 0 : -ENOENT;
+    if (!look_up(names, &wanted, &hit))
+        return -ENOENT;
+    *ret_address = hit.address;
+    return 0;
+}
+
+int domi_names_hit_on(const domi_names *names, const char *text, domi_names_hit *ret_hit)
+{
+    name wanted;
+    int result = name_read(names, text, &wanted);
+
+    if (result != 0)
+        return result;
+    ret_hit->hash = wanted.hash;
+    return look_up(names, &wanted, ret_hit) ? 0 : -ENOENT;
+}
+
+bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit)
+{
+    /* relaxed: the caller's lock orders this behind all changes of the name. */
+    return atomic_load_explicit(&names->entries[hit->slot].version, memory_order_relaxed) ==
+           hit->version;
 }
 
 int domi_names_put(domi_names *names, const char *text, domus_address address, uint32_t *ret_slot)
@@ -351,13 +380,30 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     return ours ? 0 : -ENOENT;
 }
 
+void domi_names_move(domi_names *names, uint32_t slot, domus_address address)
+{
+    DOMI_CHECK(slot < names->capacity);
+    domi_names_entry *entry = &names->entries[slot];
+
+    domi_spinlock_lock(&names->lock);
+    uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
+    DOMI_CHECK(version % 2 == 1);
+    /* relaxed: as in domi_names_remove(). */
+    atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
+    address_write(entry, address);
+    /* release: P1, pairs with the first load in entry_read(). */
+    atomic_store_explicit(&entry->version, version + 2, memory_order_release);
+    domi_spinlock_unlock(&names->lock);
+}
+
 int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name)
 {
     uint64_t words[NAME_WORDS];
+    uint64_t version;
     domus_address address;
 
     DOMI_CHECK(slot < names->capacity);
-    if (!entry_read(&names->entries[slot], NAME_WORDS, words, &address))
+    if (!entry_read(&names->entries[slot], NAME_WORDS, words, &address, &version))
         return -ENOENT;
     memcpy(ret_name, words, sizeof words);
     return 0;
@@ -372,8 +418,9 @@ void domi_names_walk(const domi_names *names,
 
     for (uint32_t i = 0; i < carved; i++) {
         uint64_t words[NAME_WORDS];
+        uint64_t version;
         domus_address address;
-        if (entry_read(&names->entries[i], NAME_WORDS, words, &address))
+        if (entry_read(&names->entries[i], NAME_WORDS, words, &address, &version))
             visit((const char *)words, address, context);
     }
 }

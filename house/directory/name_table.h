@@ -18,6 +18,7 @@
 
 #include <domus/actor.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,28 @@ int domi_names_put(domi_names *names, const char *name, domus_address address, u
  * Thread-safety: any thread; takes a spinlock.
  * Returns 0; -ENOENT if the slot is empty or belongs to another address. */
 int domi_names_remove(domi_names *names, uint32_t slot, domus_address address);
+
+/* A registered name as a find saw it. */
+typedef struct domi_names_hit {
+    domus_address address;
+    uint32_t slot;    /* as of domi_names_put() */
+    uint64_t version; /* changes with each change of the slot */
+    uint64_t hash;    /* of the name; secret */
+} domi_names_hit;
+
+/* As domi_names_find(), with all that there is to know. With -ENOENT the hash alone is set. */
+int domi_names_hit_on(const domi_names *names, const char *name, domi_names_hit *ret_hit);
+
+/* True if nothing has changed since the hit. The caller holds a lock that all who change this name
+ * hold. */
+bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit);
+
+/* Let the name in this slot, which is registered, lead to `address` from now on. A find that is
+ * under way may miss it.
+ *
+ * Thread-safety: any thread; takes a spinlock. The caller sees to it that nobody removes or moves
+ * the name at the same time. */
+void domi_names_move(domi_names *names, uint32_t slot, domus_address address);
 
 /* Copy the name in this slot. The caller holds the slot for an actor that stays registered
  * during the call. `ret_name` has room for DOMI_NAME_MAX + 1 bytes. Returns 0; -ENOENT if the

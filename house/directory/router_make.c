@@ -186,9 +186,10 @@ static int spawn_routees(const struct order *order, domi_router *router)
         domus_address address = {NULL, 0};
 
         atomic_store_explicit(&routee->load, 0, memory_order_relaxed);
-        error = domi_house_spawn_routee(order->manager, order->parent, home_for(order, made),
-                                        order->behaviour, order->state, &order->options,
-                                        tells ? &routee->load : NULL, &address);
+        const domi_birth birth = {.load = &routee->load};
+        error = domi_house_spawn_born(order->manager, order->parent, home_for(order, made),
+                                      order->behaviour, order->state, &order->options,
+                                      tells ? &birth : NULL, &address);
         /* release: a sender with an earlier lease that reads this sees afterwards that its
          * lease is over. */
         atomic_store_explicit(&routee->house, address.house, memory_order_release);

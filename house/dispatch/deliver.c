@@ -8,21 +8,26 @@
 #include "house/dispatch/carry.h"
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
+#include "house/message/family.h"
 #include "house/message/kind.h"
 #include "house/message/mailbox.h"
 
 #include <errno.h>
 
-/* An ask or a notice has come too late: the actor stops. */
+/* An ask or a notice has come too late: the actor stops. A channel and a life of a grain may have
+ * somebody to give it to. */
 static void drop_late(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    if (house->behaviour->kind != DOMUS_CHANNELS) {
+    bool is_channels = house->behaviour->kind == DOMUS_CHANNELS;
+
+    if (!is_channels && (house->family == NULL || house->family->grain == NULL)) {
         domi_mailbox_drop(manager, house, node, -ESTALE);
         return;
     }
     domi_list_push(&house->tails[node->kind], node);
     house->mail++;
-    manager->io_hooks.return_mail(manager, house);
+    if (is_channels)
+        manager->io_hooks.return_mail(manager, house);
     domi_mailbox_empty(manager, house, false);
 }
 

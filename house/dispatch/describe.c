@@ -5,6 +5,7 @@
 
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
+#include "house/directory/grain.h"
 #include "house/directory/name_table.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
@@ -246,6 +247,9 @@ static void add_head(const domi_manager *manager, domi_text *text, const domi_ho
     if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->directory.names != NULL &&
         domi_names_get(manager->directory.names, family->name_slot, name) == 0)
         domi_text_add(text, " \"%s\"", name);
+    if (family != NULL && family->grain != NULL)
+        domi_text_add(text, " (%s of the grains %s)", family->grain->key,
+                      family->grain->kind->name);
     domi_text_add(text, ": %s%s%s%s", domi_state_name(house->state),
                   house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",
                   (life & DOMI_LIFE_STOP) != 0 ? ", asked to stop" : "",

@@ -8,6 +8,7 @@
 #include "house/conversation/circle.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
+#include "house/directory/grain.h"
 #include "house/directory/group.h"
 #include "house/directory/name.h"
 #include "house/directory/router.h"
@@ -19,6 +20,7 @@
 #include "house/message/doors.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
+#include "house/message/types.h"
 
 /* --- slots that a kind never uses, or in which it has nothing to do --------------------------- */
 
@@ -297,17 +299,26 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
 
 /* --- doors ------------------------------------------------------------------------------------ */
 
-static void handle_failure(domi_manager *manager, domi_house *house, int error)
+/* If on_mount of a grain fails after it has waited, the grain was not made. */
+static void handle_failure(domi_manager *manager, domi_house *house, int error,
+                           const domus_type *begun_by)
 {
-    domi_family_handle_failure(manager, house, error, false);
+    bool is_unmade =
+        begun_by == &domi_mount_type && house->family != NULL && house->family->grain != NULL;
+
+    if (is_unmade)
+        house->family->is_unmade = true;
+    domi_family_handle_failure(manager, house, error, is_unmade);
 }
 
-/* Take an actor that ends out of the names, the groups and its routers. */
+/* Take an actor that ends out of the names, the groups and its routers. If it was a life of a
+ * grain, the next one may begin: nothing of the actor runs any more. */
 static void leave_directory(domi_manager *manager, domi_house *house)
 {
     domi_name_give_back(manager, house);
     domi_group_remove_house(manager, house);
     domi_router_stop_owned(manager, house);
+    domi_grain_leave(manager, house);
 }
 
 const struct domi_doors domi_doors = {
@@ -316,6 +327,7 @@ const struct domi_doors domi_doors = {
     .hold_ask = domi_circle_hold_ask,
     .stop_router = domi_router_stop,
     .handle_failure = handle_failure,
+    .return_mail = domi_grain_return_mail,
     .put_name = domi_name_put,
     .stop_routers = domi_router_stop_owned,
     .leave_directory = leave_directory,

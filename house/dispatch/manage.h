@@ -26,6 +26,7 @@ typedef struct domi_manager_options {
     struct domi_letters *letters;     /* the subscribers to dead letters */
     struct domi_groups *groups;       /* the groups of the system */
     struct domi_routers *routers;     /* the routers of the system */
+    struct domi_grains *grains;       /* the kinds of grains of the system */
 } domi_manager_options;
 
 /* The hooks of io for a manager that has no io. Its actors have no channels and watch no

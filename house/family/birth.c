@@ -64,11 +64,24 @@ void domi_house_state_fini(domi_house *house)
 
 /* --- the house -------------------------------------------------------------------------------- */
 
+/* Do what the directory wants of a new actor, which has its family. */
+static int be_born(domi_house *house, const domi_birth *birth)
+{
+    domi_family *family = house->family;
+
+    family->load = birth->load;
+    if (birth->load != NULL)
+        house->marks |= DOMI_MARK_ROUTEE;
+    family->grain = birth->grain;
+    family->ends_on_failure = birth->ends_on_failure;
+    return birth->fill != NULL ? birth->fill(birth->grain, house->self) : 0;
+}
+
 /* Make a family at the spawn, for the few houses that need one from the start. `restartable`: a
  * restart needs the first state. */
 __attribute__((noinline)) static int family_make(domi_manager *manager, domi_house *house,
                                                  const void *state, uint64_t idle_ns,
-                                                 _Atomic uint32_t *load, bool restartable)
+                                                 const domi_birth *birth, bool restartable)
 {
     uint32_t bytes = house->behaviour->state_size;
     domi_family *family = domi_family_of(house);
@@ -90,29 +103,26 @@ __attribute__((noinline)) static int family_make(domi_manager *manager, domi_hou
     family->last_ns = manager->now_ns;
     if (idle_ns != 0)
         house->marks |= DOMI_MARK_PASSIVATES;
-    family->load = load;
-    if (load != NULL)
-        house->marks |= DOMI_MARK_ROUTEE;
-    return 0;
+    return birth != NULL ? be_born(house, birth) : 0;
 }
 
 static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
                        const void *state, const domus_spawn_options *options,
-                       _Atomic uint32_t *load)
+                       const domi_birth *birth)
 {
     bool restartable = parent != NULL && parent->behaviour->supervision != NULL && state != NULL &&
                        house->behaviour->state_size != 0;
     uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
 
-    if (!restartable && idle_ns == 0 && load == NULL && house->behaviour->order == NULL)
+    if (!restartable && idle_ns == 0 && birth == NULL && house->behaviour->order == NULL)
         return 0;
-    return family_make(manager, house, state, idle_ns, load, restartable);
+    return family_make(manager, house, state, idle_ns, birth, restartable);
 }
 
 /* Fill a new house, except for its parent, its name and its lease. */
 static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
                       const domus_behaviour *behaviour, const void *state,
-                      const domus_spawn_options *options, _Atomic uint32_t *load)
+                      const domus_spawn_options *options, const domi_birth *birth)
 {
     int error = state_init(house, behaviour, state);
     if (error != 0)
@@ -123,7 +133,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
                           memory_order_relaxed);
     if (options != NULL && options->pinned)
         house->marks |= DOMI_MARK_PINNED;
-    error = family_init(manager, house, parent, state, options, load);
+    error = family_init(manager, house, parent, state, options, birth);
     if (error != 0) {
         domi_family_free(house);
         domi_house_state_fini(house);
@@ -181,8 +191,8 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
                            const domus_behaviour *behaviour, const void *state,
                            const domus_spawn_options *options, domus_address *ret_address)
 {
-    return domi_house_spawn_routee(manager, parent, home, behaviour, state, options, NULL,
-                                   ret_address);
+    return domi_house_spawn_born(manager, parent, home, behaviour, state, options, NULL,
+                                 ret_address);
 }
 
 bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
@@ -208,7 +218,7 @@ static void tell_refused(domi_manager *manager, const domus_behaviour *behaviour
  * checks that. */
 static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
                  const domus_behaviour *behaviour, const void *state,
-                 const domus_spawn_options *options, _Atomic uint32_t *load,
+                 const domus_spawn_options *options, const domi_birth *birth,
                  domus_address *ret_address)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
@@ -226,7 +236,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
         domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
-    error = house_init(manager, house, parent, behaviour, state, options, load);
+    error = house_init(manager, house, parent, behaviour, state, options, birth);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;
@@ -245,14 +255,14 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
     return 0;
 }
 
-int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
-                            const domus_behaviour *behaviour, const void *state,
-                            const domus_spawn_options *options, _Atomic uint32_t *load,
-                            domus_address *ret_address)
+int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manager *home,
+                          const domus_behaviour *behaviour, const void *state,
+                          const domus_spawn_options *options, const domi_birth *birth,
+                          domus_address *ret_address)
 {
     if (manager->hooks.begin_spawn != NULL && !manager->hooks.begin_spawn(manager))
         return -ESHUTDOWN;
-    int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
+    int result = spawn(manager, parent, home, behaviour, state, options, birth, ret_address);
     if (manager->hooks.end_spawn != NULL)
         manager->hooks.end_spawn(manager);
     return result;

@@ -14,12 +14,24 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
                            const domus_behaviour *behaviour, const void *state,
                            const domus_spawn_options *options, domus_address *ret_address);
 
-/* As domi_house_spawn_child(), for a routee: the routee notes its load (waiting mail and
- * conversations, router.h) in `load`. If `load` is NULL, it notes nothing. */
-int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
-                            const domus_behaviour *behaviour, const void *state,
-                            const domus_spawn_options *options, _Atomic uint32_t *load,
-                            domus_address *ret_address);
+/* The wishes of the directory for an actor, from its birth on. */
+typedef struct domi_birth {
+    _Atomic uint32_t
+        *load; /* of a routee: where it notes its load (router.h); NULL: it notes none */
+    struct domi_grain *grain; /* the grain of which it is a life; NULL: none */
+    /* Fill the state of a life of that grain, which is zeros. Nothing can fail behind this: if it
+     * returns 0, the actor is born. Returns 0; a negative errno, and then there is no actor. NULL:
+     * nothing is to be filled. */
+    int (*fill)(struct domi_grain *grain, void *self);
+    bool ends_on_failure; /* it has no parent, and a failure ends it */
+} domi_birth;
+
+/* As domi_house_spawn_child(), for an actor of the directory. If `birth` is NULL, it is none. One
+ * with `fill` has neither a parent nor a name. */
+int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manager *home,
+                          const domus_behaviour *behaviour, const void *state,
+                          const domus_spawn_options *options, const domi_birth *birth,
+                          domus_address *ret_address);
 
 /* As domi_house_spawn_child(), without parent and options. */
 static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,

@@ -109,7 +109,7 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
  * it go on. */
 static void decide_for_root(domi_manager *manager, domi_house *house, bool fatal)
 {
-    if (!fatal) {
+    if (!fatal && !(house->family != NULL && house->family->ends_on_failure)) {
         house->reason = 0;
         return;
     }

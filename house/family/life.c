@@ -18,12 +18,12 @@
 #include "house/message/link.h"
 #include "house/message/mailbox.h"
 #include "house/message/pooled.h"
+#include "house/message/types.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Callbacks have no message. These types stand for them when a thread says what it handles. */
-static const domus_type mount_type = {.name = "on_mount"};
+/* Callbacks have no message. This type stands for on_stop when a thread says what it handles. */
 static const domus_type stop_type = {.name = "on_stop"};
 
 /* Returns the lease of the next life; 0 if the leases are used up. */
@@ -93,8 +93,11 @@ DOMI_NO_CANARY int domi_house_mount_in_run(domi_manager *manager, domi_house *ho
         used = domi_stack_new(manager, house, behaviour->mount_frame_size);
     if (used == NULL)
         return -ENOMEM;
-    domi_turn_begin(used, &mount_type);
-    return domi_turn_end_untold(used, behaviour->on_mount(used, house->self));
+    domi_turn_begin(used, &domi_mount_type);
+    int result = behaviour->on_mount(used, house->self);
+    if (used->pooled != NULL)
+        used->pooled->begun_by = &domi_mount_type;
+    return domi_turn_end_untold(used, result);
 }
 
 int domi_house_run_mount(domi_manager *manager, domi_house *house)

@@ -13,6 +13,13 @@
 
 const domus_type domi_idle_type = {.name = "idle"};
 
+/* True if the house is a life of a grain that still works for somebody, or will at once. Its asker
+ * knows nothing of lives, so the end of one must not take the answer away. */
+static bool is_busy_grain(const domi_house *house)
+{
+    return house->family->grain != NULL && (house->stacks != NULL || house->mail != 0);
+}
+
 void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
@@ -22,7 +29,7 @@ void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house)
 
     if (family->idle_paused)
         until_ns = now_ns + family->idle_max_ns;
-    if (until_ns <= now_ns && house->state == DOMI_RUNNING) {
+    if (until_ns <= now_ns && house->state == DOMI_RUNNING && !is_busy_grain(house)) {
         domi_counter_add(&manager->counters.passivations, 1);
         (void)domi_house_stop(manager, domi_house_address(house));
         return;

@@ -28,8 +28,14 @@ struct domi_doors {
     int (*stop_router)(domi_manager *manager, domus_address address);
 
     /* A conversation of `house` has failed with `error`, and it answered no ask: the actor has
-     * failed, and its parent decides. Called by the runner. */
-    void (*handle_failure)(domi_manager *manager, domi_house *house, int error);
+     * failed, and its parent decides. `begun_by` is the type of the message that began it, if that
+     * is known. Called by the runner. */
+    void (*handle_failure)(domi_manager *manager, domi_house *house, int error,
+                           const domus_type *begun_by);
+
+    /* `house` is a life of a grain and ends: take the asks and notices that wait in it for the
+     * grain's next life. Called by home. */
+    void (*return_mail)(domi_manager *manager, domi_house *house);
 
     /* Register `name` for an actor that is being made. Errors as of domus_name_register(). Called
      * by the thread that makes it, which owns `manager`. */
@@ -39,8 +45,8 @@ struct domi_doors {
     /* Stop the routers that an actor has made, because it restarts. Called by the runner. */
     void (*stop_routers)(domi_manager *manager, domi_house *house);
 
-    /* The actor ends: give its name back, leave its groups, and stop its routers. Called by home,
-     * when nothing can be put into the house any more. */
+    /* The actor ends: give its name back, leave its groups, stop its routers, and let the next life
+     * of its grain begin. Called by home, when nothing can be put into the house any more. */
     void (*leave_directory)(domi_manager *manager, domi_house *house);
 };
 

@@ -45,6 +45,11 @@ typedef struct domi_family {
 
     struct domi_order
         *order; /* mail that is sorted (order.h); NULL: the actor never had an order */
+    /* The grain of which the actor is a life (grain.h of the directory); NULL: it is no grain. */
+    struct domi_grain *grain;
+    bool ends_on_failure; /* a failure ends the actor, which has no parent */
+    bool is_unmade;       /* a conversation that on_mount of a grain began has failed, so it was not
+                             made */
 } domi_family;
 
 #define DOMI_NAMELESS UINT32_MAX /* the `name_slot` of an actor without a name */

@@ -152,12 +152,13 @@ int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_
     return domi_mailbox_put_slow(manager, house, node);
 }
 
-int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node)
+int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node,
+                          uint32_t kind)
 {
     domi_house *house = address.house;
 
     node->lease = address.lease;
-    node->kind = DOMI_ASK;
+    node->kind = (uint8_t)kind;
     if (house == NULL || house->home == NULL) /* a router gets no pieces of streams */
         return -ESTALE;
     uint64_t life = domi_house_life(house);
@@ -165,7 +166,7 @@ int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_nod
         return -ESTALE;
     if (house->home == manager && !domi_house_is_exposed(house) &&
         atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
-        domi_mailbox_append(manager, house, node, DOMI_ASK);
+        domi_mailbox_append(manager, house, node, kind);
         return 0;
     }
     return put_inbox(manager, house, node, UINT64_MAX);

@@ -178,10 +178,11 @@ DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *hou
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind);
 
-/* Put an ask that belongs to something that the actor of `address` does already, such as the
- * next piece of a stream: it is put whatever waits there, and also while memory is critical.
- * Returns 0; -ESTALE. */
-int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node);
+/* Put an ask or a notice, by its `kind`, that belongs to something that the actor of `address` does
+ * already, such as the next piece of a stream, or that was taken before: it is put whatever waits
+ * there, and also while memory is critical. Returns 0; -ESTALE. */
+int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node,
+                          uint32_t kind);
 
 /* As domi_mailbox_put(), for a notice that is to come behind all mail that was put before it,
  * also by others: if that may be on belts, it goes through the inbox, before which home takes

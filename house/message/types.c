@@ -6,3 +6,4 @@
 const domus_type domi_cancel_type = {.name = "cancel", .size = sizeof(domi_return)};
 const domus_type domi_held_type = {.name = "held", .size = sizeof(domi_return)};
 const domus_type domi_last_type = {.name = "last"};
+const domus_type domi_mount_type = {.name = "on_mount"};

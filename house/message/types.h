@@ -17,4 +17,7 @@ extern const domus_type domi_held_type;
  * when it is handled. */
 extern const domus_type domi_last_type;
 
+/* This type stands for on_mount, which handles no message, where a thread says what it handles. */
+extern const domus_type domi_mount_type;
+
 #endif

@@ -392,6 +392,13 @@ typedef struct domus_config {
     /* The caller's; domus_system_new() copies them. */
     const domus_pool_config *pools;
     size_t pool_count; /* 0..DOMUS_POOLS_MAX */
+    /* Grains (domus/grain.h). */
+    struct {
+        uint32_t kinds_max; /* 1..4,096 kinds ever opened in a system; 64 */
+        /* 1..16,777,216 grains of one kind that live at a time, if the kind names no number of its
+         * own, and the highest number that it may name; 65,536 */
+        uint32_t max;
+    } grains;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

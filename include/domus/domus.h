@@ -18,6 +18,7 @@
 #include <domus/dump.h>
 #include <domus/endpoint.h>
 #include <domus/file.h>
+#include <domus/grain.h>
 #include <domus/group.h>
 #include <domus/hooks.h>
 #include <domus/letters.h>

@@ -124,6 +124,8 @@ const domus_config_key domi_config_keys[] = {
     {KEY("routers.max", COUNT, routers.max, 1, 1048576, 65536)},
     {KEY("routers.routeesMax", COUNT, routers.routees_max, 1, 65536, 1024)},
     {KEY("names.max", COUNT, names.max, 1, 16777216, 65536)},
+    {KEY("grains.kindsMax", COUNT, grains.kinds_max, 1, 4096, 64)},
+    {KEY("grains.max", COUNT, grains.max, 1, 16777216, 65536)},
     {KEY("stall.threshold", DURATION, stall.threshold_ns, MS, HOUR, 25 * MS), .or_zero = true},
     {KEY("stall.signal", COUNT, stall.signal, 34, 64, 50), .or_zero = true},
     {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = domi_key_switch},

@@ -33,6 +33,9 @@ void domi_system_set_stage(domus_system *system, domi_stage stage)
 {
     domi_outside_lock(system);
     system->stage = stage;
+    /* A message to a grain is one of those that foreign threads may send in a drain, and may not
+     * spawn either. */
+    system->outside.ending.closing = stage > DOMI_LAST_TO_SPAWN;
     if (stage == DOMI_STAGE_ENDING)
         domi_outside_close(system);
     domi_outside_unlock(system);

@@ -58,7 +58,7 @@ static int random_key(uint64_t key[2], char *error, size_t error_size)
     return result;
 }
 
-/* Make the routers and groups, which all threads share. */
+/* Make the routers, the kinds of grains and the groups, which all threads share. */
 static int crowds_init(domus_system *system, char *error, size_t error_size)
 {
     int result = 0;
@@ -70,13 +70,15 @@ static int crowds_init(domus_system *system, char *error, size_t error_size)
         result = random_key(key, error, error_size);
     if (result != 0)
         return result;
+    domi_grains_init(&system->grains, config->grains.kinds_max, config->grains.max, key);
     return domi_groups_init(&system->groups, config->groups.max, config->groups.members_max,
                             system->count, (uint32_t)config->pool_count, key);
 }
 
-/* Free the groups and the routers. */
+/* Free the groups, the kinds of grains and the routers. */
 static void crowds_fini(domus_system *system)
 {
+    domi_grains_fini(&system->grains);
     domi_groups_fini(&system->groups);
     domi_routers_fini(&system->routers);
 }

@@ -100,6 +100,24 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply)
 {
+    const domi_asked asked = {.address = to};
+
+    return domi_asking_begin_by(system, asking, &asked, type, payload, timeout_ns, reply);
+}
+
+static int ask(domus_stack *stack, const domi_asked *asked, const domus_type *type,
+               const void *payload, uint64_t timeout_ns)
+{
+    if (asked->is_grain)
+        return domus_grain_ask_within(stack, asked->grains, asked->key, type, payload, timeout_ns,
+                                      on_answer);
+    return domus_ask_within(stack, asked->address, type, payload, timeout_ns, on_answer);
+}
+
+int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_asked *asked,
+                         const domus_type *type, const void *payload, uint64_t timeout_ns,
+                         domus_outside_reply *reply)
+{
     domi_manager *outside = &system->outside;
     pthread_condattr_t attributes;
 
@@ -117,7 +135,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     outside->now_ns = domi_clock_now(&system->clock);
     /* one tick more, so that the waiting thread never gives up before the ask's own time-out */
     asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS;
-    int result = domus_ask_within(stack, to, type, payload, timeout_ns, on_answer);
+    int result = ask(stack, asked, type, payload, timeout_ns);
     if (result != DOMUS_PARKED) {
         release(type, payload);
         domi_stack_park_or_end(stack, 0);
@@ -218,8 +236,8 @@ void domi_outside_close(domus_system *system)
     domi_manager_own(&system->outside);
 }
 
-int domus_outside_ask(domus_system *system, domus_address to, const domus_type *type,
-                      const void *payload, uint64_t timeout_ns, domus_outside_reply *reply)
+int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_type *type,
+                     const void *payload, uint64_t timeout_ns, domus_outside_reply *reply)
 {
     domi_asking asking;
     domi_visit visit;
@@ -237,9 +255,17 @@ int domus_outside_ask(domus_system *system, domus_address to, const domus_type *
         release(type, payload);
         return result;
     }
-    result = domi_asking_begin(system, &asking, to, type, payload, timeout_ns, reply);
+    result = domi_asking_begin_by(system, &asking, asked, type, payload, timeout_ns, reply);
     if (result == 0)
         result = domi_asking_wait(system, &asking);
     domi_outside_leave(system, &visit);
     return result;
+}
+
+int domus_outside_ask(domus_system *system, domus_address to, const domus_type *type,
+                      const void *payload, uint64_t timeout_ns, domus_outside_reply *reply)
+{
+    const domi_asked asked = {.address = to};
+
+    return domi_outside_ask(system, &asked, type, payload, timeout_ns, reply);
 }

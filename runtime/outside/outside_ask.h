@@ -18,11 +18,28 @@ struct domi_asking {
     bool done;   /* the answer is there, or the ask was ended */
 };
 
+/* The receiver of an ask of a foreign thread: the actor at `address`, or a grain. */
+typedef struct domi_asked {
+    domus_address address;
+    bool is_grain;
+    domus_grains grains;
+    const char *key;
+} domi_asked;
+
 /* Send the ask and return. Called between enter and leave. Everything that the payload owns is
  * consumed in every case. If this returns 0, domi_asking_wait() has to follow. */
 int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply);
+
+/* As domi_asking_begin(), also for grains. */
+int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_asked *asked,
+                         const domus_type *type, const void *payload, uint64_t timeout_ns,
+                         domus_outside_reply *reply);
+
+/* As domus_outside_ask(), also for grains. Any thread. */
+int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_type *type,
+                     const void *payload, uint64_t timeout_ns, domus_outside_reply *reply);
 
 /* Wait for the answer. Called between enter and leave; other foreign threads can
  * enter meanwhile. */

@@ -4,6 +4,7 @@
 #define DOMI_RUNTIME_SYSTEM_SYSTEM_H
 
 #include "base/check.h"
+#include "house/directory/grain.h"
 #include "house/directory/group.h"
 #include "house/directory/name_table.h"
 #include "house/directory/router.h"
@@ -110,6 +111,7 @@ struct domus_system {
     domi_manager **managers;
     domi_groups groups;   /* the table of groups */
     domi_routers routers; /* all routers */
+    domi_grains grains;   /* the kinds of grains */
     domi_peers peers;     /* how many connections each peer address has */
 
     domi_monitor monitor; /* looks at the threads for stalls (monitor.h) */

@@ -98,6 +98,8 @@ static const struct field fields[] = {
     FIELD(blocking, idle_expiry_ns),
     FIELD(detached, threads_max),
     FIELD(names, max),
+    FIELD(grains, kinds_max),
+    FIELD(grains, max),
     FIELD(stall, threshold_ns),
     FIELD(stall, signal),
     FIELD(memory, enabled),

@@ -79,6 +79,7 @@ static void use_as_child(void *parents_)
     alarm(20);
     static char text[8 * DOMUS_DUMP_BYTES_MIN];
     domus_address address;
+    domus_grains grains = {NULL};
     const int results[] = {
         domus_outside_spawn(system, &forking, NULL, &address),
         domus_outside_spawn_on(system, 0, &forking, NULL, &address),
@@ -88,6 +89,9 @@ static void use_as_child(void *parents_)
         domus_outside_stop(system, to),
         domus_outside_stop_after_mail(system, to),
         domus_outside_letters(system, to, 1),
+        domus_outside_grain_open(system, &(domus_grain_kind){.name = "a"}, &grains),
+        domus_outside_grain_notice(system, grains, "a", &ask_type, NULL),
+        domus_outside_grain_ask(system, grains, "a", &ask_type, NULL, 0, NULL),
         domus_dump(system, text, sizeof text),
         domus_dump_actor(system, to, text, sizeof text),
         domus_serve(system, "any", &serving, NULL, NULL),

@@ -91,7 +91,7 @@ static void answers(const char *text, const char *part)
 static void run_those_that_end(void)
 {
     int status = domt_shell(output, sizeof output,
-                            "cd '%s/examples' && for i in counter ping_pong testkit; do "
+                            "cd '%s/examples' && for i in counter ping_pong scores testkit; do "
                             "timeout 60 ./$i 2>&1 || exit; done",
                             scratch);
     ck_assert_msg(status == 0, "status %d: %s", status, output);

@@ -1,0 +1,82 @@
+/* Asks are made here: an envelope and a promise. The maker chooses the function by which they are
+ * put.
+ *
+ * This is inlined, so that an ask without a time-out or a tag pays for neither, and the promise
+ * comes back in a register. Whoever runs the house of the stack. */
+#ifndef DOMI_HOUSE_CONVERSATION_ASK_MAKE_H
+#define DOMI_HOUSE_CONVERSATION_ASK_MAKE_H
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/message/pool.h"
+#include "house/message/sign.h"
+
+#include <errno.h>
+
+/* Returns the deadline of an ask that is made now: its own time-out or the deadline of the ask that
+ * it is made for, whichever comes first. 0: it has no deadline. */
+static inline uint64_t domi_ask_deadline_for(const domus_stack *stack, uint64_t timeout_ns)
+{
+    uint64_t inherited_ns = domi_stack_deadline_ns(stack);
+    uint64_t own_ns = 0;
+
+    if (timeout_ns != 0) {
+        own_ns = stack->manager->now_ns + timeout_ns;
+        own_ns = domi_deadline_of(own_ns < timeout_ns ? UINT64_MAX : own_ns);
+    }
+    if (own_ns == 0 || (inherited_ns != 0 && inherited_ns < own_ns))
+        return inherited_ns;
+    return own_ns;
+}
+
+/* Put the ask of `node`, by whatever way the maker has chosen. `context` is the maker's. Returns 0;
+ * a negative errno, and then the node is still the caller's. Inlined with its call. */
+typedef int domi_ask_put(domi_manager *manager, domus_address to, domi_node *node, void *context);
+
+/* Make an ask for `to`, which may be nobody if `put` knows better, and put it. Returns 0, also if
+ * it was refused: then its promise fails; a negative errno as domus_ask() does. */
+DOMI_INLINE int domi_ask_make(domus_stack *stack, domus_address to, const domus_type *type,
+                              const void *payload, uint64_t timeout_ns, uint64_t tag,
+                              domi_ask_put *put, void *context, domi_promise **ret_promise)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domi_promise *promise;
+
+    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
+        return -EMSGSIZE;
+    domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
+    if (DOMI_UNLIKELY(envelope == NULL))
+        return domi_message_explain_failure(manager);
+    int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);
+    if (DOMI_UNLIKELY(error != 0)) {
+        domi_pool_free(manager, &envelope->node);
+        return error;
+    }
+
+    uint64_t deadline_ns = domi_ask_deadline_for(stack, timeout_ns);
+    promise->answer.tag = tag;
+    promise->wait.asked = type;
+    promise->target = to;
+    domi_envelope_sign(envelope, type, house);
+    *domi_envelope_return(envelope) = (domi_return){
+        .promise = promise,
+        .serial = domi_promise_serial(promise),
+        .until = deadline_ns,
+    };
+    domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
+    if (deadline_ns != 0)
+        domi_promise_arm(manager, promise, deadline_ns);
+
+    error = put(manager, to, &envelope->node, context);
+    if (DOMI_UNLIKELY(error != 0)) {
+        if (type->release != NULL)
+            type->release((char *)envelope + DOMI_ASK_HEAD);
+        domi_pool_free(manager, &envelope->node);
+        domi_promise_fail(manager, promise, error);
+    }
+    *ret_promise = promise;
+    return 0;
+}
+
+#endif

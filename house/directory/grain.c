@@ -1,0 +1,420 @@
+/* Messages to grains: a put finds the life of a key or makes one, and the end of a life makes the
+ * next one for the mail that has met it. grain.h has the states and why nothing is lost.
+ *
+ * Nothing of a user runs under a lock of a kind: `make` runs while the grain is MAKING, and mail
+ * that cannot be handled is taken out under the lock and dropped behind it. Links into arrivals are
+ * gathered under the lock, so no thread is woken there. */
+#include "house/directory/grain.h"
+
+#include "base/check.h"
+#include "house/conversation/dead.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/message/arrivals.h"
+#include "house/message/mailbox.h"
+#include "house/message/order.h"
+#include "house/message/owned.h"
+#include "house/message/pooled.h"
+#include "house/message/types.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The name of a grain that is being made leads to this house, to which nothing is ever put: it has
+ * no home, and a put looks at the state of the grain before. */
+static domi_house nobody;
+
+static const domus_address nobody_yet = {&nobody, 0};
+
+static void lock(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
+{
+    domi_links_begin(manager);
+    domi_spinlock_lock(&kind->stripes[stripe].lock);
+}
+
+static void unlock(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
+{
+    domi_spinlock_unlock(&kind->stripes[stripe].lock);
+    domi_links_end(manager);
+}
+
+/* --- mail that is held ---------------------------------------------------------------------- */
+
+/* Append the circular list `more` to `tail`. */
+static void append_list(domi_node **tail, domi_node *more)
+{
+    if (more == NULL)
+        return;
+    if (*tail != NULL) {
+        domi_node *first = (*tail)->next;
+        (*tail)->next = more->next;
+        more->next = first;
+    }
+    *tail = more;
+}
+
+/* A message goes on to another life than the one that it was put to. If it is an ask, whoever holds
+ * it tells the asker, so that a cancel finds it there (passed.h). */
+static void mark_passed_on(domi_node *node)
+{
+    if (node->kind == DOMI_ASK)
+        domi_envelope_return((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
+}
+
+/* Hold a message for the next life. Mail that a life has given back counts, too: otherwise lives
+ * that end before they have handled anything would let it grow without end. Returns 0; -ENOBUFS;
+ * -EBUSY. Under the lock. */
+static int hold(domi_manager *manager, domi_grain *grain, domi_node *node)
+{
+    uint32_t own = grain->kind->table.options.mailbox_max;
+
+    if (manager->memory.busy) {
+        domi_counter_add(&manager->counters.busy, 1);
+        return -EBUSY;
+    }
+    if (grain->held >= (own != 0 ? own : manager->limits.mailbox_max)) {
+        domi_counter_add(&manager->counters.refusals, 1);
+        return -ENOBUFS;
+    }
+    mark_passed_on(node);
+    node->lease = DOMI_LEASE_OWNED; /* it was put to nobody yet, and owns what its payload owns */
+    domi_list_push(&grain->waiting, node);
+    grain->held++;
+    return 0;
+}
+
+/* Give a new life what waits for it. If it stops already, the rest waits for the next one, and what
+ * it got comes back before that. Under the lock. */
+static void deliver_held(domi_manager *manager, domi_grain *grain)
+{
+    domi_node *all = grain->returned;
+
+    append_list(&all, grain->waiting);
+    grain->returned = grain->waiting = NULL;
+    while (all != NULL) {
+        domi_node *node = domi_list_take(&all);
+        if (domi_mailbox_put_owed(manager, grain->address, node, node->kind) != 0) {
+            domi_list_push(&grain->waiting, node);
+            append_list(&grain->waiting, all);
+            return;
+        }
+    }
+    grain->held = 0;
+}
+
+/* --- lives ---------------------------------------------------------------------------------- */
+
+/* The home of a new life of a kind. `near` is the home of the actor that it is made for. */
+static domi_manager *place_for(domi_manager *manager, domi_manager *near,
+                               const domus_spawn_options *options)
+{
+    if (options->pool != NULL)
+        return domi_pooled_of(options->pool)->home;
+    if (options->placement == DOMUS_ON_THREAD)
+        return manager->managers[options->thread];
+    if (options->placement == DOMUS_NEAR &&
+        (near->index < manager->threads || near->pooled != NULL))
+        return near;
+    return manager->managers[manager->births.next_home++ % manager->threads];
+}
+
+static int fill(domi_grain *grain, void *self)
+{
+    const domus_grain_kind *table = &grain->kind->table;
+    int error = table->make != NULL ? table->make(table->context, grain->key, self) : 0;
+
+    return error < 0 ? error : 0;
+}
+
+static int spawn(domi_manager *manager, domi_manager *near, domi_grain *grain,
+                 domus_address *ret_address)
+{
+    const domus_grain_kind *table = &grain->kind->table;
+    const domi_birth birth = {
+        .grain = grain, .fill = fill, .ends_on_failure = table->ends_on_failure};
+
+    return domi_house_spawn_born(manager, NULL, place_for(manager, near, &table->options),
+                                 table->behaviour, NULL, &table->options, &birth, ret_address);
+}
+
+/* Remove a grain that has no life. Returns the mail that is left, which the caller drops behind the
+ * lock. Under the lock. */
+static domi_node *remove_grain(domi_grain *grain)
+{
+    domi_node *left = grain->returned;
+
+    append_list(&left, grain->waiting);
+    grain->returned = grain->waiting = NULL;
+    grain->held = 0;
+    int error = domi_names_remove(&grain->kind->names, grain->slot, nobody_yet);
+    DOMI_CHECK(error == 0);
+    return left;
+}
+
+/* Drop mail of a grain that could not be made. `last` is the house of its last life, or nobody's.
+ */
+static void drop_all(domi_manager *manager, domi_house *last, domi_node *mail, int error)
+{
+    while (mail != NULL)
+        domi_mailbox_drop(manager, last, domi_list_take(&mail), error);
+}
+
+/* The outcome when a thread has tried to make a life. */
+typedef enum outcome {
+    LIVES,
+    AGAIN, /* the life has ended before it could be noted, and mail waits for the next one */
+    OVER,  /* it cannot be made, or has ended, and nothing waits */
+} outcome;
+
+/* Note the life at `address` of a grain that is MAKING, and give it `first` (or NULL) and what
+ * waits behind that. With OVER `ret_error` gets why it could not be made. Under the lock. */
+static outcome note_life(domi_manager *manager, domi_grain *grain, domus_address address,
+                         domi_node *first, int *ret_error)
+{
+    grain->address = address;
+    if (first != NULL) {
+        first->next = first;
+        append_list(&first, grain->waiting);
+        grain->waiting = first;
+    }
+    if (grain->state == DOMI_GRAIN_ENDED) {
+        grain->state = DOMI_GRAIN_MAKING;
+        *ret_error = grain->reason;
+        bool waits = grain->returned != NULL || grain->waiting != NULL;
+        return grain->reason == 0 && waits ? AGAIN : OVER;
+    }
+    deliver_held(manager, grain);
+    grain->state = DOMI_GRAIN_LIVES;
+    domi_names_move(&grain->kind->names, grain->slot, address);
+    return LIVES;
+}
+
+/* Try once to make a life of a grain that is MAKING, for the message `first` (or NULL) and what
+ * waits. Returns 0, and the message was taken; why no actor was spawned. With OVER the grain is
+ * removed. */
+static int make_once(domi_manager *manager, domi_manager *near, domi_grain *grain, domi_node *first,
+                     domus_address *ret_address, outcome *ret_what)
+{
+    domi_grain_kind *kind = grain->kind;
+    uint32_t stripe = grain->stripe;
+    domi_node *left = NULL;
+    domus_address address = {&nobody, 0};
+    int error = spawn(manager, near, grain, &address);
+    int why = error;
+    outcome what = OVER;
+
+    lock(manager, kind, stripe);
+    if (error == 0)
+        what = note_life(manager, grain, address, first, &why);
+    if (what == OVER)
+        left = remove_grain(grain);
+    unlock(manager, kind, stripe);
+    drop_all(manager, address.house, left, why);
+    *ret_address = address;
+    *ret_what = what;
+    return error;
+}
+
+/* Make a life of a grain that is MAKING; one that ends at once is followed by the next. Parameters
+ * and results as of make_once(). */
+static int make(domi_manager *manager, domi_manager *near, domi_grain *grain, domi_node *first,
+                domus_address *ret_address)
+{
+    outcome what;
+    int error = make_once(manager, near, grain, first, ret_address, &what);
+
+    while (what == AGAIN)
+        (void)make_once(manager, near, grain, NULL, ret_address, &what);
+    return error;
+}
+
+/* --- a put ---------------------------------------------------------------------------------- */
+
+/* Begin a grain. Returns 0; -EAGAIN at the limit. Under the lock. */
+static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
+                       domi_grain **ret_grain)
+{
+    uint32_t slot;
+    int error = domi_names_put(&kind->names, key, nobody_yet, &slot);
+
+    if (error != 0)
+        return error == -ENOSPC ? -EAGAIN : error;
+    domi_grain *grain = &kind->grains[slot];
+    *grain = (domi_grain){
+        .kind = kind, .slot = slot, .stripe = (uint8_t)stripe, .state = DOMI_GRAIN_MAKING};
+    memcpy(grain->key, key, strlen(key) + 1); /* the table has checked the length */
+    *ret_grain = grain;
+    return 0;
+}
+
+/* Put a message to a grain that is in the table: to its life, or to what waits for the next one.
+ * Under the lock. */
+static int put_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node,
+                       domus_address *ret_address)
+{
+    *ret_address = grain->address;
+    if (grain->state == DOMI_GRAIN_LIVES) {
+        node->lease = grain->address.lease;
+        int error = domi_mailbox_put_slow(manager, grain->address.house, node);
+        if (error != -ESTALE)
+            return error;
+    }
+    return hold(manager, grain, node);
+}
+
+/* Put a message that cannot take the home lane. `hit` is what a find has seen, with its result. */
+__attribute__((noinline)) static int put_slow(domi_manager *manager, domi_manager *near,
+                                              domi_grain_kind *kind, const char *key,
+                                              domi_node *node, domi_names_hit hit, int found,
+                                              domus_address *ret_address)
+{
+    uint32_t stripe = (uint32_t)(hit.hash % DOMI_GRAIN_STRIPES);
+    domi_grain *grain = NULL;
+    int error;
+
+    lock(manager, kind, stripe);
+    if (found != 0 || !domi_names_hit_holds(&kind->names, &hit))
+        found = domi_names_hit_on(&kind->names, key, &hit);
+    if (found == 0)
+        error = put_or_hold(manager, &kind->grains[hit.slot], node, ret_address);
+    else
+        error = begin_grain(kind, key, stripe, &grain);
+    unlock(manager, kind, stripe);
+    if (grain == NULL)
+        return error;
+    return make(manager, near, grain, node, ret_address);
+}
+
+int domi_grain_put(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                   const char *key, domi_node *node, uint32_t mail, domus_address *ret_address)
+{
+    domi_names_hit hit;
+
+    if (kind == NULL)
+        return -EINVAL;
+    int found = domi_names_hit_on(&kind->names, key, &hit);
+    if (DOMI_LIKELY(found == 0) && domi_mailbox_put_at_home(manager, hit.address, node, mail)) {
+        *ret_address = hit.address;
+        return 0;
+    }
+    if (found == -EINVAL)
+        return found;
+    node->kind = (uint8_t)mail;
+    return put_slow(manager, near, kind, key, node, hit, found, ret_address);
+}
+
+/* --- the end of a life ---------------------------------------------------------------------- */
+
+static domi_grain *grain_of(const domi_house *house)
+{
+    return house->family != NULL ? house->family->grain : NULL;
+}
+
+/* True if a message is for this life and not for the grain: the last notice of
+ * domus_stop_after_mail(), and a publication to a member of a group. */
+static bool is_for_this_life(const domi_node *node)
+{
+    return node->slab == DOMI_SLAB_SHARED ||
+           ((const domi_envelope *)(const void *)node)->type == &domi_last_type;
+}
+
+/* Move what is for the grain from one list of a house to another. Returns how much that is. */
+static uint32_t take_mail(domi_manager *manager, domi_house *house, domi_node **from,
+                          domi_node **to)
+{
+    uint32_t count = 0;
+
+    while (*from != NULL) {
+        domi_node *node = domi_list_take(from);
+        if (is_for_this_life(node)) {
+            domi_mailbox_drop(manager, house, node, -ESTALE);
+            continue;
+        }
+        mark_passed_on(node);
+        domi_list_push(to, node);
+        count++;
+    }
+    return count;
+}
+
+/* The same of mail that was sorted (order.h). The next life sorts it anew. */
+static uint32_t take_sorted(domi_manager *manager, domi_house *house, domi_node **mail)
+{
+    domi_strand *strand;
+    uint32_t count = 0;
+
+    if (house->family->order == NULL)
+        return 0;
+    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+        count += take_mail(manager, house, &strand->tail, mail);
+        strand->count = 0;
+    }
+    domi_order_forget_empty(house);
+    house->family->order->at_last = false;
+    return count;
+}
+
+void domi_grain_return_mail(domi_manager *manager, domi_house *house)
+{
+    domi_grain *grain = grain_of(house);
+    domi_node *mail = NULL;
+
+    uint32_t count = take_mail(manager, house, &house->family->stash[0], &mail);
+    count += take_mail(manager, house, &house->family->stash[1], &mail);
+    count += take_sorted(manager, house, &mail);
+    count += take_mail(manager, house, &house->tails[DOMI_ASK], &mail);
+    count += take_mail(manager, house, &house->tails[DOMI_NOTICE], &mail);
+    /* Also without mail: a sender that holds the lock may have read the life word before the stop.
+     * When this has got the lock, the message of that sender is in the inbox, which is not empty
+     * then at the end of the stop; and senders that come later see the stop. */
+    lock(manager, grain->kind, grain->stripe);
+    append_list(&grain->returned, mail);
+    grain->held += count;
+    unlock(manager, grain->kind, grain->stripe);
+}
+
+/* True if on_stop of a life that ends is not called. */
+static bool is_unmounted(const domi_house *house)
+{
+    return (house->marks & DOMI_MARK_UNMOUNTED) != 0 || house->state == DOMI_MOUNTING;
+}
+
+/* Returns why a life was not made: what its on_mount returned; 0: it was made, or stopped before.
+ */
+static int why_unmade(const domi_house *house)
+{
+    return house->family->is_unmade || is_unmounted(house) ? house->reason : 0;
+}
+
+void domi_grain_leave(domi_manager *manager, domi_house *house)
+{
+    domi_grain *grain = grain_of(house);
+    domi_node *left = NULL;
+
+    if (grain == NULL)
+        return;
+    domi_grain_kind *kind = grain->kind;
+    uint32_t stripe = grain->stripe;
+    const domus_grain_kind *table = &kind->table;
+    int error = why_unmade(house);
+    bool again = false;
+    domus_address next;
+    house->family->grain = NULL;
+    if (table->unmake != NULL && is_unmounted(house))
+        table->unmake(table->context, grain->key, house->self);
+    lock(manager, kind, stripe);
+    if (grain->state == DOMI_GRAIN_MAKING) {
+        grain->state = DOMI_GRAIN_ENDED;
+        grain->reason = (int16_t)error;
+    } else {
+        grain->state = DOMI_GRAIN_MAKING;
+        domi_names_move(&kind->names, grain->slot, nobody_yet);
+        again = error == 0 && (grain->returned != NULL || grain->waiting != NULL);
+        if (!again)
+            left = remove_grain(grain);
+    }
+    unlock(manager, kind, stripe);
+    if (again)
+        (void)make(manager, house->home, grain, NULL, &next);
+    drop_all(manager, house, left, error);
+}

@@ -1,0 +1,128 @@
+/* Grains: a kind and a key lead to an actor that is made at its first message and ends when it is
+ * idle; each such actor is a *life* of the grain (domus/grain.h).
+ *
+ * Each kind has a table of names (name_table.h) that leads from a key to the life, and beside each
+ * slot of that table a domi_grain. A name stands in the table from the message that makes the first
+ * life until a life has ended and no message waits for the next. So the number of names is the
+ * number of living grains, and the capacity of the table is their limit.
+ *
+ * A sender on the home of the life uses the home lane, as for any actor: there nothing can end the
+ * life between the find and the put. All other puts are made under one of the kind's locks, which
+ * the key chooses. The end of a life takes the same lock, so a put either comes before it, and goes
+ * on to the next life with all mail that the house gives back, or finds the end and is held:
+ *
+ *     state     a put under the lock                     at the end of a life (domi_grain_leave())
+ *     MAKING    is held                                  ENDED: whoever makes it goes on
+ *     LIVES     goes to the house; if that refuses,      MAKING, if anything is held and the life
+ *               because it stops, it is held             was made; else the name is removed
+ *     ENDED     is held                                  never
+ *
+ * Order: messages that a house gives back (`returned`) were put before those that are held
+ * (`waiting`), because a house that has begun to stop takes none any more. Both go to the inbox of
+ * the next life before any other thread can find its address.
+ *
+ * At most one life: the next one is spawned by domi_grain_leave(), which house_free() calls behind
+ * on_stop, or by the sender that has put the name into the table, which nobody else then can. */
+#ifndef DOMI_HOUSE_DIRECTORY_GRAIN_H
+#define DOMI_HOUSE_DIRECTORY_GRAIN_H
+
+#include "house/directory/name_table.h"
+#include "house/message/manager.h"
+
+#include <domus/grain.h>
+
+#include <stdalign.h>
+
+typedef struct domi_grain_kind domi_grain_kind;
+
+typedef enum domi_grain_state {
+    DOMI_GRAIN_MAKING, /* a thread makes a life */
+    DOMI_GRAIN_LIVES,  /* the name leads to the life, which may have begun to stop */
+    DOMI_GRAIN_ENDED,  /* the life has ended before the thread that made it could note it */
+} domi_grain_state;
+
+/* A grain that lives; its place is the slot of its name. Written under the lock of its key, except
+ * what is constant from the put of the name to its removal. */
+typedef struct domi_grain {
+    alignas(64) domi_grain_kind *kind; /* constant */
+    domus_address address;             /* the life that was made last; nobody before the first */
+    domi_node *returned;               /* mail that a life gave back, a circular list by its tail */
+    domi_node *waiting;                /* mail that is held for the next life, likewise */
+    uint32_t held;                     /* messages in `waiting` */
+    uint32_t slot;                     /* constant */
+    uint8_t state;                     /* a domi_grain_state */
+    uint8_t stripe;                    /* which lock of the kind its key has; constant */
+    int16_t reason; /* with ENDED: why it could not be made, a negative errno; 0: it was */
+    char key[DOMI_NAME_MAX + 1]; /* constant */
+} domi_grain;
+
+static_assert(sizeof(domi_grain) == 128, "two cache lines");
+static_assert(DOMI_NAME_MAX == DOMUS_GRAIN_KEY_MAX, "keys are names");
+
+#define DOMI_GRAIN_STRIPES 64u /* locks of a kind */
+
+/* A lock, kept off the lines of the next one. */
+typedef struct domi_grain_stripe {
+    alignas(64) domi_spinlock lock;
+    unsigned char apart[DOMI_LINES - sizeof(domi_spinlock)]; /* unused */
+} domi_grain_stripe;
+
+/* A kind of grains, as it was opened. All but `stripes` and what the names and grains hold is
+ * constant. */
+struct domi_grain_kind {
+    domus_grain_kind table; /* its `name` leads to `name` below */
+    domi_names names;       /* the keys of the grains that live */
+    domi_grain *grains;     /* by the slots of their names */
+    size_t grains_bytes;    /* bytes mapped for them */
+    domi_grain_kind *next;  /* the next kind of the system */
+    char name[DOMI_NAME_MAX + 1];
+    domi_grain_stripe stripes[DOMI_GRAIN_STRIPES];
+};
+
+/* All kinds of a system. */
+typedef struct domi_grains {
+    domi_spinlock lock;     /* guards the next two */
+    domi_grain_kind *first; /* the kinds, linked by `next` */
+    uint32_t count;         /* how many they are */
+    uint32_t kinds_max;     /* most kinds; this and the rest are constant */
+    uint32_t living_max;    /* grains of a kind that names no number */
+    uint64_t key[2];        /* secret and random: hashes of keys start from it */
+} domi_grains;
+
+/* --- kinds (grain_kind.c) ----------------------------------------------------------------------
+ */
+
+void domi_grains_init(domi_grains *grains, uint32_t kinds_max, uint32_t living_max,
+                      const uint64_t key[2]);
+
+/* Free all kinds. No thread may use them any more, and no grain lives. A zeroed or finished
+ * registry is accepted. */
+void domi_grains_fini(domi_grains *grains);
+
+/* As domus_grain_open(), on the thread of `manager`. */
+int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
+                    domi_grain_kind **ret_kind);
+
+/* --- messages (grain.c) ------------------------------------------------------------------------
+ */
+
+/* Put `node`, an ask or a notice by its `mail`, to the grain `key`, which is made if it does not
+ * live. `near` is the home of the sender. `ret_address` gets the life that the message is for, or
+ * nobody if it waits for the first one. Returns 0; the errors of domus_grain_ask(), and then the
+ * caller still owns the node. Owner. */
+int domi_grain_put(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                   const char *key, domi_node *node, uint32_t mail, domus_address *ret_address);
+
+/* As domus_grain_notice(), from the thread of `manager`; `sender` may be NULL. */
+int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
+                      const char *key, const domus_type *type, const void *payload);
+
+/* Take the asks and notices out of a house that stops, if it is a life of a grain, for the next
+ * life (domi_doors.return_mail). Home. */
+void domi_grain_return_mail(domi_manager *manager, domi_house *house);
+
+/* The house ends, and on_stop has returned: if it was a life of a grain, make the next one if mail
+ * waits for it, or remove the grain. Home. */
+void domi_grain_leave(domi_manager *manager, domi_house *house);
+
+#endif

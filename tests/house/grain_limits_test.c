@@ -1,0 +1,381 @@
+/* Grains at their limits: too many, too much mail, wrong kinds and keys, grains that cannot be
+ * made, and no memory. */
+#include "tests/house/grains.h"
+
+#include "base/memory.h"
+#include "house/message/stop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void settle(void)
+{
+    domt_settle(&domt_grain_world);
+}
+
+static void pass(uint64_t ms)
+{
+    domt_pass(&domt_grain_world, ms * DOMT_GRAIN_MS);
+}
+
+/* --- limits ------------------------------------------------------------------------------------
+ */
+
+START_TEST(one_more_than_may_live_is_refused_and_others_go_on)
+{
+    domt_cart_kind.living_max = 2;
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    domt_grain_send(1, "b", &domt_number, 1);
+    ck_assert_int_eq(domt_grain_try(0, "c", &domt_number, 9), -EAGAIN);
+    domt_grain_ask(1, "c", &domt_which);
+    domt_grain_send(0, "a", &domt_number, 2);
+    settle();
+    ck_assert_int_eq(domt_books.errors[0], -EAGAIN);
+    ck_assert_uint_eq(domt_books.handled, 3);
+    ck_assert_uint_eq(domt_books.made, 2);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 2);
+    pass(15);
+    domt_grain_send(0, "c", &domt_number, 3);
+    settle();
+    ck_assert_uint_eq(domt_books.handled, 4);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
+{
+    domt_cart_kind.options.mailbox_max = 4;
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
+    for (uint32_t i = 1; i < 5; i++)
+        domt_grain_send(0, "a", &domt_number, i);
+    ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 9), -ENOBUFS);
+    ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, refusals), 1);
+    domt_grain_world.managers[0]->memory.busy = true;
+    ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 9), -EBUSY);
+    domt_grain_world.managers[0]->memory.busy = false;
+    settle();
+    domt_grain_came_in_order(5);
+    ck_assert_uint_eq(domt_books.made, 2);
+    ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
+    for (uint32_t i = 5; i < 9; i++) /* for the life after that one as much may be held */
+        domt_grain_send(0, "a", &domt_number, i);
+    settle();
+    domt_grain_came_in_order(9);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(what_a_life_gives_back_counts_for_the_bound)
+{
+    domt_cart_kind.options.mailbox_max = 4;
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    for (uint32_t i = 1; i < 5; i++)
+        domt_grain_send(0, "a", &domt_number, i);
+    ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[1], domt_grain_life("a")), 0);
+    (void)domt_events(domt_grain_world.managers[1]);
+    (void)domt_run_state(domt_grain_world.managers[1]);
+    ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[1], domt_grain_life("a")), 0);
+    uint32_t sent = 5;
+    while (domt_grain_try(0, "a", &domt_number, sent) == 0)
+        sent++;
+    ck_assert_uint_le(sent, 5 + 4);
+    settle();
+    domt_grain_came_in_order(sent);
+    domt_grains_end();
+}
+END_TEST
+
+static const char *const wrong_keys[] = {
+    "", "a b", "a\n", "1234567890123456789012345678901234567890123456789012345678901234"};
+
+START_TEST(wrong_keys_and_handles_are_refused)
+{
+    const char longest[] = "123456789012345678901234567890123456789012345678901234567890123";
+
+    domt_grains_begin();
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(domt_grain_try(0, wrong_keys[i], &domt_number, 9), -EINVAL);
+        domt_grain_ask(0, wrong_keys[i], &domt_which);
+        settle();
+        ck_assert_int_eq(domt_books.errors[i], -EINVAL);
+    }
+    domt_grain_send(0, longest, &domt_number, 0);
+    settle();
+    ck_assert_str_eq(domt_books.key, longest);
+    const domus_grains carts = domt_carts;
+    domt_carts = (domus_grains){NULL};
+    ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 9), -EINVAL);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    domt_carts = carts;
+    domt_grains_end();
+}
+END_TEST
+
+static int send_too_much(domus_stack *stack, void *nothing)
+{
+    static const domus_type huge = {.name = "huge", .size = 65536};
+
+    (void)nothing;
+    ck_assert_int_eq(domus_grain_notice(stack, domt_carts, "a", &huge, NULL), -EMSGSIZE);
+    ck_assert_int_eq(domus_grain_ask(stack, domt_carts, "a", &huge, NULL, NULL), -EMSGSIZE);
+    return 0;
+}
+
+START_TEST(too_large_a_payload_makes_nothing)
+{
+    domt_grains_begin();
+    domt_do(&domt_grain_world, domt_grain_agents[0], send_too_much, NULL);
+    ck_assert_uint_eq(domt_books.made, 0);
+    domt_grains_end();
+}
+END_TEST
+
+/* --- kinds -------------------------------------------------------------------------------------
+ */
+
+static int try_kind(domus_stack *stack, const domus_grain_kind *kind, domus_grains *ret_grains)
+{
+    return domus_grain_open(stack, kind, ret_grains);
+}
+
+static int open_wrong(domus_stack *stack, void *nothing)
+{
+    static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};
+    static const domus_behaviour other = {.name = "other"};
+    const domus_grain_kind good = domt_cart_kind;
+    domus_grains grains = {NULL};
+
+    (void)nothing;
+    for (uint32_t i = 0; i < 4; i++) {
+        domus_grain_kind kind = good;
+        kind.name = wrong_keys[i];
+        ck_assert_int_eq(try_kind(stack, &kind, &grains), -EINVAL);
+    }
+    domus_grain_kind wrong[8] = {good, good, good, good, good, good, good, good};
+    wrong[0].name = NULL;
+    wrong[1].behaviour = NULL;
+    wrong[2].behaviour = &channels;
+    wrong[3].options.name = "a";
+    wrong[4].options.detached = true;
+    wrong[5].options.thread = 2;
+    wrong[6].options.mailbox_max = 65536;
+    wrong[7].living_max = 257;
+    for (uint32_t i = 0; i < 8; i++) {
+        if (i != 0)
+            wrong[i].name = "wrong";
+        ck_assert_int_eq(try_kind(stack, &wrong[i], &grains), -EINVAL);
+    }
+    domus_grain_kind same = good;
+    same.living_max = 7;
+    ck_assert_int_eq(try_kind(stack, &same, &grains), 0);
+    ck_assert_ptr_eq(grains.kind, domt_carts.kind);
+    same.behaviour = &other;
+    ck_assert_int_eq(try_kind(stack, &same, &grains), -EEXIST);
+    for (uint32_t i = 0; i < 5; i++) {
+        char name[] = "kind-0";
+        name[5] = (char)('0' + i);
+        same.name = name;
+        ck_assert_int_eq(try_kind(stack, &same, &grains), i < 3 ? 0 : -ENOSPC);
+    }
+    return 0;
+}
+
+START_TEST(wrong_kinds_and_too_many_are_refused)
+{
+    domt_grains_begin();
+    domt_do(&domt_grain_world, domt_grain_agents[0], open_wrong, NULL);
+    domt_grains_end();
+}
+END_TEST
+
+static int open_again(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_grain_open(stack, &domt_cart_kind, &domt_carts);
+    return 0;
+}
+
+START_TEST(kind_without_memory_leaves_nothing)
+{
+    int result = -ENOMEM;
+    uint32_t failed = 0;
+
+    domt_grains_begin();
+    domt_cart_kind.name = "other";
+    for (; result == -ENOMEM; failed += result == -ENOMEM) {
+        domt_send(domt_grain_world.managers[0], domt_grain_agents[0], open_again, &result);
+        domi_memory_fail_after((int64_t)failed, 0);
+        (void)domt_run_state(domt_grain_world.managers[0]);
+        domi_memory_fail_after(-1, 0);
+    }
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(failed, 3);
+    domt_grains_end();
+}
+END_TEST
+
+/* --- grains that cannot be made ----------------------------------------------------------------
+ */
+
+START_TEST(a_make_that_fails_refuses_the_message)
+{
+    domt_grains_begin();
+    domt_books.make_result = -ENOENT;
+    ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 0), -ENOENT);
+    domt_grain_ask(0, "a", &domt_which);
+    settle();
+    ck_assert_int_eq(domt_books.errors[0], -ENOENT);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    ck_assert_uint_eq(domt_releases, 0);
+    domt_books.make_result = 0;
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    domt_grain_came_in_order(1);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(a_make_that_fails_for_the_next_life_fails_what_waits)
+{
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
+    domt_grain_send(0, "a", &domt_number, 1);
+    domt_grain_ask(0, "a", &domt_which);
+    domt_books.make_result = -EIO;
+    settle();
+    ck_assert_int_eq(domt_books.errors[0], -EIO);
+    ck_assert_uint_eq(domt_books.handled, 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, dead_letters), 2);
+    ck_assert_uint_eq(domt_releases, 2);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    domt_grains_end();
+}
+END_TEST
+
+static void mount_fails(uint32_t home, bool later)
+{
+    memset(&domt_books, 0, sizeof domt_books);
+    domt_grains_begin();
+    domt_books.mount_result = -EACCES;
+    domt_books.mount_later = later ? -EACCES : 0;
+    domt_grain_ask(home, "a", &domt_which);
+    domt_grain_send(home, "a", &domt_number, 0);
+    domt_grain_ask(1 - home, "a", &domt_which);
+    pass(3);
+    ck_assert_uint_eq(domt_books.answers, 2);
+    ck_assert_int_eq(domt_books.errors[0], -EACCES);
+    ck_assert_int_eq(domt_books.errors[1], -EACCES);
+    ck_assert_uint_eq(domt_books.handled, 0);
+    ck_assert_uint_eq(domt_releases, 1);
+    ck_assert_uint_eq(domt_books.made, 1);
+    ck_assert_uint_eq(domt_books.unmade, later ? 0 : 1);
+    ck_assert_uint_eq(domt_books.stopped, later ? 1 : 0);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    domt_books.mount_result = domt_books.mount_later = 0;
+    domt_grain_send(home, "a", &domt_number, 0);
+    settle();
+    domt_grain_came_in_order(1);
+    domt_grains_end();
+}
+
+START_TEST(an_on_mount_that_fails_fails_what_waits)
+{
+    mount_fails(0, false);
+    mount_fails(1, false);
+}
+END_TEST
+
+START_TEST(an_on_mount_that_fails_later_fails_what_waits)
+{
+    mount_fails(0, true);
+    mount_fails(1, true);
+}
+END_TEST
+
+START_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
+{
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
+    domt_grain_send(0, "a", &domt_number, 1);
+    settle();
+    domt_grain_came_in_order(2);
+    ck_assert_uint_eq(domt_books.made, 2);
+    ck_assert_uint_eq(domt_books.unmade, 1);
+    domt_grain_send(0, "b", &domt_number, 2); /* and so is one that the end of the system meets */
+    domt_grains_end();
+    ck_assert_uint_eq(domt_books.unmade, 2);
+    ck_assert_uint_eq(domt_books.stopped, 1);
+}
+END_TEST
+
+/* --- no memory ---------------------------------------------------------------------------------
+ */
+
+static int do_nothing(domus_stack *stack, void *nothing)
+{
+    (void)stack, (void)nothing;
+    return 0;
+}
+
+/* A scenario in which one allocation fails, or all from it on: what was taken is handled or
+ * released once, and each ask is answered. Returns how many messages were refused or failed. */
+static uint32_t run_short_of_memory(int64_t succeed, int stay)
+{
+    uint32_t taken = 0;
+    uint32_t failed = 0;
+
+    memset(&domt_books, 0, sizeof domt_books);
+    domt_grains_begin();
+    for (uint32_t i = 0; i < 2; i++) /* so that the orders to the agents have their memory */
+        domt_send(domt_grain_world.managers[i], domt_grain_agents[i], do_nothing, NULL);
+    settle();
+    domi_memory_fail_after(succeed, stay);
+    for (uint32_t i = 0; i < 12; i++) {
+        int result = domt_grain_try(i % 2, i % 3 == 0 ? "a" : "b", &domt_number, i);
+        taken += result == 0;
+        failed += result != 0;
+        ck_assert(result == 0 || result == -ENOMEM || result == -ENOBUFS);
+        if (i == 3)
+            settle();
+        if (i == 5 && domus_grain_count(domt_carts) != 0)
+            pass(20);
+    }
+    settle();
+    domi_memory_fail_after(-1, 0);
+    uint64_t dead = DOMT_SUM(&domt_grain_world, dead_letters);
+    ck_assert_uint_eq(domt_books.handled + dead, taken);
+    domt_grains_end();
+    ck_assert_uint_eq(domt_releases, taken);
+    ck_assert_uint_eq(domt_books.made, domt_books.stopped + domt_books.unmade);
+    return failed + (uint32_t)dead;
+}
+
+START_TEST(no_memory_leaves_nothing_and_doubles_nothing)
+{
+    for (int stay = 0; stay < 2; stay++) {
+        uint32_t clean = 0;
+        for (int64_t succeed = 0; clean < 20; succeed++) {
+            ck_assert_int_lt(succeed, 500);
+            clean = run_short_of_memory(succeed, stay) == 0 ? clean + 1 : 0;
+        }
+    }
+}
+END_TEST
+
+DOMT_MAIN("grain_limits", 60, one_more_than_may_live_is_refused_and_others_go_on,
+          mail_that_is_held_has_the_bound_of_the_mailbox,
+          what_a_life_gives_back_counts_for_the_bound, wrong_keys_and_handles_are_refused,
+          too_large_a_payload_makes_nothing, wrong_kinds_and_too_many_are_refused,
+          kind_without_memory_leaves_nothing, a_make_that_fails_refuses_the_message,
+          a_make_that_fails_for_the_next_life_fails_what_waits,
+          an_on_mount_that_fails_fails_what_waits, an_on_mount_that_fails_later_fails_what_waits,
+          a_life_that_is_stopped_before_it_is_mounted_is_unmade,
+          no_memory_leaves_nothing_and_doubles_nothing)

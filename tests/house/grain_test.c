@@ -1,0 +1,333 @@
+/* house/directory/grain.c: one life at a time, and a message that meets the end of one goes on to
+ * the next. */
+#include "tests/house/grains.h"
+
+#include "house/dispatch/dispatch.h"
+#include "house/message/stop.h"
+
+#include <domus/group.h>
+
+#include <string.h>
+
+static domi_manager *home(uint32_t index)
+{
+    return domt_grain_world.managers[index];
+}
+
+static void settle(void)
+{
+    domt_settle(&domt_grain_world);
+}
+
+static void pass(uint64_t ms)
+{
+    domt_pass(&domt_grain_world, ms * DOMT_GRAIN_MS);
+}
+
+/* Ask the life of "a" to stop, from a home; nothing is stepped. */
+static void stop_from(uint32_t index)
+{
+    ck_assert_int_eq(domi_house_stop(home(index), domt_grain_life("a")), 0);
+}
+
+static uint64_t dead_letters(void)
+{
+    return DOMT_SUM(&domt_grain_world, dead_letters);
+}
+
+START_TEST(first_message_makes_it_and_others_find_it)
+{
+    domt_grains_begin();
+    for (uint32_t i = 0; i < 3; i++) {
+        domt_grain_send(i % 2, "a", &domt_number, i);
+        settle();
+    }
+    domt_grain_came_in_order(3);
+    ck_assert_uint_eq(domt_books.made, 1);
+    ck_assert_str_eq(domt_books.key, "a");
+    ck_assert_uint_eq(domt_releases, 3);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
+    domt_grain_ask(0, "b", &domt_which);
+    settle();
+    ck_assert_uint_eq(domt_books.answers, 1);
+    ck_assert_uint_eq(domt_books.answered_by[0], 2);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 2);
+    domt_grains_end();
+    ck_assert_uint_eq(domt_books.stopped, 2);
+}
+END_TEST
+
+START_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
+{
+    domt_grains_begin();
+    for (uint32_t i = 0; i < 3; i++) {
+        domt_grain_send(0, "a", &domt_number, i);
+        pass(9);
+        ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
+        pass(4);
+        ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+        ck_assert_uint_eq(domt_books.stopped, i + 1);
+    }
+    domt_grain_came_in_order(3);
+    ck_assert_uint_eq(domt_books.made, 3);
+    domt_grains_end();
+}
+END_TEST
+
+/* The first half is put before the stop, the other half behind it, by the same sender. */
+static void meets_the_end(uint32_t sender, uint32_t stopper)
+{
+    domt_grains_begin();
+    domt_grain_send(sender, "a", &domt_number, 0);
+    settle();
+    for (uint32_t i = 1; i < 20; i++) {
+        if (i == 10)
+            stop_from(stopper);
+        domt_grain_send(sender, "a", &domt_number, i);
+    }
+    domt_grain_ask(sender, "a", &domt_which);
+    settle();
+    domt_grain_came_in_order(20);
+    ck_assert_uint_eq(domt_books.made, 2);
+    ck_assert_uint_eq(domt_books.lives[0], 1);
+    ck_assert_uint_eq(domt_books.lives[2], 2); /* a stop lets one more be handled at most */
+    ck_assert_uint_eq(domt_books.answered_by[0], 2);
+    ck_assert_int_eq(domt_books.errors[0], 0);
+    ck_assert_uint_eq(dead_letters(), 0);
+    ck_assert_uint_eq(domt_releases, 20);
+    domt_grains_end();
+}
+
+START_TEST(mail_of_its_home_meets_its_end)
+{
+    meets_the_end(1, 1);
+}
+END_TEST
+
+START_TEST(mail_of_another_home_meets_its_end)
+{
+    meets_the_end(0, 0);
+}
+END_TEST
+
+START_TEST(mail_of_another_home_meets_a_stop_of_its_own)
+{
+    meets_the_end(0, 1);
+}
+END_TEST
+
+START_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
+{
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    domt_grain_send(0, "a", &domt_number, 1);
+    stop_from(1);
+    (void)domt_run_state(home(1)); /* it begins to stop, and its inbox is not empty */
+    domt_grain_send(0, "a", &domt_number, 2);
+    settle();
+    domt_grain_came_in_order(3);
+    ck_assert_uint_eq(domt_books.lives[1], 2);
+    ck_assert_uint_eq(dead_letters(), 0);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(many_ends_in_a_row_lose_nothing)
+{
+    domt_grains_begin();
+    for (uint32_t i = 0; i < 60; i++) {
+        domt_grain_send(i / 7 % 2, "a", &domt_number, i);
+        if (i % 3 == 1)
+            stop_from(i / 3 % 2);
+        if (i % 5 == 2)
+            (void)domt_iterate(home(1));
+        if (i % 7 == 6) /* the next one is sent by another, and order holds for one sender */
+            settle();
+    }
+    settle();
+    domt_grain_came_in_order(60);
+    ck_assert_uint_gt(domt_books.made, 8);
+    ck_assert_uint_eq(dead_letters(), 0);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(what_was_put_aside_goes_on_before_what_waits)
+{
+    domt_grains_begin();
+    domt_grain_send(1, "a", &domt_aside, 0);
+    settle();
+    ck_assert_uint_eq(domt_books.handled, 0);
+    stop_from(1);
+    domt_grain_send(1, "a", &domt_number, 1);
+    domt_grain_send(1, "a", &domt_number, 2);
+    settle();
+    domt_grain_came_in_order(3);
+    ck_assert_uint_eq(domt_books.lives[0], 2);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(what_a_life_has_begun_ends_with_it)
+{
+    domt_grains_begin();
+    domt_grain_ask(0, "a", &domt_slow);
+    domt_grain_ask(0, "a", &domt_keeping);
+    settle();
+    stop_from(0);
+    settle();
+    ck_assert_uint_eq(domt_books.answers, 2);
+    ck_assert_int_eq(domt_books.errors[0], -ESTALE);
+    ck_assert_int_eq(domt_books.errors[1], -ESTALE);
+    ck_assert_uint_eq(domt_books.made, 1);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(grain_with_a_conversation_is_not_idle)
+{
+    domt_grains_begin();
+    domt_grain_ask(0, "a", &domt_slow);
+    pass(95);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
+    pass(10);
+    ck_assert_uint_eq(domt_books.answers, 1);
+    ck_assert_int_eq(domt_books.errors[0], 0);
+    ck_assert_uint_eq(domt_books.answered_by[0], 1);
+    pass(25);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(failure_ends_it_only_if_the_kind_says_so)
+{
+    for (int ends = 0; ends < 2; ends++) {
+        memset(&domt_books, 0, sizeof domt_books);
+        domt_cart_kind.ends_on_failure = ends == 1;
+        domt_grains_begin();
+        domt_grain_send(0, "a", &domt_failing, 0);
+        domt_grain_send(0, "a", &domt_number, 1);
+        domt_grain_send(0, "a", &domt_number, 2);
+        settle();
+        domt_grain_came_in_order(3);
+        ck_assert_uint_eq(domt_books.lives[2], ends == 1 ? 2 : 1);
+        ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, failures), 1);
+        domt_grains_end();
+    }
+}
+END_TEST
+
+static int stop_after_mail(domus_stack *stack, void *nothing)
+{
+    (void)nothing;
+    return domus_stop_after_mail(stack, domt_grain_life("a"));
+}
+
+START_TEST(a_stop_behind_mail_is_for_one_life)
+{
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    domt_grain_send(0, "a", &domt_number, 1);
+    domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL);
+    (void)domt_run_state(home(0));
+    domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL); /* it meets the end itself */
+    (void)domt_run_state(home(0));
+    domt_grain_send(0, "a", &domt_number, 2);
+    settle();
+    domt_grain_came_in_order(3);
+    ck_assert_uint_eq(domt_books.made, 2);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
+    ck_assert_uint_eq(dead_letters(), 1);
+    domt_grains_end();
+}
+END_TEST
+
+/* An ask that was given back can be cancelled in the next life: its holder tells the asker. */
+static domus_conversation waiting;
+
+static int hear_cancel(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    domt_books.errors[domt_books.answers++] = answer->error;
+    return 0;
+}
+
+static int ask_to_cancel(domus_stack *stack, void *nothing)
+{
+    uint32_t number = 0;
+
+    (void)nothing;
+    ck_assert_int_eq(domus_conversation_of(stack, &waiting), 0);
+    return domus_grain_ask(stack, domt_carts, "a", &domt_slow, &number, hear_cancel);
+}
+
+static int cancel_it(domus_stack *stack, void *nothing)
+{
+    (void)nothing;
+    return domus_cancel(stack, waiting);
+}
+
+START_TEST(cancel_follows_an_ask_to_the_next_life)
+{
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    stop_from(0);
+    domt_send(home(0), domt_grain_agents[0], ask_to_cancel, NULL);
+    settle();
+    ck_assert_uint_eq(domt_books.made, 2);
+    uint64_t before = DOMT_SUM(&domt_grain_world, cancels);
+    domt_do(&domt_grain_world, domt_grain_agents[0], cancel_it, NULL);
+    ck_assert_int_eq(domt_books.errors[0], -ECANCELED);
+    ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, cancels), before + 2); /* both sides */
+    ck_assert_ptr_null(domt_grain_life("a").house->stacks);
+    domt_grains_end();
+}
+END_TEST
+
+START_TEST(end_of_the_world_takes_what_waits)
+{
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    stop_from(1);
+    for (uint32_t i = 1; i < 5; i++)
+        domt_grain_send(0, "a", &domt_number, i);
+    domt_grain_ask(0, "a", &domt_which);
+    domt_grains_end();
+    ck_assert_uint_eq(domt_releases, 5);
+    ck_assert_uint_eq(domt_books.made, 1);
+}
+END_TEST
+
+START_TEST(nothing_is_made_when_the_system_closes)
+{
+    domt_grains_begin();
+    domt_grain_send(0, "a", &domt_number, 0);
+    settle();
+    stop_from(0);
+    domt_grain_send(0, "a", &domt_number, 1);
+    domt_grain_ask(0, "a", &domt_which);
+    for (uint32_t i = 0; i < 2; i++)
+        home(i)->ending.closing = true;
+    settle();
+    domt_grain_came_in_order(1);
+    ck_assert_int_eq(domt_books.errors[0], -ESHUTDOWN);
+    ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 2), -ESHUTDOWN);
+    ck_assert_uint_eq(domt_releases, 2); /* the last one is still the caller's */
+    domt_grains_end();
+}
+END_TEST
+
+DOMT_MAIN("grain", 20, first_message_makes_it_and_others_find_it,
+          idle_grain_ends_and_the_next_message_makes_the_next, mail_of_its_home_meets_its_end,
+          mail_of_another_home_meets_its_end, mail_of_another_home_meets_a_stop_of_its_own,
+          mail_that_is_sorted_behind_the_stop_goes_on, many_ends_in_a_row_lose_nothing,
+          what_was_put_aside_goes_on_before_what_waits, what_a_life_has_begun_ends_with_it,
+          grain_with_a_conversation_is_not_idle, failure_ends_it_only_if_the_kind_says_so,
+          a_stop_behind_mail_is_for_one_life, cancel_follows_an_ask_to_the_next_life,
+          end_of_the_world_takes_what_waits, nothing_is_made_when_the_system_closes)

@@ -1,0 +1,306 @@
+/* A kind of grains on a stepped world; see the header. */
+#include "tests/house/grains.h"
+
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/manage.h"
+
+#include <domus/receive.h>
+
+#include <stdio.h>
+#include <string.h>
+
+domt_grain_books domt_books;
+domt_world domt_grain_world;
+domi_grains domt_all_grains;
+domus_grains domt_carts;
+domus_address domt_grain_agents[2];
+
+const domus_type domt_number = {
+    .name = "number", .size = sizeof(uint32_t), .release = domt_count_release};
+const domus_type domt_failing = {.name = "failing", .size = sizeof(uint32_t)};
+const domus_type domt_aside = {.name = "aside", .size = sizeof(uint32_t)};
+const domus_type domt_which = {.name = "question", .size = sizeof(uint32_t)};
+const domus_type domt_slow = {.name = "slow", .size = sizeof(uint32_t)};
+const domus_type domt_keeping = {.name = "keeping", .size = sizeof(uint32_t)};
+
+typedef struct cart {
+    uint32_t life;
+    bool has_aside;
+} cart;
+
+static void note(const cart *mine, uint32_t number)
+{
+    ck_assert_uint_lt(domt_books.handled, DOMT_HANDLED_MAX);
+    domt_books.numbers[domt_books.handled] = number;
+    domt_books.lives[domt_books.handled++] = mine->life;
+}
+
+static int on_number(domus_stack *stack, void *self, const void *number)
+{
+    cart *mine = self;
+
+    if (mine->has_aside)
+        domus_unstash(stack);
+    mine->has_aside = false;
+    note(mine, *(const uint32_t *)number);
+    return 0;
+}
+
+static int on_failing(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack;
+    note(self, *(const uint32_t *)number);
+    return -EIO;
+}
+
+/* The first life puts it aside, and later ones handle it. */
+static int on_aside(domus_stack *stack, void *self, const void *number)
+{
+    cart *mine = self;
+
+    if (mine->life > 1) {
+        note(mine, *(const uint32_t *)number);
+        return 0;
+    }
+    mine->has_aside = true;
+    return domus_stash(stack);
+}
+
+static int on_question(domus_stack *stack, void *self, const void *nothing)
+{
+    const cart *mine = self;
+
+    (void)nothing;
+    return domus_reply(stack, &domt_which, &mine->life);
+}
+
+static int answer_late(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    if (answer->error != 0)
+        return answer->error;
+    return on_question(stack, self, NULL);
+}
+
+static int on_slow(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_sleep(stack, 100 * DOMT_GRAIN_MS, answer_late);
+}
+
+static int on_keeping(domus_stack *stack, void *self, const void *nothing)
+{
+    domus_kept kept;
+
+    (void)self, (void)nothing;
+    return domus_keep(stack, &kept);
+}
+
+static int fail_late(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return domt_books.mount_later;
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    ck_assert_ptr_nonnull(domus_grain_key(stack));
+    snprintf(domt_books.key, sizeof domt_books.key, "%s", domus_grain_key(stack));
+    if (domt_books.mount_later == 0)
+        return domt_books.mount_result;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_sleep(stack, DOMT_GRAIN_MS, fail_late);
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    const cart *mine = self;
+
+    ck_assert_ptr_nonnull(domus_grain_key(stack));
+    ck_assert_uint_ge(mine->life, 1);
+    domt_books.stopped++;
+    domt_books.living--;
+}
+
+const domus_behaviour domt_cart = {
+    .name = "cart",
+    .state_size = sizeof(cart),
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+    .on =
+        (const domus_on[]){
+            {&domt_number, on_number, 0},
+            {&domt_failing, on_failing, 0},
+            {&domt_aside, on_aside, 0},
+            {&domt_which, on_question, 0},
+            {&domt_slow, on_slow, 0},
+            {&domt_keeping, on_keeping, 0},
+            {0},
+        },
+};
+
+static int make_cart(void *context, const char *key, void *self)
+{
+    cart *mine = self;
+
+    ck_assert_ptr_eq(context, &domt_books);
+    ck_assert_uint_ge(strlen(key), 1);
+    if (domt_books.make_result != 0)
+        return domt_books.make_result;
+    mine->life = ++domt_books.made;
+    domt_books.living++;
+    if (domt_books.most < domt_books.living)
+        domt_books.most = domt_books.living;
+    return 0;
+}
+
+static void unmake_cart(void *context, const char *key, void *self)
+{
+    const cart *mine = self;
+
+    ck_assert_ptr_eq(context, &domt_books);
+    ck_assert_uint_ge(strlen(key), 1);
+    ck_assert_uint_ge(mine->life, 1);
+    domt_books.unmade++;
+    domt_books.living--;
+}
+
+domus_grain_kind domt_cart_kind;
+
+static int open_kind(domus_stack *stack, void *nothing)
+{
+    (void)nothing;
+    ck_assert_int_eq(domus_grain_open(stack, &domt_cart_kind, &domt_carts), 0);
+    ck_assert_ptr_null(domus_grain_key(stack));
+    return 0;
+}
+
+/* The kind as most tests use it; a test may change it before domt_grains_begin(). */
+__attribute__((constructor)) static void set_kind(void)
+{
+    domt_cart_kind = (domus_grain_kind){
+        .name = "cart",
+        .behaviour = &domt_cart,
+        .make = make_cart,
+        .unmake = unmake_cart,
+        .context = &domt_books,
+        .options = {.placement = DOMUS_ON_THREAD,
+                    .thread = 1,
+                    .passivate_after_ns = 10 * DOMT_GRAIN_MS},
+    };
+}
+
+void domt_grains_begin(void)
+{
+    const uint64_t key[2] = {1, 2};
+
+    domt_world_open(&domt_grain_world, 2);
+    domi_grains_init(&domt_all_grains, 4, 256, key);
+    for (uint32_t i = 0; i <= 2; i++)
+        domt_grain_world.managers[i]->directory.grains = &domt_all_grains;
+    for (uint32_t i = 0; i < 2; i++)
+        domt_grain_agents[i] = domt_spawn(domt_outside(&domt_grain_world),
+                                          domt_grain_world.managers[i], &domt_agent, NULL);
+    domt_settle(&domt_grain_world);
+    domt_do(&domt_grain_world, domt_grain_agents[0], open_kind, NULL);
+    domt_releases = 0;
+}
+
+void domt_grains_end(void)
+{
+    domt_world_own(&domt_grain_world);
+    for (uint32_t i = 0; i <= 2; i++)
+        domi_manager_end_actors(domt_grain_world.managers[i]);
+    for (uint32_t i = 0; i <= 2; i++)
+        (void)domi_manager_take_arrivals(domt_grain_world.managers[i]);
+    ck_assert_uint_eq(domt_in_use_all(&domt_grain_world), 0);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    ck_assert_uint_eq(domt_books.living, 0);
+    domt_world_end(&domt_grain_world);
+    domi_grains_fini(&domt_all_grains);
+}
+
+/* --- agents ------------------------------------------------------------------------------------
+ */
+
+static struct {
+    const char *key;
+    const domus_type *type;
+    uint32_t number;
+    int result;
+} order;
+
+static int send_it(domus_stack *stack, void *nothing)
+{
+    (void)nothing;
+    order.result = domus_grain_notice(stack, domt_carts, order.key, order.type, &order.number);
+    return 0;
+}
+
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    domt_books.errors[domt_books.answers] = answer->error;
+    domt_books.answered_by[domt_books.answers++] =
+        answer->error == 0 ? *(const uint32_t *)answer->payload : 0;
+    return 0;
+}
+
+static int ask_it(domus_stack *stack, void *nothing)
+{
+    (void)nothing;
+    return domus_grain_ask(stack, domt_carts, order.key, order.type, &order.number, on_answer);
+}
+
+/* Let the agent of `home` run `function` now, and nothing else: it is alone in its queue. */
+static void run_agent(uint32_t home, int (*function)(domus_stack *, void *))
+{
+    domi_manager *manager = domt_grain_world.managers[home];
+
+    domt_send(manager, domt_grain_agents[home], function, NULL);
+    for (domi_house *house = NULL; house != domt_grain_agents[home].house;) {
+        house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
+        ck_assert_ptr_nonnull(house);
+        if (house == domt_grain_agents[home].house)
+            (void)domi_house_run(manager, house);
+        else
+            domi_queue_put(&manager->schedule.ready[DOMUS_STATE], house);
+    }
+}
+
+int domt_grain_try(uint32_t home, const char *key, const domus_type *type, uint32_t number)
+{
+    order.key = key;
+    order.type = type;
+    order.number = number;
+    run_agent(home, send_it);
+    return order.result;
+}
+
+void domt_grain_send(uint32_t home, const char *key, const domus_type *type, uint32_t number)
+{
+    ck_assert_int_eq(domt_grain_try(home, key, type, number), 0);
+}
+
+void domt_grain_ask(uint32_t home, const char *key, const domus_type *type)
+{
+    order.key = key;
+    order.type = type;
+    run_agent(home, ask_it);
+}
+
+domus_address domt_grain_life(const char *key)
+{
+    domus_address address;
+
+    ck_assert_int_eq(domi_names_find(&domt_carts.kind->names, key, &address), 0);
+    return address;
+}
+
+void domt_grain_came_in_order(uint32_t count)
+{
+    ck_assert_uint_eq(domt_books.handled, count);
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_uint_eq(domt_books.numbers[i], i);
+    ck_assert_uint_le(domt_books.most, 1);
+}
