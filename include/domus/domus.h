@@ -25,6 +25,7 @@
 #include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>
+#include <domus/outsider.h>
 #include <domus/pipeline.h>
 #include <domus/policy.h>
 #include <domus/pool.h>

@@ -17,6 +17,7 @@
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"
 #include "runtime/outside/resolver.h"
+#include "runtime/outside/seat.h"
 #include "runtime/outside/visit.h"
 #include "runtime/pools/pools.h"
 #include "runtime/system/losses.h"
@@ -50,6 +51,7 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
     if (step >= DOMI_STOP_ACTORS)
         domi_detached_notify_all(system);
     domi_outside_unlock(system);
+    domi_seats_call(system);
     domi_pools_call(system);
 }
 
@@ -174,6 +176,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     for (uint32_t i = 0; i < system->count; i++)
         domi_thread_join(&system->threads[i]);
     domi_detached_join(system);
+    domi_seats_join(system);
     /* The threads have ended, so the calling thread owns their managers now. A message that was put
      * after its receiver had ended is late mail. */
     for (uint32_t i = 0; i < system->count; i++) {
@@ -220,6 +223,7 @@ static int stop_threads(domus_system *system)
 {
     uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
     if (system->stage == DOMI_STAGE_RUNNING) {
+        domi_seats_leave_own(system);
         drain_threads(system);
         stop_actors(system, domi_clock_now(&system->clock) + time_ns);
         if (system->workers != NULL)

@@ -13,6 +13,7 @@
 #include "runtime/files/handle.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
+#include "runtime/outside/seat.h"
 #include "runtime/pools/pools.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
@@ -401,8 +402,10 @@ void domus_system_free(domus_system *system)
     if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    if (system->stage == DOMI_STAGE_STOPPED)
+    if (system->stage == DOMI_STAGE_STOPPED) {
+        domi_seats_release(system);
         end_actors_left_by_abandoned_work(system);
+    }
     domi_files_free(system->files); /* before the pools, in which abandoned operations lie */
     if (system->stage == DOMI_STAGE_STOPPED) {
         domi_outside_fini(system);

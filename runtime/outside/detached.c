@@ -213,6 +213,7 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
         return result;
     }
     detached->system = system;
+    detached->bytes = sizeof *detached;
     result = start_thread(detached);
     if (result != 0) {
         domi_manager_fini(&detached->manager);
@@ -231,7 +232,7 @@ static int reserve(domus_system *system, domi_detached **ret_detached)
     int result = 0;
 
     for (uint32_t i = 0; i < system->detached_count && detached == NULL; i++) {
-        if (!system->detached[i]->busy)
+        if (!system->detached[i]->busy && !system->detached[i]->foreign)
             detached = system->detached[i];
     }
     if (detached == NULL) {
@@ -312,7 +313,8 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     domi_house *house = domi_stack_house(stack);
     domi_node *seen[2] = {NULL, NULL};
 
-    if (stack->manager->index <= stack->manager->threads || house->home != stack->manager)
+    if (stack->manager->index <= stack->manager->threads || house->home != stack->manager ||
+        ((domi_detached *)(void *)stack->manager)->foreign)
         return -EOPNOTSUPP;
     /* a pooled stack, because its end releases what was received */
     if (domi_stack_pool(stack) == NULL)
@@ -386,7 +388,7 @@ void domi_detached_fini(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager_fini(&system->detached[i]->manager);
-        domi_memory_unmap(system->detached[i], sizeof *system->detached[i]);
+        domi_memory_unmap(system->detached[i], system->detached[i]->bytes);
     }
     system->detached_count = 0;
 }

@@ -152,6 +152,11 @@ struct domus_system {
     uint32_t detached_left;          /* threads of detached actors that have left their loops */
     bool detached_closed;            /* no detached actor may begin any more */
 
+    /* Foreign threads that are actors (seat.h). */
+    alignas(64) _Atomic uint32_t seats_calls; /* grows when their caretaker has to look */
+    pthread_t seats_pthread;                  /* the caretaker's thread */
+    bool seats_cared;                         /* it was made and not joined; under `mutex` */
+
     domus_pool_config pool_configs[DOMUS_POOLS_MAX]; /* what `config.pools` is */
     struct domus_pool **pools; /* runtime/pools/; constant once the system has started */
     uint32_t pool_count;       /* entries of `pools` */
