@@ -4,12 +4,18 @@
  * completion of a yield. Both are gathered as events. With the first event a second receive begins,
  * which takes nothing and ends when all waiting mail was looked at. So the step comes after all
  * events of one run, without a clock and without a message of the actor to itself. Public verbs do
- * the work, but memory and domus_process_take() use the library's own functions. */
+ * the work, but memory and domus_process_take() use the library's own functions.
+ *
+ * Work that may block has a conversation of its own for each piece, so that the library waits for
+ * it however the process ends. Its end, and the last event of a stop, come while the conversation
+ * above receives: they are noted, and that receive fails, so that the conversation goes on. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/take.h"
 #include "house/family/behaviour.h"
 #include "house/family/life.h"
+#include "house/family/processes.h"
+#include "house/message/family.h"
 
 #include <domus/message.h>
 #include <domus/process.h>
@@ -33,8 +39,19 @@ typedef struct room {
     domus_process_event events[DOMUS_PROCESS_EVENTS_MAX];
     /* messages that hold the events' payloads; NULL: none */
     domus_message *held[DOMUS_PROCESS_EVENTS_MAX];
+    int results[DOMUS_PROCESS_EVENTS_MAX]; /* what work has returned */
     alignas(16) unsigned char state[];
 } room;
+
+/* A piece of work that is under way, or has ended and was not shown. */
+typedef struct work work;
+
+struct work {
+    work *next;
+    work *previous;
+    uint64_t tag;
+    int result; /* what the function returned, or a negative errno */
+};
 
 typedef struct process_actor {
     const domus_process *process; /* the user's description of the process */
@@ -45,6 +62,13 @@ typedef struct process_actor {
     bool listening;               /* the receive of messages is under way */
     bool looking; /* the receive that ends when all mail was looked at is under way */
     bool began;   /* the first step was begun */
+    bool is_told; /* the last event has come, and was not shown */
+    domus_process_cancel cancel;   /* that event */
+    domi_living living;            /* its place among the processes that live */
+    work *works;                   /* work that is under way */
+    work *ended;                   /* work that has ended, the newest first */
+    const domus_type *result_type; /* the type of what work returns, as its first answer said */
+    uint32_t works_count;          /* entries of both */
     char method[DOMUS_PROCESS_METHOD_MAX + 1]; /* name of the method that runs, NUL-terminated */
     alignas(8) unsigned char input[DOMUS_PROCESS_INPUT_MAX];
 } process_actor;
@@ -131,6 +155,109 @@ static void add_completion(domus_stack *stack, process_actor *actor, const domus
     add_event(actor, &event);
 }
 
+/* --- work and the last event ------------------------------------------------------------------ */
+
+static void link_work(work **list, work *one)
+{
+    one->previous = NULL;
+    one->next = *list;
+    if (one->next != NULL)
+        one->next->previous = one;
+    *list = one;
+}
+
+static void unlink_work(work **list, work *one)
+{
+    if (one->next != NULL)
+        one->next->previous = one->previous;
+    if (one->previous != NULL)
+        one->previous->next = one->next;
+    else
+        *list = one->next;
+}
+
+static void free_works(work **list)
+{
+    while (*list != NULL) {
+        work *one = *list;
+        unlink_work(list, one);
+        domi_memory_free(one);
+    }
+}
+
+/* Let the conversation of the process go on: its receive ends without a message. If none waits, it
+ * goes on anyway. */
+static void wake(domus_stack *stack)
+{
+    const domi_family *family = domi_stack_house(stack)->family;
+    domi_promise *promise = family != NULL ? family->receives : NULL;
+
+    while (promise != NULL && promise->answer.tag != TAG_MESSAGE)
+        promise = promise->next_receive;
+    if (promise != NULL)
+        domi_promise_fail(stack->manager, promise, -EINTR);
+}
+
+static int on_cancel(domus_stack *stack, void *self, const void *cancel)
+{
+    process_actor *actor = self;
+
+    actor->cancel = *(const domus_process_cancel *)cancel;
+    actor->is_told = true;
+    wake(stack);
+    return 0;
+}
+
+/* A piece of work has ended, or will never begin. */
+static int on_work(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    process_actor *actor = self;
+    work *one = *(work **)domus_frame(stack);
+
+    if (actor->room == NULL)
+        return 0; /* the process was closed, and with it what it had noted */
+    one->result = answer->error != 0 ? answer->error : *(const int *)answer->payload;
+    if (answer->error == 0)
+        actor->result_type = answer->type;
+    unlink_work(&actor->works, one);
+    link_work(&actor->ended, one);
+    wake(stack);
+    return 0;
+}
+
+/* Make events of what was noted, as many as there is room for. The results of work lie in the
+ * actor until the step has returned. */
+static void add_noted(process_actor *actor)
+{
+    room *gathered = actor->room;
+
+    if (actor->is_told && actor->count < DOMUS_PROCESS_EVENTS_MAX) {
+        gathered->events[actor->count++] = (domus_process_event){
+            .type = DOMUS_PROCESS_CANCEL,
+            .data_type = &domus_process_cancel_type,
+            .data = &actor->cancel,
+        };
+        actor->is_told = false;
+    }
+    while (actor->ended != NULL && actor->count < DOMUS_PROCESS_EVENTS_MAX) {
+        work *one = actor->ended;
+        while (one->next != NULL)
+            one = one->next; /* the oldest; few have ended since the last step */
+        unlink_work(&actor->ended, one);
+        actor->works_count--;
+        gathered->results[actor->count] = one->result;
+        gathered->events[actor->count] = (domus_process_event){
+            .type = DOMUS_PROCESS_COMPLETE,
+            .tag = one->tag,
+            .error = one->result < 0 ? one->result : 0,
+            .data_type = one->result < 0 ? NULL : actor->result_type,
+            .data = one->result < 0 ? NULL : &gathered->results[actor->count],
+        };
+        actor->count++;
+        domi_memory_free(one);
+    }
+}
+
 /* --- step ------------------------------------------------------------------------------------ */
 
 /* Free the events with what their payloads own, unless the step took that. */
@@ -200,12 +327,15 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
         add_completion(stack, actor, answer);
     if (result < 0)
         return result;
+    add_noted(actor);
 
     bool all_seen = answer->tag == TAG_LOOKED && (actor->count != 0 || !actor->began);
     bool more = true;
     if (all_seen || actor->count == DOMUS_PROCESS_EVENTS_MAX)
         more = step_process(stack, actor);
-    else if (actor->count != 0)
+    if (more)
+        add_noted(actor); /* those for which there was no room */
+    if (more && actor->count != 0)
         more = put_off_step(stack, actor);
     if (more)
         return result;
@@ -219,6 +349,11 @@ static void on_stop(domus_stack *stack, void *self)
 {
     process_actor *actor = self;
 
+    domi_processes_remove(stack->manager->directory.processes, &actor->living);
+    free_works(&actor->works);
+    free_works(&actor->ended);
+    actor->works_count = 0;
+    actor->is_told = false;
     if (actor->room == NULL)
         return;
     events_free(stack, actor);
@@ -249,6 +384,8 @@ static int on_mount(domus_stack *stack, void *self)
         result = put_off_step(stack, actor) ? domus_wait_first(stack, go_on) : 0;
     if (result < 0)
         on_stop(stack, self); /* on_stop is not called for an actor whose on_mount fails */
+    else
+        domi_processes_add(stack->manager->directory.processes, &actor->living, domus_self(stack));
     return result;
 }
 
@@ -258,26 +395,61 @@ static const domus_behaviour behaviour = {
     .state_size = sizeof(process_actor),
     .on_mount = on_mount,
     .on_stop = on_stop,
+    .on = (const domus_on[]){{&domus_process_cancel_type, on_cancel, 0}, {NULL, NULL, 0}},
 };
+
+int domi_process_check(const domus_process *process, const char *method, const domus_type *type)
+{
+    if (process == NULL || process->step == NULL || process->state_size > DOMI_HOUSE_STATE_MAX)
+        return -EINVAL;
+    if (type != NULL && type->release != NULL)
+        return -EINVAL;
+    if ((method != NULL && strlen(method) > DOMUS_PROCESS_METHOD_MAX) ||
+        (type != NULL && type->size > DOMUS_PROCESS_INPUT_MAX))
+        return -EMSGSIZE;
+    return 0;
+}
+
+int domi_process_spawn(const domus_process *process, const char *method, const domus_type *type,
+                       const void *input, domus_address result_to,
+                       int (*spawn)(void *context, const domus_behaviour *behaviour,
+                                    const void *state, domus_address *ret_address),
+                       void *context, domus_address *ret_address)
+{
+    process_actor state = {.process = process, .spawner = result_to, .input_type = type};
+    int error = domi_process_check(process, method, type);
+
+    if (error != 0)
+        return error;
+    if (method != NULL)
+        memcpy(state.method, method, strlen(method));
+    if (type != NULL && type->size != 0)
+        memcpy(state.input, input, type->size);
+    return spawn(context, &behaviour, &state, ret_address);
+}
+
+/* What domus_process_spawn() was given for the spawn. */
+typedef struct order {
+    domus_stack *stack;
+    const domus_spawn_options *options;
+} order;
+
+static int spawn_child(void *context, const domus_behaviour *as, const void *state,
+                       domus_address *ret_address)
+{
+    const order *given = context;
+
+    return domus_spawn_with(given->stack, as, state, given->options, ret_address);
+}
 
 int domus_process_spawn(domus_stack *stack, const domus_process *process, const char *method,
                         const domus_type *type, const void *input,
                         const domus_spawn_options *options, domus_address *ret_address)
 {
-    process_actor state = {.process = process, .spawner = domus_self(stack), .input_type = type};
+    order given = {stack, options};
 
-    if (process == NULL || process->step == NULL || process->state_size > DOMI_HOUSE_STATE_MAX)
-        return -EINVAL;
-    if (type != NULL && type->release != NULL)
-        return -EINVAL;
-    size_t length = method != NULL ? strlen(method) : 0;
-    if (length > DOMUS_PROCESS_METHOD_MAX || (type != NULL && type->size > DOMUS_PROCESS_INPUT_MAX))
-        return -EMSGSIZE;
-    if (length != 0)
-        memcpy(state.method, method, length);
-    if (type != NULL && type->size != 0)
-        memcpy(state.input, input, type->size);
-    return domus_spawn_with(stack, &behaviour, &state, options, ret_address);
+    return domi_process_spawn(process, method, type, input, domus_self(stack), spawn_child, &given,
+                              ret_address);
 }
 
 /* --- output ---------------------------------------------------------------------------------- */
@@ -310,11 +482,57 @@ int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t ta
     return error;
 }
 
+/* Begin a conversation that does the work, beside the one of the process. */
+static int begin_work(domus_stack *stack, int (*function)(void *argument), void *argument,
+                      work *one)
+{
+    domus_stack *own = domi_stack_new(stack->manager, domi_stack_house(stack), sizeof one);
+
+    if (own == NULL)
+        return -ENOMEM;
+    memcpy(domus_frame(own), &one, sizeof one);
+    int result = stack->manager->hooks.block(own, function, argument, on_work);
+    domi_stack_park_or_end(own, result == DOMUS_PARKED ? result : 0);
+    return result == DOMUS_PARKED ? 0 : result;
+}
+
+int domus_process_work(domus_process_output *out, int (*function)(void *argument), void *argument,
+                       uint64_t tag)
+{
+    process_actor *actor = out->actor;
+    int error = may_yield(out, tag);
+
+    if (error == 0 && out->stack->manager->hooks.block == NULL)
+        error = -EOPNOTSUPP;
+    if (error == 0 && actor->works_count == DOMUS_PROCESS_WORKS_MAX)
+        error = -ENOBUFS;
+    if (error != 0)
+        return error;
+    work *one = domi_memory_new(sizeof *one);
+    if (one == NULL)
+        return -ENOMEM;
+    one->tag = tag;
+    error = begin_work(out->stack, function, argument, one);
+    if (error != 0) {
+        domi_memory_free(one);
+        return error;
+    }
+    link_work(&actor->works, one);
+    actor->works_count++;
+    out->yield_count++;
+    return 0;
+}
+
 int domus_process_done(domus_process_output *out, const domus_type *type, const void *value)
 {
+    int error = 0;
+
     if (out->done)
         return -EALREADY;
-    int error = type != NULL ? domus_notice(out->stack, out->actor->spawner, type, value) : 0;
+    if (type != NULL && out->actor->spawner.house != NULL)
+        error = domus_notice(out->stack, out->actor->spawner, type, value);
+    else if (type != NULL && type->release != NULL)
+        type->release((void *)(uintptr_t)value); /* nobody is to get it */
     out->done = error == 0;
     return error;
 }

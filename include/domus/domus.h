@@ -17,6 +17,7 @@
 #include <domus/detached.h>
 #include <domus/dump.h>
 #include <domus/endpoint.h>
+#include <domus/entry.h>
 #include <domus/file.h>
 #include <domus/group.h>
 #include <domus/hooks.h>

@@ -169,6 +169,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         system->hooks = *hooks;
     atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
     domi_letters_init(&system->letters);
+    domi_processes_init(&system->processes);
     if (simulator == NULL)
         domi_clock_init(&system->clock);
     else
@@ -418,6 +419,7 @@ void domus_system_free(domus_system *system)
     domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
     domi_memory_free(system->inspectors);
+    domi_memory_free(system->entries);
     pthread_cond_destroy(&system->nobody_asks);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);

@@ -25,6 +25,7 @@
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 
+#include <domus/blocking.h>
 #include <domus/detached.h>
 
 #include <errno.h>
@@ -195,6 +196,7 @@ const domi_runtime_hooks domi_hooks_of_detached = {
     .begin_spawn = begin_spawn,
     .end_spawn = end_spawn,
     .withdraw = domi_blocking_withdraw,
+    .block = domus_blocking,
     .read_memory = domi_pressure_read,
 };
 

@@ -19,6 +19,7 @@
 #include "runtime/system/log.h"
 #include "runtime/system/pressure.h"
 
+#include <domus/blocking.h>
 #include <stdio.h>
 
 #define TURNS_TO_LOOK 16u /* turns between two looks; a turn is at most `throughput` messages */
@@ -29,6 +30,7 @@ const domi_runtime_hooks domi_hooks_of_runners = {
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
+    .block = domus_blocking,
     .read_memory = domi_pressure_read,
 };
 

@@ -7,6 +7,7 @@
 #include "house/directory/group.h"
 #include "house/directory/name_table.h"
 #include "house/directory/router.h"
+#include "house/family/processes.h"
 #include "house/message/letters.h"
 #include "io/resources/peers.h"
 #include "runtime/os/cpus.h"
@@ -15,6 +16,7 @@
 #include "runtime/system/levels.h"
 #include "runtime/system/thread.h"
 
+#include <domus/entry.h>
 #include <domus/system.h>
 
 #define DOMI_LISTENERS_MAX 64u /* most listeners of a system */
@@ -98,9 +100,12 @@ struct domus_system {
     /* all managers: first those of the threads, then the outside's, then those of
      * detached actors */
     domi_manager **managers;
-    domi_groups groups;   /* the table of groups */
-    domi_routers routers; /* all routers */
-    domi_peers peers;     /* how many connections each peer address has */
+    domi_groups groups;       /* the table of groups */
+    domi_routers routers;     /* all routers */
+    domi_processes processes; /* the processes that live */
+    domus_entry *entries;     /* entry points (runtime/outside/entry.c); constant once started */
+    uint32_t entries_count;   /* entries of `entries` */
+    domi_peers peers;         /* how many connections each peer address has */
 
     domi_monitor monitor; /* looks at the threads for stalls (monitor.h) */
 
