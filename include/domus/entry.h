@@ -15,7 +15,7 @@ extern "C" {
 
 #define DOMUS_ENTRIES_MAX 256u /* entry points of a system */
 
-/* One entry point. What it points to must stay constant for the life of the system. */
+/* One entry point. All that it points to must stay constant for the life of the system. */
 typedef struct domus_entry {
     const char *name; /* 1..DOMUS_PROCESS_METHOD_MAX bytes */
     const domus_process *process;

@@ -103,7 +103,8 @@ typedef struct domus_outside_message {
     domus_outside_kind kind;
     const domus_type *type;
     /* Valid until the outsider receives again or detaches; that of an ask only until the ask is
-     * answered. What the payload owns is released then, unless domus_outsider_take() took it. */
+     * answered. All that the payload owns is released then, unless domus_outsider_take() took it.
+     */
     const void *payload;
     domus_address sender; /* nobody: the message came from outside, or is an event or a failure */
     uint64_t tag;         /* of an answer */

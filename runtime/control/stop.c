@@ -16,6 +16,7 @@
 #include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"
+#include "runtime/outside/outsider.h"
 #include "runtime/outside/resolver.h"
 #include "runtime/outside/seat.h"
 #include "runtime/outside/visit.h"
@@ -227,8 +228,8 @@ static bool has_nobody_to_tell(const domus_system *system)
            domi_counter_read(&system->processes.untold) != 0;
 }
 
-/* Send the last event to all processes that did not get it. Those for which there is no memory now
- * are told to stop later, with all other actors. */
+/* Send the last event to all processes that did not get it. A process for which there is no memory
+ * now is told to stop later, with all other actors. */
 static void tell_processes(domus_system *system, uint64_t until_ns)
 {
     domus_address addresses[64];
@@ -271,7 +272,7 @@ static int stop_threads(domus_system *system)
 {
     uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
     if (system->stage == DOMI_STAGE_RUNNING) {
-        domi_seats_leave_own(system);
+        domi_outsiders_detach_own(system);
         drain_threads(system);
         finish_processes(system, domi_clock_now(&system->clock) + time_ns);
         stop_actors(system, domi_clock_now(&system->clock) + time_ns);

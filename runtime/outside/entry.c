@@ -48,7 +48,7 @@ int domus_entry_add(domus_system *system, const domus_entry *entry)
     return result;
 }
 
-/* What a spawn was given, for the actor. */
+/* The arguments of a spawn, for the actor. */
 typedef struct order {
     domus_system *system;
     const domus_spawn_options *options;

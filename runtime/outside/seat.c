@@ -26,56 +26,15 @@
 
 /* --- mail ------------------------------------------------------------------------------------- */
 
-void domi_outside_mail_add(domi_outside_mails *list, domi_outside_mail *mail)
-{
-    mail->next = NULL;
-    mail->previous = list->last;
-    if (list->last != NULL)
-        list->last->next = mail;
-    else
-        list->first = mail;
-    list->last = mail;
-}
-
-void domi_outside_mail_remove(domi_outside_mails *list, domi_outside_mail *mail)
-{
-    if (mail->next != NULL)
-        mail->next->previous = mail->previous;
-    else
-        list->last = mail->previous;
-    if (mail->previous != NULL)
-        mail->previous->next = mail->next;
-    else
-        list->first = mail->next;
-}
-
-void domi_outside_mail_free(domi_manager *manager, domi_outside_mail *mail)
-{
-    if (mail->envelope != NULL)
-        domi_answer_release(manager, mail->envelope);
-    else if (mail->owned)
-        mail->message.type->release(mail->payload);
-    domi_memory_free(mail);
-}
-
-static void free_list(domi_manager *manager, domi_outside_mails *list)
-{
-    while (list->first != NULL) {
-        domi_outside_mail *mail = list->first;
-        domi_outside_mail_remove(list, mail);
-        domi_outside_mail_free(manager, mail);
-    }
-}
-
 /* The actor has ended, so no conversation of it has a place in these lists any more. */
 static void clear_lists(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
-    free_list(manager, &seat->asked);
-    free_list(manager, &seat->answers);
-    free_list(manager, &seat->events);
-    free_list(manager, &seat->spares);
+    domi_outside_mails_free(manager, &seat->asked);
+    domi_outside_mails_free(manager, &seat->answers);
+    domi_outside_mails_free(manager, &seat->events);
+    domi_outside_mails_free(manager, &seat->spares);
     seat->asked_count = 0;
 }
 
@@ -500,18 +459,6 @@ void domi_seat_leave(domus_outsider *seat)
     rest_vacant(seat);
     if (seat->leaving)
         domi_seats_call(seat->detached.system);
-}
-
-void domi_seats_leave_own(domus_system *system)
-{
-    uint32_t count = count_places(system);
-
-    for (uint32_t i = 0; i < count; i++) {
-        domus_outsider *seat = seat_of(system->detached[i]);
-        /* Relaxed: only this thread writes its own mark. */
-        if (seat != NULL && atomic_load_explicit(&seat->owner, memory_order_relaxed) == &domi_here)
-            (void)domus_outside_detach(seat);
-    }
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */

@@ -22,28 +22,9 @@
 #define DOMI_RUNTIME_OUTSIDE_SEAT_H
 
 #include "runtime/outside/detached.h"
+#include "runtime/outside/seat_mail.h"
 
 #include <domus/outsider.h>
-
-/* An answer or an event that waits to be received. */
-typedef struct domi_outside_mail domi_outside_mail;
-
-struct domi_outside_mail {
-    domi_outside_mail *next;
-    domi_outside_mail *previous;
-    domus_outside_message message;
-    domus_watch watch;       /* of a spare: the watch whose event it is for */
-    domi_envelope *envelope; /* holds the payload of a reply; NULL: the payload is below, or none */
-    bool owned;              /* the payload of an event owns something that was taken for it */
-    int error;               /* the payload of a failure */
-    alignas(8) unsigned char payload[]; /* of an event */
-};
-
-/* A list of them, the oldest first. */
-typedef struct domi_outside_mails {
-    domi_outside_mail *first;
-    domi_outside_mail *last;
-} domi_outside_mails;
 
 struct domus_outsider {
     domi_detached detached; /* the manager, and a place in the system's list */
@@ -70,9 +51,6 @@ struct domus_outsider {
     domi_outside_mail *shown; /* the answer or event that was received last; NULL: none */
     domi_manager *outer;      /* domi_thread_manager before the owner entered */
 };
-
-/* The behaviour of all outsiders. */
-extern const domus_behaviour domi_outsider_behaviour;
 
 /* Find a vacant seat, or make one, and let the calling thread sit there. Returns 0; -EAGAIN;
  * -ENOMEM; -ESHUTDOWN. */
@@ -106,19 +84,11 @@ void domi_seat_finish(domus_outsider *seat);
 /* Stop the actor, and leave the seat to the caretaker. Inside. */
 void domi_seat_leave(domus_outsider *seat);
 
-/* The thread that stops the system leaves the seats on which it sits. */
-void domi_seats_leave_own(domus_system *system);
-
 /* Let the caretaker look at the seats. Any thread. */
 void domi_seats_call(domus_system *system);
 
 /* The end: wait for the caretaker, which has closed all seats; end what outsiders were shown. */
 void domi_seats_join(domus_system *system);
 void domi_seats_release(domus_system *system);
-
-/* Lists of mail, and the end of one piece of it. */
-void domi_outside_mail_add(domi_outside_mails *list, domi_outside_mail *mail);
-void domi_outside_mail_remove(domi_outside_mails *list, domi_outside_mail *mail);
-void domi_outside_mail_free(domi_manager *manager, domi_outside_mail *mail);
 
 #endif

@@ -134,7 +134,7 @@ START_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
 }
 END_TEST
 
-/* What was looked at once is not looked at again, and what comes meanwhile is. */
+/* Mail that was looked at once is not looked at again, and mail that comes meanwhile is. */
 START_TEST(receive_that_waits_wakes_for_what_it_wants)
 {
     const domus_type *const types[] = {&domt_number_type, NULL};

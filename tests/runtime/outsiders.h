@@ -1,5 +1,5 @@
-/* What the tests of outsiders have in common: types, an actor that answers and echoes, and sends
- * that must succeed. */
+/* Parts that the tests of outsiders have in common: types, an actor that answers and echoes, and
+ * sends that must succeed. */
 #ifndef DOMT_OUTSIDERS_H
 #define DOMT_OUTSIDERS_H
 
@@ -23,7 +23,7 @@ typedef struct domt_poke {
     bool asks;
 } domt_poke;
 
-/* What peers have seen: answers to their asks, the sum of these, and the last error. */
+/* Counts of what peers have seen: answers to their asks, the sum of these, and the last error. */
 extern _Atomic uint64_t domt_answers, domt_answer_sum;
 extern _Atomic int domt_answer_error;
 extern _Atomic uint64_t domt_downs; /* events of watches */
