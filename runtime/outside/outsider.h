@@ -1,5 +1,5 @@
-/* Parts that the verbs of outsiders have in common: how they enter the seat and leave it. Only the thread
- * that sits there gets in. */
+/* Parts that the verbs of outsiders have in common: how they enter the seat and leave it. Only the
+ * thread that sits there gets in. */
 #ifndef DOMI_RUNTIME_OUTSIDE_OUTSIDER_H
 #define DOMI_RUNTIME_OUTSIDE_OUTSIDER_H
 
