@@ -315,6 +315,8 @@ static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t
         }
         domi_list_take_behind(tail, before);
         house->mail--;
+        if (house->family != NULL) /* another receive may have looked up to this message */
+            house->family->seen[kind == DOMI_NOTICE] = NULL;
         if (!expired)
             return message;
         domi_ask_expire(manager, message);

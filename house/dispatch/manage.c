@@ -163,6 +163,7 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
     manager->directory.groups = options->groups;
     manager->directory.routers = options->routers;
     manager->directory.grains = options->grains;
+    manager->directory.processes = options->processes;
 }
 
 static void take_limits(domi_manager *manager, const domus_config *config)

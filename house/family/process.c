@@ -4,12 +4,17 @@
  * completion of a yield. Both are gathered as events. With the first event a second receive begins,
  * which takes nothing and ends when all waiting mail was looked at. So the step comes after all
  * events of one run, without a clock and without a message of the actor to itself. Public verbs do
- * the work, but memory and domus_process_take() use the library's own functions. */
+ * the work, but memory and domus_process_take() use the library's own functions.
+ *
+ * Work that may block has a conversation of its own for each piece, so that the library waits for
+ * it however the process ends. Its end, and the last event of a stop, come while the conversation
+ * above receives: they are noted, and that receive fails, so that the conversation goes on. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/take.h"
 #include "house/family/behaviour.h"
 #include "house/family/life.h"
+#include "house/family/process_actor.h"
 
 #include <domus/message.h>
 #include <domus/process.h>
@@ -19,43 +24,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Tags of the two receives, which are not yields. */
-#define TAG_MESSAGE UINT64_MAX /* tag of the receive that waits for the next message */
-#define TAG_LOOKED                                                                                 \
-    (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at                  \
-                      */
-
-static_assert(TAG_LOOKED > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
-
-/* The part of the state that is not needed before init. */
-typedef struct room {
-    /* what a step is shown: messages and answers */
-    domus_process_event events[DOMUS_PROCESS_EVENTS_MAX];
-    /* messages that hold the events' payloads; NULL: none */
-    domus_message *held[DOMUS_PROCESS_EVENTS_MAX];
-    alignas(16) unsigned char state[];
-} room;
-
-typedef struct process_actor {
-    const domus_process *process; /* the user's description of the process */
-    domus_address spawner;        /* the actor that made the process and gets its notices */
-    const domus_type *input_type; /* type of the message that holds the input */
-    room *room;                   /* NULL before init, and after close */
-    uint32_t count;               /* events gathered */
-    bool listening;               /* the receive of messages is under way */
-    bool looking; /* the receive that ends when all mail was looked at is under way */
-    bool began;   /* the first step was begun */
-    char method[DOMUS_PROCESS_METHOD_MAX + 1]; /* name of the method that runs, NUL-terminated */
-    alignas(8) unsigned char input[DOMUS_PROCESS_INPUT_MAX];
-} process_actor;
-
-struct domus_process_output {
-    domus_stack *stack;   /* the conversation of this step */
-    process_actor *actor; /* the actor whose step it is */
-    uint32_t yield_count; /* asks and sleeps that this step has begun */
-    bool done;            /* the step has finished the process */
-};
-
 static const domus_pattern any = {.types = NULL};
 static const domus_type *const no_types[] = {NULL};
 static const domus_pattern nothing = {.types = no_types};
@@ -64,7 +32,7 @@ static const domus_pattern nothing = {.types = no_types};
 
 /* Keep a copy of a payload, together with what the payload owns. Returns 0; -ENOMEM, and then the
  * library releases what the payload owns. */
-static int hold_payload(domus_stack *stack, process_actor *actor, const domus_answer *answer)
+static int hold_payload(domus_stack *stack, domi_process_actor *actor, const domus_answer *answer)
 {
     domus_message *message;
 
@@ -81,7 +49,7 @@ static int hold_payload(domus_stack *stack, process_actor *actor, const domus_an
 }
 
 /* Append a complete event, with the message that hold_payload() kept for it. */
-static void add_event(process_actor *actor, const domus_process_event *event)
+static void add_event(domi_process_actor *actor, const domus_process_event *event)
 {
     domus_message *held = actor->room->held[actor->count];
     domus_process_event *place = &actor->room->events[actor->count++];
@@ -91,7 +59,7 @@ static void add_event(process_actor *actor, const domus_process_event *event)
     place->data = held != NULL ? domus_message_payload(held) : NULL;
 }
 
-static void add_message(domus_stack *stack, process_actor *actor, const domus_answer *answer)
+static void add_message(domus_stack *stack, domi_process_actor *actor, const domus_answer *answer)
 {
     domus_process_event event = {
         .type = DOMUS_PROCESS_MESSAGE,
@@ -116,7 +84,8 @@ static void add_message(domus_stack *stack, process_actor *actor, const domus_an
     add_event(actor, &event);
 }
 
-static void add_completion(domus_stack *stack, process_actor *actor, const domus_answer *answer)
+static void add_completion(domus_stack *stack, domi_process_actor *actor,
+                           const domus_answer *answer)
 {
     domus_process_event event = {
         .type = DOMUS_PROCESS_COMPLETE,
@@ -134,7 +103,7 @@ static void add_completion(domus_stack *stack, process_actor *actor, const domus
 /* --- step ------------------------------------------------------------------------------------ */
 
 /* Free the events with what their payloads own, unless the step took that. */
-static void events_free(domus_stack *stack, process_actor *actor)
+static void events_free(domus_stack *stack, domi_process_actor *actor)
 {
     for (uint32_t i = 0; i < actor->count; i++) {
         domus_message_free(stack, actor->room->held[i]);
@@ -144,7 +113,7 @@ static void events_free(domus_stack *stack, process_actor *actor)
 }
 
 /* Make one step with the gathered events. False if it was the last step. */
-static bool step_process(domus_stack *stack, process_actor *actor)
+static bool step_process(domus_stack *stack, domi_process_actor *actor)
 {
     domus_process_output out = {.stack = stack, .actor = actor};
 
@@ -159,22 +128,22 @@ static bool step_process(domus_stack *stack, process_actor *actor)
     return !out.done;
 }
 
-static int receive_any(domus_stack *stack, process_actor *actor)
+static int receive_any(domus_stack *stack, domi_process_actor *actor)
 {
     if (actor->listening)
         return 0;
-    int error = domus_receive_add(stack, &any, DOMUS_FOR_EVER, TAG_MESSAGE);
+    int error = domus_receive_add(stack, &any, DOMUS_FOR_EVER, DOMI_TAG_MESSAGE);
     actor->listening = error == 0;
     return error;
 }
 
 /* More mail may wait: begin the receive that ends when all mail was looked at. False if a last step
  * was made. */
-static bool put_off_step(domus_stack *stack, process_actor *actor)
+static bool put_off_step(domus_stack *stack, domi_process_actor *actor)
 {
     if (actor->looking)
         return true;
-    actor->looking = domus_receive_add(stack, &nothing, 0, TAG_LOOKED) == 0;
+    actor->looking = domus_receive_add(stack, &nothing, 0, DOMI_TAG_LOOKED) == 0;
     /* if there is no memory for the receive, the step comes at once */
     return actor->looking || step_process(stack, actor);
 }
@@ -182,30 +151,33 @@ static bool put_off_step(domus_stack *stack, process_actor *actor)
 /* Gather an answer of a yield or a receive, and begin the next step if one is due. */
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    process_actor *actor = self;
+    domi_process_actor *actor = self;
     /* wait again; the result also tells whether the conversation was cancelled */
     int result = domus_wait_first(stack, go_on);
 
-    if (answer->tag == TAG_MESSAGE)
+    if (answer->tag == DOMI_TAG_MESSAGE)
         actor->listening = false;
-    else if (answer->tag == TAG_LOOKED)
+    else if (answer->tag == DOMI_TAG_LOOKED)
         actor->looking = false;
     if (result >= 0) { /* the promise of this answer is free again, so the receive finds memory */
         int error = receive_any(stack, actor);
         result = error != 0 ? error : result;
     }
-    if (answer->tag == TAG_MESSAGE && answer->error == 0)
+    if (answer->tag == DOMI_TAG_MESSAGE && answer->error == 0)
         add_message(stack, actor, answer);
     else if (answer->tag <= DOMUS_PROCESS_TAG_MAX)
         add_completion(stack, actor, answer);
     if (result < 0)
         return result;
+    domi_process_add_noted(actor);
 
-    bool all_seen = answer->tag == TAG_LOOKED && (actor->count != 0 || !actor->began);
+    bool all_seen = answer->tag == DOMI_TAG_LOOKED && (actor->count != 0 || !actor->began);
     bool more = true;
     if (all_seen || actor->count == DOMUS_PROCESS_EVENTS_MAX)
         more = step_process(stack, actor);
-    else if (actor->count != 0)
+    if (more)
+        domi_process_add_noted(actor); /* those for which there was no room */
+    if (more && actor->count != 0)
         more = put_off_step(stack, actor);
     if (more)
         return result;
@@ -217,8 +189,13 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    process_actor *actor = self;
+    domi_process_actor *actor = self;
 
+    domi_processes_remove(stack->manager->directory.processes, &actor->living);
+    domi_process_free_works(&actor->works);
+    domi_process_free_works(&actor->ended);
+    actor->works_count = 0;
+    actor->is_told = false;
     if (actor->room == NULL)
         return;
     events_free(stack, actor);
@@ -230,14 +207,14 @@ static void on_stop(domus_stack *stack, void *self)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    process_actor *actor = self;
+    domi_process_actor *actor = self;
     const domus_process *process = actor->process;
     int result = 0;
 
     if (process == NULL) /* the actor was restarted, but its parent had no rules when it was
                             spawned, so no state was kept */
         return -EINVAL;
-    actor->room = domi_memory_new(sizeof(room) + process->state_size);
+    actor->room = domi_memory_new(sizeof(domi_process_room) + process->state_size);
     if (actor->room == NULL)
         return -ENOMEM;
     if (process->init != NULL)
@@ -249,50 +226,81 @@ static int on_mount(domus_stack *stack, void *self)
         result = put_off_step(stack, actor) ? domus_wait_first(stack, go_on) : 0;
     if (result < 0)
         on_stop(stack, self); /* on_stop is not called for an actor whose on_mount fails */
+    else
+        domi_processes_add(stack->manager->directory.processes, &actor->living, domus_self(stack));
     return result;
 }
 
 static const domus_behaviour behaviour = {
     .name = "process",
     .kind = DOMUS_STATE,
-    .state_size = sizeof(process_actor),
+    .state_size = sizeof(domi_process_actor),
     .on_mount = on_mount,
     .on_stop = on_stop,
+    .on = (const domus_on[]){{&domus_process_cancel_type, domi_process_on_cancel, 0},
+                             {NULL, NULL, 0}},
 };
+
+int domi_process_check(const domus_process *process, const char *method, const domus_type *type)
+{
+    if (process == NULL || process->step == NULL || process->state_size > DOMI_HOUSE_STATE_MAX)
+        return -EINVAL;
+    if (type != NULL && type->release != NULL)
+        return -EINVAL;
+    if ((method != NULL && strlen(method) > DOMUS_PROCESS_METHOD_MAX) ||
+        (type != NULL && type->size > DOMUS_PROCESS_INPUT_MAX))
+        return -EMSGSIZE;
+    return 0;
+}
+
+int domi_process_spawn(const domus_process *process, const char *method, const domus_type *type,
+                       const void *input, domus_address result_to,
+                       int (*spawn)(void *context, const domus_behaviour *behaviour,
+                                    const void *state, domus_address *ret_address),
+                       void *context, domus_address *ret_address)
+{
+    domi_process_actor state = {.process = process, .spawner = result_to, .input_type = type};
+    int error = domi_process_check(process, method, type);
+
+    if (error != 0)
+        return error;
+    if (method != NULL)
+        memcpy(state.method, method, strlen(method));
+    if (type != NULL && type->size != 0)
+        memcpy(state.input, input, type->size);
+    return spawn(context, &behaviour, &state, ret_address);
+}
+
+/* The arguments of domus_process_spawn() for the spawn. */
+typedef struct order {
+    domus_stack *stack;
+    const domus_spawn_options *options;
+} order;
+
+static int spawn_child(void *context, const domus_behaviour *as, const void *state,
+                       domus_address *ret_address)
+{
+    const order *given = context;
+
+    return domus_spawn_with(given->stack, as, state, given->options, ret_address);
+}
 
 int domus_process_spawn(domus_stack *stack, const domus_process *process, const char *method,
                         const domus_type *type, const void *input,
                         const domus_spawn_options *options, domus_address *ret_address)
 {
-    process_actor state = {.process = process, .spawner = domus_self(stack), .input_type = type};
+    order given = {stack, options};
 
-    if (process == NULL || process->step == NULL || process->state_size > DOMI_HOUSE_STATE_MAX)
-        return -EINVAL;
-    if (type != NULL && type->release != NULL)
-        return -EINVAL;
-    size_t length = method != NULL ? strlen(method) : 0;
-    if (length > DOMUS_PROCESS_METHOD_MAX || (type != NULL && type->size > DOMUS_PROCESS_INPUT_MAX))
-        return -EMSGSIZE;
-    if (length != 0)
-        memcpy(state.method, method, length);
-    if (type != NULL && type->size != 0)
-        memcpy(state.input, input, type->size);
-    return domus_spawn_with(stack, &behaviour, &state, options, ret_address);
+    return domi_process_spawn(process, method, type, input, domus_self(stack), spawn_child, &given,
+                              ret_address);
 }
 
 /* --- output ---------------------------------------------------------------------------------- */
 
-static int may_yield(const domus_process_output *out, uint64_t tag)
-{
-    if (tag > DOMUS_PROCESS_TAG_MAX)
-        return -EINVAL;
-    return out->yield_count == DOMUS_PROCESS_YIELDS_MAX ? -ENOBUFS : 0;
-}
-
 int domus_process_ask(domus_process_output *out, domus_address to, const domus_type *type,
                       const void *payload, uint64_t timeout_ns, uint64_t tag)
 {
-    int error = may_yield(out, tag);
+    int error = domi_process_may_yield(out, tag);
 
     if (error == 0)
         error = domus_ask_add(out->stack, to, type, payload, timeout_ns, tag);
@@ -302,7 +310,7 @@ int domus_process_ask(domus_process_output *out, domus_address to, const domus_t
 
 int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t tag)
 {
-    int error = may_yield(out, tag);
+    int error = domi_process_may_yield(out, tag);
 
     if (error == 0)
         error = domus_sleep_add(out->stack, time_ns, tag);
@@ -312,16 +320,21 @@ int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t ta
 
 int domus_process_done(domus_process_output *out, const domus_type *type, const void *value)
 {
+    int error = 0;
+
     if (out->done)
         return -EALREADY;
-    int error = type != NULL ? domus_notice(out->stack, out->actor->spawner, type, value) : 0;
+    if (type != NULL && out->actor->spawner.house != NULL)
+        error = domus_notice(out->stack, out->actor->spawner, type, value);
+    else if (type != NULL && type->release != NULL)
+        type->release((void *)(uintptr_t)value); /* nobody is to get it */
     out->done = error == 0;
     return error;
 }
 
 int domus_process_take(domus_process_output *out, const domus_process_event *event)
 {
-    const room *gathered = out->actor->room;
+    const domi_process_room *gathered = out->actor->room;
 
     for (uint32_t i = 0; i < out->actor->count; i++) {
         if (event == &gathered->events[i] && gathered->held[i] != NULL)

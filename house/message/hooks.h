@@ -15,6 +15,7 @@
 typedef struct domi_manager domi_manager;
 struct domi_lookup;
 struct domi_promise;
+struct domus_answer;
 struct domus_spawn_options;
 
 /* An event in the life of an actor; the hook `log` (below) writes a log line about it. */
@@ -137,6 +138,11 @@ typedef struct domi_runtime_hooks {
     /* Take back blocking work that has not begun. Returns false if it runs already. NULL: there is
      * no blocking work, so nothing runs. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
+
+    /* Do blocking work for a conversation, as domus_blocking() does. NULL: there is none, and the
+     * caller returns -EOPNOTSUPP. */
+    int (*block)(domus_stack *stack, int (*function)(void *argument), void *argument,
+                 int (*then)(domus_stack *stack, void *self, const struct domus_answer *answer));
 
     /* Look a name up for a connect (io/connectors/name.h). Returns 0 when the result is in
      * `lookup`; -EINPROGRESS when an event will tell; the error. NULL: names are not looked up, and

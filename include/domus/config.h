@@ -248,7 +248,7 @@ typedef struct domus_config {
         uint64_t idle_expiry_ns;
     } blocking;
     struct {
-        uint32_t threads_max; /* 0..512 detached actors at a time; 64 */
+        uint32_t threads_max; /* 0..512 detached actors and outsiders at a time; 64 */
     } detached;
     struct {
         uint32_t max;         /* 1..1,048,576 names of groups ever opened in a system; 65,536 */

@@ -4,7 +4,8 @@
  * as to any actor. Its handlers run on its own thread, which may be on any CPU and sleeps while the
  * actor has no mail. This thread has no ring, so the actor has no channels and no domus_watch_fd().
  * Children of a detached actor live on the system's threads. When the actor has ended, its thread
- * is kept for the next detached actor; there are detached.threadsMax (64) such threads at most.
+ * is kept for the next detached actor; there are detached.threadsMax (64) such threads at most, and
+ * outsiders (domus/outsider.h) count with them.
  *
  * A detached actor that blocks holds up only itself and its own stop. A system that stops waits for
  * it, for shutdown.actorTimeout; if it still blocks then, the stop fails (domus_system_stop()) and

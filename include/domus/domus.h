@@ -17,6 +17,7 @@
 #include <domus/detached.h>
 #include <domus/dump.h>
 #include <domus/endpoint.h>
+#include <domus/entry.h>
 #include <domus/file.h>
 #include <domus/grain.h>
 #include <domus/group.h>
@@ -26,6 +27,7 @@
 #include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>
+#include <domus/outsider.h>
 #include <domus/pipeline.h>
 #include <domus/policy.h>
 #include <domus/pool.h>

@@ -3,8 +3,13 @@
  *
  * A process is a state machine. Each step is given the events that have come since the last one:
  * messages, and completions of its yields. A yield is a command with a tag (ask an actor, or
- * sleep) that a step writes; its completion is an event with the same tag. A process takes
- * messages of any type.
+ * sleep, work that may block) that a step writes; its completion is an event with the same tag. A
+ * process takes messages of any type.
+ *
+ * When the system stops, each process that lives gets one last event, DOMUS_PROCESS_CANCEL, before
+ * anything of it is ended. It should come to its end, by domus_process_done(), within
+ * shutdown.actorTimeout; until then everything that it uses is there, and it may go on to ask. A
+ * process that has not ended by then is stopped like any other actor.
  *
  * init, step and close get a `domus_stack *`, as all handlers do, and may use it with all verbs
  * that do not wait: domus_notice(), domus_spawn(), domus_self() and so on. Events of timers and
@@ -26,12 +31,22 @@ extern "C" {
 #define DOMUS_PROCESS_YIELDS_MAX 64u  /* yields that one step may write */
 #define DOMUS_PROCESS_METHOD_MAX 63u  /* bytes in a method's name */
 #define DOMUS_PROCESS_INPUT_MAX  256u /* bytes of input */
+#define DOMUS_PROCESS_WORKS_MAX  64u  /* pieces of work of one process that are under way */
 #define DOMUS_PROCESS_TAG_MAX    (UINT64_MAX - 2)
 
 typedef enum domus_process_event_type {
     DOMUS_PROCESS_MESSAGE,  /* somebody's notice or ask */
     DOMUS_PROCESS_COMPLETE, /* a yield is done */
+    DOMUS_PROCESS_CANCEL,   /* the system stops; the data is a domus_process_cancel */
 } domus_process_event_type;
+
+/* The data of the last event. */
+typedef struct domus_process_cancel {
+    uint64_t deadline_ns; /* when the process is stopped, in the time of domus_now_ns() */
+    uint64_t left_ns;     /* how long that was when the event was sent */
+} domus_process_cancel;
+
+DOMUS_API extern const domus_type domus_process_cancel_type;
 
 /* One event that a step is given. The payload at `data` is valid until the step returns. */
 typedef struct domus_process_event {
@@ -100,6 +115,18 @@ DOMUS_API int domus_process_ask(domus_process_output *out, domus_address to, con
  * domus_process_ask(). */
 DOMUS_API int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t tag);
 
+/* Yield work that may block: `function(argument)` runs on a helper thread (domus/blocking.h), and
+ * what it returns is the completion: a negative result is its error; any other one is its data, an
+ * int of domus_blocking_type. The limits of helper threads are errors of the completion: -EAGAIN
+ * when blocking.queueMax jobs wait, -ESHUTDOWN, -EOPNOTSUPP in a test kit.
+ *
+ * Ownership: `argument` stays the process's, and may lie in its state: work that has begun is
+ * waited for before the process is closed, also when it is done, stopped or restarted.
+ *
+ * Returns as domus_process_ask(); -ENOBUFS also beyond DOMUS_PROCESS_WORKS_MAX. */
+DOMUS_API int domus_process_work(domus_process_output *out, int (*function)(void *argument),
+                                 void *argument, uint64_t tag);
+
 /* Take over what the payload of an event of this step owns; otherwise the library releases it when
  * the step returns. The payload itself stays valid until the step returns.
  *
@@ -108,8 +135,8 @@ DOMUS_API int domus_process_sleep(domus_process_output *out, uint64_t time_ns, u
 DOMUS_API int domus_process_take(domus_process_output *out, const domus_process_event *event);
 
 /* End the process after this step. Its value is sent as a notice to the actor that spawned it, with
- * the process as the sender; with a NULL `type` it has no value. Yields that are under way are
- * dropped.
+ * the process as the sender; with a NULL `type` it has no value. If nobody is to get it
+ * (domus/entry.h), it is released. Yields that are under way are dropped; work is waited for.
  *
  * Returns 0; -EALREADY when this was called before; a negative errno of domus_notice(): then the
  * process goes on, and still owns what the value owns. */

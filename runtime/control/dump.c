@@ -220,17 +220,19 @@ static void add_thread(domus_system *system, domi_text *text, uint32_t thread, c
     }
 }
 
-/* Detached actors may be anywhere in their own code, so they are only counted. */
+/* Detached actors, and outsiders, may be anywhere in their own code, so they are only counted. */
 static void add_detached(domus_system *system, domi_text *text)
 {
-    uint32_t busy = 0;
+    uint32_t busy[2] = {0, 0}; /* detached actors, and outsiders */
 
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->detached_count; i++)
-        busy += system->detached[i]->busy;
+        busy[system->detached[i]->foreign] += system->detached[i]->busy;
     pthread_mutex_unlock(&system->mutex);
-    if (busy != 0)
-        domi_text_add(text, "%" PRIu32 " detached actors are not described\n", busy);
+    if (busy[0] != 0)
+        domi_text_add(text, "%" PRIu32 " detached actors are not described\n", busy[0]);
+    if (busy[1] != 0)
+        domi_text_add(text, "%" PRIu32 " outsiders are not described\n", busy[1]);
 }
 
 #define LINES_BYTES 256u /* the part of a thread's share that describes the thread itself */

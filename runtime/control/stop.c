@@ -1,5 +1,5 @@
-/* This file stops a system step by step: connections drain, actors stop, blocking work ends,
- * threads end.
+/* This file stops a system step by step: connections drain, processes end by themselves, actors
+ * stop, blocking work ends, threads end.
  *
  * Each step is a word that every thread follows at its next phase 2 (follow.c). The thread that
  * stops the system waits meanwhile, looks at counters once a millisecond, and goes on when
@@ -16,7 +16,9 @@
 #include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"
+#include "runtime/outside/outsider.h"
 #include "runtime/outside/resolver.h"
+#include "runtime/outside/seat.h"
 #include "runtime/outside/visit.h"
 #include "runtime/pools/pools.h"
 #include "runtime/system/losses.h"
@@ -53,6 +55,7 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
     if (step >= DOMI_STOP_ACTORS)
         domi_detached_notify_all(system);
     domi_outside_unlock(system);
+    domi_seats_call(system);
     domi_pools_call(system);
 }
 
@@ -177,6 +180,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     for (uint32_t i = 0; i < system->count; i++)
         domi_thread_join(&system->threads[i]);
     domi_detached_join(system);
+    domi_seats_join(system);
     /* The threads have ended, so the calling thread owns their managers now. A message that was put
      * after its receiver had ended is late mail. */
     for (uint32_t i = 0; i < system->count; i++) {
@@ -207,6 +211,54 @@ static void drain_threads(domus_system *system)
     }
 }
 
+/* True if each thread of the loop has begun the step that is wanted. The step before that one is
+ * over then, with the mounts of all actors that were spawned before it. */
+static bool have_followed(const domus_system *system)
+{
+    uint32_t wanted = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->stop_step,
+                                           memory_order_relaxed);
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (domi_thread_read_stop_step(&system->threads[i]) < wanted)
+            return false;
+    }
+    return true;
+}
+
+static bool has_nobody_to_tell(const domus_system *system)
+{
+    return domi_counter_read(&system->processes.count) == 0 ||
+           domi_counter_read(&system->processes.untold) != 0;
+}
+
+/* Send the last event to all processes that did not get it. A process for which there is no memory
+ * now is told to stop later, with all other actors. */
+static void tell_processes(domus_system *system, uint64_t until_ns)
+{
+    domus_address addresses[64];
+    uint32_t count;
+
+    while ((count = domi_processes_take_untold(&system->processes, addresses, 64)) != 0) {
+        domi_outside_lock(system);
+        system->outside.now_ns = domi_clock_now(&system->clock);
+        for (uint32_t i = 0; i < count; i++)
+            (void)domi_process_cancel(&system->outside, addresses[i], until_ns);
+        domi_outside_unlock(system);
+    }
+}
+
+/* Everything that processes use is still there, so that they can come to their end by themselves.
+ * Processes that are born meanwhile are told as well. */
+static void finish_processes(domus_system *system, uint64_t until_ns)
+{
+    (void)wait_until(system, have_followed, until_ns); /* so that they have been mounted */
+    do {
+        tell_processes(system, until_ns);
+        if (!wait_until(system, has_nobody_to_tell, until_ns))
+            return;
+    } while (domi_counter_read(&system->processes.count) != 0);
+}
+
 /* First nobody spawns any more, then every actor stops. So no actor is born on a thread that has
  * already stopped its actors. */
 static void stop_actors(domus_system *system, uint64_t until_ns)
@@ -223,7 +275,9 @@ static int stop_threads(domus_system *system)
 {
     uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
     if (system->stage == DOMI_STAGE_RUNNING) {
+        domi_outsiders_detach_own(system);
         drain_threads(system);
+        finish_processes(system, domi_clock_now(&system->clock) + time_ns);
         stop_actors(system, domi_clock_now(&system->clock) + time_ns);
         if (system->workers != NULL)
             (void)domi_workers_stop(system->workers, 0);

@@ -13,6 +13,7 @@
 #include "runtime/files/handle.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
+#include "runtime/outside/seat.h"
 #include "runtime/pools/pools.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
@@ -170,6 +171,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         system->hooks = *hooks;
     atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
     domi_letters_init(&system->letters);
+    domi_processes_init(&system->processes);
     if (simulator == NULL)
         domi_clock_init(&system->clock);
     else
@@ -405,8 +407,10 @@ void domus_system_free(domus_system *system)
     if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    if (system->stage == DOMI_STAGE_STOPPED)
+    if (system->stage == DOMI_STAGE_STOPPED) {
+        domi_seats_release(system);
         end_actors_left_by_abandoned_work(system);
+    }
     domi_files_free(system->files); /* before the pools, in which abandoned operations lie */
     if (system->stage == DOMI_STAGE_STOPPED) {
         domi_outside_fini(system);
@@ -419,6 +423,7 @@ void domus_system_free(domus_system *system)
     domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
     domi_memory_free(system->inspectors);
+    domi_memory_free(system->entries);
     pthread_cond_destroy(&system->nobody_asks);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);

@@ -24,6 +24,7 @@
 #include "runtime/system/pressure.h"
 #include "runtime/system/stall.h"
 
+#include <domus/blocking.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ const domi_runtime_hooks domi_hooks_of_threads = {
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
+    .block = domus_blocking,
     .resolve = domi_resolver_resolve,
     .unresolve = domi_resolver_withdraw,
     .read_memory = domi_pressure_read,

@@ -25,6 +25,7 @@
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 
+#include <domus/blocking.h>
 #include <domus/detached.h>
 
 #include <errno.h>
@@ -195,6 +196,7 @@ const domi_runtime_hooks domi_hooks_of_detached = {
     .begin_spawn = begin_spawn,
     .end_spawn = end_spawn,
     .withdraw = domi_blocking_withdraw,
+    .block = domus_blocking,
     .read_memory = domi_pressure_read,
 };
 
@@ -213,6 +215,7 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
         return result;
     }
     detached->system = system;
+    detached->bytes = sizeof *detached;
     result = start_thread(detached);
     if (result != 0) {
         domi_manager_fini(&detached->manager);
@@ -231,7 +234,7 @@ static int reserve(domus_system *system, domi_detached **ret_detached)
     int result = 0;
 
     for (uint32_t i = 0; i < system->detached_count && detached == NULL; i++) {
-        if (!system->detached[i]->busy)
+        if (!system->detached[i]->busy && !system->detached[i]->foreign)
             detached = system->detached[i];
     }
     if (detached == NULL) {
@@ -314,7 +317,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
 
     /* The home of a pool has no thread, and is its actors' manager when the system ends them. */
     if (stack->manager->index <= stack->manager->threads || house->home != stack->manager ||
-        stack->manager->pooled != NULL)
+        stack->manager->pooled != NULL || ((domi_detached *)(void *)stack->manager)->foreign)
         return -EOPNOTSUPP;
     /* a pooled stack, because its end releases what was received */
     if (domi_stack_pool(stack) == NULL)
@@ -388,7 +391,7 @@ void domi_detached_fini(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager_fini(&system->detached[i]->manager);
-        domi_memory_unmap(system->detached[i], sizeof *system->detached[i]);
+        domi_memory_unmap(system->detached[i], system->detached[i]->bytes);
     }
     system->detached_count = 0;
 }

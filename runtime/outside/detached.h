@@ -16,6 +16,9 @@ typedef struct domi_detached {
     domi_stop_step stop_step; /* the step that this thread has begun; its own */
     bool busy;   /* the thread has an actor, or was chosen for one; under the system's mutex */
     bool joined; /* its thread has ended */
+    /* It is a seat (seat.h): a foreign thread uses the manager, and there is no thread here. */
+    bool foreign;
+    size_t bytes;      /* of the object, which may be part of a larger one */
     pthread_t pthread; /* the thread */
 } domi_detached;
 

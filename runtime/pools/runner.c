@@ -23,6 +23,7 @@
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 
+#include <domus/blocking.h>
 #include <stdio.h>
 
 #define TURNS_TO_LOOK 16u /* turns between two looks, at most */
@@ -33,6 +34,7 @@ const domi_runtime_hooks domi_hooks_of_runners = {
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
+    .block = domus_blocking,
     .read_memory = domi_pressure_read,
 };
 

@@ -19,6 +19,7 @@ domi_manager_options domi_system_manager_options(domus_system *system, uint32_t 
         .groups = &system->groups,
         .routers = &system->routers,
         .grains = &system->grains,
+        .processes = &system->processes,
     };
 }
 

@@ -8,6 +8,7 @@
 #include "house/directory/group.h"
 #include "house/directory/name_table.h"
 #include "house/directory/router.h"
+#include "house/family/processes.h"
 #include "house/message/letters.h"
 #include "io/resources/peers.h"
 #include "runtime/os/cpus.h"
@@ -16,6 +17,7 @@
 #include "runtime/system/levels.h"
 #include "runtime/system/thread.h"
 
+#include <domus/entry.h>
 #include <domus/system.h>
 
 #define DOMI_LISTENERS_MAX 64u /* most listeners of a system */
@@ -109,10 +111,13 @@ struct domus_system {
     /* all managers: first those of the threads, then the outside's, then those of
      * detached actors */
     domi_manager **managers;
-    domi_groups groups;   /* the table of groups */
-    domi_routers routers; /* all routers */
-    domi_grains grains;   /* the kinds of grains */
-    domi_peers peers;     /* how many connections each peer address has */
+    domi_groups groups;       /* the table of groups */
+    domi_routers routers;     /* all routers */
+    domi_processes processes; /* the processes that live */
+    domus_entry *entries;     /* entry points (runtime/outside/entry.c); constant once started */
+    uint32_t entries_count;   /* entries of `entries` */
+    domi_grains grains;       /* the kinds of grains */
+    domi_peers peers;         /* how many connections each peer address has */
 
     domi_monitor monitor; /* looks at the threads for stalls (monitor.h) */
 
@@ -163,6 +168,11 @@ struct domus_system {
     uint32_t detached_count;         /* entries of `detached` */
     uint32_t detached_left;          /* threads of detached actors that have left their loops */
     bool detached_closed;            /* no detached actor may begin any more */
+
+    /* Foreign threads that are actors (seat.h). */
+    alignas(64) _Atomic uint32_t seats_calls; /* grows when their caretaker has to look */
+    pthread_t seats_pthread;                  /* the caretaker's thread */
+    bool seats_cared;                         /* it was made and not joined; under `mutex` */
 
     domus_pool_config pool_configs[DOMUS_POOLS_MAX]; /* what `config.pools` is */
     struct domus_pool **pools; /* runtime/pools/; constant once the system has started */

@@ -35,6 +35,7 @@
 #include "runtime/system/pressure.h"
 #include "runtime/testkit/trace.h"
 
+#include <domus/blocking.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -325,6 +326,7 @@ const domi_runtime_hooks domi_hooks_of_testkit = {
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn, /* says that a kit has none */
     .withdraw = domi_blocking_withdraw,
+    .block = domus_blocking,
     .resolve = domi_resolver_resolve,
     .unresolve = domi_resolver_withdraw,
     .read_memory = domi_pressure_read,

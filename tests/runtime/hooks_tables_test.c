@@ -45,6 +45,7 @@ static const entry of_runtime[] = {
     ENTRY(domi_runtime_hooks, withdraw),    ENTRY(domi_runtime_hooks, resolve),
     ENTRY(domi_runtime_hooks, unresolve),   ENTRY(domi_runtime_hooks, read_memory),
     ENTRY(domi_runtime_hooks, read_clock),  ENTRY(domi_runtime_hooks, warn),
+    ENTRY(domi_runtime_hooks, block),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -93,13 +94,13 @@ START_TEST(each_table_of_runtime_lacks_only_hooks_that_it_may_lack)
     check_runtime("threads", &domi_hooks_of_threads, " begin_spawn end_spawn ");
     check_runtime("detached actors", &domi_hooks_of_detached, " say resolve unresolve read_clock ");
     check_runtime("the outside", &domi_hooks_of_outside,
-                  " log warn begin_spawn end_spawn resolve unresolve read_clock ");
+                  " log warn begin_spawn end_spawn resolve unresolve read_clock block ");
     check_runtime("the test kit", &domi_hooks_of_testkit, " begin_spawn end_spawn ");
     check_runtime("the stepped system", &domt_hooks_of_stepped,
-                  " begin_spawn end_spawn resolve unresolve ");
+                  " begin_spawn end_spawn resolve unresolve block ");
     check_runtime("the world of house's tests", &domt_hooks_of_world,
                   " log warn say spawn_detached begin_spawn end_spawn withdraw resolve "
-                  "unresolve read_memory read_clock ");
+                  "unresolve read_memory read_clock block ");
 }
 END_TEST
 

@@ -64,6 +64,31 @@ static void hold_upstream(bool (*is_quiet)(const domus_system *system))
     ck_assert(is_quiet(world.system));
 }
 
+/* Actors that were spawned before the stop are mounted, when each thread has begun the step. */
+static void hold_followed(bool (*have_followed)(const domus_system *system))
+{
+    uint32_t step = atomic_load(&world.system->stop_step);
+
+    ck_assert(have_followed(world.system));
+    atomic_store(&world.system->stop_step, step + 1);
+    ck_assert(!have_followed(world.system));
+    atomic_store(&world.system->stop_step, step);
+}
+
+/* No process is left that is to end by itself, or one has come that was not told. */
+static void hold_finished(bool (*has_nobody_to_tell)(const domus_system *system))
+{
+    domi_processes *processes = &world.system->processes;
+
+    ck_assert(has_nobody_to_tell(world.system));
+    atomic_store(&processes->count, 2);
+    ck_assert(!has_nobody_to_tell(world.system));
+    atomic_store(&processes->untold, 1);
+    ck_assert(has_nobody_to_tell(world.system));
+    atomic_store(&processes->untold, 0);
+    atomic_store(&processes->count, 0);
+}
+
 static int spawn_on(uint32_t thread)
 {
     domi_manager *manager = &domt_stepped_thread(&world, thread)->manager;
@@ -102,8 +127,8 @@ static void hold_empty(bool (*is_empty)(const domus_system *system))
 static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                  uint64_t until_ns)
 {
-    void (*const hold[])(bool (*is_done)(const domus_system *system)) = {hold_served, hold_upstream,
-                                                                         hold_closed, hold_empty};
+    void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
+        hold_served, hold_upstream, hold_followed, hold_finished, hold_closed, hold_empty};
 
     (void)simulator, (void)until_ns;
     if (waits < sizeof hold / sizeof hold[0])
@@ -123,8 +148,8 @@ START_TEST(each_step_of_a_stop_waits_for_all_threads)
     turn_all();
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 0);
-    /* The fifth wait is for the threads to leave their loops. */
-    ck_assert_uint_eq(waits, 5);
+    /* The seventh wait is for the threads to leave their loops. */
+    ck_assert_uint_eq(waits, 7);
     world.system->simulator = NULL;
     domt_stepped_fini(&world);
 }

@@ -1,0 +1,150 @@
+/* Work of processes that may block, and the last event of a process. Both end beside the
+ * conversation of the process: they are noted, and its receive fails, so that it goes on. */
+#include "house/family/process_actor.h"
+
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/message/family.h"
+
+#include <string.h>
+
+static void link_work(domi_process_piece **list, domi_process_piece *one)
+{
+    one->previous = NULL;
+    one->next = *list;
+    if (one->next != NULL)
+        one->next->previous = one;
+    *list = one;
+}
+
+static void unlink_work(domi_process_piece **list, domi_process_piece *one)
+{
+    if (one->next != NULL)
+        one->next->previous = one->previous;
+    if (one->previous != NULL)
+        one->previous->next = one->next;
+    else
+        *list = one->next;
+}
+
+void domi_process_free_works(domi_process_piece **list)
+{
+    while (*list != NULL) {
+        domi_process_piece *one = *list;
+        unlink_work(list, one);
+        domi_memory_free(one);
+    }
+}
+
+/* Let the conversation of the process go on: its receive ends without a message. If none waits, it
+ * goes on anyway. */
+static void wake(domus_stack *stack)
+{
+    const domi_family *family = domi_stack_house(stack)->family;
+    domi_promise *promise = family != NULL ? family->receives : NULL;
+
+    while (promise != NULL && promise->answer.tag != DOMI_TAG_MESSAGE)
+        promise = promise->next_receive;
+    if (promise != NULL)
+        domi_promise_fail(stack->manager, promise, -EINTR);
+}
+
+int domi_process_on_cancel(domus_stack *stack, void *self, const void *cancel)
+{
+    domi_process_actor *actor = self;
+
+    actor->cancel = *(const domus_process_cancel *)cancel;
+    actor->is_told = true;
+    wake(stack);
+    return 0;
+}
+
+/* A piece of work has ended, or will never begin. */
+static int on_work(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_process_actor *actor = self;
+    domi_process_piece *one = *(domi_process_piece **)domus_frame(stack);
+
+    if (actor->room == NULL)
+        return 0; /* the process was closed, and with it what it had noted */
+    one->result = answer->error != 0 ? answer->error : *(const int *)answer->payload;
+    if (answer->error == 0)
+        actor->result_type = answer->type;
+    unlink_work(&actor->works, one);
+    link_work(&actor->ended, one);
+    wake(stack);
+    return 0;
+}
+
+/* The results of work lie in the actor until the step has returned. */
+void domi_process_add_noted(domi_process_actor *actor)
+{
+    domi_process_room *gathered = actor->room;
+
+    if (actor->is_told && actor->count < DOMUS_PROCESS_EVENTS_MAX) {
+        gathered->events[actor->count++] = (domus_process_event){
+            .type = DOMUS_PROCESS_CANCEL,
+            .data_type = &domus_process_cancel_type,
+            .data = &actor->cancel,
+        };
+        actor->is_told = false;
+    }
+    while (actor->ended != NULL && actor->count < DOMUS_PROCESS_EVENTS_MAX) {
+        domi_process_piece *one = actor->ended;
+        while (one->next != NULL)
+            one = one->next; /* the oldest; few have ended since the last step */
+        unlink_work(&actor->ended, one);
+        actor->works_count--;
+        gathered->results[actor->count] = one->result;
+        gathered->events[actor->count] = (domus_process_event){
+            .type = DOMUS_PROCESS_COMPLETE,
+            .tag = one->tag,
+            .error = one->result < 0 ? one->result : 0,
+            .data_type = one->result < 0 ? NULL : actor->result_type,
+            .data = one->result < 0 ? NULL : &gathered->results[actor->count],
+        };
+        actor->count++;
+        domi_memory_free(one);
+    }
+}
+
+/* Begin a conversation that does the work, beside the one of the process. */
+static int begin_work(domus_stack *stack, int (*function)(void *argument), void *argument,
+                      domi_process_piece *one)
+{
+    domus_stack *own = domi_stack_new(stack->manager, domi_stack_house(stack), sizeof one);
+
+    if (own == NULL)
+        return -ENOMEM;
+    memcpy(domus_frame(own), &one, sizeof one);
+    int result = stack->manager->hooks.block(own, function, argument, on_work);
+    domi_stack_park_or_end(own, result == DOMUS_PARKED ? result : 0);
+    return result == DOMUS_PARKED ? 0 : result;
+}
+
+int domus_process_work(domus_process_output *out, int (*function)(void *argument), void *argument,
+                       uint64_t tag)
+{
+    domi_process_actor *actor = out->actor;
+    int error = domi_process_may_yield(out, tag);
+
+    if (error == 0 && out->stack->manager->hooks.block == NULL)
+        error = -EOPNOTSUPP;
+    if (error == 0 && actor->works_count == DOMUS_PROCESS_WORKS_MAX)
+        error = -ENOBUFS;
+    if (error != 0)
+        return error;
+    domi_process_piece *one = domi_memory_new(sizeof *one);
+    if (one == NULL)
+        return -ENOMEM;
+    one->tag = tag;
+    error = begin_work(out->stack, function, argument, one);
+    if (error != 0) {
+        domi_memory_free(one);
+        return error;
+    }
+    link_work(&actor->works, one);
+    actor->works_count++;
+    out->yield_count++;
+    return 0;
+}

@@ -1,0 +1,82 @@
+/* Entry points of a system (domus/entry.h). They are a plain list: a program has few, and a spawn
+ * costs more than a look at all of them. */
+#include "base/memory.h"
+#include "house/family/processes.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const domus_entry *find_entry(const domus_system *system, const char *name)
+{
+    for (uint32_t i = 0; i < system->entries_count; i++) {
+        if (strcmp(system->entries[i].name, name) == 0)
+            return &system->entries[i];
+    }
+    return NULL;
+}
+
+/* Make room for one more entry. Returns 0; -ENOMEM. */
+static int make_room(domus_system *system)
+{
+    if (system->entries != NULL)
+        return 0;
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
+    system->entries = domi_memory_new(DOMUS_ENTRIES_MAX * sizeof *system->entries);
+    (void)domi_memory_set_allocator(before);
+    return system->entries != NULL ? 0 : -ENOMEM;
+}
+
+int domus_entry_add(domus_system *system, const domus_entry *entry)
+{
+    if (system->stage != DOMI_STAGE_NEW)
+        return -EALREADY;
+    if (entry->name == NULL || entry->name[0] == '\0')
+        return -EINVAL;
+    if (strlen(entry->name) > DOMUS_PROCESS_METHOD_MAX)
+        return -EMSGSIZE;
+    int result = domi_process_check(entry->process, entry->method, entry->input);
+    if (result != 0)
+        return result;
+    if (find_entry(system, entry->name) != NULL)
+        return -EEXIST;
+    if (system->entries_count == DOMUS_ENTRIES_MAX)
+        return -ENOSPC;
+    result = make_room(system);
+    if (result == 0)
+        system->entries[system->entries_count++] = *entry;
+    return result;
+}
+
+/* The arguments of a spawn, for the actor. */
+typedef struct order {
+    domus_system *system;
+    const domus_spawn_options *options;
+} order;
+
+static int spawn(void *context, const domus_behaviour *behaviour, const void *state,
+                 domus_address *ret_address)
+{
+    const order *given = context;
+
+    return domus_outside_spawn_with(given->system, behaviour, state, given->options, ret_address);
+}
+
+int domus_outside_process_spawn(domus_system *system, const char *name, const domus_type *type,
+                                const void *input, const domus_entry_options *options,
+                                domus_address *ret_address)
+{
+    domus_address nobody = {NULL, 0};
+    order given = {system, options != NULL ? options->spawn : NULL};
+
+    if (system->stage == DOMI_STAGE_NEW)
+        return -ESHUTDOWN; /* the list may still grow */
+    const domus_entry *entry = find_entry(system, name);
+    if (entry == NULL)
+        return -ENOENT;
+    if (type != entry->input)
+        return -EINVAL;
+    return domi_process_spawn(entry->process, entry->method != NULL ? entry->method : entry->name,
+                              type, input, options != NULL ? options->result_to : nobody, spawn,
+                              &given, ret_address);
+}

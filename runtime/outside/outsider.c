@@ -1,0 +1,302 @@
+/* This file attaches and detaches foreign threads that are actors (domus/outsider.h).
+ *
+ * The actor has one conversation that lasts as long as it does: a receive that takes nothing. So
+ * asks and notices stay in their mailboxes, as the mark RECEIVING says, and only replies,
+ * exceptions and events have runs. A receive of the thread takes messages out of the mailboxes
+ * itself (domi_receive_find()); answers and events have lists of their own (seat.h). */
+#include "runtime/outside/outsider.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/answer.h"
+#include "house/conversation/receive.h"
+#include "house/conversation/take.h"
+#include "house/conversation/turn.h"
+#include "house/dispatch/phases.h"
+#include "house/family/birth.h"
+#include "house/family/watch.h"
+#include "house/message/owned.h"
+#include "house/message/pool.h"
+#include "house/message/stop.h"
+#include "runtime/outside/visit.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- the behaviour ---------------------------------------------------------------------------- */
+
+static const domus_type *const no_types[] = {NULL};
+static const domus_pattern nothing = {.types = no_types};
+
+/* The receive that takes nothing ends only with the actor. */
+static int on_end(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_receive(stack, &nothing, on_end);
+}
+
+/* Returns the place that was paid for when this watch was made; NULL: there is none. */
+domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const void *watch)
+{
+    domi_outside_mail *mail = seat->spares.first;
+
+    while (mail != NULL && mail->watch.watch != watch)
+        mail = mail->next;
+    return mail;
+}
+
+/* An event has come: it waits until it is received. */
+static int on_event(domus_stack *stack, void *self, const void *payload)
+{
+    domus_outsider *seat = domi_outsider_of(stack);
+    const domus_type *type = stack->message->type;
+    domi_outside_mail *mail = domi_outsider_find_spare(seat, stack->message);
+    bool owns = type->release != NULL;
+
+    (void)self;
+    if (owns && domus_take(stack) != 0)
+        return -EOPNOTSUPP;
+    if (mail != NULL) {
+        domi_outside_mail_remove(&seat->spares, mail);
+    } else {
+        mail = domi_memory_new(sizeof *mail + type->size);
+        if (mail == NULL) {
+            if (owns)
+                type->release((void *)(uintptr_t)payload);
+            return -ENOMEM;
+        }
+    }
+    if (type->size != 0)
+        memcpy(mail->payload, payload, type->size);
+    mail->owned = owns;
+    mail->message = (domus_outside_message){
+        .kind = DOMUS_OUTSIDE_EVENT,
+        .type = type,
+        .payload = mail->payload,
+    };
+    domi_outside_mail_add(&seat->events, mail);
+    return 0;
+}
+
+static const domus_behaviour behaviour = {
+    .name = "outsider",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(void *),
+    .on_mount = on_mount,
+    /* a link needs a row of its own for its event */
+    .on = (const domus_on[]){{&domus_down_type, on_event, 0}, {NULL, on_event, 0}},
+};
+
+/* --- entering --------------------------------------------------------------------------------- */
+
+/* Enter the seat. Returns 0; -ECHILD; -EPERM; -EDEADLK; -ESHUTDOWN. On failure nothing is locked,
+ * and domi_outsider_leave() must not be called. */
+int domi_outsider_enter(domus_outsider *seat, domi_visit *ret_visit)
+{
+    domus_system *system = seat->detached.system;
+
+    if (domi_system_is_forked(system))
+        return -ECHILD;
+    /* Relaxed: only the thread that sits here can find its own mark. */
+    if (atomic_load_explicit(&seat->owner, memory_order_relaxed) != &domi_here)
+        return -EPERM;
+    if (seat->acting)
+        return -EDEADLK;
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
+    domi_meter *counted_before = domi_memory_set_meter(&system->pressure.meter);
+    *ret_visit = (domi_visit){before, counted_before};
+    if (domi_seat_lock(seat))
+        return 0;
+    (void)domi_memory_set_meter(counted_before);
+    (void)domi_memory_set_allocator(before);
+    return -ESHUTDOWN;
+}
+
+void domi_outsider_leave_unlocked(const domi_visit *visit)
+{
+    (void)domi_memory_set_meter(visit->counted_before);
+    (void)domi_memory_set_allocator(visit->before);
+}
+
+void domi_outsider_leave(domus_outsider *seat, const domi_visit *visit)
+{
+    domi_pool_flush_returns(&seat->detached.manager);
+    domi_seat_unlock(seat);
+    domi_outsider_leave_unlocked(visit);
+}
+
+/* As domi_outsider_enter(), for a verb that an actor which was stopped does not have any more. */
+int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
+{
+    int result = domi_outsider_enter(seat, ret_visit);
+
+    if (result != 0 || !domi_seat_is_over(seat))
+        return result;
+    result = domi_seat_has_to_stop(seat) ? -ESHUTDOWN : -ESTALE;
+    domi_outsider_leave(seat, ret_visit);
+    return result;
+}
+
+/* As domi_outsider_enter_alive(), for a verb that sends. While memory is short it returns -EBUSY,
+ * as for all foreign threads. */
+int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
+{
+    domi_pressure *pressure = &seat->detached.system->pressure;
+    int result = domi_outsider_enter_alive(seat, ret_visit);
+
+    if (result != 0)
+        return result;
+    if (atomic_load_explicit(&pressure->own_level, memory_order_relaxed) == DOMUS_MEMORY_NORMAL) {
+        seat->detached.manager.now_ns = domi_clock_now(&seat->detached.system->clock);
+        return 0;
+    }
+    atomic_fetch_add_explicit(&pressure->outside_refused, 1, memory_order_relaxed);
+    domi_outsider_leave(seat, ret_visit);
+    return -EBUSY;
+}
+
+/* Make a stack in the caller's frame, for a verb that does not wait. It has the message that was
+ * received last; domi_outsider_end_verb() takes that back. */
+void domi_outsider_begin_verb(domus_outsider *seat, domus_stack *stack)
+{
+    domi_stack_begin(stack, &seat->detached.manager, seat->address.house);
+    stack->received = seat->received;
+    stack->answered = seat->answered;
+}
+
+void domi_outsider_end_verb(domus_outsider *seat, domus_stack *stack)
+{
+    seat->received = stack->received;
+    seat->answered = stack->answered;
+    stack->received = NULL;
+}
+
+/* The message that was received last is done with. Inside. */
+void domi_outsider_end_shown(domus_outsider *seat)
+{
+    domi_manager *manager = &seat->detached.manager;
+    domi_envelope *received = seat->received;
+    domi_outside_mail *shown = seat->shown;
+
+    seat->received = NULL;
+    seat->shown = NULL;
+    seat->answered = false;
+    if (received != NULL && received->node.kind == DOMI_ASK)
+        domi_ask_fail(manager, received, -ENOMSG);
+    else if (received != NULL)
+        domi_envelope_end(manager, received);
+    if (shown != NULL)
+        domi_outside_mail_free(manager, shown);
+}
+
+/* --- attaching and detaching ------------------------------------------------------------------ */
+
+/* Returns 0 if the calling thread may attach. */
+static int check_may_attach(domus_system *system, const domus_outsider_options *options)
+{
+    domi_visit visit;
+
+    if (options != NULL && options->mailbox_max > UINT16_MAX)
+        return -EINVAL;
+    if (system->simulator != NULL)
+        return -EOPNOTSUPP; /* while the caller waits, nobody takes a step */
+    if (domi_thread_manager != NULL && domi_thread_manager->system == system)
+        return -EDEADLK;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
+    if (result == 0)
+        domi_outside_leave(system, &visit);
+    return result;
+}
+
+/* Make the actor. Inside. */
+static int make_actor(domus_outsider *seat, const domus_outsider_options *options)
+{
+    domi_manager *manager = &seat->detached.manager;
+    const domus_spawn_options spawn = {
+        .mailbox_max = options != NULL ? options->mailbox_max : 0,
+        .name = options != NULL ? options->name : NULL,
+    };
+    void *context = options != NULL ? options->context : NULL;
+
+    int result = domi_house_spawn_child(manager, NULL, manager, &behaviour, &context, &spawn,
+                                        &seat->address);
+    if (result != 0)
+        return result;
+    /* The slot may have late mail, behind which the actor is mounted. */
+    const domi_house *house = seat->address.house;
+    do
+        domi_seat_serve(seat, NULL);
+    while (!domi_seat_is_over(seat) &&
+           (house->state == DOMI_CREATED || house->state == DOMI_MOUNTING));
+    return (house->marks & DOMI_MARK_RECEIVING) != 0 ? 0 : -ENOMEM;
+}
+
+int domus_outside_attach(domus_system *system, const domus_outsider_options *options,
+                         domus_outsider **ret_outsider)
+{
+    int result = check_may_attach(system, options);
+    domus_outsider *seat;
+
+    if (result != 0)
+        return result;
+    const domi_visit visit = {domi_memory_set_allocator(system->hooks.allocator),
+                              domi_memory_set_meter(&system->pressure.meter)};
+    result = domi_seat_take(system, &seat);
+    if (result != 0) {
+        domi_outsider_leave_unlocked(&visit);
+        return result;
+    }
+    result = make_actor(seat, options);
+    if (result == 0)
+        *ret_outsider = seat;
+    else
+        domi_seat_leave(seat);
+    domi_outsider_leave(seat, &visit);
+    return result;
+}
+
+int domus_outside_detach(domus_outsider *outsider)
+{
+    domi_visit visit;
+
+    if (outsider == NULL)
+        return 0;
+    int result = domi_outsider_enter(outsider, &visit);
+    if (result == -ESHUTDOWN) {
+        /* the seat is closed; domi_seats_release() ends what was received last */
+        atomic_store_explicit(&outsider->owner, NULL, memory_order_relaxed);
+        return 0;
+    }
+    if (result != 0)
+        return result;
+    domi_outsider_end_shown(outsider);
+    domi_seat_leave(outsider);
+    domi_outsider_leave(outsider, &visit);
+    return 0;
+}
+
+domus_address domus_outsider_address(const domus_outsider *outsider)
+{
+    return outsider->address;
+}
+
+void domi_outsiders_detach_own(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    uint32_t count = system->detached_count; /* the list only grows */
+    pthread_mutex_unlock(&system->mutex);
+
+    for (uint32_t i = 0; i < count; i++) {
+        domus_outsider *seat =
+            system->detached[i]->foreign ? (domus_outsider *)(void *)system->detached[i] : NULL;
+        /* Relaxed: only this thread writes its own mark. */
+        if (seat != NULL && atomic_load_explicit(&seat->owner, memory_order_relaxed) == &domi_here)
+            (void)domus_outside_detach(seat);
+    }
+}

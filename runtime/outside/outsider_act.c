@@ -1,0 +1,97 @@
+/* Outsiders watch actors, and have turns, in which they use all verbs. */
+#include "runtime/outside/outsider.h"
+
+#include "base/memory.h"
+#include "house/conversation/turn.h"
+
+#include <errno.h>
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+/* Watch, with a place for the event. Inside. */
+static int watch_inside(domus_outsider *seat, domus_address address, domus_watch *ret_watch)
+{
+    domi_outside_mail *spare = domi_memory_new(sizeof *spare + sizeof(domus_down));
+    domus_stack stack;
+
+    if (spare == NULL)
+        return -ENOMEM;
+    domi_outsider_begin_verb(seat, &stack);
+    int result = domus_watch_actor(&stack, address, &spare->watch);
+    domi_outsider_end_verb(seat, &stack);
+    if (result != 0) {
+        domi_memory_free(spare);
+        return result;
+    }
+    domi_outside_mail_add(&seat->spares, spare);
+    *ret_watch = spare->watch;
+    return 0;
+}
+
+int domus_outsider_watch(domus_outsider *outsider, domus_address address, domus_watch *ret_watch)
+{
+    domi_visit visit;
+    domus_watch watch;
+    int result = domi_outsider_enter_alive(outsider, &visit);
+
+    if (result != 0)
+        return result;
+    result = watch_inside(outsider, address, &watch);
+    if (result == 0 && ret_watch != NULL)
+        *ret_watch = watch;
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}
+
+int domus_outsider_unwatch(domus_outsider *outsider, domus_watch watch)
+{
+    domi_visit visit;
+    domus_stack stack;
+    int result = domi_outsider_enter_alive(outsider, &visit);
+
+    if (result != 0)
+        return result;
+    domi_outsider_begin_verb(outsider, &stack);
+    result = domus_unwatch(&stack, watch);
+    domi_outsider_end_verb(outsider, &stack);
+    domi_outside_mail *spare = result == 0 ? domi_outsider_find_spare(outsider, watch.watch) : NULL;
+    if (spare != NULL) {
+        domi_outside_mail_remove(&outsider->spares, spare);
+        domi_memory_free(spare);
+    }
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}
+
+/* --- a turn ----------------------------------------------------------------------------------- */
+
+DOMI_NO_CANARY int domus_outsider_act(domus_outsider *outsider,
+                                      int (*function)(domus_stack *stack, void *argument),
+                                      void *argument)
+{
+    domi_manager *manager = &outsider->detached.manager;
+    domi_visit visit;
+    domus_stack stack;
+    int result = domi_outsider_enter_alive(outsider, &visit);
+
+    if (result == 0 && domi_house_is_asked_to_stop(outsider->address.house)) {
+        domi_outsider_leave(outsider, &visit);
+        result = -ESTALE;
+    }
+    if (result != 0)
+        return result;
+    domi_house *house = outsider->address.house;
+    manager->now_ns = domi_clock_now(&outsider->detached.system->clock);
+    domi_outsider_begin_verb(outsider, &stack);
+    domi_run_begin(manager, house);
+    domi_turn_begin(&stack, NULL);
+    outsider->acting = true;
+    result = function(&stack, argument);
+    outsider->acting = false;
+    domi_outsider_end_verb(outsider, &stack);
+    domi_turn_end(&stack, result);
+    domi_run_end(manager);
+    domi_seat_settle(outsider);
+    domi_outsider_leave(outsider, &visit);
+    return result == DOMUS_PARKED ? 0 : result;
+}

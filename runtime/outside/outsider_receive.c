@@ -1,0 +1,186 @@
+/* Outsiders receive by choice, and do something with the message that they have received. */
+#include "runtime/outside/outsider.h"
+
+#include "house/conversation/receive.h"
+#include "house/conversation/take.h"
+#include "house/family/watch.h"
+
+#include <errno.h>
+
+static const domus_pattern anything = {.types = NULL};
+
+/* --- receiving -------------------------------------------------------------------------------- */
+
+static bool takes(const domus_outsider *seat, const domus_pattern *pattern,
+                  const domi_outside_mail *mail)
+{
+    const domus_type *const *type = pattern->types;
+
+    while (type != NULL && *type != NULL && *type != mail->message.type)
+        type++;
+    if (type != NULL && *type == NULL)
+        return false;
+    return pattern->matches == NULL || pattern->matches(seat->address.house->self, NULL,
+                                                        mail->message.type, mail->message.payload);
+}
+
+/* Receive the first of these that the pattern takes. False: none. */
+static bool receive_listed(domus_outsider *seat, domi_outside_mails *list,
+                           const domus_pattern *pattern, domus_outside_message *ret_message)
+{
+    domi_outside_mail *mail = list->first;
+
+    while (mail != NULL && !takes(seat, pattern, mail))
+        mail = mail->next;
+    if (mail == NULL)
+        return false;
+    domi_outside_mail_remove(list, mail);
+    seat->shown = mail;
+    *ret_message = mail->message;
+    return true;
+}
+
+/* Receive the first ask, or else the first notice, that the pattern takes. False: none. */
+static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, domi_node *seen[2],
+                         domus_outside_message *ret_message)
+{
+    domi_manager *manager = &seat->detached.manager;
+    domi_house *house = seat->address.house;
+    domi_envelope *envelope = domi_receive_find(manager, house, pattern, NULL, seen);
+
+    /* A message that was taken, or has expired, makes room in the mailbox. */
+    if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
+        domi_watch_fire_room(manager, house);
+    if (envelope == NULL)
+        return false;
+    bool named = envelope->sender != NULL && envelope->sender != manager->asker;
+    *ret_message = (domus_outside_message){
+        .kind = envelope->node.kind == DOMI_ASK ? DOMUS_OUTSIDE_ASK : DOMUS_OUTSIDE_NOTICE,
+        .type = envelope->type,
+        .payload = domi_envelope_payload(envelope),
+        .sender = named ? (domus_address){envelope->sender, envelope->sender_lease}
+                        : (domus_address){NULL, 0},
+    };
+    seat->received = envelope;
+    return true;
+}
+
+/* Returns 0 if the actor goes on; -ESHUTDOWN; -ECANCELED. */
+static int check_goes_on(domus_outsider *seat)
+{
+    if (domi_seat_has_to_stop(seat))
+        return -ESHUTDOWN;
+    if (domi_seat_is_over(seat) || domi_house_is_asked_to_stop(seat->address.house) ||
+        domi_receive_stop_if_last(&seat->detached.manager, seat->address.house))
+        return -ECANCELED;
+    return 0;
+}
+
+/* Receive, inside. With -ESHUTDOWN and `*ret_closed` the seat was closed, and nothing is locked. */
+static int receive(domus_outsider *seat, const domus_pattern *pattern, uint64_t within_ns,
+                   domus_outside_message *ret_message, bool *ret_closed)
+{
+    domi_node *seen[2] = {NULL, NULL};
+
+    domi_outsider_end_shown(seat);
+    domi_seat_serve(seat, seen);
+    uint64_t until_ns = seat->detached.manager.now_ns + within_ns;
+    if (until_ns < within_ns)
+        until_ns = UINT64_MAX;
+    for (;;) {
+        int result = check_goes_on(seat);
+        if (result != 0) {
+            domi_seat_finish(seat);
+            return result;
+        }
+        if (receive_listed(seat, &seat->answers, pattern, ret_message) ||
+            receive_mail(seat, pattern, seen, ret_message) ||
+            receive_listed(seat, &seat->events, pattern, ret_message))
+            return 0;
+        if (seat->detached.manager.now_ns >= until_ns)
+            return -ETIMEDOUT;
+        if (!domi_seat_sleep(seat, until_ns)) {
+            *ret_closed = true;
+            return -ESHUTDOWN;
+        }
+        domi_seat_serve(seat, seen);
+    }
+}
+
+int domus_outside_receive(domus_outsider *outsider, const domus_pattern *pattern,
+                          uint64_t within_ns, domus_outside_message *ret_message)
+{
+    domi_visit visit;
+    bool closed = false;
+    int result = domi_outsider_enter(outsider, &visit);
+
+    if (result != 0)
+        return result;
+    result =
+        receive(outsider, pattern != NULL ? pattern : &anything, within_ns, ret_message, &closed);
+    if (closed)
+        domi_outsider_leave_unlocked(&visit);
+    else
+        domi_outsider_leave(outsider, &visit);
+    return result;
+}
+
+/* --- what was received last ------------------------------------------------------------------- */
+
+int domus_outsider_reply(domus_outsider *outsider, const domus_type *type, const void *payload)
+{
+    domi_visit visit;
+    domus_stack stack;
+    int result = domi_outsider_enter(outsider, &visit);
+
+    if (result != 0)
+        return result;
+    domi_outsider_begin_verb(outsider, &stack);
+    result = domus_reply(&stack, type, payload);
+    domi_outsider_end_verb(outsider, &stack);
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}
+
+int domus_outsider_fail(domus_outsider *outsider, int error)
+{
+    domi_visit visit;
+    domus_stack stack;
+    int result = domi_outsider_enter(outsider, &visit);
+
+    if (result != 0)
+        return result;
+    domi_outsider_begin_verb(outsider, &stack);
+    result = domus_fail(&stack, error);
+    domi_outsider_end_verb(outsider, &stack);
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}
+
+/* Take what an answer or an event owns. */
+static int take_of_shown(domi_outside_mail *shown)
+{
+    if (shown->envelope != NULL)
+        return domi_envelope_take(shown->envelope);
+    if (shown->message.type == &domus_outsider_failed_type)
+        return -EINVAL;
+    if (shown->message.type->release != NULL && !shown->owned)
+        return -EALREADY;
+    shown->owned = false;
+    return 0;
+}
+
+int domus_outsider_take(domus_outsider *outsider)
+{
+    domi_visit visit;
+    int result = domi_outsider_enter(outsider, &visit);
+
+    if (result != 0)
+        return result;
+    if (outsider->received != NULL)
+        result = domi_envelope_take(outsider->received);
+    else
+        result = outsider->shown != NULL ? take_of_shown(outsider->shown) : -EINVAL;
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}

@@ -1,0 +1,198 @@
+/* Outsiders send, and ask: they wait for the answer, or receive it later. */
+#include "runtime/outside/outsider.h"
+
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+
+#include <errno.h>
+#include <string.h>
+
+const domus_type domus_outsider_failed_type = {.name = "failed", .size = sizeof(int)};
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+int domus_outsider_notice(domus_outsider *outsider, domus_address to, const domus_type *type,
+                          const void *payload)
+{
+    domi_visit visit;
+    domus_stack stack;
+    int result = domi_outsider_enter_to_send(outsider, &visit);
+
+    if (result != 0)
+        return result;
+    domi_outsider_begin_verb(outsider, &stack);
+    result = domus_notice(&stack, to, type, payload);
+    domi_outsider_end_verb(outsider, &stack);
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}
+
+static void release(const domus_type *type, const void *payload)
+{
+    if (type->release != NULL)
+        type->release((void *)(uintptr_t)payload);
+}
+
+static uint64_t bounded_timeout(uint64_t timeout_ns)
+{
+    if (timeout_ns == 0)
+        return DOMUS_OUTSIDE_ASK_NS;
+    return timeout_ns < DOMUS_OUTSIDE_ASK_MAX_NS ? timeout_ns : DOMUS_OUTSIDE_ASK_MAX_NS;
+}
+
+/* Enter to ask. If this fails, what the payload owns is released. */
+static int enter_to_ask(domus_outsider *seat, const domus_type *type, const void *payload,
+                        domi_visit *ret_visit)
+{
+    int result =
+        type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE : domi_outsider_enter_to_send(seat, ret_visit);
+
+    if (result == -ESTALE)
+        result = -ECANCELED;
+    if (result != 0)
+        release(type, payload);
+    return result;
+}
+
+/* Begin a conversation that asks and is resumed with the answer; its frame holds `pointer`.
+ * `alone` raises a barrier until then: who works on this ask and asks this actor gets -EDEADLK.
+ * Returns 0; a negative errno, and then the payload is released. */
+static int begin_ask(domus_outsider *seat, domus_address to, const domus_type *type,
+                     const void *payload, uint64_t timeout_ns, void *pointer, bool alone,
+                     domus_resumed *then)
+{
+    domus_stack *stack =
+        domi_stack_new(&seat->detached.manager, seat->address.house, sizeof pointer);
+    int result = -ENOMEM;
+
+    if (stack != NULL) {
+        memcpy(domus_frame(stack), &pointer, sizeof pointer);
+        if (alone)
+            (void)domus_barrier(stack);
+        result = domus_ask_within(stack, to, type, payload, bounded_timeout(timeout_ns), then);
+    }
+    if (result != DOMUS_PARKED)
+        release(type, payload);
+    if (stack != NULL)
+        domi_stack_park_or_end(stack, result == DOMUS_PARKED ? result : 0);
+    return result == DOMUS_PARKED ? 0 : result;
+}
+
+/* An ask for which the thread waits; on its stack. */
+typedef struct waiting {
+    domus_outside_reply *reply; /* the caller's */
+    int result;
+    bool done;
+} waiting;
+
+static int on_reply(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    waiting *ask = *(waiting **)domus_frame(stack);
+    domus_outside_reply *reply = ask->reply;
+
+    (void)self;
+    ask->done = true;
+    ask->result = answer->error;
+    if (answer->error != 0 || reply == NULL)
+        return 0;
+    reply->type = answer->type;
+    reply->length = answer->type->size;
+    if (reply->length > reply->size) {
+        ask->result = -EMSGSIZE;
+        return 0;
+    }
+    if (reply->length != 0)
+        memcpy(reply->buffer, answer->payload, reply->length);
+    ask->result = domus_take(stack);
+    return 0;
+}
+
+/* Wait for the answer. Returns false if the seat was closed meanwhile; nothing is locked then. */
+static bool wait_for_reply(domus_outsider *seat, waiting *ask)
+{
+    for (;;) {
+        domi_seat_serve(seat, NULL);
+        if (ask->done || domi_seat_is_over(seat))
+            return true;
+        if (!domi_seat_sleep(seat, UINT64_MAX))
+            return false;
+    }
+}
+
+int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_type *type,
+                       const void *payload, uint64_t timeout_ns, domus_outside_reply *reply)
+{
+    waiting ask = {.reply = reply, .result = -ECANCELED};
+    domi_visit visit;
+    int result = enter_to_ask(outsider, type, payload, &visit);
+
+    if (result != 0)
+        return result;
+    result = begin_ask(outsider, to, type, payload, timeout_ns, &ask, true, on_reply);
+    if (result == 0 && !wait_for_reply(outsider, &ask)) {
+        domi_outsider_leave_unlocked(&visit);
+        return -ESHUTDOWN;
+    }
+    if (result == 0)
+        result = ask.result;
+    if (result == -ECANCELED && domi_seat_has_to_stop(outsider))
+        result = -ESHUTDOWN;
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}
+
+/* The answer to an ask of domus_outsider_ask_add(). It takes the envelope with it, so it needs no
+ * memory. */
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_outsider *seat = domi_outsider_of(stack);
+    domi_outside_mail *mail = *(domi_outside_mail **)domus_frame(stack);
+    domus_outside_message *message = &mail->message;
+
+    (void)self;
+    if (answer->error == 0) {
+        mail->envelope = stack->message;
+        message->type = answer->type;
+        message->payload = answer->payload;
+        message->sender = domus_sender(stack);
+        domi_stack_let_message_go(stack, mail->envelope);
+    } else {
+        mail->error = answer->error;
+        message->type = &domus_outsider_failed_type;
+        message->payload = &mail->error;
+    }
+    domi_outside_mail_remove(&seat->asked, mail);
+    seat->asked_count--;
+    domi_outside_mail_add(&seat->answers, mail);
+    return 0;
+}
+
+int domus_outsider_ask_add(domus_outsider *outsider, domus_address to, const domus_type *type,
+                           const void *payload, uint64_t timeout_ns, uint64_t tag)
+{
+    domi_visit visit;
+    domi_outside_mail *mail = NULL;
+    int result = enter_to_ask(outsider, type, payload, &visit);
+
+    if (result != 0)
+        return result;
+    if (outsider->asked_count >= outsider->detached.manager.limits.conversations_max)
+        result = -ENOBUFS;
+    else if ((mail = domi_memory_new(sizeof *mail)) == NULL)
+        result = -ENOMEM;
+    if (result != 0) {
+        release(type, payload);
+    } else {
+        mail->message.kind = DOMUS_OUTSIDE_ANSWER;
+        mail->message.tag = tag;
+        result = begin_ask(outsider, to, type, payload, timeout_ns, mail, false, on_answer);
+    }
+    if (result == 0) {
+        domi_outside_mail_add(&outsider->asked, mail);
+        outsider->asked_count++;
+    } else {
+        domi_memory_free(mail);
+    }
+    domi_outsider_leave(outsider, &visit);
+    return result;
+}

@@ -1,0 +1,488 @@
+/* Seats and their caretaker; see the header. */
+#include "runtime/outside/seat.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/promise.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
+#include "house/family/memory_watch.h"
+#include "house/message/family.h"
+#include "house/message/mailbox.h"
+#include "house/message/owned.h"
+#include "house/message/pool.h"
+#include "house/message/stop.h"
+#include "house/message/trim.h"
+#include "runtime/os/futex.h"
+#include "runtime/os/unpinned.h"
+#include "runtime/outside/futex_park.h"
+#include "runtime/system/manager_options.h"
+#include "runtime/system/pressure.h"
+
+#include <errno.h>
+
+#define CARE_ROUNDS 16u /* rounds at one seat without a pause for others */
+
+/* --- mail ------------------------------------------------------------------------------------- */
+
+/* The actor has ended, so no conversation of it has a place in these lists any more. */
+static void clear_lists(domus_outsider *seat)
+{
+    domi_manager *manager = &seat->detached.manager;
+
+    domi_outside_mails_free(manager, &seat->asked);
+    domi_outside_mails_free(manager, &seat->answers);
+    domi_outside_mails_free(manager, &seat->events);
+    domi_outside_mails_free(manager, &seat->spares);
+    seat->asked_count = 0;
+}
+
+/* --- inside ----------------------------------------------------------------------------------- */
+
+static domus_outsider *seat_of(domi_detached *detached)
+{
+    return detached->foreign ? (domus_outsider *)(void *)detached : NULL;
+}
+
+/* Begin and end the use of the manager, with the mutex. */
+static void begin_use(domus_outsider *seat)
+{
+    domi_manager_own(&seat->detached.manager);
+    seat->outer = domi_thread_manager;
+    domi_thread_manager = &seat->detached.manager;
+}
+
+static void end_use(domus_outsider *seat)
+{
+    domi_thread_manager = seat->outer;
+}
+
+bool domi_seat_lock(domus_outsider *seat)
+{
+    pthread_mutex_lock(&seat->mutex);
+    if (seat->closed) {
+        pthread_mutex_unlock(&seat->mutex);
+        return false;
+    }
+    begin_use(seat);
+    return true;
+}
+
+void domi_seat_unlock(domus_outsider *seat)
+{
+    end_use(seat);
+    pthread_mutex_unlock(&seat->mutex);
+}
+
+static void store_clock_time(domus_outsider *seat)
+{
+    seat->detached.manager.now_ns = domi_clock_now(&seat->detached.system->clock);
+}
+
+/* seq_cst: this load pairs with the store in domi_system_set_stop_step(). */
+static domi_stop_step read_wanted_step(const domus_system *system)
+{
+    return (domi_stop_step)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->stop_step,
+                                                memory_order_seq_cst);
+}
+
+bool domi_seat_has_to_stop(const domus_outsider *seat)
+{
+    return read_wanted_step(seat->detached.system) >= DOMI_STOP_ACTORS;
+}
+
+bool domi_seat_is_over(const domus_outsider *seat)
+{
+    if (seat->address.house == NULL)
+        return true; /* there was none */
+    uint64_t life = domi_house_life(seat->address.house);
+
+    return (life & DOMI_LIFE_CLOSED) != 0 || DOMI_LIFE_LEASE(life) != seat->address.lease;
+}
+
+static void follow_stop(domus_outsider *seat)
+{
+    domi_stop_step wanted = read_wanted_step(seat->detached.system);
+
+    if (wanted >= DOMI_STOP_ACTORS && seat->detached.stop_step < DOMI_STOP_ACTORS) {
+        seat->detached.manager.ending.closing = true;
+        domi_manager_stop_actors(&seat->detached.manager);
+    }
+    seat->detached.stop_step = wanted;
+}
+
+static void look_at_memory(domus_outsider *seat)
+{
+    domi_manager *manager = &seat->detached.manager;
+
+    domi_pressure_tick(seat->detached.system, DOMUS_LOG_OUTSIDE, manager->now_ns);
+    domi_manager_look_at_pressure(manager);
+    domi_memory_watches_fire(manager, manager);
+    if (manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL)
+        (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
+}
+
+/* Before a run: the places up to which a receive has looked stay only if nothing can be taken out
+ * of the mailboxes. A cancel, which is an event, takes an ask out; a conversation that receives
+ * takes anything. If there is none of these, no receive looks at the mail in a run, either. */
+static void forget_seen(domi_house *house, domi_node *seen[2])
+{
+    const domi_family *family = house->family;
+    bool only_own = family != NULL && family->receives != NULL &&
+                    family->receives->next_receive == NULL && family->stashed == 0;
+
+    if (only_own)
+        house->marks &= (uint16_t)~DOMI_MARK_FRESH;
+    if (seen == NULL)
+        return;
+    if (house->tails[DOMI_EVENT] != NULL || !only_own)
+        seen[0] = NULL;
+    if (!only_own)
+        seen[1] = NULL;
+}
+
+void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
+{
+    domi_manager *manager = &seat->detached.manager;
+    domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
+
+    store_clock_time(seat);
+    look_at_memory(seat);
+    (void)domi_manager_take_arrivals(manager);
+    (void)domi_manager_fire_timers(manager);
+    (void)domi_manager_mount_actors(manager);
+    follow_stop(seat);
+    for (uint32_t left = ready->count; left != 0; left--) {
+        domi_house *house = domi_queue_take(ready);
+        forget_seen(house, seen);
+        (void)domi_house_run(manager, house);
+    }
+    if (manager->pool.chained >= DOMI_CHAINED_MAX)
+        domi_pool_flush_returns(manager);
+}
+
+void domi_seat_finish(domus_outsider *seat)
+{
+    uint32_t rounds = 0;
+
+    do
+        domi_seat_serve(seat, NULL);
+    while (domi_manager_has_work(&seat->detached.manager) && ++rounds < CARE_ROUNDS);
+}
+
+void domi_seat_settle(domus_outsider *seat)
+{
+    domi_house *house = seat->address.house;
+
+    if (house->state == DOMI_WAITING &&
+        (domi_house_is_runnable(house) || domi_house_is_asked_to_stop(house)))
+        domi_house_make_ready(&seat->detached.manager, house);
+}
+
+/* The time of the next timer, and of the next look that has to come in any case. */
+static uint64_t next_due(domi_manager *manager)
+{
+    uint64_t due_ns[] = {domi_wheel_next_ns(&manager->timing.wheel),
+                         domi_wheel_next_ns(&manager->timing.deadlines)};
+    uint64_t until_ns = manager->now_ns + DOMI_PARK_CAP_NS;
+
+    for (size_t i = 0; i < sizeof due_ns / sizeof due_ns[0]; i++)
+        until_ns = due_ns[i] < until_ns ? due_ns[i] : until_ns;
+    return until_ns;
+}
+
+bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
+{
+    domi_manager *manager = &seat->detached.manager;
+    uint64_t due_ns = next_due(manager);
+
+    if (due_ns < until_ns)
+        until_ns = due_ns;
+    domi_pool_flush_returns(manager);
+    domi_park_begin(&manager->park);
+    store_clock_time(seat);
+    if (!domi_manager_has_work(manager) &&
+        read_wanted_step(seat->detached.system) == seat->detached.stop_step &&
+        until_ns > manager->now_ns) {
+        uint64_t time_ns = until_ns - manager->now_ns;
+        domi_seat_unlock(seat);
+        domi_futex_park_sleep(manager, time_ns);
+        if (!domi_seat_lock(seat))
+            return false;
+    }
+    (void)domi_park_end(&manager->park);
+    store_clock_time(seat);
+    return true;
+}
+
+/* --- the caretaker ---------------------------------------------------------------------------- */
+
+void domi_seats_call(domus_system *system)
+{
+    /* seq_cst: the caretaker reads this word before it looks, and the kernel compares it. */
+    (void)atomic_fetch_add_explicit(&system->seats_calls, 1, memory_order_seq_cst);
+    domi_futex_wake(&system->seats_calls);
+}
+
+/* The hook `wake` of a seat's manager. */
+static void wake_seat(domi_manager *manager)
+{
+    domus_outsider *seat = (domus_outsider *)(void *)manager;
+
+    domi_futex_park_wake(manager);
+    /* seq_cst: see the header. */
+    if (atomic_load_explicit(&seat->owner, memory_order_seq_cst) == NULL)
+        domi_seats_call(seat->detached.system);
+}
+
+static void set_busy(domus_outsider *seat, bool busy)
+{
+    domus_system *system = seat->detached.system;
+
+    pthread_mutex_lock(&system->mutex);
+    seat->detached.busy = busy;
+    pthread_mutex_unlock(&system->mutex);
+}
+
+/* Nobody sits here any more: leave the park word for senders, and see that nothing is forgotten. */
+static void rest_vacant(domus_outsider *seat)
+{
+    domi_manager *manager = &seat->detached.manager;
+
+    if (seat->leaving && domi_seat_is_over(seat)) {
+        seat->leaving = false;
+        clear_lists(seat);
+        set_busy(seat, false);
+    }
+    domi_pool_flush_returns(manager);
+    domi_park_begin(&manager->park);
+    if (domi_manager_has_work(manager))
+        domi_seats_call(seat->detached.system);
+}
+
+/* Look after one seat. Returns when to look again. */
+static uint64_t care_for(domus_outsider *seat)
+{
+    domi_manager *manager = &seat->detached.manager;
+    uint64_t due_ns = UINT64_MAX;
+
+    /* Relaxed: it is read again under the mutex. */
+    if (atomic_load_explicit(&seat->owner, memory_order_relaxed) != NULL)
+        return due_ns;
+    pthread_mutex_lock(&seat->mutex);
+    if (atomic_load_explicit(&seat->owner, memory_order_relaxed) == NULL) {
+        begin_use(seat);
+        (void)domi_park_end(&manager->park);
+        domi_seat_finish(seat);
+        due_ns = next_due(manager);
+        rest_vacant(seat);
+        end_use(seat);
+    }
+    pthread_mutex_unlock(&seat->mutex);
+    return due_ns;
+}
+
+/* Returns how many seats and detached actors there are. Their list only grows. */
+static uint32_t count_places(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    uint32_t count = system->detached_count;
+    pthread_mutex_unlock(&system->mutex);
+    return count;
+}
+
+static uint64_t care_for_all(domus_system *system)
+{
+    uint64_t due_ns = UINT64_MAX;
+    uint32_t count = count_places(system);
+
+    for (uint32_t i = 0; i < count; i++) {
+        domus_outsider *seat = seat_of(system->detached[i]);
+        uint64_t seat_ns = seat != NULL ? care_for(seat) : UINT64_MAX;
+        due_ns = seat_ns < due_ns ? seat_ns : due_ns;
+    }
+    return due_ns;
+}
+
+/* Close all seats: from here on nobody but the thread that stops the system uses them. A seat whose
+ * owner is in a function of domus_outsider_act() is waited for, as a handler is. */
+static void close_all(domus_system *system)
+{
+    uint32_t seats = 0;
+    uint32_t count = count_places(system);
+
+    for (uint32_t i = 0; i < count; i++) {
+        domus_outsider *seat = seat_of(system->detached[i]);
+        if (seat == NULL)
+            continue;
+        pthread_mutex_lock(&seat->mutex);
+        seat->closed = true;
+        (void)atomic_exchange_explicit(&seat->detached.manager.park, DOMI_PARK_NOTIFIED,
+                                       memory_order_seq_cst);
+        domi_futex_park_wake(&seat->detached.manager);
+        pthread_mutex_unlock(&seat->mutex);
+        seats++;
+    }
+    pthread_mutex_lock(&system->mutex);
+    system->detached_left += seats;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+static void *run_caretaker(void *system_)
+{
+    domus_system *system = system_;
+
+    (void)domi_memory_set_allocator(system->hooks.allocator);
+    (void)domi_memory_set_meter(&system->pressure.meter);
+    for (;;) {
+        /* seq_cst: as in domi_seats_call(). */
+        uint32_t calls = atomic_load_explicit(&system->seats_calls, memory_order_seq_cst);
+        domi_system_check_not_forked(system);
+        if (read_wanted_step(system) == DOMI_STOP_END)
+            break;
+        uint64_t due_ns = care_for_all(system);
+        uint64_t now_ns = domi_clock_now(&system->clock);
+        if (due_ns <= now_ns)
+            continue;
+        uint64_t time_ns = due_ns - now_ns;
+        const struct timespec until =
+            domi_clock_deadline_after(time_ns < DOMI_PARK_CAP_NS ? time_ns : DOMI_PARK_CAP_NS);
+        domi_futex_wait(&system->seats_calls, calls, &until);
+    }
+    close_all(system);
+    (void)domi_memory_set_meter(NULL);
+    return NULL;
+}
+
+/* --- taking and leaving ----------------------------------------------------------------------- */
+
+/* Make a seat, which nobody may see yet. Under the system's mutex. */
+static int make_seat(domus_system *system, domus_outsider **ret_seat)
+{
+    uint32_t place = system->detached_count;
+    domus_outsider *seat = domi_memory_map(sizeof *seat);
+
+    if (seat == NULL)
+        return -ENOMEM;
+    domi_manager_options options = domi_system_manager_options(system, system->count + 1 + place,
+                                                               domi_clock_now(&system->clock));
+    domi_runtime_hooks hooks = domi_hooks_of_detached;
+    hooks.wake = wake_seat;
+    options.hooks = &hooks;
+    int result = domi_manager_init(&seat->detached.manager, &options);
+    if (result != 0) {
+        domi_memory_unmap(seat, sizeof *seat);
+        return result;
+    }
+    seat->detached.system = system;
+    seat->detached.foreign = true;
+    seat->detached.joined = true; /* no thread of the library runs it */
+    seat->detached.bytes = sizeof *seat;
+    pthread_mutex_init(&seat->mutex, NULL);
+    *ret_seat = seat;
+    return 0;
+}
+
+/* See that there is a caretaker. Under the system's mutex. */
+static int start_caretaker(domus_system *system)
+{
+    if (system->seats_cared)
+        return 0;
+    int result = domi_unpinned_start(&system->seats_pthread, run_caretaker, system, "domus-seats",
+                                     &system->all_cpus);
+    system->seats_cared = result == 0;
+    return result;
+}
+
+/* Find a seat that is free, or make one, and mark it busy. Under the system's mutex. */
+static int reserve(domus_system *system, domus_outsider **ret_seat)
+{
+    domus_outsider *seat = NULL;
+
+    if (system->detached_closed)
+        return -ESHUTDOWN;
+    for (uint32_t i = 0; i < system->detached_count && seat == NULL; i++) {
+        if (!system->detached[i]->busy)
+            seat = seat_of(system->detached[i]);
+    }
+    if (seat == NULL) {
+        if (system->detached_count == system->config.detached.threads_max)
+            return -EAGAIN;
+        int result = start_caretaker(system);
+        if (result != 0)
+            return result;
+        result = make_seat(system, &seat);
+        if (result != 0)
+            return result;
+        system->managers[system->count + 1 + system->detached_count] = &seat->detached.manager;
+        system->detached[system->detached_count++] = &seat->detached;
+    }
+    seat->detached.busy = true;
+    *ret_seat = seat;
+    return 0;
+}
+
+/* The mutex is taken while the seat belongs to nobody, and stays locked. */
+int domi_seat_take(domus_system *system, domus_outsider **ret_seat)
+{
+    domus_outsider *seat;
+
+    pthread_mutex_lock(&system->mutex);
+    int result = reserve(system, &seat);
+    pthread_mutex_unlock(&system->mutex);
+    if (result != 0)
+        return result;
+    if (!domi_seat_lock(seat))
+        return -ESHUTDOWN;
+    atomic_store_explicit(&seat->owner, &domi_here, memory_order_seq_cst);
+    (void)domi_park_end(&seat->detached.manager.park);
+    store_clock_time(seat);
+    seat->acting = seat->answered = false;
+    seat->received = NULL;
+    seat->shown = NULL;
+    *ret_seat = seat;
+    return 0;
+}
+
+void domi_seat_leave(domus_outsider *seat)
+{
+    domi_manager *manager = &seat->detached.manager;
+
+    if (!domi_seat_is_over(seat))
+        (void)domi_house_stop(manager, seat->address);
+    domi_seat_finish(seat);
+    /* seq_cst: see the header. */
+    atomic_store_explicit(&seat->owner, NULL, memory_order_seq_cst);
+    seat->leaving = true;
+    rest_vacant(seat);
+    if (seat->leaving)
+        domi_seats_call(seat->detached.system);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void domi_seats_join(domus_system *system)
+{
+    if (system->seats_cared)
+        pthread_join(system->seats_pthread, NULL);
+    system->seats_cared = false;
+}
+
+void domi_seats_release(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domus_outsider *seat = seat_of(system->detached[i]);
+        if (seat == NULL)
+            continue;
+        domi_manager *manager = &seat->detached.manager;
+        domi_manager_own(manager); /* legal because the system has ended */
+        if (seat->received != NULL)
+            domi_envelope_end(manager, seat->received);
+        if (seat->shown != NULL)
+            domi_outside_mail_free(manager, seat->shown);
+        clear_lists(seat);
+        pthread_mutex_destroy(&seat->mutex);
+    }
+}

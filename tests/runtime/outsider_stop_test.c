@@ -1,0 +1,447 @@
+/* runtime/outside/seat.c: how outsiders end, by themselves, by others, with the system; who may use
+ * one; and turns of them. */
+#include "tests/runtime/outsiders.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static domus_system *system_;
+static domus_outsider *self_;
+static domus_address peer;
+
+static void begin(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    config.detached.threads_max = 4;
+    config.shutdown.actor_timeout_ns = 200 * DOMT_MS;
+    system_ = domt_start(&config);
+    peer = domt_spawn(system_, 0, &domt_peer, NULL);
+    self_ = domt_attach(system_);
+}
+
+/* --- who may use it ----------------------------------------------------------------------------
+ */
+
+static int no_turn(domus_stack *stack, void *argument)
+{
+    (void)stack;
+    (void)argument;
+    ck_abort_msg("a turn that must not be");
+    return 0;
+}
+
+/* Each verb returns this. */
+static void expect_from_all(int error)
+{
+    uint32_t number = 0;
+    domus_outside_message message;
+    domus_watch watch = {0};
+    uint64_t released = atomic_load(&domt_released);
+
+    ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), error);
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_owner_type, &number, 0, NULL), error);
+    ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_owner_type, &number, 0, 0), error);
+    ck_assert_uint_eq(atomic_load(&domt_released), released + 2);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), error);
+    ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &number), error);
+    ck_assert_int_eq(domus_outsider_fail(self_, -EDOM), error);
+    ck_assert_int_eq(domus_outsider_take(self_), error);
+    ck_assert_int_eq(domus_outsider_watch(self_, peer, NULL), error);
+    ck_assert_int_eq(domus_outsider_unwatch(self_, watch), error);
+    ck_assert_int_eq(domus_outsider_act(self_, no_turn, NULL), error);
+}
+
+static void *use_elsewhere(void *nothing)
+{
+    expect_from_all(-EPERM);
+    ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
+    return nothing;
+}
+
+START_TEST(outsider_is_for_its_own_thread)
+{
+    pthread_t thread;
+    int status;
+    domus_outsider *none = NULL;
+
+    begin(1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, NULL), 0);
+    pthread_join(thread, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        expect_from_all(-ECHILD);
+        ck_assert_int_eq(domus_outside_detach(self_), -ECHILD);
+        ck_assert_int_eq(domus_outside_attach(system_, NULL, &none), -ECHILD);
+        _exit(42);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    use_elsewhere(NULL); /* nobody's */
+    ck_assert_int_eq(domus_outside_detach(NULL), 0);
+    domt_end(system_);
+}
+END_TEST
+
+static int use_within(domus_stack *stack, void *argument)
+{
+    domus_outsider *none = NULL;
+
+    (void)argument;
+    expect_from_all(-EDEADLK);
+    ck_assert_int_eq(domus_outside_detach(self_), -EDEADLK);
+    ck_assert_int_eq(domus_outside_attach(system_, NULL, &none), -EDEADLK);
+    ck_assert_int_eq(domus_system_stop(system_), -EDEADLK);
+    ck_assert(domus_address_equals(domus_self(stack), domus_outsider_address(self_)));
+    return 0;
+}
+
+START_TEST(turn_of_an_outsider_must_not_use_it)
+{
+    begin(1);
+    ck_assert_int_eq(domus_outsider_act(self_, use_within, NULL), 0);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(outsiders_are_bounded_and_seats_are_used_again)
+{
+    domus_outsider *outsiders[5];
+    const domus_outsider_options named = {.name = "thread"};
+    domus_address found;
+
+    begin(1);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 4; i++)
+            outsiders[i] = domt_attach(system_);
+        ck_assert_int_eq(domus_outside_attach(system_, NULL, &outsiders[4]), -EAGAIN);
+        for (int i = 0; i < 4; i++)
+            ck_assert_int_eq(domus_outside_detach(outsiders[i]), 0);
+    }
+    ck_assert_int_eq(domus_outside_attach(system_, &named, &outsiders[0]), 0);
+    ck_assert_int_eq(domus_outside_find(system_, "thread", &found), 0);
+    ck_assert(domus_address_equals(found, domus_outsider_address(outsiders[0])));
+    ck_assert_int_eq(domus_outside_attach(system_, &named, &outsiders[1]), -EEXIST);
+    ck_assert_int_eq(domus_outside_detach(outsiders[0]), 0);
+    ck_assert_int_eq(domus_outside_find(system_, "thread", &found), -ENOENT);
+    domt_end(system_);
+}
+END_TEST
+
+/* --- turns -------------------------------------------------------------------------------------
+ */
+
+static const domus_type tick_type = {.name = "tick", .size = sizeof(uint32_t)};
+
+static int spawn_and_arm(domus_stack *stack, void *argument)
+{
+    uint32_t number = 5;
+
+    ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, &number, NULL), 0);
+    return domus_spawn(stack, &domt_peer, NULL, argument);
+}
+
+static int keep(domus_stack *stack, void *kept)
+{
+    return domus_keep(stack, kept);
+}
+
+static int answer_kept(domus_stack *stack, void *kept)
+{
+    uint32_t number = 77;
+
+    return domus_kept_reply(stack, *(domus_kept *)kept, &domt_number_type, &number);
+}
+
+static _Atomic uint32_t resumed;
+
+static int on_resumed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    if (answer->error == 0)
+        atomic_store(&resumed, *(const uint32_t *)answer->payload);
+    else /* the last one, if the outsider detaches before its answer comes */
+        ck_assert_int_eq(answer->error, -ECANCELED);
+    return 0;
+}
+
+static int ask_peer(domus_stack *stack, void *argument)
+{
+    uint32_t number = 9;
+
+    (void)argument;
+    return domus_ask(stack, peer, &domt_number_type, &number, on_resumed);
+}
+
+static int fail_turn(domus_stack *stack, void *argument)
+{
+    (void)stack;
+    (void)argument;
+    return -EXDEV;
+}
+
+START_TEST(turn_of_an_outsider_has_all_verbs)
+{
+    domus_address child;
+    domus_outside_message message;
+    domus_kept kept;
+
+    begin(2);
+    ck_assert_int_eq(domus_outsider_act(self_, spawn_and_arm, &child), 0);
+    ck_assert_uint_eq(domt_receive_number(self_, &tick_type, &message), 5);
+    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_EVENT);
+    ck_assert_int_eq(domus_outsider_take(self_), 0);
+
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
+    (void)domt_receive_number(self_, &domt_number_type, &message);
+    ck_assert_int_eq(domus_outsider_act(self_, keep, &kept), 0);
+    ck_assert_int_eq(domus_outsider_fail(self_, -EDOM), -EALREADY);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
+    ck_assert_int_eq(domus_outsider_act(self_, answer_kept, &kept), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 1);
+    ck_assert_uint_eq(atomic_load(&domt_answer_sum), 77);
+
+    ck_assert_int_eq(domus_outsider_act(self_, ask_peer, NULL), 0);
+    while (atomic_load(&resumed) == 0)
+        (void)domus_outside_receive(self_, NULL, DOMT_MS, &message);
+    ck_assert_uint_eq(atomic_load(&resumed), 10);
+    ck_assert_int_eq(domus_outsider_act(self_, fail_turn, NULL), -EXDEV);
+    ck_assert_int_eq(domus_outsider_act(self_, ask_peer, NULL), 0); /* it goes on */
+
+    ck_assert_uint_eq(atomic_load(&domt_stopped), 0);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1); /* the child, although nobody waits */
+    self_ = domt_attach(system_);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    domt_end(system_);
+}
+END_TEST
+
+/* --- stops -------------------------------------------------------------------------------------
+ */
+
+START_TEST(outsider_that_is_stopped_is_told_so)
+{
+    domus_outside_message message;
+    uint32_t number = 1;
+
+    begin(1);
+    ck_assert_int_eq(
+        domus_outsider_notice(self_, domus_outsider_address(self_), &domt_number_type, &number), 0);
+    ck_assert_int_eq(domus_outside_stop_after_mail(system_, domus_outsider_address(self_)), 0);
+    (void)domt_receive_number(self_, &domt_number_type, &message);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ECANCELED);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+
+    self_ = domt_attach(system_);
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 0, 0, false);
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
+    ck_assert_int_eq(domus_outside_stop(system_, domus_outsider_address(self_)), 0);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ECANCELED);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 1);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ECANCELED);
+    ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), -ESTALE);
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL),
+                     -ECANCELED);
+    ck_assert_int_eq(domus_outsider_act(self_, no_turn, NULL), -ESTALE);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    domt_end(system_);
+}
+END_TEST
+
+static _Atomic uint32_t inside;
+static _Atomic int said[2];
+
+/* Receive, or ask somebody who does not answer, until that is ended. */
+static void *wait_for_end(void *asks)
+{
+    domus_outsider *outsider = domt_attach(system_);
+    domus_outside_message message;
+    uint32_t number = 0;
+    int result;
+
+    atomic_fetch_add(&inside, 1);
+    if (asks != NULL)
+        result = domus_outsider_ask(outsider, *(domus_address *)asks, &domt_number_type, &number,
+                                    DOMUS_OUTSIDE_ASK_MAX_NS, NULL);
+    else
+        result = domus_outside_receive(outsider, NULL, DOMUS_FOR_EVER, &message);
+    atomic_store(&said[asks != NULL], result);
+    ck_assert_int_eq(domus_outside_detach(outsider), 0);
+    return NULL;
+}
+
+START_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
+{
+    pthread_t threads[2];
+
+    begin(2);
+    domus_address silent = domus_outsider_address(self_);
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, wait_for_end, NULL), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, wait_for_end, &silent), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&inside) == 2);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_str_eq(domus_system_left(system_), "");
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(atomic_load(&said[0]), -ESHUTDOWN);
+    /* the one whom it asks ends first, or the system's stop comes first */
+    int asked = atomic_load(&said[1]);
+    ck_assert(asked == -ESHUTDOWN || asked == -ESTALE);
+    ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
+    domus_system_free(system_);
+}
+END_TEST
+
+static _Atomic bool go_on;
+
+/* Do not come back before the system has stopped. */
+static void *be_away(void *nothing)
+{
+    domus_outside_message message;
+
+    self_ = domt_attach(system_);
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
+    (void)domt_receive_number(self_, &domt_number_type, &message);
+    uint32_t number = 0;
+    ck_assert_int_eq(
+        domus_outsider_notice(self_, domus_outsider_address(self_), &domt_owner_type, &number), 0);
+    (void)domt_receive_number(self_, &domt_owner_type, &message);
+    ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_other_type, &number, 0, 0), 0);
+    atomic_store(&inside, 1);
+    while (!atomic_load(&go_on))
+        domt_pause_ns(DOMT_MS);
+    ck_assert_uint_eq(*(const uint32_t *)message.payload, 0); /* it is still there */
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &number), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outsider_act(self_, no_turn, NULL), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
+    return nothing;
+}
+
+START_TEST(thread_that_is_away_does_not_keep_the_system)
+{
+    pthread_t thread;
+    domus_outsider *none = NULL;
+
+    begin(2);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, be_away, NULL), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&inside) == 1);
+    uint64_t before_ns = domt_now_ns();
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_uint_ge(domt_now_ns() - before_ns, 200 * DOMT_MS);
+    ck_assert_uint_lt(domt_now_ns() - before_ns, 5000 * DOMT_MS);
+    ck_assert_ptr_nonnull(strstr(domus_system_left(system_), "outsider"));
+    ck_assert_int_eq(domus_outside_attach(system_, NULL, &none), -ESHUTDOWN);
+    atomic_store(&go_on, true);
+    pthread_join(thread, NULL);
+    domus_system_free(system_);
+    ck_assert_uint_eq(atomic_load(&domt_released), 2); /* what was in hand, and the answer */
+}
+END_TEST
+
+static int hold(domus_stack *stack, void *argument)
+{
+    (void)stack;
+    (void)argument;
+    atomic_store(&inside, 1);
+    while (!atomic_load(&go_on))
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static void *act_for_long(void *nothing)
+{
+    domus_outsider *outsider = domt_attach(system_);
+
+    ck_assert_int_eq(domus_outsider_act(outsider, hold, NULL), 0);
+    ck_assert_int_eq(domus_outside_detach(outsider), 0);
+    return nothing;
+}
+
+START_TEST(turn_that_does_not_return_is_said_as_a_handler)
+{
+    pthread_t thread;
+
+    begin(1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, act_for_long, NULL), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&inside) == 1);
+    ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
+    ck_assert_ptr_nonnull(strstr(domus_system_left(system_), "outsider"));
+    atomic_store(&go_on, true);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    domus_system_free(system_);
+}
+END_TEST
+
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+/* Attach, and use each verb, while an allocation fails. Returns the first error. */
+static int use_all(void)
+{
+    domus_outsider *outsider;
+    domus_outside_message message;
+    uint32_t number = 0;
+    int result = domus_outside_attach(system_, NULL, &outsider);
+
+    if (result != 0)
+        return result;
+    domus_address here = domus_outsider_address(outsider);
+    if ((result = domus_outsider_notice(outsider, here, &domt_number_type, &number)) == 0)
+        (void)domt_receive_number(outsider, &domt_number_type, &message);
+    int asked = domus_outsider_ask(outsider, here, &domt_number_type, &number, DOMT_MS, NULL);
+    if (asked != -EDEADLK)
+        result = asked;
+    if ((asked = domus_outsider_ask_add(outsider, here, &domt_owner_type, &number, 0, 3)) == 0) {
+        asked = domus_outside_receive(outsider, NULL, 10 * DOMT_MS, &message);
+        if (asked == 0 && message.kind == DOMUS_OUTSIDE_ASK)
+            (void)domus_outsider_reply(outsider, &domt_number_type, &number);
+        asked = domus_outside_receive(outsider, NULL, 10 * DOMT_MS, &message);
+    }
+    result = result == 0 ? asked : result;
+    int watched = domus_outsider_watch(outsider, (domus_address){here.house, 0}, NULL);
+    if (watched == 0)
+        (void)domt_receive_number(outsider, &domus_down_type, &message);
+    ck_assert_int_eq(domus_outside_detach(outsider), 0);
+    return result == 0 ? watched : result;
+}
+
+START_TEST(each_allocation_may_fail)
+{
+    int result = -ENOMEM;
+    uint32_t failed = 0;
+    int64_t count = 0;
+
+    begin(1);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    for (; count < 200; count++) {
+        domi_memory_fail_after(count, 0);
+        result = use_all();
+        domi_memory_fail_after(-1, 0);
+        failed += result != 0;
+    }
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_gt(failed, 0);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("outsider_stop", 60, outsider_is_for_its_own_thread, turn_of_an_outsider_must_not_use_it,
+          outsiders_are_bounded_and_seats_are_used_again, turn_of_an_outsider_has_all_verbs,
+          outsider_that_is_stopped_is_told_so,
+          stop_of_the_system_ends_waits_and_the_thread_that_stops,
+          thread_that_is_away_does_not_keep_the_system,
+          turn_that_does_not_return_is_said_as_a_handler, each_allocation_may_fail)

@@ -1,0 +1,267 @@
+/* runtime/outside/seat.c: outsiders and actors ask each other 100,000 times, and outsiders come and
+ * go, and stop, while others send to them. */
+#include "tests/runtime/outsiders.h"
+
+#include <errno.h>
+
+#define OUTSIDERS 4
+#define ACTORS    4
+#define ROUNDS    DOMT_SCALE(12500u, 800u) /* asks of each side in each pair */
+
+static domus_system *system_;
+static domus_address actors[ACTORS];
+static domus_address outsiders[OUTSIDERS];
+static _Atomic uint32_t attached, served;
+static _Atomic uint64_t asked;
+
+/* --- both sides ask ----------------------------------------------------------------------------
+ */
+
+typedef struct asker {
+    uint32_t left;
+    uint32_t number;
+} asker;
+
+static const domus_type go_type = {.name = "go", .size = sizeof(domus_address)};
+
+/* The frame has the outsider that is asked. */
+static int ask_next(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    asker *state = self;
+
+    if (answer != NULL) {
+        ck_assert_int_eq(answer->error, 0);
+        ck_assert_uint_eq(*(const uint32_t *)answer->payload, state->number + 1);
+        atomic_fetch_add(&domt_answers, 1);
+    }
+    if (state->left-- == 0)
+        return 0;
+    state->number++;
+    return domus_ask(stack, *(domus_address *)domus_frame(stack), &domt_number_type, &state->number,
+                     ask_next);
+}
+
+static int on_go(domus_stack *stack, void *self, const void *to)
+{
+    *(domus_address *)domus_frame(stack) = *(const domus_address *)to;
+    return ask_next(stack, self, NULL);
+}
+
+static int on_number(domus_stack *stack, void *self, const void *number)
+{
+    uint32_t next = *(const uint32_t *)number + 1;
+
+    (void)self;
+    return domus_reply(stack, &domt_number_type, &next);
+}
+
+static const domus_behaviour asking = {
+    .name = "asking",
+    .state_size = sizeof(asker),
+    .on = (const domus_on[]){{&go_type, on_go, sizeof(domus_address)},
+                             {&domt_number_type, on_number, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void answer_ask(domus_outsider *outsider, const domus_outside_message *message)
+{
+    uint32_t next = *(const uint32_t *)message->payload + 1;
+
+    ck_assert_int_eq(message->kind, DOMUS_OUTSIDE_ASK);
+    ck_assert_int_eq(domus_outsider_reply(outsider, &domt_number_type, &next), 0);
+    atomic_fetch_add(&served, 1);
+}
+
+/* One ask to its actor is under way always, by turns one for which it waits. Asks of the actor are
+ * answered as they come. */
+static void *ask_and_answer(void *place)
+{
+    uint32_t me = (uint32_t)(uintptr_t)place;
+    domus_outsider *outsider = domt_attach(system_);
+    domus_outside_message message;
+    uint32_t sent = 0, got = 0, others = 0;
+
+    outsiders[me] = domus_outsider_address(outsider);
+    atomic_fetch_add(&attached, 1);
+    DOMT_WAIT_FOR(60, atomic_load(&attached) == OUTSIDERS);
+    domus_address to = actors[me];
+    while (got < ROUNDS || others < ROUNDS) {
+        if (got == sent && sent < ROUNDS) {
+            sent++;
+            ck_assert_int_eq(
+                domus_outsider_ask_add(outsider, to, &domt_number_type, &sent, 0, sent), 0);
+        }
+        ck_assert_int_eq(domus_outside_receive(outsider, NULL, 60 * 1000 * DOMT_MS, &message), 0);
+        if (message.kind == DOMUS_OUTSIDE_ASK) {
+            answer_ask(outsider, &message);
+            others++;
+            continue;
+        }
+        ck_assert_uint_eq(message.tag, sent);
+        ck_assert_uint_eq(*(const uint32_t *)message.payload, sent + 1);
+        got++;
+        atomic_fetch_add(&asked, 1);
+        /* no ask waits for this one, so it cannot be asked back in it */
+    }
+    ck_assert_int_eq(domus_outside_receive(outsider, NULL, 0, &message), -ETIMEDOUT);
+    ck_assert_int_eq(domus_outside_detach(outsider), 0);
+    return NULL;
+}
+
+START_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
+{
+    pthread_t threads[OUTSIDERS];
+    const asker state = {.left = ROUNDS};
+    domus_config config = domt_config(2);
+
+    system_ = domt_start(&config);
+    for (uint32_t i = 0; i < ACTORS; i++)
+        actors[i] = domt_spawn(system_, i % 2, &asking, &state);
+    for (uintptr_t i = 0; i < OUTSIDERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_and_answer, (void *)i), 0);
+    DOMT_WAIT_FOR(60, atomic_load(&attached) == OUTSIDERS);
+    for (uint32_t i = 0; i < OUTSIDERS; i++)
+        domt_notice(system_, actors[i], &go_type, &outsiders[i]);
+    for (int i = 0; i < OUTSIDERS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(atomic_load(&asked), (uint64_t)OUTSIDERS * ROUNDS);
+    ck_assert_uint_eq(atomic_load(&served), (uint64_t)OUTSIDERS * ROUNDS);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == (uint64_t)OUTSIDERS * ROUNDS);
+    domt_end(system_);
+}
+END_TEST
+
+/* --- coming and going --------------------------------------------------------------------------
+ */
+
+static const domus_type shown_type = {.name = "shown", .size = sizeof(domus_address)};
+static _Atomic uint64_t ends[2]; /* asks that were answered, and that failed */
+static _Atomic bool over;
+
+/* Ask whoever is there, for ever. */
+static int on_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer);
+
+static int on_shown(domus_stack *stack, void *self, const void *who)
+{
+    uint32_t number = 1;
+    domus_address to = *(const domus_address *)who;
+
+    (void)self;
+    (void)domus_watch_actor(stack, to, NULL);
+    (void)domus_notice(stack, to, &domt_owner_type, &number);
+    (void)domus_ask_add(stack, to, &domt_number_type, &number, 0, 0);
+    (void)domus_ask_add(stack, to, &domt_number_type, &number, 50 * DOMT_MS, 0);
+    return domus_wait_all(stack, on_end_of_ask);
+}
+
+static int on_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    for (; answer != NULL; answer = answer->next)
+        atomic_fetch_add(&ends[answer->error != 0], 1);
+    return 0;
+}
+
+static int on_down(domus_stack *stack, void *self, const void *down)
+{
+    (void)stack, (void)self, (void)down;
+    atomic_fetch_add(&domt_downs, 1);
+    return 0;
+}
+
+static const domus_behaviour sending = {
+    .name = "sending",
+    .on = (const domus_on[]){{&shown_type, on_shown, 0},
+                             {&domus_down_type, on_down, 0},
+                             {NULL, NULL, 0}},
+};
+
+static _Atomic uint64_t shown;
+
+/* Come, be shown to all actors, receive some of what they send, and go. */
+static void *come_and_go(void *seed)
+{
+    uint32_t number = (uint32_t)(uintptr_t)seed;
+    domus_outside_message message;
+    domus_outsider *outsider;
+
+    while (!atomic_load(&over)) {
+        int result = domus_outside_attach(system_, NULL, &outsider);
+        if (result == -EAGAIN || result == -ESHUTDOWN)
+            continue;
+        ck_assert_int_eq(result, 0);
+        domus_address here = domus_outsider_address(outsider);
+        for (uint32_t i = 0; i < ACTORS; i++)
+            if (domus_outsider_notice(outsider, actors[i], &shown_type, &here) == 0)
+                atomic_fetch_add(&shown, 1);
+        number = number * 1103515245 + 12345;
+        for (uint32_t left = number >> 16 & 7; left != 0; left--) {
+            if (domus_outside_receive(outsider, NULL, DOMT_MS, &message) == 0 &&
+                message.kind == DOMUS_OUTSIDE_ASK && left % 2 != 0)
+                (void)domus_outsider_reply(outsider, &domt_number_type, &number);
+        }
+        if ((number >> 20 & 3) == 0)
+            (void)domus_outside_stop(system_, here);
+        ck_assert_int_eq(domus_outside_detach(outsider), 0);
+    }
+    return NULL;
+}
+
+static void start_storm(pthread_t threads[OUTSIDERS])
+{
+    domus_config config = domt_config(2);
+
+    config.detached.threads_max = 3;
+    config.shutdown.actor_timeout_ns = 10 * 1000 * DOMT_MS;
+    atomic_store(&over, false);
+    system_ = domt_start(&config);
+    for (uint32_t i = 0; i < ACTORS; i++)
+        actors[i] = domt_spawn(system_, i % 2, &sending, NULL);
+    for (uintptr_t i = 0; i < OUTSIDERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, (void *)(i + 1)), 0);
+}
+
+static void end_storm(pthread_t threads[OUTSIDERS])
+{
+    atomic_store(&over, true);
+    for (int i = 0; i < OUTSIDERS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+START_TEST(outsiders_come_and_go_and_nothing_is_lost)
+{
+    pthread_t threads[OUTSIDERS];
+
+    start_storm(threads);
+    domt_pause_ns(DOMT_SCALE(2000, 3000) * DOMT_MS);
+    end_storm(threads);
+    /* each actor that was shown an outsider has asked it twice, and watched it once */
+    uint64_t count = atomic_load(&shown);
+    ck_assert_uint_gt(count, 100);
+    DOMT_WAIT_FOR(30, atomic_load(&domt_downs) == count);
+    DOMT_WAIT_FOR(30, atomic_load(&ends[0]) + atomic_load(&ends[1]) == 2 * count);
+    ck_assert_uint_gt(atomic_load(&ends[0]), 0);
+    ck_assert_uint_gt(atomic_load(&ends[1]), 0);
+    domt_end(system_);
+    ck_assert_uint_le(atomic_load(&domt_released), count);
+}
+END_TEST
+
+START_TEST(system_stops_while_outsiders_come_and_go)
+{
+    for (int round = 0; round < DOMT_SCALE(60, 15); round++) {
+        pthread_t threads[OUTSIDERS];
+
+        start_storm(threads);
+        domt_pause_ns((uint64_t)(round % 7) * DOMT_MS);
+        ck_assert_int_eq(domus_system_stop(system_), 0);
+        ck_assert_str_eq(domus_system_left(system_), "");
+        end_storm(threads);
+        domus_system_free(system_);
+    }
+}
+END_TEST
+
+DOMT_MAIN("outsider_storm", 200, outsiders_and_actors_ask_each_other_a_hundred_thousand_times,
+          outsiders_come_and_go_and_nothing_is_lost, system_stops_while_outsiders_come_and_go)

@@ -1,0 +1,381 @@
+/* runtime/outside/outsider.c: a foreign thread that is an actor sends, asks, answers, watches, and
+ * receives by choice. */
+#include "tests/runtime/outsiders.h"
+
+#include <errno.h>
+
+static domus_system *system_;
+static domus_outsider *self_;
+static domus_address peer;
+
+static void begin(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    config.detached.threads_max = 4;
+    config.scheduler.mailbox_max = 16;
+    config.scheduler.conversations_max = 8;
+    config.shutdown.actor_timeout_ns = 300 * DOMT_MS;
+    system_ = domt_start(&config);
+    peer = domt_spawn(system_, 0, &domt_peer, NULL);
+    self_ = domt_attach(system_);
+}
+
+static void end(void)
+{
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    domt_end(system_);
+}
+
+/* Wait until so many asks and notices wait at the outsider, by asking its peer, which has sent
+ * them, for something. */
+static void let_peer_be_done(void)
+{
+    uint32_t number = 0;
+
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
+}
+
+START_TEST(outsider_and_actor_answer_each_other)
+{
+    uint32_t number = 7;
+    uint32_t answer = 0;
+    domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
+    domus_outside_message message;
+
+    begin(2);
+    ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), 0);
+    ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 8);
+    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_NOTICE);
+    ck_assert(domus_address_equals(message.sender, peer));
+    ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &number), -EINVAL);
+
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, &reply), 0);
+    ck_assert_uint_eq(answer, 8);
+    ck_assert_ptr_eq(reply.type, &domt_number_type);
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_other_type, &number, 0, &reply), -EDOM);
+
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 40, 1, true);
+    ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 40);
+    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ASK);
+    ck_assert(domus_address_equals(message.sender, peer));
+    answer = 1000;
+    ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &answer), 0);
+    ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &answer), -EALREADY);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 1);
+    ck_assert_uint_eq(atomic_load(&domt_answer_sum), 1000);
+    ck_assert_int_eq(atomic_load(&domt_answer_error), 0);
+    end();
+}
+END_TEST
+
+START_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
+{
+    domus_outside_message message;
+
+    begin(1);
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
+    (void)domt_receive_number(self_, &domt_number_type, &message);
+    ck_assert_int_eq(domus_outsider_fail(self_, -EPROTO), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 1);
+    ck_assert_int_eq(atomic_load(&domt_answer_error), -EPROTO);
+
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 2, 1, true);
+    (void)domt_receive_number(self_, &domt_number_type, &message);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 2);
+    ck_assert_int_eq(atomic_load(&domt_answer_error), -ENOMSG);
+
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 3, 2, true);
+    let_peer_be_done();
+    (void)domt_receive_number(self_, &domt_number_type, &message);
+    ck_assert_int_eq(domus_outside_detach(self_), 0); /* one in hand, and one that waits */
+    DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 4);
+    ck_assert_int_eq(atomic_load(&domt_answer_error), -ESTALE);
+    self_ = domt_attach(system_);
+    end();
+}
+END_TEST
+
+static bool is_even(const void *self, const void *frame, const domus_type *type,
+                    const void *payload)
+{
+    (void)type;
+    ck_assert_ptr_null(frame);
+    ck_assert_ptr_null(*(void *const *)self); /* the context */
+    return *(const uint32_t *)payload % 2 == 0;
+}
+
+START_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
+{
+    const domus_type *const numbers[] = {&domt_number_type, NULL};
+    const domus_type *const others[] = {&domt_other_type, NULL};
+    const domus_pattern even = {.types = numbers, .matches = is_even};
+    const domus_pattern other = {.types = others};
+    domus_outside_message message;
+
+    begin(2);
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 5, false);
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 10, 2, true);
+    let_peer_be_done();
+    ck_assert_int_eq(domus_outside_receive(self_, &other, 0, &message), -ETIMEDOUT);
+    ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), 0);
+    ck_assert_uint_eq(*(const uint32_t *)message.payload, 10); /* asks come first */
+    ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), 0);
+    ck_assert_uint_eq(*(const uint32_t *)message.payload, 2);
+    ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), 0);
+    ck_assert_uint_eq(*(const uint32_t *)message.payload, 4);
+    ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), -ETIMEDOUT);
+    const uint32_t rest[] = {11, 1, 3, 5};
+    for (int i = 0; i < 4; i++)
+        ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), rest[i]);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
+    end();
+}
+END_TEST
+
+/* Mail that was looked at once is not looked at again, and mail that comes meanwhile is. */
+START_TEST(receive_that_waits_wakes_for_what_it_wants)
+{
+    const domus_type *const types[] = {&domt_number_type, NULL};
+    const domus_pattern even = {.types = types, .matches = is_even};
+    domus_outside_message message;
+
+    begin(2);
+    for (uint32_t i = 0; i < 2000; i++) {
+        domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 2, i % 2 != 0);
+        ck_assert_int_eq(domus_outside_receive(self_, &even, DOMUS_FOR_EVER, &message), 0);
+        ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 1);
+    }
+    end();
+}
+END_TEST
+
+START_TEST(receive_is_never_early_and_never_late)
+{
+    domus_outside_message message;
+
+    begin(1);
+    for (uint64_t ms = 0; ms < 30; ms += 7) {
+        uint64_t before_ns = domt_now_ns();
+        ck_assert_int_eq(domus_outside_receive(self_, NULL, ms * DOMT_MS, &message), -ETIMEDOUT);
+        ck_assert_uint_ge(domt_now_ns() - before_ns, ms * DOMT_MS);
+        ck_assert_uint_lt(domt_now_ns() - before_ns, (ms + 5000) * DOMT_MS);
+    }
+    uint32_t number = 1;
+    domus_address gone = domt_spawn(system_, 0, &domt_peer, NULL);
+    domus_outsider *other = domt_attach(system_); /* answers nothing */
+    ck_assert_int_eq(domus_outsider_ask(self_, domus_outsider_address(other), &domt_number_type,
+                                        &number, 20 * DOMT_MS, NULL),
+                     -ETIMEDOUT);
+    ck_assert_int_eq(domus_outside_stop(system_, gone), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1);
+    ck_assert_int_eq(domus_outsider_ask(self_, gone, &domt_number_type, &number, 0, NULL), -ESTALE);
+    ck_assert_int_eq(domus_outsider_notice(self_, gone, &domt_number_type, &number), -ESTALE);
+    ck_assert_int_eq(domus_outside_detach(other), 0);
+    end();
+}
+END_TEST
+
+START_TEST(answers_of_many_asks_come_with_their_tags)
+{
+    domus_outside_message message;
+    uint64_t tags = 0;
+    uint32_t number = 0;
+
+    begin(2);
+    for (uint32_t i = 0; i < 8; i++) {
+        number = i;
+        ck_assert_int_eq(domus_outsider_ask_add(self_, peer,
+                                                i == 3 ? &domt_other_type : &domt_number_type,
+                                                &number, 0, i),
+                         0);
+    }
+    ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &number, 0, 9),
+                     -ENOBUFS);
+    for (uint32_t i = 0; i < 8; i++) {
+        ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), 0);
+        ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ANSWER);
+        tags |= UINT64_C(1) << message.tag;
+        if (message.tag == 3) {
+            ck_assert_ptr_eq(message.type, &domus_outsider_failed_type);
+            ck_assert_int_eq(*(const int *)message.payload, -EDOM);
+            ck_assert_ptr_null(message.sender.house);
+            ck_assert_int_eq(domus_outsider_take(self_), -EINVAL);
+        } else {
+            ck_assert_ptr_eq(message.type, &domt_number_type);
+            ck_assert_uint_eq(*(const uint32_t *)message.payload, message.tag + 1);
+            ck_assert(domus_address_equals(message.sender, peer));
+        }
+    }
+    ck_assert_uint_eq(tags, 0xff);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
+    end();
+}
+END_TEST
+
+START_TEST(payloads_that_own_something_are_released_once)
+{
+    domus_outside_message message;
+    domus_outside_reply reply = {0};
+    uint32_t number = 0;
+    uint64_t taken = 0;
+
+    begin(1);
+    domus_address here = domus_outsider_address(self_);
+    /* a notice to oneself: released at the next receive, or taken */
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(domus_outsider_notice(self_, here, &domt_owner_type, &number), 0);
+        (void)domt_receive_number(self_, &domt_owner_type, &message);
+        if (i == 0) {
+            ck_assert_int_eq(domus_outsider_take(self_), 0);
+            ck_assert_int_eq(domus_outsider_take(self_), -EALREADY);
+            taken++;
+        }
+    }
+    ck_assert_uint_eq(atomic_load(&domt_released), 0);
+    /* the answer to an ask, in a buffer that is too small, and as a message */
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_other_type, &number, 0, &reply),
+                     -EMSGSIZE);
+    ck_assert_uint_eq(atomic_load(&domt_released), 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_other_type, &number, 0, 1), 0);
+        (void)domt_receive_number(self_, &domt_owner_type, &message);
+        if (i == 0)
+            ck_assert_int_eq(domus_outsider_take(self_), 0);
+    }
+    ck_assert_uint_eq(atomic_load(&domt_released), 3); /* the notice, one answer; one is in hand */
+    /* asks that fail release theirs; a notice that fails does not */
+    ck_assert_int_eq(
+        domus_outsider_ask(self_, (domus_address){0}, &domt_owner_type, &number, 0, NULL), -ESTALE);
+    ck_assert_uint_eq(atomic_load(&domt_released), 4);
+    ck_assert_int_eq(domus_outsider_notice(self_, (domus_address){0}, &domt_owner_type, &number),
+                     -ESTALE);
+    ck_assert_uint_eq(atomic_load(&domt_released), 4);
+    /* what waits, and what is in hand, is released by the end */
+    ck_assert_int_eq(domus_outsider_notice(self_, here, &domt_owner_type, &number), 0);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    ck_assert_uint_eq(atomic_load(&domt_released), 6);
+    self_ = domt_attach(system_);
+    end();
+    ck_assert_uint_eq(taken, 1);
+}
+END_TEST
+
+START_TEST(outsider_watches_and_is_watched)
+{
+    domus_outside_message message;
+    domus_watch watch;
+    domus_address first, second;
+
+    begin(2);
+    first = domt_spawn(system_, 0, &domt_peer, NULL);
+    second = domt_spawn(system_, 1, &domt_peer, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 3); /* otherwise on_stop does not run */
+    ck_assert_int_eq(domus_outsider_watch(self_, first, NULL), 0);
+    ck_assert_int_eq(domus_outsider_watch(self_, second, &watch), 0);
+    ck_assert_int_eq(domus_outsider_unwatch(self_, watch), 0);
+    ck_assert_int_eq(domus_outsider_unwatch(self_, watch), -ENOENT);
+    ck_assert_int_eq(domus_outsider_watch(self_, (domus_address){0}, &watch), -EINVAL);
+    ck_assert_int_eq(domus_outside_stop(system_, second), 0);
+    ck_assert_int_eq(domus_outside_stop(system_, first), 0);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 10 * 1000 * DOMT_MS, &message), 0);
+    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_EVENT);
+    ck_assert_ptr_eq(message.type, &domus_down_type);
+    ck_assert(domus_address_equals(((const domus_down *)message.payload)->who, first));
+    DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 2);
+    ck_assert_int_eq(domus_outsider_watch(self_, first, NULL), 0);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 10 * 1000 * DOMT_MS, &message), 0);
+    ck_assert_int_eq(((const domus_down *)message.payload)->reason, -ESTALE);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 10 * DOMT_MS, &message), -ETIMEDOUT);
+
+    domt_poke_peer(system_, peer, domus_outsider_address(self_), 0, 0, false);
+    let_peer_be_done();
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
+    ck_assert_uint_eq(atomic_load(&domt_downs), 0);
+    domus_address before = domus_outsider_address(self_);
+    ck_assert_int_eq(domus_outside_detach(self_), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 1);
+    /* a watch that comes late, to a seat on which nobody sits */
+    domt_poke_peer(system_, peer, before, 0, 0, false);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 2);
+    self_ = domt_attach(system_);
+    end();
+}
+END_TEST
+
+START_TEST(mailbox_is_bounded_and_room_comes)
+{
+    domus_outside_message message;
+    uint32_t number = 0;
+    domus_outsider *small = NULL;
+    const domus_outsider_options two = {.mailbox_max = 2};
+    const domus_outsider_options wrong = {.mailbox_max = 65536};
+
+    begin(1);
+    ck_assert_int_eq(domus_outside_attach(system_, &wrong, &small), -EINVAL);
+    ck_assert_int_eq(domus_outside_attach(system_, &two, &small), 0);
+    domus_address to = domus_outsider_address(small);
+    uint32_t taken = 0;
+    while (domus_outside_notice(system_, to, &domt_number_type, &number) == 0)
+        taken++;
+    ck_assert_uint_eq(taken, 2);
+    for (int i = 0; i < 4; i++) {
+        (void)domt_receive_number(small, &domt_number_type, &message);
+        int result = domus_outside_notice(system_, to, &domt_number_type, &number);
+        ck_assert(result == 0 || result == -ENOBUFS);
+    }
+    while (domus_outside_receive(small, NULL, 0, &message) == 0)
+        continue;
+    ck_assert_int_eq(domus_outside_notice(system_, to, &domt_number_type, &number), 0);
+    ck_assert_int_eq(domus_outside_detach(small), 0);
+    end();
+}
+END_TEST
+
+/* The peer works on an ask of the outsider, and asks it: nobody would ever answer that. */
+static int ask_back(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return domus_fail(stack, answer->error);
+}
+
+static int on_number_ask_back(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_ask(stack, domus_sender(stack), &domt_number_type, payload, ask_back);
+}
+
+static const domus_behaviour backward = {
+    .name = "backward",
+    .on = (const domus_on[]){{&domt_number_type, on_number_ask_back, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(ask_that_is_asked_back_fails_at_once)
+{
+    uint32_t number = 0;
+    domus_outside_message message;
+
+    begin(2);
+    domus_address asker = domt_spawn(system_, 0, &backward, NULL);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(domus_outsider_ask(self_, asker, &domt_number_type, &number, 0, NULL),
+                         -EDEADLK);
+    /* one that does not wait can answer */
+    ck_assert_int_eq(domus_outsider_ask_add(self_, asker, &domt_number_type, &number, 0, 0), 0);
+    (void)domt_receive_number(self_, &domt_number_type, &message);
+    ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ASK);
+    ck_assert_int_eq(domus_outsider_fail(self_, -EXDEV), 0);
+    ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), 0);
+    ck_assert_int_eq(*(const int *)message.payload, -EXDEV);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("outsider", 60, outsider_and_actor_answer_each_other,
+          ask_that_is_failed_or_left_or_not_answered_in_time_fails,
+          receive_takes_by_choice_and_leaves_the_rest_in_order,
+          receive_that_waits_wakes_for_what_it_wants, receive_is_never_early_and_never_late,
+          answers_of_many_asks_come_with_their_tags, payloads_that_own_something_are_released_once,
+          outsider_watches_and_is_watched, mailbox_is_bounded_and_room_comes,
+          ask_that_is_asked_back_fails_at_once)

@@ -1,0 +1,124 @@
+/* Peers of outsiders, in handlers; see the header. */
+#include "tests/runtime/outsiders.h"
+
+#include <errno.h>
+
+static void release(void *payload)
+{
+    (void)payload;
+    atomic_fetch_add(&domt_released, 1);
+}
+
+const domus_type domt_number_type = {.name = "number", .size = sizeof(uint32_t)};
+const domus_type domt_other_type = {.name = "other", .size = sizeof(uint32_t)};
+const domus_type domt_owner_type = {.name = "owner", .size = sizeof(uint32_t), .release = release};
+const domus_type domt_poke_type = {.name = "poke", .size = sizeof(domt_poke)};
+
+_Atomic uint64_t domt_released, domt_answers, domt_answer_sum, domt_downs;
+_Atomic int domt_answer_error;
+
+/* An ask is answered with the next number; a notice is sent back. */
+static int on_number(domus_stack *stack, void *self, const void *payload)
+{
+    uint32_t next = *(const uint32_t *)payload + 1;
+
+    (void)self;
+    if (domus_reply(stack, &domt_number_type, &next) == 0 || domus_sender(stack).house == NULL)
+        return 0;
+    (void)domus_notice(stack, domus_sender(stack), &domt_number_type, &next);
+    return 0;
+}
+
+/* An ask of this type fails, or is answered with something that is owned if it is 0. */
+static int on_other(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    if (*(const uint32_t *)payload == 0)
+        return domus_reply(stack, &domt_owner_type, payload);
+    return domus_fail(stack, -EDOM);
+}
+
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    if (answer->error != 0)
+        atomic_store(&domt_answer_error, answer->error);
+    else if (answer->type == &domt_number_type)
+        atomic_fetch_add(&domt_answer_sum, *(const uint32_t *)answer->payload);
+    atomic_fetch_add(&domt_answers, 1);
+    return 0;
+}
+
+static int on_answers(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    for (; answer != NULL; answer = answer->next)
+        (void)on_answer(stack, self, answer);
+    return 0;
+}
+
+static int on_poke(domus_stack *stack, void *self, const void *payload)
+{
+    const domt_poke poke = *(const domt_poke *)payload;
+
+    (void)self;
+    if (poke.count == 0)
+        return domus_watch_actor(stack, poke.to, NULL);
+    for (uint32_t i = 0; i < poke.count; i++) {
+        uint32_t number = poke.first + i;
+        int error = poke.asks ? domus_ask_add(stack, poke.to, &domt_number_type, &number,
+                                              10 * 1000 * DOMT_MS, 0)
+                              : domus_notice(stack, poke.to, &domt_number_type, &number);
+        if (error != 0)
+            atomic_store(&domt_answer_error, error);
+    }
+    return poke.asks ? domus_wait_all(stack, on_answers) : 0;
+}
+
+static int on_down(domus_stack *stack, void *self, const void *down)
+{
+    (void)stack;
+    (void)self;
+    (void)down;
+    atomic_fetch_add(&domt_downs, 1);
+    return 0;
+}
+
+const domus_behaviour domt_peer = {
+    .name = "peer",
+    .on = (const domus_on[]){{&domt_number_type, on_number, 0},
+                             {&domt_other_type, on_other, 0},
+                             {&domt_poke_type, on_poke, 0},
+                             {&domus_down_type, on_down, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
+};
+
+domus_outsider *domt_attach(domus_system *system)
+{
+    domus_outsider *outsider = NULL;
+
+    ck_assert_int_eq(domus_outside_attach(system, NULL, &outsider), 0);
+    return outsider;
+}
+
+void domt_poke_peer(domus_system *system, domus_address peer, domus_address to, uint32_t first,
+                    uint32_t count, bool asks)
+{
+    const domt_poke poke = {.to = to, .first = first, .count = count, .asks = asks};
+
+    domt_notice(system, peer, &domt_poke_type, &poke);
+}
+
+uint32_t domt_receive_number(domus_outsider *outsider, const domus_type *type,
+                             domus_outside_message *ret_message)
+{
+    const domus_type *const types[] = {type, NULL};
+    const domus_pattern pattern = {.types = types};
+
+    ck_assert_int_eq(domus_outside_receive(outsider, &pattern, 10 * 1000 * DOMT_MS, ret_message),
+                     0);
+    ck_assert_ptr_eq(ret_message->type, type);
+    return *(const uint32_t *)ret_message->payload;
+}
