@@ -2,11 +2,12 @@
  *
  * The system has as many threads as its configuration says, but they are simulated: no OS thread is
  * made, no ring of the kernel, no socket, and nothing sleeps. A step is one phase of one thread:
- * io, channels, or state, in which each actor that was ready has one run. The thread that moves
- * next is drawn from the seed, and nothing else is left to chance: the same seed and the same calls
- * give the same run, byte for byte in its trace, on every machine. Another seed gives another
- * interleaving, so a test that runs for many seeds meets the races that a real machine shows once a
- * month:
+ * io, channels, or state, in which each actor that was ready has one run; or it is one turn that a
+ * runner of a pool gives (domus/pools.h; spares do not begin). The thread or runner that moves next
+ * is drawn from the seed, and so is what a policy leaves to chance, and nothing else is left to
+ * chance: the same seed and the same calls give the same run, byte for byte in its trace, on every
+ * machine. Another seed gives another interleaving, so a test that runs for many seeds meets the
+ * races that a real machine shows once a month:
  *
  *     static int test(uint64_t seed, void *context) { ... a kit of this seed, 0 when all is well }
  *

@@ -94,6 +94,10 @@ struct domus_pool {
     alignas(DOMI_LINES) domi_counter puts;
 };
 
+/* Returns the number of jobs in the queues. The takes are read first, so that a job that comes and
+ * goes meanwhile makes the number no smaller. Any thread. */
+uint64_t domi_pool_count_queued(const domus_pool *pool);
+
 /* Call every runner of the pool: each returns from `dequeue` once. Any thread. */
 void domi_pool_call(domus_pool *pool);
 

@@ -71,6 +71,19 @@ void domus_runner_count(domus_runner *runner, domus_runner_event what, uint32_t 
         domi_counter_add(&runner->counters.events[what], count);
 }
 
+uint64_t domi_pool_count_queued(const domus_pool *pool)
+{
+    uint64_t takes = 0;
+    uint64_t puts = 0;
+
+    for (uint32_t i = 0; i < pool->count; i++)
+        takes += domi_counter_read(&pool->runners[i]->counters.takes);
+    for (uint32_t i = 0; i < pool->count; i++)
+        puts += domi_counter_read(&pool->runners[i]->counters.puts);
+    puts += domi_counter_read(&pool->puts);
+    return puts > takes ? puts - takes : 0;
+}
+
 void domi_pool_call(domus_pool *pool)
 {
     for (uint32_t i = 0; i < pool->count; i++)

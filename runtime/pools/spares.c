@@ -72,21 +72,6 @@ static void look_at_runner(domus_runner *runner, uint64_t most_ns, look *found)
     }
 }
 
-/* Returns the number of jobs in the queues. The takes are read first, so that a job that comes and
- * goes meanwhile makes the number no smaller. */
-static uint64_t count_queued(const domus_pool *pool)
-{
-    uint64_t takes = 0;
-    uint64_t puts = 0;
-
-    for (uint32_t i = 0; i < pool->count; i++)
-        takes += domi_counter_read(&pool->runners[i]->counters.takes);
-    for (uint32_t i = 0; i < pool->count; i++)
-        puts += domi_counter_read(&pool->runners[i]->counters.puts);
-    puts += domi_counter_read(&pool->puts);
-    return puts > takes ? puts - takes : 0;
-}
-
 static look look_at_pool(domus_pool *pool)
 {
     look found = {.now_ns = domi_clock_now(&pool->system->clock)};
@@ -96,8 +81,8 @@ static look look_at_pool(domus_pool *pool)
             look_at_runner(pool->runners[i], life_beat_ns(pool), &found);
     }
     if (found.blocked != 0)
-        found.waiting =
-            count_queued(pool) + (domi_pooled_due_ns(&pool->pooled) <= found.now_ns ? 1 : 0);
+        found.waiting = domi_pool_count_queued(pool) +
+                        (domi_pooled_due_ns(&pool->pooled) <= found.now_ns ? 1 : 0);
     return found;
 }
 

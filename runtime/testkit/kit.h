@@ -9,6 +9,7 @@
 #include "base/fifo.h"
 #include "base/random.h"
 #include "runtime/network/network.h"
+#include "runtime/policies/pool.h"
 #include "runtime/system/system.h"
 #include "runtime/testkit/who.h"
 
@@ -38,6 +39,13 @@ typedef struct domi_kit_thread {
     uint64_t counts[DOMI_TRACE_COUNTS]; /* the thread's counters after its last step */
 } domi_kit_thread;
 
+/* A runner of a pool (runners.c). */
+typedef struct domi_kit_runner {
+    domus_runner *runner;
+    bool left;                          /* it has left its loop */
+    uint64_t counts[DOMI_TRACE_COUNTS]; /* its counters after its last step */
+} domi_kit_runner;
+
 /* A line of the trace names at most this many of the actors that ran in a step. */
 #define DOMI_TRACE_ACTORS 4u
 
@@ -52,6 +60,7 @@ typedef struct domi_trace_line {
     uint64_t now_ns;        /* the kit's time at the step */
     const char *what;       /* a thread's phase, or the kind of message that a probe received */
     bool of_probe;          /* the line is of a probe, not of a thread */
+    const char *pool;       /* the line is of a runner of this pool; NULL: it is not */
     bool of_net;            /* the line is of a connection or a datagram, which `number` names */
     bool of_datagram;       /* it is of a datagram */
     uint8_t side;           /* the side of the connection that it tells of: 1 has accepted it */
@@ -112,6 +121,8 @@ struct domus_testkit {
     domi_simulator simulator;
     domus_system *system;     /* the system under test */
     domi_kit_thread *threads; /* what each thread does next */
+    domi_kit_runner *runners; /* the runners of all pools; NULL: there are none */
+    uint32_t runner_count;    /* entries of `runners` */
     domi_random random;       /* chooses the thread of the next step */
     uint32_t lagging;         /* the thread that is held back while others can move */
     uint32_t lag_steps;       /* steps for which `lagging` is still held back */

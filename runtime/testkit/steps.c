@@ -29,13 +29,16 @@
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/resolver.h"
+#include "runtime/pools/runner.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
+#include "runtime/testkit/runners.h"
 #include "runtime/testkit/trace.h"
 
 #include <domus/blocking.h>
+#include <domus/pool_config.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -45,8 +48,14 @@
 #define CHECK_HOUSES_EVERY 16u
 #define NAMED_MAX          3u /* how many ready actors of a thread an error message names */
 
+/* Threads, and behind them runners: whoever can take a step. */
+static uint32_t count_movers(const domus_testkit *kit)
+{
+    return kit->system->count + kit->runner_count;
+}
+
 /* True if the thread can take a step at this time. */
-static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+static bool thread_can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     const domi_kit_thread *thread = &kit->threads[index];
 
@@ -55,12 +64,19 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
         return thread->woken || thread->refused || now_ns >= thread->until_ns ||
                domi_net_ring_is_due(kit->system->threads[index].io.ring);
     case DOMI_STEP_END: /* as in thread_life.c: actors are ended when no thread runs any more */
-        return kit->left_loops == kit->system->count;
+        return kit->left_loops == kit->system->count && domi_kit_runners_have_left(kit);
     case DOMI_STEP_NONE:
         return false;
     default:
         return true;
     }
+}
+
+static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+{
+    return index < kit->system->count
+               ? thread_can_move(kit, index, now_ns)
+               : domi_kit_runner_can_move(kit, index - kit->system->count, now_ns);
 }
 
 /* Check M3 for each sleeping thread. It must have nothing that it forgot when it went to sleep, and
@@ -94,19 +110,19 @@ static void draw_lag(domus_testkit *kit)
     if (kit->lag_steps != 0) {
         kit->lag_steps--;
     } else if (domi_random_below(&kit->random, LAG_EVERY) == 0) {
-        kit->lagging = (uint32_t)domi_random_below(&kit->random, kit->system->count);
+        kit->lagging = (uint32_t)domi_random_below(&kit->random, count_movers(kit));
         kit->lag_steps = 1 + (uint32_t)domi_random_below(&kit->random, LAG_STEPS_MAX);
     }
 }
 
-/* Draw the thread that takes the next step. Returns UINT32_MAX if no thread can. */
-static uint32_t draw_thread(domus_testkit *kit)
+/* Draw the thread, or the runner, that takes the next step. Returns UINT32_MAX if none can. */
+static uint32_t draw_mover(domus_testkit *kit)
 {
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
     uint32_t lagging = UINT32_MAX;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < kit->system->count; i++)
+    for (uint32_t i = 0; i < count_movers(kit); i++)
         count += can_move(kit, i, now_ns);
     if (count == 0)
         return UINT32_MAX;
@@ -190,12 +206,26 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
     }
 }
 
+static void step_thread(domus_testkit *kit, uint32_t index)
+{
+    /* not NULL if an actor of another system uses this kit */
+    domi_manager *outer = domi_thread_manager;
+
+    /* the step runs as if on the thread itself */
+    domi_thread_manager = &kit->system->threads[index].manager;
+    /* the owner check must accept this thread as the manager's owner */
+    domi_manager_own(domi_thread_manager);
+    const char *phase = take_step(kit, index);
+    domi_thread_manager = outer;
+    domi_trace_note_step(kit, index, phase);
+}
+
 bool domi_testkit_step(domus_testkit *kit)
 {
     if (kit->stepping)
         return false;
     domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
-    uint32_t index = draw_thread(kit);
+    uint32_t index = draw_mover(kit);
     if (index == UINT32_MAX) {
         hold_nothing_left(kit);
         return false;
@@ -203,16 +233,13 @@ bool domi_testkit_step(domus_testkit *kit)
     kit->steps++;
     kit->steps_here++;
     kit->stepping = true;
-    /* not NULL if an actor of another system uses this kit */
-    domi_manager *outer = domi_thread_manager;
-    /* the step runs as if on the thread itself */
-    domi_thread_manager = &kit->system->threads[index].manager;
-    /* the owner check must accept this thread as the manager's owner */
-    domi_manager_own(domi_thread_manager);
-    const char *phase = take_step(kit, index);
-    domi_thread_manager = outer;
+    if (index < kit->system->count) {
+        step_thread(kit, index);
+    } else {
+        domi_kit_runner_step(kit, index - kit->system->count);
+        domi_trace_note_turn(kit, index - kit->system->count);
+    }
     kit->stepping = false;
-    domi_trace_note_step(kit, index, phase);
     return true;
 }
 
@@ -222,8 +249,11 @@ bool domi_testkit_step(domus_testkit *kit)
  * UINT64_MAX: never. Called only when all threads sleep or have ended. */
 static uint64_t next_due(const domus_testkit *kit)
 {
-    uint64_t due_ns = domi_net_due_ns(kit->net);
+    uint64_t net_ns = domi_net_due_ns(kit->net);
+    uint64_t due_ns = domi_kit_runners_due_ns(kit);
 
+    if (net_ns < due_ns)
+        due_ns = net_ns;
     for (uint32_t i = 0; i < kit->system->count; i++) {
         const domi_kit_thread *thread = &kit->threads[i];
         if (thread->next == DOMI_STEP_SLEEP && thread->until_ns < due_ns)
@@ -269,6 +299,12 @@ static void say_who_runs(domus_testkit *kit)
             length = say_ready(&kit->system->threads[i], kit->error, size, length);
         if (length < size)
             length += (size_t)snprintf(kit->error + length, size - length, ";");
+    }
+    for (uint32_t i = 0; i < kit->system->pool_count && length < size; i++) {
+        const domus_pool *pool = kit->system->pools[i];
+        if (domi_pool_count_queued(pool) != 0)
+            length += (size_t)snprintf(kit->error + length, size - length, " pool %s runs;",
+                                       pool->settings->name);
     }
 }
 

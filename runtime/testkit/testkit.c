@@ -7,6 +7,7 @@
 #include "runtime/outside/resolver.h"
 #include "runtime/testkit/peer.h"
 #include "runtime/testkit/probe.h"
+#include "runtime/testkit/runners.h"
 #include "runtime/testkit/steps.h"
 #include "runtime/testkit/trace.h"
 
@@ -93,6 +94,8 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
         result = domus_system_start(kit->system);
         if (result != 0 && error_size != 0)
             snprintf(error, error_size, "%s", domus_system_error(kit->system));
+        if (result == 0)
+            result = domi_kit_runners_begin(kit, seed);
     }
     (void)domi_net_open_rings_in(before);
     if (result != 0) {
@@ -121,6 +124,7 @@ void domus_testkit_free(domus_testkit *kit)
     domi_net_free(kit->net);
     domi_trace_fini(&kit->trace);
     domi_memory_free(kit->threads);
+    domi_memory_free(kit->runners);
     domi_memory_free(kit);
 }
 

@@ -92,23 +92,26 @@ void domi_trace_note_ready(domus_testkit *kit, uint32_t index)
     note_ready(&kit->trace, &queue->normal);
 }
 
-void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase)
+/* Note the step of a thread, or of a runner, if it has counted anything. `before` are its counters
+ * after the step before. */
+static void note_step(domus_testkit *kit, const domi_counters *counters, uint64_t *before,
+                      uint32_t number, const char *pool, const char *what)
 {
     domi_trace *trace = &kit->trace;
-    uint64_t *before = kit->threads[index].counts;
     uint64_t now[DOMI_TRACE_COUNTS];
     uint64_t any = 0;
 
     for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
-        now[i] = read_count(&kit->system->threads[index].manager.counters, i);
+        now[i] = read_count(counters, i);
         any |= now[i] ^ before[i];
     }
     if (any != 0) {
         domi_trace_line *line = line_new(kit);
 
-        line->what = phase;
+        line->what = what;
         line->of_probe = line->of_net = false;
-        line->number = index;
+        line->pool = pool;
+        line->number = number;
         line->actor_count = trace->actor_count;
         memcpy(line->actors, trace->actors, sizeof line->actors);
         for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
@@ -117,6 +120,20 @@ void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase)
         }
     }
     trace->actor_count = 0;
+}
+
+void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase)
+{
+    note_step(kit, &kit->system->threads[index].manager.counters, kit->threads[index].counts, index,
+              NULL, phase);
+}
+
+void domi_trace_note_turn(domus_testkit *kit, uint32_t index)
+{
+    const domus_runner *runner = kit->runners[index].runner;
+
+    note_step(kit, &runner->manager.counters, kit->runners[index].counts, runner->number,
+              runner->pool->settings->name, "turn");
 }
 
 void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind,
@@ -217,7 +234,10 @@ static void put_line(writer *out, const domi_trace_line *line)
             put_text(out, " %d\n", line->error);
         return;
     }
-    put_text(out, " thread %u %s", line->number, line->what);
+    if (line->pool != NULL)
+        put_text(out, " pool %s runner %u %s", line->pool, line->number, line->what);
+    else
+        put_text(out, " thread %u %s", line->number, line->what);
     put_actors(out, line);
     for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
         if (line->counts[i] == 0)

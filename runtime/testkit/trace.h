@@ -15,6 +15,9 @@ void domi_trace_note_ready(domus_testkit *kit, uint32_t index);
 /* Note what thread `index` has done since this was called last. */
 void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase);
 
+/* Note the turn that runner `index` of the kit has given. */
+void domi_trace_note_turn(domus_testkit *kit, uint32_t index);
+
 /* Probe `number` received a message, or (`type` is NULL) its ask failed with `error`. */
 void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind,
                            const domus_type *type, int error);

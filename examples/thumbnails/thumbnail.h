@@ -1,0 +1,15 @@
+/* A thumbnail: a picture of 384 by 192 points, shrunk to 32 by 16 letters. */
+#ifndef THUMBNAIL_H
+#define THUMBNAIL_H
+
+enum { THUMBNAIL_WIDTH = 32, THUMBNAIL_HEIGHT = 16 };
+
+struct thumbnail {
+    long number;                                            /* of the picture */
+    char letters[THUMBNAIL_HEIGHT * (THUMBNAIL_WIDTH + 1)]; /* lines */
+};
+
+/* Draw the picture, which takes 20 ms, and shrink it. Returns 0. */
+int thumbnail_draw(void *thumbnail);
+
+#endif

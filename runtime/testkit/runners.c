@@ -1,0 +1,91 @@
+/* The runners of pools in a test kit; see the header. */
+#include "runtime/testkit/runners.h"
+
+#include "base/memory.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/pooled_turn.h"
+#include "house/message/pool.h"
+#include "runtime/pools/runner.h"
+#include "runtime/pools/span.h"
+
+#include <errno.h>
+
+int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
+{
+    domus_system *system = kit->system;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < system->pool_count; i++)
+        count += system->pools[i]->usual;
+    if (count == 0)
+        return 0;
+    kit->runners = domi_memory_new(count * sizeof kit->runners[0]);
+    if (kit->runners == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < system->pool_count; i++) {
+        domus_pool *pool = system->pools[i];
+        for (uint32_t j = 0; j < pool->usual; j++) {
+            domus_runner *runner = pool->runners[j];
+            domi_random_init(&runner->random, seed ^ ((uint64_t)i << 40) ^ ((uint64_t)j + 1) << 20);
+            runner->begun = runner->joined = true; /* there is no thread to be joined */
+            system->runners_begun++;
+            domi_span_begin(runner);
+            kit->runners[kit->runner_count++].runner = runner;
+        }
+    }
+    return 0;
+}
+
+static bool has_to_follow(const domus_runner *runner)
+{
+    return atomic_load_explicit(&runner->pool->system->stop_step, memory_order_relaxed) !=
+           atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&runner->stop_step,
+                                memory_order_relaxed);
+}
+
+bool domi_kit_runner_can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+{
+    const domi_kit_runner *one = &kit->runners[index];
+    domus_pool *pool = one->runner->pool;
+
+    return !one->left && (has_to_follow(one->runner) || domi_pool_count_queued(pool) != 0 ||
+                          domi_pooled_due_ns(&pool->pooled) <= now_ns);
+}
+
+void domi_kit_runner_step(domus_testkit *kit, uint32_t index)
+{
+    domi_kit_runner *one = &kit->runners[index];
+    domi_manager *outer = domi_thread_manager;
+
+    domi_thread_manager = &one->runner->manager;
+    domi_manager_own(domi_thread_manager);
+    one->runner->turns_to_look = 0; /* it looks at what is due in each step */
+    if (!domi_runner_step(one->runner, 0)) {
+        domi_pool_flush_returns(&one->runner->manager);
+        domi_span_end(one->runner);
+        one->left = one->runner->left = true;
+        kit->system->runners_left++;
+    }
+    domi_thread_manager = outer;
+}
+
+uint64_t domi_kit_runners_due_ns(const domus_testkit *kit)
+{
+    uint64_t due_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; i < kit->runner_count; i++) {
+        uint64_t its_ns = domi_pooled_due_ns(&kit->runners[i].runner->pool->pooled);
+        if (!kit->runners[i].left && its_ns < due_ns)
+            due_ns = its_ns;
+    }
+    return due_ns;
+}
+
+bool domi_kit_runners_have_left(const domus_testkit *kit)
+{
+    for (uint32_t i = 0; i < kit->runner_count; i++) {
+        if (!kit->runners[i].left)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,188 @@
+/* runtime/testkit/runners.c: pools in a test kit, on its clock, in an order that follows from the
+ * seed. */
+#include "tests/runtime/running.h"
+
+#include <domus/pools.h>
+#include <domus/testkit.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MS       DOMT_MS
+#define HOUR     (3600 * 1000 * MS)
+#define ECHOES   5u
+#define PASSES   40u
+#define POLICIES 4u
+
+static const char *const policies[POLICIES] = {"rings", "deques", "stealing", "sharing"};
+static const domus_type ball_type = {.name = "ball", .size = sizeof(uint32_t)};
+static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
+static const domus_type tick_type = {.name = "tick"};
+
+/* Everything is of the kit that runs now. */
+static struct {
+    const domus_pool *pool;
+    domus_address echoes[ECHOES];
+    uint32_t passes, ticks, stops;
+} now;
+
+static int on_ball(domus_stack *stack, void *self, const void *payload)
+{
+    uint32_t me = *(uint32_t *)self, left = *(const uint32_t *)payload;
+
+    now.passes++;
+    if (left == 0)
+        return 0;
+    left--;
+    return domus_notice(stack, now.echoes[(me + 1) % ECHOES], &ball_type, &left);
+}
+
+static int on_question(domus_stack *stack, void *self, const void *number)
+{
+    uint32_t answer = *(const uint32_t *)number + 1;
+
+    (void)self;
+    return domus_reply(stack, &question_type, &answer);
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    now.ticks++;
+    return 0;
+}
+
+static int mount_echo(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, HOUR, &tick_type, NULL, NULL);
+}
+
+static void stop_echo(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    now.stops++;
+}
+
+static const domus_behaviour echo = {
+    .name = "echo",
+    .state_size = sizeof(uint32_t),
+    .on_mount = mount_echo,
+    .on_stop = stop_echo,
+    .on = (const domus_on[]){{&ball_type, on_ball, 0},
+                             {&question_type, on_question, 0},
+                             {&tick_type, on_tick, 0},
+                             {0}},
+};
+
+static domus_testkit *make(const char *policy, uint64_t seed)
+{
+    const domus_pool_config work = {.name = "work", .runners = 3, .policy = policy, .spares = 2};
+    domus_config config;
+    domus_testkit *kit;
+    char error[256];
+
+    memset(&now, 0, sizeof now);
+    domus_config_init(&config);
+    config.pools = &work;
+    config.pool_count = 1;
+    ck_assert_int_eq(domus_testkit_new(&config, seed, error, sizeof error, &kit), 0);
+    domus_system *system = domus_testkit_system(kit);
+    now.pool = domus_outside_pool_find(system, "work");
+    ck_assert_ptr_nonnull(now.pool);
+    for (uint32_t i = 0; i < ECHOES; i++) {
+        const domus_spawn_options options = {.pool = now.pool};
+        ck_assert_int_eq(domus_outside_spawn_with(system, &echo, &i, &options, &now.echoes[i]), 0);
+    }
+    return kit;
+}
+
+/* Some balls go round at once, and a probe, which lives on a thread, asks. */
+static void play(domus_testkit *kit)
+{
+    domus_probe *probe;
+    const uint32_t question = 41;
+
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    for (uint32_t i = 0; i < ECHOES; i++) {
+        const uint32_t left = PASSES - 1;
+        ck_assert_int_eq(
+            domus_outside_notice(domus_testkit_system(kit), now.echoes[i], &ball_type, &left), 0);
+    }
+    ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+    ck_assert_int_eq(domus_probe_ask(probe, now.echoes[0], &question_type, &question), 0);
+    uint32_t answer = 0;
+    ck_assert_int_eq(domus_probe_expect(probe, &question_type, MS, &answer), 0);
+    ck_assert_uint_eq(answer, 42);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(now.passes, ECHOES * PASSES);
+}
+
+START_TEST(pools_run_in_kits_on_their_clock)
+{
+    for (uint32_t i = 0; i < POLICIES; i++) {
+        for (uint64_t seed = 1; seed <= DOMT_SCALE(50, 10); seed++) {
+            domus_testkit *kit = make(policies[i], seed);
+            play(kit);
+            ck_assert_uint_eq(now.ticks, 0);
+            ck_assert_int_eq(domus_testkit_advance(kit, HOUR - MS), 0);
+            ck_assert_uint_eq(now.ticks, 0);
+            ck_assert_int_eq(domus_testkit_advance(kit, 10 * MS), 0);
+            ck_assert_uint_eq(now.ticks, ECHOES);
+            ck_assert_int_eq(domus_testkit_advance(kit, 10 * HOUR), 0);
+            ck_assert_uint_eq(now.ticks, 11 * ECHOES);
+            ck_assert_int_eq(domus_testkit_stop(kit), 0);
+            ck_assert_uint_eq(now.stops, ECHOES);
+            domus_testkit_free(kit);
+        }
+    }
+}
+END_TEST
+
+static char *trace_of(const char *policy, uint64_t seed)
+{
+    domus_testkit *kit = make(policy, seed);
+
+    play(kit);
+    char *trace = strdup(domus_testkit_trace(kit));
+    ck_assert_ptr_nonnull(trace);
+    ck_assert_ptr_nonnull(strstr(trace, "pool work runner "));
+    domus_testkit_free(kit);
+    return trace;
+}
+
+START_TEST(one_seed_is_one_run_and_seeds_differ)
+{
+    for (uint32_t i = 0; i < POLICIES; i++) {
+        char *before = NULL;
+        for (uint64_t seed = 1; seed <= 10; seed++) {
+            char *once = trace_of(policies[i], seed);
+            char *again = trace_of(policies[i], seed);
+            ck_assert_str_eq(once, again);
+            ck_assert(before == NULL || strcmp(before, once) != 0);
+            free(before);
+            free(again);
+            before = once;
+        }
+        free(before);
+    }
+}
+END_TEST
+
+START_TEST(all_runners_have_turns)
+{
+    for (uint32_t i = 0; i < POLICIES; i++) {
+        domus_testkit *kit = make(policies[i], 7);
+        domus_runner_profile one;
+        play(kit);
+        for (uint32_t j = 0; j < 5; j++) {
+            ck_assert_int_eq(domus_pool_profile(now.pool, j, &one, NULL), 0);
+            ck_assert(j < 3 ? one.turns != 0 : one.turns == 0); /* spares do not begin */
+        }
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+DOMT_MAIN("testkit_pools", 60, pools_run_in_kits_on_their_clock,
+          one_seed_is_one_run_and_seeds_differ, all_runners_have_turns)
