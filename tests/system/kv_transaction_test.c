@@ -89,10 +89,10 @@ START_TEST(a_transaction_lies_on_one_shard)
 
     domt_resp_holds(fd, "WATCH a b c d e f g h", CROSS_SLOT);
     domt_resp_holds(fd, "WATCH {x}a {x}b", "+OK\r\n");
-    domt_resp_holds(fd, "WATCH {y}a", CROSS_SLOT);
+    domt_resp_holds(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT); /* not all are with {x} */
     domt_resp_send(fd, "MULTI");
     domt_resp_send(fd, "SET {x}a 1");
-    domt_resp_send(fd, "SET {y}a 1");
+    domt_resp_send(fd, "MSET {b}a 1 {c}a 1 {d}a 1 {e}a 1 {f}a 1");
     domt_resp_send(fd, "DBSIZE");
     domt_resp_send(fd, "EXEC");
     char reply[DOMT_REPLY_MAX];
