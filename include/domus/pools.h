@@ -16,6 +16,9 @@
  * connects to nothing (-EOPNOTSUPP, and the log says so once). It asks an actor of a thread to do
  * so. Timers and time-outs come as late as the actor's turn, and at least up to 2 ms late.
  *
+ * Runners are not pinned. They keep off the CPUs of the loop's threads if the process may use as
+ * many others as the pool has runners.
+ *
  * Thread-safety: any thread. */
 #ifndef DOMUS_POOLS_H
 #define DOMUS_POOLS_H

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#define MOMENT_NS  UINT64_C(1000000)
 #define HEAD_BYTES 128u /* of a pool's share, for its own lines at the least */
 
 typedef struct walk {
@@ -101,9 +102,18 @@ void domi_dump_pools(domus_system *system, domi_text *text, size_t share)
         dump_pool(system, system->pools[i], text, share);
 }
 
+/* Nothing tells that a turn has ended, so whoever waits for that looks again and again. */
+static void wait_a_moment(domus_system *system)
+{
+    const struct timespec next = domi_clock_deadline_after(MOMENT_NS);
+
+    pthread_mutex_lock(&system->mutex);
+    (void)pthread_cond_timedwait(&system->changed, &system->mutex, &next);
+    pthread_mutex_unlock(&system->mutex);
+}
+
 int domi_dump_pooled(domus_system *system, domus_address address, domi_text *text)
 {
-    const struct timespec nap = {.tv_nsec = 1000000};
     uint64_t until_ns = domi_clock_now(&system->clock) + DOMUS_DUMP_WAIT_NS;
     domi_house *house = address.house;
     int result = 0;
@@ -115,7 +125,7 @@ int domi_dump_pooled(domus_system *system, domus_address address, domi_text *tex
             break;
         if (domi_clock_now(&system->clock) >= until_ns)
             return -ETIMEDOUT;
-        (void)nanosleep(&nap, NULL);
+        wait_a_moment(system);
     }
     if (!is_alive(house) || domi_house_address(house).lease != address.lease)
         result = -ESTALE;

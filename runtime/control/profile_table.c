@@ -158,7 +158,7 @@ typedef struct snapshot {
     domus_profile columns[COLUMNS_MAX];
     uint32_t count; /* columns */
     domus_profile all;
-    /* Of a pool; else nothing. */
+    /* the runners of a pool; else nothing */
     domus_runner_profile runners[COLUMNS_MAX];
     domus_runner_profile all_runners;
     double seconds; /* since the first thread runs; 0: times are not measured */

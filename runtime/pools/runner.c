@@ -244,13 +244,29 @@ static void *run(void *runner_)
     return NULL;
 }
 
+/* The CPUs of a runner: those without a thread of the loop, if there is one for each runner of the
+ * pool, so that handlers that compute do not take the loop's; else all. */
+static cpu_set_t cpus_of(const domus_runner *runner)
+{
+    const domus_system *system = runner->pool->system;
+    cpu_set_t free_cpus = system->all_cpus;
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        int cpu = system->threads[i].cpu;
+        if (cpu >= 0 && cpu < CPU_SETSIZE)
+            CPU_CLR((size_t)cpu, &free_cpus);
+    }
+    return (uint32_t)CPU_COUNT(&free_cpus) >= runner->pool->usual ? free_cpus : system->all_cpus;
+}
+
 int domi_runner_start(domus_runner *runner)
 {
     domus_system *system = runner->pool->system;
+    const cpu_set_t cpus = cpus_of(runner);
     char name[16];
 
     snprintf(name, sizeof name, "domus-r%u.%u", runner->pool->number % 100, runner->number % 1000);
-    int result = domi_unpinned_start(&runner->pthread, run, runner, name, &system->all_cpus);
+    int result = domi_unpinned_start(&runner->pthread, run, runner, name, &cpus);
     if (result != 0)
         return result;
     runner->begun = true;
