@@ -31,7 +31,7 @@ static int begin_ask(domus_stack *stack, domus_grains grains, const char *key,
                               ret_promise);
 
     /* A promise that fails has no target. */
-    if (error == 0 && (*ret_promise)->state == DOMI_PROMISE_WAITING)
+    if (error == 0 && *ret_promise != NULL && (*ret_promise)->state == DOMI_PROMISE_WAITING)
         (*ret_promise)->target = asked.address;
     return error;
 }

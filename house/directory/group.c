@@ -162,10 +162,9 @@ static domus_address shard_at(const domi_group_slot *slot)
 
 /* Make the shard of a home, at the first join there. Two threads may come here at once, if members
  * of this home are lent; the second shard is stopped again. */
-static int shard_make(domi_manager *manager, domi_group *group, domi_manager *home,
-                      domus_address *ret_address)
+static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot *slot,
+                      domi_manager *home, domus_address *ret_address)
 {
-    domi_group_slot *slot = domi_group_slot_of(group, home);
     const domus_spawn_options options = {.pinned = home->pooled == NULL};
     domus_address address;
     int error = domi_house_spawn_child(manager, NULL, home, &domi_shard_behaviour, NULL, &options,
@@ -231,7 +230,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     domus_address to = shard_at(slot);
     int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
     if (error == 0 && to.house == NULL)
-        error = shard_make(manager, group, house->home, &to);
+        error = shard_make(manager, group, slot, house->home, &to);
     domi_member *member = NULL;
     if (error == 0) {
         member = member_new(manager, group, house, to, false);

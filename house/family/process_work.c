@@ -6,7 +6,10 @@
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 
-#include <string.h>
+/* The frame of a conversation that does work. */
+typedef struct work_frame {
+    domi_process_piece *piece;
+} work_frame;
 
 static void link_work(domi_process_piece **list, domi_process_piece *one)
 {
@@ -63,7 +66,7 @@ int domi_process_on_cancel(domus_stack *stack, void *self, const void *cancel)
 static int on_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
-    domi_process_piece *one = *(domi_process_piece **)domus_frame(stack);
+    domi_process_piece *one = ((work_frame *)domus_frame(stack))->piece;
 
     if (actor->room == NULL)
         return 0; /* the process was closed, and with it what it had noted */
@@ -112,11 +115,11 @@ void domi_process_add_noted(domi_process_actor *actor)
 static int begin_work(domus_stack *stack, int (*function)(void *argument), void *argument,
                       domi_process_piece *one)
 {
-    domus_stack *own = domi_stack_new(stack->manager, domi_stack_house(stack), sizeof one);
+    domus_stack *own = domi_stack_new(stack->manager, domi_stack_house(stack), sizeof(work_frame));
 
     if (own == NULL)
         return -ENOMEM;
-    memcpy(domus_frame(own), &one, sizeof one);
+    *(work_frame *)domus_frame(own) = (work_frame){one};
     int result = stack->manager->hooks.block(own, function, argument, on_work);
     domi_stack_park_or_end(own, result == DOMUS_PARKED ? result : 0);
     return result == DOMUS_PARKED ? 0 : result;

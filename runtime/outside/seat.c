@@ -155,6 +155,8 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
     follow_stop(seat);
     for (uint32_t left = ready->count; left != 0; left--) {
         domi_house *house = domi_queue_take(ready);
+        if (house == NULL)
+            break;
         forget_seen(house, seen);
         (void)domi_house_run(manager, house);
     }
