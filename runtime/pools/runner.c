@@ -220,6 +220,15 @@ bool domi_runner_step(domus_runner *runner, uint64_t wait_ns)
 
 /* --- its thread ------------------------------------------------------------------------------- */
 
+/* The longest sleep of a runner. The look at memory for actors that watch it is its only reason to
+ * wake. */
+static uint64_t sleep_of(const domus_runner *runner)
+{
+    bool looks = domi_memory_is_watched(&runner->pool->home);
+
+    return looks ? DOMI_PARK_CAP_NS : 10 * DOMI_PARK_CAP_NS;
+}
+
 static void *run(void *runner_)
 {
     domus_runner *runner = runner_;
@@ -231,7 +240,7 @@ static void *run(void *runner_)
     (void)domi_memory_set_meter(&system->pressure.meter);
     look_at_clock(runner);
     domi_span_begin(runner);
-    while (domi_runner_step(runner, DOMI_PARK_CAP_NS))
+    while (domi_runner_step(runner, sleep_of(runner)))
         ;
     domi_span_end(runner);
     domi_pool_flush_returns(&runner->manager);
