@@ -169,9 +169,9 @@ const domus_config_key domi_config_listener_keys[] = {
 };
 
 #define STEALING_COUNT(name, field, number)                                                        \
-    .path = "stealing." name, .kind = DOMUS_CONFIG_COUNT,                                         \
-    FIELD(domus_pool_config, stealing.field), .minimum = 1, .maximum = 65535, .preset = (number),   \
-    .or_zero = true
+    .path = "stealing." name, .kind = DOMUS_CONFIG_COUNT,                                          \
+    FIELD(domus_pool_config, stealing.field), .minimum = 1, .maximum = 65535,                      \
+    .preset = (number), .or_zero = true
 #define STEALING_SLEEP(name, field, number)                                                        \
     .path = "stealing." name, .kind = DOMUS_CONFIG_DURATION,                                       \
     FIELD(domus_pool_config, stealing.field), .minimum = US, .maximum = SECOND,                    \
