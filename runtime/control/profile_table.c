@@ -367,7 +367,7 @@ static void add_pool(text *to, const domus_pool *pool)
     add_runner_times(to, &shot, "run", offsetof(domus_runner_profile, run_ns));
     add_runner_times(to, &shot, "search", offsetof(domus_runner_profile, search_ns));
     add_runner_times(to, &shot, "park", offsetof(domus_runner_profile, park_ns));
-    add_runner_times(to, &shot, "wall", offsetof(domus_runner_profile, wall_ns));
+    add_runner_times(to, &shot, "lived", offsetof(domus_runner_profile, wall_ns));
     for (size_t i = 0; i < sizeof runner_rows / sizeof runner_rows[0]; i++)
         add_runner_row(to, &shot, runner_rows[i].name, runner_rows[i].offset);
     shot.has_zeros = false; /* most counters of threads are 0 of each runner */
