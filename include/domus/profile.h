@@ -185,7 +185,7 @@ struct domus_pool;
 
 /* Read the counters of one runner. `runner` is 0..domus_pool_runners()-1; the spares come last.
  * `ret_counters`, which may be NULL, gets what the runner did as any thread that runs actors does:
- * the counters of messages, lives and mistakes.
+ * the counters of messages, lives, mistakes and stalls.
  * Returns 0; -EINVAL for any other number. Thread-safety: as domus_system_profile(). */
 DOMUS_API int domus_pool_profile(const struct domus_pool *pool, uint32_t runner,
                                  domus_runner_profile *ret_profile, domus_profile *ret_counters);

@@ -11,7 +11,11 @@
  *
  * A run that lasts a quarter of the threshold longer than the threshold is found for sure, and a
  * run that is shorter than the threshold is never reported. Detached actors and blocking work are
- * not watched, because they may take their time. */
+ * not watched, because they may take their time.
+ *
+ * A handler that holds a runner of a pool (domus/pools.h) for so long is counted in the same way.
+ * There handlers may take long, so the log tells of one in a second for each pool at most, without
+ * the call stack. */
 #ifndef DOMUS_STALL_H
 #define DOMUS_STALL_H
 

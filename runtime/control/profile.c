@@ -262,6 +262,10 @@ int domus_pool_profile(const domus_pool *pool, uint32_t index, domus_runner_prof
         return 0;
     *ret_counters = (domus_profile){.wall_ns = spans.lived_ns};
     read_house_counters(&runner->manager.counters, ret_counters);
+    ret_counters->stalls = domi_counter_read(&from->stalls);
+    ret_counters->stalled_ns = domi_counter_read(&from->stalled_ns);
+    for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
+        ret_counters->stall_lengths[i] = domi_counter_read(&from->stall_lengths[i]);
     return 0;
 }
 

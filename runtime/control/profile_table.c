@@ -373,6 +373,7 @@ static void add_pool(text *to, const domus_pool *pool)
     shot.has_zeros = false; /* most counters of threads are 0 of each runner */
     for (int group = 0; group < GROUPS; group++)
         add_group(to, &shot, (row_group)group);
+    add_stalls(to, &shot);
 }
 
 size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)

@@ -14,6 +14,7 @@
 #include "runtime/system/stop_step.h"
 
 #include <domus/policy.h>
+#include <domus/profile.h>
 
 #include <pthread.h>
 
@@ -27,6 +28,8 @@ typedef struct domi_runner_counters {
     domi_counter takes;                       /* jobs that it has taken from them */
     domi_counter events[DOMUS_RUNNER_EVENTS]; /* what policies count; STOLEN by other runners */
     domi_counter begun;                       /* how often its thread has begun */
+    /* the monitor writes these three */
+    domi_counter stalls, stalled_ns, stall_lengths[DOMUS_STALL_LENGTHS];
     /* The times below belong together while `stamp_ns` is not DOMI_RUNNER_MOVING, and does not
      * change. All are 0 if times are not measured. */
     domi_counter stamp_ns;  /* when the runner began to wait, or its life; 0: it does not live */
@@ -42,6 +45,7 @@ typedef struct domi_runner_counters {
 typedef struct domi_pulse {
     uint64_t beat;    /* the sum of what the runner has done, at the last look */
     uint64_t beat_ns; /* when the monitor first saw this sum */
+    bool is_stalled;  /* that is a stall, which is counted (stalled.c) */
 } domi_pulse;
 
 struct domus_runner {
@@ -71,9 +75,11 @@ struct domus_runner {
 /* The monitor's notes of a pool (spares.c). Only its thread uses this. */
 typedef struct domi_watched {
     uint64_t crowded_ns; /* since when more runners are at work than are usual; 0: they are not */
-    bool told_full;      /* the log knows that all spares of this spell are blocked, too */
-    bool told_refused;   /* the log knows that a spare's thread could not be made */
-    uint32_t spares;     /* spares whose threads are not joined yet */
+    uint64_t stall_told_ns; /* when the log last told of a stall; 0: never */
+    uint32_t stalls_untold; /* stalls since then */
+    bool told_full;         /* the log knows that all spares of this spell are blocked, too */
+    bool told_refused;      /* the log knows that a spare's thread could not be made */
+    uint32_t spares;        /* spares whose threads are not joined yet */
 } domi_watched;
 
 struct domus_pool {

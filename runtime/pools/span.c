@@ -28,14 +28,15 @@ static void put(domi_counter *counter, uint64_t value)
     atomic_store_explicit(counter, value, memory_order_release);
 }
 
-/* Begin a change, and read the clock then: a reader before it has read an earlier time. Returns the
- * stamp before it. */
+/* Begin a change, and read the clock then. The store is seq_cst, so that it is seen before the
+ * clock is read: a reader that has not seen it has read an earlier time. Returns the stamp before
+ * it. */
 static uint64_t begin_change(domus_runner *runner, uint64_t *ret_now_ns)
 {
     domi_counter *stamp_ns = &runner->counters.stamp_ns;
     uint64_t before_ns = domi_counter_read(stamp_ns);
 
-    atomic_store_explicit(stamp_ns, DOMI_RUNNER_MOVING, memory_order_relaxed);
+    atomic_store_explicit(stamp_ns, DOMI_RUNNER_MOVING, memory_order_seq_cst);
     *ret_now_ns = domi_clock_now(&runner->pool->system->clock);
     return before_ns;
 }

@@ -3,6 +3,7 @@
 
 #include "house/dispatch/pooled_turn.h"
 #include "runtime/pools/runner.h"
+#include "runtime/pools/stalled.h"
 #include "runtime/system/log.h"
 
 #include <inttypes.h>
@@ -57,8 +58,12 @@ static void look_at_runner(domus_runner *runner, uint64_t most_ns, look *found)
     uint64_t beat = beat_of(runner);
     bool is_resting = rests(runner);
 
-    if (is_resting || beat != pulse->beat)
-        *pulse = (domi_pulse){beat, found->now_ns};
+    if (is_resting || beat != pulse->beat) {
+        domi_runner_stall_end(runner, found->now_ns);
+        *pulse = (domi_pulse){.beat = beat, .beat_ns = found->now_ns};
+    } else {
+        domi_runner_stall_look(runner, found->now_ns);
+    }
     uint64_t since_ns = found->now_ns - pulse->beat_ns;
     if (since_ns < most_ns) {
         found->at_work++;
@@ -128,7 +133,7 @@ static void begin_spare(domus_pool *pool, const look *found)
         watched->told_full = true;
         return;
     }
-    spare->pulse = (domi_pulse){beat_of(spare), found->now_ns};
+    spare->pulse = (domi_pulse){.beat = beat_of(spare), .beat_ns = found->now_ns};
     atomic_store_explicit(&spare->retires, false, memory_order_relaxed);
     atomic_store_explicit(&spare->rests, false, memory_order_relaxed);
     pthread_mutex_lock(&pool->system->mutex);

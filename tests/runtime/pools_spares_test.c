@@ -44,6 +44,7 @@ static void begin(const char *policy, uint32_t runners, uint32_t spares)
 
     config.pools = &work;
     config.pool_count = 1;
+    config.stall.threshold_ns = 25 * DOMT_MS;
     ck_assert_int_eq(pipe(pipes), 0);
     atomic_store(&reading, 0);
     atomic_store(&answers, 0);
@@ -134,6 +135,36 @@ START_TEST(spares_are_as_many_as_configured)
     unblock(1);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
     unblock(3);
+    finish();
+}
+END_TEST
+
+/* The first one is told at once, others in that second only counted. */
+START_TEST(stalls_of_runners_are_counted_and_told)
+{
+    domus_profile counters;
+    domus_runner_profile one;
+    uint64_t stalls = 0, stalled_ns = 0, lengths = 0;
+
+    begin("sharing", 2, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        block(2);
+        domt_pause_ns(60 * DOMT_MS);
+        unblock(2);
+        domt_pause_ns(20 * DOMT_MS);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(domus_pool_profile(domt_pooled.pool, i, &one, &counters), 0);
+        stalls += counters.stalls;
+        stalled_ns += counters.stalled_ns;
+        for (uint32_t j = 0; j < DOMUS_STALL_LENGTHS; j++)
+            lengths += counters.stall_lengths[j];
+    }
+    ck_assert_uint_eq(stalls, 6);
+    ck_assert_uint_eq(lengths, 6);
+    ck_assert_uint_ge(stalled_ns, 6 * 25 * DOMT_MS);
+    ck_assert_uint_eq(
+        domt_lines("pool work: runner ", "ms in reader, handling read; 0 actors wait"), 1);
     finish();
 }
 END_TEST
@@ -296,6 +327,7 @@ START_TEST(a_stop_ends_spares)
 END_TEST
 
 DOMT_MAIN("pools_spares", 120, actors_answer_while_all_runners_sleep,
-          spares_are_as_many_as_configured, a_pool_without_spares_has_none,
-          a_job_does_not_wait_behind_a_handler_that_blocks, spares_end_beside_work_that_does_not,
-          timers_come_while_all_runners_sleep, a_stop_ends_spares)
+          spares_are_as_many_as_configured, stalls_of_runners_are_counted_and_told,
+          a_pool_without_spares_has_none, a_job_does_not_wait_behind_a_handler_that_blocks,
+          spares_end_beside_work_that_does_not, timers_come_while_all_runners_sleep,
+          a_stop_ends_spares)
