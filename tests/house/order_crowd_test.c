@@ -6,14 +6,15 @@
 #include "house/family/life.h"
 #include "house/message/order.h"
 #include "tests/support/house_world.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
 #include <string.h>
 
 #define KEYS  2000u /* keys that are in use at a time */
-#define CROWD 80000u
-#define MOVED 250000u
+#define CROWD (uint32_t) DOMT_SCALE(80000, 20000)
+#define MOVED (uint32_t) DOMT_SCALE(250000, 60000)
 
 typedef struct item {
     uint32_t key;
