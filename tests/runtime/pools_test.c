@@ -9,7 +9,6 @@
 
 #define SENDERS   6u
 #define RECEIVERS 6u
-#define NUMBERS   (uint32_t) DOMT_SCALE(20000, 2000)
 #define CHUNK     50u
 
 typedef struct parcel {
@@ -28,6 +27,7 @@ typedef struct receiver {
 static const domus_type parcel_type = {.name = "parcel", .size = sizeof(parcel)};
 static const domus_type go_type = {.name = "go"};
 static domus_address receivers[RECEIVERS];
+static uint32_t numbers; /* of each stream; in the long form all streams have 10^8, or 10^6 */
 static _Atomic uint64_t received, out_of_order;
 
 static int on_parcel(domus_stack *stack, void *self, const void *payload)
@@ -51,13 +51,13 @@ static int on_go(domus_stack *stack, void *self, const void *nothing)
 
     (void)nothing;
     for (uint32_t i = 0; i < RECEIVERS; i++) {
-        for (uint32_t j = 0; j < CHUNK && mine->next[i] < NUMBERS; j++) {
+        for (uint32_t j = 0; j < CHUNK && mine->next[i] < numbers; j++) {
             const parcel it = {mine->id, mine->next[i]};
             if (domus_notice(stack, receivers[i], &parcel_type, &it) != 0)
                 break;
             mine->next[i]++;
         }
-        done = done && mine->next[i] == NUMBERS;
+        done = done && mine->next[i] == numbers;
     }
     return done ? domus_stop(stack, domus_self(stack))
                 : domus_notice(stack, domus_self(stack), &go_type, NULL);
@@ -87,10 +87,10 @@ static void *send_from_outside(void *nothing)
         left = 0;
         for (uint32_t i = 0; i < RECEIVERS; i++) {
             const parcel it = {SENDERS, next[i]};
-            if (next[i] < NUMBERS &&
+            if (next[i] < numbers &&
                 domus_outside_notice(domt_pooled.system, receivers[i], &parcel_type, &it) == 0)
                 next[i]++;
-            left += next[i] < NUMBERS;
+            left += next[i] < numbers;
         }
     }
     return NULL;
@@ -180,7 +180,7 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
     for (uint32_t i = 0; i < 8; i++)
         domt_notice(domt_pooled.system, breeder, &over_type, NULL);
     ck_assert_int_eq(pthread_join(outsider, NULL), 0);
-    DOMT_WAIT_FOR(60, atomic_load(&received) == (uint64_t)NUMBERS * RECEIVERS * (SENDERS + 1));
+    DOMT_WAIT_FOR(600, atomic_load(&received) == (uint64_t)numbers * RECEIVERS * (SENDERS + 1));
     DOMT_WAIT_FOR(60, atomic_load(&answered) + atomic_load(&expired) == LIVES);
     ck_assert_uint_eq(atomic_load(&out_of_order), 0);
     ck_assert_uint_ge(atomic_load(&expired), LIVES / 16);
@@ -190,6 +190,7 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
 
 START_TEST(streams_are_whole_and_in_order)
 {
+    numbers = (uint32_t)(domt_is_long() ? DOMT_SCALE(2400000, 24000) : DOMT_SCALE(20000, 2000));
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         run_streams_are_whole_and_in_order(domt_pooled_policies[i], 1);
         run_streams_are_whole_and_in_order(domt_pooled_policies[i], 2);
@@ -449,7 +450,7 @@ START_TEST(routees_live_in_the_pool_that_the_options_name)
 }
 END_TEST
 
-DOMT_MAIN("pools", 300, streams_are_whole_and_in_order,
+DOMT_MAIN("pools", domt_is_long() ? 2000 : 300, streams_are_whole_and_in_order,
           timers_and_sleeps_of_actors_come_idle_or_busy,
           a_tree_grows_in_the_pool_and_ends_with_its_root, a_child_that_fails_is_restarted,
           routees_live_in_the_pool_that_the_options_name)
