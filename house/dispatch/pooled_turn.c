@@ -20,8 +20,7 @@
 
 /* --- who has a house -------------------------------------------------------------------------- */
 
-/* Take a house that is idle. */
-static bool claim(domi_house *house)
+bool domi_pooled_borrow(domi_house *house)
 {
     uint64_t idle = 0;
 
@@ -39,11 +38,6 @@ static bool release(domi_house *house)
 
     return atomic_compare_exchange_strong_explicit(&house->inbox, &busy, 0, memory_order_release,
                                                    memory_order_relaxed);
-}
-
-bool domi_pooled_borrow(domi_house *house)
-{
-    return claim(house);
 }
 
 void domi_pooled_give_back(domi_pooled *pooled, domi_house *house)
@@ -77,7 +71,7 @@ static uint32_t fire_some(domi_manager *home, domi_wheel *wheel, const due_kind 
         domi_house *house = kind->house_of(node);
 
         count++;
-        if (!claim(house)) {
+        if (!domi_pooled_borrow(house)) {
             domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
             kind->postpone(home, node);
             continue;

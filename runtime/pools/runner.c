@@ -158,12 +158,22 @@ static void give_turn(domus_runner *runner, domus_job *job)
     }
 }
 
+/* The longest sleep of a runner. The look at memory for actors that watch it is its only reason to
+ * wake. */
+static uint64_t sleep_of(const domus_runner *runner)
+{
+    bool looks = domi_memory_is_watched(&runner->pool->home);
+
+    return looks ? DOMI_PARK_CAP_NS : 10 * DOMI_PARK_CAP_NS;
+}
+
 /* The queues are empty: see that nothing of this runner waits for it while it sleeps, and take a
  * job that comes in time. */
-static domus_job *wait_for_job(domus_runner *runner, uint64_t wait_ns)
+static domus_job *wait_for_job(domus_runner *runner)
 {
     domus_pool *pool = runner->pool;
     domi_manager *manager = &runner->manager;
+    uint64_t wait_ns = sleep_of(runner);
 
     domi_pool_flush_returns(manager);
     look(runner);
@@ -200,7 +210,7 @@ static bool answer_call(domus_runner *runner)
     return true;
 }
 
-bool domi_runner_step(domus_runner *runner, uint64_t wait_ns)
+bool domi_runner_step(domus_runner *runner, bool may_wait)
 {
     if (atomic_load_explicit(&runner->called, memory_order_relaxed) && answer_call(runner))
         return false;
@@ -211,23 +221,14 @@ bool domi_runner_step(domus_runner *runner, uint64_t wait_ns)
     domus_job *job = runner->pool->policy->dequeue(runner, 0);
     if (job == NULL && retires(runner))
         return false;
-    if (job == NULL && wait_ns != 0)
-        job = wait_for_job(runner, wait_ns);
+    if (job == NULL && may_wait)
+        job = wait_for_job(runner);
     if (job != NULL)
         give_turn(runner, job);
     return true;
 }
 
 /* --- its thread ------------------------------------------------------------------------------- */
-
-/* The longest sleep of a runner. The look at memory for actors that watch it is its only reason to
- * wake. */
-static uint64_t sleep_of(const domus_runner *runner)
-{
-    bool looks = domi_memory_is_watched(&runner->pool->home);
-
-    return looks ? DOMI_PARK_CAP_NS : 10 * DOMI_PARK_CAP_NS;
-}
 
 static void *run(void *runner_)
 {
@@ -240,7 +241,7 @@ static void *run(void *runner_)
     (void)domi_memory_set_meter(&system->pressure.meter);
     look_at_clock(runner);
     domi_span_begin(runner);
-    while (domi_runner_step(runner, sleep_of(runner)))
+    while (domi_runner_step(runner, true))
         ;
     domi_span_end(runner);
     domi_pool_flush_returns(&runner->manager);

@@ -12,8 +12,8 @@ extern const domi_runtime_hooks domi_hooks_of_runners;
 int domi_runner_start(domus_runner *runner);
 
 /* One step of a runner's thread: look at the clock, at the stop of the system, and at what is due;
- * take a job, waiting for up to `wait_ns`, and give it a turn. Returns false when the runner has to
- * end. The test kit calls it by turns, with 0. */
-bool domi_runner_step(domus_runner *runner, uint64_t wait_ns);
+ * take a job, waiting for one if `may_wait`, and give it a turn. Returns false when the runner has
+ * to end. The test kit calls it without a wait. */
+bool domi_runner_step(domus_runner *runner, bool may_wait);
 
 #endif

@@ -60,7 +60,7 @@ void domi_kit_runner_step(domus_testkit *kit, uint32_t index)
     domi_thread_manager = &one->runner->manager;
     domi_manager_own(domi_thread_manager);
     one->runner->turns_to_look = 0; /* it looks at what is due in each step */
-    if (!domi_runner_step(one->runner, 0)) {
+    if (!domi_runner_step(one->runner, false)) {
         domi_pool_flush_returns(&one->runner->manager);
         domi_span_end(one->runner);
         one->left = one->runner->left = true;
