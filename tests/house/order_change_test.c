@@ -16,31 +16,11 @@
 
 #define MS UINT64_C(1000000)
 
-static void settle(void)
-{
-    domt_settle(&domt_pick.world);
-}
-
-static domi_manager *home(void)
-{
-    return domt_pick.world.managers[0];
-}
-
-static void tell_each(const int64_t *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        domt_tell(&domt_pick_note, numbers[i]);
-}
-
-#define TELL(...)                                                                                  \
-    tell_each((const int64_t[]){__VA_ARGS__},                                                      \
-              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
+/* As domt_ordered_handled(), and the lists of the picker are whole. */
 static void handled(const char *expected)
 {
-    domi_house_check_lists(home(), domt_pick.picker.house);
-    ck_assert_str_eq(domt_pick.text, expected);
-    domt_pick.text[0] = '\0';
+    domi_house_check_lists(domt_ordered_home(), domt_pick.picker.house);
+    domt_ordered_handled(expected);
 }
 
 /* --- receives --------------------------------------------------------------------------------- */
@@ -53,15 +33,15 @@ static const domus_pattern letters = {
 START_TEST(receive_takes_the_first_by_the_order)
 {
     domt_ordered_open(0);
-    TELL(30, 10, 20);
+    DOMT_ORDERED_TELL(30, 10, 20);
     domt_begin(domt_receive_one, &letters);
-    settle();
+    domt_ordered_settle();
     handled("(10) 20 30 ");
-    TELL(10);
+    DOMT_ORDERED_TELL(10);
     domt_tell(&domt_pick_urgent, 40);
     domt_tell(&domt_pick_urgent, 20);
     domt_begin(domt_receive_one, &domt_urgents);
-    settle();
+    domt_ordered_settle();
     handled("(u20) 10 u40 ");
     domt_pick_close();
 }
@@ -70,12 +50,12 @@ END_TEST
 START_TEST(receive_chooses_among_asks_and_notices)
 {
     domt_ordered_open(0);
-    TELL(30);
+    DOMT_ORDERED_TELL(30);
     domt_ask_picker(20, 0);
     domt_tell(&domt_pick_urgent, 10);
     domt_begin(domt_receive_one, &letters);
     domt_begin(domt_receive_one, &letters);
-    settle();
+    domt_ordered_settle();
     handled("(u10) (q20) 30 ");
     ck_assert_str_eq(domt_pick.answers, "x-42 ");
     domt_pick_close();
@@ -85,17 +65,17 @@ END_TEST
 START_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
 {
     domt_ordered_open(0);
-    TELL(31, 12, 30, 11);
+    DOMT_ORDERED_TELL(31, 12, 30, 11);
     domt_begin(domt_receive_one, &domt_sevens);
-    settle();
+    domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 4);
-    TELL(32, 13);
-    settle();
+    DOMT_ORDERED_TELL(32, 13);
+    domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 6);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 6);
     handled("");
-    TELL(7);
-    settle();
+    DOMT_ORDERED_TELL(7);
+    domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 7);
     handled("(7) 12 11 13 31 30 32 ");
     domt_pick_close();
@@ -105,15 +85,15 @@ END_TEST
 START_TEST(later_receive_looks_at_all_mail)
 {
     domt_ordered_open(0);
-    TELL(31, 22, 7);
+    DOMT_ORDERED_TELL(31, 22, 7);
     domt_begin(domt_receive_one, &domt_urgents);
-    settle();
+    domt_ordered_settle();
     handled("");
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    settle();
+    domt_ordered_settle();
     handled("(7) ");
     domt_tell(&domt_pick_urgent, 50);
-    settle();
+    domt_ordered_settle();
     handled("(u50) 22 31 ");
     domt_pick_close();
 }
@@ -127,9 +107,9 @@ static int receive_now(domus_stack *stack, void *pattern)
 START_TEST(receive_that_does_not_wait_finds_nothing)
 {
     domt_ordered_open(0);
-    TELL(31, 22);
+    DOMT_ORDERED_TELL(31, 22);
     domt_begin(receive_now, &domt_urgents);
-    settle();
+    domt_ordered_settle();
     handled("- 22 31 ");
     domt_pick_close();
 }
@@ -143,7 +123,7 @@ START_TEST(receive_sees_no_ask_that_has_expired)
     domt_begin(receive_now, &letters);
     domt_ordered_run();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
-    settle();
+    domt_ordered_settle();
     handled("- ");
     domt_pick_close();
 }
@@ -159,16 +139,17 @@ START_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
 {
     domt_ordered_open(0);
     domt_begin(domt_receive_one, &domt_urgents);
-    settle();
+    domt_ordered_settle();
     domt_tell(&domt_pick_note, 20);
     domt_send(domt_pick.world.managers[1], domt_pick.asker, stop_after_mail, NULL);
-    settle();
-    ck_assert_int_eq(domt_notice(home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
-    settle();
+    domt_ordered_settle();
+    ck_assert_int_eq(
+        domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
+    domt_ordered_settle();
     handled(""); /* the note stays before the end, and nothing is taken that came behind */
     ck_assert_uint_eq(domt_pick.picker.house->mail, 3);
-    ck_assert_int_eq(domi_house_stop(home(), domt_pick.picker), 0);
-    settle();
+    ck_assert_int_eq(domi_house_stop(domt_ordered_home(), domt_pick.picker), 0);
+    domt_ordered_settle();
     domt_pick_close();
 }
 END_TEST
@@ -197,21 +178,21 @@ static int unstash(domus_stack *stack, void *context)
 START_TEST(mail_that_was_aside_comes_before_equal_mail)
 {
     domt_ordered_open(0);
-    TELL(20, 21, 10, 30);
+    DOMT_ORDERED_TELL(20, 21, 10, 30);
     domt_ask_picker(23, 0);
     for (int i = 0; i < 3; i++)
         domt_begin(receive_and_put_aside, &letters);
     for (int i = 0; i < 16; i++)
         domt_begin(receive_now, &domt_sevens); /* calls that leave the mail sorted */
-    (void)domi_manager_take_arrivals(home());
+    (void)domi_manager_take_arrivals(domt_ordered_home());
     domt_ordered_run_limit(8);
     for (int i = 0; i < 5; i++)
         domt_ordered_run();
     ck_assert_uint_eq(domt_pick.picker.house->family->stashed, 3);
     domt_begin(unstash, NULL);
-    TELL(11, 22);
+    DOMT_ORDERED_TELL(11, 22);
     domt_ordered_run_limit(64);
-    settle();
+    domt_ordered_settle();
     char *notes = domt_pick.text;
     while (strncmp(notes, "- ", 2) == 0)
         notes += 2;
@@ -252,11 +233,11 @@ START_TEST(sorted_ask_that_would_wait_for_itself_fails)
     domt_begin(ask_and_sleep, &number);
     domt_ordered_run();
     (void)domt_iterate(domt_pick.world.managers[1]);
-    (void)domt_events(home());
-    TELL(40, 60);
+    (void)domt_events(domt_ordered_home());
+    DOMT_ORDERED_TELL(40, 60);
     domt_ordered_sort();
     domt_jump(&domt_pick.world, 10 * MS);
-    settle();
+    domt_ordered_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     handled("x35 x42 40 60 "); /* the asker hears of the circle, and then the picker of its end */
     domt_pick_close();
@@ -273,13 +254,13 @@ static int become(domus_stack *stack, void *behaviour)
 START_TEST(become_sorts_by_the_new_order)
 {
     domt_ordered_open(0);
-    TELL(11, 31, 21, 10, 30);
+    DOMT_ORDERED_TELL(11, 31, 21, 10, 30);
     domt_begin(become, &domt_by_tens_down);
-    settle();
+    domt_ordered_settle();
     handled("31 30 21 11 10 ");
-    TELL(10, 20);
+    DOMT_ORDERED_TELL(10, 20);
     domt_begin(become, NULL);
-    settle();
+    domt_ordered_settle();
     handled("10 20 ");
     domt_pick_close();
 }
@@ -288,16 +269,16 @@ END_TEST
 START_TEST(become_without_an_order_takes_asks_first_again)
 {
     domt_ordered_open(0);
-    TELL(30, 10);
+    DOMT_ORDERED_TELL(30, 10);
     domt_ask_picker(40, 0);
     domt_ask_picker(20, 0);
     domt_ordered_sort();
     domt_begin(become, &domt_picking);
     domt_ordered_run_limit(64);
-    settle();
+    domt_ordered_settle();
     handled("q20 q40 10 30 ");
-    TELL(30, 10);
-    settle();
+    DOMT_ORDERED_TELL(30, 10);
+    domt_ordered_settle();
     handled("30 10 ");
     domt_pick_close();
 }
@@ -306,17 +287,18 @@ END_TEST
 START_TEST(become_with_an_order_sorts_what_waits)
 {
     domt_ordered_open(0);
-    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), home(), &domt_picking, NULL);
-    settle();
-    TELL(30);
+    domt_pick.picker =
+        domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &domt_picking, NULL);
+    domt_ordered_settle();
+    DOMT_ORDERED_TELL(30);
     domt_begin(become, &domt_by_tens);
-    TELL(20, 10);
-    settle();
+    DOMT_ORDERED_TELL(20, 10);
+    domt_ordered_settle();
     handled("30 10 20 ");
     domt_begin(become, NULL);
-    settle();
-    TELL(20, 10);
-    settle();
+    domt_ordered_settle();
+    DOMT_ORDERED_TELL(20, 10);
+    domt_ordered_settle();
     handled("20 10 ");
     domt_pick_close();
 }
@@ -326,17 +308,17 @@ START_TEST(become_while_receives_wait_lets_them_look_again)
 {
     domt_ordered_open(0);
     domt_begin(domt_receive_one, &domt_sevens);
-    TELL(30, 10);
-    settle();
+    DOMT_ORDERED_TELL(30, 10);
+    domt_ordered_settle();
     domt_begin_by_event(become, &domt_picking);
-    settle();
+    domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 4);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 0);
     domt_begin_by_event(become, &domt_by_tens);
-    settle();
+    domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 6);
-    TELL(20, 7);
-    settle();
+    DOMT_ORDERED_TELL(20, 7);
+    domt_ordered_settle();
     handled("(7) 10 20 30 ");
     domt_pick_close();
 }
@@ -357,11 +339,12 @@ static int become_without_memory(domus_stack *stack, void *behaviour)
 START_TEST(become_without_memory_changes_nothing)
 {
     domt_ordered_open(0);
-    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), home(), &domt_picking, NULL);
-    settle();
+    domt_pick.picker =
+        domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &domt_picking, NULL);
+    domt_ordered_settle();
     domt_begin(become_without_memory, &domt_by_tens);
-    TELL(20, 10);
-    settle();
+    DOMT_ORDERED_TELL(20, 10);
+    domt_ordered_settle();
     handled("20 10 ");
     domt_pick_close();
 }
@@ -388,12 +371,12 @@ START_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
 
     domt_ordered_open(0);
     boss.supervision = &always;
-    parent = domt_spawn(domt_outside(&domt_pick.world), home(), &boss, NULL);
+    parent = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &boss, NULL);
     domt_do(&domt_pick.world, parent, spawn_picker, &domt_by_tens);
     domt_begin(become, &domt_by_tens_down);
     domt_begin(end_with_error, NULL);
-    TELL(11, 31, 21, 10);
-    settle();
+    DOMT_ORDERED_TELL(11, 31, 21, 10);
+    domt_ordered_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, restarts), 1);
     handled("11 10 21 31 ");
     domt_pick_close();

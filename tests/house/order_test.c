@@ -18,43 +18,17 @@
 
 #define MS UINT64_C(1000000)
 
-static void settle(void)
-{
-    domt_settle(&domt_pick.world);
-}
-
-static domi_manager *home(void)
-{
-    return domt_pick.world.managers[0];
-}
-
-static void tell_each(const int64_t *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        domt_tell(&domt_pick_note, numbers[i]);
-}
-
-#define TELL(...)                                                                                  \
-    tell_each((const int64_t[]){__VA_ARGS__},                                                      \
-              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
-static void handled(const char *expected)
-{
-    ck_assert_str_eq(domt_pick.text, expected);
-    domt_pick.text[0] = '\0';
-}
-
 /* --- the order -------------------------------------------------------------------------------- */
 
 START_TEST(mail_is_taken_by_the_order_and_equal_mail_as_it_came)
 {
     domt_ordered_open(0);
-    TELL(52, 31, 50, 10, 33, 30, 51);
-    settle();
-    handled("10 31 33 30 52 50 51 ");
-    TELL(7);
-    settle();
-    handled("7 ");
+    DOMT_ORDERED_TELL(52, 31, 50, 10, 33, 30, 51);
+    domt_ordered_settle();
+    domt_ordered_handled("10 31 33 30 52 50 51 ");
+    DOMT_ORDERED_TELL(7);
+    domt_ordered_settle();
+    domt_ordered_handled("7 ");
     domt_pick_close();
 }
 END_TEST
@@ -62,13 +36,13 @@ END_TEST
 START_TEST(asks_and_notices_share_one_order)
 {
     domt_ordered_open(0);
-    TELL(20);
+    DOMT_ORDERED_TELL(20);
     domt_ask_picker(10, 0);
-    TELL(30);
+    DOMT_ORDERED_TELL(30);
     domt_tell(&domt_pick_urgent, 0);
     domt_ask_picker(40, 0);
-    settle();
-    handled("u0 q10 20 30 q40 ");
+    domt_ordered_settle();
+    domt_ordered_handled("u0 q10 20 30 q40 ");
     ck_assert_str_eq(domt_pick.answers, "r10 r40 ");
     domt_pick_close();
 }
@@ -77,11 +51,11 @@ END_TEST
 START_TEST(equal_asks_do_not_starve_a_notice)
 {
     domt_ordered_open(0);
-    TELL(11);
+    DOMT_ORDERED_TELL(11);
     domt_ordered_sort();
     domt_ask_picker(12, 0);
-    settle();
-    handled("11 q12 ");
+    domt_ordered_settle();
+    domt_ordered_handled("11 q12 ");
     domt_pick_close();
 }
 END_TEST
@@ -96,10 +70,10 @@ START_TEST(more_urgent_mail_that_comes_during_a_run_is_next)
     static const int64_t five = 5;
 
     domt_ordered_open(0);
-    TELL(20, 30);
+    DOMT_ORDERED_TELL(20, 30);
     domt_begin(tell_itself, &five);
-    settle();
-    handled("u5 20 30 ");
+    domt_ordered_settle();
+    domt_ordered_handled("u5 20 30 ");
     domt_pick_close();
 }
 END_TEST
@@ -124,9 +98,9 @@ START_TEST(replies_are_taken_before_all_of_it)
     domt_begin(ask_asker, &number);
     domt_ordered_run();
     (void)domt_iterate(domt_pick.world.managers[1]);
-    TELL(2, 1);
-    settle();
-    handled("(99) 2 1 ");
+    DOMT_ORDERED_TELL(2, 1);
+    domt_ordered_settle();
+    domt_ordered_handled("(99) 2 1 ");
     domt_pick_close();
 }
 END_TEST
@@ -156,12 +130,12 @@ START_TEST(places_of_a_run_are_kept_for_it_behind_replies)
     domt_ordered_run();
     (void)domt_iterate(domt_pick.world.managers[1]);
     (void)domt_iterate(domt_pick.world.managers[1]);
-    TELL(2, 1);
+    DOMT_ORDERED_TELL(2, 1);
     domt_ask_picker(0, 0);
     domt_ordered_run();
     ck_assert_uint_ne(domt_pick.picker.house->replies, 0);
-    handled("q0 2 1 ");
-    settle();
+    domt_ordered_handled("q0 2 1 ");
+    domt_ordered_settle();
     domt_pick_close();
 }
 END_TEST
@@ -195,7 +169,7 @@ START_TEST(comparison_that_is_no_order_loses_nothing)
         domt_by_tens.order = orders[i];
         for (int64_t n = 0; n < 1000; n++)
             domt_tell(&domt_pick_note, n);
-        settle();
+        domt_ordered_settle();
         int64_t sum = 0;
         char *at = domt_pick.text;
         for (int n = 0; n < 1000; n++)
@@ -215,10 +189,10 @@ START_TEST(stop_lets_one_more_be_handled_and_the_others_are_dead_letters)
         domt_tell(&domt_pick_note, 99 - n);
     domt_ask_picker(500, 0);
     domt_ordered_sort();
-    TELL(700);
+    DOMT_ORDERED_TELL(700);
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
-    settle();
-    handled("");
+    domt_ordered_settle();
+    domt_ordered_handled("");
     ck_assert_str_eq(domt_pick.answers, "x-116 ");
     ck_assert_uint_eq(domt_pick.releases, 102);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 102);
@@ -235,12 +209,12 @@ static int stop_itself_after_mail(domus_stack *stack, void *context)
 START_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
 {
     domt_ordered_open(0);
-    TELL(30, 20);
+    DOMT_ORDERED_TELL(30, 20);
     domt_begin(stop_itself_after_mail, NULL);
     domt_ordered_run_limit(8);
     domt_ordered_run(); /* it asks itself to stop behind its mail, which then is empty */
-    settle();
-    handled("20 30 ");
+    domt_ordered_settle();
+    domt_ordered_handled("20 30 ");
     ck_assert_uint_ne(atomic_load(&domt_pick.picker.house->life) >> 32, domt_pick.picker.lease);
     domt_pick_close();
 }
@@ -255,17 +229,17 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
 START_TEST(stop_after_mail_comes_before_more_urgent_mail_that_was_put_later)
 {
     domt_ordered_open(0);
-    TELL(31, 32, 33, 34, 35, 36, 37, 38, 39, 20);
+    DOMT_ORDERED_TELL(31, 32, 33, 34, 35, 36, 37, 38, 39, 20);
     domt_send(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail, NULL);
     (void)domt_iterate(domt_pick.world.managers[1]);
-    (void)domt_events(home());
-    TELL(10);
+    (void)domt_events(domt_ordered_home());
+    DOMT_ORDERED_TELL(10);
     domt_ordered_run_limit(8);
     domt_ordered_run();
-    handled("20 31 32 33 34 35 36 37 ");
+    domt_ordered_handled("20 31 32 33 34 35 36 37 ");
     domt_ask_picker(5, 0);
-    settle();
-    handled("38 39 ");
+    domt_ordered_settle();
+    domt_ordered_handled("38 39 ");
     ck_assert_str_eq(domt_pick.answers, "x-116 ");
     ck_assert_uint_eq(domt_pick.releases, 2);
     domt_pick_close();
@@ -281,19 +255,21 @@ START_TEST(bound_of_the_mailbox_holds_for_sorted_mail)
     domt_ordered_open(20);
     for (int64_t n = 0; n < 20; n++)
         domt_tell(&domt_pick_note, 10 * n);
-    ck_assert_int_eq(domt_notice(home(), domt_pick.picker, &domt_pick_note, &number), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_note, &number),
+                     -ENOBUFS);
     domt_ordered_run_limit(8);
     domt_ordered_run();
     ck_assert_uint_eq(domt_pick.picker.house->mail, 12);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 12);
-    domi_house_check_lists(home(), domt_pick.picker.house);
-    settle();
+    domi_house_check_lists(domt_ordered_home(), domt_pick.picker.house);
+    domt_ordered_settle();
     domt_pick.text[0] = '\0';
     for (int64_t n = 20; n > 0; n--)
         domt_tell(&domt_pick_note, 10 * n);
-    ck_assert_int_eq(domt_notice(home(), domt_pick.picker, &domt_pick_note, &number), -ENOBUFS);
-    settle();
-    handled("10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 ");
+    ck_assert_int_eq(domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_note, &number),
+                     -ENOBUFS);
+    domt_ordered_settle();
+    domt_ordered_handled("10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 ");
     domt_pick_close();
 }
 END_TEST
@@ -317,7 +293,7 @@ START_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
 
     domt_ordered_open(0);
     house = domt_pick.picker.house;
-    TELL(10, 30);
+    DOMT_ORDERED_TELL(10, 30);
     domt_ask_picker(20, 0);
     domus_address first = domt_pick.asker;
     domt_pick.asker =
@@ -332,10 +308,10 @@ START_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
     domt_ordered_run();
     ck_assert_uint_eq(house->mail, 3);
     ck_assert_uint_eq(domi_order_count(house), 3);
-    domi_house_check_lists(home(), house);
+    domi_house_check_lists(domt_ordered_home(), house);
     domt_jump(&domt_pick.world, 20 * MS);
-    settle();
-    handled("10 q21 30 ");
+    domt_ordered_settle();
+    domt_ordered_handled("10 q21 30 ");
     ck_assert_ptr_nonnull(strstr(domt_pick.answers, "r21 "));
     ck_assert_ptr_null(strstr(domt_pick.answers, "r20 "));
     domt_pick_close();
@@ -345,14 +321,14 @@ END_TEST
 START_TEST(ask_that_has_expired_is_not_handled)
 {
     domt_ordered_open(0);
-    TELL(10);
+    DOMT_ORDERED_TELL(10);
     domt_ask_picker(20, 5 * MS);
     domt_ordered_sort();
     domt_jump(&domt_pick.world, 10 * MS);
     domt_ordered_run(); /* nobody has cancelled yet */
-    handled("10 ");
+    domt_ordered_handled("10 ");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
-    settle();
+    domt_ordered_settle();
     domt_pick_close();
 }
 END_TEST
@@ -363,10 +339,10 @@ START_TEST(short_runs_take_it_by_the_order)
 {
     domt_ordered_open(0);
     domt_ordered_run_limit(1);
-    TELL(40, 10, 41, 60);
+    DOMT_ORDERED_TELL(40, 10, 41, 60);
     domt_ask_picker(20, 0);
-    settle();
-    handled("10 q20 40 41 60 ");
+    domt_ordered_settle();
+    domt_ordered_handled("10 q20 40 41 60 ");
     domt_pick_close();
 }
 END_TEST
@@ -376,17 +352,17 @@ START_TEST(thief_takes_it_by_the_order)
     domi_queue *queue;
 
     domt_ordered_open(0);
-    queue = &home()->schedule.ready[DOMUS_STATE];
-    TELL(30, 20);
+    queue = &domt_ordered_home()->schedule.ready[DOMUS_STATE];
+    DOMT_ORDERED_TELL(30, 20);
     domt_ordered_sort();
-    TELL(10);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue, 1), 1);
-    domi_loan *loan = domi_loan_take(domt_pick.world.managers[1], home());
+    DOMT_ORDERED_TELL(10);
+    ck_assert_uint_eq(domi_loans_expose(domt_ordered_home(), queue, 1), 1);
+    domi_loan *loan = domi_loan_take(domt_pick.world.managers[1], domt_ordered_home());
     ck_assert_ptr_nonnull(loan);
     domi_loan_run(domt_pick.world.managers[1], loan);
-    handled("10 20 30 ");
-    ck_assert_uint_eq(domi_loans_settle(home()), 1);
-    settle();
+    domt_ordered_handled("10 20 30 ");
+    ck_assert_uint_eq(domi_loans_settle(domt_ordered_home()), 1);
+    domt_ordered_settle();
     domt_pick_close();
 }
 END_TEST
@@ -399,13 +375,13 @@ START_TEST(description_says_how_much_is_sorted)
     domi_text text = {.at = bytes, .size = sizeof bytes};
 
     domt_ordered_open(0);
-    TELL(10, 20);
+    DOMT_ORDERED_TELL(10, 20);
     domt_ask_picker(30, 0);
     domt_ordered_sort();
-    TELL(40);
-    domi_house_describe(home(), domt_pick.picker.house, &text);
+    DOMT_ORDERED_TELL(40);
+    domi_house_describe(domt_ordered_home(), domt_pick.picker.house, &text);
     ck_assert_ptr_nonnull(strstr(bytes, "1 notices, 0 events, 3 in their order, 0 not sorted"));
-    settle();
+    domt_ordered_settle();
     domt_pick_close();
 }
 END_TEST
@@ -432,15 +408,15 @@ START_TEST(spawn_without_memory_for_the_order_fails)
     domt_ordered_open(0);
     do {
         domi_memory_fail_after(failures++, 0);
-        error =
-            domi_house_spawn(domt_outside(&domt_pick.world), home(), &domt_by_tens, NULL, &address);
+        error = domi_house_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &domt_by_tens,
+                                 NULL, &address);
         domi_memory_fail_after(-1, 0);
         ck_assert(error == 0 || error == -ENOMEM);
     } while (error != 0);
     ck_assert_uint_gt(failures, 2); /* the family and the order */
-    settle();
+    domt_ordered_settle();
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), address), 0);
-    settle();
+    domt_ordered_settle();
     domt_pick_close();
 }
 END_TEST

@@ -1,6 +1,5 @@
 /* A picker with an order; see the header. */
 #include "tests/house/ordered.h"
-
 #include "house/dispatch/dispatch.h"
 #include "house/message/order.h"
 #include "tests/support/suite.h"
@@ -81,4 +80,26 @@ void domt_ordered_sort(void)
     domt_ordered_run();
     ck_assert_uint_eq(domt_pick.picker.house->mail, mail);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), mail);
+}
+
+void domt_ordered_settle(void)
+{
+    domt_settle(&domt_pick.world);
+}
+
+domi_manager *domt_ordered_home(void)
+{
+    return domt_pick.world.managers[0];
+}
+
+void domt_ordered_tell(const int64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        domt_tell(&domt_pick_note, numbers[i]);
+}
+
+void domt_ordered_handled(const char *expected)
+{
+    ck_assert_str_eq(domt_pick.text, expected);
+    domt_pick.text[0] = '\0';
 }

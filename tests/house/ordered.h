@@ -12,6 +12,17 @@ extern domus_behaviour domt_by_tens_down; /* larger tens first */
 /* Open the world of the picker, which is one with an order. */
 void domt_ordered_open(uint32_t mailbox_max);
 
+/* Let the world settle; its home; tell the picker these numbers, each in a notice. */
+void domt_ordered_settle(void);
+domi_manager *domt_ordered_home(void);
+void domt_ordered_tell(const int64_t *numbers, size_t count);
+#define DOMT_ORDERED_TELL(...)                                                                     \
+    domt_ordered_tell((const int64_t[]){__VA_ARGS__},                                              \
+                      sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+/* Hold that the picker has handled these since the last call. */
+void domt_ordered_handled(const char *expected);
+
 /* Let a run of any house handle at most so many messages. */
 void domt_ordered_run_limit(uint32_t messages);
 
