@@ -1,5 +1,6 @@
 /* A picker with an order; see the header. */
 #include "tests/house/ordered.h"
+
 #include "house/dispatch/dispatch.h"
 #include "house/message/order.h"
 #include "tests/support/suite.h"
