@@ -139,7 +139,7 @@ START_TEST(crowd_is_taken_in_its_order)
     }
     were_few(CROWD, MOVED, most, 64);
     ck_assert_uint_eq(numbers - taken, CROWD - 1);
-    ck_assert_uint_gt(actor.house->family->order->waiting.count, DOMI_STRANDS_MAX / 2);
+    ck_assert_uint_gt(actor.house->family->order->waiting.count, DOMI_STRANDS_MAX / 4);
     domi_manager_set_run_limit(home(), 64);
     domt_settle(&world);
     ck_assert_uint_eq(numbers, taken);
