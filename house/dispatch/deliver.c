@@ -104,14 +104,19 @@ typedef struct taken_inbox {
     uint64_t kept_count; /* how many they are */
 } taken_inbox;
 
+DOMI_INLINE domi_node *take_nodes(domi_manager *manager, domi_house *house, uint64_t mark)
+{
+    domi_node *newest = domi_mailbox_take_inbox(house, mark);
+
+    manager->mail.alone = newest != NULL && newest->next == NULL;
+    if (manager->mail.alone)
+        expect_answer(newest);
+    return newest;
+}
+
 static taken_inbox take_inbox(domi_manager *manager, domi_house *house, uint64_t mark)
 {
-    taken_inbox taken = {.house = house, .newest = domi_mailbox_take_inbox(house, mark)};
-
-    manager->mail.alone = taken.newest != NULL && taken.newest->next == NULL;
-    if (manager->mail.alone)
-        expect_answer(taken.newest);
-    return taken;
+    return (taken_inbox){.house = house, .newest = take_nodes(manager, house, mark)};
 }
 
 /* Take the notices out of a list, and keep them. Returns the others, in their order. */
@@ -130,19 +135,14 @@ __attribute__((noinline, cold)) static domi_node *keep_notices(taken_inbox *take
     return reverse(others);
 }
 
-/* Deliver what was taken, the oldest first. If belts could not be drained, or a stand-in leaves
- * something there, notices are kept, because one of their senders may have an earlier one there. */
-static void deliver_inbox(domi_manager *manager, taken_inbox *taken, bool keeps_notices)
+/* Put a list of nodes, the oldest first, where they belong. */
+DOMI_INLINE void sort_list(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    domi_house *house = taken->house;
-    domi_node *node = reverse(taken->newest);
-
-    if (DOMI_UNLIKELY(keeps_notices))
-        node = keep_notices(taken, node);
     /* acquire: pairs with the release in publish_life() (life.c): late mail for the old life may
      * make home sort before the new actor's mount node arrives. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
     uint32_t lease = lease_of(life);
+
     while (node != NULL) {
         domi_node *next = node->next;
         sort_one(manager, house, node, lease);
@@ -150,6 +150,17 @@ static void deliver_inbox(domi_manager *manager, taken_inbox *taken, bool keeps_
     }
     if (lease != 0)
         look_at_mail(manager, house, life);
+}
+
+/* Deliver what was taken, the oldest first. If belts could not be drained, or a stand-in leaves
+ * something there, notices are kept, because one of their senders may have an earlier one there. */
+static void deliver_inbox(domi_manager *manager, taken_inbox *taken, bool keeps_notices)
+{
+    domi_node *node = reverse(taken->newest);
+
+    if (DOMI_UNLIKELY(keeps_notices))
+        node = keep_notices(taken, node);
+    sort_list(manager, taken->house, node);
 }
 
 /* Put kept notices back below what has come meanwhile. */
@@ -233,11 +244,11 @@ void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house)
 {
     /* From here on the house is seen as its last runner has left it: the puts since then are a part
      * of the release sequence that the exchange ends. */
-    taken_inbox taken = take_inbox(runner, house, DOMI_INBOX_BUSY);
+    domi_node *newest = take_nodes(runner, house, DOMI_INBOX_BUSY);
 
     if (house->state == DOMI_READY) /* it had more to do; runners alone write the state */
         domi_queue_put(&runner->schedule.ready[DOMUS_STATE], house);
-    deliver_inbox(runner, &taken, false);
+    sort_list(runner, house, reverse(newest));
 }
 
 void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node)

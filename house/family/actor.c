@@ -61,13 +61,34 @@ DOMI_INLINE int notice(domi_manager *manager, const domi_house *sender, domus_ad
     return error;
 }
 
-/* A notice that cannot take the short way of domus_notice(). */
-__attribute__((noinline)) static int notice_slow(domus_stack *stack, domus_address to,
-                                                 const domus_type *type, const void *payload)
+/* A notice that needs more than domi_payload_copy_few() or a free envelope. */
+__attribute__((noinline)) static int notice_any(domus_stack *stack, domus_address to,
+                                                const domus_type *type, const void *payload)
 {
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
     return notice(stack->manager, domi_stack_house(stack), to, type, payload);
+}
+
+/* A notice that cannot take the short way of domus_notice(). A small one to another thread or
+ * within a pool has a way of its own, which does not look at the home lane again. */
+__attribute__((noinline)) static int notice_slow(domus_stack *stack, domus_address to,
+                                                 const domus_type *type, const void *payload)
+{
+    domi_manager *manager = stack->manager;
+
+    if (type->size > DOMI_PAYLOAD_FEW || to.house == NULL || to.house->home == manager ||
+        !domi_pool_has_envelope(manager, DOMI_SLAB_64))
+        return notice_any(stack, to, type, payload);
+    domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_64);
+    envelope->node.lease = to.lease;
+    envelope->node.kind = DOMI_NOTICE;
+    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    domi_payload_copy_few(envelope->payload, payload, type->size);
+    int error = domi_mailbox_put_copied_slow(manager, to.house, &envelope->node);
+    if (DOMI_UNLIKELY(error != 0))
+        domi_pool_free(manager, &envelope->node);
+    return error;
 }
 
 /* A small notice by the home lane, which no mark holds back, needs no call: so everything that may

@@ -32,7 +32,8 @@ __attribute__((noinline, cold)) static int refuse_busy(domi_manager *manager)
     return -EBUSY;
 }
 
-static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, uint64_t mail_max)
+DOMI_INLINE int push_inbox(domi_manager *manager, domi_house *house, domi_node *node,
+                           uint64_t mail_max)
 {
     uint64_t word = atomic_load_explicit(&house->inbox, memory_order_relaxed);
     uint64_t next;
@@ -53,6 +54,11 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
     if (word == 0) /* only the put that found it empty links, so no house is linked twice */
         domi_links_add(manager, house);
     return 0;
+}
+
+static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, uint64_t mail_max)
+{
+    return push_inbox(manager, house, node, mail_max);
 }
 
 void domi_mailbox_mark_full(domi_house *house)
@@ -77,7 +83,8 @@ __attribute__((noinline, cold)) static void handle_arrival(domi_manager *manager
     domi_kind_of(node)->handle_arrival(manager, house, node);
 }
 
-int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
+__attribute__((noinline)) static int put_carefully(domi_manager *manager, domi_house *house,
+                                                   domi_node *node)
 {
     if (house == NULL)
         return -ESTALE;
@@ -118,6 +125,17 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     return 0;
 }
 
+/* Most mail from elsewhere, and that between actors of a pool, is for a house that takes every
+ * message: its life word has no control bit, and so no bound of its own (domi_mailbox_is_open()).
+ */
+int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    if (DOMI_LIKELY(house != NULL && house->home != manager && house->home != NULL &&
+                    domi_house_life(house) == (uint64_t)node->lease << 32 && !manager->memory.busy))
+        return push_inbox(manager, house, node, manager->limits.mailbox_max);
+    return put_carefully(manager, house, node);
+}
+
 int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node)
 {
     bool lent = manager->mail.lent;
@@ -130,25 +148,34 @@ int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_nod
     return error;
 }
 
-/* True if a belt may carry a notice: threads on both sides use belts, no lent house sends, the
- * house takes every message just now, and its inbox is empty. Relaxed: as in
- * domi_mailbox_put_slow(). If an earlier notice of this sender is in the inbox, the load sees that,
- * until home has delivered it. */
+/* True if a belt may carry a notice: the other side has belts, too, no lent house sends, the house
+ * takes every message just now, and its inbox is empty. Relaxed: as in domi_mailbox_put_slow(). If
+ * an earlier notice of this sender is in the inbox, the load sees that, until home has delivered
+ * it. */
 static bool may_use_belt(const domi_manager *manager, const domi_house *house,
                          const domi_node *node)
 {
-    return domi_manager_has_belts(manager) && node->slab == DOMI_SLAB_64 && house != NULL &&
-           house->home != manager && house->home != NULL && !manager->mail.lent &&
-           !manager->memory.busy && house->home->index < manager->threads &&
+    return node->slab == DOMI_SLAB_64 && house != NULL && house->home != manager &&
+           house->home != NULL && !manager->mail.lent && !manager->memory.busy &&
+           house->home->index < manager->threads &&
            domi_house_life(house) == (uint64_t)node->lease << 32 &&
            atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
                                 memory_order_relaxed) == 0;
 }
 
-int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node)
+/* A function of its own, so that a put of a runner, which has no belts, saves no register. */
+__attribute__((noinline)) static int put_by_belt(domi_manager *manager, domi_house *house,
+                                                 domi_node *node)
 {
     if (may_use_belt(manager, house, node) && domi_belt_put(manager, house, node))
         return 0;
+    return domi_mailbox_put_slow(manager, house, node);
+}
+
+int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    if (domi_manager_has_belts(manager))
+        return put_by_belt(manager, house, node);
     return domi_mailbox_put_slow(manager, house, node);
 }
 

@@ -8,7 +8,7 @@
  * A job that has used up its throughput goes to the end of the own ring: behind all others of its
  * runner.
  *
- * Each ring has a mutex, which only a thief contends for. The number of its jobs is an atomic
+ * Each ring has a spinlock, which only a thief contends for. The number of its jobs is an atomic
  * beside it, so that a sibling that has none is passed without a lock. A thief locks both rings in
  * the order of their addresses; two runners that steal from each other cannot wait for each other.
  *
@@ -16,6 +16,7 @@
  * first one is what the runner does next, and with one that its actor sends to and waits for, as in
  * a ping-pong, two runners would only take turns. */
 #include "base/check.h"
+#include "base/spinlock.h"
 #include "runtime/policies/condition.h"
 #include "runtime/policies/global_ring.h"
 #include "runtime/policies/parking.h"
@@ -33,9 +34,9 @@
 static_assert((PLACES & (PLACES - 1)) == 0, "a power of two, so that `first` may wrap");
 
 typedef struct ring {
-    alignas(DOMI_LINES) pthread_mutex_t mutex;
+    alignas(DOMI_LINES) domi_spinlock lock;
     uint32_t first;        /* the place of the next job, modulo PLACES */
-    _Atomic uint32_t size; /* jobs; written under the mutex, read by any runner */
+    _Atomic uint32_t size; /* jobs; written under the lock, read by any runner */
     domus_job *places[PLACES];
 
     /* Only the runner uses these. */
@@ -53,28 +54,6 @@ static rings *rings_of(domus_runner *runner)
     return domus_pool_data(domus_runner_pool(runner));
 }
 
-static void destroy_rings(domus_pool *pool, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        ring *one = domus_runner_data(domus_pool_runner(pool, i));
-        pthread_mutex_destroy(&one->mutex);
-    }
-}
-
-static int init_rings(domus_pool *pool)
-{
-    for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
-        ring *one = domus_runner_data(domus_pool_runner(pool, i));
-        int error = pthread_mutex_init(&one->mutex, NULL);
-        if (error != 0) {
-            destroy_rings(pool, i);
-            return -error;
-        }
-        one->victim = i;
-    }
-    return 0;
-}
-
 static int rings_init(domus_pool *pool)
 {
     rings *all = domus_pool_data(pool);
@@ -83,32 +62,29 @@ static int rings_init(domus_pool *pool)
     if (error != 0)
         return error;
     error = domi_parking_init(&all->parking);
-    if (error != 0)
-        goto destroy_global;
-    error = init_rings(pool);
-    if (error != 0)
-        goto destroy_parking;
+    if (error != 0) {
+        domi_global_ring_destroy(&all->global);
+        return error;
+    }
+    for (uint32_t i = 0; i < domus_pool_runners(pool); i++) {
+        ring *one = domus_runner_data(domus_pool_runner(pool, i));
+        domi_spinlock_init(&one->lock);
+        one->victim = i;
+    }
     return 0;
-
-destroy_parking:
-    domi_parking_destroy(&all->parking);
-destroy_global:
-    domi_global_ring_destroy(&all->global);
-    return error;
 }
 
 static void rings_fini(domus_pool *pool)
 {
     rings *all = domus_pool_data(pool);
 
-    destroy_rings(pool, domus_pool_runners(pool));
     domi_parking_destroy(&all->parking);
     domi_global_ring_destroy(&all->global);
 }
 
-/* --- one ring, under its mutex ---------------------------------------------------------------- */
+/* --- one ring, under its lock ----------------------------------------------------------------- */
 
-/* Relaxed: the mutex is locked, and nobody writes the size without it. */
+/* Relaxed: the lock is held, and nobody writes the size without it. */
 static uint32_t size_of(const ring *one)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&one->size, memory_order_relaxed);
@@ -132,7 +108,7 @@ static domus_job *take_first(ring *one)
         return NULL;
     domus_job *job = one->places[one->first % PLACES];
     one->first++;
-    /* Relaxed: a runner that still sees the old size only locks the mutex for nothing. */
+    /* Relaxed: a runner that still sees the old size only takes the lock for nothing. */
     atomic_store_explicit(&one->size, size - 1, memory_order_relaxed);
     return job;
 }
@@ -152,11 +128,11 @@ static void put_own(domus_runner *runner, domus_job *job)
 {
     ring *own = domus_runner_data(runner);
 
-    pthread_mutex_lock(&own->mutex);
+    domi_spinlock_lock(&own->lock);
     uint32_t before = size_of(own);
     if (before < PLACES)
         append(own, job);
-    pthread_mutex_unlock(&own->mutex);
+    domi_spinlock_unlock(&own->lock);
 
     if (before == PLACES)
         rings_central_enqueue(domus_runner_pool(runner), job);
@@ -171,9 +147,9 @@ static domus_job *take_own(ring *own)
     /* Relaxed: only the runner itself makes its ring grow, so 0 is never an old value. */
     if (atomic_load_explicit(&own->size, memory_order_relaxed) == 0)
         return NULL;
-    pthread_mutex_lock(&own->mutex);
+    domi_spinlock_lock(&own->lock);
     domus_job *job = take_first(own);
-    pthread_mutex_unlock(&own->mutex);
+    domi_spinlock_unlock(&own->lock);
     return job;
 }
 
@@ -190,8 +166,8 @@ static void lock_both(ring *a, ring *b)
 {
     bool is_a_first = (uintptr_t)a < (uintptr_t)b;
 
-    pthread_mutex_lock(is_a_first ? &a->mutex : &b->mutex);
-    pthread_mutex_lock(is_a_first ? &b->mutex : &a->mutex);
+    domi_spinlock_lock(is_a_first ? &a->lock : &b->lock);
+    domi_spinlock_lock(is_a_first ? &b->lock : &a->lock);
 }
 
 /* Steal half of what the victim has, rounded up. The oldest job is returned, the others go to the
@@ -209,8 +185,8 @@ static domus_job *steal_half(domus_runner *thief, domus_runner *victim)
     domus_job *job = take_first(from);
     for (uint32_t i = 1; i < half; i++)
         append(to, take_first(from));
-    pthread_mutex_unlock(&to->mutex);
-    pthread_mutex_unlock(&from->mutex);
+    domi_spinlock_unlock(&to->lock);
+    domi_spinlock_unlock(&from->lock);
 
     if (job != NULL) {
         domus_runner_count(thief, DOMUS_RUNNER_STEALS, half);
