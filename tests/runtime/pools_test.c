@@ -3,6 +3,9 @@
 #include "house/message/manager.h"
 #include "tests/runtime/pooled.h"
 
+#include <domus/supervise.h>
+
+#include <errno.h>
 #include <pthread.h>
 
 /* --- streams ---------------------------------------------------------------------------------- */
@@ -10,6 +13,7 @@
 #define SENDERS   6u
 #define RECEIVERS 6u
 #define CHUNK     50u
+#define FAILS     997u /* parcels of a receiver of which it fails with one, and is restarted */
 
 typedef struct parcel {
     uint32_t sender, number;
@@ -22,13 +26,14 @@ typedef struct sender {
 
 typedef struct receiver {
     uint32_t expected[SENDERS + 1];
+    uint32_t parcels;
 } receiver;
 
 static const domus_type parcel_type = {.name = "parcel", .size = sizeof(parcel)};
 static const domus_type go_type = {.name = "go"};
 static domus_address receivers[RECEIVERS];
 static uint32_t numbers; /* of each stream; in the long form all streams have 10^8, or 10^6 */
-static _Atomic uint64_t received, out_of_order;
+static _Atomic uint64_t received, out_of_order, restarted;
 
 static int on_parcel(domus_stack *stack, void *self, const void *payload)
 {
@@ -40,6 +45,14 @@ static int on_parcel(domus_stack *stack, void *self, const void *payload)
         atomic_fetch_add(&out_of_order, 1);
     mine->expected[got->sender] = got->number + 1;
     atomic_fetch_add(&received, 1);
+    return ++mine->parcels % FAILS == 0 ? -EIO : 0;
+}
+
+/* It goes on with what it has: no parcel that waited is lost or handled twice. */
+static int begin_again(domus_stack *stack, void *self, int error)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&restarted, error == -EIO);
     return 0;
 }
 
@@ -69,7 +82,29 @@ static const domus_behaviour receiving = {
     .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}},
     .on_mount = domt_count_mount,
     .on_stop = domt_count_stop,
+    .on_restart = begin_again,
 };
+
+static const domus_supervision always = {.intensity = UINT32_MAX, .otherwise = DOMUS_RESTART};
+static _Atomic uint32_t all_receive;
+
+/* The parent of the receivers; every third of them is on a thread. */
+static int spawn_receivers(domus_stack *stack, void *self)
+{
+    (void)self;
+    for (uint32_t i = 0; i < RECEIVERS; i++) {
+        const domus_spawn_options options = {.pool = i % 3 != 0 ? domt_pooled.pool : NULL,
+                                             .placement = DOMUS_SPREAD};
+        if (domus_spawn_with(stack, &receiving, NULL, &options, &receivers[i]) != 0)
+            return -ENOMEM;
+    }
+    atomic_store(&all_receive, 1);
+    return 0;
+}
+
+static const domus_behaviour parent_of_receivers = {
+    .name = "parent", .on_mount = spawn_receivers, .supervision = &always};
+
 static const domus_behaviour sending = {
     .name = "sending",
     .state_size = sizeof(sender),
@@ -155,19 +190,22 @@ static const domus_behaviour breeding = {
 };
 
 /* Streams between actors of the domt_pooled.pool, of threads, and a foreign thread, with short
- * lives beside them: each stream is whole and in order, each actor that was mounted has stopped. */
+ * lives and restarts beside them: each stream is whole and in order, each actor that was mounted
+ * has stopped. */
 static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runners)
 {
     pthread_t outsider;
 
     atomic_store(&received, 0);
     atomic_store(&out_of_order, 0);
+    atomic_store(&restarted, 0);
+    atomic_store(&all_receive, 0);
     atomic_store(&lives, 0);
     atomic_store(&answered, 0);
     atomic_store(&expired, 0);
     domt_pooled_begin(policy, runners, 2);
-    for (uint32_t i = 0; i < RECEIVERS; i++)
-        receivers[i] = domt_pooled_spawn(i % 3 != 0 ? domt_pooled.pool : NULL, &receiving, NULL);
+    (void)domt_pooled_spawn(domt_pooled.pool, &parent_of_receivers, NULL);
+    DOMT_WAIT_FOR(60, atomic_load(&all_receive) != 0);
     oracle = domt_pooled_spawn(domt_pooled.pool, &answering, NULL);
     ck_assert_int_eq(pthread_create(&outsider, NULL, send_from_outside, NULL), 0);
     for (uint32_t i = 0; i < SENDERS; i++) {
@@ -183,6 +221,8 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
     DOMT_WAIT_FOR(600, atomic_load(&received) == (uint64_t)numbers * RECEIVERS * (SENDERS + 1));
     DOMT_WAIT_FOR(60, atomic_load(&answered) + atomic_load(&expired) == LIVES);
     ck_assert_uint_eq(atomic_load(&out_of_order), 0);
+    ck_assert_uint_eq(atomic_load(&restarted),
+                      RECEIVERS * ((uint64_t)numbers * (SENDERS + 1) / FAILS));
     ck_assert_uint_ge(atomic_load(&expired), LIVES / 16);
     domt_end(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
