@@ -159,8 +159,7 @@ static void look_for_mistakes(domi_manager *manager, domi_house *house, const do
                               int result)
 {
     const domus_stack *pooled = stack->pooled;
-    const domus_type *handled =
-        atomic_load_explicit(&manager->activity.handling, memory_order_relaxed);
+    const domus_type *handled = domi_manager_handling(manager);
     bool waits = pooled != NULL && pooled->wait != DOMI_WAIT_NONE;
 
     if (handled == NULL && pooled != NULL)

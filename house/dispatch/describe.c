@@ -12,6 +12,7 @@
 #include "house/family/watch.h"
 #include "house/message/mailbox.h"
 #include "house/message/order.h"
+#include "house/message/types.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -35,9 +36,13 @@ void domi_text_add(domi_text *text, const char *format, ...)
         text->length += (size_t)length;
 }
 
-static const char *text_or_unknown(const char *name)
+bool domi_text_keep_whole(domi_text *text, size_t before)
 {
-    return name != NULL ? name : "?";
+    if (text->length < text->size)
+        return true;
+    text->length = before;
+    text->at[before] = '\0';
+    return false;
 }
 
 void domi_text_add_actor(domi_text *text, const domus_config *config, domus_address address)
@@ -152,9 +157,7 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
     }
     switch ((domi_promise_kind)promise->kind) {
     case DOMI_PROMISE_ASK:
-        domi_text_add(text, "      ask %s to ",
-                      promise->wait.asked != NULL ? text_or_unknown(promise->wait.asked->name)
-                                                  : "?");
+        domi_text_add(text, "      ask %s to ", domi_type_name(promise->wait.asked));
         domi_text_add_actor(text, manager->config, promise->target);
         break;
     case DOMI_PROMISE_SLEEP:
@@ -164,7 +167,7 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
         domi_text_add(text, "      receive");
         for (const domus_type *const *type = promise->pattern->types; type != NULL && *type != NULL;
              type++)
-            domi_text_add(text, " %s", text_or_unknown((*type)->name));
+            domi_text_add(text, " %s", domi_type_name(*type));
         break;
     case DOMI_PROMISE_BLOCKING:
         domi_text_add(text, "      blocking work");
@@ -193,11 +196,11 @@ static void add_conversation(const domi_manager *manager, domi_text *text, const
     };
     uint32_t told = 0;
 
-    domi_text_add(
-        text, "    begun by %s%s%s %s",
-        stack->begun_by != NULL ? text_or_unknown(stack->begun_by->name) : "something else",
-        stack->barrier ? ", holds the barrier," : "", stack->cancelled ? ", cancelled," : "",
-        stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
+    domi_text_add(text, "    begun by %s%s%s %s",
+                  stack->begun_by != NULL ? domi_type_name(stack->begun_by) : "something else",
+                  stack->barrier ? ", holds the barrier," : "",
+                  stack->cancelled ? ", cancelled," : "",
+                  stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
     if (stack->wait != DOMI_WAIT_KEPT)
         domi_text_add(text, " %" PRIu32, stack->pending);
     if (stack->ask != NULL) {
@@ -243,7 +246,7 @@ static void add_head(const domi_manager *manager, domi_text *text, const domi_ho
 
     domi_text_add(text, "actor ");
     domi_text_add_actor(text, manager->config, domi_house_address(house));
-    domi_text_add(text, " %s", text_or_unknown(house->behaviour->name));
+    domi_text_add(text, " %s", domi_behaviour_name(house->behaviour));
     if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->directory.names != NULL &&
         domi_names_get(manager->directory.names, family->name_slot, name) == 0)
         domi_text_add(text, " \"%s\"", name);
@@ -269,7 +272,7 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         domi_text_add_actor(text, manager->config, domi_house_address(house));
-        domi_text_add(text, " %s: %s\n", text_or_unknown(domi_house_behaviour(house)->name),
+        domi_text_add(text, " %s: %s\n", domi_behaviour_name(domi_house_behaviour(house)),
                       domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
         return;
     }

@@ -15,6 +15,10 @@ typedef struct domi_text {
 /* Append to the text, as far as it fits. */
 void domi_text_add(domi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* True if all of the text fits. Otherwise it is cut back to `before`, which it was, so that a thing
+ * is described as a whole or not at all. */
+bool domi_text_keep_whole(domi_text *text, size_t before);
+
 /* Append the name of an actor for people: its thread, the number of its slot there, and its lease,
  * as in "0/35.2". No other actor of the system ever has the same. A router lives on no thread, so
  * it is "router.2", with its lease alone. If log.addresses is set, the house's place in memory

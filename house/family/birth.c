@@ -12,6 +12,7 @@
 #include "house/family/slots.h"
 #include "house/message/doors.h"
 #include "house/message/order.h"
+#include "house/message/types.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -204,7 +205,7 @@ bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
 /* Tell the log why no actor can have this behaviour, because an errno says that of many things. */
 static void tell_refused(domi_manager *manager, const domus_behaviour *behaviour)
 {
-    const char *name = behaviour != NULL && behaviour->name != NULL ? behaviour->name : "?";
+    const char *name = domi_behaviour_name(behaviour);
     char text[DOMUS_LOG_TEXT_MAX + 1];
 
     if (manager->hooks.say == NULL)

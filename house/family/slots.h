@@ -35,6 +35,17 @@ void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *contex
 void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
                             void *context);
 
+/* True if an actor lives in the slot of `house`; then all that its spawner wrote may be read. Any
+ * thread; the actor may end at once. */
+static inline bool domi_slots_is_alive(const domi_house *house)
+{
+    /* acquire: pairs with the release by which a spawn publishes the actor. */
+    uint64_t life =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
+
+    return (life & DOMI_LIFE_CLOSED) == 0;
+}
+
 /* The number of a house's slot. No other slot of its home ever has this number. Takes the home's
  * lock, and time in proportion to the memory chunks of the home, so it is meant for output that
  * people read. Any thread. */

@@ -158,6 +158,23 @@ static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
         domi_manager_notify_sleeper(self, target);
 }
 
+/* Returns the behaviour of the actor that runs on `manager`; NULL: none runs. Any thread, to which
+ * it may be an old one. */
+static inline const domus_behaviour *domi_manager_running(const domi_manager *manager)
+{
+    return atomic_load_explicit(
+        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->activity.running,
+        memory_order_relaxed);
+}
+
+/* Returns the type of the message that this actor handles; NULL: none. Any thread, likewise. */
+static inline const domus_type *domi_manager_handling(const domi_manager *manager)
+{
+    return atomic_load_explicit(
+        (_Atomic(const domus_type *) *)(uintptr_t)&manager->activity.handling,
+        memory_order_relaxed);
+}
+
 /* True if an actor is ready. Owner. */
 static inline bool domi_manager_has_ready(const domi_manager *manager)
 {

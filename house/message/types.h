@@ -17,6 +17,17 @@ extern const domus_type domi_held_type;
  * when it is handled. */
 extern const domus_type domi_last_type;
 
+/* The names of a behaviour and a type for people; "?" if it has none, or is NULL. */
+static inline const char *domi_behaviour_name(const domus_behaviour *behaviour)
+{
+    return behaviour != NULL && behaviour->name != NULL ? behaviour->name : "?";
+}
+
+static inline const char *domi_type_name(const domus_type *type)
+{
+    return type != NULL && type->name != NULL ? type->name : "?";
+}
+
 /* This type stands for on_mount, which handles no message, where a thread says what it handles. */
 extern const domus_type domi_mount_type;
 

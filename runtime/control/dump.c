@@ -14,6 +14,7 @@
 #include "house/dispatch/describe.h"
 #include "house/family/life.h"
 #include "house/family/slots.h"
+#include "house/message/types.h"
 
 #include <domus/dump.h>
 
@@ -65,28 +66,12 @@ static const domus_behaviour inspector = {
     .on = (const domus_on[]){{&describe_type, inspect_thread, 0}, {NULL, NULL, 0}},
 };
 
-static bool is_alive(const domi_house *house)
-{
-    /* acquire: pairs with the release of the thread that spawned the actor, so what it
-     * wrote is seen. */
-    uint64_t life =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
-
-    return (life & DOMI_LIFE_CLOSED) == 0;
-}
-
-/* Describe a house as a whole or not at all: if it does not fit, the text is cut back to its
- * former length. */
 static bool describe(const domi_manager *manager, const domi_house *house, domi_text *text)
 {
     size_t before = text->length;
 
     domi_house_describe(manager, house, text);
-    if (text->length < text->size)
-        return true;
-    text->length = before;
-    text->at[before] = '\0';
-    return false;
+    return domi_text_keep_whole(text, before);
 }
 
 /* Another thread may run the house, unless it is that of a channels actor. */
@@ -101,7 +86,7 @@ static void visit_house(void *house_, void *context)
     const domi_house *house = house_;
     walk *now = context;
 
-    if (!is_alive(house) || domi_house_behaviour(house) == &inspector ||
+    if (!domi_slots_is_alive(house) || domi_house_behaviour(house) == &inspector ||
         is_channel(house) != now->channels)
         return;
     now->sheet->houses++;
@@ -128,7 +113,7 @@ static int inspect_thread(domus_stack *stack, void *self, const void *payload)
     (void)self;
     if (!asked->only_one)
         inspect_all(manager, asked);
-    else if (!is_alive(one) || domi_house_address(one).lease != asked->one.lease)
+    else if (!domi_slots_is_alive(one) || domi_house_address(one).lease != asked->one.lease)
         asked->result = -ESTALE;
     else if (!describe(manager, one, &asked->text))
         asked->result = -EMSGSIZE;
@@ -203,8 +188,7 @@ static void end_dump(domus_system *system, part *one)
 static void add_thread(domus_system *system, domi_text *text, uint32_t thread, const part *one)
 {
     domi_manager *manager = &system->threads[thread].manager;
-    const domus_behaviour *running =
-        atomic_load_explicit(&manager->activity.running, memory_order_relaxed);
+    const domus_behaviour *running = domi_manager_running(manager);
 
     domi_text_add(text, "thread %" PRIu32 ": ", thread);
     if (one->result == 0) {
@@ -213,8 +197,7 @@ static void add_thread(domus_system *system, domi_text *text, uint32_t thread, c
             domi_text_add(text, "%" PRIu32 " actors were left out\n", one->sheet->left_out);
     } else if (one->result == -ETIMEDOUT) {
         domi_text_add(text, "stuck: no answer within %u ms, in a handler of %.64s\n",
-                      (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000),
-                      running != NULL && running->name != NULL ? running->name : "?");
+                      (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000), domi_behaviour_name(running));
     } else {
         domi_text_add(text, "no answer: %s\n", strerrorname_np(-one->result));
     }

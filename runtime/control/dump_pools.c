@@ -8,6 +8,7 @@
 #include "house/dispatch/pooled_turn.h"
 #include "house/family/life.h"
 #include "house/family/slots.h"
+#include "house/message/types.h"
 #include "runtime/policies/pool.h"
 
 #include <domus/dump.h>
@@ -27,20 +28,10 @@ typedef struct walk {
     uint32_t left_out; /* of these, those that did not fit */
 } walk;
 
-static bool is_alive(const domi_house *house)
-{
-    /* acquire: pairs with the release of the thread that spawned the actor, so its writes are seen.
-     */
-    uint64_t life =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
-
-    return (life & DOMI_LIFE_CLOSED) == 0;
-}
-
 static void describe(const walk *now, domi_house *house, domi_text *text)
 {
     if (domi_pooled_borrow(house)) {
-        if (is_alive(house)) /* it may have ended before it was borrowed */
+        if (domi_slots_is_alive(house)) /* it may have ended before it was borrowed */
             domi_house_describe(&now->system->outside, house, text);
         domi_pooled_give_back(house->home->pooled, house);
         return;
@@ -56,15 +47,13 @@ static void visit_house(void *house_, void *context)
     walk *now = context;
     size_t before = now->text->length;
 
-    if (!is_alive(house))
+    if (!domi_slots_is_alive(house))
         return;
     now->houses++;
     if (now->left_out == 0) {
         describe(now, house, now->text);
-        if (now->text->length < now->text->size)
+        if (domi_text_keep_whole(now->text, before))
             return;
-        now->text->length = before;
-        now->text->at[before] = '\0';
     }
     now->left_out++;
 }
@@ -72,11 +61,10 @@ static void visit_house(void *house_, void *context)
 static void add_runners(const domus_pool *pool, domi_text *text)
 {
     for (uint32_t i = 0; i < pool->count; i++) {
-        const domus_behaviour *running =
-            atomic_load_explicit(&pool->runners[i]->manager.activity.running, memory_order_relaxed);
+        const domus_behaviour *running = domi_manager_running(&pool->runners[i]->manager);
         if (running != NULL && text->length + HEAD_BYTES < text->size)
             domi_text_add(text, "runner %" PRIu32 " is in a handler of %.64s\n", i,
-                          running->name != NULL ? running->name : "?");
+                          domi_behaviour_name(running));
     }
 }
 
@@ -119,7 +107,7 @@ int domi_dump_pooled(domus_system *system, domus_address address, domi_text *tex
     int result = 0;
 
     for (;;) {
-        if (!is_alive(house) || domi_house_address(house).lease != address.lease)
+        if (!domi_slots_is_alive(house) || domi_house_address(house).lease != address.lease)
             return -ESTALE;
         if (domi_pooled_borrow(house))
             break;
@@ -127,7 +115,7 @@ int domi_dump_pooled(domus_system *system, domus_address address, domi_text *tex
             return -ETIMEDOUT;
         wait_a_moment(system);
     }
-    if (!is_alive(house) || domi_house_address(house).lease != address.lease)
+    if (!domi_slots_is_alive(house) || domi_house_address(house).lease != address.lease)
         result = -ESTALE;
     else
         domi_house_describe(&system->outside, house, text);

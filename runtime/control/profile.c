@@ -201,14 +201,6 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->files_kept = domi_counter_read(&from->files_kept);
 }
 
-static void read_stalls(const domi_stall *from, domus_profile *profile)
-{
-    profile->stalls = domi_counter_read(&from->count);
-    profile->stalled_ns = domi_counter_read(&from->total_ns);
-    for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
-        profile->stall_lengths[i] = domi_counter_read(&from->lengths[i]);
-}
-
 static uint64_t read_dropped(const domi_log_bound *bound)
 {
     return domi_counter_read(&bound->dropped);
@@ -262,10 +254,7 @@ int domus_pool_profile(const domus_pool *pool, uint32_t index, domus_runner_prof
         return 0;
     *ret_counters = (domus_profile){.wall_ns = spans.lived_ns};
     read_house_counters(&runner->manager.counters, ret_counters);
-    ret_counters->stalls = domi_counter_read(&from->stalls);
-    ret_counters->stalled_ns = domi_counter_read(&from->stalled_ns);
-    for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
-        ret_counters->stall_lengths[i] = domi_counter_read(&from->stall_lengths[i]);
+    domi_stall_counts_read(&from->stalls, ret_counters);
     return 0;
 }
 
@@ -282,7 +271,7 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
     read_cut(&thread->io, &profile);
     profile.queued_bytes = domi_counter_read(&thread->io.queued);
     read_thread_counters(&thread->counters, &profile);
-    read_stalls(&thread->stall, &profile);
+    domi_stall_counts_read(&thread->stall.counts, &profile);
     profile.log_lines_dropped = read_dropped(&thread->log_bound);
     *ret_profile = profile;
     return 0;

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "house/message/pooled.h"
+#include "runtime/system/stall_counts.h"
 #include "runtime/system/stop_step.h"
 
 #include <domus/policy.h>
@@ -28,8 +29,7 @@ typedef struct domi_runner_counters {
     domi_counter takes;                       /* jobs that it has taken from them */
     domi_counter events[DOMUS_RUNNER_EVENTS]; /* what policies count; STOLEN by other runners */
     domi_counter begun;                       /* how often its thread has begun */
-    /* the monitor writes these three */
-    domi_counter stalls, stalled_ns, stall_lengths[DOMUS_STALL_LENGTHS];
+    domi_stall_counts stalls;
     /* The times below belong together while `stamp_ns` is not DOMI_RUNNER_MOVING, and does not
      * change. All are 0 if times are not measured. */
     domi_counter stamp_ns;  /* when the runner began to wait, or its life; 0: it does not live */

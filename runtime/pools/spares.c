@@ -2,6 +2,7 @@
 #include "runtime/pools/spares.h"
 
 #include "house/dispatch/pooled_turn.h"
+#include "house/message/types.h"
 #include "runtime/pools/runner.h"
 #include "runtime/pools/stalled.h"
 #include "runtime/system/log.h"
@@ -93,22 +94,14 @@ static look look_at_pool(domus_pool *pool)
 
 /* --- a spare begins --------------------------------------------------------------------------- */
 
-static const char *behaviour_of(const domus_runner *runner)
-{
-    const domus_behaviour *running = atomic_load_explicit(
-        (_Atomic(const domus_behaviour *) *)(uintptr_t)&runner->manager.activity.running,
-        memory_order_relaxed);
-
-    return running != NULL && running->name != NULL ? running->name : "?";
-}
-
 static void tell(const domus_pool *pool, const look *found, const char *then)
 {
     domi_log_line(pool->system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                   "pool %s: all %" PRIu32 " runners are blocked, one for %" PRIu64
                   " ms in %.64s, and %" PRIu64 " actors wait; %s",
                   pool->settings->name, found->blocked, found->blocked_ns / MS,
-                  behaviour_of(found->longest), found->waiting, then);
+                  domi_behaviour_name(domi_manager_running(&found->longest->manager)),
+                  found->waiting, then);
 }
 
 /* A spare whose thread has ended, or never begun; NULL: there is none. */

@@ -1,6 +1,7 @@
 /* Stalls of runners; see the header. */
 #include "runtime/pools/stalled.h"
 
+#include "house/message/types.h"
 #include "runtime/system/log.h"
 
 #include <domus/pool_config.h>
@@ -10,30 +11,19 @@
 #define MS     UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)
 
-static const char *or_none(const char *name)
-{
-    return name != NULL ? name : "?";
-}
-
 static void tell(domus_runner *runner, uint64_t length_ns)
 {
     domi_watched *watched = &runner->pool->watched;
     const domi_manager *manager = &runner->manager;
-    const domus_behaviour *behaviour = atomic_load_explicit(
-        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->activity.running,
-        memory_order_relaxed);
-    const domus_type *type =
-        atomic_load_explicit((_Atomic(const domus_type *) *)(uintptr_t)&manager->activity.handling,
-                             memory_order_relaxed);
 
     domi_log_line(runner->pool->system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                   "pool %s: runner %" PRIu32 " is stuck for %" PRIu64
                   " ms in %.64s, handling %.64s; %" PRIu64 " actors wait (%" PRIu32
                   " stalls of this pool were not told)",
                   runner->pool->settings->name, runner->number, length_ns / MS,
-                  or_none(behaviour != NULL ? behaviour->name : NULL),
-                  or_none(type != NULL ? type->name : NULL), domi_pool_count_queued(runner->pool),
-                  watched->stalls_untold);
+                  domi_behaviour_name(domi_manager_running(manager)),
+                  domi_type_name(domi_manager_handling(manager)),
+                  domi_pool_count_queued(runner->pool), watched->stalls_untold);
     watched->stalls_untold = 0;
 }
 
@@ -47,7 +37,7 @@ void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
     if (threshold_ns == 0 || pulse->is_stalled || length_ns < threshold_ns)
         return;
     pulse->is_stalled = true;
-    domi_counter_add(&runner->counters.stalls, 1);
+    domi_counter_add(&runner->counters.stalls.count, 1);
     if (watched->stall_told_ns != 0 && now_ns - watched->stall_told_ns < SECOND) {
         watched->stalls_untold++;
         return;
@@ -60,13 +50,9 @@ void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns)
 {
     domi_pulse *pulse = &runner->pulse;
     uint64_t length_ns = now_ns - pulse->beat_ns;
-    uint32_t place = 0;
 
     if (!pulse->is_stalled)
         return;
     pulse->is_stalled = false;
-    while (place < DOMUS_STALL_LENGTHS - 1 && length_ns >= MS << (place + 1))
-        place++;
-    domi_counter_add(&runner->counters.stalled_ns, length_ns);
-    domi_counter_add(&runner->counters.stall_lengths[place], 1);
+    domi_stall_counts_end(&runner->counters.stalls, length_ns);
 }

@@ -5,6 +5,7 @@
 #include "runtime/system/log.h"
 
 #include "house/dispatch/describe.h"
+#include "house/message/types.h"
 #include "io/resources/spells.h"
 
 #include <domus/text.h>
@@ -87,11 +88,6 @@ static const char *print_whom(const domus_system *system, const domi_house *hous
     return whom;
 }
 
-static const char *name_of(const domi_house *house)
-{
-    return house->behaviour->name != NULL ? house->behaviour->name : "?";
-}
-
 /* An actor that comes to its most conversations does so again and again, so its thread tells of it
  * in spells, as of all that runs out. A detached actor has no io, whose timer would end a spell. */
 static void log_full(domi_manager *manager, const domi_house *house)
@@ -104,7 +100,8 @@ static void log_full(domi_manager *manager, const domi_house *house)
     domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
                   "actor %s %s has %" PRIu32 " conversations, the most that "
                   "scheduler.conversationsMax allows: its asks and notices wait",
-                  name_of(house), print_whom(system, house, whom), house->stacks_count);
+                  domi_behaviour_name(house->behaviour), print_whom(system, house, whom),
+                  house->stacks_count);
 }
 
 void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
@@ -131,8 +128,8 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
     char whom[WHOM_SIZE];
 
     domi_log_line(system, said[what].level, thread_of(manager), "actor %s %s %s: %s (%d)%s",
-                  name_of(house), print_whom(system, house, whom), said[what].text,
-                  why != NULL ? why : "?", error, where);
+                  domi_behaviour_name(house->behaviour), print_whom(system, house, whom),
+                  said[what].text, why != NULL ? why : "?", error, where);
 }
 
 /* Note that a mistake is told. Returns false if it was told before, or if too many were. */
@@ -162,7 +159,7 @@ void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mista
                       const domus_type *type, int result)
 {
     domus_system *system = manager->system;
-    const char *handled = type != NULL && type->name != NULL ? type->name : "?";
+    const char *handled = domi_type_name(type);
     char whom[WHOM_SIZE];
     char did[160];
 
@@ -188,8 +185,9 @@ void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mista
                  "counts as 0",
                  result);
     domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
-                  "actor %s %s: a function that handles %s %s (this is told once)", name_of(house),
-                  print_whom(system, house, whom), handled, did);
+                  "actor %s %s: a function that handles %s %s (this is told once)",
+                  domi_behaviour_name(house->behaviour), print_whom(system, house, whom), handled,
+                  did);
 }
 
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text)

@@ -5,6 +5,7 @@
 #include "house/family/family.h"
 #include "house/family/slots.h"
 #include "house/message/pooled.h"
+#include "house/message/types.h"
 #include "runtime/system/log.h"
 
 #include <inttypes.h>
@@ -75,8 +76,8 @@ static void note_house(void *house_, void *context)
     uint32_t children = domi_house_count_children(house);
     note_place(left->system, left->manager);
     note_left(left->system, ": %s (%s): %u conversations, %u children%s\n",
-              house->behaviour->name != NULL ? house->behaviour->name : "?",
-              domi_state_name(house->state), house->stacks_count, children,
+              domi_behaviour_name(house->behaviour), domi_state_name(house->state),
+              house->stacks_count, children,
               house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open"
                                                                                         : "");
 }
@@ -94,16 +95,13 @@ void domi_system_note_left(domus_system *system, domi_manager *manager)
 
 void domi_system_note_running(domus_system *system, const domi_manager *manager)
 {
-    const domus_behaviour *running = atomic_load_explicit(
-        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->activity.running,
-        memory_order_relaxed);
+    const domus_behaviour *running = domi_manager_running(manager);
 
     if (running == NULL)
         return;
     system->left_count++;
     note_place(system, manager);
-    note_left(system, ": a handler of %s has not returned\n",
-              running->name != NULL ? running->name : "?");
+    note_left(system, ": a handler of %s has not returned\n", domi_behaviour_name(running));
 }
 
 const char *domus_system_left(const domus_system *system)

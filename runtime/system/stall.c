@@ -7,6 +7,7 @@
 #include "runtime/system/stall.h"
 
 #include "house/dispatch/loan.h"
+#include "house/message/types.h"
 #include "runtime/system/log.h"
 #include "runtime/system/system.h"
 
@@ -71,11 +72,6 @@ static const char *why_no_trace(const domi_stall *stall)
     }
 }
 
-static const char *name_of(const char *name)
-{
-    return name != NULL ? name : "?";
-}
-
 /* Write whose handler runs, and what it handles. */
 static void describe(const domi_stall *stall, char *text, size_t size)
 {
@@ -83,10 +79,10 @@ static void describe(const domi_stall *stall, char *text, size_t size)
         snprintf(text, size, "in no handler");
     else if (stall->type == NULL)
         snprintf(text, size, "in %.64s, which was resumed without a message",
-                 name_of(stall->behaviour->name));
+                 domi_behaviour_name(stall->behaviour));
     else
-        snprintf(text, size, "in %.64s, handling %.64s", name_of(stall->behaviour->name),
-                 name_of(stall->type->name));
+        snprintf(text, size, "in %.64s, handling %.64s", domi_behaviour_name(stall->behaviour),
+                 domi_type_name(stall->type));
 }
 
 /* Write how many houses wait behind the stall. Without a backtrace this is the number that the
@@ -194,16 +190,12 @@ static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns
 {
     domi_stall *stall = &thread->stall;
     uint64_t length_ns = now_ns - stall->from_ns;
-    uint32_t place = 0;
 
     if (stall->stage == DOMI_STALL_FOUND) {
         stall->no_trace = stall->no_trace != 0 ? stall->no_trace : -EAGAIN;
         report_stall(system, thread, now_ns, false);
     }
-    while (place < DOMUS_STALL_LENGTHS - 1 && length_ns >= MS << (place + 1))
-        place++;
-    domi_counter_add(&stall->total_ns, length_ns);
-    domi_counter_add(&stall->lengths[place], 1);
+    domi_stall_counts_end(&stall->counts, length_ns);
 }
 
 /* Ask for a backtrace. Returns 0 if it was asked for, otherwise a negative errno that says why
@@ -229,12 +221,11 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
 {
     domi_stall *stall = &thread->stall;
 
-    stall->behaviour =
-        atomic_load_explicit(&thread->manager.activity.running, memory_order_relaxed);
-    stall->type = atomic_load_explicit(&thread->manager.activity.handling, memory_order_relaxed);
+    stall->behaviour = domi_manager_running(&thread->manager);
+    stall->type = domi_manager_handling(&thread->manager);
     if (domi_thread_beat(thread) != stall->beat)
         return; /* the thread is in another run by now; the next look decides */
-    domi_counter_add(&stall->count, 1);
+    domi_counter_add(&stall->counts.count, 1);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
     domi_backtrace_drop(&stall->backtrace);
@@ -270,8 +261,7 @@ static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t ofte
 {
     domi_stall *stall = &thread->stall;
     uint64_t now_ns = domi_clock_now(&system->clock); /* the clock is read before the beat */
-    const domus_behaviour *running =
-        atomic_load_explicit(&thread->manager.activity.running, memory_order_relaxed);
+    const domus_behaviour *running = domi_manager_running(&thread->manager);
     uint64_t beat = is_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
 
     if (beat != stall->beat || beat == NO_BEAT) {

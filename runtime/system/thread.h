@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "io/resources/io.h"
 #include "runtime/system/backtrace.h"
+#include "runtime/system/stall_counts.h"
 #include "runtime/system/stop_step.h"
 
 #include <domus/profile.h>
@@ -71,11 +72,7 @@ typedef enum domi_stall_stage {
 } domi_stall_stage;
 
 typedef struct domi_stall {
-    /* The monitor writes these three, and any thread reads them. */
-    alignas(DOMI_LINES) domi_counter count;
-    domi_counter total_ns; /* nanoseconds in stalls that are over */
-    /* stalls by their length, each place twice as long as the one before */
-    domi_counter lengths[DOMUS_STALL_LENGTHS];
+    alignas(DOMI_LINES) domi_stall_counts counts;
 
     /* Only the monitor reads and writes these. */
     domi_stall_stage stage;

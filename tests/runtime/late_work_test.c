@@ -151,10 +151,10 @@ START_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     domi_stalls_forget(world.system);
     ck_assert_int_eq(pthread_create(&runner, NULL, run_and_run, &thread->manager), 0);
     while (found < 20000 && domt_now_ns() < until_ns) {
-        uint64_t before = domi_counter_read(&thread->stall.count);
+        uint64_t before = domi_counter_read(&thread->stall.counts.count);
         domt_stepped_advance(&world, 10);
         (void)domi_stalls_look(world.system);
-        if (domi_counter_read(&thread->stall.count) == before)
+        if (domi_counter_read(&thread->stall.counts.count) == before)
             continue;
         found++;
         const domus_behaviour *told = thread->stall.behaviour;

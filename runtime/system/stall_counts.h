@@ -1,0 +1,37 @@
+/* The counts of stalls of one thread or runner. The monitor writes them, and any thread reads them.
+ */
+#ifndef DOMI_RUNTIME_SYSTEM_STALL_COUNTS_H
+#define DOMI_RUNTIME_SYSTEM_STALL_COUNTS_H
+
+#include "base/counter.h"
+
+#include <domus/profile.h>
+
+typedef struct domi_stall_counts {
+    domi_counter count;
+    domi_counter total_ns; /* nanoseconds in stalls that are over */
+    /* stalls by their length: in place n those below 2^(n+1) ms, in the last one all others */
+    domi_counter lengths[DOMUS_STALL_LENGTHS];
+} domi_stall_counts;
+
+/* A stall that was counted is over. */
+static inline void domi_stall_counts_end(domi_stall_counts *counts, uint64_t length_ns)
+{
+    uint32_t place = 0;
+
+    while (place < DOMUS_STALL_LENGTHS - 1 && length_ns >= UINT64_C(1000000) << (place + 1))
+        place++;
+    domi_counter_add(&counts->total_ns, length_ns);
+    domi_counter_add(&counts->lengths[place], 1);
+}
+
+/* Set the three fields of `profile`. */
+static inline void domi_stall_counts_read(const domi_stall_counts *counts, domus_profile *profile)
+{
+    profile->stalls = domi_counter_read(&counts->count);
+    profile->stalled_ns = domi_counter_read(&counts->total_ns);
+    for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
+        profile->stall_lengths[i] = domi_counter_read(&counts->lengths[i]);
+}
+
+#endif
