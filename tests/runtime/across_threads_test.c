@@ -306,7 +306,7 @@ END_TEST
 
 /* --- a park at every message ------------------------------------------------------------------ */
 
-#define ROUND_TRIPS 20000u
+#define ROUND_TRIPS DOMT_SCALE(20000u, 4000u)
 
 static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
 static _Atomic uint64_t hits;

@@ -270,7 +270,7 @@ static void hold_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool 
 
 static void hold_raid(uint32_t thieves, uint32_t burst, bool halves)
 {
-    hold_raid_of(DOMT_SCALE(1000000, 30000), thieves, burst, halves);
+    hold_raid_of(domt_more_if_long(DOMT_SCALE(200000, 15000)), thieves, burst, halves);
 }
 
 START_TEST(an_item_is_taken_once_by_the_owner_or_a_thief)
@@ -301,7 +301,9 @@ END_TEST
 /* Each raid begins with the smallest buffer, so that thieves read many that are replaced. */
 START_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
 {
-    for (uint32_t i = 0; i < DOMT_SCALE(400, 40); i++)
+    uint32_t raids = domt_more_if_long(DOMT_SCALE(100, 20));
+
+    for (uint32_t i = 0; i < raids; i++)
         hold_raid_of(10000, 1 + i % 2, 5000, i % 4 < 2);
 }
 END_TEST

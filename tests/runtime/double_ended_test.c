@@ -145,7 +145,7 @@ static void hold_circle(uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         put_job(&circle, &jobs[i], false);
     for (uint32_t i = 0; i < TRAVELLERS; i++) {
-        crew[i] = (traveller){&circle, i % 2 == 0, DOMT_SCALE(200000, 20000), 0};
+        crew[i] = (traveller){&circle, i % 2 == 0, domt_more_if_long(DOMT_SCALE(50000, 8000)), 0};
         ck_assert_int_eq(pthread_create(&crew[i].thread, NULL, run_traveller, &crew[i]), 0);
     }
     for (uint32_t i = 0; i < TRAVELLERS; i++)

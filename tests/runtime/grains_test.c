@@ -18,7 +18,7 @@
 #define KEYS    6u
 #define GRAINS  (KINDS * KEYS)
 #define SENDERS 6u /* two on the loops, two in the pool, two foreign threads */
-#define NUMBERS (uint32_t) DOMT_SCALE(10000, 600)
+#define NUMBERS (uint32_t) domt_more_if_long(DOMT_SCALE(3000, 400))
 #define CHUNK   20u
 #define TOTAL   ((uint64_t)NUMBERS * GRAINS * SENDERS)
 
@@ -282,7 +282,7 @@ END_TEST
 /* --- lives that cannot be made -----------------------------------------------------------------
  */
 
-#define QUESTIONS (uint32_t) DOMT_SCALE(20000, 1500)
+#define QUESTIONS (uint32_t) domt_more_if_long(DOMT_SCALE(6000, 800))
 #define ASKERS    4u
 
 static _Atomic uint64_t tries, good, refused, odd;

@@ -197,27 +197,33 @@ static void run_storms(storm plan)
 
 START_TEST(each_put_of_a_flood_is_taken_once)
 {
-    run_storms((storm){.jobs = 2000, .rounds = DOMT_SCALE(1000, 40), .burst = 400});
+    run_storms(
+        (storm){.jobs = 2000, .rounds = domt_more_if_long(DOMT_SCALE(200, 20)), .burst = 400});
 }
 END_TEST
 
 START_TEST(parked_runners_wake_for_each_put)
 {
-    run_storms((storm){.jobs = 16, .rounds = DOMT_SCALE(3000, 300), .burst = 6, .waits = true});
+    run_storms((storm){
+        .jobs = 16, .rounds = domt_more_if_long(DOMT_SCALE(600, 100)), .burst = 6, .waits = true});
 }
 END_TEST
 
 /* A put of one job at a time, so that no second put makes up for the wake-up of the first. */
 START_TEST(a_parked_runner_wakes_for_a_single_put)
 {
-    run_storms((storm){.jobs = 2, .rounds = DOMT_SCALE(10000, 300), .burst = 1, .waits = true});
+    run_storms((storm){
+        .jobs = 2, .rounds = domt_more_if_long(DOMT_SCALE(2000, 150)), .burst = 1, .waits = true});
 }
 END_TEST
 
 START_TEST(called_runners_lose_nothing)
 {
-    run_storms((storm){
-        .jobs = 16, .rounds = DOMT_SCALE(2000, 150), .burst = 6, .waits = true, .calls = true});
+    run_storms((storm){.jobs = 16,
+                       .rounds = domt_more_if_long(DOMT_SCALE(500, 80)),
+                       .burst = 6,
+                       .waits = true,
+                       .calls = true});
 }
 END_TEST
 
@@ -294,10 +300,12 @@ static void spread(const domus_policy *policy, uint32_t runners)
 {
     domt_stand stand;
 
+    uint32_t rounds = domt_more_if_long(DOMT_SCALE(100, 20));
+
     domt_stand_make(&stand, policy, runners, 1 + HELPED, 1);
     stand.turn = helped_turn;
     domt_stand_start(&stand);
-    for (uint32_t round = 0; round < DOMT_SCALE(300, 40) && !waited_for_help_in_vain; round++) {
+    for (uint32_t round = 0; round < rounds && !waited_for_help_in_vain; round++) {
         usleep(round % 100); /* they park */
         helped = 0;
         ck_assert(domt_job_claim(&stand.jobs[0]));
@@ -331,11 +339,12 @@ static void call_again_and_again(const domus_policy *policy, uint32_t runners)
 {
     domt_stand stand;
     domi_random random;
+    uint32_t rounds = domt_more_if_long(DOMT_SCALE(2000, 150));
 
     domi_random_init(&random, runners);
     domt_stand_make(&stand, policy, runners, 1, 1);
     domt_stand_start(&stand);
-    for (uint32_t round = 1; round <= DOMT_SCALE(10000, 300); round++) {
+    for (uint32_t round = 1; round <= rounds; round++) {
         double end_s = domt_policies_now() + DOMT_PATIENCE_S;
         domi_pool_call(stand.pool);
         for (uint32_t i = 0; i < runners; i++) {

@@ -133,7 +133,7 @@ static void *send_from_outside(void *nothing)
 
 /* --- churn beside them ------------------------------------------------------------------------ */
 
-#define LIVES (uint32_t) DOMT_SCALE(20000, 2000)
+#define LIVES domt_more_if_long(DOMT_SCALE(4000, 1000))
 
 static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
 static _Atomic uint32_t lives, answered, expired;
@@ -230,7 +230,7 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
 
 START_TEST(streams_are_whole_and_in_order)
 {
-    numbers = (uint32_t)(domt_is_long() ? DOMT_SCALE(2400000, 24000) : DOMT_SCALE(20000, 2000));
+    numbers = (uint32_t)(domt_is_long() ? DOMT_SCALE(2400000, 24000) : DOMT_SCALE(5000, 1000));
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         run_streams_are_whole_and_in_order(domt_pooled_policies[i], 1);
         run_streams_are_whole_and_in_order(domt_pooled_policies[i], 2);

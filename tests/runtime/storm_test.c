@@ -18,12 +18,12 @@
 #include <string.h>
 
 #define MS                   DOMT_STORM_MS
-#define KIT_SEEDS            (DOMT_TSAN ? 10u : DOMT_SCALE(400u, 200u)) /* a kit has one thread */
+#define KIT_SEEDS            (DOMT_TSAN ? 10u : DOMT_SCALE(200u, 100u)) /* a kit has one thread */
 #define KIT_LONG             (DOMT_TSAN ? 250u : 5000u)
 #define KIT_SEEDS_TO_SEE_ALL 100u /* fewer do not do everything that there is */
 #define KIT_BUDGET           1500
 #define KIT_TURNS            300u
-#define THREAD_SEEDS         6u
+#define THREAD_SEEDS         DOMT_SCALE(6u, 4u)
 #define THREAD_LONG          (DOMT_TSAN ? 60u : 200u)
 #define ROOTS                10u
 

@@ -23,6 +23,10 @@ void domt_mark_point(const char *file, int line);
 /* Whether the long form is run (`./dev test --long`). */
 bool domt_is_long(void);
 
+/* Returns `count`, and ten times as many in the long form: of rounds that look for a race, for
+ * which more are better, and there is no number that is enough. */
+uint32_t domt_more_if_long(uint32_t count);
+
 /* The suite of a test file, whose path in the tree is `file`, as in "tests/house/mailbox_test.c".
  */
 typedef struct domt_suite {
