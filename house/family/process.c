@@ -8,7 +8,9 @@
  *
  * Work that may block has a conversation of its own for each piece, so that the library waits for
  * it however the process ends. Its end, and the last event of a stop, come while the conversation
- * above receives: they are noted, and that receive fails, so that the conversation goes on. */
+ * above waits: they are noted, and a third receive, which takes nothing either, fails, so that the
+ * conversation goes on. The first one must not fail for this: an actor without a receive hands its
+ * mail to its rows, and a process has none for messages. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/take.h"
@@ -26,7 +28,7 @@
 
 static const domus_pattern any = {.types = NULL};
 static const domus_type *const no_types[] = {NULL};
-static const domus_pattern nothing = {.types = no_types};
+const domus_pattern domi_process_nothing = {.types = no_types};
 
 /* --- gather ---------------------------------------------------------------------------------- */
 
@@ -128,12 +130,19 @@ static bool step_process(domus_stack *stack, domi_process_actor *actor)
     return !out.done;
 }
 
+/* Begin the two receives that a process always has, if they are not under way. */
 static int receive_any(domus_stack *stack, domi_process_actor *actor)
 {
-    if (actor->listening)
-        return 0;
-    int error = domus_receive_add(stack, &any, DOMUS_FOR_EVER, DOMI_TAG_MESSAGE);
-    actor->listening = error == 0;
+    int error = 0;
+
+    if (!actor->listening) {
+        error = domus_receive_add(stack, &any, DOMUS_FOR_EVER, DOMI_TAG_MESSAGE);
+        actor->listening = error == 0;
+    }
+    if (error == 0 && !actor->can_wake) {
+        error = domus_receive_add(stack, &domi_process_nothing, DOMUS_FOR_EVER, DOMI_TAG_MESSAGE);
+        actor->can_wake = error == 0;
+    }
     return error;
 }
 
@@ -143,7 +152,7 @@ static bool put_off_step(domus_stack *stack, domi_process_actor *actor)
 {
     if (actor->looking)
         return true;
-    actor->looking = domus_receive_add(stack, &nothing, 0, DOMI_TAG_LOOKED) == 0;
+    actor->looking = domus_receive_add(stack, &domi_process_nothing, 0, DOMI_TAG_LOOKED) == 0;
     /* if there is no memory for the receive, the step comes at once */
     return actor->looking || step_process(stack, actor);
 }
@@ -155,7 +164,9 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     /* wait again; the result also tells whether the conversation was cancelled */
     int result = domus_wait_first(stack, go_on);
 
-    if (answer->tag == DOMI_TAG_MESSAGE)
+    if (answer->tag == DOMI_TAG_MESSAGE && answer->error == DOMI_WOKEN)
+        actor->can_wake = false;
+    else if (answer->tag == DOMI_TAG_MESSAGE)
         actor->listening = false;
     else if (answer->tag == DOMI_TAG_LOOKED)
         actor->looking = false;
