@@ -225,6 +225,8 @@ static int on_mount(domus_stack *stack, void *self)
     if (process == NULL) /* the actor was restarted, but its parent had no rules when it was
                             spawned, so no state was kept */
         return -EINVAL;
+    if (stack->manager->ending.closing) /* all that live have got their last event */
+        return domus_stop(stack, domus_self(stack));
     actor->room = domi_memory_new(sizeof(domi_process_room) + process->state_size);
     if (actor->room == NULL)
         return -ENOMEM;

@@ -329,34 +329,6 @@ START_TEST(work_is_waited_for_when_the_process_is_stopped)
 }
 END_TEST
 
-static void *spawn_until_shutdown(void *nothing)
-{
-    domus_address address;
-    int result;
-
-    (void)nothing;
-    do {
-        result = domus_outside_process_spawn(system_, "wait", NULL, NULL, NULL, &address);
-        atomic_fetch_add(&seen, 1);
-    } while (result == 0);
-    ck_assert_int_eq(result, -ESHUTDOWN);
-    return NULL;
-}
-
-START_TEST(processes_are_spawned_beside_a_stop)
-{
-    pthread_t thread;
-
-    begin(20000 * DOMT_MS);
-    ck_assert_int_eq(pthread_create(&thread, NULL, spawn_until_shutdown, NULL), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&seen) > 10);
-    ck_assert_int_eq(domus_system_stop(system_), 0);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_uint_eq(atomic_load(&cancels), atomic_load(&closes));
-    domus_system_free(system_);
-}
-END_TEST
-
 /* --- many pieces of work -----------------------------------------------------------------------
  */
 
@@ -428,62 +400,8 @@ START_TEST(as_many_works_as_may_be_complete_each_once)
     domt_end(system_);
 }
 END_TEST
-
-/* --- work that ends beside messages ------------------------------------------------------------
- */
-
-static uint32_t crowd_numbers[DOMUS_PROCESS_WORKS_MAX];
-static _Atomic uint32_t crowd_messages, crowd_works;
-
-/* The first step returns when all its work has ended, and all messages wait. */
-static int crowd_step(domus_stack *stack, void *self, const domus_process_event *events,
-                      uint32_t count, domus_process_output *out)
-{
-    (void)stack, (void)self;
-    ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        bool works_end = events[i].type == DOMUS_PROCESS_COMPLETE;
-        atomic_fetch_add(works_end ? &crowd_works : &crowd_messages, 1);
-    }
-    if (count != 0)
-        return 0;
-    for (uint32_t i = 0; i < DOMUS_PROCESS_WORKS_MAX; i++) {
-        crowd_numbers[i] = i + 1;
-        ck_assert_int_eq(domus_process_work(out, work_on, &crowd_numbers[i], i), 0);
-    }
-    atomic_store(&hold, true);
-    while (atomic_load(&hold) || atomic_load(&works) != DOMUS_PROCESS_WORKS_MAX)
-        domt_pause_ns(DOMT_MS);
-    return 0;
-}
-
-static const domus_process crowd = {.name = "crowd", .step = crowd_step};
-
-/* More than a step shows have ended at once, and a message comes before the next step. */
-START_TEST(messages_find_room_beside_all_the_work_that_has_ended)
-{
-    domus_config config = domt_config(1);
-    char text[256];
-    domus_address address;
-    const domus_entry entry = {.name = "crowd", .process = &crowd};
-
-    ck_assert_int_eq(domus_system_new(&config, text, sizeof text, &system_), 0);
-    ck_assert_int_eq(domus_entry_add(system_, &entry), 0);
-    ck_assert_int_eq(domus_system_start(system_), 0);
-    ck_assert_int_eq(domus_outside_process_spawn(system_, "crowd", NULL, NULL, NULL, &address), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&hold));
-    for (uint32_t i = 0; i < 100; i++)
-        domt_notice(system_, address, &domt_number_type, &i);
-    atomic_store(&hold, false);
-    DOMT_WAIT_FOR(10, atomic_load(&crowd_messages) == 100 &&
-                          atomic_load(&crowd_works) == DOMUS_PROCESS_WORKS_MAX);
-    domt_end(system_);
-}
-END_TEST
-
 DOMT_MAIN("entry", 60, process_is_spawned_by_name_and_its_value_comes,
           entry_that_is_wrong_is_refused, process_gets_a_last_event_and_ends_in_time,
           process_that_ignores_its_last_event_is_stopped, last_event_does_not_wait_behind_mail,
-          work_is_waited_for_when_the_process_is_stopped, processes_are_spawned_beside_a_stop,
-          as_many_works_as_may_be_complete_each_once,
-          messages_find_room_beside_all_the_work_that_has_ended)
+          work_is_waited_for_when_the_process_is_stopped,
+          as_many_works_as_may_be_complete_each_once)
