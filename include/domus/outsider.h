@@ -49,10 +49,10 @@ typedef struct domus_outsider_options {
  * several actors. `options` may be NULL.
  *
  * Returns 0; -EAGAIN when detached.threadsMax outsiders and detached actors are there, or no thread
- * could be made (one helps all outsiders of a system to end); -EINVAL for a bound out of range;
- * -EEXIST when the name is taken; -ENOSPC at names.max; -ENOMEM; -ESHUTDOWN when the system does
- * not run; -EDEADLK on one of the system's own threads; -EOPNOTSUPP in a test kit; -ECHILD.
- * Thread-safety: any foreign thread. */
+ * could be made (one helps all outsiders of a system to end); -EINVAL for a bound out of range, or
+ * a string that cannot be a name; -EEXIST when the name is taken; -ENOSPC at names.max; -ENOMEM;
+ * -ESHUTDOWN when the system does not run; -EDEADLK on one of the system's own threads; -EOPNOTSUPP
+ * in a test kit; -ECHILD. Thread-safety: any foreign thread. */
 DOMUS_API int domus_outside_attach(domus_system *system, const domus_outsider_options *options,
                                    domus_outsider **ret_outsider);
 
