@@ -27,8 +27,6 @@
 #include <string.h>
 
 static const domus_pattern any = {.types = NULL};
-static const domus_type *const no_types[] = {NULL};
-const domus_pattern domi_process_nothing = {.types = no_types};
 
 /* --- gather ---------------------------------------------------------------------------------- */
 

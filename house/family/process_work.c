@@ -6,6 +6,9 @@
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
 
+static const domus_type *const no_types[] = {NULL};
+const domus_pattern domi_process_nothing = {.types = no_types};
+
 /* The frame of a conversation that does work. */
 typedef struct work_frame {
     domi_process_piece *piece;
