@@ -173,6 +173,7 @@ static outcome note_life(domi_manager *manager, domi_grain *grain, domus_address
 {
     grain->address = address;
     if (first != NULL) {
+        first->lease = DOMI_LEASE_OWNED; /* as in hold() */
         first->next = first;
         append_list(&first, grain->waiting);
         grain->waiting = first;

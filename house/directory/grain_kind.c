@@ -4,6 +4,7 @@
 #include "house/directory/grain.h"
 #include "house/family/behaviour.h"
 #include "house/family/family.h"
+#include "house/message/pooled.h"
 
 #include <domus/group.h>
 
@@ -71,6 +72,8 @@ static bool are_options_right(const domi_manager *manager, const domus_spawn_opt
 {
     if (options->name != NULL || options->detached || options->mailbox_max > UINT16_MAX)
         return false;
+    if (options->pool != NULL && domi_pooled_home_for(manager, options->pool, NULL) == NULL)
+        return false; /* a pool of another system */
     switch (options->placement) {
     case DOMUS_NEAR:
     case DOMUS_SPREAD:
@@ -83,7 +86,8 @@ static bool are_options_right(const domi_manager *manager, const domus_spawn_opt
 
 static int check(const domi_manager *manager, const domus_grain_kind *table)
 {
-    if (!is_name(table->name) || table->living_max > manager->directory.grains->living_max ||
+    if (table == NULL || !is_name(table->name) ||
+        table->living_max > manager->directory.grains->living_max ||
         !are_options_right(manager, &table->options))
         return -EINVAL;
     int error = domi_behaviour_check(table->behaviour);

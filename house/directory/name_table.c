@@ -83,6 +83,8 @@ static int name_read(const domi_names *names, const char *text, name *ret_name)
 {
     size_t length = 0;
 
+    if (text == NULL)
+        return -EINVAL;
     for (; text[length] != '\0'; length++) {
         if (length == DOMI_NAME_MAX || text[length] < '!' || text[length] > '~')
             return -EINVAL;

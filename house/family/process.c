@@ -8,7 +8,9 @@
  *
  * Work that may block has a conversation of its own for each piece, so that the library waits for
  * it however the process ends. Its end, and the last event of a stop, come while the conversation
- * above receives: they are noted, and that receive fails, so that the conversation goes on. */
+ * above waits: they are noted, and a third receive, which takes nothing either, fails, so that the
+ * conversation goes on. The first one must not fail for this: an actor without a receive hands its
+ * mail to its rows, and a process has none for messages. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/take.h"
@@ -25,8 +27,6 @@
 #include <string.h>
 
 static const domus_pattern any = {.types = NULL};
-static const domus_type *const no_types[] = {NULL};
-static const domus_pattern nothing = {.types = no_types};
 
 /* --- gather ---------------------------------------------------------------------------------- */
 
@@ -128,12 +128,19 @@ static bool step_process(domus_stack *stack, domi_process_actor *actor)
     return !out.done;
 }
 
+/* Begin the two receives that a process always has, if they are not under way. */
 static int receive_any(domus_stack *stack, domi_process_actor *actor)
 {
-    if (actor->listening)
-        return 0;
-    int error = domus_receive_add(stack, &any, DOMUS_FOR_EVER, DOMI_TAG_MESSAGE);
-    actor->listening = error == 0;
+    int error = 0;
+
+    if (!actor->listening) {
+        error = domus_receive_add(stack, &any, DOMUS_FOR_EVER, DOMI_TAG_MESSAGE);
+        actor->listening = error == 0;
+    }
+    if (error == 0 && !actor->can_wake) {
+        error = domus_receive_add(stack, &domi_process_nothing, DOMUS_FOR_EVER, DOMI_TAG_MESSAGE);
+        actor->can_wake = error == 0;
+    }
     return error;
 }
 
@@ -143,7 +150,7 @@ static bool put_off_step(domus_stack *stack, domi_process_actor *actor)
 {
     if (actor->looking)
         return true;
-    actor->looking = domus_receive_add(stack, &nothing, 0, DOMI_TAG_LOOKED) == 0;
+    actor->looking = domus_receive_add(stack, &domi_process_nothing, 0, DOMI_TAG_LOOKED) == 0;
     /* if there is no memory for the receive, the step comes at once */
     return actor->looking || step_process(stack, actor);
 }
@@ -155,7 +162,9 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     /* wait again; the result also tells whether the conversation was cancelled */
     int result = domus_wait_first(stack, go_on);
 
-    if (answer->tag == DOMI_TAG_MESSAGE)
+    if (answer->tag == DOMI_TAG_MESSAGE && answer->error == DOMI_WOKEN)
+        actor->can_wake = false;
+    else if (answer->tag == DOMI_TAG_MESSAGE)
         actor->listening = false;
     else if (answer->tag == DOMI_TAG_LOOKED)
         actor->looking = false;
@@ -214,6 +223,8 @@ static int on_mount(domus_stack *stack, void *self)
     if (process == NULL) /* the actor was restarted, but its parent had no rules when it was
                             spawned, so no state was kept */
         return -EINVAL;
+    if (stack->manager->ending.closing) /* all that live have got their last event */
+        return domus_stop(stack, domus_self(stack));
     actor->room = domi_memory_new(sizeof(domi_process_room) + process->state_size);
     if (actor->room == NULL)
         return -ENOMEM;

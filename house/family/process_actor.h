@@ -6,15 +6,20 @@
 #include "house/family/processes.h"
 
 #include <domus/message.h>
+#include <domus/receive.h>
 
 #include <errno.h>
 #include <stdalign.h>
 
-/* Tags of the two receives, which are not yields. */
-#define DOMI_TAG_MESSAGE UINT64_MAX /* tag of the receive that waits for the next message */
+/* Tags of the receives, which are not yields. */
+#define DOMI_TAG_MESSAGE UINT64_MAX /* of the two receives that do not end by themselves */
 #define DOMI_TAG_LOOKED                                                                            \
     (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at                  \
                       */
+
+#define DOMI_WOKEN                                                                                 \
+    (-EINTR) /* the error with which the receive ends by which a process is woken                  \
+              */
 
 static_assert(DOMI_TAG_LOOKED > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
 
@@ -45,6 +50,7 @@ typedef struct domi_process_actor {
     domi_process_room *room;      /* NULL before init, and after close */
     uint32_t count;               /* events gathered */
     bool listening;               /* the receive of messages is under way */
+    bool can_wake;                /* so is the one that fails to let the conversation go on */
     bool looking; /* the receive that ends when all mail was looked at is under way */
     bool began;   /* the first step was begun */
     bool is_told; /* the last event has come, and was not shown */
@@ -72,6 +78,9 @@ static inline int domi_process_may_yield(const domus_process_output *out, uint64
         return -EINVAL;
     return out->yield_count == DOMUS_PROCESS_YIELDS_MAX ? -ENOBUFS : 0;
 }
+
+/* The pattern of receives that take no message. */
+extern const domus_pattern domi_process_nothing;
 
 /* Free a list of work, which nobody will hear of. */
 void domi_process_free_works(domi_process_piece **list);

@@ -1,10 +1,13 @@
 /* Work of processes that may block, and the last event of a process. Both end beside the
- * conversation of the process: they are noted, and its receive fails, so that it goes on. */
+ * conversation of the process: they are noted, and a receive of it fails, so that it goes on. */
 #include "house/family/process_actor.h"
 
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
+
+static const domus_type *const no_types[] = {NULL};
+const domus_pattern domi_process_nothing = {.types = no_types};
 
 /* The frame of a conversation that does work. */
 typedef struct work_frame {
@@ -39,17 +42,18 @@ void domi_process_free_works(domi_process_piece **list)
     }
 }
 
-/* Let the conversation of the process go on: its receive ends without a message. If none waits, it
- * goes on anyway. */
+/* Let the conversation of the process go on: the receive that is there for this ends. If it has
+ * ended, the conversation goes on anyway. */
 static void wake(domus_stack *stack)
 {
     const domi_family *family = domi_stack_house(stack)->family;
     domi_promise *promise = family != NULL ? family->receives : NULL;
 
-    while (promise != NULL && promise->answer.tag != DOMI_TAG_MESSAGE)
+    while (promise != NULL &&
+           (promise->answer.tag != DOMI_TAG_MESSAGE || promise->pattern != &domi_process_nothing))
         promise = promise->next_receive;
     if (promise != NULL)
-        domi_promise_fail(stack->manager, promise, -EINTR);
+        domi_promise_fail(stack->manager, promise, DOMI_WOKEN);
 }
 
 int domi_process_on_cancel(domus_stack *stack, void *self, const void *cancel)
@@ -79,12 +83,16 @@ static int on_work(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
+/* Events that are noted leave one place free: the conversation may be resumed with a message or a
+ * completion before the next step, and that has to find room. */
+#define NOTED_MAX (DOMUS_PROCESS_EVENTS_MAX - 1u)
+
 /* The results of work lie in the actor until the step has returned. */
 void domi_process_add_noted(domi_process_actor *actor)
 {
     domi_process_room *gathered = actor->room;
 
-    if (actor->is_told && actor->count < DOMUS_PROCESS_EVENTS_MAX) {
+    if (actor->is_told && actor->count < NOTED_MAX) {
         gathered->events[actor->count++] = (domus_process_event){
             .type = DOMUS_PROCESS_CANCEL,
             .data_type = &domus_process_cancel_type,
@@ -92,7 +100,7 @@ void domi_process_add_noted(domi_process_actor *actor)
         };
         actor->is_told = false;
     }
-    while (actor->ended != NULL && actor->count < DOMUS_PROCESS_EVENTS_MAX) {
+    while (actor->ended != NULL && actor->count < NOTED_MAX) {
         domi_process_piece *one = actor->ended;
         while (one->next != NULL)
             one = one->next; /* the oldest; few have ended since the last step */

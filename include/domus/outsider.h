@@ -49,10 +49,10 @@ typedef struct domus_outsider_options {
  * several actors. `options` may be NULL.
  *
  * Returns 0; -EAGAIN when detached.threadsMax outsiders and detached actors are there, or no thread
- * could be made (one helps all outsiders of a system to end); -EINVAL for a bound out of range;
- * -EEXIST when the name is taken; -ENOSPC at names.max; -ENOMEM; -ESHUTDOWN when the system does
- * not run; -EDEADLK on one of the system's own threads; -EOPNOTSUPP in a test kit; -ECHILD.
- * Thread-safety: any foreign thread. */
+ * could be made (one helps all outsiders of a system to end); -EINVAL for a bound out of range, or
+ * a string that cannot be a name; -EEXIST when the name is taken; -ENOSPC at names.max; -ENOMEM;
+ * -ESHUTDOWN when the system does not run; -EDEADLK on one of the system's own threads; -EOPNOTSUPP
+ * in a test kit; -ECHILD. Thread-safety: any foreign thread. */
 DOMUS_API int domus_outside_attach(domus_system *system, const domus_outsider_options *options,
                                    domus_outsider **ret_outsider);
 
@@ -83,9 +83,9 @@ DOMUS_API int domus_outsider_ask(domus_outsider *outsider, domus_address to, con
 
 /* Ask, and do not wait: the answer is received like a message (domus_outside_receive()), with
  * `tag`. The times and the ownership of the payload are as of domus_outside_ask(). At most
- * scheduler.conversationsMax asks are under way at a time.
+ * scheduler.conversationsMax asks are under way, or answered and not received, at a time.
  *
- * Returns 0, and then an answer comes in every case; -ENOBUFS when that many are under way;
+ * Returns 0, and then an answer comes in every case; -ENOBUFS when there are that many;
  * -EMSGSIZE; -ENOMEM; -EBUSY; -ECANCELED when the outsider was stopped; -ESHUTDOWN. */
 DOMUS_API int domus_outsider_ask_add(domus_outsider *outsider, domus_address to,
                                      const domus_type *type, const void *payload,
@@ -151,8 +151,9 @@ DOMUS_API int domus_outsider_unwatch(domus_outsider *outsider, domus_watch watch
  * handler does, also those that wait. So an outsider spawns children, arms timers, becomes known by
  * other names, and keeps or forwards the ask that it was sent last. A conversation that waits goes
  * on while the outsider receives or asks. Events that come because of this are received like
- * messages; one without memory, and one that owns something that cannot be taken, is lost, and the
- * log says that a handler has failed.
+ * messages. As many of them wait as asks and notices may (`mailbox_max`); a further one is lost, as
+ * one without memory, and one that owns something that cannot be taken, and the log says that a
+ * handler has failed. An event of domus_outsider_watch() is never lost.
  *
  * The function must not use the outsider, and a stop of the system waits for its return.
  *

@@ -9,7 +9,8 @@
  * When the system stops, each process that lives gets one last event, DOMUS_PROCESS_CANCEL, before
  * anything of it is ended. It should come to its end, by domus_process_done(), within
  * shutdown.actorTimeout; until then everything that it uses is there, and it may go on to ask. A
- * process that has not ended by then is stopped like any other actor.
+ * process that has not ended by then is stopped like any other actor. One whose turn to begin comes
+ * only then, as in a pool whose runners are busy, never begins: none of its functions is called.
  *
  * init, step and close get a `domus_stack *`, as all handlers do, and may use it with all verbs
  * that do not wait: domus_notice(), domus_spawn(), domus_self() and so on. Events of timers and

@@ -212,7 +212,8 @@ static void drain_threads(domus_system *system)
 }
 
 /* True if each thread of the loop has begun the step that is wanted. The step before that one is
- * over then, with the mounts of all actors that were spawned before it. */
+ * over then, with the mounts of all actors that were spawned before it. Detached threads do not
+ * follow this step, so their mounts are counted. */
 static bool have_followed(const domus_system *system)
 {
     uint32_t wanted = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->stop_step,
@@ -222,7 +223,7 @@ static bool have_followed(const domus_system *system)
         if (domi_thread_read_stop_step(&system->threads[i]) < wanted)
             return false;
     }
-    return true;
+    return domi_detached_have_mounted(system);
 }
 
 static bool has_nobody_to_tell(const domus_system *system)
@@ -260,13 +261,17 @@ static void finish_processes(domus_system *system, uint64_t until_ns)
 }
 
 /* First nobody spawns any more, then every actor stops. So no actor is born on a thread that has
- * already stopped its actors. */
-static void stop_actors(domus_system *system, uint64_t until_ns)
+ * already stopped its actors. Between the two no process begins, either: one that began late, as in
+ * a pool whose runners were busy, is told now, and has the time that is left of that of the others.
+ */
+static void stop_actors(domus_system *system, uint64_t processes_until_ns, uint64_t until_ns)
 {
     domi_detached_close(system);
     domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
     if (!wait_until(system, is_closed, until_ns))
         return;
+    if (domi_counter_read(&system->processes.untold) != 0)
+        finish_processes(system, processes_until_ns);
     domi_system_set_stop_step(system, DOMI_STOP_ACTORS);
     (void)wait_until(system, is_empty, until_ns);
 }
@@ -277,8 +282,9 @@ static int stop_threads(domus_system *system)
     if (system->stage == DOMI_STAGE_RUNNING) {
         domi_outsiders_detach_own(system);
         drain_threads(system);
-        finish_processes(system, domi_clock_now(&system->clock) + time_ns);
-        stop_actors(system, domi_clock_now(&system->clock) + time_ns);
+        uint64_t processes_until_ns = domi_clock_now(&system->clock) + time_ns;
+        finish_processes(system, processes_until_ns);
+        stop_actors(system, processes_until_ns, domi_clock_now(&system->clock) + time_ns);
         if (system->workers != NULL)
             (void)domi_workers_stop(system->workers, 0);
         domi_resolver_close(system->resolver);

@@ -114,6 +114,17 @@ static void set_busy(domi_detached *detached, bool busy)
     pthread_mutex_unlock(&detached->system->mutex);
 }
 
+/* Tell a stop of the system which actors have been mounted. */
+static void note_mounts(domi_detached *detached)
+{
+    uint32_t mounts = (uint32_t)domi_counter_read(&detached->manager.counters.spawns);
+
+    /* release: whoever reads this also sees what on_mount has done, as for the list of processes.
+     */
+    if (atomic_load_explicit(&detached->mounted, memory_order_relaxed) != mounts)
+        atomic_store_explicit(&detached->mounted, mounts, memory_order_release);
+}
+
 static void run_loop(domi_detached *detached)
 {
     domi_manager *manager = &detached->manager;
@@ -122,6 +133,7 @@ static void run_loop(domi_detached *detached)
     while (!follow_stop(detached)) {
         take_events(detached);
         (void)domi_manager_mount_actors(manager);
+        note_mounts(detached);
         had_one = had_one || domi_counter_read(&manager->births.houses) != 0;
         domi_house *house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
         if (house != NULL)
@@ -249,8 +261,18 @@ static int reserve(domus_system *system, domi_detached **ret_detached)
         system->detached_count++;
     }
     detached->busy = true;
+    detached->chosen++;
     *ret_detached = detached;
     return 0;
+}
+
+/* The actor for which the thread was chosen was not made. */
+static void give_back(domi_detached *detached)
+{
+    pthread_mutex_lock(&detached->system->mutex);
+    detached->busy = false;
+    detached->chosen--;
+    pthread_mutex_unlock(&detached->system->mutex);
 }
 
 int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
@@ -272,7 +294,7 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
     result = domi_house_spawn_child(manager, parent, &detached->manager, behaviour, state, options,
                                     ret_address);
     if (result != 0)
-        set_busy(detached, false);
+        give_back(detached);
     return result;
 }
 
@@ -361,6 +383,18 @@ void domi_detached_notify_all(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++)
         domi_manager_notify(&system->outside, &system->detached[i]->manager);
+}
+
+bool domi_detached_have_mounted(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        const domi_detached *detached = system->detached[i];
+        /* acquire: pairs with note_mounts(). */
+        if (!detached->foreign &&
+            atomic_load_explicit(&detached->mounted, memory_order_acquire) != detached->chosen)
+            return false;
+    }
+    return true;
 }
 
 uint64_t domi_detached_houses(const domus_system *system)

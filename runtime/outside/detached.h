@@ -14,8 +14,10 @@ typedef struct domi_detached {
     domi_manager manager;     /* of this thread */
     domus_system *system;     /* the system that the thread belongs to */
     domi_stop_step stop_step; /* the step that this thread has begun; its own */
-    bool busy;   /* the thread has an actor, or was chosen for one; under the system's mutex */
-    bool joined; /* its thread has ended */
+    bool busy;       /* the thread has an actor, or was chosen for one; under the system's mutex */
+    bool joined;     /* its thread has ended */
+    uint32_t chosen; /* actors for which it was chosen so far; under the system's mutex */
+    _Atomic uint32_t mounted; /* of these, those that it has mounted; written by its thread */
     /* It is a seat (seat.h): a foreign thread uses the manager, and there is no thread here. */
     bool foreign;
     size_t bytes;      /* of the object, which may be part of a larger one */
@@ -38,6 +40,10 @@ void domi_detached_close(domus_system *system);
 /* Wake each detached thread, so that it follows the step that the system wants. Under
  * outside_mutex, after detached actors were closed. */
 void domi_detached_notify_all(domus_system *system);
+
+/* True if each detached thread has mounted the actors for which it was chosen. Under the system's
+ * mutex. */
+bool domi_detached_have_mounted(const domus_system *system);
 
 /* domi_detached_houses() returns how many detached threads have an actor or were chosen for one.
  * domi_detached_has_ended() returns true if all detached threads have left their loops. */

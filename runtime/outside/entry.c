@@ -2,6 +2,7 @@
  * costs more than a look at all of them. */
 #include "base/memory.h"
 #include "house/family/processes.h"
+#include "runtime/outside/visit.h"
 #include "runtime/system/system.h"
 
 #include <errno.h>
@@ -68,10 +69,14 @@ int domus_outside_process_spawn(domus_system *system, const char *name, const do
 {
     domus_address nobody = {NULL, 0};
     order given = {system, options != NULL ? options->spawn : NULL};
+    domi_visit visit;
 
-    if (system->stage == DOMI_STAGE_NEW)
-        return -ESHUTDOWN; /* the list may still grow */
-    const domus_entry *entry = find_entry(system, name);
+    /* Until the system has started the list may grow. */
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
+    if (result != 0)
+        return result;
+    domi_outside_leave(system, &visit);
+    const domus_entry *entry = name != NULL ? find_entry(system, name) : NULL;
     if (entry == NULL)
         return -ENOENT;
     if (type != entry->input)

@@ -51,6 +51,22 @@ domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const vo
     return mail;
 }
 
+/* Make a place for an event that no watch has paid for. Returns 0; -ENOBUFS; -ENOMEM. */
+static int make_place(domus_outsider *seat, uint32_t bytes, domi_outside_mail **ret_mail)
+{
+    uint32_t own_max = domi_house_mail_max(seat->address.house);
+
+    if (seat->events_count >= (own_max != 0 ? own_max : seat->detached.manager.limits.mailbox_max))
+        return -ENOBUFS;
+    domi_outside_mail *mail = domi_memory_new(sizeof *mail + bytes);
+    if (mail == NULL)
+        return -ENOMEM;
+    mail->counted = true;
+    seat->events_count++;
+    *ret_mail = mail;
+    return 0;
+}
+
 /* An event has come: it waits until it is received. */
 static int on_event(domus_stack *stack, void *self, const void *payload)
 {
@@ -65,11 +81,11 @@ static int on_event(domus_stack *stack, void *self, const void *payload)
     if (mail != NULL) {
         domi_outside_mail_remove(&seat->spares, mail);
     } else {
-        mail = domi_memory_new(sizeof *mail + type->size);
-        if (mail == NULL) {
+        int result = make_place(seat, type->size, &mail);
+        if (result != 0) {
             if (owns)
                 type->release((void *)(uintptr_t)payload);
-            return -ENOMEM;
+            return result;
         }
     }
     if (type->size != 0)

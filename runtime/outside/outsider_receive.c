@@ -40,6 +40,24 @@ static bool receive_listed(domus_outsider *seat, domi_outside_mails *list,
     return true;
 }
 
+static bool receive_answer(domus_outsider *seat, const domus_pattern *pattern,
+                           domus_outside_message *ret_message)
+{
+    if (!receive_listed(seat, &seat->answers, pattern, ret_message))
+        return false;
+    seat->asked_count--;
+    return true;
+}
+
+static bool receive_event(domus_outsider *seat, const domus_pattern *pattern,
+                          domus_outside_message *ret_message)
+{
+    if (!receive_listed(seat, &seat->events, pattern, ret_message))
+        return false;
+    seat->events_count -= seat->shown->counted;
+    return true;
+}
+
 /* Receive the first ask, or else the first notice, that the pattern takes. False: none. */
 static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, domi_node *seen[2],
                          domus_outside_message *ret_message)
@@ -93,9 +111,9 @@ static int receive(domus_outsider *seat, const domus_pattern *pattern, uint64_t 
             domi_seat_finish(seat);
             return result;
         }
-        if (receive_listed(seat, &seat->answers, pattern, ret_message) ||
+        if (receive_answer(seat, pattern, ret_message) ||
             receive_mail(seat, pattern, seen, ret_message) ||
-            receive_listed(seat, &seat->events, pattern, ret_message))
+            receive_event(seat, pattern, ret_message))
             return 0;
         if (seat->detached.manager.now_ns >= until_ns)
             return -ETIMEDOUT;

@@ -162,7 +162,6 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
         message->payload = &mail->error;
     }
     domi_outside_mail_remove(&seat->asked, mail);
-    seat->asked_count--;
     domi_outside_mail_add(&seat->answers, mail);
     return 0;
 }

@@ -35,7 +35,7 @@ static void clear_lists(domus_outsider *seat)
     domi_outside_mails_free(manager, &seat->answers);
     domi_outside_mails_free(manager, &seat->events);
     domi_outside_mails_free(manager, &seat->spares);
-    seat->asked_count = 0;
+    seat->asked_count = seat->events_count = 0;
 }
 
 /* --- inside ----------------------------------------------------------------------------------- */

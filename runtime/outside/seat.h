@@ -42,7 +42,8 @@ struct domus_outsider {
     domi_outside_mails answers; /* answers that wait */
     domi_outside_mails events;  /* events that wait */
     domi_outside_mails spares;  /* one for the event of each watch, paid for when it is made */
-    uint32_t asked_count;       /* entries of `asked` */
+    uint32_t asked_count;       /* asks whose answers were not received; entries of the first two */
+    uint32_t events_count;      /* entries of `events` that are `counted` */
 
     /* Only the owner. */
     bool acting;              /* it is in a function of domus_outsider_act() */

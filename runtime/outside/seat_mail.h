@@ -15,6 +15,7 @@ struct domi_outside_mail {
     domus_outside_message message;
     domus_watch watch;       /* of a spare: the watch whose event it is for */
     domi_envelope *envelope; /* holds the payload of a reply; NULL: the payload is below, or none */
+    bool counted;            /* an event that counts for the bound, as no watch has paid for it */
     bool owned;              /* the payload of an event owns something that was taken for it */
     int error;               /* the payload of a failure */
     alignas(8) unsigned char payload[]; /* of an event */

@@ -3,6 +3,8 @@
 #include "tests/house/grains.h"
 
 #include "base/memory.h"
+#include "house/message/owned.h"
+#include "house/message/pool.h"
 #include "house/message/stop.h"
 
 #include <stdio.h>
@@ -92,14 +94,14 @@ START_TEST(what_a_life_gives_back_counts_for_the_bound)
 END_TEST
 
 static const char *const wrong_keys[] = {
-    "", "a b", "a\n", "1234567890123456789012345678901234567890123456789012345678901234"};
+    NULL, "", "a b", "a\n", "1234567890123456789012345678901234567890123456789012345678901234"};
 
 START_TEST(wrong_keys_and_handles_are_refused)
 {
     const char longest[] = "123456789012345678901234567890123456789012345678901234567890123";
 
     domt_grains_begin();
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         ck_assert_int_eq(domt_grain_try(0, wrong_keys[i], &domt_number, 9), -EINVAL);
         domt_grain_ask(0, wrong_keys[i], &domt_which);
         settle();
@@ -152,7 +154,8 @@ static int open_wrong(domus_stack *stack, void *nothing)
     domus_grains grains = {NULL};
 
     (void)nothing;
-    for (uint32_t i = 0; i < 4; i++) {
+    ck_assert_int_eq(try_kind(stack, NULL, &grains), -EINVAL);
+    for (uint32_t i = 0; i < 5; i++) {
         domus_grain_kind kind = good;
         kind.name = wrong_keys[i];
         ck_assert_int_eq(try_kind(stack, &kind, &grains), -EINVAL);
@@ -299,6 +302,48 @@ START_TEST(an_on_mount_that_fails_later_fails_what_waits)
 }
 END_TEST
 
+/* The home of the lives runs as soon as it is woken, which is once. */
+static void run_home(domi_manager *home)
+{
+    home->hooks.wake = domt_hooks_of_world.wake;
+    while (domt_iterate(home) != 0)
+        ;
+}
+
+/* Let the pool of a home have memory of messages whose payloads were taken over. */
+static void take_over_some(domi_manager *manager)
+{
+    domi_envelope *some[16];
+
+    for (uint32_t i = 0; i < 16; i++) {
+        some[i] = domi_message_new(manager, DOMI_ENVELOPE_HEAD + domt_number.size);
+        ck_assert_ptr_nonnull(some[i]);
+        some[i]->node.lease = DOMI_LEASE_TAKEN;
+    }
+    for (uint32_t i = 0; i < 16; i++)
+        domi_pool_free(manager, &some[i]->node);
+}
+
+START_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_message)
+{
+    domt_grains_begin();
+    domi_manager *home = domt_grain_world.managers[1];
+    settle();
+    domt_books.mount_result = -EACCES;
+    take_over_some(domt_grain_world.managers[0]);
+    home->hooks.wake = run_home;
+    domi_park_begin(&home->park);
+    domt_grain_send(0, "a", &domt_number, 0);
+    (void)domi_park_end(&home->park);
+    ck_assert(home->hooks.wake == domt_hooks_of_world.wake);
+    settle();
+    ck_assert_uint_eq(domt_books.unmade, 1);
+    ck_assert_uint_eq(domt_releases, 1);
+    ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
+    domt_grains_end();
+}
+END_TEST
+
 START_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
 {
     domt_grains_begin();
@@ -377,5 +422,6 @@ DOMT_MAIN("grain_limits", 60, one_more_than_may_live_is_refused_and_others_go_on
           kind_without_memory_leaves_nothing, a_make_that_fails_refuses_the_message,
           a_make_that_fails_for_the_next_life_fails_what_waits,
           an_on_mount_that_fails_fails_what_waits, an_on_mount_that_fails_later_fails_what_waits,
+          an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_message,
           a_life_that_is_stopped_before_it_is_mounted_is_unmade,
           no_memory_leaves_nothing_and_doubles_nothing)

@@ -237,6 +237,8 @@ START_TEST(entry_that_is_wrong_is_refused)
     ck_assert_int_eq(domus_entry_add(system_, &entry), -EALREADY);
     ck_assert_int_eq(domus_outside_process_spawn(system_, "none", NULL, NULL, NULL, &address),
                      -ENOENT);
+    ck_assert_int_eq(domus_outside_process_spawn(system_, NULL, NULL, NULL, NULL, &address),
+                     -ENOENT);
     ck_assert_int_eq(domus_outside_process_spawn(system_, "double", NULL, NULL, NULL, &address),
                      -EINVAL);
     ck_assert_int_eq(
@@ -398,7 +400,6 @@ START_TEST(as_many_works_as_may_be_complete_each_once)
     domt_end(system_);
 }
 END_TEST
-
 DOMT_MAIN("entry", 60, process_is_spawned_by_name_and_its_value_comes,
           entry_that_is_wrong_is_refused, process_gets_a_last_event_and_ends_in_time,
           process_that_ignores_its_last_event_is_stopped, last_event_does_not_wait_behind_mail,

@@ -177,6 +177,61 @@ START_TEST(receive_is_never_early_and_never_late)
 }
 END_TEST
 
+static const domus_type tick_type = {.name = "tick"};
+
+static int arm_ticks(domus_stack *stack, void *count)
+{
+    for (uint32_t i = 0; i < *(const uint32_t *)count; i++)
+        ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, NULL, NULL), 0);
+    return 0;
+}
+
+/* Let all timers fire, and receive nothing. */
+static void let_ticks_come(domus_outsider *outsider)
+{
+    const domus_type *const types[] = {NULL};
+    const domus_pattern nothing = {.types = types};
+    domus_outside_message message;
+
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(domus_outside_receive(outsider, &nothing, 20 * DOMT_MS, &message),
+                         -ETIMEDOUT);
+}
+
+START_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not_lost)
+{
+    const domus_outsider_options options = {.mailbox_max = 4};
+    domus_outside_message message;
+    domus_outsider *few;
+    uint32_t ticks = 7;
+
+    begin(1);
+    ck_assert_int_eq(domus_outside_attach(system_, &options, &few), 0);
+    domus_address gone = domt_spawn(system_, 0, &domt_peer, NULL);
+    ck_assert_int_eq(domus_outsider_watch(few, gone, NULL), 0);
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(domus_outsider_act(few, arm_ticks, &ticks), 0);
+        let_ticks_come(few);
+        if (round == 0) {
+            ck_assert_int_eq(domus_outside_stop(system_, gone), 0);
+            DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1);
+            let_ticks_come(few);
+        }
+        for (uint32_t i = 0; i < 4; i++) {
+            ck_assert_int_eq(domus_outside_receive(few, NULL, 0, &message), 0);
+            ck_assert_ptr_eq(message.type, &tick_type);
+        }
+        if (round == 0) {
+            ck_assert_int_eq(domus_outside_receive(few, NULL, 0, &message), 0);
+            ck_assert_ptr_eq(message.type, &domus_down_type);
+        }
+        ck_assert_int_eq(domus_outside_receive(few, NULL, 0, &message), -ETIMEDOUT);
+    }
+    ck_assert_int_eq(domus_outside_detach(few), 0);
+    end();
+}
+END_TEST
+
 START_TEST(answers_of_many_asks_come_with_their_tags)
 {
     domus_outside_message message;
@@ -191,6 +246,10 @@ START_TEST(answers_of_many_asks_come_with_their_tags)
                                                 &number, 0, i),
                          0);
     }
+    ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &number, 0, 9),
+                     -ENOBUFS);
+    /* also when they are answered, which they are before this */
+    ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
     ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &number, 0, 9),
                      -ENOBUFS);
     for (uint32_t i = 0; i < 8; i++) {
@@ -209,6 +268,10 @@ START_TEST(answers_of_many_asks_come_with_their_tags)
         }
     }
     ck_assert_uint_eq(tags, 0xff);
+    for (uint32_t i = 0; i < 20; i++) {
+        ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &i, 0, i), 0);
+        ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), i + 1);
+    }
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
     end();
 }
@@ -376,6 +439,7 @@ DOMT_MAIN("outsider", 60, outsider_and_actor_answer_each_other,
           ask_that_is_failed_or_left_or_not_answered_in_time_fails,
           receive_takes_by_choice_and_leaves_the_rest_in_order,
           receive_that_waits_wakes_for_what_it_wants, receive_is_never_early_and_never_late,
-          answers_of_many_asks_come_with_their_tags, payloads_that_own_something_are_released_once,
-          outsider_watches_and_is_watched, mailbox_is_bounded_and_room_comes,
-          ask_that_is_asked_back_fails_at_once)
+          answers_of_many_asks_come_with_their_tags,
+          events_that_are_not_received_are_bounded_and_those_of_watches_are_not_lost,
+          payloads_that_own_something_are_released_once, outsider_watches_and_is_watched,
+          mailbox_is_bounded_and_room_comes, ask_that_is_asked_back_fails_at_once)

@@ -258,6 +258,8 @@ START_TEST(a_pool_of_another_system_is_refused)
     const domus_behaviour elsewhere = {
         .name = "elsewhere", .state_size = sizeof(domus_pool *), .on_mount = mount_elsewhere};
     domus_spawn_options options = {0};
+    domus_grain_kind kind = {.name = "kind", .behaviour = &slow};
+    domus_grains grains;
     domus_address address;
 
     domt_pooled_begin("sharing", 1, 1);
@@ -269,6 +271,10 @@ START_TEST(a_pool_of_another_system_is_refused)
     ck_assert_int_eq(
         domus_outside_spawn_many(domt_pooled.system, &slow, NULL, 2, NULL, &options, &address),
         -EINVAL);
+    kind.options.pool = options.pool;
+    ck_assert_int_eq(domus_outside_grain_open(domt_pooled.system, &kind, &grains), -EINVAL);
+    kind.options.pool = domt_pooled.pool;
+    ck_assert_int_eq(domus_outside_grain_open(domt_pooled.system, &kind, &grains), 0);
     (void)domt_pooled_spawn(domt_pooled.pool, &elsewhere, &options.pool);
     DOMT_WAIT_FOR(10, atomic_load(&refused) == -EINVAL);
     domt_end(domt_pooled.system);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STOREYS_MAX 10
-#define UNITS_MIN   3 /* in a storey; fewer are no storey */
+#define STOREYS_MAX 11 /* with the NULL behind the last one */
+#define UNITS_MIN   3  /* in a storey; fewer are no storey */
 
 /* From the bottom up.
  *

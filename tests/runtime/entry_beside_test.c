@@ -1,0 +1,189 @@
+/* house/family/process.c, runtime/control/stop.c: what comes beside something else: messages beside
+ * much work that has ended, a stop of the system beside processes that begin. */
+#include "tests/runtime/outsiders.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static domus_system *system_;
+static _Atomic uint32_t cancels, closes, works, seen;
+static _Atomic bool hold;
+
+/* Start a system that has one entry point. */
+static void begin(const domus_entry *entry, const domus_config *config)
+{
+    char text[256];
+
+    ck_assert_int_eq(domus_system_new(config, text, sizeof text, &system_), 0);
+    ck_assert_int_eq(domus_entry_add(system_, entry), 0);
+    ck_assert_int_eq(domus_system_start(system_), 0);
+}
+
+/* --- work that ends beside messages ------------------------------------------------------------
+ */
+
+static _Atomic uint32_t crowd_messages, crowd_works;
+
+static int work_on(void *nothing)
+{
+    (void)nothing;
+    return (int)atomic_fetch_add(&works, 1);
+}
+
+/* The first step returns when all its work has ended, and all messages wait. */
+static int crowd_step(domus_stack *stack, void *self, const domus_process_event *events,
+                      uint32_t count, domus_process_output *out)
+{
+    (void)stack, (void)self;
+    ck_assert_uint_le(count, DOMUS_PROCESS_EVENTS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        if (events[i].type == DOMUS_PROCESS_CANCEL)
+            return domus_process_done(out, NULL, NULL);
+        bool is_work = events[i].type == DOMUS_PROCESS_COMPLETE;
+        atomic_fetch_add(is_work ? &crowd_works : &crowd_messages, 1);
+    }
+    if (count != 0)
+        return 0;
+    for (uint32_t i = 0; i < DOMUS_PROCESS_WORKS_MAX; i++)
+        ck_assert_int_eq(domus_process_work(out, work_on, NULL, i), 0);
+    atomic_store(&hold, true);
+    while (atomic_load(&hold) || atomic_load(&works) != DOMUS_PROCESS_WORKS_MAX)
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static const domus_process crowd = {.name = "crowd", .step = crowd_step};
+
+/* More than a step shows have ended at once, and a message comes before the next step. */
+START_TEST(messages_find_room_beside_all_the_work_that_has_ended)
+{
+    const domus_config config = domt_config(1);
+    const domus_entry entry = {.name = "crowd", .process = &crowd};
+    domus_address address;
+
+    begin(&entry, &config);
+    ck_assert_int_eq(domus_outside_process_spawn(system_, "crowd", NULL, NULL, NULL, &address), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&hold));
+    for (uint32_t i = 0; i < 100; i++)
+        domt_notice(system_, address, &domt_number_type, &i);
+    atomic_store(&hold, false);
+    DOMT_WAIT_FOR(10, atomic_load(&crowd_messages) == 100 &&
+                          atomic_load(&crowd_works) == DOMUS_PROCESS_WORKS_MAX);
+    domt_end(system_);
+}
+END_TEST
+
+/* --- a process that waits for its last event ---------------------------------------------------
+ */
+
+static int wait_step(domus_stack *stack, void *self, const domus_process_event *events,
+                     uint32_t count, domus_process_output *out)
+{
+    (void)stack, (void)self;
+    for (uint32_t i = 0; i < count; i++) {
+        ck_assert_int_eq(events[i].type, DOMUS_PROCESS_CANCEL);
+        atomic_fetch_add(&cancels, 1);
+        ck_assert_int_eq(domus_process_done(out, NULL, NULL), 0);
+    }
+    return 0;
+}
+
+static void on_close(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&closes, 1);
+}
+
+static const domus_process waiting = {.name = "waiting", .step = wait_step, .close = on_close};
+
+/* --- a stop beside a process that begins -------------------------------------------------------
+ */
+
+/* Begin for 100 ms, beside a stop of the system. */
+static int init_slowly(domus_stack *stack, void *self, const char *method, const domus_type *type,
+                       const void *input)
+{
+    (void)stack, (void)self, (void)method, (void)type, (void)input;
+    atomic_fetch_add(&seen, 1);
+    domt_pause_ns(100 * DOMT_MS);
+    return 0;
+}
+
+/* Spawn `count` processes that begin slowly, in a pool of one runner or detached, and stop the
+ * system while the first of them begins. Each that has begun gets its last event. */
+static void stop_beside_begin(bool detached, uint32_t count)
+{
+    const domus_pool_config pools[] = {{.name = "work", .runners = 1}};
+    domus_process slow = waiting;
+    const domus_entry entry = {.name = "slow", .process = &slow};
+    domus_config config = domt_config(2);
+    domus_address address;
+
+    slow.init = init_slowly;
+    config.pools = pools;
+    config.pool_count = 1;
+    begin(&entry, &config);
+    const domus_spawn_options spawn_options = {
+        .detached = detached,
+        .pool = detached ? NULL : domus_outside_pool_find(system_, "work"),
+    };
+    const domus_entry_options options = {.spawn = &spawn_options};
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(
+            domus_outside_process_spawn(system_, "slow", NULL, NULL, &options, &address), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&seen) != 0);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_uint_ne(atomic_load(&closes), 0);
+    ck_assert_uint_eq(atomic_load(&cancels), atomic_load(&closes));
+    ck_assert_str_eq(domus_system_left(system_), "");
+    domus_system_free(system_);
+}
+
+START_TEST(process_that_begins_in_a_pool_beside_a_stop_is_told)
+{
+    stop_beside_begin(false, 1);
+    atomic_store(&seen, 0);
+    stop_beside_begin(false, 20);
+}
+END_TEST
+
+START_TEST(process_that_begins_detached_beside_a_stop_is_told)
+{
+    stop_beside_begin(true, 1);
+    atomic_store(&seen, 0);
+    stop_beside_begin(true, 20);
+}
+END_TEST
+
+static void *spawn_until_shutdown(void *nothing)
+{
+    domus_address address;
+    int result;
+
+    (void)nothing;
+    do {
+        result = domus_outside_process_spawn(system_, "wait", NULL, NULL, NULL, &address);
+        atomic_fetch_add(&seen, 1);
+    } while (result == 0);
+    ck_assert_int_eq(result, -ESHUTDOWN);
+    return NULL;
+}
+
+START_TEST(processes_are_spawned_beside_a_stop)
+{
+    const domus_config config = domt_config(2);
+    const domus_entry entry = {.name = "wait", .process = &waiting};
+    pthread_t thread;
+
+    begin(&entry, &config);
+    ck_assert_int_eq(pthread_create(&thread, NULL, spawn_until_shutdown, NULL), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&seen) > 10);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_uint_eq(atomic_load(&cancels), atomic_load(&closes));
+    domus_system_free(system_);
+}
+END_TEST
+DOMT_MAIN("entry_beside", 60, messages_find_room_beside_all_the_work_that_has_ended,
+          process_that_begins_in_a_pool_beside_a_stop_is_told,
+          process_that_begins_detached_beside_a_stop_is_told, processes_are_spawned_beside_a_stop)
