@@ -40,6 +40,20 @@ extern "C" {
  * made by fork(). */
 DOMUS_API int domus_dump(domus_system *system, char *text, size_t size);
 
+/* Which actors a dump describes. All fields may be 0. */
+typedef struct domus_dump_filter {
+    /* Only actors whose behaviour has this name; NULL: all. At most 63 bytes of it count. */
+    const char *behaviour;
+    uint32_t from;  /* of each thread and pool so many of these are passed over */
+    uint32_t count; /* and of each so many are described at most; 0: as many as fit */
+} domus_dump_filter;
+
+/* Describe some actors, in the order of their places in memory, channels last: so `from` and
+ * `count` lead from page to page, although actors that come and go meanwhile may be missed or seen
+ * twice. The text counts all actors of the name. `filter` may be NULL. Returns as domus_dump(). */
+DOMUS_API int domus_dump_some(domus_system *system, const domus_dump_filter *filter, char *text,
+                              size_t size);
+
 /* Describe one actor. `size` is at least DOMUS_DUMP_BYTES_MIN.
  *
  * Returns as domus_dump(); -ESTALE when the actor is gone; -ETIMEDOUT when its thread is stuck, or

@@ -3,6 +3,7 @@
  * An actor on each thread, the inspector, is asked from outside and describes the houses of its
  * home into a sheet. A sheet has a count of holders: a thread that is stuck keeps its own, and
  * writes into it when no dump waits for it any more. Inspectors are spawned with the first dump. */
+#include "runtime/control/dump_page.h"
 #include "runtime/control/dump_pools.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"
@@ -28,8 +29,7 @@ typedef struct sheet {
     _Atomic uint32_t holders; /* the asker and the inspector; the last one frees the sheet */
     bool only_one;            /* describe the actor `one` only */
     domus_address one;        /* the actor to describe, if `only_one` */
-    uint32_t houses;          /* houses that were met; `left_out` of them did not fit */
-    uint32_t left_out;        /* houses that did not fit */
+    domi_dump_page page;      /* the actors to describe, if not */
     int result;               /* 0, or why nothing was described */
     domi_text text;           /* what was written so far; it lies in `room` */
     char room[];              /* the memory of the text */
@@ -89,11 +89,8 @@ static void visit_house(void *house_, void *context)
     if (!domi_slots_is_alive(house) || domi_house_behaviour(house) == &inspector ||
         is_channel(house) != now->channels)
         return;
-    now->sheet->houses++;
-    if (now->sheet->left_out != 0 || !describe(now->manager, house, &now->sheet->text))
-        /* once one house did not fit, all that follow are left out, too, so that the dump is not a
-         * selection of small ones */
-        now->sheet->left_out++;
+    if (domi_dump_wants(&now->sheet->page, house))
+        domi_dump_note(&now->sheet->page, describe(now->manager, house, &now->sheet->text));
 }
 
 /* Describe all actors of the thread. Channels come last, because very many of them would leave no
@@ -143,7 +140,7 @@ static int spawn_inspectors(domus_system *system)
     return result;
 }
 
-static sheet *sheet_new(size_t size, const domus_address *one)
+static sheet *sheet_new(size_t size, const domus_address *one, const domus_dump_filter *filter)
 {
     sheet *made = domi_memory_new(sizeof *made + size);
 
@@ -153,6 +150,7 @@ static sheet *sheet_new(size_t size, const domus_address *one)
     atomic_store_explicit(&made->holders, 2, memory_order_relaxed);
     made->text = (domi_text){.at = made->room, .size = size};
     made->only_one = one != NULL;
+    domi_dump_page_init(&made->page, filter);
     if (one != NULL)
         made->one = *one;
     return made;
@@ -168,9 +166,9 @@ typedef struct part {
 /* Send the ask to one inspector. If `one->result` is 0 then, end_dump() has to follow, and sets the
  * final result. */
 static void begin_dump(domus_system *system, part *one, uint32_t thread, size_t size,
-                       const domus_address *address)
+                       const domus_address *address, const domus_dump_filter *filter)
 {
-    one->sheet = sheet_new(size, address);
+    one->sheet = sheet_new(size, address, filter);
     one->result = one->sheet == NULL
                       ? -ENOMEM
                       : domi_asking_begin(system, &one->asking, system->inspectors[thread],
@@ -192,9 +190,9 @@ static void add_thread(domus_system *system, domi_text *text, uint32_t thread, c
 
     domi_text_add(text, "thread %" PRIu32 ": ", thread);
     if (one->result == 0) {
-        domi_text_add(text, "%" PRIu32 " actors\n%s", one->sheet->houses, one->sheet->text.at);
-        if (one->sheet->left_out != 0)
-            domi_text_add(text, "%" PRIu32 " actors were left out\n", one->sheet->left_out);
+        domi_text_add(text, "%" PRIu32 " actors\n%s", one->sheet->page.houses, one->sheet->text.at);
+        if (one->sheet->page.left_out != 0)
+            domi_text_add(text, "%" PRIu32 " actors were left out\n", one->sheet->page.left_out);
     } else if (one->result == -ETIMEDOUT) {
         domi_text_add(text, "stuck: no answer within %u ms, in a handler of %.64s\n",
                       (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000), domi_behaviour_name(running));
@@ -224,14 +222,15 @@ static_assert(DOMUS_DUMP_BYTES_MIN > 2 * LINES_BYTES, "most of a text is about a
 
 /* Ask all inspectors before waiting for the first one, so that all stuck threads together
  * cost one wait. */
-static int dump_all(domus_system *system, part *parts, domi_text *text)
+static int dump_all(domus_system *system, const domus_dump_filter *filter, part *parts,
+                    domi_text *text)
 {
     size_t whole = text->size / (system->count + system->pool_count);
     size_t share = whole - LINES_BYTES;
     bool memory = true;
 
     for (uint32_t i = 0; i < system->count; i++)
-        begin_dump(system, &parts[i], i, share, NULL);
+        begin_dump(system, &parts[i], i, share, NULL, filter);
     for (uint32_t i = 0; i < system->count; i++)
         end_dump(system, &parts[i]);
     for (uint32_t i = 0; i < system->count; i++) {
@@ -240,7 +239,7 @@ static int dump_all(domus_system *system, part *parts, domi_text *text)
         if (parts[i].sheet != NULL)
             release(parts[i].sheet);
     }
-    domi_dump_pools(system, text, whole - LINES_BYTES);
+    domi_dump_pools(system, filter, text, whole - LINES_BYTES);
     add_detached(system, text);
     DOMI_CHECK(text->length < text->size);
     return memory ? 0 : -ENOMEM;
@@ -266,6 +265,11 @@ static int enter(domus_system *system, domi_visit *ret_visit)
 
 int domus_dump(domus_system *system, char *at, size_t size)
 {
+    return domus_dump_some(system, NULL, at, size);
+}
+
+int domus_dump_some(domus_system *system, const domus_dump_filter *filter, char *at, size_t size)
+{
     domi_text text = {.at = at, .size = size};
     domi_visit visit;
 
@@ -275,7 +279,7 @@ int domus_dump(domus_system *system, char *at, size_t size)
     if (result != 0)
         return result;
     part *parts = domi_memory_new(system->count * sizeof *parts);
-    result = parts != NULL ? dump_all(system, parts, &text) : -ENOMEM;
+    result = parts != NULL ? dump_all(system, filter, parts, &text) : -ENOMEM;
     domi_memory_free(parts);
     domi_outside_leave(system, &visit);
     return result;
@@ -306,7 +310,7 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
         return result;
     uint32_t home = home_of(system, address);
     if (home < system->count) {
-        begin_dump(system, &one, home, size, &address);
+        begin_dump(system, &one, home, size, &address, NULL);
         end_dump(system, &one);
     } else if (home != UINT32_MAX && home != system->count && address.house->home->pooled != NULL) {
         domi_text text = {.at = at, .size = size};

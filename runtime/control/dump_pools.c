@@ -5,6 +5,8 @@
  * runner is about to change what would be said. */
 #include "runtime/control/dump_pools.h"
 
+#include "runtime/control/dump_page.h"
+
 #include "house/dispatch/pooled_turn.h"
 #include "house/family/life.h"
 #include "house/family/slots.h"
@@ -24,8 +26,7 @@
 typedef struct walk {
     domus_system *system;
     domi_text *text;
-    uint32_t houses;   /* that were met */
-    uint32_t left_out; /* of these, those that did not fit */
+    domi_dump_page page; /* the actors to describe */
 } walk;
 
 static void describe(const walk *now, domi_house *house, domi_text *text)
@@ -47,15 +48,10 @@ static void visit_house(void *house_, void *context)
     walk *now = context;
     size_t before = now->text->length;
 
-    if (!domi_slots_is_alive(house))
+    if (!domi_slots_is_alive(house) || !domi_dump_wants(&now->page, house))
         return;
-    now->houses++;
-    if (now->left_out == 0) {
-        describe(now, house, now->text);
-        if (domi_text_keep_whole(now->text, before))
-            return;
-    }
-    now->left_out++;
+    describe(now, house, now->text);
+    domi_dump_note(&now->page, domi_text_keep_whole(now->text, before));
 }
 
 static void add_runners(const domus_pool *pool, domi_text *text)
@@ -68,26 +64,29 @@ static void add_runners(const domus_pool *pool, domi_text *text)
     }
 }
 
-static void dump_pool(domus_system *system, domus_pool *pool, domi_text *all, size_t share)
+static void dump_pool(domus_system *system, domus_pool *pool, const domus_dump_filter *filter,
+                      domi_text *all, size_t share)
 {
     domi_text text = {.at = all->at + all->length, .size = share - HEAD_BYTES};
     walk now = {.system = system, .text = &text};
 
+    domi_dump_page_init(&now.page, filter);
     domi_text_add(&text, "pool %s:\n", pool->settings->name);
     add_runners(pool, &text);
     domi_slots_walk_shared(&pool->home, visit_house, &now);
     text.size = share;
-    domi_text_add(&text, "pool %s: %" PRIu32 " actors", pool->settings->name, now.houses);
-    if (now.left_out != 0)
-        domi_text_add(&text, ", %" PRIu32 " of them were left out", now.left_out);
+    domi_text_add(&text, "pool %s: %" PRIu32 " actors", pool->settings->name, now.page.houses);
+    if (now.page.left_out != 0)
+        domi_text_add(&text, ", %" PRIu32 " of them were left out", now.page.left_out);
     domi_text_add(&text, "\n");
     all->length += text.length;
 }
 
-void domi_dump_pools(domus_system *system, domi_text *text, size_t share)
+void domi_dump_pools(domus_system *system, const domus_dump_filter *filter, domi_text *text,
+                     size_t share)
 {
     for (uint32_t i = 0; i < system->pool_count; i++)
-        dump_pool(system, system->pools[i], text, share);
+        dump_pool(system, system->pools[i], filter, text, share);
 }
 
 /* Nothing tells that a turn has ended, so whoever waits for that looks again and again. */

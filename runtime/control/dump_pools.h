@@ -5,9 +5,12 @@
 #include "house/dispatch/describe.h"
 #include "runtime/system/system.h"
 
-/* Append the actors of all pools, at most `share` bytes for each pool. Called inside the outside
- * (visit.h). */
-void domi_dump_pools(domus_system *system, domi_text *text, size_t share);
+#include <domus/dump.h>
+
+/* Append the actors of all pools that `filter` wants (NULL: all), at most `share` bytes for each
+ * pool. Called inside the outside (visit.h). */
+void domi_dump_pools(domus_system *system, const domus_dump_filter *filter, domi_text *text,
+                     size_t share);
 
 /* Describe one actor of a pool. Returns 0; -ESTALE if it is gone; -EMSGSIZE if `text` is too small;
  * -ETIMEDOUT if a handler does not return within DOMUS_DUMP_WAIT_NS. Called inside the outside. */

@@ -304,6 +304,55 @@ START_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
 }
 END_TEST
 
+static unsigned count_actors(void)
+{
+    unsigned count = 0;
+
+    for (const char *p = text; (p = strstr(p, "\nactor ")) != NULL; p++)
+        count++;
+    return count;
+}
+
+/* The pages of a name together have each of its actors once. */
+START_TEST(pages_of_a_dump_have_the_actors_of_a_name)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_dump_filter filter = {.behaviour = "idle", .count = 3};
+    char rows[10][64];
+    unsigned seen = 0;
+
+    for (int i = 0; i < 20; i++)
+        (void)domt_spawn(system, (uint32_t)i % 2, i < 10 ? &idle : &silent, NULL);
+    for (; filter.from < 6; filter.from += 3) {
+        ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
+        says("thread 0: 5 actors\n");
+        says("thread 1: 5 actors\n");
+        ck_assert_ptr_null(strstr(text, " silent: "));
+        ck_assert_ptr_null(strstr(text, "left out"));
+        ck_assert_uint_eq(count_actors(), filter.from == 0 ? 6 : 4);
+        for (const char *p = text; (p = strstr(p, "\nactor ")) != NULL; p++) {
+            ck_assert_uint_lt(seen, 10);
+            snprintf(rows[seen], sizeof rows[0], "%.*s", (int)strcspn(p + 1, ":"), p + 1);
+            for (unsigned i = 0; i < seen; i++)
+                ck_assert_str_ne(rows[i], rows[seen]);
+            seen++;
+        }
+    }
+    ck_assert_uint_eq(seen, 10);
+    filter = (domus_dump_filter){.behaviour = "idl"};
+    ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
+    ck_assert_uint_eq(count_actors(), 0);
+    filter = (domus_dump_filter){.behaviour = "nobody"};
+    ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
+    says("thread 0: 0 actors\n");
+    ck_assert_int_eq(domus_dump_some(system, NULL, text, sizeof text), 0);
+    says("thread 0: 10 actors\n");
+    ck_assert_uint_eq(count_actors(), 20);
+    domt_end(system);
+}
+END_TEST
+
 /* 64 channels fill the text, and there is an actor behind them. */
 START_TEST(channels_leave_room_for_the_other_actors)
 {
@@ -432,5 +481,6 @@ DOMT_MAIN("dump", 60, an_actors_dump_says_what_it_waits_for,
           addresses_of_memory_appear_only_on_request, a_receive_and_a_stop_are_said,
           an_error_shows_nothing_of_what_was_asked,
           a_dump_of_all_fits_and_says_how_many_were_left_out,
-          channels_leave_room_for_the_other_actors, a_stuck_thread_is_said_and_the_rest_is_dumped,
-          a_dump_is_refused_where_it_cannot_be_had, dumps_go_on_while_actors_come_and_go)
+          pages_of_a_dump_have_the_actors_of_a_name, channels_leave_room_for_the_other_actors,
+          a_stuck_thread_is_said_and_the_rest_is_dumped, a_dump_is_refused_where_it_cannot_be_had,
+          dumps_go_on_while_actors_come_and_go)
