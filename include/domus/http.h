@@ -165,6 +165,12 @@ DOMUS_API domus_slice domus_http_host(const domus_http_request *request);
 DOMUS_API domus_slice domus_http_path(const domus_http_request *request);
 DOMUS_API domus_slice domus_http_query(const domus_http_request *request);
 
+/* Returns whether a host, with its port or without, is a name of loopback: "localhost", a name
+ * below it (RFC 6761), or an address. A page of any site can lead its own name to 127.0.0.1 when it
+ * was loaded (DNS rebinding), and then read what is served there as its own. So a service on
+ * loopback that shows anything answers to the names of loopback alone. */
+DOMUS_API bool domus_http_host_is_loopback(domus_slice host);
+
 /* --- responses ------------------------------------------------------------------------------ */
 
 /* A response, as it is to be sent or was received. The message owns the slices. */
