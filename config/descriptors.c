@@ -9,7 +9,9 @@
 #include <sys/sysinfo.h>
 
 #define DESCRIPTORS_OF_THREAD 2u /* its ring and its eventfd */
-#define STANDARD_STREAMS      3u /* standard input, output and error */
+/* of the observation port: its thread, its socket, and connections that wait there for a place */
+#define DESCRIPTORS_OF_OBSERVER 160u
+#define STANDARD_STREAMS        3u /* standard input, output and error */
 
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config)
 {
@@ -20,6 +22,8 @@ uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *
 
     for (size_t i = 0; i < config->listener_count; i++)
         wanted += config->listeners[i].backlog;
+    if (config->observe.listen != NULL && config->observe.listen[0] != '\0')
+        wanted += config->observe.viewers_max + DESCRIPTORS_OF_OBSERVER;
     if (wanted > has->limit / 2)
         wanted = has->limit / 2;
     uint64_t room = has->limit - wanted;

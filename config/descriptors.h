@@ -17,7 +17,8 @@ typedef struct domi_descriptors {
 
 /* The number of connections for which there are descriptors. Subtracted from the limit are the open
  * ones, those that threads, detached actors and listeners will have, those of connections that
- * listeners accept beyond the most connections (their backlogs), and the spare ones. All of these
+ * listeners accept beyond the most connections (their backlogs), those of the observation port and
+ * its viewers, and the spare ones. All of these
  * count as at most half of the limit, so that few descriptors still serve some connections. The
  * result is at least 1 and at most channel.maxConnections. */
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config);

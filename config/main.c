@@ -3,6 +3,7 @@
 #include <domus/main.h>
 
 #include "config/main_front.h"
+#include "config/main_observe.h"
 #include "config/main_options.h"
 #include "config/main_run.h"
 
@@ -62,6 +63,7 @@ int domus_main(int argc, char **argv, const domus_program *program)
     }
     int status = domi_options_check(&arguments);
     if (status < 0 && !(read_configuration(&arguments, yaml) &&
+                        domi_main_observe_check(program, domus_yaml_config(yaml)) &&
                         domi_fronts_open(program, domus_yaml_config(yaml))))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {

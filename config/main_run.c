@@ -9,6 +9,7 @@
 
 #include "config/descriptors.h"
 #include "config/main_front.h"
+#include "config/main_observe.h"
 #include "config/main_reload.h"
 #include "config/sink.h"
 
@@ -33,6 +34,7 @@
 #define LISTENING_MS  1000 /* milliseconds to wait until standard output can be written */
 /* bytes of the text of a dump, beside a part for each thread */
 #define DUMP_BYTES (1024u * 1024)
+#define ERROR_SIZE 512
 
 /* These three are for the process, because a process has one domus_main() at a time. `quit_status`
  * is -1 until somebody asks to quit. `waiter` is the thread that waits for signals; it gets the
@@ -77,13 +79,17 @@ void domus_main_quit(int status)
 
 void domi_main_print_listening(const char *name, const char *address, uint16_t port)
 {
+    bool has_port = strncmp(address, "unix:", 5) != 0;
     const char *colon = strrchr(address, ':');
     struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
     if (poll(&reader, 1, LISTENING_MS) == 0)
         return; /* nobody reads standard output, and a full pipe must not hold up the start */
-    printf("listening %s %.*s:%u\n", name, colon != NULL ? (int)(colon - address) : 0, address,
-           port);
+    if (has_port)
+        printf("listening %s %.*s:%u\n", name, colon != NULL ? (int)(colon - address) : 0, address,
+               port);
+    else
+        printf("listening %s %s\n", name, address);
     fflush(stdout);
 }
 
@@ -251,11 +257,13 @@ static void stop_with_hooks(running *own)
 {
     const domus_program *program = own->program;
 
+    domi_main_observe_end(program);
     if (program->stop != NULL)
         program->stop(own->system, program->argument);
     own->stopped = domus_system_stop(own->system);
     if (program->end != NULL)
         program->end(own->system, program->argument);
+    domi_main_observe_close(program);
 }
 
 /* Stop the system while another thread answers signals. Without memory for that thread they are
@@ -297,6 +305,8 @@ static void warn_of_unserved(const running *own)
 static int start(const running *own)
 {
     const domus_program *program = own->program;
+    char error[ERROR_SIZE] = "";
+    uint16_t port = 0;
     int result = domus_system_start(own->system);
 
     if (result == 0 && domus_system_warning(own->system)[0] != '\0')
@@ -305,16 +315,20 @@ static int start(const running *own)
         domi_sink_add_line(own->sink, "warning: %s", own->warning);
     if (result == 0)
         result = domi_fronts_start(own->system, own->sink);
+    if (result == 0)
+        result = domi_main_observe_open(program, own->system, error, sizeof error);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
         warn_of_unserved(own);
+        if (domi_main_observe_begin(program, &port))
+            domi_main_print_listening("observe", own->given->observe.listen, port);
         domi_sink_add_line(own->sink,
                            "pid %d: SIGUSR1 prints a profile, SIGUSR2 all actors; SIGTERM ends it",
                            (int)getpid());
         return DOMI_STATUS_OK;
     }
-    const char *why = domus_system_error(own->system);
+    const char *why = error[0] != '\0' ? error : domus_system_error(own->system);
     domi_sink_add_line(own->sink, "%s", why[0] != '\0' ? why : strerror(-result));
     return DOMI_STATUS_FAILED;
 }
@@ -344,6 +358,7 @@ static int run(running *own)
 
     if (status != DOMI_STATUS_OK) {
         own->stopped = domus_system_stop(own->system);
+        domi_main_observe_close(own->program);
         return status;
     }
     wait_for_end(own);

@@ -26,6 +26,7 @@ static bool is_text(const domus_config_key *key)
 static void bind_texts(struct domi_yaml_values *values)
 {
     values->config.system.cpus = values->cpus;
+    values->config.observe.listen = values->listen;
     values->config.listeners = values->listeners;
     for (size_t i = 0; i < values->config.listener_count; i++) {
         const domus_config_key *key;
@@ -47,7 +48,9 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
     const domus_config_key *key;
 
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
-        if (is_text(key) && key->maximum >= DOMI_YAML_CPUS_SIZE)
+        if (is_text(key) &&
+            key->maximum >=
+                (key->kind == DOMUS_CONFIG_CPUS ? DOMI_YAML_CPUS_SIZE : DOMI_YAML_LISTEN_SIZE))
             return -E2BIG;
     for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
         if (is_text(key) && (i >= DOMI_YAML_TEXTS_MAX || key->maximum >= DOMI_YAML_TEXT_SIZE))
@@ -59,6 +62,7 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
 
     domus_config_init(&values->config);
     snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
+    snprintf(values->listen, sizeof values->listen, "%s", values->config.observe.listen);
     bind_texts(values);
     domi_section_init(&values->own, section);
     return 0;
@@ -70,6 +74,7 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
 
     into->config = from->config;
     memcpy(into->cpus, from->cpus, sizeof into->cpus);
+    memcpy(into->listen, from->listen, sizeof into->listen);
     memcpy(into->listeners, from->listeners, count * sizeof into->listeners[0]);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < DOMI_YAML_TEXTS_MAX; k++)
@@ -159,6 +164,8 @@ static void apply_keys(const struct apply *apply, const struct domi_yaml_placed 
         values->value_origins[row] = apply->tree->nodes[number].at;
         if (key->kind == DOMUS_CONFIG_CPUS)
             snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
+        else if (is_text(key))
+            snprintf(values->listen, sizeof values->listen, "%s", values->config.observe.listen);
     }
 }
 

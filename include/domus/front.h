@@ -1,7 +1,12 @@
-/* Fronts: what the connections of a listener speak before their pipelines, as its configuration
+/* Tables by which libdomus-config uses libraries that it is not linked with: a program names them.
+ *
+ * Fronts: what the connections of a listener speak before their pipelines, as its configuration
  * says it (`listeners[].tls`). The library of a protocol has one (domus_tls_front of domus/tls.h),
  * a program names it (`front` in domus/main.h), and its operator turns it on for a listener.
- * Neither the reader of the configuration nor the runtime knows what is in it. */
+ * Neither the reader of the configuration nor the runtime knows what is in it.
+ *
+ * Observers: the port by which a program is observed, as the section `observe` of the configuration
+ * says it. domus_observe_front of domus/observe.h is one (`observe` in domus/main.h). */
 #ifndef DOMUS_FRONT_H
 #define DOMUS_FRONT_H
 
@@ -28,6 +33,28 @@ typedef struct domus_front {
     /* Free it: no connection uses it any more. NULL is allowed. */
     void (*close)(void *state);
 } domus_front;
+
+struct domus_system;
+
+/* The `error` of these functions is as that of a front, and begins with the key, too. */
+typedef struct domus_observer {
+    /* Look whether the section `observe` is right; nothing is opened. Returns 0; -EINVAL.
+     * Thread-safety: any thread. */
+    int (*check)(const domus_config *config, char *error, size_t error_size);
+    /* Open the port of a system that runs. `ret_state` gets the port, or NULL if the configuration
+     * wants none; `ret_port` gets the port of TCP, which for port 0 the kernel has chosen, and 0
+     * for a Unix socket. Returns 0; a negative errno. Thread-safety: one thread at a time. It may
+     * block. */
+    int (*open)(struct domus_system *system, char *error, size_t error_size, void **ret_state,
+                uint16_t *ret_port);
+    /* Let the port say whether the system takes new work: no until this is called, yes once the
+     * program has started, and no when it begins to stop. `state` may be NULL. Thread-safety: any
+     * thread. */
+    void (*set_ready)(void *state, bool is_ready);
+    /* Close it: its system has stopped, and is freed after this. NULL is allowed. It may block for
+     * some seconds. */
+    void (*close)(void *state);
+} domus_observer;
 
 #ifdef __cplusplus
 }

@@ -75,6 +75,12 @@ typedef struct domus_program {
      * before anything is started, an error of it is one of the configuration (status 2), and SIGHUP
      * reads its files again. */
     const domus_front *front;
+
+    /* The port by which the program is observed (domus/front.h), such as domus_observe_front of
+     * domus/observe.h; NULL: there is none, and then the key observe.listen is an error. With that
+     * key it is opened when the threads run, before `start`, and closed when the system has
+     * stopped, after `end`. */
+    const domus_observer *observe;
 } domus_program;
 
 /* Read options (--config FILE, --set KEY=VALUE, --help, and the program's own), start a system,
@@ -113,7 +119,8 @@ typedef struct domus_program {
  * that threads, listeners with their backlogs, detached actors and 64 others may need), it warns
  * with both figures, and only so many connections are accepted as there is room for.
  *
- * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout.
+ * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout, and for the port
+ * of `observe` one with the name "observe".
  * The program, its tables and argv must stay as they are during the call.
  *
  * Returns the exit status: 0; 1 when the system could not start, or a table of the program is

@@ -57,6 +57,7 @@ void domi_config_free(domus_system *system)
         domi_memory_free((void *)(uintptr_t)system->pool_configs[i].policy);
     }
     domi_memory_free((void *)(uintptr_t)system->config.system.cpus);
+    domi_memory_free((void *)(uintptr_t)system->config.observe.listen);
 }
 
 int domi_config_copy(domus_system *system, const domus_config *config)
@@ -66,7 +67,9 @@ int domi_config_copy(domus_system *system, const domus_config *config)
     system->config = *config;
     system->config.listeners = system->listeners;
     system->config.system.cpus = copy_string(config->system.cpus);
-    whole = system->config.system.cpus != NULL;
+    system->config.observe.listen =
+        copy_string(config->observe.listen != NULL ? config->observe.listen : "");
+    whole = system->config.system.cpus != NULL && system->config.observe.listen != NULL;
     for (size_t i = 0; i < config->listener_count; i++) {
         whole = listener_copy(&system->listeners[i], &config->listeners[i]) && whole;
         domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);

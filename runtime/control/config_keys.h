@@ -11,6 +11,7 @@
 
 #define DOMI_CPUS_TEXT_MAX     1023 /* bytes of the text of a list of CPUs */
 #define DOMI_NAME_BYTES_MAX    63   /* bytes of a name */
+#define DOMI_LISTEN_TEXT_MAX   127  /* bytes of the address of the observation port */
 #define DOMI_ADDRESS_BYTES_MAX 113  /* "unix:" and the longest path, with its 108 bytes */
 
 #define DOMI_FILES_TEXT_BYTES 4095 /* bytes of a list of files */

@@ -1,5 +1,4 @@
-/* runtime/control/config.c: the table of keys with its defaults and ranges, rules between keys,
- * and listeners. */
+/* runtime/control/config.c: the table of keys, its defaults and ranges, relations, listeners. */
 #include <domus/config.h>
 
 #include "tests/support/suite.h"
@@ -114,6 +113,7 @@ static const char *const padded[] = {"scheduler.ioRatio",
                                      "shutdown.cutStatus",
                                      "profile.zeros",
                                      "log.addresses",
+                                     "observe.public",
                                      NULL};
 
 static bool is_padding(size_t start, size_t end)

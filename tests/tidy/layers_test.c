@@ -30,6 +30,7 @@ static const struct guest {
     {"domus/http_router.h", "libdomus-http"}, {"domus/http_url.h", "libdomus-http"},
     {"domus/http_client.h", "libdomus-http"}, {"domus/http_gzip.h", "libdomus-http"},
     {"domus/http_proxy.h", "libdomus-http"},  {"domus/tls.h", "libdomus-tls"},
+    {"domus/observe.h", "libdomus-observe"},
 };
 
 /* Headers that library code of other layers may not include. */

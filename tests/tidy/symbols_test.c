@@ -20,11 +20,12 @@ enum library {
     LIBDOMUS_RESP,
     LIBDOMUS_HTTP,
     LIBDOMUS_TLS,
+    LIBDOMUS_OBSERVE,
     LIBRARIES_COUNT
 };
 
-static const char *const libraries[] = {"libdomus", "libdomus-config", "libdomus-resp",
-                                        "libdomus-http", "libdomus-tls"};
+static const char *const libraries[] = {"libdomus",      "libdomus-config", "libdomus-resp",
+                                        "libdomus-http", "libdomus-tls",    "libdomus-observe"};
 
 /* The headers that belong to another library than libdomus. */
 static const struct guest {
@@ -34,6 +35,7 @@ static const struct guest {
               {"include/domus/yaml.h", LIBDOMUS_CONFIG},
               {"include/domus/resp.h", LIBDOMUS_RESP},
               {"include/domus/tls.h", LIBDOMUS_TLS},
+              {"include/domus/observe.h", LIBDOMUS_OBSERVE},
               {"include/domus/http.h", LIBDOMUS_HTTP},
               {"include/domus/http_date.h", LIBDOMUS_HTTP},
               {"include/domus/http_event.h", LIBDOMUS_HTTP},

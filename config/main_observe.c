@@ -1,0 +1,66 @@
+/* Checks, opens and closes the observation port of a program; see the header. */
+#include "config/main_observe.h"
+
+#include <domus/text.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define ERROR_SIZE 512
+
+static void *port;           /* the state of the observer; NULL: no port is open */
+static uint16_t port_number; /* 0: it is a Unix socket */
+
+static bool has_port(const domus_config *config)
+{
+    return config->observe.listen != NULL && config->observe.listen[0] != '\0';
+}
+
+bool domi_main_observe_check(const domus_program *program, const domus_config *config)
+{
+    char error[ERROR_SIZE] = "observe.listen: it is refused", shown[2 * ERROR_SIZE];
+
+    if (!has_port(config))
+        return true;
+    if (program->observe == NULL)
+        snprintf(error, sizeof error, "observe.listen: this program has no observation port");
+    else if (program->observe->check(config, error, sizeof error) == 0)
+        return true;
+    (void)domus_text_escape(error, strlen(error), shown, sizeof shown);
+    fprintf(stderr, "%s: %s\n", program->name, shown);
+    return false;
+}
+
+int domi_main_observe_open(const domus_program *program, domus_system *system, char *error,
+                           size_t error_size)
+{
+    if (!has_port(domus_system_config(system)))
+        return 0;
+    snprintf(error, error_size, "observe.listen: it is refused");
+    int result = program->observe->open(system, error, error_size, &port, &port_number);
+    if (result == 0)
+        error[0] = '\0';
+    return result;
+}
+
+bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port)
+{
+    if (port == NULL)
+        return false;
+    program->observe->set_ready(port, true);
+    *ret_port = port_number;
+    return true;
+}
+
+void domi_main_observe_end(const domus_program *program)
+{
+    if (port != NULL)
+        program->observe->set_ready(port, false);
+}
+
+void domi_main_observe_close(const domus_program *program)
+{
+    if (port != NULL)
+        program->observe->close(port);
+    port = NULL;
+}

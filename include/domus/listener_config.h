@@ -1,0 +1,65 @@
+/* The configuration of a listener, an element of `listeners` in YAML (domus/config.h). Durations
+ * are in nanoseconds, sizes in bytes. Within a minor version the structure grows only at its end.
+ */
+#ifndef DOMUS_LISTENER_CONFIG_H
+#define DOMUS_LISTENER_CONFIG_H
+
+#include <domus/channel_options.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A place to accept connections. A program serves it by its name, with domus_serve()
+ * (domus/system.h). */
+typedef struct domus_listener_config {
+    const char *name; /* the name for domus_serve(); unique; 1..63 letters, digits, '-', '_' */
+    /* such as "127.0.0.1:7000", "[::1]:7000", "unix:/run/a" or "unix:@name" (abstract); port 0: the
+     * kernel chooses. A path at which nobody listens any more is removed before; it stays when the
+     * service ends. */
+    const char *address;
+    /* Connections that may wait to be accepted: 1..65,535; the default is 4,096. The kernel caps it
+     * at net.core.somaxconn. */
+    uint32_t backlog;
+    domus_channel_options channel; /* what differs from the section `channel` for its connections */
+    /* Networks from which proxies connect and send headers of the PROXY protocol (domus/listen.h),
+     * such as "10.0.0.0/8, ::1"; at most 32; NULL or "" (the default): clients connect. */
+    const char *proxy_from;
+    /* SO_REUSEPORT: other processes may listen there, too, and the kernel spreads the connections;
+     * false (the default). */
+    bool shares_port;
+    /* TLS before the pipelines of its connections (domus/front.h). Without `cert_files` they
+     * speak no TLS, and then the others are NULL or "", or 0. A text is at most 4,095 bytes. */
+    struct {
+        /* Files in PEM, divided by commas, at most 64: in each the certificate itself, and behind
+         * it those that lead to the authority. The first is for clients that ask for no name, or
+         * for one that no certificate has. */
+        const char *cert_files;
+        /* As many, in the same order: the keys. NULL or "" (the default): each key is in the file
+         * of its certificate. */
+        const char *key_files;
+        /* Protocols, the best first, divided by commas, at most 16: "http/1.1"; NULL or "" (the
+         * default): none. */
+        const char *alpn;
+        /* Authorities that the certificates of clients have to lead to; NULL or "" (the default):
+         * no client is asked for one. */
+        const char *client_ca_file;
+        const char *ciphers; /* of TLS 1.2, as OpenSSL writes them; NULL or "": ECDHE with AEAD */
+        const char *cipher_suites; /* of TLS 1.3; NULL or "": those of OpenSSL */
+        uint32_t min_version;      /* 0: TLS 1.2 (the default); 1: TLS 1.3 */
+        /* 1: with `client_ca_file`, a client needs no certificate, but what it shows has to be
+         * right; 0 (the default): it needs one. */
+        uint32_t clients_may_omit;
+    } tls;
+} domus_listener_config;
+
+#define DOMUS_LISTENERS_MAX 64
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

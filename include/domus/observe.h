@@ -1,0 +1,55 @@
+/* The observation port: what a running program shows of itself, over HTTP. It is in the library
+ * domus-observe, which uses domus-http. docs/observe.md is the manual.
+ *
+ * A program of domus_main() names it once, and its operator turns it on:
+ *
+ *     static const domus_program program = {..., .observe = &domus_observe_front};
+ *
+ *     observe: {listen: "unix:/run/shop.sock"}          # or 127.0.0.1:9100
+ *
+ * The port has a system of its own, with one thread that is not pinned. So it answers while a
+ * thread of the program is stuck, short of memory, or drains, and its viewers take neither time nor
+ * connections from those of the program. Without observe.listen there is no thread and no socket,
+ * and nothing is spent.
+ *
+ *   /metrics   counters for Prometheus: OpenMetrics 1.0, or the older text format 0.0.4 for viewers
+ *              whose Accept does not name OpenMetrics
+ *   /profile   all counters of each thread, of foreign threads, of runners of pools, and the
+ *              figures of memory, as JSON
+ *   /actors    what actors do (domus/dump.h), in pages: ?from=0&count=100&behaviour=NAME
+ *   /health    200 as long as the process answers
+ *   /ready     200 while the program takes new work; 503 before it has started, and once it stops
+ *
+ * Limits: observe.viewersMax connections, one request of each at a time; heads of 16 KiB, targets
+ * of 2 KiB, no bodies; 60 s for an idle viewer, 10 s for one that does not read; one text of
+ * /actors is made at a time, and 16 may wait for that (503 beyond). */
+#ifndef DOMUS_OBSERVE_H
+#define DOMUS_OBSERVE_H
+
+#include <domus/front.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a text of /actors at most, or 4 KiB for each thread and pool if that is more. */
+#define DOMUS_OBSERVE_ACTORS_BYTES (256u * 1024)
+/* Actors of each thread and pool in one page of /actors: the default, and the most. */
+#define DOMUS_OBSERVE_ACTORS_COUNT 100u
+#define DOMUS_OBSERVE_ACTORS_MAX   1000u
+
+/* The observer of a program (domus/front.h). A process has one such port at a time: another `open`
+ * returns -EALREADY. It returns -EADDRINUSE if somebody listens there, and what else
+ * domus_system_start() and domus_serve() return.
+ *
+ * A Unix socket with a path has the mode 0600, a path at which nobody listens any more is taken
+ * over, and `close` removes it. While `open` runs, files that other threads make have this mode,
+ * too. On TCP a request whose Host is no name of loopback gets 421, unless observe.public is set:
+ * see domus_http_host_is_loopback() in domus/http.h. */
+DOMUS_API extern const domus_observer domus_observe_front;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+/* Parts that the files of the observation port share: what is observed, and the texts about it.
+ *
+ * The port runs in a system of its own (port.c). Whatever it reads of the observed system may be
+ * read by foreign threads. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_H
+#define DOMI_PROTOCOLS_OBSERVE_H
+
+#include <domus/domus.h>
+
+#include <stdatomic.h>
+
+/* The port of the process. It is constant while the port's system runs, but for `is_ready`. */
+typedef struct domi_observation {
+    domus_system *observed;
+    bool checks_host;     /* a request has to name a host of loopback */
+    atomic_bool is_ready; /* relaxed: it orders nothing */
+} domi_observation;
+
+extern domi_observation domi_observed;
+
+/* The port for requests (site.c). */
+extern const domus_behaviour domi_observe_site;
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* Write the counters of a system for Prometheus: in OpenMetrics 1.0, or in the text format 0.0.4.
+ * Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
+int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text);
+
+/* Write them as JSON. Returns and ownership: as domi_observe_metrics(). */
+int domi_observe_profile(domus_system *system, domus_slice *ret_text);
+
+#endif

@@ -1,0 +1,213 @@
+/* The observer of a program (domus/front.h): it checks the section `observe`, and runs the system
+ * of the port.
+ *
+ * That system is small: one thread that is not pinned and never spins, few buffers, one helper
+ * thread, and no watch of memory or of stalls, which the observed system has. */
+#include "protocols/observe/observe.h"
+
+#include <domus/observe.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LISTENER     "observe"
+#define SECOND_NS    UINT64_C(1000000000)
+#define BACKLOG      128u /* viewers that wait for a place */
+#define BUFFERS      64u  /* of 4 KiB, for heads of requests */
+#define RING_ENTRIES 256u
+#define DUMPS_QUEUED 16u /* viewers that wait for a page of actors */
+/* the longest text, which is that of the metrics of 1,024 threads and 2,048 runners */
+#define SEND_MAX  (UINT64_C(64) << 20)
+#define PATH_SIZE (sizeof(((domus_endpoint *)NULL)->bytes) + 1)
+
+/* The port of the process. Only `open` and `close` write it, and one thread at a time calls them.
+ */
+static struct {
+    domus_system *system; /* NULL: no port is open */
+    struct stat file;     /* of a Unix socket with a path */
+    char path[PATH_SIZE]; /* its path; "": it has none */
+} port;
+
+/* --- check ------------------------------------------------------------------------------------ */
+
+static bool is_loopback(const domus_endpoint *endpoint)
+{
+    static const unsigned char v6[16] = {[15] = 1};
+
+    if (endpoint->family == AF_INET)
+        return endpoint->bytes[0] == 127;
+    return endpoint->family == AF_INET6 && memcmp(endpoint->bytes, v6, sizeof v6) == 0;
+}
+
+/* Returns whether the configuration wants a port. */
+static bool is_wanted(const domus_config *config)
+{
+    return config->observe.listen != NULL && config->observe.listen[0] != '\0';
+}
+
+static int check(const domus_config *config, char *error, size_t error_size)
+{
+    const char *listen = config->observe.listen;
+    domus_endpoint at;
+
+    if (!is_wanted(config))
+        return 0;
+    if (domus_endpoint_parse(listen, &at) != 0) {
+        snprintf(error, error_size,
+                 "observe.listen: must be unix:PATH, or such as 127.0.0.1:9100, is '%s'", listen);
+        return -EINVAL;
+    }
+    if (at.family == AF_UNIX || is_loopback(&at) || config->observe.is_public)
+        return 0;
+    snprintf(error, error_size,
+             "observe.listen: %s is not of loopback, so strangers could see all that the port "
+             "shows; observe.public: true allows that",
+             listen);
+    return -EINVAL;
+}
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+static void configure(const domus_config *observed, const domus_listener_config *listener,
+                      domus_config *ret_config)
+{
+    domus_config_init(ret_config);
+    ret_config->system.threads = 1;
+    ret_config->system.cpus = "none";
+    ret_config->scheduler.steal.enabled = false;
+    ret_config->scheduler.idle.spin_ns = 0;
+    ret_config->io.backend = observed->io.backend;
+    ret_config->io.ring_entries = RING_ENTRIES;
+    ret_config->io.buffers.count = BUFFERS;
+    ret_config->channel.connections_max = observed->observe.viewers_max;
+    ret_config->connection.address_percent = 100;
+    ret_config->channel.requests_max = 1;
+    ret_config->channel.send_max_bytes = SEND_MAX;
+    ret_config->channel.send_timeout_ns = 10 * SECOND_NS;
+    ret_config->channel.idle_timeout_ns = 60 * SECOND_NS;
+    ret_config->shutdown.drain_timeout_ns = SECOND_NS;
+    ret_config->blocking.threads_max = 1;
+    ret_config->blocking.queue_max = DUMPS_QUEUED;
+    ret_config->detached.threads_max = 0;
+    ret_config->stall.threshold_ns = 0;
+    ret_config->memory.enabled = false;
+    ret_config->profile.level = DOMUS_PROFILE_OFF;
+    ret_config->listeners = listener;
+    ret_config->listener_count = 1;
+}
+
+/* Serve the port. A file that this makes is of mode 0600 from its beginning on, because it is made
+ * with this mask, which all threads of the process share for that moment. */
+static int serve(domus_system *system, uint16_t *ret_port)
+{
+    mode_t before = umask(0177);
+    int result = domus_serve(system, LISTENER, &domi_observe_site, NULL, ret_port);
+
+    (void)umask(before);
+    return result;
+}
+
+/* Note the file of a Unix socket, which `close` removes if it is still this one. */
+static void note_file(const domus_endpoint *at)
+{
+    port.path[0] = '\0';
+    if (at->family != AF_UNIX || at->bytes[0] == '\0')
+        return;
+    memcpy(port.path, at->bytes, at->size);
+    port.path[at->size] = '\0';
+    if (lstat(port.path, &port.file) != 0)
+        port.path[0] = '\0';
+}
+
+/* Start the system of the port and serve it. Returns 0; a negative errno, and `error` says why. */
+static int start(domus_system *own, const domus_config *config, char *error, size_t error_size,
+                 uint16_t *ret_port)
+{
+    int result = domus_system_start(own);
+
+    if (result == 0)
+        result = serve(own, ret_port);
+    if (result == 0)
+        return 0;
+    const char *why = domus_system_error(own);
+    snprintf(error, error_size, "observe.listen: %s: %s", config->observe.listen,
+             why[0] != '\0' ? why : strerror(-result));
+    return result;
+}
+
+static int open_port(domus_system *system, char *error, size_t error_size, void **ret_state,
+                     uint16_t *ret_port)
+{
+    const domus_config *config = domus_system_config(system);
+    const domus_listener_config listener = {
+        .name = LISTENER, .address = config->observe.listen, .backlog = BACKLOG};
+    domus_config own_config;
+    domus_system *own = NULL;
+    domus_endpoint at;
+    uint16_t number = 0;
+
+    if (!is_wanted(config)) {
+        *ret_state = NULL;
+        *ret_port = 0;
+        return 0;
+    }
+    int result = check(config, error, error_size);
+    if (result == 0 && port.system != NULL) {
+        snprintf(error, error_size, "observe.listen: this process has such a port already");
+        result = -EALREADY;
+    }
+    if (result != 0)
+        return result;
+    (void)domus_endpoint_parse(config->observe.listen, &at); /* it was checked */
+    domi_observed.observed = system;
+    domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
+    atomic_store_explicit(&domi_observed.is_ready, false, memory_order_relaxed);
+    configure(config, &listener, &own_config);
+    result = domus_system_new(&own_config, error, error_size, &own);
+    if (result == 0)
+        result = start(own, config, error, error_size, &number);
+    if (result != 0) {
+        domus_system_free(own);
+        return result;
+    }
+    note_file(&at);
+    port.system = own;
+    *ret_state = &port;
+    *ret_port = number;
+    return 0;
+}
+
+/* --- while it is open ------------------------------------------------------------------------- */
+
+static void set_ready(void *state, bool is_ready)
+{
+    if (state != NULL)
+        atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
+}
+
+static void remove_file(void)
+{
+    struct stat now;
+
+    if (port.path[0] != '\0' && lstat(port.path, &now) == 0 && now.st_dev == port.file.st_dev &&
+        now.st_ino == port.file.st_ino)
+        (void)unlink(port.path);
+    port.path[0] = '\0';
+}
+
+static void close_port(void *state)
+{
+    if (state == NULL)
+        return;
+    (void)domus_system_stop(port.system);
+    remove_file();
+    domus_system_free(port.system);
+    port.system = NULL;
+}
+
+const domus_observer domus_observe_front = {
+    .check = check, .open = open_port, .set_ready = set_ready, .close = close_port};

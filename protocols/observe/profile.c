@@ -1,0 +1,136 @@
+/* /profile: all counters as one JSON object, with times in nanoseconds.
+ *
+ *   {"threads": [{"thread": 0, "counters": {...}}, ...], "outside": {...},
+ *    "runners": [{"pool": "work", "runner": 0, "times": {...}, "counters": {...}}, ...],
+ *    "memory": {...}}
+ *
+ * A source has those counters that it counts; all names are those of domus/profile.h and
+ * domus/memory.h. */
+#include "protocols/observe/observe.h"
+#include "protocols/observe/rows.h"
+#include "protocols/observe/sources.h"
+
+#include <inttypes.h>
+
+static void write_number(domus_appender *json, const char *before, const char *name, uint64_t value)
+{
+    (void)domus_append_text(json, "%s\"%s\":%" PRIu64, before, name, value);
+}
+
+static void write_phases(domus_appender *json, const domus_profile *counters)
+{
+    (void)domus_append_text(json, ",\"phase_ns\":");
+    for (int i = 0; i < DOMUS_PHASES; i++)
+        write_number(json, i == 0 ? "{" : ",", domus_phase_name((domus_phase)i),
+                     counters->phase_ns[i]);
+    (void)domus_append_text(json, "}");
+}
+
+static void write_stalls(domus_appender *json, const domus_profile *counters)
+{
+    write_number(json, ",", "stalls", counters->stalls);
+    write_number(json, ",", "stalled_ns", counters->stalled_ns);
+    (void)domus_append_text(json, ",\"stall_lengths\":");
+    for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
+        (void)domus_append_text(json, "%s%" PRIu64, i == 0 ? "[" : ",", counters->stall_lengths[i]);
+    (void)domus_append_text(json, "]");
+}
+
+static void write_counters(domus_appender *json, const domi_source *source)
+{
+    const char *before = "{";
+
+    for (const domi_row *row = domi_rows; row->name != NULL; row++) {
+        if ((int)source->kind > (int)row->counted_by)
+            continue;
+        write_number(json, before, row->field, domi_row_value(row, &source->counters));
+        before = ",";
+    }
+    if (source->kind == DOMI_SOURCE_THREAD)
+        write_phases(json, &source->counters);
+    if (source->kind != DOMI_SOURCE_OUTSIDE)
+        write_stalls(json, &source->counters);
+    (void)domus_append_text(json, "}");
+}
+
+static void write_runner(domus_appender *json, const domi_source *source)
+{
+    const domus_runner_profile *runner = &source->runner;
+
+    (void)domus_append_text(
+        json, "{\"pool\":\"%s\",\"runner\":%" PRIu32 ",\"times\":", source->pool, source->number);
+    write_number(json, "{", "wall_ns", runner->wall_ns);
+    write_number(json, ",", "run_ns", runner->run_ns);
+    write_number(json, ",", "search_ns", runner->search_ns);
+    write_number(json, ",", "park_ns", runner->park_ns);
+    write_number(json, ",", "turns", runner->turns);
+    write_number(json, ",", "messages", runner->messages);
+    write_number(json, ",", "steals", runner->steals);
+    write_number(json, ",", "stolen", runner->stolen);
+    write_number(json, ",", "global_takes", runner->global_takes);
+    write_number(json, ",", "parks", runner->parks);
+    write_number(json, ",", "begun", runner->begun);
+    (void)domus_append_text(json, "},\"counters\":");
+    write_counters(json, source);
+    (void)domus_append_text(json, "}");
+}
+
+static void write_memory(domus_appender *json, domus_system *system)
+{
+    domus_memory memory;
+
+    domus_system_memory(system, &memory);
+    write_number(json, ",\"memory\":{", "level", memory.level);
+    write_number(json, ",", "used_bytes", memory.used_bytes);
+    write_number(json, ",", "limit_bytes", memory.limit_bytes);
+    write_number(json, ",", "highs", memory.highs);
+    write_number(json, ",", "criticals", memory.criticals);
+    write_number(json, ",", "fulls", memory.fulls);
+    write_number(json, ",", "looks", memory.looks);
+    write_number(json, ",", "own_level", memory.own_level);
+    write_number(json, ",", "own_bytes", memory.own_bytes);
+    write_number(json, ",", "foreign_bytes", memory.foreign_bytes);
+    write_number(json, ",", "budget_bytes", memory.budget_bytes);
+    write_number(json, ",", "last_budget_bytes", memory.last_budget_bytes);
+    write_number(json, ",", "channels_reset", memory.channels_reset);
+    write_number(json, ",", "channels_reset_bytes", memory.channels_reset_bytes);
+    (void)domus_append_text(json, "}");
+}
+
+/* Write all threads, and then the outside, which follows them. Returns the first runner. */
+static size_t write_threads(domus_appender *json, const domi_sources *sources)
+{
+    size_t i = 0;
+
+    (void)domus_append_text(json, "{\"threads\":[");
+    for (; sources->each[i].kind == DOMI_SOURCE_THREAD; i++) {
+        (void)domus_append_text(json, "%s{\"thread\":%" PRIu32 ",\"counters\":", i == 0 ? "" : ",",
+                                sources->each[i].number);
+        write_counters(json, &sources->each[i]);
+        (void)domus_append_text(json, "}");
+    }
+    (void)domus_append_text(json, "],\"outside\":");
+    write_counters(json, &sources->each[i]);
+    return i + 1;
+}
+
+int domi_observe_profile(domus_system *system, domus_slice *ret_text)
+{
+    domus_appender json = {0};
+    domi_sources sources;
+    int error = domi_sources_init(system, &sources);
+
+    if (error != 0)
+        return error;
+    size_t first = write_threads(&json, &sources);
+    (void)domus_append_text(&json, ",\"runners\":[");
+    for (size_t i = first; i < sources.count; i++) {
+        (void)domus_append_text(&json, "%s", i == first ? "" : ",");
+        write_runner(&json, &sources.each[i]);
+    }
+    (void)domus_append_text(&json, "]");
+    write_memory(&json, system);
+    (void)domus_append_text(&json, "}\n");
+    domi_sources_fini(&sources);
+    return domus_append_end(&json, ret_text);
+}

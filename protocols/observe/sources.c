@@ -1,0 +1,55 @@
+/* Reads the profiles of a system; see the header. */
+#include "protocols/observe/sources.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static size_t count_sources(domus_system *system)
+{
+    const domus_config *config = domus_system_config(system);
+    size_t count = domus_system_threads(system) + 1u;
+
+    for (size_t i = 0; i < config->pool_count; i++)
+        count += domus_pool_runners(domus_outside_pool_find(system, config->pools[i].name));
+    return count;
+}
+
+static void read_pool(domus_system *system, const char *name, domi_sources *sources)
+{
+    const domus_pool *pool = domus_outside_pool_find(system, name);
+    uint32_t count = domus_pool_runners(pool);
+
+    for (uint32_t i = 0; i < count; i++) {
+        domi_source *one = &sources->each[sources->count++];
+        one->kind = DOMI_SOURCE_RUNNER;
+        one->pool = name;
+        one->number = i;
+        (void)domus_pool_profile(pool, i, &one->runner, &one->counters);
+    }
+}
+
+int domi_sources_init(domus_system *system, domi_sources *ret_sources)
+{
+    const domus_config *config = domus_system_config(system);
+    domi_sources sources = {0, calloc(count_sources(system), sizeof *sources.each)};
+
+    if (sources.each == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < domus_system_threads(system); i++) {
+        domi_source *one = &sources.each[sources.count++];
+        one->number = i;
+        (void)domus_system_profile(system, i, &one->counters);
+    }
+    sources.each[sources.count].kind = DOMI_SOURCE_OUTSIDE;
+    (void)domus_outside_profile(system, &sources.each[sources.count++].counters);
+    for (size_t i = 0; i < config->pool_count; i++)
+        read_pool(system, config->pools[i].name, &sources);
+    *ret_sources = sources;
+    return 0;
+}
+
+void domi_sources_fini(domi_sources *sources)
+{
+    free(sources->each);
+    sources->each = NULL;
+}

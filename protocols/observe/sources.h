@@ -1,0 +1,34 @@
+/* Reads all profiles of a system at about one moment: of its threads, of foreign threads, and of
+ * the runners of its pools. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_SOURCES_H
+#define DOMI_PROTOCOLS_OBSERVE_SOURCES_H
+
+#include <domus/domus.h>
+#include <domus/pools.h>
+
+typedef enum domi_source_kind {
+    DOMI_SOURCE_THREAD,
+    DOMI_SOURCE_RUNNER,
+    DOMI_SOURCE_OUTSIDE,
+} domi_source_kind;
+
+/* A thread, a runner or the outside, with its counters. */
+typedef struct domi_source {
+    domi_source_kind kind;
+    const char *pool; /* of a runner: the name of its pool */
+    uint32_t number;  /* of the thread, or of the runner in its pool */
+    domus_profile counters;
+    domus_runner_profile runner; /* of a runner */
+} domi_source;
+
+/* The sources of a system: its threads, then the outside, then the runners, pool by pool. */
+typedef struct domi_sources {
+    size_t count;
+    domi_source *each;
+} domi_sources;
+
+/* Returns 0; -ENOMEM. Give them back by domi_sources_fini(). */
+int domi_sources_init(domus_system *system, domi_sources *ret_sources);
+void domi_sources_fini(domi_sources *sources);
+
+#endif
