@@ -8,6 +8,7 @@
 #include <kv/start.h>
 
 #include <domus/main.h>
+#include <domus/observe.h>
 #include <domus/tls.h>
 
 #include <stdio.h>
@@ -128,7 +129,8 @@ int main(int argc, char **argv)
                                           .options = options,
                                           .section = &section,
                                           .settings = &web_settings,
-                                          .front = &domus_tls_front};
+                                          .front = &domus_tls_front,
+                                          .observe = &domus_observe_front};
 
     memcpy(keys, own_keys, sizeof own_keys);
     add_keys("kv", kv_keys, offsetof(struct web_settings, kv));

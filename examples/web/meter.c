@@ -1,10 +1,10 @@
 /* The meter: an actor that reads the profile of all threads at each tick, for /events and for the
- * live line. /metrics is its work, too, so that it takes no time from the connections.
+ * live line.
  *
  * A page that gets events asks for the tick behind the last one that it has seen. The meter keeps
  * the ask until there is one. So a page that reads slowly asks late and misses ticks, and nothing
  * piles up for it. There are ticks only while somebody waits for one. */
-#include "metrics.h"
+#include "web.h"
 
 #include <domus/http_event.h>
 
@@ -287,7 +287,6 @@ const domus_behaviour web_meter_behaviour = {
     .state_size = sizeof(struct meter),
     .on = (const domus_on[]){{&web_next_type, wait_for_tick, 0},
                              {&tick_type, take_tick, 0},
-                             {&domus_http_request_type, web_answer_metrics, 0},
                              {&web_end_type, end_events, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount,

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-enum { PAGE, JSON, ECHO, KEY, EVENTS, SOCKET, METRICS, STATIC, PROXY };
+enum { PAGE, JSON, ECHO, KEY, EVENTS, SOCKET, STATIC, PROXY };
 
 #define EVERY                                                                                      \
     (DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(HEAD) | DOMUS_HTTP_ON(POST) | DOMUS_HTTP_ON(PUT) |         \
@@ -20,16 +20,15 @@ static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET) | DOMUS_HTTP_ON(PUT) | DOMUS_HTTP_ON(DELETE), "/kv/{key}", KEY},
     {DOMUS_HTTP_ON(GET), "/events", EVENTS},
     {DOMUS_HTTP_ON(GET), "/socket", SOCKET},
-    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
     {DOMUS_HTTP_ON(GET), "/static/{path*}", STATIC},
     {EVERY, "/proxy/{path*}", PROXY},
     {0, NULL, 0},
 };
 
 static const domus_call *const functions[] = {
-    [PAGE] = &web_serve_page,       [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
-    [KEY] = &web_serve_key,         [EVENTS] = &web_serve_events, [SOCKET] = &web_serve_socket,
-    [METRICS] = &web_serve_metrics, [STATIC] = &web_serve_static, [PROXY] = &web_serve_proxy,
+    [PAGE] = &web_serve_page,     [JSON] = &web_serve_json,     [ECHO] = &web_serve_echo,
+    [KEY] = &web_serve_key,       [EVENTS] = &web_serve_events, [SOCKET] = &web_serve_socket,
+    [STATIC] = &web_serve_static, [PROXY] = &web_serve_proxy,
 };
 
 domus_slice web_path_value(const domus_http_request *request, const char *name)

@@ -40,7 +40,6 @@ static const struct {
     {"DELETE /kv/a HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 204 "},
     {"POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
      "3\r\nabc\r\n0\r\n\r\n"},
-    {"GET /metrics HTTP/1.1\r\n" HOST "\r\n", "\nweb_requests_total "},
     {"GET /events HTTP/1.1\r\n" HOST "\r\n", "event: rates\n"},
     {"GET /socket?name=b HTTP/1.1\r\n" UPGRADE "\x81\x82\0\0\0\0hi", "b: hi"},
     {"GET /nothing HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 404 "},

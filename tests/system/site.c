@@ -26,6 +26,7 @@ static void gather(const char *const begin[], const char *const settings[],
                                          "listeners.echo.address=127.0.0.1:0",
                                          "system.threads=2",
                                          "web.checkHost=false", /* but in its own test */
+                                         "observe.listen=",     /* but in its own test */
                                          NULL};
     const char *const *const lists[] = {always, settings};
     size_t count = 0;
@@ -75,10 +76,9 @@ uint16_t domt_site_port(const char *said, const char *listener)
                : 0;
 }
 
-/* Read what the service says on stdout until it has named its last port. */
-static void read_ports(domt_service *service)
+uint16_t domt_site_await_port(domt_service *service, const char *listener)
 {
-    while (domt_site_port(service->said, "echo") == 0) {
+    while (domt_site_port(service->said, listener) == 0) {
         struct pollfd waiting = {.fd = service->output, .events = POLLIN};
         size_t length = strlen(service->said);
         ck_assert_int_eq(poll(&waiting, 1, WAIT_MS), 1);
@@ -87,6 +87,7 @@ static void read_ports(domt_service *service)
         ck_assert_int_gt(size, 0);
         service->said[length + (size_t)size] = '\0';
     }
+    return domt_site_port(service->said, listener);
 }
 
 void domt_site_start(domt_site *site, const char *const settings[])
@@ -100,11 +101,10 @@ void domt_site_start(domt_site *site, const char *const settings[])
 void domt_site_start_by(domt_site *site, const char *const arguments[])
 {
     domt_service_start(&site->service, arguments);
-    read_ports(&site->service);
+    site->echo = domt_site_await_port(&site->service, "echo"); /* the last one */
     site->web = domt_site_port(site->service.said, "web");
     site->kv = domt_site_port(site->service.said, "kv");
     site->rooms = domt_site_port(site->service.said, "rooms");
-    site->echo = domt_site_port(site->service.said, "echo");
     ck_assert(site->web != 0 && site->kv != 0 && site->rooms != 0);
 }
 
@@ -145,6 +145,16 @@ unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, c
     domt_send_all(fd, head, (size_t)length);
     if (body != NULL)
         (void)send(fd, body, size, MSG_NOSIGNAL); /* which may be refused in its midst */
+    read_answer(site, fd);
+    close(fd);
+    return site->status;
+}
+
+unsigned domt_site_send(domt_site *site, const char *request)
+{
+    int fd = domt_connect(site->web);
+
+    domt_send_all(fd, request, strlen(request));
     read_answer(site, fd);
     close(fd);
     return site->status;

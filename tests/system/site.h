@@ -35,9 +35,15 @@ void domt_site_start_by(domt_site *site, const char *const arguments[]);
 /* Read the port of a listener from what the program has printed; 0: it was not printed. */
 uint16_t domt_site_port(const char *said, const char *listener);
 
+/* Read what the program prints until it has named the port of a listener, and return that. */
+uint16_t domt_site_await_port(domt_service *service, const char *listener);
+
 /* Send a request, as "GET /json" and further fields, each with its line end ("": none), and read
  * all that comes up to the end of the connection. Returns the status. */
 unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, const char *body);
+
+/* Send a whole request as it is, which asks for the end of the connection. Returns the status. */
+unsigned domt_site_send(domt_site *site, const char *request);
 
 /* Check that a request gets this status, and an answer that has `part` (NULL: whatever). */
 void domt_site_holds(domt_site *site, const char *start, const char *body, unsigned status,

@@ -51,7 +51,7 @@ const domt_protocol domt_web = {
         "listeners.web.address=127.0.0.1:0", "--set", "listeners.kv.address=127.0.0.1:0", "--set",
         "listeners.rooms.address=127.0.0.1:0", "--set", "listeners.echo.address=127.0.0.1:0",
         "--set", "web.root=" DOMT_SOURCE_DIR "/examples/web/static", "--set", "system.threads=2",
-        SMALL, NULL},
+        "--set", "observe.listen=", SMALL, NULL},
     NO_KEY,
     "HTTP/1.1 404 Not Found\r\nDate: ???, ?? ??? ???? ??:??:?? GMT\r\nContent-Length: 12\r\n"
     "Content-Type: text/plain; charset=utf-8\r\n\r\nno such key\n",

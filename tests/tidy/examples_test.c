@@ -123,7 +123,7 @@ START_TEST(examples_are_built_as_readme_says_and_answer)
     start("web/web", "web/web.yaml",
           (const char *[]){"listeners.web.address=127.0.0.1:0", "listeners.kv.address=127.0.0.1:0",
                            "listeners.rooms.address=127.0.0.1:0",
-                           "listeners.echo.address=127.0.0.1:0", NULL});
+                           "listeners.echo.address=127.0.0.1:0", "observe.listen=", NULL});
     answers("GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK");
     answers(UPGRADE, "101 Switching Protocols");
     domt_service_stop(&service);

@@ -1,0 +1,80 @@
+/* Starts the example web with its observation port; see the header. */
+#include "tests/system/observe.h"
+
+#include "tests/support/suite.h"
+#include "tests/system/talks.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 64
+
+/* Gather the arguments of the program. A test puts its own address for the port behind the one here
+ * if it wants another. */
+static void gather(const char *const settings[], const char *file, const char **ret_arguments)
+{
+    const char *all[16] = {"observe.listen=127.0.0.1:0"};
+    size_t count = 1, end = 0;
+
+    for (; *settings != NULL; settings++) {
+        ck_assert_uint_lt(count, 15);
+        all[count++] = *settings;
+    }
+    domt_site_arguments(all, ret_arguments, ARGUMENTS_MAX - 2);
+    while (ret_arguments[end] != NULL)
+        end++;
+    if (file != NULL) {
+        ret_arguments[end++] = "--config";
+        ret_arguments[end++] = file;
+        ret_arguments[end] = NULL;
+    }
+}
+
+void domt_observed_start(domt_observed *observed, const char *const settings[], const char *file)
+{
+    const char *arguments[ARGUMENTS_MAX];
+
+    gather(settings, file, arguments);
+    domt_site_start_by(&observed->site, arguments);
+    observed->port.web = domt_site_await_port(&observed->site.service, "observe");
+}
+
+void domt_observed_stop(domt_observed *observed)
+{
+    domt_site_stop(&observed->site);
+}
+
+int domt_observed_try(domt_observed *observed, const char *const settings[])
+{
+    const char *arguments[ARGUMENTS_MAX];
+
+    gather(settings, NULL, arguments);
+    domt_service_spawn(&observed->site.service, arguments);
+    return domt_service_wait(&observed->site.service, 10000);
+}
+
+void domt_observed_holds_unix(const char *socket_path, const char *path, unsigned status,
+                              const char *part)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    char text[8192];
+    size_t size = 0;
+    ssize_t got;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", socket_path);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
+    /* any host: no page of a browser comes by a Unix socket */
+    snprintf(text, sizeof text,
+             "GET %s HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", path);
+    domt_say(fd, text);
+    while ((got = recv(fd, text + size, sizeof text - 1 - size, 0)) > 0)
+        size += (size_t)got;
+    close(fd);
+    text[size] = '\0';
+    ck_assert_msg(strtoul(text + strlen("HTTP/1.1 "), NULL, 10) == status, "%s: %s", path, text);
+    ck_assert_msg(strstr(text, part) != NULL, "%s: no '%s' in: %s", path, part, text);
+}

@@ -1,0 +1,280 @@
+/* libdomus-observe: what each path of the observation port says of the example web, and what judges
+ * of other projects say of that. */
+#include "tests/support/suite.h"
+#include "tests/system/judges.h"
+#include "tests/system/observe.h"
+#include "tests/system/prometheus.h"
+
+#include <domus/profile.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static domt_observed web;
+static domt_tree tree;
+
+/* A site with a pool of runners. */
+static void start_with_pool(void)
+{
+    char path[PATH_MAX];
+
+    domt_tree_write(&tree, "pools.yaml", "pools: [{name: work, runners: 2, spares: 1}]\n");
+    snprintf(path, sizeof path, "%s/pools.yaml", tree.root);
+    domt_observed_start(&web, (const char *const[]){NULL}, path);
+}
+
+START_TEST(every_path_answers_get_and_nothing_else)
+{
+    static const char classic[] = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n";
+    static const char *const paths[] = {"/",       "/metrics", "/profile",
+                                        "/actors", "/health",  "/ready"};
+    static const struct {
+        const char *request;
+        unsigned status;
+        const char *part;
+    } rows[] = {
+        {"GET /", 200, "/metrics  counters for Prometheus"},
+        {"GET /metrics", 200, classic},
+        {"GET /metrics", 200, "Cache-Control: no-store\r\n"},
+        {"GET /metrics", 200, "X-Content-Type-Options: nosniff\r\n"},
+        {"GET /profile", 200, "Content-Type: application/json\r\n"},
+        {"GET /profile", 200, "{\"threads\":[{\"thread\":0,\"counters\":{\"wall_ns\":"},
+        {"GET /actors", 200, "thread 1: "},
+        {"GET /actors?count=1&from=1", 200, "thread 0: "},
+        {"GET /actors?behaviour=a%20b", 200, "thread 0: 0 actors\n"},
+        {"GET /health", 200, "ok\n"},
+        {"GET /ready", 200, "ready\n"},
+        {"GET /actors?count=0", 400, "count is 1..1000"},
+        {"GET /actors?count=1001", 400, ""},
+        {"GET /actors?count=-1", 400, ""},
+        {"GET /actors?count=", 400, ""},
+        {"GET /actors?from=1e3", 400, ""},
+        {"GET /actors?from=99999999999999999999", 400, ""},
+        {"GET /actors?behaviour=%zz", 400, ""},
+        {"GET /metrics/", 404, ""},
+        {"GET /nothing", 404, ""},
+        {"GET /../metrics", 404, ""},
+        {"GET //metrics", 404, ""},
+        {"BREW /metrics", 501, ""},
+    };
+    char start[128];
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        domt_site_holds(&web.port, rows[i].request, NULL, rows[i].status, rows[i].part);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        snprintf(start, sizeof start, "HEAD %s", paths[i]);
+        domt_site_holds(&web.port, start, NULL, 200, "Content-Length: ");
+        ck_assert_str_eq(web.port.body, "");
+        snprintf(start, sizeof start, "POST %s", paths[i]);
+        domt_site_holds(&web.port, start, "a", 405, "Allow: GET, HEAD, OPTIONS\r\n");
+    }
+    domt_site_holds(&web.port, "GET /health", "a body", 413, "");
+    domt_observed_stop(&web);
+}
+END_TEST
+
+/* A page of any site could lead its own name to 127.0.0.1, so such names are refused. */
+START_TEST(names_that_are_not_of_loopback_are_refused)
+{
+    static const struct {
+        const char *fields;
+        unsigned status;
+    } rows[] = {{"Host: evil.example\r\n", 421},       {"Host: localhost.evil.example\r\n", 421},
+                {"Host: notlocalhost\r\n", 421},       {"Host: 10.0.0.1:9100\r\n", 421},
+                {"Host: app.LocalHost:9100\r\n", 200}, {"Host: 127.0.0.2\r\n", 200},
+                {"Host: [::1]:9100\r\n", 200},         {"Host: [::ffff:127.0.0.1]\r\n", 200},
+                {"Host: [::ffff:10.0.0.1]\r\n", 421}};
+    char text[512];
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        snprintf(text, sizeof text, "GET /health HTTP/1.1\r\n%sConnection: close\r\n\r\n",
+                 rows[i].fields);
+        unsigned status = domt_site_send(&web.port, text);
+        ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
+    }
+    ck_assert_uint_eq(domt_site_send(&web.port, "GET /health HTTP/1.0\r\n\r\n"), 200);
+    domt_observed_stop(&web);
+
+    domt_observed_start(&web, (const char *const[]){"observe.public=true", NULL}, NULL);
+    snprintf(text, sizeof text, "GET /health HTTP/1.1\r\n%sConnection: close\r\n\r\n",
+             rows[0].fields);
+    ck_assert_uint_eq(domt_site_send(&web.port, text), 200);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+START_TEST(each_counter_of_the_profile_is_a_metric)
+{
+    const uint32_t memory = 8; /* families about memory */
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_site_holds(&web.site, "GET /json", NULL, 200, NULL);
+    domt_site_holds(&web.port, "GET /metrics", NULL, 200, NULL);
+    uint32_t families = domt_prometheus_holds(web.port.body);
+    /* the phases are one family, and so are the stalls with their time and lengths */
+    size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
+    ck_assert_uint_eq(families - memory, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1);
+    ck_assert(domt_prometheus_sum(web.port.body, "domus_accepted_total") == 1);
+    ck_assert(domt_prometheus_sum(web.port.body, "domus_queued_bytes") >= 0);
+    ck_assert(domt_prometheus_sum(web.port.body, "domus_stall_seconds_count") >= 0);
+    ck_assert(domt_prometheus_sum(web.port.body, "domus_memory_used_bytes") > 1e6);
+    double wall = domt_prometheus_sum(web.port.body, "domus_wall_seconds_total");
+    double phases = domt_prometheus_sum(web.port.body, "domus_phase_seconds_total");
+    ck_assert(wall > 0 && phases > wall * 0.99 && phases < wall * 1.01);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+static void judge(const char *programs, const char *command)
+{
+    if (!domt_judges_are_there(programs))
+        return;
+    domt_judges_begin(&tree);
+    start_with_pool();
+    domt_judge(&tree, &web.port, command);
+    domt_observed_stop(&web);
+    domt_tree_remove(&tree);
+}
+
+START_TEST(promtool_finds_nothing_in_the_metrics)
+{
+    judge("curl promtool", "curl -sf $URL/metrics | promtool check metrics >$T/x 2>&1 || exit 1\n"
+                           "! test -s $T/x");
+}
+END_TEST
+
+/* The reader of Prometheus' own client takes nothing that OpenMetrics 1.0 does not have. */
+START_TEST(openmetrics_are_read_by_a_strict_reader)
+{
+    judge("curl python3",
+          "/usr/bin/python3 -c \"import prometheus_client.openmetrics.parser\" 2>$T/x || exit 0\n"
+          "curl -sf -D $T/head -H \"Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\" "
+          "$URL/metrics >$T/text || exit 1\n"
+          "grep -q \"^Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\" "
+          "$T/head || exit 2\n"
+          "/usr/bin/python3 - $T/text <<END\n"
+          "import sys\n"
+          "from prometheus_client.openmetrics.parser import text_string_to_metric_families\n"
+          "text = open(sys.argv[1]).read()\n"
+          "assert text.endswith(\"\\n# EOF\\n\")\n"
+          "families = {f.name: f for f in text_string_to_metric_families(text)}\n"
+          "assert families[\"domus_phase_seconds\"].unit == \"seconds\"\n"
+          "assert families[\"domus_received_bytes\"].unit == \"bytes\"\n"
+          "assert families[\"domus_stall_seconds\"].type == \"histogram\"\n"
+          "labels = [s.labels for s in families[\"domus_asks\"].samples]\n"
+          "assert {\"thread\": \"1\"} in labels and {\"thread\": \"outside\"} in labels, labels\n"
+          "assert {\"pool\": \"work\", \"runner\": \"2\"} in labels, labels\n"
+          "assert len(labels) == 6, labels\n"
+          "states = [s.labels[\"state\"] for s in families[\"domus_runner_seconds\"].samples]\n"
+          "assert states == [\"run\", \"search\", \"park\"] * 3, states\n"
+          "END\n");
+}
+END_TEST
+
+START_TEST(the_profile_is_json_with_all_that_counts)
+{
+    judge(
+        "curl python3",
+        "curl -sf $URL/profile >$T/text || exit 1\n"
+        "/usr/bin/python3 - $T/text <<END\n"
+        "import json, sys\n"
+        "all = json.load(open(sys.argv[1]))\n"
+        "assert [t[\"thread\"] for t in all[\"threads\"]] == [0, 1]\n"
+        "for thread in all[\"threads\"]:\n"
+        "    counters = thread[\"counters\"]\n"
+        "    assert abs(sum(counters[\"phase_ns\"].values()) / counters[\"wall_ns\"] - 1) < 0.01\n"
+        "    assert len(counters[\"stall_lengths\"]) == 16\n"
+        "    assert counters[\"spawns\"] > 0 and \"waits_lost\" in counters\n"
+        "assert \"asks\" in all[\"outside\"] and \"iterations\" not in all[\"outside\"]\n"
+        "assert [(r[\"pool\"], r[\"runner\"]) for r in all[\"runners\"]] == [\n"
+        "    (\"work\", 0), (\"work\", 1), (\"work\", 2)]\n"
+        "times = all[\"runners\"][0][\"times\"]\n"
+        "assert times[\"wall_ns\"] == times[\"run_ns\"] + times[\"search_ns\"] + "
+        "times[\"park_ns\"] > 0\n"
+        "assert \"asks\" in all[\"runners\"][0][\"counters\"]\n"
+        "assert all[\"memory\"][\"used_bytes\"] > 10**6\n"
+        "END\n");
+}
+END_TEST
+
+/* How many actors a text describes. */
+static uint32_t count_actors(const char *text)
+{
+    uint32_t count = 0;
+
+    for (; (text = strstr(text, "\nactor ")) != NULL; text++)
+        count++;
+    return count;
+}
+
+START_TEST(actors_are_paged_and_filtered)
+{
+    char first[4096];
+
+    domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
+    domt_site_holds(&web.port, "GET /actors?behaviour=shard", NULL, 200, " shard: ");
+    ck_assert_uint_eq(count_actors(web.port.body), 8);
+    ck_assert_ptr_null(strstr(web.port.body, "meter"));
+    domt_site_holds(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200, ": 4 actors\n");
+    ck_assert_uint_eq(count_actors(web.port.body), 2); /* one of each thread */
+    snprintf(first, sizeof first, "%s", web.port.body);
+    domt_site_holds(&web.port, "GET /actors?behaviour=shard&from=1&count=1", NULL, 200, NULL);
+    ck_assert_uint_eq(count_actors(web.port.body), 2);
+    ck_assert_str_ne(web.port.body, first);
+    domt_site_holds(&web.port, "GET /actors?behaviour=shard&from=3", NULL, 200, NULL);
+    ck_assert_uint_eq(count_actors(web.port.body), 2);
+    domt_site_holds(&web.port, "GET /actors?behaviour=shard&from=4", NULL, 200, ": 4 actors\n");
+    ck_assert_uint_eq(count_actors(web.port.body), 0);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+START_TEST(a_wrong_port_ends_the_start)
+{
+    static const struct {
+        const char *setting, *said;
+    } rows[] = {
+        {"observe.listen=0.0.0.0:0",
+         "web: observe.listen: 0.0.0.0:0 is not of loopback, so strangers could see all"},
+        {"observe.listen=[::]:0", "is not of loopback"},
+        {"observe.listen=192.0.2.1:9100", "is not of loopback"},
+        {"observe.listen=nonsense", "must be unix:PATH, or such as 127.0.0.1:9100"},
+        {"observe.listen=localhost:9100", "must be unix:PATH, or such as 127.0.0.1:9100"},
+        {"observe.viewersMax=0", "observe.viewersMax: must be 1..65536"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int status = domt_observed_try(&web, (const char *const[]){rows[i].setting, NULL});
+        ck_assert_msg(status == 2, "%s: %d", rows[i].setting, status);
+        ck_assert_msg(strstr(web.site.service.error, rows[i].said) != NULL, "%s: %s",
+                      rows[i].setting, web.site.service.error);
+        ck_assert_ptr_null(strstr(web.site.service.said, "listening"));
+    }
+    int status =
+        domt_observed_try(&web, (const char *const[]){"observe.listen=unix:/nowhere/x", NULL});
+    ck_assert_int_eq(status, 1);
+    ck_assert_ptr_nonnull(strstr(web.site.service.error, "observe.listen: unix:/nowhere/x: "));
+    ck_assert_ptr_null(strstr(web.site.service.said, "listening"));
+}
+END_TEST
+
+/* A program that has no such port does not start with one, as its operator would wait for it. */
+START_TEST(a_program_without_the_port_refuses_the_key)
+{
+    domt_service *service = &web.site.service;
+
+    domt_service_spawn(service, DOMT_ECHO_ARGUMENTS("--set", "observe.listen=127.0.0.1:0", ));
+    ck_assert_int_eq(domt_service_wait(service, 10000), 2);
+    ck_assert_ptr_nonnull(
+        strstr(service->error, "observe.listen: this program has no observation port"));
+}
+END_TEST
+
+DOMT_MAIN("observe", 60, every_path_answers_get_and_nothing_else,
+          names_that_are_not_of_loopback_are_refused, each_counter_of_the_profile_is_a_metric,
+          promtool_finds_nothing_in_the_metrics, openmetrics_are_read_by_a_strict_reader,
+          the_profile_is_json_with_all_that_counts, actors_are_paged_and_filtered,
+          a_wrong_port_ends_the_start, a_program_without_the_port_refuses_the_key)
