@@ -23,8 +23,9 @@ extern "C" {
 
 /* How much the threads measure (`domus/profile.h`). */
 typedef enum domus_profile_level {
-    DOMUS_PROFILE_OFF,      /* only the times that the loop itself needs */
-    DOMUS_PROFILE_COUNTERS, /* time per phase, and counts (the default) */
+    DOMUS_PROFILE_OFF,        /* only the times that the loop itself needs */
+    DOMUS_PROFILE_COUNTERS,   /* time per phase, and counts (the default) */
+    DOMUS_PROFILE_HISTOGRAMS, /* also how the times of phases, runs and waits are distributed */
 } domus_profile_level;
 
 /* How threads ask the kernel for io. */
@@ -232,7 +233,8 @@ typedef struct domus_config {
         uint32_t cut_status;
     } shutdown;
     struct {
-        domus_profile_level level; /* how much threads measure; counters */
+        /* how much threads measure at the start (domus_system_set_profile_level()); counters */
+        domus_profile_level level;
         bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
         bool zeros;   /* whether the table has rows for counters that are 0; false */
     } profile;
