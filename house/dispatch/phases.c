@@ -10,8 +10,8 @@
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/later.h"
 #include "house/dispatch/loan.h"
-#include "house/dispatch/observer.h"
 #include "house/family/life.h"
+#include "house/message/observer.h"
 
 /* Sort the inboxes of houses that were taken off the arrivals. Returns how many they are. */
 static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
@@ -95,7 +95,7 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager)
 
     uint32_t taken = returned + carried + take_arrivals(manager);
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        domi_observer_note_arrivals(manager);
+        manager->observer->note_arrivals(manager);
     return taken;
 }
 
@@ -163,7 +163,7 @@ DOMI_INLINE uint32_t run_ready_by(domi_manager *manager,
 static uint32_t run_ready_channels(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        return run_ready_by(manager, domi_house_run_observed);
+        return run_ready_by(manager, manager->observer->run);
     return run_ready_by(manager, domi_house_run);
 }
 

@@ -101,8 +101,8 @@ typedef struct domi_manager_mail {
     domi_links links; /* houses of this batch of puts that are not in arrivals yet */
     /* Houses with mail that is not sorted yet. Other threads push, and the owner takes all. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
-    /* When another thread has sent something that it measures (dispatch/observer.h); 0: none is
-     * under way. */
+    /* When another thread has sent something that it measures (runtime/loop/run_observer.h); 0:
+     * none is under way. */
     _Atomic uint64_t sampled_ns;
 } domi_manager_mail;
 

@@ -193,7 +193,7 @@ DOMUS_API int domus_pool_profile(const struct domus_pool *pool, uint32_t runner,
 
 /* --- histograms ------------------------------------------------------------------------------ */
 
-/* What histograms show. Each thread has one of each; they are added by domus_histogram_merge(). */
+/* Kinds of histograms. Each thread has one of each; domus_histogram_merge() adds them. */
 typedef enum domus_histogram_kind {
     DOMUS_HISTOGRAM_ITERATION,   /* an iteration of the loop, without submitting and sleeping */
     DOMUS_HISTOGRAM_ENTER,       /* the enters of an iteration, submitting and sleeping together */

@@ -24,13 +24,13 @@ static const domi_histogram *histogram_of(const domi_observing *observing,
     case DOMUS_HISTOGRAM_OTHER:
         return &observing->spans[DOMI_SPAN_OTHER];
     case DOMUS_HISTOGRAM_RUN:
-        return &observing->observer.runs;
+        return &observing->runs.runs;
     case DOMUS_HISTOGRAM_WAIT:
-        return &observing->observer.waits;
+        return &observing->runs.waits;
     case DOMUS_HISTOGRAM_DELIVERY:
-        return &observing->observer.deliveries;
+        return &observing->runs.deliveries;
     case DOMUS_HISTOGRAM_REACTION:
-        return &observing->observer.reactions;
+        return &observing->runs.reactions;
     default:
         return NULL;
     }

@@ -86,7 +86,7 @@ void domi_phase_io(domi_thread *thread)
     if (thread->completions != 0) {
         stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
         if (DOMI_UNLIKELY(thread->manager.observer != NULL))
-            thread->manager.observer->reaped_ns = thread->stamp_ns;
+            domi_run_observer_of(&thread->manager)->reaped_ns = thread->stamp_ns;
     }
 }
 

@@ -37,13 +37,13 @@ static bool begin(domi_thread *thread)
         observing = domi_memory_new(sizeof *observing);
         if (observing == NULL)
             return false;
-        domi_observer_init(&observing->observer, thread->clock, thread->manager.index);
+        domi_run_observer_init(&observing->runs, thread->clock, thread->manager.index);
         /* release: who reads the histograms sees the zeros in them. */
         atomic_store_explicit(&thread->observing, observing, memory_order_release);
     }
     remember_spans(thread, observing);
-    observing->observer.reaped_ns = 0;
-    thread->manager.observer = &observing->observer;
+    observing->runs.reaped_ns = 0;
+    thread->manager.observer = &observing->runs.functions;
     return true;
 }
 
@@ -77,7 +77,7 @@ void domi_observing_note_iteration(domi_thread *thread)
     }
     if (sum_ns != 0)
         domi_histogram_add(&observing->iterations, sum_ns);
-    observing->observer.reaped_ns = 0;
+    observing->runs.reaped_ns = 0;
 }
 
 void domi_observing_free(domi_thread *thread)

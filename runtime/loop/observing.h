@@ -1,18 +1,18 @@
 /* A thread follows profile.level, which changes while the program runs, and measures its iterations
  * and phases while that is histograms.
  *
- * A thread looks for a new level at its ticks, so nothing is asked anywhere else. What it measures
- * lies in memory that it takes when it first measures, and that is freed with the thread, so that
- * who reads the histograms finds them at any time. */
+ * A thread looks for a new level at its ticks, so nothing is asked anywhere else. The histograms
+ * lie in memory that it takes when it first measures, and that is freed with the thread, so that
+ * readers find them at any time. */
 #ifndef DOMI_RUNTIME_LOOP_OBSERVING_H
 #define DOMI_RUNTIME_LOOP_OBSERVING_H
 
-#include "house/dispatch/observer.h"
+#include "runtime/loop/run_observer.h"
 #include "runtime/system/thread.h"
 
-/* What a thread measures. Written by the thread, read by any. */
+/* The histograms of a thread, which writes them; any thread reads them. */
 typedef struct domi_observing {
-    domi_observer observer;
+    domi_run_observer runs;
     domi_histogram iterations;        /* an iteration without its enters */
     domi_histogram spans[DOMI_SPANS]; /* the time of one iteration in each span */
     uint64_t seen_ns[DOMI_SPANS];     /* the counters of spans at the end of the last iteration */

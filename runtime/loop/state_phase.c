@@ -5,8 +5,8 @@
 
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/loan.h"
-#include "house/dispatch/observer.h"
 #include "house/dispatch/phases.h"
+#include "house/message/observer.h"
 #include "house/message/pool.h"
 #include "runtime/loop/stand_in.h"
 #include "runtime/loop/steal.h"
@@ -80,7 +80,7 @@ DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64
 static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
 {
     if (DOMI_UNLIKELY(thread->manager.observer != NULL))
-        return run_state_by(thread, queue, deadline_ns, domi_house_run_observed);
+        return run_state_by(thread, queue, deadline_ns, thread->manager.observer->run);
     return run_state_by(thread, queue, deadline_ns, domi_house_run);
 }
 

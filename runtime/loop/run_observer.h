@@ -12,13 +12,14 @@
  * it.
  *
  * The runner calls all of this; any thread may read the histograms. */
-#ifndef DOMI_HOUSE_DISPATCH_OBSERVER_H
-#define DOMI_HOUSE_DISPATCH_OBSERVER_H
+#ifndef DOMI_RUNTIME_LOOP_RUN_OBSERVER_H
+#define DOMI_RUNTIME_LOOP_RUN_OBSERVER_H
 
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/random.h"
 #include "house/message/manager.h"
+#include "house/message/observer.h"
 
 /* A message that was seen when it was put, and waits. */
 typedef struct domi_waiter {
@@ -28,7 +29,8 @@ typedef struct domi_waiter {
     uint64_t since_ns;
 } domi_waiter;
 
-typedef struct domi_observer {
+typedef struct domi_run_observer {
+    domi_observer functions; /* what the manager calls; the first field */
     const domi_clock *clock;
     uint32_t countdown;  /* runs up to the next one that is measured */
     uint32_t weight;     /* runs for which that one stands */
@@ -40,14 +42,15 @@ typedef struct domi_observer {
     domi_histogram waits;
     domi_histogram deliveries; /* from a put on another thread to the sorting here */
     domi_histogram reactions;  /* from the reaping of completions to the run of a channels actor */
-} domi_observer;
+} domi_run_observer;
 
-void domi_observer_init(domi_observer *observer, const domi_clock *clock, uint64_t seed);
+/* Make an observer, whose `functions` are for `manager->observer`. */
+void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed);
 
-/* As domi_house_run(), measured. `manager->observer` is not NULL. */
-uint32_t domi_house_run_observed(domi_manager *manager, domi_house *house);
-
-/* Arrivals of other threads were sorted. */
-void domi_observer_note_arrivals(domi_manager *manager);
+/* The observer of a manager that has one. */
+static inline domi_run_observer *domi_run_observer_of(const domi_manager *manager)
+{
+    return (domi_run_observer *)(void *)manager->observer;
+}
 
 #endif

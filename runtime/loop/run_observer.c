@@ -1,5 +1,5 @@
 /* Which runs are measured, and what of them; the header has the way. */
-#include "house/dispatch/observer.h"
+#include "runtime/loop/run_observer.h"
 
 #include "house/dispatch/dispatch.h"
 #include "house/message/belt.h"
@@ -8,16 +8,9 @@
 #define COST_SHARE  50u /* measuring takes one part in so many */
 #define WEIGHT_MOST 64u
 
-void domi_observer_init(domi_observer *observer, const domi_clock *clock, uint64_t seed)
-{
-    observer->clock = clock;
-    observer->countdown = observer->weight = 1;
-    domi_random_init(&observer->chance, seed);
-}
-
-/* Choose the next run that is measured. By chance, because actors that take turns would else show
- * one of them only. */
-static void choose_next(domi_observer *observer, uint64_t run_ns)
+/* Choose the next run that is measured, by chance: of actors that take turns, a fixed number would
+ * show only one. */
+static void choose_next(domi_run_observer *observer, uint64_t run_ns)
 {
     observer->average_ns = (7 * observer->average_ns + run_ns) / 8;
     uint64_t wanted = COST_NS * COST_SHARE / (observer->average_ns + 1);
@@ -41,7 +34,7 @@ static const domi_house *newest_ready(const domi_manager *manager)
 }
 
 /* Note the newest message of a house that has become ready in the run that has just ended. */
-static void note_waiter(domi_observer *observer, const domi_house *house, uint64_t now_ns)
+static void note_waiter(domi_run_observer *observer, const domi_house *house, uint64_t now_ns)
 {
     observer->waiter = (domi_waiter){.house = house,
                                      .lease = DOMI_LIFE_LEASE(domi_house_life(house)),
@@ -50,7 +43,7 @@ static void note_waiter(domi_observer *observer, const domi_house *house, uint64
 }
 
 /* The house of the waiter has run. */
-static void look_at_waiter(domi_observer *observer, uint32_t lease, uint32_t handled,
+static void look_at_waiter(domi_run_observer *observer, uint32_t lease, uint32_t handled,
                            uint64_t begin_ns)
 {
     domi_waiter *waiter = &observer->waiter;
@@ -67,7 +60,7 @@ static void look_at_waiter(domi_observer *observer, uint32_t lease, uint32_t han
 }
 
 /* The house may never run here again, because its actor has ended or was lent. */
-static void drop_lost_waiter(domi_observer *observer)
+static void drop_lost_waiter(domi_run_observer *observer)
 {
     const domi_waiter *waiter = &observer->waiter;
 
@@ -109,9 +102,9 @@ static void note_delivery(domi_manager *manager, uint64_t belted, uint64_t now_n
                                                       memory_order_relaxed, memory_order_relaxed);
 }
 
-void domi_observer_note_arrivals(domi_manager *manager)
+static void note_arrivals(domi_manager *manager)
 {
-    domi_observer *observer = manager->observer;
+    domi_run_observer *observer = domi_run_observer_of(manager);
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
 
     if (since_ns == 0)
@@ -125,7 +118,7 @@ void domi_observer_note_arrivals(domi_manager *manager)
 
 __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, domi_house *house)
 {
-    domi_observer *observer = manager->observer;
+    domi_run_observer *observer = domi_run_observer_of(manager);
     const domi_house *newest = newest_ready(manager);
     bool is_waiter = observer->waiter.house == house;
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
@@ -152,13 +145,21 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     return handled;
 }
 
-uint32_t domi_house_run_observed(domi_manager *manager, domi_house *house)
+static uint32_t run_observed(domi_manager *manager, domi_house *house)
 {
-    domi_observer *observer = manager->observer;
+    domi_run_observer *observer = domi_run_observer_of(manager);
 
     if (observer->countdown != 0)
         observer->countdown--;
     if (observer->countdown != 0 && observer->waiter.house != house)
         return domi_house_run(manager, house);
     return run_measured(manager, house);
+}
+
+void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
+{
+    observer->functions = (domi_observer){run_observed, note_arrivals};
+    observer->clock = clock;
+    observer->countdown = observer->weight = 1;
+    domi_random_init(&observer->chance, seed);
 }
