@@ -88,14 +88,18 @@ void domi_manager_take_plain_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_take_arrivals(domi_manager *manager)
 {
+    const domi_house *newest = NULL;
+
     DOMI_CHECK(domi_manager_is_mine(manager));
+    if (DOMI_UNLIKELY(manager->observer != NULL))
+        newest = domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
     uint32_t returned = domi_loans_settle(manager);
 
     uint32_t carried = domi_manager_has_belts(manager) ? domi_belts_take(manager) : 0;
 
     uint32_t taken = returned + carried + take_arrivals(manager);
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        manager->observer->note_arrivals(manager);
+        manager->observer->note_arrivals(manager, newest);
     return taken;
 }
 

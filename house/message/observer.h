@@ -11,8 +11,9 @@ struct domi_manager;
 typedef struct domi_observer {
     /* Runs a house and measures that, as domi_house_run() does without. */
     uint32_t (*run)(struct domi_manager *manager, struct domi_house *house);
-    /* Called when arrivals of other threads were sorted. */
-    void (*note_arrivals)(struct domi_manager *manager);
+    /* Called when arrivals of other threads were sorted; `newest` is the state actor that was the
+     * newest ready one before. */
+    void (*note_arrivals)(struct domi_manager *manager, const struct domi_house *newest);
 } domi_observer;
 
 #endif

@@ -23,19 +23,20 @@ static void choose_next(domi_run_observer *observer, uint64_t run_ns)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-/* The house that became ready last. */
 static const domi_house *newest_ready(const domi_manager *manager)
 {
-    const domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
-
-    if (ready->count == 0)
-        return NULL;
-    return ready->normal.head != NULL ? ready->normal.tail : ready->high.tail;
+    return domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
 }
 
-/* Note the newest message of a house that has become ready in the run that has just ended. */
-static void note_waiter(domi_run_observer *observer, const domi_house *house, uint64_t now_ns)
+/* If another house has become ready since `newest` was the newest one, follow its newest message.
+ */
+static void note_waiter(domi_manager *manager, const domi_house *newest, uint64_t now_ns)
 {
+    domi_run_observer *observer = domi_run_observer_of(manager);
+    const domi_house *house = newest_ready(manager);
+
+    if (observer->waiter.house != NULL || house == NULL || house == newest)
+        return;
     observer->waiter = (domi_waiter){.house = house,
                                      .lease = DOMI_LIFE_LEASE(domi_house_life(house)),
                                      .ahead = house->mail,
@@ -102,14 +103,17 @@ static void note_delivery(domi_manager *manager, uint64_t belted, uint64_t now_n
                                                       memory_order_relaxed, memory_order_relaxed);
 }
 
-static void note_arrivals(domi_manager *manager)
+static void note_arrivals(domi_manager *manager, const domi_house *newest)
 {
     domi_run_observer *observer = domi_run_observer_of(manager);
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
 
-    if (since_ns == 0)
+    if (since_ns == 0 && (observer->waiter.house != NULL || newest_ready(manager) == newest))
         return;
     uint64_t now_ns = domi_clock_now(observer->clock);
+    note_waiter(manager, newest, now_ns);
+    if (since_ns == 0)
+        return;
     domi_histogram_add(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
     atomic_store_explicit(&manager->mail.sampled_ns, 0, memory_order_relaxed);
 }
@@ -133,13 +137,12 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
         return handled;
     uint64_t end_ns = domi_clock_now(observer->clock);
     domi_histogram_add_many(&observer->runs, end_ns - begin_ns, observer->weight);
-    if (is_channels && observer->reaped_ns != 0)
+    if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
         domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns,
                                 observer->weight);
     drop_lost_waiter(observer);
-    if (observer->waiter.house == NULL && newest_ready(manager) != newest &&
-        newest_ready(manager) != NULL && newest_ready(manager) != house)
-        note_waiter(observer, newest_ready(manager), end_ns);
+    if (newest_ready(manager) != house) /* its own mail may be older than this run */
+        note_waiter(manager, newest, end_ns);
     note_delivery(manager, belted, end_ns);
     choose_next(observer, end_ns - begin_ns);
     return handled;
