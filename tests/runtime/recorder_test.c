@@ -237,7 +237,7 @@ struct race {
     atomic_bool ended; /* the owner writes no more */
 };
 
-/* What has begun at depth 3 is a run, in which each word tells the number, too. */
+/* A run is under way all the time; each of its words tells the number, too. */
 static void *write_records(void *race_)
 {
     struct race *race = race_;
