@@ -191,10 +191,11 @@ START_TEST(threads_of_a_system_are_tracks)
     note(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
     note(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
     note(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
+    note(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment); /* as on the first */
     note(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.threads, 2);
-    ck_assert_uint_eq(traced.events, 14 + 6);
+    ck_assert_uint_eq(traced.events, 14 + 8);
     ck_assert_uint_eq(traced.unended, 0);
     ck_assert_uint_gt(traced.clock_ns, 0);
     ck_assert_str_eq(traced.process, program_invocation_short_name);
