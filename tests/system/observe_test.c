@@ -174,6 +174,24 @@ START_TEST(openmetrics_are_read_by_a_strict_reader)
 }
 END_TEST
 
+/* A real server takes all of it, by the format that it asks for. */
+START_TEST(prometheus_scrapes_the_port)
+{
+    judge("curl prometheus",
+          "P=$(/usr/bin/python3 -c \"import socket; s = socket.socket(); "
+          "s.bind((\\\"127.0.0.1\\\", 0)); print(s.getsockname()[1])\")\n"
+          "echo \"scrape_configs: [{job_name: d, scrape_interval: 200ms, scrape_timeout: 200ms, "
+          "static_configs: [{targets: [\\\"${URL#http://}\\\"]}]}]\" >$T/p.yml\n"
+          "prometheus --config.file=$T/p.yml --storage.tsdb.path=$T/data "
+          "--web.listen-address=127.0.0.1:$P >$T/log 2>&1 &\n"
+          "trap \"kill $!\" EXIT\n"
+          "for i in $(seq 100); do sleep 0.2\n"
+          "curl -sf \"http://127.0.0.1:$P/api/v1/query?query=domus_phase_seconds_total\" >$T/x "
+          "&& grep -q \"phase.*sleep\" $T/x && grep -q \"thread.*1\" $T/x && exit 0\n"
+          "done; tail $T/log; exit 1\n");
+}
+END_TEST
+
 START_TEST(the_profile_is_json_with_all_that_counts)
 {
     judge(
@@ -276,5 +294,6 @@ END_TEST
 DOMT_MAIN("observe", 60, every_path_answers_get_and_nothing_else,
           names_that_are_not_of_loopback_are_refused, each_counter_of_the_profile_is_a_metric,
           promtool_finds_nothing_in_the_metrics, openmetrics_are_read_by_a_strict_reader,
-          the_profile_is_json_with_all_that_counts, actors_are_paged_and_filtered,
-          a_wrong_port_ends_the_start, a_program_without_the_port_refuses_the_key)
+          prometheus_scrapes_the_port, the_profile_is_json_with_all_that_counts,
+          actors_are_paged_and_filtered, a_wrong_port_ends_the_start,
+          a_program_without_the_port_refuses_the_key)
