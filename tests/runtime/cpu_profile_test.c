@@ -150,11 +150,11 @@ static int on_block(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour blocker = {.name = "blocker",
                                         .on = (const domus_on[]){{&domt_cpu_go, on_block, 0}, {0}}};
 
-static domus_cpu_profile *spares_profile;
+static domus_cpu_profile *beside;
 
-static void *take_of_spares(void *system)
+static void *take_beside(void *system)
 {
-    spares_profile = domt_cpu_take(system, 1500, 500);
+    beside = domt_cpu_take(system, 1500, 500);
     return NULL;
 }
 
@@ -174,17 +174,45 @@ START_TEST(runner_that_begins_meanwhile_is_sampled)
     domt_cpu_little = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_less_busy, NULL);
     domus_address blocking = domt_pooled_spawn(domt_pooled.pool, &blocker, NULL);
     atomic_store(&holds, true);
-    ck_assert_int_eq(pthread_create(&thread, NULL, take_of_spares, domt_pooled.system), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_beside, domt_pooled.system), 0);
     domt_pause_ns(100 * DOMT_MS);
     domt_notice(domt_pooled.system, blocking, &domt_cpu_go, NULL);
     domt_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     atomic_store(&holds, false);
-    domt_cpu_fold(spares_profile);
-    ck_assert_uint_eq(domt_cpu_sum_of(spares_profile).threads, 3);
+    domt_cpu_fold(beside);
+    ck_assert_uint_eq(domt_cpu_sum_of(beside).threads, 3);
     ck_assert_uint_ge(domt_cpu_samples_of("busy;on_much;burn_much;domt_cpu_burn"), 10);
-    domus_cpu_profile_free(spares_profile);
+    domus_cpu_profile_free(beside);
     domt_end(domt_pooled.system);
+}
+END_TEST
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    domt_cpu_burn(400 * DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour slow_to_mount = {.name = "slow", .on_mount = on_mount};
+
+/* Functions of the library that call on_mount are not those that call handlers. */
+START_TEST(stack_begins_with_a_function_of_the_behaviour)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = start(1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_beside, system), 0);
+    domt_pause_ns(100 * DOMT_MS);
+    domt_spawn(system, 0, &slow_to_mount, NULL);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    domt_cpu_fold(beside);
+    ck_assert_uint_ge(domt_cpu_samples_of("slow;"), 10);
+    ck_assert_uint_eq(domt_cpu_samples_of("slow;"), domt_cpu_samples_of("slow;on_mount;"));
+    domus_cpu_profile_free(beside);
+    domt_end(system);
 }
 END_TEST
 
@@ -254,5 +282,6 @@ END_TEST
 
 DOMT_MAIN("cpu_profile", 120, two_behaviours_have_their_shares, no_timer_is_left,
           graph_is_xml_and_names_both, runners_of_pools_are_sampled,
-          runner_that_begins_meanwhile_is_sampled, threads_that_sleep_have_no_samples,
+          runner_that_begins_meanwhile_is_sampled, stack_begins_with_a_function_of_the_behaviour,
+          threads_that_sleep_have_no_samples,
           deep_stacks_are_cut_and_samples_without_room_are_counted)

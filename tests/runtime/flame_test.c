@@ -14,14 +14,17 @@
 static char text[TEXT_MAX];
 static size_t length;
 static size_t fails_at; /* the writer fails when it has so much; 0: never */
+static uint32_t fails;  /* how often it has failed */
 
 static int keep(void *context, const char *piece, size_t size)
 {
     ck_assert_ptr_eq(context, text);
     ck_assert_uint_ge(size, 1);
     ck_assert_uint_lt(length + size, TEXT_MAX);
-    if (fails_at != 0 && length >= fails_at)
+    if (fails_at != 0 && length >= fails_at) {
+        fails++;
         return -EPIPE;
+    }
     memcpy(text + length, piece, size);
     length += size;
     text[length] = '\0';
@@ -227,9 +230,11 @@ START_TEST(error_of_the_writer_ends_the_text)
     fails_at = 5000;
     ck_assert_int_eq(domi_flame_write_folded(&flame, keep, text), -EPIPE);
     ck_assert_uint_lt(length, 5000 + 4096);
+    ck_assert_uint_eq(fails, 1);
     length = 0;
     ck_assert_int_eq(domi_flame_write_svg(&flame, "", keep, text), -EPIPE);
     ck_assert_uint_lt(length, 5000 + 4096);
+    ck_assert_uint_eq(fails, 2);
     domi_flame_fini(&flame);
 }
 END_TEST
@@ -239,7 +244,7 @@ START_TEST(without_memory_it_is_as_it_was)
 {
     int64_t n = 0;
     int result = -ENOMEM;
-    uint64_t fails = 0;
+    uint64_t failures = 0;
 
     for (; result != 0; n++) {
         uint64_t added = 0;
@@ -252,7 +257,7 @@ START_TEST(without_memory_it_is_as_it_was)
             added += result == 0;
         }
         domi_memory_fail_after(-1, 0);
-        fails += result != 0;
+        failures += result != 0;
         if (result == 0 || added != 0) {
             ck_assert_uint_eq(domi_flame_node_at(&flame, 0)->total, added);
             domi_flame_fini(&flame);
@@ -261,7 +266,7 @@ START_TEST(without_memory_it_is_as_it_was)
         }
         ck_assert_int_lt(n, 1000);
     }
-    ck_assert_uint_ge(fails, 6);
+    ck_assert_uint_ge(failures, 6);
 }
 END_TEST
 
