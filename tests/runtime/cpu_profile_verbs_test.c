@@ -1,6 +1,7 @@
 /* runtime/control/cpu_profile.c: a profile is refused where it cannot be taken, and ends with its
  * system. */
 #include "tests/runtime/cpu.h"
+#include "tests/runtime/program.h"
 
 #include <domus/blocking.h>
 
@@ -92,6 +93,22 @@ START_TEST(handler_of_the_program_stays)
     own.sa_handler = SIG_IGN;
     ck_assert_int_eq(sigaction(SIGPROF, &own, NULL), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), -EBUSY);
+}
+END_TEST
+
+static int profile_and_quit(domus_system *system, void *argument)
+{
+    (void)argument;
+    domus_main_quit(take_short(system) == 0 ? 7 : 8);
+    return 0;
+}
+
+START_TEST(programs_of_domus_main_have_the_handler)
+{
+    const domus_program program = {.name = "profiled", .start = profile_and_quit};
+    domt_program own;
+
+    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
 }
 END_TEST
 
@@ -202,5 +219,5 @@ END_TEST
 
 DOMT_MAIN("cpu_profile_verbs", 120, options_out_of_range_are_refused,
           without_the_handler_there_is_none, handler_of_the_program_stays,
-          handler_takes_one_by_blocking_work, one_is_taken_at_a_time_and_a_stop_ends_it,
-          signals_of_others_are_no_samples)
+          programs_of_domus_main_have_the_handler, handler_takes_one_by_blocking_work,
+          one_is_taken_at_a_time_and_a_stop_ends_it, signals_of_others_are_no_samples)
