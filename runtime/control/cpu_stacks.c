@@ -6,6 +6,7 @@
  * are left out. */
 #include "runtime/control/cpu_stacks.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/pooled_turn.h"
@@ -127,7 +128,9 @@ static const place *place_of(const places *known, const sample *from, uint32_t f
 {
     const place wanted = {.at = byte_of(from, frame)};
 
-    return bsearch(&wanted, known->all, known->count, sizeof wanted, by_address);
+    const place *found = bsearch(&wanted, known->all, known->count, sizeof wanted, by_address);
+    DOMI_CHECK(found != NULL);
+    return found;
 }
 
 /* --- where a stack begins --------------------------------------------------------------------- */
