@@ -93,7 +93,13 @@ static bool pools_differ(const domus_config *before, const domus_config *now)
 /* Returns whether domus_main() reads the key itself, and so takes it in a reload. */
 static bool is_taken(const domus_config_key *key)
 {
-    return strcmp(key->path, "profile.atExit") == 0 || strcmp(key->path, "log.flushTimeout") == 0;
+    static const char *const taken[] = {"profile.atExit", "profile.level", "log.flushTimeout"};
+
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        if (strcmp(key->path, taken[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* The names of keys that a line is going to hold. */

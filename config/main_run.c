@@ -167,6 +167,7 @@ static void reload(running *own)
                            strerror(-result));
     } else {
         own->prints_at_exit = config->profile.at_exit;
+        (void)domus_system_set_profile_level(own->system, config->profile.level);
         own->flush_timeout_ns = config->log.flush_timeout_ns;
         domi_reload_log_kept(own->given, config, own->sink);
         domi_sink_add_line(own->sink, "SIGHUP: the configuration was read again");

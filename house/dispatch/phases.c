@@ -11,6 +11,7 @@
 #include "house/dispatch/later.h"
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"
+#include "house/message/observer.h"
 
 /* Sort the inboxes of houses that were taken off the arrivals. Returns how many they are. */
 static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
@@ -87,12 +88,19 @@ void domi_manager_take_plain_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_take_arrivals(domi_manager *manager)
 {
+    const domi_house *newest = NULL;
+
     DOMI_CHECK(domi_manager_is_mine(manager));
+    if (DOMI_UNLIKELY(manager->observer != NULL))
+        newest = domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
     uint32_t returned = domi_loans_settle(manager);
 
     uint32_t carried = domi_manager_has_belts(manager) ? domi_belts_take(manager) : 0;
 
-    return returned + carried + take_arrivals(manager);
+    uint32_t taken = returned + carried + take_arrivals(manager);
+    if (DOMI_UNLIKELY(manager->observer != NULL))
+        manager->observer->note_arrivals(manager, newest);
+    return taken;
 }
 
 uint32_t domi_manager_mount_actors(domi_manager *manager)
@@ -136,8 +144,10 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
     return count;
 }
 
-/* Run the channels actors that are ready, within the bounds of one phase 2. */
-static uint32_t run_ready_channels(domi_manager *manager)
+/* Run the channels actors that are ready, within the bounds of one phase 2. Inlined, so that who
+ * does not observe asks nothing for each run. */
+DOMI_INLINE uint32_t run_ready_by(domi_manager *manager,
+                                  uint32_t (*run)(domi_manager *manager, domi_house *house))
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
@@ -149,9 +159,16 @@ static uint32_t run_ready_channels(domi_manager *manager)
         domi_house *house = domi_queue_take(ready);
         if (house == NULL)
             break;
-        (void)domi_house_run(manager, house);
+        (void)run(manager, house);
     }
     return count;
+}
+
+static uint32_t run_ready_channels(domi_manager *manager)
+{
+    if (DOMI_UNLIKELY(manager->observer != NULL))
+        return run_ready_by(manager, manager->observer->run);
+    return run_ready_by(manager, domi_house_run);
 }
 
 uint32_t domi_manager_run_channels(domi_manager *manager)

@@ -42,6 +42,7 @@ struct domi_manager {
     /* From here on only the owner reads and writes, except where a part says otherwise. */
     alignas(DOMI_LINES) uint64_t now_ns; /* the time of the current phase */
     const char *owner;                   /* &domi_here of the thread that may use this manager */
+    struct domi_observer *observer;      /* measures runs (observer.h); NULL: nothing does */
     domi_manager_shown shown;
     /* the asks that were cancelled last, of all threads (passed.c); only of manager 0; NULL: none
      * yet */

@@ -101,6 +101,9 @@ typedef struct domi_manager_mail {
     domi_links links; /* houses of this batch of puts that are not in arrivals yet */
     /* Houses with mail that is not sorted yet. Other threads push, and the owner takes all. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
+    /* When another thread has sent something that it measures (runtime/loop/run_observer.h); 0:
+     * none is under way. */
+    _Atomic uint64_t sampled_ns;
 } domi_manager_mail;
 
 #define DOMI_SLEEPERS_MAX 8u /* sleeping threads that a thread notes before it wakes them */

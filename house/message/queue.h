@@ -27,6 +27,14 @@ static inline void domi_queue_put(domi_queue *queue, domi_house *house)
     domi_fifo_put(domi_house_is_high(house) ? &queue->high : &queue->normal, house);
 }
 
+/* Returns the house that was queued last in the lower level that has any; NULL: there is none. */
+static inline domi_house *domi_queue_newest(const domi_queue *queue)
+{
+    if (queue->count == 0)
+        return NULL;
+    return queue->normal.head != NULL ? queue->normal.tail : queue->high.tail;
+}
+
 static inline domi_house *domi_queue_take(domi_queue *queue)
 {
     if (queue->count == 0)

@@ -23,14 +23,14 @@ extern "C" {
 
 /* How much the threads measure (`domus/profile.h`). */
 typedef enum domus_profile_level {
-    DOMUS_PROFILE_OFF,      /* only the times that the loop itself needs */
-    DOMUS_PROFILE_COUNTERS, /* time per phase, and counts (the default) */
+    DOMUS_PROFILE_OFF,        /* only the times that the loop itself needs */
+    DOMUS_PROFILE_COUNTERS,   /* time per phase, and counts (the default) */
+    DOMUS_PROFILE_HISTOGRAMS, /* also how the times of phases, runs and waits are distributed */
 } domus_profile_level;
 
 /* How threads ask the kernel for io. */
 typedef enum domus_io_backend {
-    DOMUS_BACKEND_AUTO,  /* io_uring, or epoll where this process may not use io_uring (the default)
-                          */
+    DOMUS_BACKEND_AUTO,  /* io_uring, or epoll where it is not allowed (the default) */
     DOMUS_BACKEND_URING, /* io_uring, or the start of the system fails */
     DOMUS_BACKEND_EPOLL,
 } domus_io_backend;
@@ -232,7 +232,7 @@ typedef struct domus_config {
         uint32_t cut_status;
     } shutdown;
     struct {
-        domus_profile_level level; /* how much threads measure; counters */
+        domus_profile_level level; /* how much threads measure at the start; counters */
         bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
         bool zeros;   /* whether the table has rows for counters that are 0; false */
     } profile;

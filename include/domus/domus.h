@@ -46,5 +46,6 @@
 #include <domus/system.h>
 #include <domus/text.h>
 #include <domus/timer.h>
+#include <domus/trace.h>
 
 #endif

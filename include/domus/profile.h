@@ -10,7 +10,8 @@
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H
 
-#include <domus/export.h>
+#include <domus/config.h>
+#include <domus/histogram.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -189,6 +190,48 @@ struct domus_pool;
  * Returns 0; -EINVAL for any other number. Thread-safety: as domus_system_profile(). */
 DOMUS_API int domus_pool_profile(const struct domus_pool *pool, uint32_t runner,
                                  domus_runner_profile *ret_profile, domus_profile *ret_counters);
+
+/* --- histograms ------------------------------------------------------------------------------ */
+
+/* Kinds of histograms. Each thread has one of each; domus_histogram_merge() adds them. */
+typedef enum domus_histogram_kind {
+    DOMUS_HISTOGRAM_ITERATION,   /* an iteration of the loop, without submitting and sleeping */
+    DOMUS_HISTOGRAM_ENTER,       /* the enters of an iteration, submitting and sleeping together */
+    DOMUS_HISTOGRAM_COMPLETIONS, /* this and the next four: the time of one iteration in a phase, */
+    DOMUS_HISTOGRAM_CHANNELS,    /* if it had any */
+    DOMUS_HISTOGRAM_EVENTS,
+    DOMUS_HISTOGRAM_STATE,
+    DOMUS_HISTOGRAM_OTHER,
+    DOMUS_HISTOGRAM_RUN,  /* a run of an actor. Runs of less than about 3 us are sampled, and each
+                             counts for all since the one before. */
+    DOMUS_HISTOGRAM_WAIT, /* a message in the mailbox of a state actor, up to its run; samples */
+    DOMUS_HISTOGRAM_DELIVERY, /* from a put on another thread to this one's mailbox; samples */
+    DOMUS_HISTOGRAM_REACTION, /* from the reaping of a completion to the run of its actor; as runs
+                               */
+    DOMUS_HISTOGRAMS,
+} domus_histogram_kind;
+
+/* Read a histogram of one thread: what it has measured while profile.level was histograms.
+ * Returns 0; -EINVAL for a number that is no thread or no kind. Thread-safety: as
+ * domus_system_profile(). */
+DOMUS_API int domus_system_histogram(const struct domus_system *system, uint32_t thread,
+                                     domus_histogram_kind kind, domus_histogram *ret_histogram);
+
+/* The name of a kind in lower case, as "iteration"; NULL for a number that is no kind. */
+DOMUS_API const char *domus_histogram_name(domus_histogram_kind kind);
+
+/* Let all threads measure more or less from now on; each follows within a millisecond of work.
+ * Counters and histograms keep what they have; wall_ns and phase_ns do not count time at the level
+ * off. Runners of pools keep the level of the start. If there is no memory for histograms, which
+ * take 176 KiB for each thread, a thread tries again at each tick. Returns 0; -EINVAL for no level.
+ * Thread-safety: any thread, from domus_system_start() until domus_system_free(). */
+DOMUS_API int domus_system_set_profile_level(struct domus_system *system,
+                                             domus_profile_level level);
+
+/* Returns the level that was set last. Thread-safety: likewise. */
+DOMUS_API domus_profile_level domus_system_profile_level(const struct domus_system *system);
+
+/* --- for people ------------------------------------------------------------------------------ */
 
 /* Write the table that domus_main() prints into `text` (NUL-terminated, cut at `size` bytes). It
  * has a column for each thread up to the 16th, one for all threads, and the rate of that a second,

@@ -138,6 +138,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         result = -ENOMEM;
         goto fail_system;
     }
+    system->profile_level = config->profile.level;
     system->simulator = simulator;
     system->thread_hooks = simulator != NULL ? simulator->thread_hooks : &domi_hooks_of_threads;
     result = choose_cpus(system, config, error, error_size);

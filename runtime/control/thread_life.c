@@ -11,6 +11,7 @@
 #include "io/completions/setup.h"
 #include "runtime/files/kept.h"
 #include "runtime/loop/loop.h"
+#include "runtime/loop/observing.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/stand_in.h"
 #include "runtime/os/signals.h"
@@ -72,7 +73,9 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->system = system;
     thread->config = &system->config;
     thread->clock = &system->clock;
-    thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
+    thread->level = system->config.profile.level < DOMUS_PROFILE_COUNTERS ? DOMUS_PROFILE_OFF
+                                                                          : DOMUS_PROFILE_COUNTERS;
+    thread->timed = thread->level != DOMUS_PROFILE_OFF;
     thread->stamp_ns = now_ns;
     thread->spin_ns = system->config.scheduler.idle.spin_ns;
     thread->cpu = cpu;
@@ -137,7 +140,8 @@ static void *run_thread(void *thread_)
     clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
     atomic_store_explicit(&thread->counters.cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
-    domi_counter_add(&thread->counters.cpu_start_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+    thread->uncounted_from_ns = domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    domi_counter_add(&thread->counters.cpu_start_ns, thread->uncounted_from_ns);
     domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
     domi_thread_loop(thread);
     domi_samples_leave(&thread->sampled);
@@ -203,6 +207,7 @@ void domi_thread_join(domi_thread *thread)
 void domi_thread_fini(domi_thread *thread)
 {
     thread->kept = domi_kept_free(thread->kept);
+    domi_observing_free(thread);
     domi_io_fini(&thread->io);
     domi_manager_fini(&thread->manager);
 }

@@ -17,6 +17,7 @@
 #include "io/completions/timers.h"
 #include "runtime/files/kept.h"
 #include "runtime/loop/follow.h"
+#include "runtime/loop/observing.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/stand_in.h"
 #include "runtime/loop/state_phase.h"
@@ -69,6 +70,8 @@ static uint32_t count_io(const domi_io *io)
 void domi_phase_io(domi_thread *thread)
 {
     domi_system_check_not_forked(thread->system);
+    if (DOMI_UNLIKELY(thread->manager.observer != NULL))
+        domi_observing_note_iteration(thread);
     thread->io_start_ns = thread->stamp_ns;
     domi_counter_add(&thread->counters.iterations, 1);
     if (domi_io_submit(&thread->io))
@@ -80,17 +83,22 @@ void domi_phase_io(domi_thread *thread)
     thread->brought = count_io(&thread->io) - before;
     if (thread->judge_wakeup)
         domi_thread_judge_wakeup(thread);
-    if (thread->completions != 0)
+    if (thread->completions != 0) {
         stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
+        if (DOMI_UNLIKELY(thread->manager.observer != NULL))
+            domi_run_observer_of(&thread->manager)->reaped_ns = thread->stamp_ns;
+    }
 }
 
-/* Look, once a tick, how short memory is, and let this thread act on it. */
+/* Look, once a tick, how short memory is and what is to be measured, and let this thread act on it.
+ */
 static void look_at_memory(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
 
     domi_pressure_tick(thread->system, manager->index, manager->now_ns);
     domi_manager_look_at_pressure(manager);
+    domi_observing_follow(thread);
     bool is_short = manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL;
     domi_io_pressure pressure = domi_pressure_for_io(&thread->system->pressure);
     domi_io_set_pressure(&thread->io, &pressure);

@@ -119,7 +119,8 @@ struct domus_system {
     domi_grains grains;       /* the kinds of grains */
     domi_peers peers;         /* how many connections each peer address has */
 
-    domi_monitor monitor; /* looks at the threads for stalls (monitor.h) */
+    _Atomic uint32_t profile_level; /* the domus_profile_level that threads are to follow */
+    domi_monitor monitor;           /* looks at the threads for stalls (monitor.h) */
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
      * `mutex`, except `stop_step`, which is atomic. */

@@ -126,25 +126,29 @@ typedef struct domi_thread {
     const domi_clock *clock;     /* the system's */
     _Atomic uint32_t stop_step;  /* domi_stop_step that this thread has begun; it alone writes it */
     bool timed;                  /* profile.level is not off, so spans are counted */
-    uint64_t stamp_ns;           /* the newest stamp; spans are counted from here */
-    uint64_t io_start_ns;        /* when phase 1 of this iteration began */
-    uint64_t next_tick_ns;       /* when timers are looked at next */
-    uint64_t next_trim_ns;       /* before this time an idle thread has nothing to trim */
-    uint32_t completions;        /* completions that phase 1 of this iteration reaped */
-    uint32_t brought;            /* completions of phases 1 and 2 without those of the wake poll */
-    bool capped;                 /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
-    bool failed;                 /* the thread's ring has failed, and the system was told */
-    bool judge_wakeup;           /* the sleep ended, and nothing to do was found yet */
-    uint32_t empty_wakeups;      /* wake-ups in a row that found nothing to do */
-    uint64_t spin_ns;            /* how long the thread spins before it parks; at most idle.spin */
-    uint64_t rest_from_ns;       /* the start of the rest that spin.c measures */
-    uint64_t until_ns;           /* when the present sleep ends by itself */
-    uint64_t stand_in_ns;        /* the average length of a run in place of a sleeper */
-    uint64_t trusted_ns;         /* from this time on it may put wake-ups off (stand_in.c) */
-    uint64_t distrust_ns;        /* how long it was not allowed to before; 0: it always was */
-    bool dozes;                  /* its next sleep is a short one (stand_in.c) */
-    bool was_held;               /* a stand-in has held it in its present sleep, and written this */
-    domi_stealing stealing;      /* what this thread knows as a thief and as a victim */
+    uint32_t level;              /* the domus_profile_level that the thread follows */
+    uint64_t uncounted_from_ns;  /* the thread's CPU clock when `timed` became false */
+    /* what it measures (loop/observing.h); NULL: it never has. The thread writes it once. */
+    _Atomic(struct domi_observing *) observing;
+    uint64_t stamp_ns;      /* the newest stamp; spans are counted from here */
+    uint64_t io_start_ns;   /* when phase 1 of this iteration began */
+    uint64_t next_tick_ns;  /* when timers are looked at next */
+    uint64_t next_trim_ns;  /* before this time an idle thread has nothing to trim */
+    uint32_t completions;   /* completions that phase 1 of this iteration reaped */
+    uint32_t brought;       /* completions of phases 1 and 2 without those of the wake poll */
+    bool capped;            /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
+    bool failed;            /* the thread's ring has failed, and the system was told */
+    bool judge_wakeup;      /* the sleep ended, and nothing to do was found yet */
+    uint32_t empty_wakeups; /* wake-ups in a row that found nothing to do */
+    uint64_t spin_ns;       /* how long the thread spins before it parks; at most idle.spin */
+    uint64_t rest_from_ns;  /* the start of the rest that spin.c measures */
+    uint64_t until_ns;      /* when the present sleep ends by itself */
+    uint64_t stand_in_ns;   /* the average length of a run in place of a sleeper */
+    uint64_t trusted_ns;    /* from this time on it may put wake-ups off (stand_in.c) */
+    uint64_t distrust_ns;   /* how long it was not allowed to before; 0: it always was */
+    bool dozes;             /* its next sleep is a short one (stand_in.c) */
+    bool was_held;          /* a stand-in has held it in its present sleep, and written this */
+    domi_stealing stealing; /* what this thread knows as a thief and as a victim */
     struct domi_kept *kept; /* files that loads here have kept (runtime/files/kept.h); NULL: none */
     domi_thread_counters counters; /* written by this thread, read by any */
     domi_log_bound log_bound;      /* bounds this thread's log lines */

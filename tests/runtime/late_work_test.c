@@ -9,6 +9,7 @@
 #include "tests/runtime/stepped.h"
 
 #include <domus/blocking.h>
+#include <domus/dump.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -64,12 +65,16 @@ static const domus_behaviour working = {
 START_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
 {
     domus_config config = domt_config(1);
+    char text[4 * DOMUS_DUMP_BYTES_MIN];
 
     system_ = domt_start(&config);
     worker_ = domt_spawn(system_, 0, &working, NULL);
     domus_address other = domt_spawn(system_, 0, &working, NULL);
     domt_notice(system_, worker_, &go, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&begun));
+    /* The dump is made by another actor of that thread, so the run that has begun the work is over.
+     */
+    ck_assert_int_eq(domus_dump_actor(system_, worker_, text, sizeof text), 0);
     uint64_t dead = domi_counter_read(&system_->outside.counters.dead_letters);
     atomic_fetch_or(&worker_.house->life, DOMI_LIFE_CLOSED);
     atomic_store(&go_on, true);

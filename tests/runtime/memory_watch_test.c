@@ -22,9 +22,10 @@ static int hear(domus_stack *stack, void *self, const void *payload)
     const domus_memory_change *change = payload;
 
     (void)stack, (void)self;
-    atomic_store(&level, change->level);
-    atomic_store(&own_level, change->own_level);
+    /* The test waits for the levels, and looks at the bytes then. */
     atomic_store(&foreign_bytes, change->foreign_bytes);
+    atomic_store(&own_level, change->own_level);
+    atomic_store(&level, change->level);
     atomic_fetch_add(&heard, 1);
     return 0;
 }

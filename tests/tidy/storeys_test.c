@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STOREYS_MAX 11 /* with the NULL behind the last one */
+#define STOREYS_MAX 12 /* with the NULL behind the last one */
 #define UNITS_MIN   3  /* in a storey; fewer are no storey */
 
 /* From the bottom up.
@@ -24,7 +24,8 @@
  * bytes), pipelines (their messages), acceptors (listeners), connectors (connections that are being
  * made), datagrams (channels of datagrams), completions (what a tick does with all of them).
  *
- * runtime: os (wrappers of the kernel that know no houses), network (the simulated one), system
+ * runtime: os (wrappers of the kernel that know no houses), trace (what each thread did last, and
+ * how it is written), network (the simulated one), system
  * (what threads share, and who looks after it), outside (foreign and detached threads), files
  * (operations on files), policies (queues of pools), pools (their runners), loop (phases, park,
  * stealing), control (configure, make, stop, look at a system), testkit. */
@@ -37,8 +38,8 @@ static const struct layer {
      {"wire", "backend", "resources", "channels", "pipelines", "acceptors", "connectors",
       "datagrams", "completions"}},
     {"runtime",
-     {"os", "network", "system", "outside", "files", "policies", "pools", "loop", "control",
-      "testkit"}},
+     {"os", "trace", "network", "system", "outside", "files", "policies", "pools", "loop",
+      "control", "testkit"}},
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])
 

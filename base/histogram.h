@@ -1,0 +1,46 @@
+/* A histogram that one thread writes and any thread reads (domus/histogram.h).
+ *
+ * An add is two counters: no atomic read-modify-write, no loop. A reader sees each place as it was
+ * at some moment, so what is added meanwhile may be in the sum of times and in no place yet. */
+#ifndef DOMI_BASE_HISTOGRAM_H
+#define DOMI_BASE_HISTOGRAM_H
+
+#include "base/counter.h"
+
+#include <domus/histogram.h>
+
+#define DOMI_HISTOGRAM_BITS 6u /* of the number of places for a power of two */
+
+typedef struct domi_histogram {
+    domi_counter sum_ns;
+    domi_counter places[DOMUS_HISTOGRAM_PLACES];
+} domi_histogram;
+
+/* The place of a time: the power of two, and the six bits behind the first 1. */
+static inline uint32_t domi_histogram_place(uint64_t time_ns)
+{
+    if (time_ns < 1u << DOMI_HISTOGRAM_BITS)
+        return (uint32_t)time_ns;
+    uint32_t shift = 63u - (uint32_t)__builtin_clzll(time_ns) - DOMI_HISTOGRAM_BITS;
+    uint32_t place = (shift << DOMI_HISTOGRAM_BITS) + (uint32_t)(time_ns >> shift);
+    return place < DOMUS_HISTOGRAM_PLACES ? place : DOMUS_HISTOGRAM_PLACES - 1;
+}
+
+/* Add a time that stands for `weight` times of about that length. The owner. */
+static inline void domi_histogram_add_many(domi_histogram *histogram, uint64_t time_ns,
+                                           uint32_t weight)
+{
+    domi_counter_add(&histogram->sum_ns, time_ns * weight);
+    domi_counter_add(&histogram->places[domi_histogram_place(time_ns)], weight);
+}
+
+/* The owner. */
+static inline void domi_histogram_add(domi_histogram *histogram, uint64_t time_ns)
+{
+    domi_histogram_add_many(histogram, time_ns, 1);
+}
+
+/* Add what is in it to `to`. Any thread. */
+void domi_histogram_read(const domi_histogram *histogram, domus_histogram *to);
+
+#endif

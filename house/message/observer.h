@@ -1,0 +1,19 @@
+/* The functions that measure the runs of a manager. Runtime brings them, because it alone reads the
+ * clock (runtime/loop/run_observer.h). The owner of the manager calls them. */
+#ifndef DOMI_HOUSE_MESSAGE_OBSERVER_H
+#define DOMI_HOUSE_MESSAGE_OBSERVER_H
+
+#include <stdint.h>
+
+struct domi_house;
+struct domi_manager;
+
+typedef struct domi_observer {
+    /* Runs a house and measures that, as domi_house_run() does without. */
+    uint32_t (*run)(struct domi_manager *manager, struct domi_house *house);
+    /* Called when arrivals of other threads were sorted; `newest` is the state actor that was the
+     * newest ready one before. */
+    void (*note_arrivals)(struct domi_manager *manager, const struct domi_house *newest);
+} domi_observer;
+
+#endif

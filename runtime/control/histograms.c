@@ -1,0 +1,84 @@
+/* This file reads the histograms of threads, and sets how much threads measure. */
+#include "runtime/loop/observing.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const domi_histogram *histogram_of(const domi_observing *observing,
+                                          domus_histogram_kind kind)
+{
+    switch (kind) {
+    case DOMUS_HISTOGRAM_ITERATION:
+        return &observing->iterations;
+    case DOMUS_HISTOGRAM_ENTER:
+        return &observing->spans[DOMI_SPAN_ENTER];
+    case DOMUS_HISTOGRAM_COMPLETIONS:
+        return &observing->spans[DOMI_SPAN_COMPLETIONS];
+    case DOMUS_HISTOGRAM_CHANNELS:
+        return &observing->spans[DOMI_SPAN_CHANNELS];
+    case DOMUS_HISTOGRAM_EVENTS:
+        return &observing->spans[DOMI_SPAN_EVENTS];
+    case DOMUS_HISTOGRAM_STATE:
+        return &observing->spans[DOMI_SPAN_STATE];
+    case DOMUS_HISTOGRAM_OTHER:
+        return &observing->spans[DOMI_SPAN_OTHER];
+    case DOMUS_HISTOGRAM_RUN:
+        return &observing->runs.runs;
+    case DOMUS_HISTOGRAM_WAIT:
+        return &observing->runs.waits;
+    case DOMUS_HISTOGRAM_DELIVERY:
+        return &observing->runs.deliveries;
+    case DOMUS_HISTOGRAM_REACTION:
+        return &observing->runs.reactions;
+    default:
+        return NULL;
+    }
+}
+
+int domus_system_histogram(const domus_system *system, uint32_t thread, domus_histogram_kind kind,
+                           domus_histogram *ret_histogram)
+{
+    if (thread >= system->count || (unsigned)kind >= DOMUS_HISTOGRAMS)
+        return -EINVAL;
+    memset(ret_histogram, 0, sizeof *ret_histogram);
+    /* acquire: pairs with the release of the thread that has made it. */
+    const domi_observing *observing =
+        atomic_load_explicit(&system->threads[thread].observing, memory_order_acquire);
+    if (observing != NULL)
+        domi_histogram_read(histogram_of(observing, kind), ret_histogram);
+    return 0;
+}
+
+const char *domus_histogram_name(domus_histogram_kind kind)
+{
+    static const char *const names[DOMUS_HISTOGRAMS] = {
+        [DOMUS_HISTOGRAM_ITERATION] = "iteration",
+        [DOMUS_HISTOGRAM_ENTER] = "enter",
+        [DOMUS_HISTOGRAM_COMPLETIONS] = "completions",
+        [DOMUS_HISTOGRAM_CHANNELS] = "channels",
+        [DOMUS_HISTOGRAM_EVENTS] = "events",
+        [DOMUS_HISTOGRAM_STATE] = "state",
+        [DOMUS_HISTOGRAM_OTHER] = "other",
+        [DOMUS_HISTOGRAM_RUN] = "run",
+        [DOMUS_HISTOGRAM_WAIT] = "wait",
+        [DOMUS_HISTOGRAM_DELIVERY] = "delivery",
+        [DOMUS_HISTOGRAM_REACTION] = "reaction",
+    };
+
+    return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
+}
+
+int domus_system_set_profile_level(domus_system *system, domus_profile_level level)
+{
+    if ((unsigned)level > DOMUS_PROFILE_HISTOGRAMS)
+        return -EINVAL;
+    /* Relaxed: a number and nothing else, at which each thread looks at its next tick. */
+    atomic_store_explicit(&system->profile_level, level, memory_order_relaxed);
+    return 0;
+}
+
+domus_profile_level domus_system_profile_level(const domus_system *system)
+{
+    return (domus_profile_level)atomic_load_explicit(&system->profile_level, memory_order_relaxed);
+}

@@ -1,0 +1,87 @@
+/* Following profile.level, and the histograms of iterations and phases; see the header. */
+#include "runtime/loop/observing.h"
+
+#include "base/memory.h"
+#include "runtime/system/system.h"
+
+/* Time in which nothing was counted is no time of the thread: its CPU clock goes on meanwhile, and
+ * would count as submitting (control/profile.c). */
+static void count_spans(domi_thread *thread, bool counts)
+{
+    domi_thread_counters *counters = &thread->counters;
+    uint64_t cpu_ns;
+
+    if (thread->timed == counts)
+        return;
+    thread->timed = counts;
+    cpu_ns = domi_clock_cpu_ns((clockid_t)domi_counter_read(&counters->cpu_clock));
+    if (counts)
+        domi_counter_add(&counters->cpu_start_ns, cpu_ns - thread->uncounted_from_ns);
+    else
+        thread->uncounted_from_ns = cpu_ns;
+}
+
+static void remember_spans(domi_thread *thread, domi_observing *observing)
+{
+    for (int i = 0; i < DOMI_SPANS; i++)
+        observing->seen_ns[i] = domi_counter_read(&thread->counters.span_ns[i]);
+}
+
+/* Begin to measure, if there is memory for that; otherwise the next tick tries again. */
+static bool begin(domi_thread *thread)
+{
+    domi_observing *observing =
+        atomic_load_explicit(&thread->observing, memory_order_relaxed); /* its own */
+
+    if (observing == NULL) {
+        observing = domi_memory_new(sizeof *observing);
+        if (observing == NULL)
+            return false;
+        domi_run_observer_init(&observing->runs, thread->clock, thread->manager.index);
+        /* release: who reads the histograms sees the zeros in them. */
+        atomic_store_explicit(&thread->observing, observing, memory_order_release);
+    }
+    remember_spans(thread, observing);
+    observing->runs.reaped_ns = 0;
+    thread->manager.observer = &observing->runs.functions;
+    return true;
+}
+
+void domi_observing_follow(domi_thread *thread)
+{
+    uint32_t level = atomic_load_explicit(&thread->system->profile_level, memory_order_relaxed);
+
+    if (level == thread->level)
+        return;
+    count_spans(thread, level != DOMUS_PROFILE_OFF);
+    if (level < DOMUS_PROFILE_HISTOGRAMS)
+        thread->manager.observer = NULL;
+    else if (!begin(thread))
+        return;
+    thread->level = level;
+}
+
+void domi_observing_note_iteration(domi_thread *thread)
+{
+    domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
+    uint64_t sum_ns = 0;
+
+    for (int i = 0; i < DOMI_SPANS; i++) {
+        uint64_t now_ns = domi_counter_read(&thread->counters.span_ns[i]);
+        uint64_t passed_ns = now_ns - observing->seen_ns[i];
+        if (passed_ns == 0)
+            continue;
+        observing->seen_ns[i] = now_ns;
+        domi_histogram_add(&observing->spans[i], passed_ns);
+        sum_ns += i != DOMI_SPAN_ENTER ? passed_ns : 0;
+    }
+    if (sum_ns != 0)
+        domi_histogram_add(&observing->iterations, sum_ns);
+    observing->runs.reaped_ns = 0;
+}
+
+void domi_observing_free(domi_thread *thread)
+{
+    domi_memory_free(atomic_load_explicit(&thread->observing, memory_order_relaxed));
+    atomic_store_explicit(&thread->observing, NULL, memory_order_relaxed);
+}

@@ -1,0 +1,168 @@
+/* Which runs are measured, and what of them; the header has the way. */
+#include "runtime/loop/run_observer.h"
+
+#include "house/dispatch/dispatch.h"
+#include "house/message/belt.h"
+
+#define COST_NS     60u /* of measuring one run */
+#define COST_SHARE  50u /* measuring takes one part in so many */
+#define WEIGHT_MOST 64u
+
+/* Choose the next run that is measured, by chance: of actors that take turns, a fixed number would
+ * show only one. */
+static void choose_next(domi_run_observer *observer, uint64_t run_ns)
+{
+    observer->average_ns = (7 * observer->average_ns + run_ns) / 8;
+    uint64_t wanted = COST_NS * COST_SHARE / (observer->average_ns + 1);
+
+    if (wanted > WEIGHT_MOST)
+        wanted = WEIGHT_MOST;
+    observer->weight = 1 + (uint32_t)domi_random_below(&observer->chance, 2 * wanted + 1);
+    observer->countdown = observer->weight;
+}
+
+/* --- waits ------------------------------------------------------------------------------------ */
+
+static const domi_house *newest_ready(const domi_manager *manager)
+{
+    return domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
+}
+
+/* If another house has become ready since `newest` was the newest one, follow its newest message.
+ */
+static void note_waiter(domi_manager *manager, const domi_house *newest, uint64_t now_ns)
+{
+    domi_run_observer *observer = domi_run_observer_of(manager);
+    const domi_house *house = newest_ready(manager);
+
+    if (observer->waiter.house != NULL || house == NULL || house == newest)
+        return;
+    observer->waiter = (domi_waiter){.house = house,
+                                     .lease = DOMI_LIFE_LEASE(domi_house_life(house)),
+                                     .ahead = house->mail,
+                                     .since_ns = now_ns};
+}
+
+/* The house of the waiter has run. */
+static void look_at_waiter(domi_run_observer *observer, uint32_t lease, uint32_t handled,
+                           uint64_t begin_ns)
+{
+    domi_waiter *waiter = &observer->waiter;
+
+    if (waiter->lease != lease) {
+        waiter->house = NULL;
+    } else if (handled < waiter->ahead) {
+        waiter->ahead -= handled;
+    } else {
+        waiter->house = NULL;
+        domi_histogram_add(&observer->waits,
+                           begin_ns > waiter->since_ns ? begin_ns - waiter->since_ns : 0);
+    }
+}
+
+/* The house may never run here again, because its actor has ended or was lent. */
+static void drop_lost_waiter(domi_run_observer *observer)
+{
+    const domi_waiter *waiter = &observer->waiter;
+
+    if (waiter->house != NULL &&
+        (DOMI_LIFE_LEASE(domi_house_life(waiter->house)) != waiter->lease ||
+         domi_house_is_exposed(waiter->house)))
+        observer->waiter.house = NULL;
+}
+
+/* --- deliveries ------------------------------------------------------------------------------- */
+
+/* A thread for which something lies on a belt that it has not taken; NULL: there is none. */
+static domi_manager *receiver_by_belt(const domi_manager *manager)
+{
+    for (uint32_t i = 0; i < manager->threads; i++) {
+        domi_belt *belt = manager->belts.to[i];
+        if (belt != NULL && belt->put != atomic_load_explicit(&belt->taken, memory_order_relaxed))
+            return belt->receiver;
+    }
+    return NULL;
+}
+
+/* Note the time for a thread to which this run has sent something. `belted` is the counter when it
+ * began. */
+static void note_delivery(domi_manager *manager, uint64_t belted, uint64_t now_ns)
+{
+    const domi_links *links = &manager->mail.links;
+    domi_manager *receiver = NULL;
+    uint64_t none = 0;
+
+    if (links->houses != 0)
+        receiver = manager->managers[links->homes[0]];
+    else if (domi_counter_read(&manager->counters.belted) != belted)
+        receiver = receiver_by_belt(manager);
+    /* Relaxed: a time and nothing else, for which the other thread looks after each of its sorts.
+     * If that is before the push, the delivery seems shorter by the rest of this batch. */
+    if (receiver != NULL)
+        (void)atomic_compare_exchange_strong_explicit(&receiver->mail.sampled_ns, &none, now_ns,
+                                                      memory_order_relaxed, memory_order_relaxed);
+}
+
+static void note_arrivals(domi_manager *manager, const domi_house *newest)
+{
+    domi_run_observer *observer = domi_run_observer_of(manager);
+    uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
+
+    if (since_ns == 0 && (observer->waiter.house != NULL || newest_ready(manager) == newest))
+        return;
+    uint64_t now_ns = domi_clock_now(observer->clock);
+    note_waiter(manager, newest, now_ns);
+    if (since_ns == 0)
+        return;
+    domi_histogram_add(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
+    atomic_store_explicit(&manager->mail.sampled_ns, 0, memory_order_relaxed);
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+__attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, domi_house *house)
+{
+    domi_run_observer *observer = domi_run_observer_of(manager);
+    const domi_house *newest = newest_ready(manager);
+    bool is_waiter = observer->waiter.house == house;
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+    bool is_channels = house->behaviour->kind == DOMUS_CHANNELS;
+    uint64_t belted = domi_counter_read(&manager->counters.belted);
+    uint64_t begin_ns = domi_clock_now(observer->clock);
+
+    uint32_t handled = domi_house_run(manager, house);
+    if (is_waiter)
+        look_at_waiter(observer, lease, handled, begin_ns);
+    if (observer->countdown != 0) /* it was measured for the waiter alone */
+        return handled;
+    uint64_t end_ns = domi_clock_now(observer->clock);
+    domi_histogram_add_many(&observer->runs, end_ns - begin_ns, observer->weight);
+    if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
+        domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns,
+                                observer->weight);
+    drop_lost_waiter(observer);
+    if (newest_ready(manager) != house) /* its own mail may be older than this run */
+        note_waiter(manager, newest, end_ns);
+    note_delivery(manager, belted, end_ns);
+    choose_next(observer, end_ns - begin_ns);
+    return handled;
+}
+
+static uint32_t run_observed(domi_manager *manager, domi_house *house)
+{
+    domi_run_observer *observer = domi_run_observer_of(manager);
+
+    if (observer->countdown != 0)
+        observer->countdown--;
+    if (observer->countdown != 0 && observer->waiter.house != house)
+        return domi_house_run(manager, house);
+    return run_measured(manager, house);
+}
+
+void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
+{
+    observer->functions = (domi_observer){run_observed, note_arrivals};
+    observer->clock = clock;
+    observer->countdown = observer->weight = 1;
+    domi_random_init(&observer->chance, seed);
+}

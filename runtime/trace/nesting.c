@@ -1,0 +1,130 @@
+/* A record's outer one at some depth is the next record that lies no deeper than that. If this
+ * one lies at just that depth, and did not begin later, it is the outer one; else there is none.
+ * Such a search goes on from where the last one at its depth has stopped, so each depth passes each
+ * record once.
+ *
+ * The things that are still open come behind all records. Their copy was made first, so one of them
+ * may have ended meanwhile, and be a record, too. Then it is left out: its record has ended, or, if
+ * that was not copied, it began before the last step. */
+#include "runtime/trace/nesting.h"
+
+#include <stdbool.h>
+
+#define NOBODY UINT32_MAX       /* nothing is open at this depth */
+#define OPEN   (UINT32_MAX - 1) /* an element of `open` is */
+
+struct walk {
+    const domi_record *records;
+    uint32_t count;
+    const domi_record *open;
+    domi_nesting_visit *visit;
+    void *context;
+    uint64_t last_ns;                   /* the time of the last step */
+    uint32_t begun[DOMI_RECORD_DEPTHS]; /* index of the record that has begun, NOBODY or OPEN */
+    uint32_t next[DOMI_RECORD_DEPTHS];  /* where the last search at this depth has stopped */
+    bool is_past[DOMI_RECORD_DEPTHS];   /* the element of `open` has ended meanwhile */
+};
+
+static void take_step(struct walk *walk, domi_nesting_step step, uint64_t at_ns,
+                      const domi_record *record)
+{
+    if (at_ns < walk->last_ns)
+        at_ns = walk->last_ns;
+    walk->last_ns = at_ns;
+    walk->visit(walk->context, step, at_ns, record);
+}
+
+static uint32_t depth_of(const domi_record *record)
+{
+    return domi_record_depth_of(domi_record_kind_of(record));
+}
+
+/* The next record behind `index` that lies at `depth` or further out; `count`: there is none. */
+static uint32_t find_next(struct walk *walk, uint32_t index, uint32_t depth)
+{
+    uint32_t next = walk->next[depth];
+
+    if (next <= index)
+        next = index + 1;
+    while (next < walk->count && depth_of(&walk->records[next]) > depth)
+        next++;
+    walk->next[depth] = next;
+    return next;
+}
+
+static bool may_begin_open(const struct walk *walk, uint32_t depth, uint64_t until_ns)
+{
+    const domi_record *open = &walk->open[depth];
+
+    return domi_record_kind_of(open) != DOMI_RECORD_NONE && !walk->is_past[depth] &&
+           open->begin_ns >= walk->last_ns && open->begin_ns <= until_ns;
+}
+
+static void begin_open(struct walk *walk, uint32_t depth)
+{
+    walk->begun[depth] = OPEN;
+    take_step(walk, DOMI_NESTING_BEGIN, walk->open[depth].begin_ns, &walk->open[depth]);
+}
+
+/* The depth behind the innermost thing around `depth` that has begun. */
+static uint32_t first_to_begin(const struct walk *walk, uint32_t depth)
+{
+    while (depth > 0 && walk->begun[depth - 1] == NOBODY)
+        depth--;
+    return depth;
+}
+
+/* Begin all that lies around record `index` and has not begun. */
+static void begin_outer(struct walk *walk, uint32_t index)
+{
+    const domi_record *record = &walk->records[index];
+    uint32_t depth = first_to_begin(walk, depth_of(record));
+
+    for (; depth < depth_of(record); depth++) {
+        uint32_t next = find_next(walk, index, depth);
+        const domi_record *outer = &walk->records[next];
+        if (next == walk->count) {
+            if (may_begin_open(walk, depth, record->begin_ns))
+                begin_open(walk, depth);
+        } else if (depth_of(outer) == depth && outer->begin_ns <= record->begin_ns) {
+            walk->begun[depth] = next;
+            take_step(walk, DOMI_NESTING_BEGIN, outer->begin_ns, outer);
+        }
+    }
+}
+
+static void visit_record(struct walk *walk, uint32_t index)
+{
+    const domi_record *record = &walk->records[index];
+    uint32_t depth = depth_of(record);
+
+    begin_outer(walk, index);
+    if (depth == DOMI_RECORD_DEPTHS - 1) {
+        take_step(walk, DOMI_NESTING_INSTANT, record->begin_ns, record);
+        return;
+    }
+    if (walk->begun[depth] != index)
+        take_step(walk, DOMI_NESTING_BEGIN, record->begin_ns, record);
+    walk->begun[depth] = NOBODY;
+    if (domi_record_kind_of(record) == domi_record_kind_of(&walk->open[depth]) &&
+        record->begin_ns == walk->open[depth].begin_ns)
+        walk->is_past[depth] = true;
+    take_step(walk, DOMI_NESTING_END, domi_record_end_ns(record), record);
+}
+
+void domi_nesting_walk(const domi_record *records, uint32_t count,
+                       const domi_record open[DOMI_RECORD_DEPTHS], domi_nesting_visit *visit,
+                       void *context)
+{
+    struct walk walk = {
+        .records = records, .count = count, .open = open, .visit = visit, .context = context};
+
+    for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++)
+        walk.begun[depth] = NOBODY;
+    for (uint32_t i = 0; i < count; i++)
+        visit_record(&walk, i);
+    for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
+        if (walk.begun[depth] == NOBODY && may_begin_open(&walk, depth, UINT64_MAX))
+            begin_open(&walk, depth);
+    }
+}

@@ -1,0 +1,356 @@
+/* The fields of the packets, by their names and numbers in Perfetto's files, and the packets. */
+#include "runtime/trace/perfetto.h"
+
+#include "runtime/trace/nesting.h"
+#include "runtime/trace/protobuf.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+enum trace_field {
+    TRACE_PACKET = 1,
+};
+
+enum packet_field {
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE_ID = 10,
+    PACKET_TRACK_EVENT = 11,
+    PACKET_INTERNED_DATA = 12,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK_DESCRIPTOR = 60,
+};
+
+enum sequence_flag {
+    FLAG_STATE_CLEARED = 1, /* what earlier packets of this sequence have said holds no more */
+    FLAG_NEEDS_STATE = 2,
+};
+
+enum snapshot_field {
+    SNAPSHOT_CLOCKS = 1,
+    SNAPSHOT_PRIMARY_CLOCK = 2, /* the clock of the trace */
+};
+
+enum clock_field {
+    CLOCK_ID = 1,
+    CLOCK_TIMESTAMP = 2,
+};
+
+#define MONOTONIC 3u /* the number of CLOCK_MONOTONIC in a trace */
+
+enum defaults_field {
+    DEFAULTS_TRACK_EVENT = 11,
+    DEFAULTS_CLOCK_ID = 58,
+};
+
+enum track_field {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_THREAD = 4,
+    TRACK_PARENT_UUID = 5,
+};
+
+enum process_field {
+    PROCESS_PID = 1,
+    PROCESS_NAME = 6,
+};
+
+enum thread_field {
+    THREAD_PID = 1,
+    THREAD_TID = 2,
+    THREAD_NAME = 5,
+};
+
+enum event_field {
+    EVENT_CATEGORY_IIDS = 3,
+    EVENT_ANNOTATIONS = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK_UUID = 11,
+    EVENT_NAME = 23,
+    EVENT_FLOW_IDS = 47,
+    EVENT_TERMINATING_FLOW_IDS = 48,
+};
+
+enum event_type {
+    TYPE_BEGIN = 1,
+    TYPE_END = 2,
+    TYPE_INSTANT = 3,
+};
+
+enum annotation_field {
+    ANNOTATION_UINT = 3,
+    ANNOTATION_NAME = 10,
+};
+
+enum interned_field {
+    INTERNED_CATEGORIES = 1,
+    INTERNED_NAMES = 2,
+};
+
+enum entry_field {
+    ENTRY_IID = 1,
+    ENTRY_NAME = 2,
+};
+
+/* ---- Packets --------------------------------------------------------------------------------- */
+
+#define PACKET_MAX         1024u /* bytes of a packet */
+#define PROCESS_NAME_MAX   256u  /* bytes of the process's name */
+#define SEQUENCE_OF_GLOBAL 1u    /* the sequence of packets that belong to no thread */
+
+static_assert(PACKET_MAX <= DOMI_PERFETTO_BYTES, "a packet fits into the empty buffer");
+static_assert(DOMI_LABEL_BYTES + 256 < PACKET_MAX, "an event with a text is a packet");
+
+static void flush(domi_perfetto *perfetto)
+{
+    if (perfetto->error == 0 && perfetto->used > 0)
+        perfetto->error = perfetto->write(perfetto->context, perfetto->bytes, perfetto->used);
+    perfetto->used = 0;
+}
+
+/* Begin a packet of the present sequence in `packet`. Returns its mark. */
+static size_t begin_packet(domi_perfetto *perfetto, domi_protobuf *packet)
+{
+    if (sizeof perfetto->bytes - perfetto->used < PACKET_MAX)
+        flush(perfetto);
+    *packet = (domi_protobuf){
+        .bytes = perfetto->bytes, .size = perfetto->used + PACKET_MAX, .used = perfetto->used};
+
+    size_t mark = domi_protobuf_begin(packet, TRACE_PACKET);
+    domi_protobuf_add_number(packet, PACKET_SEQUENCE_ID, perfetto->sequence);
+    return mark;
+}
+
+static void end_packet(domi_perfetto *perfetto, domi_protobuf *packet, size_t mark)
+{
+    domi_protobuf_end(packet, mark);
+    perfetto->used = packet->used;
+}
+
+static void add_name(domi_protobuf *to, uint32_t field, const char *name)
+{
+    domi_protobuf_add_text(to, field, name, strnlen(name, PROCESS_NAME_MAX));
+}
+
+/* ---- Tracks ---------------------------------------------------------------------------------- */
+
+/* Tracks of several processes may be put together, so their numbers hold the process's. */
+static uint64_t uuid_of_process(const domi_perfetto *perfetto)
+{
+    return ((uint64_t)(uint32_t)perfetto->pid << 20) + 1;
+}
+
+static uint64_t uuid_of_thread(const domi_perfetto *perfetto, const domi_recorder *recorder)
+{
+    return uuid_of_process(perfetto) + 1 + recorder->number;
+}
+
+static void write_clock(domi_perfetto *perfetto, uint64_t now_ns)
+{
+    domi_protobuf packet;
+    size_t whole = begin_packet(perfetto, &packet);
+    size_t snapshot = domi_protobuf_begin(&packet, PACKET_CLOCK_SNAPSHOT);
+    size_t clock = domi_protobuf_begin(&packet, SNAPSHOT_CLOCKS);
+
+    domi_protobuf_add_number(&packet, CLOCK_ID, MONOTONIC);
+    domi_protobuf_add_number(&packet, CLOCK_TIMESTAMP, now_ns);
+    domi_protobuf_end(&packet, clock);
+    domi_protobuf_add_number(&packet, SNAPSHOT_PRIMARY_CLOCK, MONOTONIC);
+    domi_protobuf_end(&packet, snapshot);
+    end_packet(perfetto, &packet, whole);
+}
+
+static void write_process(domi_perfetto *perfetto, const char *name)
+{
+    domi_protobuf packet;
+    size_t whole = begin_packet(perfetto, &packet);
+    size_t track = domi_protobuf_begin(&packet, PACKET_TRACK_DESCRIPTOR);
+
+    domi_protobuf_add_number(&packet, TRACK_UUID, uuid_of_process(perfetto));
+    size_t process = domi_protobuf_begin(&packet, TRACK_PROCESS);
+    domi_protobuf_add_number(&packet, PROCESS_PID, (uint64_t)perfetto->pid);
+    if (name != NULL)
+        add_name(&packet, PROCESS_NAME, name);
+    domi_protobuf_end(&packet, process);
+    domi_protobuf_end(&packet, track);
+    end_packet(perfetto, &packet, whole);
+}
+
+static void add_defaults(domi_protobuf *packet, uint64_t track_uuid)
+{
+    size_t defaults = domi_protobuf_begin(packet, PACKET_DEFAULTS);
+    size_t event = domi_protobuf_begin(packet, DEFAULTS_TRACK_EVENT);
+
+    domi_protobuf_add_number(packet, EVENT_TRACK_UUID, track_uuid);
+    domi_protobuf_end(packet, event);
+    domi_protobuf_add_number(packet, DEFAULTS_CLOCK_ID, MONOTONIC);
+    domi_protobuf_end(packet, defaults);
+}
+
+static void add_entry(domi_protobuf *packet, uint32_t field, uint64_t iid, const char *name)
+{
+    size_t entry = domi_protobuf_begin(packet, field);
+
+    domi_protobuf_add_number(packet, ENTRY_IID, iid);
+    domi_protobuf_add_text(packet, ENTRY_NAME, name, strlen(name));
+    domi_protobuf_end(packet, entry);
+}
+
+/* The number of a category is its kind. */
+static void add_categories(domi_protobuf *packet)
+{
+    size_t interned = domi_protobuf_begin(packet, PACKET_INTERNED_DATA);
+
+    for (domi_record_kind kind = DOMI_RECORD_NONE + 1; kind < DOMI_RECORD_KINDS; kind++)
+        add_entry(packet, INTERNED_CATEGORIES, kind, domi_label_category(kind));
+    domi_protobuf_end(packet, interned);
+}
+
+/* A thread that the kernel's number is not known of has a track that is only named. */
+static void write_thread(domi_perfetto *perfetto, const domi_recorder *recorder)
+{
+    /* relaxed: the number says something by itself. */
+    int32_t tid =
+        atomic_load_explicit((_Atomic int32_t *)(uintptr_t)&recorder->tid, memory_order_relaxed);
+    domi_protobuf packet;
+    size_t whole = begin_packet(perfetto, &packet);
+
+    domi_protobuf_add_number(&packet, PACKET_SEQUENCE_FLAGS, FLAG_STATE_CLEARED);
+    add_defaults(&packet, uuid_of_thread(perfetto, recorder));
+    size_t track = domi_protobuf_begin(&packet, PACKET_TRACK_DESCRIPTOR);
+    domi_protobuf_add_number(&packet, TRACK_UUID, uuid_of_thread(perfetto, recorder));
+    domi_protobuf_add_number(&packet, TRACK_PARENT_UUID, uuid_of_process(perfetto));
+    if (tid == 0) {
+        add_name(&packet, TRACK_NAME, recorder->name);
+    } else {
+        size_t thread = domi_protobuf_begin(&packet, TRACK_THREAD);
+        domi_protobuf_add_number(&packet, THREAD_PID, (uint64_t)perfetto->pid);
+        domi_protobuf_add_number(&packet, THREAD_TID, (uint64_t)tid);
+        add_name(&packet, THREAD_NAME, recorder->name);
+        domi_protobuf_end(&packet, thread);
+    }
+    domi_protobuf_end(&packet, track);
+    add_categories(&packet);
+    end_packet(perfetto, &packet, whole);
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static void add_value(domi_protobuf *packet, const domi_record *record)
+{
+    const char *name = domi_label_of_value(domi_record_kind_of(record));
+
+    if (name == NULL)
+        return;
+    size_t annotation = domi_protobuf_begin(packet, EVENT_ANNOTATIONS);
+    domi_protobuf_add_text(packet, ANNOTATION_NAME, name, strlen(name));
+    domi_protobuf_add_number(packet, ANNOTATION_UINT, record->value);
+    domi_protobuf_end(packet, annotation);
+}
+
+static void add_flow(domi_protobuf *packet, const domi_record *record)
+{
+    switch (domi_record_kind_of(record)) {
+    case DOMI_RECORD_ASK_OUT:
+    case DOMI_RECORD_ASK_IN:
+    case DOMI_RECORD_ANSWER_OUT:
+        domi_protobuf_add_fixed(packet, EVENT_FLOW_IDS, record->value);
+        break;
+    case DOMI_RECORD_ANSWER_IN:
+        domi_protobuf_add_fixed(packet, EVENT_TERMINATING_FLOW_IDS, record->value);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The event's text by its number, or itself if there is no number. Returns the number if the text
+ * has to be said with it in this packet, else 0. */
+static uint32_t add_label(domi_perfetto *perfetto, domi_protobuf *packet, const domi_record *record)
+{
+    char text[DOMI_LABEL_BYTES];
+    bool is_new = false;
+    uint32_t number = domi_labels_number(&perfetto->labels, record, &is_new);
+
+    if (number == 0)
+        domi_protobuf_add_text(packet, EVENT_NAME, text, domi_label_text(record, text));
+    else
+        domi_protobuf_add_number(packet, EVENT_NAME_IID, number);
+    return is_new ? number : 0;
+}
+
+static void add_text_of_label(domi_protobuf *packet, uint32_t number, const domi_record *record)
+{
+    char text[DOMI_LABEL_BYTES];
+    size_t interned = domi_protobuf_begin(packet, PACKET_INTERNED_DATA);
+
+    (void)domi_label_text(record, text);
+    add_entry(packet, INTERNED_NAMES, number, text);
+    domi_protobuf_end(packet, interned);
+}
+
+/* This is a domi_nesting_visit. */
+static void write_event(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
+                        const domi_record *record)
+{
+    static const enum event_type types[] = {
+        [DOMI_NESTING_BEGIN] = TYPE_BEGIN,
+        [DOMI_NESTING_END] = TYPE_END,
+        [DOMI_NESTING_INSTANT] = TYPE_INSTANT,
+    };
+    domi_perfetto *perfetto = perfetto_;
+    domi_protobuf packet;
+    uint32_t new_label = 0;
+    size_t whole = begin_packet(perfetto, &packet);
+
+    domi_protobuf_add_number(&packet, PACKET_SEQUENCE_FLAGS, FLAG_NEEDS_STATE);
+    domi_protobuf_add_number(&packet, PACKET_TIMESTAMP, at_ns);
+    size_t event = domi_protobuf_begin(&packet, PACKET_TRACK_EVENT);
+    domi_protobuf_add_number(&packet, EVENT_TYPE, types[step]);
+    if (step != DOMI_NESTING_END) {
+        domi_protobuf_add_number(&packet, EVENT_CATEGORY_IIDS, domi_record_kind_of(record));
+        new_label = add_label(perfetto, &packet, record);
+        add_value(&packet, record);
+        add_flow(&packet, record);
+    }
+    domi_protobuf_end(&packet, event);
+    if (new_label != 0)
+        add_text_of_label(&packet, new_label, record);
+    end_packet(perfetto, &packet, whole);
+}
+
+/* ---- A trace --------------------------------------------------------------------------------- */
+
+void domi_perfetto_begin(domi_perfetto *perfetto,
+                         int (*write)(void *context, const void *bytes, size_t length),
+                         void *context, const char *process, uint64_t now_ns)
+{
+    perfetto->write = write;
+    perfetto->context = context;
+    perfetto->error = 0;
+    perfetto->pid = getpid();
+    perfetto->sequence = SEQUENCE_OF_GLOBAL;
+    perfetto->used = 0;
+    write_clock(perfetto, now_ns);
+    write_process(perfetto, process);
+}
+
+void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
+                       const domi_record *records, uint32_t count,
+                       const domi_record open[DOMI_RECORD_DEPTHS])
+{
+    perfetto->sequence = SEQUENCE_OF_GLOBAL + 1 + recorder->number;
+    domi_labels_clear(&perfetto->labels);
+    write_thread(perfetto, recorder);
+    domi_nesting_walk(records, count, open, write_event, perfetto);
+}
+
+int domi_perfetto_end(domi_perfetto *perfetto)
+{
+    flush(perfetto);
+    return perfetto->error;
+}

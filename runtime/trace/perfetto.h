@@ -1,0 +1,48 @@
+/* A trace as Perfetto reads it (ui.perfetto.dev, trace_processor): packets of its TrackEvent
+ * format, written by hand.
+ *
+ * The process is a track, and each thread is a track below it. The packets of a thread are a
+ * sequence of their own, which begins with a packet that has the thread's track, its categories,
+ * and what holds for all its events: their track, and that their times are of CLOCK_MONOTONIC. Then
+ * comes a packet for each begin, end and instant. The text of an event is in the first packet that
+ * has it, with a number, and later events have the number.
+ *
+ * Nothing here allocates, waits or locks, so a signal handler may use it with a writer that may do
+ * the same. Source of the fields: protos/perfetto/trace/ in Perfetto's repository. */
+#ifndef DOMI_RUNTIME_TRACE_PERFETTO_H
+#define DOMI_RUNTIME_TRACE_PERFETTO_H
+
+#include "runtime/trace/labels.h"
+#include "runtime/trace/recorder.h"
+
+#include <sys/types.h>
+
+#define DOMI_PERFETTO_BYTES 8192u /* bytes that are gathered for one call of `write` */
+
+typedef struct domi_perfetto {
+    /* Takes bytes of the trace; returns 0 or a negative errno, and is not called again then. */
+    int (*write)(void *context, const void *bytes, size_t length);
+    void *context;
+    int error;         /* what `write` has returned */
+    pid_t pid;         /* the process */
+    uint32_t sequence; /* the number of the present sequence */
+    size_t used;       /* bytes in `bytes` */
+    uint8_t bytes[DOMI_PERFETTO_BYTES];
+    domi_labels labels; /* of the present sequence */
+} domi_perfetto;
+
+/* Begin a trace: the clock, and the process, whose name may be NULL. `now_ns` is the time. */
+void domi_perfetto_begin(domi_perfetto *perfetto,
+                         int (*write)(void *context, const void *bytes, size_t length),
+                         void *context, const char *process, uint64_t now_ns);
+
+/* Write the track of a thread and its events: the records that domi_recorder_copy() and
+ * domi_recorder_copy_open() have copied. Each recorder is written once. */
+void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
+                       const domi_record *records, uint32_t count,
+                       const domi_record open[DOMI_RECORD_DEPTHS]);
+
+/* Write the rest. Returns 0, or what `write` has returned. */
+int domi_perfetto_end(domi_perfetto *perfetto);
+
+#endif

@@ -1,0 +1,172 @@
+/* The table of the process's recorders, and how a reader copies one.
+ *
+ * A place of the table is free while its recorder is NULL. One who wants it takes it by a
+ * compare-exchange, and then publishes whose it is; one who frees it goes the other way. So whoever
+ * finds his own name at a place also finds a recorder of his own there.
+ *
+ * A crash and a free may meet. 1. A free takes the recorder out of the table, and then looks at
+ * `crashed`. 2. A handler sets `crashed`, and then looks at the table. Each of these accesses is
+ * seq_cst, so either the free sees the crash, and leaves the memory as it is, or the handler does
+ * not see the recorder. */
+#include "runtime/trace/recorder.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct entry {
+    _Atomic(const void *) owner;
+    _Atomic(domi_recorder *) recorder; /* NULL: the place is free */
+} table[DOMI_RECORDERS_MAX];
+
+static atomic_bool crashed;
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+/* Returns false if the table is full. */
+static bool enter_into_table(domi_recorder *recorder, const void *owner)
+{
+    for (uint32_t i = 0; i < DOMI_RECORDERS_MAX; i++) {
+        domi_recorder *none = NULL;
+        recorder->number = i;
+        /* release: a signal handler that finds the recorder finds it complete. */
+        if (!atomic_compare_exchange_strong_explicit(&table[i].recorder, &none, recorder,
+                                                     memory_order_release, memory_order_relaxed))
+            continue;
+        /* release: pairs with the load in domi_recorder_next(). */
+        atomic_store_explicit(&table[i].owner, owner, memory_order_release);
+        return true;
+    }
+    return false;
+}
+
+int domi_recorder_new(const void *owner, const char *name, uint32_t places,
+                      domi_recorder **ret_recorder)
+{
+    if (places < DOMI_RECORDER_PLACES_MIN || places > DOMI_RECORDER_PLACES_MAX ||
+        (places & (places - 1)) != 0)
+        return -EINVAL;
+
+    size_t ring = places * sizeof(domi_recorder_place);
+    size_t bytes = sizeof(domi_recorder) + 2 * ring;
+    domi_recorder *recorder = domi_memory_map(bytes);
+    if (recorder == NULL)
+        return -ENOMEM;
+    recorder->bytes = bytes;
+    recorder->mask = places - 1;
+    recorder->places = (domi_recorder_place *)(recorder + 1);
+    recorder->scratch = (domi_record *)(void *)(recorder->places + places);
+    memcpy(recorder->name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
+    if (!enter_into_table(recorder, owner)) {
+        domi_memory_unmap(recorder, bytes);
+        return -ENOSPC;
+    }
+    *ret_recorder = recorder;
+    return 0;
+}
+
+void domi_recorder_free(domi_recorder *recorder)
+{
+    if (recorder == NULL)
+        return;
+
+    struct entry *entry = &table[recorder->number];
+    /* relaxed: only the owner, who frees, looks for this name. */
+    atomic_store_explicit(&entry->owner, NULL, memory_order_relaxed);
+    /* seq_cst: against a crash (see above). */
+    atomic_store_explicit(&entry->recorder, NULL, memory_order_seq_cst);
+    if (!atomic_load_explicit(&crashed, memory_order_seq_cst))
+        domi_memory_unmap(recorder, recorder->bytes);
+}
+
+void domi_recorder_enter(domi_recorder *recorder)
+{
+    /* relaxed: the number says something by itself. */
+    atomic_store_explicit(&recorder->tid, (int32_t)gettid(), memory_order_relaxed);
+}
+
+bool domi_recorders_begin_crash(void)
+{
+    /* seq_cst: against domi_recorder_free() (see above). */
+    return !atomic_exchange_explicit(&crashed, true, memory_order_seq_cst);
+}
+
+domi_recorder *domi_recorder_next(const void *owner, uint32_t *index)
+{
+    while (*index < DOMI_RECORDERS_MAX) {
+        struct entry *entry = &table[(*index)++];
+        /* acquire: pairs with the store in enter_into_table(). */
+        if (owner != NULL && atomic_load_explicit(&entry->owner, memory_order_acquire) != owner)
+            continue;
+        /* seq_cst: against domi_recorder_free() (see above). */
+        domi_recorder *recorder = atomic_load_explicit(&entry->recorder, memory_order_seq_cst);
+        if (recorder != NULL)
+            return recorder;
+    }
+    return NULL;
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+static void copy_place(const domi_recorder_place *place, domi_record *to)
+{
+    domi_recorder_place *from = (domi_recorder_place *)(uintptr_t)place; /* C17 loads no const */
+
+    /* acquire: each pairs with the owner's release store of the same word (recorder.h). */
+    to->begin_ns = atomic_load_explicit(&from->begin_ns, memory_order_acquire);
+    to->kind_length = atomic_load_explicit(&from->kind_length, memory_order_acquire);
+    to->name = atomic_load_explicit(&from->name, memory_order_acquire);
+    to->value = atomic_load_explicit(&from->value, memory_order_acquire);
+}
+
+static uint64_t read_head(const domi_recorder *recorder, memory_order order)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&recorder->head, order);
+}
+
+/* Only memory that a crash has spoilt holds another kind. */
+static bool has_kind(const domi_record *record)
+{
+    domi_record_kind kind = domi_record_kind_of(record);
+
+    return kind > DOMI_RECORD_NONE && kind < DOMI_RECORD_KINDS;
+}
+
+uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to)
+{
+    uint64_t places = recorder->mask + 1;
+    /* acquire: pairs with the owner's store, so the records up to here are complete. */
+    uint64_t end = read_head(recorder, memory_order_acquire);
+    uint64_t first = end > places ? end - places : 0;
+    uint32_t count = 0;
+
+    for (uint64_t i = first; i < end; i++)
+        copy_place(&recorder->places[i & recorder->mask], &to[i - first]);
+    /* relaxed: the loads of the words were acquire, so this one is not older than they are. The
+     * place of `now` may be half written. */
+    uint64_t now = read_head(recorder, memory_order_relaxed);
+    uint64_t whole = now >= places ? now - places + 1 : 0;
+    for (uint64_t i = whole > first ? whole : first; i < end; i++) {
+        const domi_record *record = &to[i - first];
+        if (has_kind(record) && domi_record_end_ns(record) >= since_ns)
+            to[count++] = *record;
+    }
+    return count;
+}
+
+void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS])
+{
+    for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
+        domi_recorder_place *place = (domi_recorder_place *)(uintptr_t)&recorder->open[depth];
+        /* acquire: pairs with the last store of domi_recorder_begin(). */
+        uint64_t word = atomic_load_explicit(&place->kind_length, memory_order_acquire);
+        copy_place(place, &to[depth]);
+        /* relaxed: after acquire loads, as above. */
+        if (atomic_load_explicit(&place->kind_length, memory_order_relaxed) != word ||
+            to[depth].kind_length != word || !has_kind(&to[depth]))
+            to[depth] = (domi_record){0};
+        to[depth].kind_length &= ~DOMI_RECORD_LENGTH_MAX;
+    }
+}

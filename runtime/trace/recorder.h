@@ -1,0 +1,159 @@
+/* A recorder is the flight recorder of one thread: a ring of the newest records, which overwrites
+ * itself, and a place for each depth in which the thread says what it is doing just now.
+ *
+ * The thread that owns it writes it without any read-modify-write, and never waits. Any thread, and
+ * a signal handler, may copy it at any time. A reader finds out by itself which records were
+ * overwritten while it copied, and leaves them out:
+ *
+ *   1. The owner stores the words of record `head` into its place, each by a release store, and
+ *      then stores `head` + 1.
+ *   2. A reader loads the words of a place, each by an acquire load, and then loads `head` again.
+ *   3. If one of the words came from a later record of this place, that load sees the `head` which
+ *      the owner had stored before it. So a record is whole if its place was not `head`'s then.
+ *
+ * On x86-64 these stores are plain ones, and a record costs six of them.
+ *
+ * All recorders of the process are in one table, so that a signal handler finds them after a crash
+ * (domi_recorders_begin_crash()).
+ *
+ * Thread-safety: the functions that write belong to the owner. All others: any thread, but an owner
+ * frees its recorders when no thread writes and no thread copies them, except a signal handler
+ * after a crash. */
+#ifndef DOMI_RUNTIME_TRACE_RECORDER_H
+#define DOMI_RUNTIME_TRACE_RECORDER_H
+
+#include "runtime/trace/record.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DOMI_RECORDERS_MAX       1024u /* recorders of a process */
+#define DOMI_RECORDER_NAME       32u   /* bytes of the name of a thread, with the zero at its end */
+#define DOMI_RECORDER_PLACES_MIN 64u   /* the least records of a ring */
+#define DOMI_RECORDER_PLACES_MAX (1u << 22)
+
+/* The words of a record, as threads share them. */
+typedef struct domi_recorder_place {
+    _Atomic uint64_t begin_ns;
+    _Atomic uint64_t kind_length;
+    _Atomic(const void *) name;
+    _Atomic uint64_t value;
+} domi_recorder_place;
+
+typedef struct domi_recorder {
+    /* The owner writes these. */
+    alignas(64) _Atomic uint64_t head; /* records that were written, in all */
+    domi_recorder_place *places;       /* the ring; constant */
+    uint64_t mask;                     /* how many places there are, less 1; constant */
+    /* The thing of each depth that has begun and not ended. In place of a length `kind_length` has
+     * bits of `begin_ns`, so that no two things have the same; it is 0 while nothing is there. */
+    domi_recorder_place open[DOMI_RECORD_DEPTHS];
+    _Atomic int32_t tid; /* the kernel's number of the thread that writes; 0: not known */
+
+    /* These are constant. */
+    alignas(64) char name[DOMI_RECORDER_NAME]; /* of the thread, as "thread 0" */
+    uint32_t number;                           /* its place in the table of recorders */
+    domi_record *scratch; /* as many records as the ring; written after a crash alone */
+    size_t bytes;         /* mapped for all of this */
+} domi_recorder;
+
+/* Make a recorder for a thread of `owner` (the system), and put it into the table. `places` is a
+ * power of two from DOMI_RECORDER_PLACES_MIN to DOMI_RECORDER_PLACES_MAX; each takes 32 bytes, and
+ * 32 more after a crash. A name that is too long is cut.
+ * Returns 0; -EINVAL for another number of places; -ENOMEM; -ENOSPC if the table is full. */
+int domi_recorder_new(const void *owner, const char *name, uint32_t places,
+                      domi_recorder **ret_recorder);
+
+/* Free a recorder, with the allocator that it was made with; NULL is allowed. After a crash it
+ * stays, because a signal handler may be reading it. */
+void domi_recorder_free(domi_recorder *recorder);
+
+/* The calling thread is the one that writes from now on. */
+void domi_recorder_enter(domi_recorder *recorder);
+
+/* The next recorder of `owner` (NULL: of anybody) from place `*index` of the table on, which then
+ * is the place behind it. Returns NULL if there is no further one. The caller sees to it that
+ * recorders of `owner` are not freed meanwhile. */
+domi_recorder *domi_recorder_next(const void *owner, uint32_t *index);
+
+/* From now on no recorder is freed any more. Returns false if that is so already. A signal handler
+ * may call this. */
+bool domi_recorders_begin_crash(void);
+
+/* Copy the records that ended at `since_ns` or later to `to`, which has room for all places of the
+ * ring, the oldest first. Returns how many these are: at most one less than the places, because one
+ * of them may be half written. */
+uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to);
+
+/* Copy what the thread has begun and not ended, by depth; the kind is NONE where nothing is. */
+void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS]);
+
+/* ---- What the owner calls -------------------------------------------------------------------- */
+
+/* Write a record of something that has ended. */
+static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind kind,
+                                      uint64_t begin_ns, uint64_t end_ns, const void *name,
+                                      uint64_t value)
+{
+    /* Relaxed: the owner's own word. */
+    uint64_t head = atomic_load_explicit(&recorder->head, memory_order_relaxed);
+    domi_recorder_place *place = &recorder->places[head & recorder->mask];
+
+    /* release: a reader that sees one of these words also sees the `head` before it (step 3). */
+    atomic_store_explicit(&place->begin_ns, begin_ns, memory_order_release);
+    atomic_store_explicit(&place->kind_length, domi_record_pack(kind, begin_ns, end_ns),
+                          memory_order_release);
+    atomic_store_explicit(&place->name, name, memory_order_release);
+    atomic_store_explicit(&place->value, value, memory_order_release);
+    /* release: pairs with the first load of a reader, which may then read the record. */
+    atomic_store_explicit(&recorder->head, head + 1, memory_order_release);
+}
+
+/* Something has begun: from now on copies have it as under way. */
+static inline void domi_recorder_begin(domi_recorder *recorder, domi_record_kind kind,
+                                       uint64_t begin_ns, const void *name, uint64_t value)
+{
+    domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
+
+    /* The word is 0 while the others change. release: a reader that sees one of them new finds 0
+     * or a later value when it loads `kind_length` again. */
+    atomic_store_explicit(&place->kind_length, 0, memory_order_relaxed);
+    atomic_store_explicit(&place->begin_ns, begin_ns, memory_order_release);
+    atomic_store_explicit(&place->name, name, memory_order_release);
+    atomic_store_explicit(&place->value, value, memory_order_release);
+    atomic_store_explicit(&place->kind_length, domi_record_pack(kind, 0, begin_ns),
+                          memory_order_release);
+}
+
+/* The value of what has begun last at this depth becomes another, as a run goes on to a message of
+ * another type. */
+static inline void domi_recorder_set_value(domi_recorder *recorder, domi_record_kind kind,
+                                           uint64_t value)
+{
+    /* release: as in domi_recorder_begin(). */
+    atomic_store_explicit(&recorder->open[domi_record_depth_of(kind)].value, value,
+                          memory_order_release);
+}
+
+/* The thing of this kind that has begun has ended: write its record. Nothing happens if there is
+ * none. */
+static inline void domi_recorder_end(domi_recorder *recorder, domi_record_kind kind,
+                                     uint64_t end_ns)
+{
+    domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
+
+    /* Relaxed: the owner's own words. */
+    uint64_t begun = atomic_load_explicit(&place->kind_length, memory_order_relaxed);
+
+    if (begun >> DOMI_RECORD_LENGTH_BITS != (uint64_t)kind)
+        return;
+    domi_recorder_note(recorder, kind, atomic_load_explicit(&place->begin_ns, memory_order_relaxed),
+                       end_ns, atomic_load_explicit(&place->name, memory_order_relaxed),
+                       atomic_load_explicit(&place->value, memory_order_relaxed));
+    /* relaxed: a reader that comes before this sees the thing twice, which nesting.c allows. */
+    atomic_store_explicit(&place->kind_length, 0, memory_order_relaxed);
+}
+
+#endif

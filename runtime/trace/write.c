@@ -1,0 +1,99 @@
+/* The two ways to a trace: of a system, with memory of its own, and of the process after a crash,
+ * with memory that was there before.
+ *
+ * In both each thread is copied and then written, one after the other, so the threads of a trace
+ * end at slightly different times. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "runtime/os/write_all.h"
+#include "runtime/trace/perfetto.h"
+
+#include <domus/trace.h>
+
+#include <errno.h>
+
+static uint64_t read_monotonic_ns(void)
+{
+    struct timespec now = domi_clock_deadline_after(0);
+
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* The places of the largest ring of `owner`; 0: there is none. */
+static uint64_t most_places(const void *owner)
+{
+    uint64_t most = 0;
+    uint32_t index = 0;
+
+    for (domi_recorder *at; (at = domi_recorder_next(owner, &index)) != NULL;) {
+        if (at->mask + 1 > most)
+            most = at->mask + 1;
+    }
+    return most;
+}
+
+/* `records` has room for each ring; NULL: each recorder's own memory is taken. */
+static void add_all(domi_perfetto *perfetto, const void *owner, uint64_t since_ns,
+                    domi_record *records)
+{
+    domi_record open[DOMI_RECORD_DEPTHS];
+    uint32_t index = 0;
+
+    for (domi_recorder *at; (at = domi_recorder_next(owner, &index)) != NULL;) {
+        domi_record *to = records != NULL ? records : at->scratch;
+        if (perfetto->error != 0)
+            return;
+        domi_recorder_copy_open(at, open);
+        uint32_t count = domi_recorder_copy(at, since_ns, to);
+        domi_perfetto_add(perfetto, at, to, count, open);
+    }
+}
+
+int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domus_trace_sink *sink,
+                      void *context)
+{
+    size_t bytes = most_places(system) * sizeof(domi_record);
+
+    if (bytes == 0)
+        return -ENODATA;
+    domi_record *records = domi_memory_map(bytes);
+    domi_perfetto *perfetto = domi_memory_new_bytes(sizeof *perfetto);
+    int result = -ENOMEM;
+    if (records != NULL && perfetto != NULL) {
+        domi_perfetto_begin(perfetto, sink, context, program_invocation_short_name,
+                            read_monotonic_ns());
+        add_all(perfetto, system, since_ns, records);
+        result = domi_perfetto_end(perfetto);
+    }
+    domi_memory_free(perfetto);
+    if (records != NULL)
+        domi_memory_unmap(records, bytes);
+    return result;
+}
+
+/* ---- After a crash --------------------------------------------------------------------------- */
+
+/* This is a domus_trace_sink. */
+static int write_to_fd(void *fd, const void *bytes, size_t length)
+{
+    return domi_write_all(*(const int *)fd, bytes, length);
+}
+
+int domus_trace_crash_write(int fd)
+{
+    static domi_perfetto perfetto; /* the stack of a handler may be small; one thread comes here */
+    int kept = errno;
+    int result = -EBUSY;
+
+    if (domi_recorders_begin_crash()) {
+        result = -ENODATA;
+        if (most_places(NULL) != 0) {
+            domi_perfetto_begin(&perfetto, write_to_fd, &fd, program_invocation_short_name,
+                                read_monotonic_ns());
+            add_all(&perfetto, NULL, 0, NULL);
+            result = domi_perfetto_end(&perfetto);
+        }
+    }
+    errno = kept;
+    return result;
+}

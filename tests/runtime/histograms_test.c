@@ -1,0 +1,254 @@
+/* runtime/loop/observing.c: histograms of runs, waits, phases and deliveries, and levels that
+ * change while the system runs. */
+#include "tests/runtime/running.h"
+
+#include <domus/profile.h>
+
+#include <errno.h>
+
+#define US UINT64_C(1000)
+
+static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
+static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
+static _Atomic uint64_t worked;
+
+/* Takes so long, by the clock that histograms have. */
+static int work(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t until_ns = domt_now_ns() + *(const uint64_t *)payload;
+
+    (void)stack, (void)self;
+    while (domt_now_ns() < until_ns)
+        continue;
+    atomic_fetch_add(&worked, 1);
+    return 0;
+}
+
+static const domus_behaviour worker = {.name = "worker",
+                                       .on = (const domus_on[]){{&work_type, work, 0}, {0}}};
+
+static domus_address partners[2];
+
+static int hit(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t left = *(const uint64_t *)payload - 1;
+
+    (void)self;
+    atomic_fetch_add(&worked, 1);
+    return left == 0 ? 0
+                     : domus_notice(stack, partners[domus_self(stack).house == partners[0].house],
+                                    &ball_type, &left);
+}
+
+static const domus_behaviour player = {.name = "player",
+                                       .on = (const domus_on[]){{&ball_type, hit, 0}, {0}}};
+
+static domus_system *start(uint32_t threads, domus_profile_level level)
+{
+    domus_config config = domt_config(threads);
+
+    config.profile.level = level;
+    atomic_store(&worked, 0);
+    return domt_start(&config);
+}
+
+static domus_histogram histogram(const domus_system *system, uint32_t thread,
+                                 domus_histogram_kind kind)
+{
+    domus_histogram found;
+
+    ck_assert_int_eq(domus_system_histogram(system, thread, kind, &found), 0);
+    return found;
+}
+
+static uint64_t count(const domus_system *system, uint32_t thread, domus_histogram_kind kind)
+{
+    return histogram(system, thread, kind).count;
+}
+
+/* Let an actor of thread 0 work `times` times for `time_ns`, each in a run of its own. */
+static void work_for(domus_system *system, domus_address address, uint64_t times, uint64_t time_ns)
+{
+    uint64_t before = atomic_load(&worked);
+
+    for (uint64_t i = 1; i <= times; i++) {
+        domt_notice(system, address, &work_type, &time_ns);
+        DOMT_WAIT_FOR(20, atomic_load(&worked) == before + i);
+    }
+}
+
+/* Wait until the thread has followed the level, and has forgotten what it measured before. */
+static void wait_until_it_measures(domus_system *system, domus_address address)
+{
+    DOMT_WAIT_FOR(20, (work_for(system, address, 1, 2 * DOMT_MS),
+                       count(system, 0, DOMUS_HISTOGRAM_RUN) != 0));
+}
+
+START_TEST(long_runs_are_each_measured)
+{
+    domus_system *system = start(1, DOMUS_PROFILE_HISTOGRAMS);
+    domus_address address = domt_spawn(system, 0, &worker, NULL);
+
+    wait_until_it_measures(system, address);
+    domus_histogram before = histogram(system, 0, DOMUS_HISTOGRAM_RUN);
+    work_for(system, address, 40, 2 * DOMT_MS);
+    DOMT_WAIT_FOR(20, domt_profile(system, 0).runs != 0);
+    domt_pause_ns(20 * DOMT_MS);
+    domus_histogram after = histogram(system, 0, DOMUS_HISTOGRAM_RUN);
+    domus_histogram_subtract(&after, &before);
+    uint64_t median_ns = domus_histogram_quantile_ns(&after, 0.5);
+    ck_assert_uint_ge(after.count, 30);
+    ck_assert_uint_le(after.count, 60);
+    ck_assert_uint_ge(median_ns, 19 * DOMT_MS / 10);
+    ck_assert_uint_le(median_ns, 20 * DOMT_MS); /* the thread may lose its CPU in a run */
+    domus_histogram state = histogram(system, 0, DOMUS_HISTOGRAM_STATE);
+    ck_assert_uint_ge(state.count, 40);
+    ck_assert_uint_ge(state.sum_ns, 80 * DOMT_MS);
+    ck_assert_uint_ge(histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns, 80 * DOMT_MS);
+    ck_assert_uint_ne(count(system, 0, DOMUS_HISTOGRAM_ENTER), 0);
+    domt_end(system);
+}
+END_TEST
+
+/* Short runs are sampled: the weights make good for those between. */
+START_TEST(short_runs_count_as_many_as_they_are)
+{
+    domus_system *system = start(1, DOMUS_PROFILE_HISTOGRAMS);
+    domus_address address = domt_spawn(system, 0, &worker, NULL);
+    const uint64_t balls = 200000;
+
+    for (int i = 0; i < 2; i++)
+        partners[i] = domt_spawn(system, 0, &player, NULL);
+    wait_until_it_measures(system, address);
+    uint64_t runs = domt_profile(system, 0).runs;
+    uint64_t before = count(system, 0, DOMUS_HISTOGRAM_RUN);
+    uint64_t until = atomic_load(&worked) + balls;
+    domt_notice(system, partners[0], &ball_type, &balls);
+    DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
+    runs = domt_profile(system, 0).runs - runs;
+    uint64_t counted = count(system, 0, DOMUS_HISTOGRAM_RUN) - before;
+    ck_assert_uint_ge(runs, balls);
+    ck_assert_msg(counted > runs * 9 / 10 && counted < runs * 11 / 10, "%lu runs count as %lu",
+                  runs, counted);
+    domt_end(system);
+}
+END_TEST
+
+/* Of four messages that come together, the last one waits behind two runs: its own actor has
+ * another one before it, and handles one in a run. */
+START_TEST(waits_show_what_is_ahead)
+{
+    domus_config config = domt_config(1);
+    const uint64_t long_ns = 3 * DOMT_MS;
+
+    config.profile.level = DOMUS_PROFILE_HISTOGRAMS;
+    config.scheduler.messages_per_run_max = 1;
+    atomic_store(&worked, 0);
+    domus_system *system = domt_start(&config);
+    domus_address address = domt_spawn(system, 0, &worker, NULL);
+    for (int i = 0; i < 2; i++)
+        partners[i] = domt_spawn(system, 0, &worker, NULL);
+    wait_until_it_measures(system, address);
+    domus_histogram before = histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
+    for (int i = 0; i < 20; i++) {
+        uint64_t until = atomic_load(&worked) + 4;
+        domt_notice(system, address, &work_type, &long_ns);
+        domt_notice(system, partners[0], &work_type, &long_ns);
+        domt_notice(system, partners[1], &work_type, &long_ns);
+        domt_notice(system, partners[1], &work_type, &long_ns);
+        DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
+    }
+    domus_histogram after = histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
+    domus_histogram_subtract(&after, &before);
+    ck_assert_uint_ge(after.count, 10);
+    ck_assert_uint_ge(domus_histogram_quantile_ns(&after, 0.9), 5 * DOMT_MS);
+    domt_end(system);
+}
+END_TEST
+
+static int hit_slowly(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t until_ns = domt_now_ns() + 50 * US;
+
+    while (domt_now_ns() < until_ns) /* both threads have work, so neither stands in */
+        continue;
+    return hit(stack, self, payload);
+}
+
+static const domus_behaviour slow_player = {
+    .name = "slow player", .on = (const domus_on[]){{&ball_type, hit_slowly, 0}, {0}}};
+
+START_TEST(deliveries_between_threads_are_sampled)
+{
+    domus_system *system = start(2, DOMUS_PROFILE_HISTOGRAMS);
+    domus_address address = domt_spawn(system, 0, &worker, NULL);
+    const uint64_t balls = 2000;
+
+    for (uint32_t i = 0; i < 2; i++)
+        partners[i] = domt_spawn(system, i, &slow_player, NULL);
+    wait_until_it_measures(system, address);
+    uint64_t until = atomic_load(&worked) + 8 * balls;
+    for (uint32_t i = 0; i < 8; i++)
+        domt_notice(system, partners[i % 2], &ball_type, &balls);
+    DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
+    for (uint32_t i = 0; i < 2; i++) {
+        domus_histogram found = histogram(system, i, DOMUS_HISTOGRAM_DELIVERY);
+        ck_assert_uint_gt(found.count, 10);
+        ck_assert_uint_le(domus_histogram_quantile_ns(&found, 0.5), 100 * DOMT_MS);
+    }
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
+{
+    static const domus_profile_level levels[] = {DOMUS_PROFILE_HISTOGRAMS, DOMUS_PROFILE_OFF,
+                                                 DOMUS_PROFILE_COUNTERS,   DOMUS_PROFILE_OFF,
+                                                 DOMUS_PROFILE_HISTOGRAMS, DOMUS_PROFILE_COUNTERS};
+    domus_system *system = start(1, DOMUS_PROFILE_COUNTERS);
+    domus_address address = domt_spawn(system, 0, &worker, NULL);
+
+    work_for(system, address, 5, 2 * DOMT_MS);
+    ck_assert_uint_eq(count(system, 0, DOMUS_HISTOGRAM_RUN), 0);
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        uint64_t runs = count(system, 0, DOMUS_HISTOGRAM_RUN);
+        ck_assert_int_eq(domus_system_set_profile_level(system, levels[i]), 0);
+        ck_assert_int_eq(domus_system_profile_level(system), (int)levels[i]);
+        work_for(system, address, 20, 2 * DOMT_MS);
+        domt_pause_ns(20 * DOMT_MS);
+        runs = count(system, 0, DOMUS_HISTOGRAM_RUN) - runs;
+        if (levels[i] == DOMUS_PROFILE_HISTOGRAMS)
+            ck_assert_uint_ge(runs, 10);
+        else
+            ck_assert_uint_le(runs, 8); /* it follows at the end of the first one */
+        domus_profile profile = domt_profile(system, 0);
+        uint64_t sum_ns = 0;
+        for (int phase = 0; phase < DOMUS_PHASES; phase++)
+            sum_ns += profile.phase_ns[phase];
+        ck_assert_uint_eq(sum_ns, profile.wall_ns);
+    }
+    /* time at the level off was no submitting */
+    domus_profile profile = domt_profile(system, 0);
+    ck_assert_uint_lt(profile.phase_ns[DOMUS_PHASE_SUBMIT], 60 * DOMT_MS);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(odd_numbers_are_refused)
+{
+    domus_system *system = start(1, DOMUS_PROFILE_COUNTERS);
+    domus_histogram found;
+
+    ck_assert_int_eq(domus_system_histogram(system, 1, DOMUS_HISTOGRAM_RUN, &found), -EINVAL);
+    ck_assert_int_eq(domus_system_histogram(system, 0, DOMUS_HISTOGRAMS, &found), -EINVAL);
+    ck_assert_int_eq(domus_system_set_profile_level(system, (domus_profile_level)9), -EINVAL);
+    for (int i = 0; i < DOMUS_HISTOGRAMS; i++)
+        ck_assert_ptr_nonnull(domus_histogram_name((domus_histogram_kind)i));
+    ck_assert_ptr_null(domus_histogram_name(DOMUS_HISTOGRAMS));
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("histograms", 60, long_runs_are_each_measured, short_runs_count_as_many_as_they_are,
+          waits_show_what_is_ahead, deliveries_between_threads_are_sampled,
+          level_changes_while_the_system_runs_and_phases_still_sum, odd_numbers_are_refused)

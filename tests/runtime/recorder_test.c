@@ -1,0 +1,292 @@
+/* A recorder alone: the ring and its bounds, what has begun, the table of recorders, and readers
+ * that copy while the owner writes, who may never see half a record. */
+#include "base/memory.h"
+#include "runtime/trace/recorder.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PLACES DOMI_RECORDER_PLACES_MIN
+
+static int owner;
+static int stranger;
+static domi_record copy[PLACES];
+static domi_record open_copy[DOMI_RECORD_DEPTHS];
+
+static domi_recorder *make(void)
+{
+    domi_recorder *recorder = NULL;
+
+    ck_assert_int_eq(domi_recorder_new(&owner, "thread 7", PLACES, &recorder), 0);
+    return recorder;
+}
+
+/* A record of which each word tells the number. */
+static void note_number(domi_recorder *recorder, uint64_t number)
+{
+    domi_record_kind kind = DOMI_RECORD_ITERATION + (number % (DOMI_RECORD_KINDS - 1));
+
+    domi_recorder_note(recorder, kind, number, 2 * number, (const void *)(uintptr_t)number,
+                       ~number);
+}
+
+static void check_number(const domi_record *record, uint64_t number)
+{
+    ck_assert_uint_eq(record->begin_ns, number);
+    ck_assert_uint_eq(domi_record_end_ns(record), 2 * number);
+    ck_assert_uint_eq(domi_record_kind_of(record),
+                      DOMI_RECORD_ITERATION + (number % (DOMI_RECORD_KINDS - 1)));
+    ck_assert_uint_eq((uintptr_t)record->name, number);
+    ck_assert_uint_eq(record->value, ~number);
+}
+
+/* ---- The ring -------------------------------------------------------------------------------- */
+
+START_TEST(a_ring_keeps_the_newest_records)
+{
+    domi_recorder *recorder = make();
+
+    for (uint64_t written = 0; written <= 4 * PLACES; written++) {
+        uint64_t kept = written < PLACES ? written : PLACES - 1;
+        ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), kept);
+        for (uint64_t i = 0; i < kept; i++)
+            check_number(&copy[i], written - kept + i);
+        note_number(recorder, written);
+    }
+    domi_recorder_free(recorder);
+}
+END_TEST
+
+START_TEST(a_copy_begins_with_what_ended_at_a_time)
+{
+    domi_recorder *recorder = make();
+
+    for (uint64_t i = 0; i < 10; i++)
+        note_number(recorder, i); /* ends at 2 * i */
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 9, copy), 5);
+    check_number(&copy[0], 5);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 10, copy), 5);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 19, copy), 0);
+    domi_recorder_free(recorder);
+}
+END_TEST
+
+START_TEST(a_length_is_bounded_on_both_sides)
+{
+    domi_recorder *recorder = make();
+
+    domi_recorder_note(recorder, DOMI_RECORD_RUN, 10, 9, NULL, 0);
+    domi_recorder_note(recorder, DOMI_RECORD_RUN, 10, UINT64_MAX, NULL, 0);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 2);
+    ck_assert_uint_eq(domi_record_end_ns(&copy[0]), 10);
+    ck_assert_uint_eq(domi_record_end_ns(&copy[1]), 10 + DOMI_RECORD_LENGTH_MAX);
+    ck_assert_uint_eq(domi_record_kind_of(&copy[1]), DOMI_RECORD_RUN);
+    domi_recorder_free(recorder);
+}
+END_TEST
+
+START_TEST(a_spoilt_record_is_left_out)
+{
+    domi_recorder *recorder = make();
+
+    note_number(recorder, 1);
+    note_number(recorder, 2);
+    note_number(recorder, 3);
+    atomic_store(&recorder->places[1].kind_length, UINT64_MAX);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 2);
+    check_number(&copy[0], 1);
+    check_number(&copy[1], 3);
+    domi_recorder_free(recorder);
+}
+END_TEST
+
+START_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
+{
+    domi_recorder *recorder = make();
+
+    domi_recorder_begin(recorder, DOMI_RECORD_PHASE, 10, "state", 0);
+    domi_recorder_begin(recorder, DOMI_RECORD_RUN, 20, &owner, 5);
+    domi_recorder_set_value(recorder, DOMI_RECORD_RUN, 6);
+    domi_recorder_copy_open(recorder, open_copy);
+    ck_assert_uint_eq(domi_record_kind_of(&open_copy[0]), DOMI_RECORD_NONE);
+    ck_assert_uint_eq(domi_record_kind_of(&open_copy[1]), DOMI_RECORD_PHASE);
+    ck_assert_uint_eq(open_copy[1].begin_ns, 10);
+    ck_assert_uint_eq(domi_record_kind_of(&open_copy[3]), DOMI_RECORD_RUN);
+    ck_assert_uint_eq(domi_record_end_ns(&open_copy[3]), 20);
+    ck_assert_ptr_eq(open_copy[3].name, &owner);
+    ck_assert_uint_eq(open_copy[3].value, 6);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
+
+    domi_recorder_end(recorder, DOMI_RECORD_RUN, 30);
+    domi_recorder_copy_open(recorder, open_copy);
+    ck_assert_uint_eq(domi_record_kind_of(&open_copy[3]), DOMI_RECORD_NONE);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 1);
+    ck_assert_uint_eq(domi_record_kind_of(&copy[0]), DOMI_RECORD_RUN);
+    ck_assert_uint_eq(copy[0].begin_ns, 20);
+    ck_assert_uint_eq(domi_record_end_ns(&copy[0]), 30);
+    ck_assert_ptr_eq(copy[0].name, &owner);
+    ck_assert_uint_eq(copy[0].value, 6);
+    domi_recorder_free(recorder);
+}
+END_TEST
+
+START_TEST(a_thing_that_has_not_begun_does_not_end)
+{
+    domi_recorder *recorder = make();
+
+    domi_recorder_end(recorder, DOMI_RECORD_RUN, 30);
+    domi_recorder_begin(recorder, DOMI_RECORD_STEAL, 20, NULL, 0);
+    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 30); /* of the same depth */
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
+    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 30);
+    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 40);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 1);
+    domi_recorder_free(recorder);
+}
+END_TEST
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+START_TEST(recorders_are_found_by_their_owner)
+{
+    domi_recorder *first = make();
+    domi_recorder *other = NULL;
+    uint32_t index = 0;
+
+    ck_assert_int_eq(domi_recorder_new(&stranger, "x", PLACES, &other), 0);
+    domi_recorder *second = make();
+    ck_assert_ptr_eq(domi_recorder_next(&owner, &index), first);
+    ck_assert_ptr_eq(domi_recorder_next(&owner, &index), second);
+    ck_assert_ptr_null(domi_recorder_next(&owner, &index));
+    domi_recorder_free(first);
+    index = 0;
+    ck_assert_ptr_eq(domi_recorder_next(&owner, &index), second);
+    index = 0;
+    ck_assert_ptr_eq(domi_recorder_next(NULL, &index), other);
+    ck_assert_ptr_eq(domi_recorder_next(NULL, &index), second);
+    ck_assert_ptr_null(domi_recorder_next(NULL, &index));
+    ck_assert_str_eq(second->name, "thread 7");
+    domi_recorder_free(second);
+    domi_recorder_free(other);
+    domi_recorder_free(NULL);
+    index = 0;
+    ck_assert_ptr_null(domi_recorder_next(NULL, &index));
+}
+END_TEST
+
+START_TEST(a_recorder_is_refused_at_each_limit)
+{
+    static domi_recorder *all[DOMI_RECORDERS_MAX];
+    static const uint32_t wrong[] = {0, 1, PLACES / 2, PLACES + 1, 2 * DOMI_RECORDER_PLACES_MAX};
+    domi_recorder *recorder = NULL;
+    char name[3 * DOMI_RECORDER_NAME];
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(domi_recorder_new(&owner, "x", wrong[i], &recorder), -EINVAL);
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_eq(domi_recorder_new(&owner, "x", PLACES, &recorder), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_ptr_null(recorder);
+
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    for (uint32_t i = 0; i < DOMI_RECORDERS_MAX; i++)
+        ck_assert_int_eq(domi_recorder_new(&owner, name, PLACES, &all[i]), 0);
+    ck_assert_uint_eq(strlen(all[0]->name), DOMI_RECORDER_NAME - 1);
+    ck_assert_int_eq(domi_recorder_new(&owner, "x", PLACES, &recorder), -ENOSPC);
+    domi_recorder_free(all[17]);
+    ck_assert_int_eq(domi_recorder_new(&owner, "x", PLACES, &all[17]), 0);
+    ck_assert_uint_eq(all[17]->number, 17);
+    for (uint32_t i = 0; i < DOMI_RECORDERS_MAX; i++)
+        domi_recorder_free(all[i]);
+}
+END_TEST
+
+START_TEST(the_thread_that_writes_is_known)
+{
+    domi_recorder *recorder = make();
+
+    ck_assert_int_eq(atomic_load(&recorder->tid), 0);
+    domi_recorder_enter(recorder);
+    ck_assert_int_gt(atomic_load(&recorder->tid), 0);
+    domi_recorder_free(recorder);
+}
+END_TEST
+
+START_TEST(a_crash_keeps_the_memory_of_recorders)
+{
+    domi_recorder *recorder = make();
+
+    note_number(recorder, 1);
+    ck_assert(domi_recorders_begin_crash());
+    ck_assert(!domi_recorders_begin_crash());
+    domi_recorder_free(recorder);
+    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, recorder->scratch), 1);
+    check_number(&recorder->scratch[0], 1);
+}
+END_TEST
+
+/* ---- Readers beside the owner ---------------------------------------------------------------- */
+
+struct race {
+    domi_recorder *recorder;
+    atomic_bool ended; /* the owner writes no more */
+};
+
+/* A run is under way all the time; each of its words tells the number, too. */
+static void *write_records(void *race_)
+{
+    struct race *race = race_;
+    uint64_t count = domt_more_if_long(DOMT_SCALE(3000000, 200000));
+
+    domi_recorder_enter(race->recorder);
+    for (uint64_t i = 1; i <= count; i++) {
+        domi_recorder_begin(race->recorder, DOMI_RECORD_RUN, i, (const void *)(uintptr_t)i, ~i);
+        note_number(race->recorder, i);
+    }
+    atomic_store(&race->ended, true);
+    return NULL;
+}
+
+/* Returns how many records were copied. */
+static uint64_t read_once(const domi_recorder *recorder)
+{
+    uint32_t count = domi_recorder_copy(recorder, 0, copy);
+
+    for (uint32_t i = 0; i < count; i++)
+        check_number(&copy[i], copy[0].begin_ns + i);
+    domi_recorder_copy_open(recorder, open_copy);
+    if (domi_record_kind_of(&open_copy[3]) != DOMI_RECORD_NONE) {
+        ck_assert_uint_eq((uintptr_t)open_copy[3].name, open_copy[3].begin_ns);
+        ck_assert_uint_eq(open_copy[3].value, ~open_copy[3].begin_ns);
+    }
+    return count;
+}
+
+START_TEST(a_reader_never_sees_half_a_record)
+{
+    struct race race = {.recorder = make()};
+    pthread_t writer;
+    uint64_t copied = 0;
+    uint64_t rounds = 0;
+
+    ck_assert_int_eq(pthread_create(&writer, NULL, write_records, &race), 0);
+    for (; !atomic_load(&race.ended); rounds++)
+        copied += read_once(race.recorder);
+    ck_assert_int_eq(pthread_join(writer, NULL), 0);
+    ck_assert_uint_eq(read_once(race.recorder), PLACES - 1);
+    printf("%lu records in %lu copies\n", (unsigned long)copied, (unsigned long)rounds);
+    domi_recorder_free(race.recorder);
+}
+END_TEST
+
+DOMT_MAIN("recorder", 60, a_ring_keeps_the_newest_records, a_copy_begins_with_what_ended_at_a_time,
+          a_length_is_bounded_on_both_sides, a_spoilt_record_is_left_out,
+          a_thing_that_has_begun_is_seen_until_it_ends, a_thing_that_has_not_begun_does_not_end,
+          recorders_are_found_by_their_owner, a_recorder_is_refused_at_each_limit,
+          the_thread_that_writes_is_known, a_crash_keeps_the_memory_of_recorders,
+          a_reader_never_sees_half_a_record)
