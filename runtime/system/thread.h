@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "io/resources/io.h"
 #include "runtime/system/backtrace.h"
+#include "runtime/system/backtrace_samples.h"
 #include "runtime/system/stall_counts.h"
 #include "runtime/system/stop_step.h"
 
@@ -158,6 +159,8 @@ typedef struct domi_thread {
     bool started;      /* the thread was made and not joined */
 
     domi_stall stall; /* written by the monitor (stall.h) */
+
+    domi_sampled sampled; /* written by this thread: how a CPU profile samples it */
 } domi_thread;
 
 /* The manager of the calling thread; NULL on a foreign thread. Functions that wait for the system
