@@ -231,9 +231,9 @@ typedef struct domus_config {
     } shutdown;
     struct {
         domus_profile_level level; /* how much threads measure at the start; counters */
+        uint32_t records; /* 64..4,194,304, a power of two: of each thread for a trace; 65,536 */
         bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
         bool zeros;   /* whether the table has rows for counters that are 0; false */
-        uint32_t records; /* 64..4,194,304, a power of two: of each thread for a trace; 65,536 */
     } profile;
     /* The caller's; domus_system_new() copies them. */
     const domus_listener_config *listeners;

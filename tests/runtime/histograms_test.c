@@ -163,7 +163,7 @@ static int send_to_all(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour dealer = {.name = "dealer",
                                        .on = (const domus_on[]){{&all_type, send_to_all, 0}, {0}}};
 
-/* Of four messages that are put in one run, the last one waits behind three runs: its own actor has
+/* The last of four messages that are put in one run waits behind three runs: its own actor has
  * another one before it, and handles one in a run. */
 START_TEST(waits_show_what_is_ahead)
 {
