@@ -389,8 +389,8 @@ static void quit_by_actor(void *context)
 }
 
 /* Make the system with the hooks of the log. The stall signal is installed, so that a stall
- * report shows where a stuck thread is; if the program uses that signal itself, reports come
- * without that. */
+ * report shows where a stuck thread is, and SIGPROF, so that CPU profiles can be taken; if the
+ * program uses such a signal itself, reports come without that, and there are no profiles. */
 static int make_system(running *own, const domus_config *config)
 {
     const domus_hooks hooks = {
@@ -404,6 +404,7 @@ static int make_system(running *own, const domus_config *config)
 
     if (config->stall.threshold_ns != 0 && config->stall.signal != 0)
         (void)domus_stall_signal((int)config->stall.signal);
+    (void)domus_cpu_profile_signal();
     int result = domus_system_new_with(config, &hooks, error, sizeof error, &own->system);
     if (result != 0)
         domi_sink_add_line(own->sink, "%s", error[0] != '\0' ? error : strerror(-result));

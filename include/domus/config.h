@@ -28,6 +28,7 @@ typedef enum domus_profile_level {
     DOMUS_PROFILE_OFF,        /* only the times that the loop itself needs */
     DOMUS_PROFILE_COUNTERS,   /* time per phase, and counts (the default) */
     DOMUS_PROFILE_HISTOGRAMS, /* also how the times of phases, runs and waits are distributed */
+    DOMUS_PROFILE_SPANS,      /* also the last of them, one by one (domus/trace.h) */
 } domus_profile_level;
 
 /* How threads ask the kernel for io. */
@@ -60,12 +61,9 @@ typedef struct domus_config {
         /* 1 us..1 s: the time that pipelines get in one phase 2, in which they decode messages and
          * handle them; what is left waits for the next iteration. 5 ms. */
         uint64_t stage_time_ns;
-        /* 1..65,536: houses that run in phase 3 before home looks again (the clock,
-         * arrivals); 16. */
+        /* 1..65,536 houses that run in phase 3 before home looks at the clock and arrivals; 16. */
         uint32_t deadline_check_every;
-        /* 1..65,536 messages that an actor handles in one run; 64, which was not measured against
-         * other values yet */
-        uint32_t messages_per_run_max;
+        uint32_t messages_per_run_max; /* 1..65,536 messages that an actor handles in a run; 64 */
         /* 2..65,536: while actors of high and of normal priority wait, every n-th take from the
          * queue is a normal one; 4. */
         uint32_t normal_every;
@@ -190,6 +188,7 @@ typedef struct domus_config {
     } shutdown;
     struct {
         domus_profile_level level; /* how much threads measure at the start; counters */
+        uint32_t records; /* 64..4,194,304, a power of two: of each thread for a trace; 65,536 */
         bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
         bool zeros;   /* whether the table has rows for counters that are 0; false */
     } profile;

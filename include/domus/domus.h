@@ -12,6 +12,7 @@
 #include <domus/config.h>
 #include <domus/connect.h>
 #include <domus/conversation.h>
+#include <domus/cpu_profile.h>
 #include <domus/datagram.h>
 #include <domus/descriptor.h>
 #include <domus/detached.h>

@@ -109,10 +109,11 @@ typedef struct domus_program {
  *
  * SIGQUIT, SIGUSR1 and SIGUSR2 print while the system stops, too. Profiles, dumps and the lines of
  * the log (domus/hooks.h) go to stderr. domus_main() calls domus_stall_signal(), so the log also
- * tells where a thread is stuck. One thread writes to stderr, from a queue of log.queueMax lines
- * and 4 longer texts, so a reader that does not read holds up neither the program nor a signal.
- * Lines that do not fit are dropped and counted (log_lines_dropped in domus/profile.h), and a line
- * says so when lines get through again. At the end the queue has log.flushTimeout to be written.
+ * tells where a thread is stuck, and domus_cpu_profile_signal() (domus/cpu_profile.h). One thread
+ * writes to stderr, from a queue of log.queueMax lines and 4 longer texts, so a reader that does
+ * not read holds up neither the program nor a signal. Lines that do not fit are dropped and counted
+ * (log_lines_dropped in domus/profile.h), and a line says so when lines get through again. At the
+ * end the queue has log.flushTimeout to be written.
  *
  * domus_main() raises the process's limit of descriptors (RLIMIT_NOFILE) to the hard limit; child
  * processes inherit that. If even so there are too few for channel.maxConnections (besides those

@@ -7,7 +7,8 @@
  * may be started after it.
  *
  * libdomus prints nothing and installs no signal handler by itself; programs may use domus_main()
- * (domus/main.h), which does both. The only handler that libdomus has is that of domus/stall.h.
+ * (domus/main.h), which does both. The only handlers that libdomus has are those of domus/stall.h
+ * and domus/cpu_profile.h.
  * domus never causes a SIGPIPE. */
 #ifndef DOMUS_SYSTEM_H
 #define DOMUS_SYSTEM_H

@@ -1,12 +1,11 @@
 /* The trace: the last moments of each thread, for the page ui.perfetto.dev and other readers of
  * Perfetto's traces.
  *
- * Each thread of a system that records spans keeps its newest records in a ring of fixed size,
- * which overwrites itself: its iterations and their phases, the runs of its actors with the type of
- * the message, its sleeps, what it stole, lent and ran in place of sleepers, and how asks and
- * answers went from thread to thread. A trace is what is in these rings now. In it each thread is a
- * track, on which the things lie within each other; arrows lead from an ask to where it is handled,
- * and from there to the answer. Nothing stops for it.
+ * With `profile.level: spans` each thread keeps its newest records in a ring of profile.records
+ * places, which overwrites itself: its iterations and their phases, and the runs of its actors with
+ * the type of the last message (of runs below about 3 us samples, as in DOMUS_HISTOGRAM_RUN). A
+ * trace is what is in these rings now. In it each thread is a track, on which the things lie within
+ * each other. Nothing stops for it.
  *
  * The form is that of Perfetto's TrackEvent (protobuf). Times are of CLOCK_MONOTONIC; where the
  * system counts the cycles of the CPU, they may be off it by some milliseconds a day. */

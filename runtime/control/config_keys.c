@@ -19,7 +19,7 @@ static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4 &&
                   sizeof(domus_io_backend) == 4,
               "how fields are read");
 
-static const char *const level_words[] = {"off", "counters", "histograms", NULL};
+static const char *const level_words[] = {"off", "counters", "histograms", "spans", NULL};
 static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 static const char *const version_words[] = {"1.2", "1.3", NULL};
 static const char *const verify_words[] = {"required", "optional", NULL};
@@ -143,10 +143,11 @@ const domus_config_key domi_config_keys[] = {
     {KEY("log.addresses", WORD, log.addresses, 0, 1, 0), .words = domi_key_switch},
     {KEY("memory.queued", SHARE, memory.queued_percent, 1, 100, 50)},
     {KEY("memory.resetAfter", DURATION, memory.reset_after_ns, 100 * MS, HOUR, 5 * SECOND)},
-    {KEY("profile.level", WORD, profile.level, 0, 2, DOMUS_PROFILE_COUNTERS),
+    {KEY("profile.level", WORD, profile.level, 0, 3, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
     {KEY("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = domi_key_switch},
     {KEY("profile.zeros", WORD, profile.zeros, 0, 1, 0), .words = domi_key_switch},
+    {KEY("profile.records", COUNT, profile.records, 64, 4194304, 65536), .power_of_two = true},
 };
 
 const domus_config_key domi_config_listener_keys[] = {

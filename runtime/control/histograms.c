@@ -71,7 +71,7 @@ const char *domus_histogram_name(domus_histogram_kind kind)
 
 int domus_system_set_profile_level(domus_system *system, domus_profile_level level)
 {
-    if ((unsigned)level > DOMUS_PROFILE_HISTOGRAMS)
+    if ((unsigned)level > DOMUS_PROFILE_SPANS)
         return -EINVAL;
     /* Relaxed: a number and nothing else, at which each thread looks at its next tick. */
     atomic_store_explicit(&system->profile_level, level, memory_order_relaxed);

@@ -129,6 +129,7 @@ static void *run_thread(void *thread_)
     if (thread->config->stall.threshold_ns != 0)
         domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal,
                              domi_stall_note_interrupted, thread);
+    domi_samples_admit(&thread->sampled, &thread->manager);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
     (void)domi_memory_set_meter(&thread->system->pressure.meter);
     report_start(thread->system, result);
@@ -143,6 +144,7 @@ static void *run_thread(void *thread_)
     domi_counter_add(&thread->counters.cpu_start_ns, thread->uncounted_from_ns);
     domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
     domi_thread_loop(thread);
+    domi_samples_leave(&thread->sampled);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     wait_for_all(thread->system);

@@ -3,6 +3,10 @@
 
 #include "base/memory.h"
 #include "runtime/system/system.h"
+#include "runtime/trace/recorder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 /* Time in which nothing was counted is no time of the thread: its CPU clock goes on meanwhile, and
  * would count as submitting (control/profile.c). */
@@ -47,6 +51,45 @@ static bool begin(domi_thread *thread)
     return true;
 }
 
+/* Let the records of the thread go to a recorder, or nowhere (NULL). */
+static void record_to(domi_thread *thread, domi_recorder *recorder)
+{
+    domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
+
+    thread->recorder = recorder;
+    if (observing != NULL)
+        observing->runs.recorder = recorder;
+}
+
+/* Begin to record, if there is memory for that. */
+static bool begin_recording(domi_thread *thread)
+{
+    domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
+    char name[DOMI_RECORDER_NAME];
+
+    if (observing->recorder == NULL) {
+        snprintf(name, sizeof name, "thread %" PRIu32, thread->manager.index);
+        if (domi_recorder_new(thread->system, name, thread->config->profile.records,
+                              &observing->recorder) != 0)
+            return false;
+        domi_recorder_enter(observing->recorder);
+    }
+    record_to(thread, observing->recorder);
+    return true;
+}
+
+void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
+{
+    static const char *const names[DOMI_SPANS] = {
+        [DOMI_SPAN_ENTER] = "enter",       [DOMI_SPAN_COMPLETIONS] = "completions",
+        [DOMI_SPAN_CHANNELS] = "channels", [DOMI_SPAN_EVENTS] = "events",
+        [DOMI_SPAN_STATE] = "state",       [DOMI_SPAN_OTHER] = "other",
+    };
+
+    domi_recorder_note(thread->recorder, DOMI_RECORD_PHASE, thread->stamp_ns, now_ns, names[span],
+                       0);
+}
+
 void domi_observing_follow(domi_thread *thread)
 {
     uint32_t level = atomic_load_explicit(&thread->system->profile_level, memory_order_relaxed);
@@ -54,9 +97,11 @@ void domi_observing_follow(domi_thread *thread)
     if (level == thread->level)
         return;
     count_spans(thread, level != DOMUS_PROFILE_OFF);
+    if (level < DOMUS_PROFILE_SPANS)
+        record_to(thread, NULL);
     if (level < DOMUS_PROFILE_HISTOGRAMS)
         thread->manager.observer = NULL;
-    else if (!begin(thread))
+    else if (!begin(thread) || (level == DOMUS_PROFILE_SPANS && !begin_recording(thread)))
         return;
     thread->level = level;
 }
@@ -78,10 +123,18 @@ void domi_observing_note_iteration(domi_thread *thread)
     if (sum_ns != 0)
         domi_histogram_add(&observing->iterations, sum_ns);
     observing->runs.reaped_ns = 0;
+    if (thread->recorder != NULL && sum_ns != 0)
+        domi_recorder_note(thread->recorder, DOMI_RECORD_ITERATION, thread->io_start_ns,
+                           thread->stamp_ns, NULL, thread->completions);
 }
 
 void domi_observing_free(domi_thread *thread)
 {
-    domi_memory_free(atomic_load_explicit(&thread->observing, memory_order_relaxed));
+    domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
+
+    if (observing == NULL)
+        return;
+    domi_recorder_free(observing->recorder);
+    domi_memory_free(observing);
     atomic_store_explicit(&thread->observing, NULL, memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 /* A thread follows profile.level, which changes while the program runs, and measures its iterations
- * and phases while that is histograms.
+ * and phases while that is histograms or spans.
  *
  * A thread looks for a new level at its ticks, so nothing is asked anywhere else. The histograms
  * lie in memory that it takes when it first measures, and that is freed with the thread, so that
@@ -16,6 +16,7 @@ typedef struct domi_observing {
     domi_histogram iterations;        /* an iteration without its enters */
     domi_histogram spans[DOMI_SPANS]; /* the time of one iteration in each span */
     uint64_t seen_ns[DOMI_SPANS];     /* the counters of spans at the end of the last iteration */
+    struct domi_recorder *recorder;   /* NULL: it has never recorded */
 } domi_observing;
 
 /* Follow a new level. The thread. */

@@ -3,6 +3,7 @@
 
 #include "house/dispatch/dispatch.h"
 #include "house/message/belt.h"
+#include "runtime/trace/recorder.h"
 
 #define COST_NS     60u /* of measuring one run */
 #define COST_SHARE  50u /* measuring takes one part in so many */
@@ -126,7 +127,8 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     const domi_house *newest = newest_ready(manager);
     bool is_waiter = observer->waiter.house == house;
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
-    bool is_channels = house->behaviour->kind == DOMUS_CHANNELS;
+    const domus_behaviour *behaviour = house->behaviour; /* the house may be free afterwards */
+    bool is_channels = behaviour->kind == DOMUS_CHANNELS;
     uint64_t belted = domi_counter_read(&manager->counters.belted);
     uint64_t begin_ns = domi_clock_now(observer->clock);
 
@@ -140,6 +142,9 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
         domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns,
                                 observer->weight);
+    if (observer->recorder != NULL)
+        domi_recorder_note(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns, behaviour,
+                           (uintptr_t)domi_manager_handling(manager));
     drop_lost_waiter(observer);
     if (newest_ready(manager) != house) /* its own mail may be older than this run */
         note_waiter(manager, newest, end_ns);

@@ -38,6 +38,7 @@ typedef struct domi_run_observer {
     uint64_t reaped_ns;  /* when the completions of this iteration were reaped */
     domi_random chance;
     domi_waiter waiter;
+    struct domi_recorder *recorder; /* of runs, too; NULL: none */
     domi_histogram runs;
     domi_histogram waits;
     domi_histogram deliveries; /* from a put on another thread to the sorting here */

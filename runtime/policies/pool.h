@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "house/message/pooled.h"
+#include "runtime/system/backtrace_samples.h"
 #include "runtime/system/stall_counts.h"
 #include "runtime/system/stop_step.h"
 
@@ -63,6 +64,7 @@ struct domus_runner {
     uint32_t turns_between; /* turns from one look to the next; 0..16 */
     domi_runner_counters counters;
     domi_pulse pulse;
+    domi_sampled sampled;       /* how a CPU profile samples it; the runner */
     _Atomic uint32_t stop_step; /* enum domi_stop_step, that it has begun */
     /* It found no job when it looked last, and sleeps, or is about to look again. The runner writes
      * this. */

@@ -239,11 +239,13 @@ static void *run(void *runner_)
     domi_manager_own(&runner->manager);
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
+    domi_samples_admit(&runner->sampled, &runner->manager);
     look_at_clock(runner);
     domi_span_begin(runner);
     while (domi_runner_step(runner, true))
         ;
     domi_span_end(runner);
+    domi_samples_leave(&runner->sampled);
     domi_pool_flush_returns(&runner->manager);
     (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);

@@ -32,17 +32,24 @@ static void *interrupted_at(const ucontext_t *context)
 /* The backtrace that the calling thread owns; NULL on a thread that was not admitted. */
 static _Thread_local domi_backtrace *own;
 
-static void take_trace(domi_backtrace *trace, const ucontext_t *context)
+uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context, uint32_t *ret_first)
 {
     const void *at = interrupted_at(context);
-    int count = backtrace(trace->frames, DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX);
+    int got = backtrace(frames, (int)size);
+    uint32_t count = got > 0 ? (uint32_t)got : 0;
 
-    trace->count = count > 0 ? (uint32_t)count : 0;
-    trace->first = 0;
-    for (uint32_t i = 0; i < trace->count && i <= DOMI_BACKTRACE_OWN_MAX && at != NULL; i++) {
-        if (trace->frames[i] == at)
-            trace->first = i;
+    *ret_first = 0;
+    for (uint32_t i = 0; i < count && i <= DOMI_BACKTRACE_OWN_MAX && at != NULL; i++) {
+        if (frames[i] == at)
+            *ret_first = i;
     }
+    return count;
+}
+
+static void take_trace(domi_backtrace *trace, const void *context)
+{
+    trace->count = domi_backtrace_take(
+        trace->frames, DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX, context, &trace->first);
     trace->note(trace->context);
 }
 

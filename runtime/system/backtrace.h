@@ -61,6 +61,12 @@ static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 /* Drop a backtrace that was read, or withdraw a request for one. */
 void domi_backtrace_drop(domi_backtrace *trace);
 
+/* Take the call stack of the calling thread, in a handler of a signal that got `context`. `frames`
+ * gets up to `size` return addresses, the innermost first; those before `*ret_first`, at most
+ * DOMI_BACKTRACE_OWN_MAX, are of the handler. Returns how many there are. */
+uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context,
+                             uint32_t *ret_first);
+
 /* Write frame `index` (0: the innermost) as text (base/symbol.h). Returns false if there is
  * no such frame. */
 bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "io/resources/io.h"
 #include "runtime/system/backtrace.h"
+#include "runtime/system/backtrace_samples.h"
 #include "runtime/system/stall_counts.h"
 #include "runtime/system/stop_step.h"
 
@@ -127,6 +128,7 @@ typedef struct domi_thread {
     bool timed;                  /* profile.level is not off, so spans are counted */
     uint32_t level;              /* the domus_profile_level that the thread follows */
     uint64_t uncounted_from_ns;  /* the thread's CPU clock when `timed` became false */
+    struct domi_recorder *recorder; /* of a level with spans; NULL: nothing is recorded */
     /* what it measures (loop/observing.h); NULL: it never has. The thread writes it once. */
     _Atomic(struct domi_observing *) observing;
     uint64_t stamp_ns;      /* the newest stamp; spans are counted from here */
@@ -157,6 +159,8 @@ typedef struct domi_thread {
     bool started;      /* the thread was made and not joined */
 
     domi_stall stall; /* written by the monitor (stall.h) */
+
+    domi_sampled sampled; /* written by this thread: how a CPU profile samples it */
 } domi_thread;
 
 /* The manager of the calling thread; NULL on a foreign thread. Functions that wait for the system
@@ -166,6 +170,9 @@ extern _Thread_local domi_manager *domi_thread_manager;
 /* Two values of counters.stamp_ns that say more than a time. */
 #define DOMI_STAMP_ASLEEP UINT64_C(1) /* the last bit: the thread sleeps since the stamp */
 #define DOMI_STAMP_MOVING UINT64_MAX  /* the thread is adding to a span just now */
+
+/* Record the time since the last stamp (loop/observing.c). */
+void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns);
 
 /* Read the clock, and add the time since the last stamp to `span`. */
 static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
@@ -183,6 +190,8 @@ static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
                               domi_counter_read(&counters->span_ns[span]) + now_ns -
                                   thread->stamp_ns,
                               memory_order_release);
+    if (__builtin_expect(thread->recorder != NULL, 0))
+        domi_thread_record_span(thread, span, now_ns);
     thread->stamp_ns = now_ns;
     thread->manager.now_ns = now_ns;
     atomic_store_explicit(&counters->stamp_ns, now_ns & ~DOMI_STAMP_ASLEEP, memory_order_release);

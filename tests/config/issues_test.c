@@ -61,8 +61,9 @@ START_TEST(value_is_named_with_its_own_column)
               "2:13: channel.sendHigh: must be 1B..1GiB, is 2GiB\n");
     domt_says("scheduler: {steal: {enabled: flase}}\n",
               "1:30: scheduler.steal.enabled: expected false or true, found 'flase'\n");
-    domt_says("profile: {level: all}\n",
-              "1:18: profile.level: expected off, counters or histograms, found 'all'\n");
+    domt_says(
+        "profile: {level: all}\n",
+        "1:18: profile.level: expected off or counters or histograms or spans, found 'all'\n");
     domt_says("system: {threads: 2000}\n",
               "1:19: system.threads: must be auto or 1..1024, is 2000\n");
     domt_says("system: {threads: 101%}\n",

@@ -91,6 +91,7 @@ static const struct field fields[] = {
     FIELD(profile, level),
     FIELD(profile, at_exit),
     FIELD(profile, zeros),
+    FIELD(profile, records),
     FIELD(io, backend),
     FIELD(blocking, threads_min),
     FIELD(blocking, threads_max),

@@ -256,7 +256,7 @@ START_TEST(wrong_value_is_named_with_its_range)
     checks_as(&config, "io.buffers.size: must be 256B..1MiB, is 100B");
     domus_config_init(&config);
     config.profile.level = (domus_profile_level)7;
-    checks_as(&config, "profile.level: must be off..histograms, is 7");
+    checks_as(&config, "profile.level: must be off..spans, is 7");
 }
 END_TEST
 

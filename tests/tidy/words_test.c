@@ -43,7 +43,7 @@ static const struct banned {
      "a read-modify-write on both sides: ThreadSanitizer cannot see a fence"},
     {"signal", EVERYWHERE, NULL, "sigaction"},
     {"sigaction", LIBDOMUS, "runtime/system/backtrace",
-     "nothing: only domus_stall_signal has a handler"},
+     "nothing: only stalls and CPU profiles have handlers"},
     {"sleep", LIBRARIES, NULL, "a timer: nothing blocks a thread"},
     {"usleep", LIBRARIES, NULL, "a timer: nothing blocks a thread"},
     {"nanosleep", LIBRARIES, "base/clock", "a timer: nothing blocks a thread"},

@@ -1,0 +1,234 @@
+/* How samples become stacks.
+ *
+ * Each address is looked up once: the addresses of all samples are sorted, and each different one
+ * is a *place* with the name and the begin of its function. Then a stack is cut: the functions up
+ * to the loop, and if the entry of the behaviour is on the stack, those of the library before it,
+ * are left out. */
+#include "runtime/control/cpu_stacks.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/pooled_turn.h"
+#include "house/message/types.h"
+#include "runtime/loop/loop.h"
+#include "runtime/os/symbols.h"
+#include "runtime/pools/runner.h"
+
+#include <domus/pipeline.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* One address of code. */
+typedef struct place {
+    uintptr_t at;
+    uintptr_t begin; /* of its function; 0: not known */
+    uint32_t name;   /* of its function, in the flame */
+} place;
+
+typedef struct places {
+    place *all; /* sorted by `at` */
+    size_t count;
+} places;
+
+/* One sample. */
+typedef struct sample {
+    uint64_t head;
+    const domus_behaviour *running; /* NULL: no actor ran */
+    const uint64_t *frames;         /* the innermost first */
+    uint32_t depth;                 /* how many there are */
+} sample;
+
+/* Read the sample at `*at`, and move on to the next one. Returns false if there is none. */
+static bool next_sample(const domi_samples *samples, uint64_t *at, sample *ret_sample)
+{
+    if (*at + DOMI_SAMPLE_WORDS > samples->capacity || samples->words[*at] == 0)
+        return false;
+    const uint64_t *words = samples->words + *at;
+    *ret_sample = (sample){
+        .head = words[0],
+        .running = (const domus_behaviour *)(uintptr_t)words[1],
+        .frames = words + DOMI_SAMPLE_WORDS,
+        .depth = domi_sample_depth(words[0]),
+    };
+    *at += DOMI_SAMPLE_WORDS + ret_sample->depth;
+    return true;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* A byte of the instruction of a frame. All frames but the innermost are return addresses, which
+ * may be the first byte behind a function that does not return. */
+static uintptr_t byte_of(const sample *from, uint32_t frame)
+{
+    return (uintptr_t)from->frames[frame] - (frame != 0);
+}
+
+static int by_address(const void *left_, const void *right_)
+{
+    const place *left = left_;
+    const place *right = right_;
+
+    return left->at < right->at ? -1 : left->at > right->at;
+}
+
+static size_t count_frames(const domi_samples *samples)
+{
+    size_t count = 0;
+    sample one;
+
+    for (uint64_t at = 0; next_sample(samples, &at, &one);)
+        count += one.depth;
+    return count;
+}
+
+/* Name each place. Returns 0; -ENOMEM. */
+static int name_places(places *made, domi_flame *flame)
+{
+    char name[DOMUS_CPU_PROFILE_NAME_MAX + 1];
+    domi_symbols *symbols = domi_symbols_new();
+    int result = symbols != NULL ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < made->count && result == 0; i++) {
+        place *one = &made->all[i];
+        one->begin = domi_symbols_find(symbols, one->at, name, sizeof name);
+        result = domi_flame_find_name(flame, name, &one->name);
+    }
+    domi_symbols_free(symbols);
+    return result;
+}
+
+/* Find all places. Returns 0; -ENOMEM. The caller frees `ret_places->all`. */
+static int find_places(const domi_samples *samples, domi_flame *flame, places *ret_places)
+{
+    size_t count = count_frames(samples);
+    place *all = domi_memory_new_bytes((count + 1) * sizeof *all);
+    size_t kept = 0;
+    sample one;
+
+    ret_places->all = all;
+    if (all == NULL)
+        return -ENOMEM;
+    count = 0;
+    for (uint64_t at = 0; next_sample(samples, &at, &one);) {
+        for (uint32_t i = 0; i < one.depth; i++)
+            all[count++] = (place){.at = byte_of(&one, i)};
+    }
+    qsort(all, count, sizeof *all, by_address);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || all[kept - 1].at != all[i].at)
+            all[kept++] = all[i];
+    }
+    ret_places->count = kept;
+    return name_places(ret_places, flame);
+}
+
+static const place *place_of(const places *known, const sample *from, uint32_t frame)
+{
+    const place wanted = {.at = byte_of(from, frame)};
+
+    const place *found = bsearch(&wanted, known->all, known->count, sizeof wanted, by_address);
+    DOMI_CHECK(found != NULL);
+    return found;
+}
+
+/* --- where a stack begins --------------------------------------------------------------------- */
+
+/* True if a function of the behaviour begins at `begin`. */
+static bool is_entry(const domus_behaviour *behaviour, uintptr_t begin)
+{
+    const domus_call *calls[] = {&behaviour->on_open, &behaviour->on_read, &behaviour->on_end,
+                                 &behaviour->on_close};
+
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if ((uintptr_t)calls[i]->handle == begin)
+            return true;
+    }
+    for (const domus_on *row = behaviour->on; row != NULL; row++) {
+        if ((uintptr_t)row->handle == begin)
+            return true;
+        if (row->type == NULL)
+            break;
+    }
+    for (const domus_on_peer *row = behaviour->on_peer; row != NULL; row++) {
+        if ((uintptr_t)row->handle == begin)
+            return true;
+        if (row->type == NULL)
+            break;
+    }
+    return (uintptr_t)behaviour->on_mount == begin || (uintptr_t)behaviour->on_stop == begin ||
+           (uintptr_t)behaviour->on_restart == begin;
+}
+
+/* True if a function of the library begins at `begin` that calls those of users, or those that do.
+ */
+static bool is_dispatch(uintptr_t begin)
+{
+    return begin == (uintptr_t)domi_thread_loop || begin == (uintptr_t)domi_runner_step ||
+           begin == (uintptr_t)domi_house_run || begin == (uintptr_t)domi_house_run_lent ||
+           begin == (uintptr_t)domi_pooled_run;
+}
+
+/* The number of frames that are kept, the innermost ones. */
+static uint32_t count_kept(const places *known, const sample *from, bool *ret_whole)
+{
+    uint32_t kept = from->depth;
+
+    *ret_whole = (from->head & DOMI_SAMPLE_CUT) == 0;
+    for (uint32_t i = from->depth; i-- > 0;) {
+        uintptr_t begin = place_of(known, from, i)->begin;
+        if (begin == 0)
+            continue;
+        if (is_dispatch(begin)) {
+            *ret_whole = true;
+            kept = i;
+        } else if (from->running != NULL && is_entry(from->running, begin)) {
+            *ret_whole = true;
+            return i + 1;
+        }
+    }
+    return kept;
+}
+
+static int find_root(domi_flame *flame, const sample *from, uint32_t *ret_name)
+{
+    const char *root = (from->head & DOMI_SAMPLE_RUNNER) != 0 ? "(runner)" : "(loop)";
+
+    if (from->running != NULL)
+        root = domi_behaviour_name(from->running);
+    return domi_flame_find_name(flame, root, ret_name);
+}
+
+static int add_sample(const places *known, const sample *from, domi_flame *flame)
+{
+    uint32_t names[DOMI_FLAME_DEPTH_MAX];
+    uint32_t depth = 1;
+    bool is_whole;
+    uint32_t kept = count_kept(known, from, &is_whole);
+    int result = find_root(flame, from, &names[0]);
+
+    if (result == 0 && !is_whole)
+        result = domi_flame_find_name(flame, "(cut)", &names[depth++]);
+    while (result == 0 && kept-- > 0) {
+        const place *one = place_of(known, from, kept);
+        /* Functions without a name are one, as long as they are of one module. */
+        if (one->begin != 0 || names[depth - 1] != one->name)
+            names[depth++] = one->name;
+    }
+    return result == 0 ? domi_flame_add(flame, names, depth, domi_sample_weight(from->head))
+                       : result;
+}
+
+int domi_cpu_stacks_add(const domi_samples *samples, domi_flame *flame)
+{
+    places known = {0};
+    sample one;
+    int result = find_places(samples, flame, &known);
+
+    for (uint64_t at = 0; result == 0 && next_sample(samples, &at, &one);)
+        result = add_sample(&known, &one, flame);
+    domi_memory_free(known.all);
+    domi_flame_sort(flame);
+    return result;
+}

@@ -1,0 +1,217 @@
+/* The tree of a flame: names, nodes, and the walk over them. */
+#include "runtime/control/flame.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+
+#include <domus/text.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAPACITY_FIRST 256u
+#define COUNT_MAX      UINT32_MAX /* numbers of nodes, names and bytes have 32 bits */
+
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+/* Make room for `more` elements of `size` bytes. Returns 0; -ENOMEM. */
+static int make_room(domi_flame_array *array, size_t more, size_t size)
+{
+    size_t wanted = array->capacity != 0 ? array->capacity : CAPACITY_FIRST;
+
+    if (array->count + more > COUNT_MAX)
+        return -ENOMEM;
+    if (array->count + more <= array->capacity)
+        return 0;
+    while (wanted < array->count + more)
+        wanted *= 2;
+    void *grown = array->at == NULL ? domi_memory_new_bytes(wanted * size)
+                                    : domi_memory_grow(array->at, wanted * size);
+    if (grown == NULL)
+        return -ENOMEM;
+    array->at = grown;
+    array->capacity = wanted;
+    return 0;
+}
+
+static domi_flame_node *node_at(domi_flame *flame, uint32_t index)
+{
+    return (domi_flame_node *)flame->nodes.at + index;
+}
+
+/* Make a node. Returns 0; -ENOMEM. */
+static int make_node(domi_flame *flame, uint32_t name, uint32_t *ret_index)
+{
+    if (make_room(&flame->nodes, 1, sizeof(domi_flame_node)) != 0)
+        return -ENOMEM;
+    *ret_index = (uint32_t)flame->nodes.count++;
+    *node_at(flame, *ret_index) = (domi_flame_node){.name = name};
+    return 0;
+}
+
+int domi_flame_init(domi_flame *flame)
+{
+    uint32_t top;
+
+    memset(flame, 0, sizeof *flame);
+    return make_node(flame, 0, &top);
+}
+
+void domi_flame_fini(domi_flame *flame)
+{
+    domi_memory_free(flame->nodes.at);
+    domi_memory_free(flame->names.at);
+    domi_memory_free(flame->texts.at);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static uint32_t bucket_of(const char *text)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a: the names are those of the program, not of a stranger */
+
+    for (const char *at = text; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    return hash % DOMI_FLAME_BUCKETS;
+}
+
+int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_name)
+{
+    char text[DOMUS_CPU_PROFILE_NAME_MAX + 1];
+
+    (void)domus_text_escape(given, strlen(given), text, sizeof text);
+    for (char *at = strchr(text, ';'); at != NULL; at = strchr(at, ';'))
+        *at = ':';
+    uint32_t *bucket = &flame->buckets[bucket_of(text)];
+    for (uint32_t i = *bucket; i != 0; i = ((domi_flame_name *)flame->names.at)[i - 1].next) {
+        if (strcmp(domi_flame_text(flame, i - 1), text) == 0) {
+            *ret_name = i - 1;
+            return 0;
+        }
+    }
+    size_t size = strlen(text) + 1;
+    if (make_room(&flame->names, 1, sizeof(domi_flame_name)) != 0 ||
+        make_room(&flame->texts, size, 1) != 0)
+        return -ENOMEM;
+    *ret_name = (uint32_t)flame->names.count++;
+    ((domi_flame_name *)flame->names.at)[*ret_name] =
+        (domi_flame_name){(uint32_t)flame->texts.count, *bucket};
+    *bucket = *ret_name + 1;
+    memcpy((char *)flame->texts.at + flame->texts.count, text, size);
+    flame->texts.count += size;
+    return 0;
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* Find or make the child of this name. Returns 0; -ENOMEM. */
+static int find_child(domi_flame *flame, uint32_t parent, uint32_t name, uint32_t *ret_child)
+{
+    for (uint32_t i = node_at(flame, parent)->first; i != 0; i = node_at(flame, i)->next) {
+        if (node_at(flame, i)->name == name) {
+            *ret_child = i;
+            return 0;
+        }
+    }
+    if (make_node(flame, name, ret_child) != 0)
+        return -ENOMEM;
+    node_at(flame, *ret_child)->next = node_at(flame, parent)->first;
+    node_at(flame, parent)->first = *ret_child;
+    return 0;
+}
+
+int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uint64_t weight)
+{
+    uint32_t path[DOMI_FLAME_DEPTH_MAX + 1] = {0};
+
+    DOMI_CHECK(depth >= 1 && depth <= DOMI_FLAME_DEPTH_MAX);
+    for (uint32_t i = 0; i < depth; i++) {
+        if (find_child(flame, path[i], names[i], &path[i + 1]) != 0)
+            return -ENOMEM;
+    }
+    for (uint32_t i = 0; i <= depth; i++)
+        node_at(flame, path[i])->total += weight;
+    node_at(flame, path[depth])->self += weight;
+    return 0;
+}
+
+/* Merge two sorted lists of siblings. Returns the first one of both. */
+static uint32_t merge(domi_flame *flame, uint32_t left, uint32_t right)
+{
+    uint32_t first = 0;
+    uint32_t *link = &first;
+
+    while (left != 0 && right != 0) {
+        bool is_left = strcmp(domi_flame_text(flame, node_at(flame, left)->name),
+                              domi_flame_text(flame, node_at(flame, right)->name)) <= 0;
+        uint32_t *taken = is_left ? &left : &right;
+        *link = *taken;
+        link = &node_at(flame, *taken)->next;
+        *taken = *link;
+    }
+    *link = left != 0 ? left : right;
+    return first;
+}
+
+#define LISTS                                                                                      \
+    32u /* list i has 2^i siblings, so these hold all that a number of 32 bits can count */
+
+/* Sort a list of siblings, from the bottom up. Returns the first one. */
+static uint32_t sort_siblings(domi_flame *flame, uint32_t rest)
+{
+    uint32_t lists[LISTS] = {0};
+    uint32_t sorted = 0;
+
+    while (rest != 0) {
+        uint32_t one = rest;
+        uint32_t i = 0;
+        rest = node_at(flame, one)->next;
+        node_at(flame, one)->next = 0;
+        for (; i < LISTS - 1 && lists[i] != 0; i++) {
+            one = merge(flame, lists[i], one);
+            lists[i] = 0;
+        }
+        lists[i] = merge(flame, lists[i], one);
+    }
+    for (uint32_t i = 0; i < LISTS; i++)
+        sorted = merge(flame, lists[i], sorted);
+    return sorted;
+}
+
+void domi_flame_sort(domi_flame *flame)
+{
+    for (uint32_t i = 0; i < flame->nodes.count; i++)
+        node_at(flame, i)->first = sort_siblings(flame, node_at(flame, i)->first);
+}
+
+/* --- the walk --------------------------------------------------------------------------------- */
+
+void domi_flame_walk_begin(domi_flame_walk *walk, const domi_flame *flame)
+{
+    walk->flame = flame;
+    walk->depth = 0;
+    walk->path[0] = 0;
+    walk->before[0] = 0;
+}
+
+bool domi_flame_walk_next(domi_flame_walk *walk, bool into)
+{
+    const domi_flame_node *node = domi_flame_node_at(walk->flame, walk->path[walk->depth]);
+
+    if (into && node->first != 0) {
+        walk->depth++;
+        walk->path[walk->depth] = node->first;
+        walk->before[walk->depth] = walk->before[walk->depth - 1];
+        return true;
+    }
+    for (; walk->depth != 0; walk->depth--) {
+        node = domi_flame_node_at(walk->flame, walk->path[walk->depth]);
+        if (node->next == 0)
+            continue;
+        walk->before[walk->depth] += node->total;
+        walk->path[walk->depth] = node->next;
+        return true;
+    }
+    return false;
+}

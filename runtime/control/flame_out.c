@@ -1,0 +1,52 @@
+/* Pieces of text; the header says it all. */
+#include "runtime/control/flame_out.h"
+
+#include "base/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void domi_flame_out_begin(domi_flame_out *out, domus_cpu_profile_write *write, void *context)
+{
+    out->write = write;
+    out->context = context;
+    out->error = 0;
+    out->length = 0;
+}
+
+static void flush(domi_flame_out *out)
+{
+    if (out->error == 0 && out->length != 0) {
+        int result = out->write(out->context, out->text, out->length);
+        out->error = result < 0 ? result : 0;
+    }
+    out->length = 0;
+}
+
+void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length)
+{
+    DOMI_CHECK(length <= sizeof out->text);
+    if (length > sizeof out->text - out->length)
+        flush(out);
+    memcpy(out->text + out->length, text, length);
+    out->length += length;
+}
+
+void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
+{
+    char text[DOMI_FLAME_OUT_FORMAT];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    DOMI_CHECK(length >= 0 && (size_t)length < sizeof text);
+    domi_flame_out_add(out, text, (size_t)length);
+}
+
+int domi_flame_out_end(domi_flame_out *out)
+{
+    flush(out);
+    return out->error;
+}

@@ -1,0 +1,27 @@
+/* Text that goes to a function of the user in pieces of some KiB. After an error nothing more is
+ * written. One thread. */
+#ifndef DOMI_RUNTIME_CONTROL_FLAME_OUT_H
+#define DOMI_RUNTIME_CONTROL_FLAME_OUT_H
+
+#include <domus/cpu_profile.h>
+
+#define DOMI_FLAME_OUT_BYTES  4096u
+#define DOMI_FLAME_OUT_FORMAT 512u /* bytes of one call of domi_flame_out_format() at most */
+
+typedef struct domi_flame_out {
+    domus_cpu_profile_write *write;
+    void *context; /* handed to `write` */
+    int error;     /* its first negative errno; 0: none */
+    size_t length; /* bytes that wait in `text` */
+    char text[DOMI_FLAME_OUT_BYTES];
+} domi_flame_out;
+
+void domi_flame_out_begin(domi_flame_out *out, domus_cpu_profile_write *write, void *context);
+void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length);
+void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Write what waits. Returns 0; the first negative errno of `write`. */
+int domi_flame_out_end(domi_flame_out *out);
+
+#endif

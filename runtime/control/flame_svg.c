@@ -1,0 +1,162 @@
+/* A flame as a flame graph in SVG: boxes for nodes, the outermost at the bottom.
+ *
+ * All figures are written as integers, or as tenths with a point, because the decimal point of
+ * printf() depends on the locale. Names have printable ASCII only (flame.h), so the characters that
+ * XML knows are all that is escaped. */
+#include "runtime/control/flame.h"
+#include "runtime/control/flame_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Pixels, and tenths of them for what lies beside each other. */
+#define WIDTH       1200u
+#define MARGIN      10u
+#define HEAD        40u /* above the boxes: the title */
+#define ROW         17u /* the height of a box, with the gap to the next one */
+#define WIDE        ((uint64_t)(WIDTH - 2 * MARGIN) * 10) /* the width of all boxes in tenths */
+#define LETTER      72u /* tenths of a letter's width, in 12 px of a font with fixed width */
+#define LETTERS     3u  /* a box in which fewer have room has no name */
+#define WIDTH_LEAST 1u  /* tenths; narrower boxes are left out */
+
+/* Where a node is drawn: tenths. */
+typedef struct box {
+    uint64_t left;
+    uint64_t width;
+} box;
+
+/* Edges are rounded, not widths, so that boxes side by side have no gap between them. No product
+ * overflows: a sample counts as less than 2^24, and there are fewer than 2^25 of them. */
+static box box_of(const domi_flame_walk *walk)
+{
+    const domi_flame_node *node = domi_flame_node_at(walk->flame, walk->path[walk->depth]);
+    uint64_t all = domi_flame_node_at(walk->flame, 0)->total;
+    uint64_t from = walk->before[walk->depth];
+
+    if (all == 0)
+        return (box){0, 0};
+    uint64_t left = from * WIDE / all;
+    uint64_t right = (from + node->total) * WIDE / all;
+    return (box){left, right - left};
+}
+
+/* The depth of the deepest node that is drawn. */
+static uint32_t depth_of(const domi_flame *flame)
+{
+    domi_flame_walk walk;
+    uint32_t depth = 0;
+    bool into = true;
+
+    domi_flame_walk_begin(&walk, flame);
+    while (domi_flame_walk_next(&walk, into)) {
+        into = box_of(&walk).width >= WIDTH_LEAST;
+        if (into && walk.depth > depth)
+            depth = walk.depth;
+    }
+    return depth;
+}
+
+/* Write up to `length` characters of `text`, escaped. */
+static void write_escaped(domi_flame_out *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length && text[i] != '\0'; i++) {
+        if (text[i] == '&')
+            domi_flame_out_add(out, "&amp;", 5);
+        else if (text[i] == '<')
+            domi_flame_out_add(out, "&lt;", 4);
+        else if (text[i] == '>')
+            domi_flame_out_add(out, "&gt;", 4);
+        else
+            domi_flame_out_add(out, &text[i], 1);
+    }
+}
+
+/* Write the colour of a name: the same one in each place. Behaviours are blue, functions warm. */
+static void write_colour(domi_flame_out *out, const char *name, bool is_function)
+{
+    uint32_t hash = 2166136261u;
+
+    for (const char *at = name; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    hash ^= hash >> 16;
+    if (is_function)
+        domi_flame_out_format(out, "rgb(%u,%u,%u)", 225 + hash % 30, 120 + hash / 30 % 110,
+                              60 + hash / 3300 % 40);
+    else
+        domi_flame_out_format(out, "rgb(%u,%u,%u)", 120 + hash % 40, 170 + hash / 40 % 40,
+                              225 + hash / 1600 % 30);
+}
+
+static void write_box(domi_flame_out *out, const domi_flame_walk *walk, box place, uint32_t deepest)
+{
+    const domi_flame *flame = walk->flame;
+    const domi_flame_node *node = domi_flame_node_at(flame, walk->path[walk->depth]);
+    const char *name = walk->depth == 0 ? "all" : domi_flame_text(flame, node->name);
+    uint64_t all = domi_flame_node_at(flame, 0)->total;
+    uint64_t left = place.left + MARGIN * 10;
+    uint64_t letters = place.width / LETTER;
+    uint32_t top = HEAD + (deepest - walk->depth) * ROW;
+
+    domi_flame_out_format(out, "<g><title>");
+    write_escaped(out, name, SIZE_MAX);
+    uint64_t share = node->total * 1000 / all;
+    domi_flame_out_format(out, ": %" PRIu64 " samples, %" PRIu64 ".%" PRIu64 " %%</title>",
+                          node->total, share / 10, share % 10);
+    domi_flame_out_format(out,
+                          "<rect x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32 "\" width=\"%" PRIu64
+                          ".%" PRIu64 "\" height=\"%u\" fill=\"",
+                          left / 10, left % 10, top, place.width / 10, place.width % 10, ROW - 1);
+    write_colour(out, name, walk->depth > 1);
+    domi_flame_out_format(out, "\"/>");
+    if (letters >= LETTERS) {
+        domi_flame_out_format(out, "<text x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32 "\">",
+                              (left + 30) / 10, (left + 30) % 10, top + 12);
+        bool fits = strlen(name) <= letters;
+        write_escaped(out, name, fits ? SIZE_MAX : (size_t)letters - 2);
+        domi_flame_out_format(out, "%s</text>", fits ? "" : "..");
+    }
+    domi_flame_out_format(out, "</g>\n");
+}
+
+static void write_head(domi_flame_out *out, const char *title, uint32_t height)
+{
+    domi_flame_out_format(out,
+                          "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                          "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%u\" "
+                          "height=\"%" PRIu32 "\" viewBox=\"0 0 %u %" PRIu32 "\">\n<title>",
+                          WIDTH, height, WIDTH, height);
+    write_escaped(out, title, SIZE_MAX);
+    domi_flame_out_format(out, "</title>\n<style>text{font:12px monospace;fill:#000}"
+                               "rect:hover{stroke:#000}.page{fill:#fff}.head{font-size:14px}");
+    domi_flame_out_format(out, "@media(prefers-color-scheme:dark){.page{fill:#1b1b1b}"
+                               ".head{fill:#ddd}}</style>\n");
+    domi_flame_out_format(out,
+                          "<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n"
+                          "<text class=\"head\" x=\"%u\" y=\"24\">",
+                          MARGIN);
+    write_escaped(out, title, SIZE_MAX);
+    domi_flame_out_format(out, "</text>\n");
+}
+
+int domi_flame_write_svg(const domi_flame *flame, const char *title, domus_cpu_profile_write *write,
+                         void *context)
+{
+    uint32_t deepest = depth_of(flame);
+    domi_flame_walk walk;
+    domi_flame_out out;
+    bool more = domi_flame_node_at(flame, 0)->total != 0;
+
+    domi_flame_out_begin(&out, write, context);
+    write_head(&out, title, HEAD + (deepest + 1) * ROW + MARGIN);
+    domi_flame_walk_begin(&walk, flame);
+    while (more && out.error == 0) {
+        box place = box_of(&walk);
+        bool is_drawn = place.width >= WIDTH_LEAST;
+        if (is_drawn)
+            write_box(&out, &walk, place, deepest);
+        more = domi_flame_walk_next(&walk, is_drawn);
+    }
+    domi_flame_out_format(&out, "</svg>\n");
+    return domi_flame_out_end(&out);
+}

@@ -1,0 +1,65 @@
+/* Samples of call stacks, for a CPU profile (domus/cpu_profile.h). Timers on the CPU clocks of
+ * threads interrupt them, and the handler of the signal writes down where each of them is.
+ *
+ * One set of samples in the process is active at a time. Handlers on all threads write into its
+ * memory, each into a part that it has claimed by one atomic addition. When the set is made
+ * inactive, the last handler is waited for; from then on the samples are constant. */
+#ifndef DOMI_RUNTIME_SYSTEM_BACKTRACE_SAMPLES_H
+#define DOMI_RUNTIME_SYSTEM_BACKTRACE_SAMPLES_H
+
+#include "house/message/manager.h"
+
+#include <domus/cpu_profile.h>
+
+#include <stdbool.h>
+
+struct domus_system;
+
+/* How a thread can be sampled. It writes this itself, and any thread reads it. */
+typedef struct domi_sampled {
+    domi_counter cpu_clock; /* the clockid_t of its CPU clock */
+    domi_counter tid;       /* its number in the kernel; 0: it cannot be sampled */
+} domi_sampled;
+
+/* A sample is a head, the behaviour, and addresses, the innermost first, in words of 8 bytes. The
+ * head is never 0, so a word of zeros ends the samples. */
+#define DOMI_SAMPLE_WORDS  2u /* in front of the addresses */
+#define DOMI_SAMPLE_DEPTH  DOMUS_CPU_PROFILE_DEPTH_MAX
+#define DOMI_SAMPLE_RUNNER (UINT64_C(1) << 32) /* of the head: it is of a runner of a pool */
+#define DOMI_SAMPLE_CUT    (UINT64_C(1) << 33) /* of the head: the stack was deeper */
+
+/* The lower bits of the head: the number of addresses, and how many samples this one counts as. */
+static inline uint32_t domi_sample_depth(uint64_t head)
+{
+    return (uint32_t)(head & 0xff);
+}
+
+static inline uint32_t domi_sample_weight(uint64_t head)
+{
+    return (uint32_t)(head >> 8 & 0xffffff);
+}
+
+typedef struct domi_samples {
+    const struct domus_system *system; /* threads of other systems write nothing */
+    uint64_t *words;                   /* zeroed; `capacity` of them */
+    uint64_t capacity;
+    _Atomic uint64_t claimed; /* words; more than `capacity` if samples were dropped */
+    _Atomic uint64_t taken;   /* samples that were written, by their weights */
+    _Atomic uint64_t dropped; /* samples for which there was no room, by their weights */
+} domi_samples;
+
+/* From now on the calling thread, which owns `manager`, can be sampled, if the program has
+ * installed the handler. */
+void domi_samples_admit(domi_sampled *self, const domi_manager *manager);
+
+/* From now on the calling thread, which is about to end, cannot be sampled. */
+void domi_samples_leave(domi_sampled *self);
+
+/* Make `samples` active. Returns 0; -ENOENT if there is no handler; -EBUSY if another set is
+ * active. */
+int domi_samples_begin(domi_samples *samples);
+
+/* Make them inactive: when this returns, nothing writes them any more. */
+void domi_samples_end(domi_samples *samples);
+
+#endif

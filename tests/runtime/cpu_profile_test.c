@@ -1,0 +1,287 @@
+/* runtime/control/cpu_profile.c: a profile says which behaviours and functions use the CPU. */
+#include "tests/runtime/cpu.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static domus_system *start(uint32_t threads)
+{
+    const domus_config config = domt_config(threads);
+
+    return domt_start(&config);
+}
+
+/* CPU time of this process; its other threads use little. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec now;
+
+    ck_assert_int_eq(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
+    return (uint64_t)now.tv_sec * 1000 * DOMT_MS + (uint64_t)now.tv_nsec;
+}
+
+/* A machine that is busy with other things gives few samples, so this goes on until there are
+ * enough. */
+START_TEST(two_behaviours_have_their_shares)
+{
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = domt_cpu_start_busy();
+    uint64_t all = 0, first = 0, second = 0, functions = 0, used_ns = 0;
+
+    for (int i = 0; i < 60 && all < 500; i++) {
+        uint64_t before_ns = cpu_ns();
+        domus_cpu_profile *profile = domt_cpu_take(system, 500, 997);
+        used_ns += cpu_ns() - before_ns;
+        domt_cpu_fold(profile);
+        all += domt_cpu_sum_of(profile).samples;
+        ck_assert_uint_eq(domt_cpu_sum_of(profile).dropped, 0);
+        ck_assert_uint_eq(domt_cpu_sum_of(profile).frequency, 997);
+        ck_assert_uint_eq(domt_cpu_sum_of(profile).threads, 1);
+        ck_assert_uint_ge(domt_cpu_sum_of(profile).wall_ns, 500 * DOMT_MS);
+        first += domt_cpu_samples_of("busy;");
+        second += domt_cpu_samples_of("less:busy;");
+        functions += domt_cpu_samples_of("busy;on_much;burn_much;domt_cpu_burn");
+        functions += domt_cpu_samples_of("less:busy;on_little;burn_little;domt_cpu_burn");
+        domus_cpu_profile_free(profile);
+    }
+    ck_assert_msg(all >= 500, "%llu samples", (unsigned long long)all);
+    ck_assert_msg(first >= 2 * second && first <= 5 * second, "%llu and %llu of %llu:\n%s",
+                  (unsigned long long)first, (unsigned long long)second, (unsigned long long)all,
+                  domt_cpu_text);
+    ck_assert_uint_ge(first + second, all * 9 / 10);
+    /* Also where the kernel's ticks are fewer than 997 a second. ThreadSanitizer hands signals over
+     * late, and only the last one of them. */
+    ck_assert_uint_le(all, used_ns * 997 / 1000 / DOMT_MS * 3 / 2);
+    if (!DOMT_TSAN)
+        ck_assert_uint_ge(all, used_ns * 997 / 1000 / DOMT_MS / 2);
+    ck_assert_msg(functions >= (first + second) * 9 / 10, "%llu of %llu:\n%s",
+                  (unsigned long long)functions, (unsigned long long)(first + second),
+                  domt_cpu_text);
+    domt_end(system);
+}
+END_TEST
+
+/* Timers of this process, as the kernel lists them; 0 where it does not. */
+static uint32_t count_timers(void)
+{
+    FILE *list = fopen("/proc/self/timers", "re");
+    char line[256];
+    uint32_t count = 0;
+
+    while (list != NULL && fgets(line, sizeof line, list) != NULL)
+        count += strncmp(line, "ID:", 3) == 0;
+    if (list != NULL)
+        fclose(list);
+    return count;
+}
+
+START_TEST(no_timer_is_left)
+{
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = start(2);
+
+    ck_assert_uint_eq(count_timers(), 0);
+    for (int i = 0; i < 3; i++)
+        domus_cpu_profile_free(domt_cpu_take(system, 20, 100));
+    ck_assert_uint_eq(count_timers(), 0);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(graph_is_xml_and_names_both)
+{
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = domt_cpu_start_busy();
+    domus_cpu_profile *profile = domt_cpu_take(system, 1000, 0);
+
+    domt_end(system); /* the profile does not need it any more */
+    domt_cpu_length = 0;
+    ck_assert_int_eq(domus_cpu_profile_write_svg(profile, domt_cpu_keep, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>busy: "));
+    ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>less:busy: "));
+    ck_assert_ptr_nonnull(strstr(domt_cpu_text, " samples at 99 Hz of 1 threads in 1."));
+    FILE *parser = popen("timeout 60 /usr/bin/python3 -c 'import sys, xml.dom.minidom as m; "
+                         "m.parse(sys.stdin.buffer)'",
+                         "w");
+    ck_assert_ptr_nonnull(parser);
+    ck_assert_uint_eq(fwrite(domt_cpu_text, 1, domt_cpu_length, parser), domt_cpu_length);
+    ck_assert_int_eq(pclose(parser), 0);
+    domus_cpu_profile_free(profile);
+    domus_cpu_profile_free(NULL);
+}
+END_TEST
+
+START_TEST(runners_of_pools_are_sampled)
+{
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domt_pooled_begin("sharing", 2, 1);
+    domt_cpu_much = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_busy, NULL);
+    domt_cpu_little = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_less_busy, NULL);
+    domt_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
+    uint64_t all = 0, first = 0;
+
+    for (int i = 0; i < 60 && all < 100; i++) {
+        domus_cpu_profile *profile = domt_cpu_take(domt_pooled.system, 500, 500);
+        domt_cpu_fold(profile);
+        all += domt_cpu_sum_of(profile).samples;
+        first += domt_cpu_samples_of("busy;on_much;burn_much;domt_cpu_burn");
+        ck_assert_uint_eq(domt_cpu_sum_of(profile).threads, 3);
+        domus_cpu_profile_free(profile);
+    }
+    ck_assert_uint_ge(all, 100);
+    ck_assert_msg(first >= all / 2, "%llu of %llu:\n%s", (unsigned long long)first,
+                  (unsigned long long)all, domt_cpu_text);
+    domt_end(domt_pooled.system);
+}
+END_TEST
+
+static atomic_bool holds;
+
+static int on_block(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    while (atomic_load(&holds))
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour blocker = {.name = "blocker",
+                                        .on = (const domus_on[]){{&domt_cpu_go, on_block, 0}, {0}}};
+
+static domus_cpu_profile *beside;
+
+static void *take_beside(void *system)
+{
+    beside = domt_cpu_take(system, 1500, 500);
+    return NULL;
+}
+
+/* The only runner blocks, so the others are run by a spare, which begins in the midst. */
+START_TEST(runner_that_begins_meanwhile_is_sampled)
+{
+    const domus_pool_config work = {.name = "work", .runners = 1, .policy = "sharing", .spares = 1};
+    domus_config config = domt_config(1);
+    pthread_t thread;
+
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    config.pools = &work;
+    config.pool_count = 1;
+    domt_pooled.system = domt_start(&config);
+    domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+    domt_cpu_much = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_busy, NULL);
+    domt_cpu_little = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_less_busy, NULL);
+    domus_address blocking = domt_pooled_spawn(domt_pooled.pool, &blocker, NULL);
+    atomic_store(&holds, true);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_beside, domt_pooled.system), 0);
+    domt_pause_ns(100 * DOMT_MS);
+    domt_notice(domt_pooled.system, blocking, &domt_cpu_go, NULL);
+    domt_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    atomic_store(&holds, false);
+    domt_cpu_fold(beside);
+    ck_assert_uint_eq(domt_cpu_sum_of(beside).threads, 3);
+    ck_assert_uint_ge(domt_cpu_samples_of("busy;on_much;burn_much;domt_cpu_burn"), 10);
+    domus_cpu_profile_free(beside);
+    domt_end(domt_pooled.system);
+}
+END_TEST
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    domt_cpu_burn(400 * DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour slow_to_mount = {.name = "slow", .on_mount = on_mount};
+
+/* Functions of the library that call on_mount are not those that call handlers. */
+START_TEST(stack_begins_with_a_function_of_the_behaviour)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = start(1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_beside, system), 0);
+    domt_pause_ns(100 * DOMT_MS);
+    domt_spawn(system, 0, &slow_to_mount, NULL);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    domt_cpu_fold(beside);
+    ck_assert_uint_ge(domt_cpu_samples_of("slow;"), 10);
+    ck_assert_uint_eq(domt_cpu_samples_of("slow;"), domt_cpu_samples_of("slow;on_mount;"));
+    domus_cpu_profile_free(beside);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(threads_that_sleep_have_no_samples)
+{
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = start(3);
+
+    domt_pause_ns(50 * DOMT_MS);
+    domus_cpu_profile *profile = domt_cpu_take(system, 300, 100);
+    ck_assert_uint_eq(domt_cpu_sum_of(profile).threads, 3);
+    ck_assert_uint_le(domt_cpu_sum_of(profile).samples, 10);
+    domt_cpu_fold(profile);
+    domus_cpu_profile_free(profile);
+    domt_end(system);
+}
+END_TEST
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+__attribute__((noinline)) static uint64_t go_down(uint32_t levels)
+{
+    if (levels == 0) {
+        domt_cpu_burn(DOMT_MS);
+        return 1;
+    }
+    uint64_t sum = go_down(levels - 1);
+    __asm__ volatile("" : "+r"(sum));
+    return sum + 1;
+}
+
+static int on_dive(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_uint_eq(go_down(200), 201);
+    (void)domus_notice(stack, domus_self(stack), &domt_cpu_go, NULL);
+    return 0;
+}
+
+static const domus_behaviour diver = {.name = "diver",
+                                      .on = (const domus_on[]){{&domt_cpu_go, on_dive, 0}, {0}}};
+
+START_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
+{
+    const domus_cpu_profile_options options = {300 * DOMT_MS, 1000, 64 << 10};
+    domus_cpu_profile_summary summary = {0};
+
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = start(1);
+    domt_notice(system, domt_spawn(system, 0, &diver, NULL), &domt_cpu_go, NULL);
+    for (uint64_t factor = 1; summary.dropped == 0; factor *= 2) {
+        domus_cpu_profile_options longer = options;
+        domus_cpu_profile *profile;
+        longer.duration_ns *= factor;
+        ck_assert_uint_le(factor, 64);
+        ck_assert_int_eq(domus_cpu_profile_take(system, &longer, &profile), 0);
+        summary = domt_cpu_sum_of(profile);
+        domt_cpu_fold(profile);
+        domus_cpu_profile_free(profile);
+    }
+    /* A sample has 66 words of 8 bytes. */
+    ck_assert_uint_ge(summary.samples, (64 << 10) / (66 * 8));
+    ck_assert_uint_ge(domt_cpu_samples_of("diver;(cut);go_down;go_down;"), summary.samples / 2);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("cpu_profile", 120, two_behaviours_have_their_shares, no_timer_is_left,
+          graph_is_xml_and_names_both, runners_of_pools_are_sampled,
+          runner_that_begins_meanwhile_is_sampled, stack_begins_with_a_function_of_the_behaviour,
+          threads_that_sleep_have_no_samples,
+          deep_stacks_are_cut_and_samples_without_room_are_counted)

@@ -1,0 +1,277 @@
+/* runtime/control/flame.h: stacks become a tree, folded stacks, and a flame graph. */
+#include "base/memory.h"
+#include "runtime/control/flame.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_MAX (4u << 20)
+
+static char text[TEXT_MAX];
+static size_t length;
+static size_t fails_at; /* the writer fails when it has so much; 0: never */
+static uint32_t fails;  /* how often it has failed */
+
+static int keep(void *context, const char *piece, size_t size)
+{
+    ck_assert_ptr_eq(context, text);
+    ck_assert_uint_ge(size, 1);
+    ck_assert_uint_lt(length + size, TEXT_MAX);
+    if (fails_at != 0 && length >= fails_at) {
+        fails++;
+        return -EPIPE;
+    }
+    memcpy(text + length, piece, size);
+    length += size;
+    text[length] = '\0';
+    return 0;
+}
+
+static domi_flame flame;
+
+static void begin(void)
+{
+    ck_assert_int_eq(domi_flame_init(&flame), 0);
+    fails_at = 0;
+}
+
+/* Add a stack that is written with a blank between two names. Returns 0; -ENOMEM. */
+static int try_to_add(const char *stack, uint64_t weight)
+{
+    uint32_t names[DOMI_FLAME_DEPTH_MAX];
+    uint32_t depth = 0;
+    char copy[1024];
+    char *rest = copy;
+
+    snprintf(copy, sizeof copy, "%s", stack);
+    for (char *name = strtok_r(copy, " ", &rest); name != NULL; name = strtok_r(NULL, " ", &rest)) {
+        int result = domi_flame_find_name(&flame, name, &names[depth++]);
+        if (result != 0)
+            return result;
+    }
+    return domi_flame_add(&flame, names, depth, weight);
+}
+
+static void add(const char *stack, uint64_t weight)
+{
+    ck_assert_int_eq(try_to_add(stack, weight), 0);
+}
+
+static const char *folded(void)
+{
+    length = 0;
+    text[0] = '\0';
+    domi_flame_sort(&flame);
+    ck_assert_int_eq(domi_flame_write_folded(&flame, keep, text), 0);
+    return text;
+}
+
+static const char *graph(const char *title)
+{
+    length = 0;
+    text[0] = '\0';
+    domi_flame_sort(&flame);
+    ck_assert_int_eq(domi_flame_write_svg(&flame, title, keep, text), 0);
+    return text;
+}
+
+static uint32_t count_of(const char *part)
+{
+    uint32_t count = 0;
+
+    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part))
+        count++;
+    return count;
+}
+
+/* Let a parser of XML read what was written. */
+static void is_well_formed(void)
+{
+    FILE *parser = popen("timeout 60 /usr/bin/python3 -c 'import sys, xml.dom.minidom as m; "
+                         "m.parse(sys.stdin.buffer)'",
+                         "w");
+
+    ck_assert_ptr_nonnull(parser);
+    ck_assert_uint_eq(fwrite(text, 1, length, parser), length);
+    ck_assert_int_eq(pclose(parser), 0);
+}
+
+START_TEST(stacks_are_merged_and_sorted)
+{
+    begin();
+    add("b f g", 2);
+    add("a", 1);
+    add("b f h", 3);
+    add("b f g", 4);
+    add("b f", 5);
+    add("b e", 6);
+    ck_assert_str_eq(folded(), "a 1\nb;e 6\nb;f 5\nb;f;g 6\nb;f;h 3\n");
+    ck_assert_uint_eq(domi_flame_node_at(&flame, 0)->total, 21);
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+START_TEST(names_cannot_break_a_line)
+{
+    uint32_t name;
+    char wide[600];
+
+    begin();
+    add("a;b\n\x01\xff& f", 1);
+    ck_assert_str_eq(folded(), "a:b\\n\\x01\\xff&;f 1\n");
+    memset(wide, 'w', sizeof wide - 1);
+    wide[sizeof wide - 1] = '\0';
+    ck_assert_int_eq(domi_flame_find_name(&flame, wide, &name), 0);
+    ck_assert_uint_eq(strlen(domi_flame_text(&flame, name)), DOMUS_CPU_PROFILE_NAME_MAX);
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+START_TEST(many_children_are_sorted_and_none_is_lost)
+{
+    char stack[64];
+    char last[64] = "";
+    uint32_t count = 0;
+
+    begin();
+    for (uint32_t i = 0; i < 5000; i++) {
+        snprintf(stack, sizeof stack, "root n%08u", i * 2654435761u % 100000007u);
+        add(stack, 1);
+    }
+    char *rest = (char *)(uintptr_t)folded();
+    for (char *line = strtok_r(rest, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        ck_assert_int_lt(strcmp(last, line), 0);
+        snprintf(last, sizeof last, "%s", line);
+        count++;
+    }
+    ck_assert_uint_eq(count, 5000);
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+START_TEST(deepest_stack_is_whole)
+{
+    char stack[4 * DOMI_FLAME_DEPTH_MAX] = "";
+
+    begin();
+    for (uint32_t i = 0; i < DOMI_FLAME_DEPTH_MAX; i++)
+        strncat(stack, "f ", sizeof stack - strlen(stack) - 1);
+    add(stack, 7);
+    folded();
+    ck_assert_uint_eq(count_of("f"), DOMI_FLAME_DEPTH_MAX);
+    graph("deep");
+    ck_assert_uint_eq(count_of("<rect x"), DOMI_FLAME_DEPTH_MAX + 1);
+    is_well_formed();
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+START_TEST(graph_is_xml_and_has_a_box_for_each_node)
+{
+    begin();
+    add("one f<int>&g \"quoted'", 3);
+    add("two h", 1);
+    graph("3 < 4 & so on");
+    ck_assert_uint_eq(count_of("<g>"), 6);
+    ck_assert_uint_eq(count_of("<title>all: 4 samples, 100.0 %</title>"), 1);
+    ck_assert_uint_eq(count_of("<title>f&lt;int&gt;&amp;g: 3 samples, 75.0 %</title>"), 1);
+    ck_assert_uint_eq(count_of("<title>3 &lt; 4 &amp; so on</title>"), 1);
+    /* 1,180 px are for 4 stacks: the first two boxes of the row begin at the margin and behind 3.
+     */
+    ck_assert_uint_eq(count_of("<rect x=\"10.0\" y=\"74\" width=\"885.0\""), 1);
+    ck_assert_uint_eq(count_of("<rect x=\"895.0\" y=\"74\" width=\"295.0\""), 1);
+    ck_assert_uint_eq(count_of("<rect x=\"10.0\" y=\"91\" width=\"1180.0\""), 1);
+    is_well_formed();
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+START_TEST(narrow_boxes_are_left_out)
+{
+    begin();
+    add("wide f", 99999);
+    add("narrow g", 1);
+    graph("");
+    ck_assert_uint_eq(count_of("<title>wide:"), 1);
+    ck_assert_uint_eq(count_of("<title>narrow:"), 0);
+    ck_assert_uint_eq(count_of("<title>g:"), 0);
+    ck_assert_uint_eq(count_of("narrow;g"), 0);
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+START_TEST(graph_of_nothing_is_xml_too)
+{
+    begin();
+    ck_assert_str_eq(folded(), "");
+    graph("nothing");
+    ck_assert_uint_eq(count_of("<g>"), 0);
+    is_well_formed();
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+START_TEST(error_of_the_writer_ends_the_text)
+{
+    char stack[64];
+
+    begin();
+    for (uint32_t i = 0; i < 5000; i++) {
+        snprintf(stack, sizeof stack, "root n%08u", i);
+        add(stack, 1);
+    }
+    domi_flame_sort(&flame);
+    length = 0;
+    fails_at = 5000;
+    ck_assert_int_eq(domi_flame_write_folded(&flame, keep, text), -EPIPE);
+    ck_assert_uint_lt(length, 5000 + 4096);
+    ck_assert_uint_eq(fails, 1);
+    length = 0;
+    ck_assert_int_eq(domi_flame_write_svg(&flame, "", keep, text), -EPIPE);
+    ck_assert_uint_lt(length, 5000 + 4096);
+    ck_assert_uint_eq(fails, 2);
+    domi_flame_fini(&flame);
+}
+END_TEST
+
+/* Each allocation fails once; what was added before is still there. */
+START_TEST(without_memory_it_is_as_it_was)
+{
+    int64_t n = 0;
+    int result = -ENOMEM;
+    uint64_t failures = 0;
+
+    for (; result != 0; n++) {
+        uint64_t added = 0;
+        char stack[64];
+        domi_memory_fail_after(n, 0);
+        result = domi_flame_init(&flame);
+        for (uint32_t i = 0; i < 1000 && result == 0; i++) {
+            snprintf(stack, sizeof stack, "root name-%u of-%u", i, i % 7);
+            result = try_to_add(stack, 1);
+            added += result == 0;
+        }
+        domi_memory_fail_after(-1, 0);
+        failures += result != 0;
+        if (result == 0 || added != 0) {
+            ck_assert_uint_eq(domi_flame_node_at(&flame, 0)->total, added);
+            domi_flame_fini(&flame);
+        } else if (flame.nodes.at != NULL) {
+            domi_flame_fini(&flame);
+        }
+        ck_assert_int_lt(n, 1000);
+    }
+    ck_assert_uint_ge(failures, 6);
+}
+END_TEST
+
+DOMT_MAIN("flame", 60, stacks_are_merged_and_sorted, names_cannot_break_a_line,
+          many_children_are_sorted_and_none_is_lost, deepest_stack_is_whole,
+          graph_is_xml_and_has_a_box_for_each_node, narrow_boxes_are_left_out,
+          graph_of_nothing_is_xml_too, error_of_the_writer_ends_the_text,
+          without_memory_it_is_as_it_was)
