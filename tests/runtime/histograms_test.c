@@ -118,6 +118,9 @@ START_TEST(long_runs_are_each_measured)
     ck_assert_uint_ge(state.sum_ns, 80 * DOMT_MS);
     ck_assert_uint_ge(histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns, 80 * DOMT_MS);
     ck_assert_uint_ne(count(system, 0, DOMUS_HISTOGRAM_ENTER), 0);
+    /* no time is in two iterations */
+    uint64_t iterations_ns = histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns;
+    ck_assert_uint_le(iterations_ns, domt_profile(system, 0).wall_ns);
     domt_end(system);
 }
 END_TEST
