@@ -32,6 +32,10 @@ typedef struct domus_endpoint {
  * as the IPv4 address. */
 DOMUS_API bool domus_endpoint_is_same(const domus_endpoint *one, const domus_endpoint *other);
 
+/* True for an address in 127.0.0.0/8, also mapped into IPv6, and for ::1. False for a Unix socket.
+ */
+DOMUS_API bool domus_endpoint_is_loopback(const domus_endpoint *endpoint);
+
 /* A hash that is equal for endpoints that are the same. `key` should be random where strangers
  * choose the endpoints, or they choose ones that collide. `with_port` false leaves the port out,
  * for tables by host. */

@@ -143,6 +143,16 @@ bool domus_endpoint_is_same(const domus_endpoint *one, const domus_endpoint *oth
            a.size <= sizeof a.bytes && memcmp(a.bytes, b.bytes, a.size) == 0;
 }
 
+bool domus_endpoint_is_loopback(const domus_endpoint *endpoint)
+{
+    static const unsigned char v6[16] = {[15] = 1};
+    domus_endpoint plain = unmapped(endpoint);
+
+    if (plain.family == AF_INET)
+        return plain.bytes[0] == 127;
+    return plain.family == AF_INET6 && memcmp(plain.bytes, v6, sizeof v6) == 0;
+}
+
 uint64_t domus_endpoint_hash(const domus_endpoint *endpoint, const uint64_t key[2], bool with_port)
 {
     domus_endpoint plain = unmapped(endpoint);

@@ -5,20 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 #define ADDRESS_MAX 64 /* bytes of an address with its port and a NUL */
-
-static bool is_loopback(const domus_endpoint *endpoint)
-{
-    static const unsigned char v6[16] = {[15] = 1};
-    static const unsigned char mapped[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
-
-    if (endpoint->family == AF_INET)
-        return endpoint->bytes[0] == 127;
-    return endpoint->family == AF_INET6 && (memcmp(endpoint->bytes, v6, sizeof v6) == 0 ||
-                                            memcmp(endpoint->bytes, mapped, sizeof mapped) == 0);
-}
 
 /* Whether a host without its port is "localhost", or a name below it, as browsers see it. */
 static bool is_local_name(const char *host, size_t size)
@@ -43,5 +31,5 @@ bool domus_http_host_is_loopback(domus_slice host)
         return true;
     int length = snprintf(text, sizeof text, "%.*s:1", (int)bare, name);
     return length < (int)sizeof text && domus_endpoint_parse(text, &named) == 0 &&
-           is_loopback(&named);
+           domus_endpoint_is_loopback(&named);
 }

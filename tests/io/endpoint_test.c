@@ -17,6 +17,24 @@ static domus_endpoint of(const char *text)
     return endpoint;
 }
 
+START_TEST(loopback_is_127_and_1_in_both_families)
+{
+    static const char *const own[] = {"127.0.0.1:80", "127.255.0.9:1", "[::1]:1",
+                                      "[::ffff:127.0.0.1]:1"};
+    static const char *const others[] = {"126.0.0.1:80", "0.0.0.0:1",           "[::]:1",
+                                         "[::2]:1",      "[::ffff:10.0.0.1]:1", "unix:/run/a.sock"};
+
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        const domus_endpoint endpoint = of(own[i]);
+        ck_assert_msg(domus_endpoint_is_loopback(&endpoint), "%s", own[i]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const domus_endpoint endpoint = of(others[i]);
+        ck_assert_msg(!domus_endpoint_is_loopback(&endpoint), "%s", others[i]);
+    }
+}
+END_TEST
+
 START_TEST(texts_are_read_and_written_alike)
 {
     static const char *const texts[] = {
@@ -185,6 +203,7 @@ START_TEST(the_same_endpoints_have_the_same_hash)
 }
 END_TEST
 
-DOMT_MAIN("endpoint", 20, texts_are_read_and_written_alike, what_is_no_endpoint_is_refused,
-          names_of_unix_sockets_have_their_length, names_are_escaped_and_cut,
-          socket_addresses_are_kept, the_same_endpoints_have_the_same_hash)
+DOMT_MAIN("endpoint", 20, loopback_is_127_and_1_in_both_families, texts_are_read_and_written_alike,
+          what_is_no_endpoint_is_refused, names_of_unix_sockets_have_their_length,
+          names_are_escaped_and_cut, socket_addresses_are_kept,
+          the_same_endpoints_have_the_same_hash)
