@@ -2,8 +2,16 @@
 #include "runtime/loop/observing.h"
 #include "runtime/system/system.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
+
+/* The kinds of spans stand in the order of these, from the first to the last. */
+static_assert(DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_OTHER == (int)DOMUS_HISTOGRAM_OTHER &&
+                  DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_STATE == (int)DOMUS_HISTOGRAM_STATE &&
+                  DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_EVENTS == (int)DOMUS_HISTOGRAM_EVENTS &&
+                  DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_CHANNELS == (int)DOMUS_HISTOGRAM_CHANNELS,
+              "a span is found by its kind");
 
 static const domi_histogram *histogram_of(const domi_observing *observing,
                                           domus_histogram_kind kind)
@@ -11,18 +19,6 @@ static const domi_histogram *histogram_of(const domi_observing *observing,
     switch (kind) {
     case DOMUS_HISTOGRAM_ITERATION:
         return &observing->iterations;
-    case DOMUS_HISTOGRAM_ENTER:
-        return &observing->spans[DOMI_SPAN_ENTER];
-    case DOMUS_HISTOGRAM_COMPLETIONS:
-        return &observing->spans[DOMI_SPAN_COMPLETIONS];
-    case DOMUS_HISTOGRAM_CHANNELS:
-        return &observing->spans[DOMI_SPAN_CHANNELS];
-    case DOMUS_HISTOGRAM_EVENTS:
-        return &observing->spans[DOMI_SPAN_EVENTS];
-    case DOMUS_HISTOGRAM_STATE:
-        return &observing->spans[DOMI_SPAN_STATE];
-    case DOMUS_HISTOGRAM_OTHER:
-        return &observing->spans[DOMI_SPAN_OTHER];
     case DOMUS_HISTOGRAM_RUN:
         return &observing->runs.runs;
     case DOMUS_HISTOGRAM_WAIT:
@@ -32,7 +28,7 @@ static const domi_histogram *histogram_of(const domi_observing *observing,
     case DOMUS_HISTOGRAM_REACTION:
         return &observing->runs.reactions;
     default:
-        return NULL;
+        return &observing->spans[kind - DOMUS_HISTOGRAM_ENTER];
     }
 }
 
@@ -48,25 +44,6 @@ int domus_system_histogram(const domus_system *system, uint32_t thread, domus_hi
     if (observing != NULL)
         domi_histogram_read(histogram_of(observing, kind), ret_histogram);
     return 0;
-}
-
-const char *domus_histogram_name(domus_histogram_kind kind)
-{
-    static const char *const names[DOMUS_HISTOGRAMS] = {
-        [DOMUS_HISTOGRAM_ITERATION] = "iteration",
-        [DOMUS_HISTOGRAM_ENTER] = "enter",
-        [DOMUS_HISTOGRAM_COMPLETIONS] = "completions",
-        [DOMUS_HISTOGRAM_CHANNELS] = "channels",
-        [DOMUS_HISTOGRAM_EVENTS] = "events",
-        [DOMUS_HISTOGRAM_STATE] = "state",
-        [DOMUS_HISTOGRAM_OTHER] = "other",
-        [DOMUS_HISTOGRAM_RUN] = "run",
-        [DOMUS_HISTOGRAM_WAIT] = "wait",
-        [DOMUS_HISTOGRAM_DELIVERY] = "delivery",
-        [DOMUS_HISTOGRAM_REACTION] = "reaction",
-    };
-
-    return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
 }
 
 int domus_system_set_profile_level(domus_system *system, domus_profile_level level)

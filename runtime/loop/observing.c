@@ -78,16 +78,29 @@ static bool begin_recording(domi_thread *thread)
     return true;
 }
 
-void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
+const char *domus_histogram_name(domus_histogram_kind kind)
 {
-    static const char *const names[DOMI_SPANS] = {
-        [DOMI_SPAN_ENTER] = "enter",       [DOMI_SPAN_COMPLETIONS] = "completions",
-        [DOMI_SPAN_CHANNELS] = "channels", [DOMI_SPAN_EVENTS] = "events",
-        [DOMI_SPAN_STATE] = "state",       [DOMI_SPAN_OTHER] = "other",
+    static const char *const names[DOMUS_HISTOGRAMS] = {
+        [DOMUS_HISTOGRAM_ITERATION] = "iteration",
+        [DOMUS_HISTOGRAM_ENTER] = "enter",
+        [DOMUS_HISTOGRAM_COMPLETIONS] = "completions",
+        [DOMUS_HISTOGRAM_CHANNELS] = "channels",
+        [DOMUS_HISTOGRAM_EVENTS] = "events",
+        [DOMUS_HISTOGRAM_STATE] = "state",
+        [DOMUS_HISTOGRAM_OTHER] = "other",
+        [DOMUS_HISTOGRAM_RUN] = "run",
+        [DOMUS_HISTOGRAM_WAIT] = "wait",
+        [DOMUS_HISTOGRAM_DELIVERY] = "delivery",
+        [DOMUS_HISTOGRAM_REACTION] = "reaction",
     };
 
-    domi_recorder_note(thread->recorder, DOMI_RECORD_PHASE, thread->stamp_ns, now_ns, names[span],
-                       0);
+    return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
+}
+
+void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
+{
+    domi_recorder_note(thread->recorder, DOMI_RECORD_PHASE, thread->stamp_ns, now_ns,
+                       domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span), 0);
 }
 
 void domi_observing_follow(domi_thread *thread)
