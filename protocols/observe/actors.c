@@ -1,0 +1,103 @@
+/* /actors: pages of the dump of what actors do.
+ *
+ * A dump waits for threads that may be stuck, so a helper thread makes it, for one viewer at a
+ * time, while the others are answered. */
+#include "protocols/observe/viewer.h"
+
+#include "protocols/observe/answer.h"
+#include "protocols/observe/observe.h"
+
+#include <domus/http_query.h>
+#include <domus/observe.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARE_BYTES 4096u /* of a dump, for each thread and pool at the least */
+
+/* Read a number of the query. Returns 0, also without such a parameter; -EINVAL. */
+static int read_number(domus_slice query, const char *name, uint32_t most, uint32_t *number)
+{
+    char text[16];
+    char *end;
+    int64_t size = domus_http_query_value(query, name, text, sizeof text - 1);
+
+    if (size == -ENOENT)
+        return 0;
+    if (size <= 0 || text[0] < '0' || text[0] > '9')
+        return -EINVAL;
+    text[size] = '\0';
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end != '\0' || value > most)
+        return -EINVAL;
+    *number = (uint32_t)value;
+    return 0;
+}
+
+/* Read what a query wants. Returns 0; -EINVAL. */
+static int read_filter(domus_slice query, domi_actors_page *wanted)
+{
+    int64_t size =
+        domus_http_query_value(query, "behaviour", wanted->behaviour, sizeof wanted->behaviour - 1);
+
+    wanted->filter = (domus_dump_filter){.count = DOMUS_OBSERVE_ACTORS_COUNT};
+    if (size < 0 && size != -ENOENT)
+        return -EINVAL;
+    wanted->behaviour[size > 0 ? size : 0] = '\0';
+    if (size > 0)
+        wanted->filter.behaviour = wanted->behaviour;
+    if (read_number(query, "from", UINT32_MAX - 1, &wanted->filter.from) != 0 ||
+        read_number(query, "count", DOMUS_OBSERVE_ACTORS_MAX, &wanted->filter.count) != 0 ||
+        wanted->filter.count == 0)
+        return -EINVAL;
+    return 0;
+}
+
+/* Make a page, on a helper thread. */
+static int make_page(void *page_)
+{
+    domi_actors_page *wanted = page_;
+    domus_system *system = domi_observed.observed;
+    size_t parts = domus_system_threads(system) + domus_system_config(system)->pool_count;
+    size_t size = DOMUS_OBSERVE_ACTORS_BYTES;
+
+    if (size < parts * SHARE_BYTES)
+        size = parts * SHARE_BYTES;
+    wanted->text = malloc(size);
+    return wanted->text != NULL ? domus_dump_some(system, &wanted->filter, wanted->text, size)
+                                : -ENOMEM;
+}
+
+void domi_actors_page_free(domi_actors_page *made)
+{
+    free(made->text);
+    made->text = NULL;
+}
+
+static int take_page(domus_stack *stack, void *self, const domus_answer *made)
+{
+    domi_actors_page *done = &((domi_viewer *)self)->page;
+    domus_slice text = {0};
+    int error = made->error;
+
+    if (error == 0)
+        error = domus_slice_copy(done->text, strlen(done->text), &text);
+    domi_actors_page_free(done);
+    if (error == -ESHUTDOWN)
+        return domi_observe_say(stack, 503, "the program stops\n");
+    if (error == -EAGAIN)
+        return domi_observe_say(stack, 503, "too many viewers wait for actors\n");
+    return error != 0 ? error : domi_observe_answer(stack, DOMI_OBSERVE_PLAIN, text);
+}
+
+int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payload)
+{
+    domi_actors_page *wanted = &((domi_viewer *)self)->page;
+
+    if (read_filter(domus_http_query(payload), wanted) != 0)
+        return domi_observe_say(stack, 400,
+                                "from and count are numbers, count is 1..1000, and the name of a "
+                                "behaviour has at most 63 bytes\n");
+    return domus_blocking(stack, make_page, wanted, take_page);
+}

@@ -1,0 +1,19 @@
+/* Answers of the observation port: each handler of a request ends with one of these. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_ANSWER_H
+#define DOMI_PROTOCOLS_OBSERVE_ANSWER_H
+
+#include <domus/http.h>
+
+#define DOMI_OBSERVE_PLAIN "text/plain; charset=utf-8"
+
+/* Answer with a line of text, which has to be constant. Returns 0 or a negative errno. */
+int domi_observe_say(domus_stack *stack, uint16_t status, const char *line);
+
+/* Answer with a response. Returns 0 or a negative errno. Ownership: this consumes it. */
+int domi_observe_reply(domus_stack *stack, domus_http_response *response);
+
+/* Answer with status 200 and bytes of a media type. Returns 0 or a negative errno.
+ * Ownership: this consumes the body. */
+int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body);
+
+#endif

@@ -1,0 +1,28 @@
+/* The state of a connection of the observation port: room for what helper threads make for it.
+ *
+ * A connection has one request under way (channel.requestsMax is 1), so there is room for one of
+ * each. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_VIEWER_H
+#define DOMI_PROTOCOLS_OBSERVE_VIEWER_H
+
+#include <domus/domus.h>
+
+/* A page of a dump, which a helper thread makes. */
+typedef struct domi_actors_page {
+    domus_dump_filter filter;
+    char behaviour[64]; /* the name in the filter, with a NUL */
+    char *text;         /* on the heap; NULL: none was made */
+} domi_actors_page;
+
+/* The state of a connection. */
+typedef struct domi_viewer {
+    domi_actors_page page;
+} domi_viewer;
+
+/* Answer a request for a page; a handler of a viewer. */
+int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payload);
+
+/* Free the text of a page. */
+void domi_actors_page_free(domi_actors_page *made);
+
+#endif
