@@ -26,7 +26,8 @@ static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *
         stack->previous->next = stack->next;
     else
         house->stacks = stack->next;
-    if (--house->stacks_count < manager->limits.conversations_max)
+    house->parked -= DOMI_PARKED_STEP;
+    if (domi_house_count_parked(house) < manager->limits.conversations_max)
         house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
 }
 
@@ -116,7 +117,8 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
     if (stack->next != NULL)
         stack->next->previous = stack;
     stack->parked = true;
-    if (++house->stacks_count >= manager->limits.conversations_max)
+    house->parked += DOMI_PARKED_STEP;
+    if (domi_house_count_parked(house) >= manager->limits.conversations_max)
         note_full(manager, house);
 }
 

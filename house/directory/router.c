@@ -118,7 +118,7 @@ static int put_in_turn(domi_manager *manager, const view *now, domi_node *node, 
 void domi_router_note_load(domi_house *house)
 {
     /* Relaxed: the load is only a hint. */
-    atomic_store_explicit(house->family->load, house->mail + house->stacks_count,
+    atomic_store_explicit(house->family->load, house->mail + domi_house_count_parked(house),
                           memory_order_relaxed);
 }
 
@@ -133,7 +133,7 @@ static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t i
     /* On the home of the routee its mailboxes can be read. Elsewhere its load is what it noted,
      * plus the messages that came since. */
     if (house->home == manager && !domi_house_is_exposed(house))
-        return house->mail + house->stacks_count + depth;
+        return house->mail + domi_house_count_parked(house) + depth;
     return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
 }
 

@@ -279,11 +279,11 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
     add_head(manager, text, house);
     add_mail(text, house);
     add_relations(manager, text, house);
-    if (house->stacks_count != 0)
-        domi_text_add(text, "  %" PRIu32 " conversations:\n", house->stacks_count);
+    if (domi_house_count_parked(house) != 0)
+        domi_text_add(text, "  %" PRIu32 " conversations:\n", domi_house_count_parked(house));
     for (const domus_stack *stack = house->stacks; stack != NULL && told < CONVERSATIONS_MAX;
          stack = stack->next, told++)
         add_conversation(manager, text, stack);
-    if (house->stacks_count > told)
-        domi_text_add(text, "    and %" PRIu32 " more\n", house->stacks_count - told);
+    if (domi_house_count_parked(house) > told)
+        domi_text_add(text, "    and %" PRIu32 " more\n", domi_house_count_parked(house) - told);
 }

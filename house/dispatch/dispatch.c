@@ -86,8 +86,12 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     domi_run_begin(manager, house);
     run_mail(&run);
     domi_run_end(manager);
+    uint32_t handled = manager->limits.messages_per_run_max - run.left;
+    domi_tally *tally = &manager->tallies[house->tally];
+    domi_counter_add(&tally->runs, 1);
+    domi_counter_add(&tally->messages, handled);
     domi_counter_add(&manager->counters.runs, 1);
-    return manager->limits.messages_per_run_max - run.left;
+    return handled;
 }
 
 /* End the run of a house that has no marks, and of which nobody wants anything: it becomes READY,

@@ -30,7 +30,8 @@ static void check_created(const domi_house *house)
 {
     DOMI_CHECK((house->marks & ~DOMI_MARK_DEAD) == 0);
     DOMI_CHECK(house->mail == 0 && domi_house_count_events(house) == 0 && house->replies == 0);
-    DOMI_CHECK(house->stacks == NULL && house->stacks_count == 0 && house->attached == NULL);
+    DOMI_CHECK(house->stacks == NULL && domi_house_count_parked(house) == 0 &&
+               house->attached == NULL);
     DOMI_CHECK(house->family == NULL);
 }
 
@@ -42,7 +43,7 @@ static void check_counts(const domi_house *house)
                 domi_order_count(house) == 0));
     DOMI_CHECK((house->replies == 0) == (house->tails[DOMI_REPLY] == NULL));
     DOMI_CHECK((domi_house_count_events(house) == 0) == (house->tails[DOMI_EVENT] == NULL));
-    DOMI_CHECK((house->stacks_count == 0) == (house->stacks == NULL));
+    DOMI_CHECK((domi_house_count_parked(house) == 0) == (house->stacks == NULL));
 }
 
 /* Each mark agrees with the field that it stands for. */
@@ -53,7 +54,7 @@ static void check_marks(const domi_manager *home, const domi_house *house)
 
     DOMI_CHECK(has(house, DOMI_MARK_BARRIER) == has_holder);
     DOMI_CHECK(has(house, DOMI_MARK_SATURATED) ==
-               (house->stacks_count >= home->limits.conversations_max));
+               (domi_house_count_parked(house) >= home->limits.conversations_max));
     DOMI_CHECK(has(house, DOMI_MARK_RECEIVING) == receives);
     DOMI_CHECK(implies(has(house, DOMI_MARK_FRESH), has(house, DOMI_MARK_RECEIVING)));
     DOMI_CHECK(implies(has(house, DOMI_MARK_FATAL), has(house, DOMI_MARK_SUSPENDED)));
@@ -185,7 +186,7 @@ static void check_stacks(const domi_house *house)
         count++;
         previous = stack;
     }
-    DOMI_CHECK(count == house->stacks_count);
+    DOMI_CHECK(count == domi_house_count_parked(house));
     DOMI_CHECK(asks == house->asks);
 }
 

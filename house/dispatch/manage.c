@@ -164,6 +164,7 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
     manager->directory.routers = options->routers;
     manager->directory.grains = options->grains;
     manager->directory.processes = options->processes;
+    manager->directory.behaviours = options->behaviours;
 }
 
 static void take_limits(domi_manager *manager, const domus_config *config)

@@ -20,14 +20,15 @@ typedef struct domi_manager_options {
     const domi_io_hooks *io_hooks;   /* NULL: domi_hooks_without_io */
     void *io;                        /* the io of this manager, which may be made later; or NULL */
 
-    domi_house *asker;                /* the outside's asker, or NULL if there is none yet */
-    const _Atomic uint32_t *pressure; /* domus_memory_level; NULL: memory is never short */
-    struct domi_names *names;         /* NULL: there are none; the next four likewise */
-    struct domi_letters *letters;     /* the subscribers to dead letters */
-    struct domi_groups *groups;       /* the groups of the system */
-    struct domi_routers *routers;     /* the routers of the system */
-    struct domi_grains *grains;       /* the kinds of grains of the system */
-    struct domi_processes *processes; /* the processes that live in the system */
+    domi_house *asker;                  /* the outside's asker, or NULL if there is none yet */
+    const _Atomic uint32_t *pressure;   /* domus_memory_level; NULL: memory is never short */
+    struct domi_names *names;           /* NULL: there are none; all others likewise */
+    struct domi_letters *letters;       /* the subscribers to dead letters */
+    struct domi_groups *groups;         /* the groups of the system */
+    struct domi_routers *routers;       /* the routers of the system */
+    struct domi_grains *grains;         /* the kinds of grains of the system */
+    struct domi_processes *processes;   /* the processes that live in the system */
+    struct domi_behaviours *behaviours; /* the behaviours that have a number */
 } domi_manager_options;
 
 /* The hooks of io for a manager that has no io. Its actors have no channels and watch no

@@ -244,6 +244,7 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
         return -EINVAL;
     if (next->order != NULL && domi_order_make(house) != 0)
         return -ENOMEM;
+    domi_house_count_as(stack->manager, house, next);
     domi_order_change_behaviour(house, next);
     return 0;
 }

@@ -37,7 +37,36 @@ void domi_house_state_set(domi_house *house, const void *state)
         memset(house->self, 0, bytes);
 }
 
-static int state_init(domi_house *house, const domus_behaviour *behaviour, const void *state)
+/* The number of a behaviour (tally.h). */
+static uint32_t number_of(const domi_manager *manager, const domus_behaviour *behaviour)
+{
+    domi_behaviours *behaviours = manager->directory.behaviours;
+
+    if (behaviours == NULL)
+        return 0;
+    uint32_t number = domi_behaviours_find(behaviours, behaviour);
+    if (DOMI_LIKELY(number != 0))
+        return number;
+    uint32_t state_bytes =
+        state_offset(behaviour) + (behaviour->shares_state ? 0 : behaviour->state_size);
+    return domi_behaviours_add(behaviours, behaviour, domi_slots_bytes_for(state_bytes));
+}
+
+void domi_house_count_as(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour)
+{
+    uint32_t number = number_of(manager, behaviour);
+
+    if (number == house->tally)
+        return;
+    if (house->state != DOMI_MOUNTING) { /* else it is not counted yet */
+        domi_counter_add(&manager->tallies[house->tally].ended, 1);
+        domi_counter_add(&manager->tallies[number].begun, 1);
+    }
+    house->tally = (uint8_t)number;
+}
+
+static int state_init(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour,
+                      const void *state)
 {
     uint32_t offset = state_offset(behaviour);
 
@@ -51,6 +80,7 @@ static int state_init(domi_house *house, const domus_behaviour *behaviour, const
     if (offset != 0)
         memset(&house->channels, 0, sizeof house->channels);
     house->behaviour = behaviour;
+    house->tally = (uint8_t)number_of(manager, behaviour);
     domi_house_state_set(house, state);
     return 0;
 }
@@ -125,7 +155,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
                       const domus_behaviour *behaviour, const void *state,
                       const domus_spawn_options *options, const domi_birth *birth)
 {
-    int error = state_init(house, behaviour, state);
+    int error = state_init(manager, house, behaviour, state);
     if (error != 0)
         return error;
     house->reason = 0;
@@ -278,17 +308,18 @@ static bool ends_or_restarts(const domi_house *owner)
 }
 
 /* Give the house of a channel its state: its own, or that of its owner. */
-static int channel_state_init(domi_house *house, const domi_house *owner,
+static int channel_state_init(domi_manager *manager, domi_house *house, const domi_house *owner,
                               const domus_behaviour *behaviour, bool shares)
 {
     int error = 0;
 
     if (shares) {
         house->behaviour = behaviour;
+        house->tally = (uint8_t)number_of(manager, behaviour);
         house->self = owner->self;
         memset(&house->channels, 0, sizeof house->channels);
     } else {
-        error = state_init(house, behaviour, NULL);
+        error = state_init(manager, house, behaviour, NULL);
     }
     house->channels.owns = DOMI_OWNS_CHANNEL;
     house->channels.shares_state = shares;
@@ -315,7 +346,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     house->reason = 0;
     domi_house_set_parent(house, NULL);
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
-    int error = channel_state_init(house, owner, behaviour, shares);
+    int error = channel_state_init(manager, house, owner, behaviour, shares);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;
@@ -370,7 +401,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     house->reason = 0;
     domi_house_set_parent(house, NULL);
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
-    error = channel_state_init(house, owner, channel, shares);
+    error = channel_state_init(manager, house, owner, channel, shares);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;
@@ -378,6 +409,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     house->channels.owns = DOMI_OWNS_CONNECT;
     house->channels.owned = owned;
     house->behaviour = now;
+    house->tally = (uint8_t)number_of(manager, now);
     error = domi_family_add_child(owner, house);
     if (error != 0) {
         undo_house(manager, house);
@@ -388,10 +420,12 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     return 0;
 }
 
-void domi_house_become_channel(domi_house *house, const domus_behaviour *channel)
+void domi_house_become_channel(domi_manager *manager, domi_house *house,
+                               const domus_behaviour *channel)
 {
     DOMI_CHECK(house->channels.owns == DOMI_OWNS_CONNECT);
     house->channels.owns = DOMI_OWNS_CHANNEL;
     house->channels.owned = NULL;
+    domi_house_count_as(manager, house, channel);
     domi_house_set_behaviour(house, channel);
 }

@@ -65,7 +65,13 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
 /* The connection is there: `house` is that of a channel from now on, and behaves as
  * `channel`. Its on_mount is still to be called, if it is mounted already
  * (domi_house_mount_in_run()). Home only. */
-void domi_house_become_channel(domi_house *house, const domus_behaviour *channel);
+void domi_house_become_channel(domi_manager *manager, domi_house *house,
+                               const domus_behaviour *channel);
+
+/* Count the actor, which is mounted or in its on_mount, as one of another behaviour from now on.
+ * Whoever runs it. */
+void domi_house_count_as(domi_manager *manager, domi_house *house,
+                         const domus_behaviour *behaviour);
 
 /* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on
  * its own home. */

@@ -126,6 +126,7 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
         manager->io_hooks.channel_failed(manager, house, error))
         return; /* whatever its peer can cause, the owner of a channel is not asked */
     domi_counter_add(&manager->counters.failures, 1);
+    domi_counter_add(&manager->tallies[house->tally].failures, 1);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
         return; /* the actor ends anyway */
     if ((house->marks & DOMI_MARK_SUSPENDED) != 0) {

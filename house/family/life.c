@@ -47,7 +47,7 @@ static void house_free(domi_manager *manager, domi_house *house)
         manager->io_hooks.return_mail(manager, house);
     domi_mailbox_empty(manager, house, true);
     domi_stack_drop_all(manager, house);
-    DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
+    DOMI_CHECK(house->attached == NULL && domi_house_count_parked(house) == 0);
     domi_family_free(house);
     domi_house_state_fini(house);
     house->marks = 0; /* a free slot has no marks: house_init() only adds some */
@@ -143,6 +143,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     else
         result = domi_house_run_mount(manager, house);
     domi_counter_add(&manager->counters.spawns, 1);
+    domi_counter_add(&manager->tallies[house->tally].begun, 1);
     if (result < 0)
         domi_house_fail_mount(manager, house, result);
     if (domi_house_may_run_channels(house))
@@ -213,6 +214,7 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
         return false;
     domi_house_run_stop(manager, house);
     domi_counter_add(&manager->counters.stops, 1);
+    domi_counter_add(&manager->tallies[house->tally].ended, 1);
     house_free(manager, house);
     return true;
 }
@@ -236,6 +238,7 @@ void domi_house_end_left(domi_manager *manager, domi_house *house)
         house->marks |= DOMI_MARK_STOPPING;
         domi_house_run_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);
+        domi_counter_add(&manager->tallies[house->tally].ended, 1);
         /* its thread has ended, so its state may be any, and the table of moves is not used */
         house->state = DOMI_RUNNING;
     }

@@ -58,6 +58,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
+    domi_house_count_as(manager, house, behaviour);
     domi_order_change_behaviour(house, behaviour);
     if (family != NULL) { /* begin as a new actor: passivation goes on, and no restart of a child is
                              counted yet */

@@ -41,6 +41,13 @@ static uint32_t class_for(uint32_t state_bytes)
     return 0;
 }
 
+uint32_t domi_slots_bytes_for(uint32_t state_bytes)
+{
+    uint32_t size_class = class_for(state_bytes);
+
+    return sizes[size_class] + (state_bytes > domi_slots_state_bytes(size_class) ? state_bytes : 0);
+}
+
 /* Make a slot that was never used. Its first lease is 1, because 0 is nobody's. */
 static domi_house *carve_slot(domi_manager *home, uint32_t size_class)
 {

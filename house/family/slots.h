@@ -54,4 +54,7 @@ uint32_t domi_slots_number(const domi_house *house);
 /* Returns how many bytes of state fit into a slot of this size class. */
 uint32_t domi_slots_state_bytes(uint32_t size_class);
 
+/* Returns the bytes of a slot for so many bytes of state, and of the state if it is beside it. */
+uint32_t domi_slots_bytes_for(uint32_t state_bytes);
+
 #endif

@@ -89,6 +89,12 @@ enum domi_mark {
 /* the three bits that name the first source */
 #define DOMI_EVENT_FIRST_MASK (DOMI_EVENT_STEP - 1)
 
+/* `parked` counts in steps of this. The byte below them is `tally`, because the three lines of a
+ * house have no other room for it. */
+#define DOMI_PARKED_STEP 256u
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte is the lowest");
+
 /* The purpose of a channels actor. */
 enum domi_owns {
     DOMI_OWNS_NOTHING, /* an actor of a user, which may have channels as children */
@@ -121,8 +127,11 @@ struct domi_house {
 
     /* Line 2: all other fields. */
     alignas(64) uint32_t asks; /* asks that the actor has made and whose answers it has not taken */
-    uint32_t stacks_count;     /* conversations in `stacks` */
-    domus_stack *stacks;       /* parked conversations; the holder of the barrier comes first */
+    union {
+        uint32_t parked; /* conversations in `stacks`, in steps of DOMI_PARKED_STEP */
+        uint8_t tally;   /* the number of the behaviour (tally.h), in the byte below these steps */
+    };
+    domus_stack *stacks;        /* parked conversations; the holder of the barrier comes first */
     struct domi_link *attached; /* its timers, watchers, descriptor watches, memory watches */
     /* children, name and so on (family.h); NULL: the actor needs none */
     struct domi_family *family;
@@ -339,6 +348,12 @@ static inline bool domi_house_is_runnable(const domi_house *house)
 static inline uint32_t domi_house_count_events(const domi_house *house)
 {
     return house->events / DOMI_EVENT_STEP;
+}
+
+/* How many conversations are parked. */
+static inline uint32_t domi_house_count_parked(const domi_house *house)
+{
+    return house->parked / DOMI_PARKED_STEP;
 }
 
 /* True if the house is of high priority: it has no ask under way, or more than 2 replies or more

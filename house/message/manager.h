@@ -58,6 +58,7 @@ struct domi_manager {
     domi_manager_timing timing;
     domi_manager_memory memory;
     domi_manager_loans loans;
+    domi_tally tallies[DOMI_TALLIES]; /* what each behaviour did here, by its number */
     alignas(DOMI_LINES) domi_activity activity;
 
     /* enum domi_park. Senders look at it after each put that links a house (base/park.h). */

@@ -12,6 +12,7 @@
 #include "base/spinlock.h"
 #include "base/wheel.h"
 #include "house/message/queue.h"
+#include "house/message/tally.h"
 
 #include <domus/hooks.h>
 #include <domus/memory.h>
@@ -34,8 +35,8 @@ typedef struct domi_manager_limits {
     uint32_t conversations_max; /* parked conversations of an actor */
 } domi_manager_limits;
 
-/* The tables of the system's names, groups, routers, grains and processes, and of the subscribers
- * to dead letters; constant while threads run. NULL, each: the system has none. */
+/* The tables of the system's names, groups, routers, grains, processes and behaviours, and of the
+ * subscribers to dead letters; constant while threads run. NULL, each: the system has none. */
 typedef struct domi_directory {
     struct domi_names *names;
     struct domi_letters *letters;
@@ -43,6 +44,7 @@ typedef struct domi_directory {
     struct domi_routers *routers;
     struct domi_grains *grains;
     struct domi_processes *processes;
+    domi_behaviours *behaviours;
 } domi_directory;
 
 /* Counts of what happened on this thread since it began; the owner adds, any thread reads. */

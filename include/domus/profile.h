@@ -13,6 +13,7 @@
 #include <domus/config.h>
 #include <domus/histogram.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,10 @@ typedef enum domus_phase {
     DOMUS_PHASE_OTHER,       /* the loop itself: deciding, looking, parking */
     DOMUS_PHASES,
 } domus_phase;
+
+/* Behaviours that are counted by themselves, and bytes of their names, with a NUL. */
+#define DOMUS_BEHAVIOURS_MAX      127
+#define DOMUS_BEHAVIOUR_NAME_SIZE 64
 
 /* Places in the histogram of stalls: place i counts stalls of 2^i ms or more, and less than twice
  * that. The first place also counts shorter stalls, and the last one longer stalls. */
@@ -154,6 +159,9 @@ typedef struct domus_profile {
     /* how often an actor came to scheduler.conversationsMax conversations, and then handled no asks
      * and notices until one of them ended */
     uint64_t conversations_full;
+    /* The number of actors that were ready and had to wait, times the time for which they did: the
+     * integral over the time in phase 3. Divided by a span of time, it is their mean number. */
+    uint64_t ready_ns;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other
@@ -190,6 +198,46 @@ struct domus_pool;
  * Returns 0; -EINVAL for any other number. Thread-safety: as domus_system_profile(). */
 DOMUS_API int domus_pool_profile(const struct domus_pool *pool, uint32_t runner,
                                  domus_runner_profile *ret_profile, domus_profile *ret_counters);
+
+/* --- behaviours ------------------------------------------------------------------------------ */
+
+/* The counts of the actors of one behaviour. Behaviours with one name are counted together; actors
+ * of behaviours beyond DOMUS_BEHAVIOURS_MAX in a system are counted as "(others)". All but `alive`
+ * and `bytes` only grow. */
+typedef struct domus_behaviour_profile {
+    char name[DOMUS_BEHAVIOUR_NAME_SIZE]; /* cut if it is longer */
+    bool is_channels;                     /* channels actors; else state actors */
+    uint64_t runs;
+    uint64_t messages; /* of all kinds, and pieces of bytes, that were handled in these runs */
+    /* The time of these runs, estimated: about 100 times a second the time since the last look is
+     * added to what runs at that moment. 0 with profile.level off, and in a simulated system. */
+    uint64_t run_ns;
+    /* messages whose wait in the mailbox was measured, at most one on each thread at a time, and
+     * how long these waited, together. Messages that wait for runners of a pool are not measured.
+     */
+    uint64_t waits;
+    uint64_t wait_ns;
+    uint64_t failures; /* negative errnos of handlers and of on_mount */
+    uint64_t alive;    /* actors that live now */
+    uint64_t bytes;    /* of their houses and states; what they allocate is not counted */
+} domus_behaviour_profile;
+
+/* Read what each behaviour did on one thread: up to `max` of them, those with actors or runs, in no
+ * particular order. An actor counts where it was mounted, runs where they ran. `ret_count` gets how
+ * many were written, at most DOMUS_BEHAVIOURS_MAX + 1. Returns 0; -EINVAL for a number that is no
+ * thread. Thread-safety: as domus_system_profile(). */
+DOMUS_API int domus_system_behaviours(const struct domus_system *system, uint32_t thread,
+                                      domus_behaviour_profile *ret_behaviours, uint32_t max,
+                                      uint32_t *ret_count);
+
+/* The same for all runners of a pool together; and for foreign threads and detached actors together
+ * (domus/detached.h). Both return 0. Thread-safety: likewise. */
+DOMUS_API int domus_pool_behaviours(const struct domus_pool *pool,
+                                    domus_behaviour_profile *ret_behaviours, uint32_t max,
+                                    uint32_t *ret_count);
+DOMUS_API int domus_outside_behaviours(struct domus_system *system,
+                                       domus_behaviour_profile *ret_behaviours, uint32_t max,
+                                       uint32_t *ret_count);
 
 /* --- histograms ------------------------------------------------------------------------------ */
 

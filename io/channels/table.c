@@ -201,7 +201,7 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
         domi_memory_free(server);
         return error;
     }
-    domi_house_become_channel(house, behaviour);
+    domi_house_become_channel(io->manager, house, behaviour);
     /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);

@@ -195,6 +195,7 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->wakeups_received = domi_counter_read(&from->wakeups_received);
     profile->wakeups_empty = domi_counter_read(&from->wakeups_empty);
     profile->wake_rearms = domi_counter_read(&from->wake_rearms);
+    profile->ready_ns = domi_counter_read(&from->ready_ns);
     profile->steals_wanted = domi_counter_read(&from->steals_wanted);
     profile->steals = domi_counter_read(&from->steals);
     profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);

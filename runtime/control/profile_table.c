@@ -37,6 +37,7 @@ static const struct {
     {SCHEDULING, "iterations", offsetof(domus_profile, iterations)},
     {SCHEDULING, "houses run", offsetof(domus_profile, runs)},
     {SCHEDULING, "deadline expiries", offsetof(domus_profile, deadline_expiries)},
+    {SCHEDULING, "ready ns", offsetof(domus_profile, ready_ns)},
     {SCHEDULING, "deadline overrun ns", offsetof(domus_profile, deadline_overrun_ns)},
     {SCHEDULING, "parks", offsetof(domus_profile, parks)},
     {SCHEDULING, "wake-ups sent", offsetof(domus_profile, wakeups_sent)},

@@ -123,6 +123,20 @@ static void sync_init(domus_system *system)
     pthread_condattr_destroy(&attributes);
 }
 
+/* Make the tables of threads and managers; one that is NULL afterwards found no memory. */
+static void make_tables(domus_system *system)
+{
+    uint32_t detached_max = system->config.detached.threads_max;
+
+    system->count = system->cpus.threads;
+    system->threads_bytes = system->count * sizeof(domi_thread);
+    system->threads = domi_memory_map(system->threads_bytes);
+    system->pools_from = system->count + 1 + detached_max;
+    system->managers_count = system->pools_from + domi_pools_count_managers(system);
+    system->managers = domi_memory_new(system->managers_count * sizeof(domi_manager *));
+    system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
+}
+
 static int make_system(const domus_config *config, domi_simulator *simulator,
                        const domus_hooks *hooks, char *error, size_t error_size,
                        domus_system **ret_system)
@@ -146,13 +160,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         goto fail_config;
 
     choose_spin(system);
-    system->count = system->cpus.threads;
-    system->threads_bytes = system->count * sizeof(domi_thread);
-    system->threads = domi_memory_map(system->threads_bytes);
-    uint32_t detached_max = config->detached.threads_max;
-    system->managers_count = system->count + 1 + detached_max + domi_pools_count_managers(system);
-    system->managers = domi_memory_new(system->managers_count * sizeof(domi_manager *));
-    system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
+    make_tables(system);
     (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
     result = crowds_init(system, error, error_size);
     if (result == 0 &&

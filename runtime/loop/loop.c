@@ -70,7 +70,7 @@ static uint32_t count_io(const domi_io *io)
 void domi_phase_io(domi_thread *thread)
 {
     domi_system_check_not_forked(thread->system);
-    if (DOMI_UNLIKELY(thread->manager.observer != NULL))
+    if (DOMI_UNLIKELY(thread->level >= DOMUS_PROFILE_HISTOGRAMS))
         domi_observing_note_iteration(thread);
     thread->io_start_ns = thread->stamp_ns;
     domi_counter_add(&thread->counters.iterations, 1);
@@ -85,7 +85,7 @@ void domi_phase_io(domi_thread *thread)
         domi_thread_judge_wakeup(thread);
     if (thread->completions != 0) {
         stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
-        if (DOMI_UNLIKELY(thread->manager.observer != NULL))
+        if (DOMI_UNLIKELY(thread->level >= DOMUS_PROFILE_HISTOGRAMS))
             domi_run_observer_of(&thread->manager)->reaped_ns = thread->stamp_ns;
     }
 }

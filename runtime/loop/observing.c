@@ -47,7 +47,7 @@ static bool begin(domi_thread *thread)
     }
     remember_spans(thread, observing);
     observing->runs.reaped_ns = 0;
-    thread->manager.observer = &observing->runs.functions;
+    thread->manager.observer = &observing->runs.waiting.functions;
     return true;
 }
 
@@ -103,12 +103,27 @@ void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_n
                        domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span), 0);
 }
 
+/* Measure a wait now and then, if there is memory for that. */
+static void measure_waits(domi_thread *thread)
+{
+    if (thread->waiting == NULL) {
+        thread->waiting = domi_memory_new(sizeof *thread->waiting);
+        if (thread->waiting == NULL)
+            return;
+        domi_wait_observer_init(thread->waiting, thread->clock);
+    }
+    domi_wait_observer_tick(thread->waiting, &thread->manager);
+}
+
 void domi_observing_follow(domi_thread *thread)
 {
     uint32_t level = atomic_load_explicit(&thread->system->profile_level, memory_order_relaxed);
 
-    if (level == thread->level)
+    if (level == thread->level) {
+        if (level == DOMUS_PROFILE_COUNTERS)
+            measure_waits(thread);
         return;
+    }
     count_spans(thread, level != DOMUS_PROFILE_OFF);
     if (level < DOMUS_PROFILE_SPANS)
         record_to(thread, NULL);
@@ -145,6 +160,8 @@ void domi_observing_free(domi_thread *thread)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
 
+    domi_memory_free(thread->waiting);
+    thread->waiting = NULL;
     if (observing == NULL)
         return;
     domi_recorder_free(observing->recorder);

@@ -22,56 +22,6 @@ static void choose_next(domi_run_observer *observer, uint64_t run_ns)
     observer->countdown = observer->weight;
 }
 
-/* --- waits ------------------------------------------------------------------------------------ */
-
-static const domi_house *newest_ready(const domi_manager *manager)
-{
-    return domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
-}
-
-/* If another house has become ready since `newest` was the newest one, follow its newest message.
- */
-static void note_waiter(domi_manager *manager, const domi_house *newest, uint64_t now_ns)
-{
-    domi_run_observer *observer = domi_run_observer_of(manager);
-    const domi_house *house = newest_ready(manager);
-
-    if (observer->waiter.house != NULL || house == NULL || house == newest)
-        return;
-    observer->waiter = (domi_waiter){.house = house,
-                                     .lease = DOMI_LIFE_LEASE(domi_house_life(house)),
-                                     .ahead = house->mail,
-                                     .since_ns = now_ns};
-}
-
-/* The house of the waiter has run. */
-static void look_at_waiter(domi_run_observer *observer, uint32_t lease, uint32_t handled,
-                           uint64_t begin_ns)
-{
-    domi_waiter *waiter = &observer->waiter;
-
-    if (waiter->lease != lease) {
-        waiter->house = NULL;
-    } else if (handled < waiter->ahead) {
-        waiter->ahead -= handled;
-    } else {
-        waiter->house = NULL;
-        domi_histogram_add(&observer->waits,
-                           begin_ns > waiter->since_ns ? begin_ns - waiter->since_ns : 0);
-    }
-}
-
-/* The house may never run here again, because its actor has ended or was lent. */
-static void drop_lost_waiter(domi_run_observer *observer)
-{
-    const domi_waiter *waiter = &observer->waiter;
-
-    if (waiter->house != NULL &&
-        (DOMI_LIFE_LEASE(domi_house_life(waiter->house)) != waiter->lease ||
-         domi_house_is_exposed(waiter->house)))
-        observer->waiter.house = NULL;
-}
-
 /* --- deliveries ------------------------------------------------------------------------------- */
 
 /* A thread for which something lies on a belt that it has not taken; NULL: there is none. */
@@ -109,10 +59,11 @@ static void note_arrivals(domi_manager *manager, const domi_house *newest)
     domi_run_observer *observer = domi_run_observer_of(manager);
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
 
-    if (since_ns == 0 && (observer->waiter.house != NULL || newest_ready(manager) == newest))
+    if (since_ns == 0 &&
+        (observer->waiting.waiter.house != NULL || domi_wait_newest(manager) == newest))
         return;
-    uint64_t now_ns = domi_clock_now(observer->clock);
-    note_waiter(manager, newest, now_ns);
+    uint64_t now_ns = domi_clock_now(observer->waiting.clock);
+    domi_wait_note(&observer->waiting, manager, newest, now_ns);
     if (since_ns == 0)
         return;
     domi_histogram_add(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
@@ -124,20 +75,23 @@ static void note_arrivals(domi_manager *manager, const domi_house *newest)
 __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, domi_house *house)
 {
     domi_run_observer *observer = domi_run_observer_of(manager);
-    const domi_house *newest = newest_ready(manager);
-    bool is_waiter = observer->waiter.house == house;
+    const domi_house *newest = domi_wait_newest(manager);
+    bool is_waiter = observer->waiting.waiter.house == house;
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+    uint32_t tally = house->tally;
+    uint64_t waited_ns;
     const domus_behaviour *behaviour = house->behaviour; /* the house may be free afterwards */
     bool is_channels = behaviour->kind == DOMUS_CHANNELS;
     uint64_t belted = domi_counter_read(&manager->counters.belted);
-    uint64_t begin_ns = domi_clock_now(observer->clock);
+    uint64_t begin_ns = domi_clock_now(observer->waiting.clock);
 
     uint32_t handled = domi_house_run(manager, house);
-    if (is_waiter)
-        look_at_waiter(observer, lease, handled, begin_ns);
+    if (is_waiter &&
+        domi_wait_look(&observer->waiting, manager, lease, tally, handled, begin_ns, &waited_ns))
+        domi_histogram_add(&observer->waits, waited_ns);
     if (observer->countdown != 0) /* it was measured for the waiter alone */
         return handled;
-    uint64_t end_ns = domi_clock_now(observer->clock);
+    uint64_t end_ns = domi_clock_now(observer->waiting.clock);
     domi_histogram_add_many(&observer->runs, end_ns - begin_ns, observer->weight);
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
         domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns,
@@ -145,9 +99,9 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     if (observer->recorder != NULL)
         domi_recorder_note(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns, behaviour,
                            (uintptr_t)domi_manager_handling(manager));
-    drop_lost_waiter(observer);
-    if (newest_ready(manager) != house) /* its own mail may be older than this run */
-        note_waiter(manager, newest, end_ns);
+    domi_wait_drop_lost(&observer->waiting);
+    if (domi_wait_newest(manager) != house) /* its own mail may be older than this run */
+        domi_wait_note(&observer->waiting, manager, newest, end_ns);
     note_delivery(manager, belted, end_ns);
     choose_next(observer, end_ns - begin_ns);
     return handled;
@@ -159,15 +113,15 @@ static uint32_t run_observed(domi_manager *manager, domi_house *house)
 
     if (observer->countdown != 0)
         observer->countdown--;
-    if (observer->countdown != 0 && observer->waiter.house != house)
+    if (observer->countdown != 0 && observer->waiting.waiter.house != house)
         return domi_house_run(manager, house);
     return run_measured(manager, house);
 }
 
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
 {
-    observer->functions = (domi_observer){run_observed, note_arrivals};
-    observer->clock = clock;
+    observer->waiting =
+        (domi_wait_observer){.functions = {run_observed, note_arrivals}, .clock = clock};
     observer->countdown = observer->weight = 1;
     domi_random_init(&observer->chance, seed);
 }

@@ -38,6 +38,9 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     uint64_t before_ns = thread->stamp_ns;
 
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
+    domi_counter_add(&thread->counters.ready_ns,
+                     thread->waiting_houses * (thread->stamp_ns - before_ns));
+    thread->waiting_houses = queue->count;
     domi_thread_note_runs(thread, houses, thread->stamp_ns - before_ns);
     domi_thread_publish_depth(thread, queue->count);
     (void)domi_manager_take_arrivals(&thread->manager);
@@ -102,7 +105,8 @@ void domi_phase_state(domi_thread *thread)
     domi_monitor_wake_if_resting(&thread->system->monitor);
     /* The first house runs at once, so only those behind it are published, for thieves to read.
      * look_between_runs() publishes again, but perhaps much later. */
-    domi_thread_publish_depth(thread, ready->count - 1);
+    thread->waiting_houses = ready->count - 1;
+    domi_thread_publish_depth(thread, thread->waiting_houses);
     if (thread->config->scheduler.io_ratio == 100) {
         /* There is no deadline: each house that is ready now runs once, and houses that become
          * ready meanwhile wait. */

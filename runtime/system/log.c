@@ -101,7 +101,7 @@ static void log_full(domi_manager *manager, const domi_house *house)
                   "actor %s %s has %" PRIu32 " conversations, the most that "
                   "scheduler.conversationsMax allows: its asks and notices wait",
                   domi_behaviour_name(house->behaviour), print_whom(system, house, whom),
-                  house->stacks_count);
+                  domi_house_count_parked(house));
 }
 
 void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,

@@ -77,7 +77,7 @@ static void note_house(void *house_, void *context)
     note_place(left->system, left->manager);
     note_left(left->system, ": %s (%s): %u conversations, %u children%s\n",
               domi_behaviour_name(house->behaviour), domi_state_name(house->state),
-              house->stacks_count, children,
+              domi_house_count_parked(house), children,
               house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open"
                                                                                         : "");
 }

@@ -20,6 +20,7 @@ domi_manager_options domi_system_manager_options(domus_system *system, uint32_t 
         .routers = &system->routers,
         .grains = &system->grains,
         .processes = &system->processes,
+        .behaviours = &system->behaviours,
     };
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/os/futex.h"
 #include "runtime/os/unpinned.h"
 #include "runtime/system/pressure.h"
+#include "runtime/system/run_time.h"
 #include "runtime/system/stall.h"
 
 /* Look at everything that is watched. Returns the nanoseconds until the next look. */
@@ -21,6 +22,9 @@ static uint64_t look_at_all(domus_system *system)
     uint64_t stalls_ns = domi_stalls_look(system);
     if (stalls_ns < next_ns)
         next_ns = stalls_ns;
+    uint64_t run_ns = domi_run_time_look(system);
+    if (run_ns < next_ns)
+        next_ns = run_ns;
     if (system->monitor.pools != NULL) {
         uint64_t pools_ns = system->monitor.pools->look(system);
         if (pools_ns < next_ns)
@@ -33,7 +37,8 @@ static uint64_t look_at_all(domus_system *system)
 static bool is_needed(const domus_system *system)
 {
     return system->simulator == NULL &&
-           (system->config.stall.threshold_ns != 0 || system->monitor.pools != NULL);
+           (system->config.stall.threshold_ns != 0 || system->monitor.pools != NULL ||
+            system->config.profile.level != DOMUS_PROFILE_OFF);
 }
 
 static bool is_anyone_awake(const domus_system *system)
@@ -94,6 +99,7 @@ void domi_monitor_rest(domus_system *system)
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) == DOMI_MONITOR_ASLEEP)
         domi_futex_wait(&monitor->word, DOMI_MONITOR_ASLEEP, NULL);
     domi_stalls_forget(system);
+    domi_run_time_forget(system);
 }
 
 static void *run_monitor(void *system_)
@@ -105,6 +111,7 @@ static void *run_monitor(void *system_)
     (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
     atomic_store_explicit(&monitor->cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
     monitor->lively_ns = domi_clock_now(&system->clock);
+    domi_random_init(&monitor->chance, monitor->lively_ns);
     domi_stalls_forget(system);
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
         const struct timespec next = domi_clock_deadline_after(look_at_all(system));

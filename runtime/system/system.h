@@ -86,6 +86,9 @@ typedef struct domi_monitor {
     uint64_t lively_ns;      /* when a thread was last seen at work */
     uint64_t works;          /* the sum of runs and spawns of all threads at the last look */
     domi_stall_bound traces; /* bounds the backtraces in a second */
+    uint64_t looked_ns;      /* the last look at what runs (run_time.h); 0: none since the sleep */
+    uint64_t look_ns;        /* when the next one is due */
+    domi_random chance;      /* of the time between two looks */
     const domi_monitor_watch *pools; /* looks after the runners of pools; NULL: there are none */
     bool started;                    /* the thread was made and not joined */
     pthread_t pthread;               /* the monitor's thread */
@@ -111,13 +114,14 @@ struct domus_system {
     /* all managers: first those of the threads, then the outside's, then those of
      * detached actors */
     domi_manager **managers;
-    domi_groups groups;       /* the table of groups */
-    domi_routers routers;     /* all routers */
-    domi_processes processes; /* the processes that live */
-    domus_entry *entries;     /* entry points (runtime/outside/entry.c); constant once started */
-    uint32_t entries_count;   /* entries of `entries` */
-    domi_grains grains;       /* the kinds of grains */
-    domi_peers peers;         /* how many connections each peer address has */
+    domi_groups groups;         /* the table of groups */
+    domi_routers routers;       /* all routers */
+    domi_processes processes;   /* the processes that live */
+    domi_behaviours behaviours; /* the behaviours that have a number */
+    domus_entry *entries;       /* entry points (runtime/outside/entry.c); constant once started */
+    uint32_t entries_count;     /* entries of `entries` */
+    domi_grains grains;         /* the kinds of grains */
+    domi_peers peers;           /* how many connections each peer address has */
 
     _Atomic uint32_t profile_level; /* the domus_profile_level that threads are to follow */
     domi_monitor monitor;           /* looks at the threads for stalls (monitor.h) */
@@ -181,6 +185,7 @@ struct domus_system {
     uint32_t runners_begun;    /* threads of runners that were made; under `mutex` */
     uint32_t runners_left;     /* of these, those that have left their loops; under `mutex` */
     uint32_t managers_count;   /* entries of `managers` */
+    uint32_t pools_from;       /* the first of these that belongs to a pool */
 
     char error[256]; /* the text of domus_system_error(), NUL-terminated */
     int failed;      /* the negative errno with which a ring has failed; 0: none; under `mutex` */

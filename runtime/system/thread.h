@@ -51,6 +51,7 @@ typedef struct domi_thread_counters {
     domi_counter wake_rearms;         /* times at which the wake poll was armed anew */
     /* sleeps that ended at the cap though there was work: stays 0 */
     domi_counter cap_wakeups_with_work;
+    domi_counter ready_ns;      /* waiting actors times nanoseconds, in phase 3 */
     domi_counter steals_wanted; /* times at which this idle thread chose a victim */
     domi_counter steals;        /* houses of other threads that were run here */
     domi_counter files_kept;    /* loads that kept bytes have answered */
@@ -129,6 +130,9 @@ typedef struct domi_thread {
     uint32_t level;              /* the domus_profile_level that the thread follows */
     uint64_t uncounted_from_ns;  /* the thread's CPU clock when `timed` became false */
     struct domi_recorder *recorder; /* of a level with spans; NULL: nothing is recorded */
+    /* measures waits while the level is counters (loop/wait_observer.h); NULL: not yet */
+    struct domi_wait_observer *waiting;
+    uint32_t waiting_houses; /* that are ready behind the one that runs, at the last look */
     /* what it measures (loop/observing.h); NULL: it never has. The thread writes it once. */
     _Atomic(struct domi_observing *) observing;
     uint64_t stamp_ns;      /* the newest stamp; spans are counted from here */

@@ -206,7 +206,7 @@ START_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, ask_oneself, NULL);
     const domi_house *house = domt_talk.asker.house;
-    ck_assert_uint_eq(house->stacks_count, 2);
+    ck_assert_uint_eq(domi_house_count_parked(house), 2);
     for (uint32_t i = 0; i <= domt_talk.world.homes; i++)
         domi_manager_end_actors(domt_talk.world.managers[i]);
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
@@ -272,7 +272,7 @@ END_TEST
 static int note_conversations(domus_stack *stack, void *self)
 {
     (void)self;
-    ck_assert_uint_eq(domus_self(stack).house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(domus_self(stack).house), 0);
     ended++;
     return 0;
 }
@@ -287,7 +287,7 @@ START_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
     (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
     for (int i = 0; i < CONVERSATIONS; i++)
         domt_kin_do(2, domt_kin_do_sleep, NULL);
-    ck_assert_uint_eq(domt_kin_of[2].address.house->stacks_count, CONVERSATIONS);
+    ck_assert_uint_eq(domi_house_count_parked(domt_kin_of[2].address.house), CONVERSATIONS);
     ended = 0;
     domt_kin_of[2].mounting = note_conversations;
     domt_kin_err(2, -EIO);

@@ -245,7 +245,7 @@ START_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     for (int i = 0; i < 3; i++)
         domt_talk_ask(keep);
     ck_assert_uint_eq(domt_talk.resumed, 0);
-    ck_assert_uint_eq(domt_talk.other.house->stacks_count, 3);
+    ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 3);
     /* actor `third` may not use the ask of another actor */
     do_by(domt_talk.third, touch_stale, &index[1]);
     do_by(domt_talk.other, answer_kept, &index[1]);
@@ -259,7 +259,7 @@ START_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     do_by(domt_talk.other, answer_kept, &index[0]);
     do_by(domt_talk.other, answer_kept, &index[3]);
     ck_assert_uint_eq(domt_talk.resumed, 4);
-    ck_assert_uint_eq(domt_talk.other.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 0);
     domt_talk_close();
 }
 END_TEST

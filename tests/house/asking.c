@@ -29,7 +29,7 @@ void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus
 void domt_asking_close(domt_world *world, domus_address asker)
 {
     ck_assert_uint_eq(asker.house->asks, 0);
-    ck_assert_uint_eq(asker.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(asker.house), 0);
     ck_assert_uint_eq(world->managers[0]->timing.deadlines.count, 0);
     ck_assert_uint_eq(domt_in_use_all(world), 0);
     domt_world_end(world);

@@ -353,7 +353,7 @@ START_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
     send(&end_type, 0);
     ck_assert_uint_eq(steps, 1);
     ck_assert_int_eq(error, -ECANCELED);
-    ck_assert_uint_eq(one.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
 }

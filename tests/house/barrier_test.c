@@ -290,7 +290,7 @@ START_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
     for (int i = 0; i < INQUIRIES; i++)
         domt_inquire_by(world.managers[0], one, other, i);
     let_one_work();
-    ck_assert_uint_eq(one.house->stacks_count, MAX);
+    ck_assert_uint_eq(domi_house_count_parked(one.house), MAX);
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_SATURATED, 0);
     ck_assert_uint_eq(one.house->mail, INQUIRIES - MAX);
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
@@ -301,7 +301,7 @@ START_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
     ck_assert_uint_eq(domt_log_count(&log0, 'r'), INQUIRIES);
     ck_assert_int_eq(domt_log_sum(&log0, 'r'), (int64_t)INQUIRIES * (INQUIRIES - 1) / 2);
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_SATURATED, 0);
-    ck_assert_uint_eq(one.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
     domt_world_end(&world);
 }
 END_TEST

@@ -99,13 +99,13 @@ START_TEST(each_cancel_of_a_crowd_finds_its_own)
     open_world();
     domt_do(&world, other, ask_crowd, &few); /* these stay */
     domt_do(&world, asker, ask_crowd, &many);
-    ck_assert_uint_eq(answerer.house->stacks_count, (CROWD + few) / 3 * 2);
+    ck_assert_uint_eq(domi_house_count_parked(answerer.house), (CROWD + few) / 3 * 2);
     ck_assert_uint_eq(answerer.house->family->stashed, (CROWD + few) / 3);
     domt_do(&world, asker, give_up, NULL);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(cancelled, CROWD / 3);
-    ck_assert_uint_eq(answerer.house->stacks_count, few / 3 * 2);
+    ck_assert_uint_eq(domi_house_count_parked(answerer.house), few / 3 * 2);
     ck_assert_uint_eq(answerer.house->family->stashed, few / 3);
     domt_world_end(&world);
 }
@@ -124,7 +124,7 @@ START_TEST(crowd_that_has_not_begun_is_dropped)
     (void)domt_iterate(world.managers[1]); /* asks before events: some begin */
     domt_settle(&world);
     ck_assert_uint_eq(shown, CROWD);
-    ck_assert_uint_eq(answerer.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
     ck_assert_uint_eq(answerer.house->mail, 0);
     ck_assert(answerer.house->family == NULL || answerer.house->family->stashed == 0);
     ck_assert_uint_lt(resumed, CROWD / 3); /* not all have been begun */
@@ -155,7 +155,7 @@ START_TEST(cancel_of_kept_asks_hides_no_other_one)
         (void)domt_events(world.managers[1]);
         ck_assert_uint_eq(domi_house_count_events(answerer.house), 2);
         domt_settle(&world);
-        ck_assert_uint_eq(answerer.house->stacks_count, 0);
+        ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
         ck_assert_uint_eq(cancelled, resumed);
         ck_assert_uint_eq(shown, 1);
         domt_world_end(&world);

@@ -79,7 +79,7 @@ static void open_world(void)
 static void close_world(void)
 {
     for (uint32_t i = 0; i < HOMES; i++) {
-        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
         ck_assert_uint_eq(actors[i].house->asks, 0);
         ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
     }
@@ -390,9 +390,9 @@ START_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 
     open_world();
     domt_do(&world, actors[0], ask_keeper, &call);
-    ck_assert_uint_eq(actors[1].house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 1);
     ck_assert_int_eq(cancel_by(0), 0);
-    ck_assert_uint_eq(actors[1].house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
     domt_do(&world, actors[1], touch_kept, &result);
     ck_assert_int_eq(result, -ENOENT);
     ck_assert_uint_eq(heard, 1);

@@ -75,7 +75,7 @@ static void open_world(void)
 static void close_world(void)
 {
     for (uint32_t i = 0; i < HOMES; i++) {
-        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
         ck_assert_uint_eq(actors[i].house->mail, 0);
         ck_assert_uint_eq(actors[i].house->marks & DOMI_MARKS_HOLD, 0);
     }

@@ -57,7 +57,7 @@ static void open_world(void)
 static void close_world(void)
 {
     for (uint32_t i = 0; i < HOMES; i++) {
-        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
         ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
     }
     ck_assert_uint_eq(domt_in_use_all(&world), 0);

@@ -326,7 +326,7 @@ START_TEST(only_an_ask_under_way_takes_high_priority_away)
 
     open_world(0);
     domt_do(&world, one, let_sleep, NULL);
-    ck_assert_uint_eq(one.house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
     ck_assert(domi_house_is_high(one.house));
     domt_inquire_by(home(), one, other, number);
     while (domt_iterate(home()) != 0)
@@ -337,10 +337,10 @@ START_TEST(only_an_ask_under_way_takes_high_priority_away)
     ck_assert(domi_house_is_high(one.house));
     domt_pass(&world, 10 * MS);
     domt_do(&world, one, let_receive, NULL);
-    ck_assert_uint_eq(one.house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
     ck_assert(domi_house_is_high(one.house));
     domt_pass(&world, 10 * MS);
-    ck_assert_uint_eq(one.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
     domt_world_end(&world);
 }
 END_TEST

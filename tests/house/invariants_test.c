@@ -42,7 +42,7 @@ static void has_events_that_are_not_there(void)
 
 static void has_stacks_that_are_not_there(void)
 {
-    house->stacks_count = 1;
+    house->parked = DOMI_PARKED_STEP;
 }
 
 static void has_asks_that_are_not_there(void)
@@ -192,7 +192,7 @@ START_TEST(each_invariant_of_a_house_is_checked)
         {has_mail_that_is_not_there, "house->mail == 0"},
         {has_replies_that_are_not_there, "house->replies == 0"},
         {has_events_that_are_not_there, "domi_house_count_events(house) == 0"},
-        {has_stacks_that_are_not_there, "house->stacks_count == 0"},
+        {has_stacks_that_are_not_there, "domi_house_count_parked(house) == 0"},
         {has_asks_that_are_not_there, "asks == house->asks"},
         {has_a_barrier_that_nobody_raised, "DOMI_MARK_BARRIER"},
         {is_saturated_by_nothing, "DOMI_MARK_SATURATED"},

@@ -44,7 +44,7 @@ static void open_world(void)
 static void close_world(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
         ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
     }
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
@@ -108,7 +108,7 @@ START_TEST(kept_ask_ends_at_its_deadline)
     begin(&now);
     domt_pass(&world, 12 * MS);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
-    ck_assert_uint_eq(actors[1].house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
     domt_do(&world, actors[1], answer_kept, (void *)(uintptr_t)&gone);
     ck_assert_uint_eq(resumed, 1);

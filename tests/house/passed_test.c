@@ -81,7 +81,7 @@ static void close_world(void)
 {
     ck_assert_uint_eq(domt_ask_releases, shown);
     for (uint32_t i = 0; i < ACTORS; i++)
-        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(domi_house_count_parked(actors[i].house), 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
     domi_routers_fini(&routers);
@@ -239,9 +239,9 @@ static void cancel_keeper(uint32_t from, deed give_up)
     int result = 1;
 
     domt_do(&world, actors[0], ask, &asked);
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     domt_do(&world, actors[0], give_up, NULL);
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     for (uint32_t i = 0; i < 3; i++) {
         domt_do(&world, actors[LAST], uses[i], &result);
         ck_assert_int_eq(result, -ENOENT);
@@ -266,7 +266,7 @@ static void cancel_on_the_way(uint32_t from, deed give_up)
     domt_do(&world, actors[0], give_up, NULL);
     domt_pass(&world, 6 * MS);
     ck_assert_uint_eq(shown, from != LAST);
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     shown = 1; /* the one release of the ask */
 }
 
@@ -361,9 +361,9 @@ static void cancel_kept_and_passed(uint32_t from, deed give_up)
     domt_do(&world, actors[LAST], pass_kept_on, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(shown, 2);
-    ck_assert_uint_eq(actors[OTHER].house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 1);
     domt_do(&world, actors[0], give_up, NULL);
-    ck_assert_uint_eq(actors[OTHER].house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 0);
     shown = 1; /* the one release of the ask */
 }
 
@@ -403,11 +403,11 @@ START_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
         while (domt_iterate(world.managers[home]) != 0)
             ;
     }
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     world.managers[0]->limits.messages_per_run_max = 1; /* it ends before it comes to its events */
     domt_send(world.managers[0], actors[0], stop, NULL);
     domt_settle(&world);
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     close_world();
 }
 END_TEST
@@ -476,7 +476,7 @@ START_TEST(cancel_meets_only_its_own_ask)
     domt_do(&world, actors[0], cancel, NULL);
     ck_assert_int_eq(holder_error, -ECANCELED);
     domt_do(&world, actors[0], ask, &kept_one);
-    ck_assert_uint_eq(actors[LAST].house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     domt_do(&world, actors[LAST], reply_kept, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(asked_error, 0);

@@ -116,7 +116,7 @@ void domt_pick_close(void)
     const domi_house *house = domt_pick.picker.house;
 
     ck_assert_uint_eq(house->asks, 0);
-    ck_assert_uint_eq(house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(house), 0);
     ck_assert_uint_eq(house->mail, 0);
     ck_assert_uint_eq(house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH), 0);
     ck_assert_uint_eq(house->home->timing.deadlines.count, 0);

@@ -259,10 +259,10 @@ START_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
     domt_begin_by_event(domt_receive_one, &domt_any);
     domt_begin_by_event(domt_receive_one, &domt_urgents);
     settle();
-    ck_assert_uint_eq(domt_pick.picker.house->stacks_count, 3);
+    ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 3);
     domt_tell(&domt_pick_note, 7); /* the first could, and the second */
     settle();
-    ck_assert_uint_eq(domt_pick.picker.house->stacks_count, 2);
+    ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 2);
     domt_tell(&domt_pick_urgent, 7); /* the second could, and the third */
     domt_tell(&domt_pick_note, 1);
     settle();

@@ -292,10 +292,10 @@ START_TEST(a_cancel_finds_the_routee_that_works_on_it)
     spawn_many(4, DOMUS_ROUTE_ROBIN);
     for (uint32_t i = 0; i < 3; i++)
         domt_do(&world, agents[0], ask_and_note, NULL);
-    ck_assert_uint_eq(routees[2].house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 1);
     domt_do(&world, agents[0], cancel, NULL);
-    ck_assert_uint_eq(routees[2].house->stacks_count, 0);
-    ck_assert_uint_eq(routees[0].house->stacks_count, 1);
+    ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 0);
+    ck_assert_uint_eq(domi_house_count_parked(routees[0].house), 1);
     end();
 }
 END_TEST

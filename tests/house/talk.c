@@ -28,7 +28,7 @@ void domt_talk_open(void)
 void domt_talk_close(void)
 {
     ck_assert_uint_eq(domt_talk.asker.house->asks, 0);
-    ck_assert_uint_eq(domt_talk.asker.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(domt_talk.asker.house), 0);
     ck_assert_uint_eq(domt_in_use_all(&domt_talk.world), 0);
     domt_world_end(&domt_talk.world);
 }

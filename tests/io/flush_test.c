@@ -374,7 +374,7 @@ START_TEST(strangers_may_not_flush)
     ck_assert_int_eq(tell(stranger, &flush_type, 0), 0);
     heard_are("");
     ck_assert_ptr_null(channel->flushes);
-    ck_assert_uint_eq(stranger.house->stacks_count, 0);
+    ck_assert_uint_eq(domi_house_count_parked(stranger.house), 0);
     end();
 }
 END_TEST

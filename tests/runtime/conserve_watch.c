@@ -45,7 +45,7 @@ static void report_house(void *house_, void *left_)
                  house->tails[DOMI_EVENT] == NULL;
     bool rests = (life & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_WAITING;
 
-    if (*left == 0 || (empty && rests && inbox == 0 && house->stacks_count == 0 &&
+    if (*left == 0 || (empty && rests && inbox == 0 && domi_house_count_parked(house) == 0 &&
                        (life & DOMI_LIFE_STOP) == 0 && !domi_house_is_exposed(house)))
         return;
     --*left;
@@ -59,7 +59,7 @@ static void report_house(void *house_, void *left_)
         domi_house_slot(house), house->marks, (uint32_t)life, house->mail, inbox,
         house->tails[DOMI_REPLY] != NULL, house->tails[DOMI_EXCEPTION] != NULL,
         house->tails[DOMI_ASK] != NULL, house->tails[DOMI_NOTICE] != NULL,
-        house->tails[DOMI_EVENT] != NULL, house->asks, house->stacks_count);
+        house->tails[DOMI_EVENT] != NULL, house->asks, domi_house_count_parked(house));
 }
 
 static void report_thread(domi_thread *thread)

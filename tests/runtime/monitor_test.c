@@ -95,7 +95,7 @@ START_TEST(who_wakes_often_finds_it_awake)
 }
 END_TEST
 
-START_TEST(without_a_threshold_there_is_no_monitor)
+START_TEST(without_a_threshold_and_counters_there_is_no_monitor)
 {
     domus_config config = config_of(1);
 
@@ -104,6 +104,7 @@ START_TEST(without_a_threshold_there_is_no_monitor)
     domt_end(system);
     ck_assert(!domt_has_thread("domus-monitor"));
     config.stall.threshold_ns = 0;
+    config.profile.level = DOMUS_PROFILE_OFF;
     system = domt_start_logging(&config);
     ck_assert(!domt_has_thread("domus-monitor"));
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
@@ -183,5 +184,5 @@ START_TEST(a_fork_keeps_the_monitor_with_its_threads)
 END_TEST
 
 DOMT_MAIN("monitor", 120, idle_costs_nothing_and_what_comes_then_is_seen,
-          who_wakes_often_finds_it_awake, without_a_threshold_there_is_no_monitor,
+          who_wakes_often_finds_it_awake, without_a_threshold_and_counters_there_is_no_monitor,
           a_stop_during_a_stall_leaves_it_watched, a_fork_keeps_the_monitor_with_its_threads)

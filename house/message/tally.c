@@ -1,0 +1,61 @@
+/* The numbers of behaviours: a hash table that only grows. Readers take no lock, because an entry
+ * is complete before its behaviour stands in it. */
+#include "house/message/tally.h"
+
+#include "house/message/types.h"
+
+#include <stdio.h>
+
+static uint32_t first_place(const domus_behaviour *behaviour)
+{
+    /* The golden ratio; behaviours are 16 bytes apart or more. */
+    return (uint32_t)(((uintptr_t)behaviour >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* The entry of a behaviour, or the free one where it belongs. The table is never full, because it
+ * has twice as many entries as there are numbers. */
+static const domi_known_at *entry_of(const domi_behaviours *behaviours,
+                                     const domus_behaviour *behaviour)
+{
+    for (uint32_t place = first_place(behaviour);; place++) {
+        const domi_known_at *at = &behaviours->table[place % (2 * DOMI_TALLIES)];
+        /* acquire: pairs with the release in domi_behaviours_add(), so the number is seen. */
+        const domus_behaviour *found = atomic_load_explicit(
+            (_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour, memory_order_acquire);
+        if (found == behaviour || found == NULL)
+            return at;
+    }
+}
+
+uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_behaviour *behaviour)
+{
+    const domi_known_at *at = entry_of(behaviours, behaviour);
+
+    return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour,
+                                memory_order_relaxed) == behaviour
+               ? at->number
+               : 0;
+}
+
+uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour *behaviour,
+                             uint32_t bytes)
+{
+    domi_spinlock_lock(&behaviours->lock);
+    uint32_t count = atomic_load_explicit(&behaviours->count, memory_order_relaxed);
+    uint32_t number = domi_behaviours_find(behaviours, behaviour); /* another thread was faster */
+
+    if (number == 0 && count < DOMUS_BEHAVIOURS_MAX) {
+        domi_known_at *at = (domi_known_at *)(uintptr_t)entry_of(behaviours, behaviour);
+        domi_known *known = &behaviours->known[count + 1];
+
+        number = at->number = count + 1;
+        snprintf(known->name, sizeof known->name, "%s", domi_behaviour_name(behaviour));
+        known->bytes = bytes;
+        known->kind = behaviour->kind;
+        /* release: who finds the behaviour sees its number, who reads the count its name. */
+        atomic_store_explicit(&at->behaviour, behaviour, memory_order_release);
+        atomic_store_explicit(&behaviours->count, number, memory_order_release);
+    }
+    domi_spinlock_unlock(&behaviours->lock);
+    return number;
+}

@@ -1,0 +1,69 @@
+/* Counts for each behaviour: what its actors did on one thread.
+ *
+ * A system gives each behaviour a number when the first actor of it is spawned, and each manager
+ * has a row of counts for each number. The house of an actor has the number, so a run finds its row
+ * without a search. Numbers are never given back: a program has as many behaviours as it was
+ * written with. The number 0 is shared by behaviours beyond DOMUS_BEHAVIOURS_MAX, and by
+ * actors of managers without a table. */
+#ifndef DOMI_HOUSE_MESSAGE_TALLY_H
+#define DOMI_HOUSE_MESSAGE_TALLY_H
+
+#include "base/counter.h"
+#include "base/spinlock.h"
+
+#include <domus/actor.h>
+#include <domus/profile.h>
+
+#include <assert.h>
+#include <stdalign.h>
+
+#define DOMI_TALLIES (DOMUS_BEHAVIOURS_MAX + 1u)
+
+static_assert((DOMI_TALLIES & (DOMI_TALLIES - 1)) == 0 && DOMI_TALLIES <= 256,
+              "a number fits in a byte, and a table of twice as many in a mask");
+
+/* The counts of one behaviour on one manager. The owner writes all but `run_ns`, which the monitor
+ * writes; any thread reads. */
+typedef struct domi_tally {
+    alignas(64) domi_counter runs;
+    domi_counter messages; /* of all kinds, and pieces of bytes, handled in these runs */
+    domi_counter run_ns;   /* as often as the monitor saw it run, the time since its last look */
+    domi_counter waits;    /* messages whose wait was measured */
+    domi_counter wait_ns;  /* that these have waited, together */
+    domi_counter failures; /* of handlers and conversations */
+    domi_counter begun;    /* actors that were mounted, or took on this behaviour */
+    domi_counter ended;    /* actors that have ended, or took on another one */
+} domi_tally;
+
+static_assert(sizeof(domi_tally) == 64, "one line");
+
+/* A behaviour that has a number. All is constant once `behaviour` is there. */
+typedef struct domi_known {
+    char name[DOMUS_BEHAVIOUR_NAME_SIZE];
+    uint32_t bytes; /* of an actor: its house and its state */
+    uint32_t kind;  /* domus_actor_kind */
+} domi_known;
+
+/* An entry of the table, by the hash of a behaviour's address. */
+typedef struct domi_known_at {
+    _Atomic(const domus_behaviour *) behaviour; /* NULL: the entry is free */
+    uint32_t number;                            /* constant once `behaviour` is there */
+} domi_known_at;
+
+/* The behaviours of a system. Zeros are an empty one. */
+typedef struct domi_behaviours {
+    domi_spinlock lock;     /* who adds one holds it */
+    _Atomic uint32_t count; /* numbers given, from 1 on */
+    domi_known known[DOMI_TALLIES];
+    domi_known_at table[2 * DOMI_TALLIES];
+} domi_behaviours;
+
+/* The number of a behaviour that has none yet: a new one, or 0 if there are too many. Any thread.
+ */
+uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour *behaviour,
+                             uint32_t bytes);
+
+/* The number of a behaviour; 0: it has none. Any thread. */
+uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_behaviour *behaviour);
+
+#endif

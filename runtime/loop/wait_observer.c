@@ -1,0 +1,109 @@
+/* The wait of one message after the other; the header has the way. */
+#include "runtime/loop/wait_observer.h"
+
+#include "house/dispatch/dispatch.h"
+
+#define TICKS_APART 16u
+
+void domi_wait_note(domi_wait_observer *observer, const domi_manager *manager,
+                    const domi_house *newest, uint64_t now_ns)
+{
+    const domi_house *house = domi_wait_newest(manager);
+
+    if (observer->waiter.house != NULL || house == NULL || house == newest)
+        return;
+    observer->waiter = (domi_waiter){.house = house,
+                                     .lease = DOMI_LIFE_LEASE(domi_house_life(house)),
+                                     .ahead = house->mail,
+                                     .since_ns = now_ns};
+}
+
+bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
+                    uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns)
+{
+    domi_waiter *waiter = &observer->waiter;
+
+    if (waiter->lease != lease) {
+        waiter->house = NULL;
+        return false;
+    }
+    if (handled < waiter->ahead) {
+        waiter->ahead -= handled;
+        return false;
+    }
+    waiter->house = NULL;
+    *ret_ns = begin_ns > waiter->since_ns ? begin_ns - waiter->since_ns : 0;
+    domi_counter_add(&manager->tallies[tally].waits, 1);
+    domi_counter_add(&manager->tallies[tally].wait_ns, *ret_ns);
+    return true;
+}
+
+/* The actor has ended or was lent. */
+void domi_wait_drop_lost(domi_wait_observer *observer)
+{
+    const domi_waiter *waiter = &observer->waiter;
+
+    if (waiter->house != NULL &&
+        (DOMI_LIFE_LEASE(domi_house_life(waiter->house)) != waiter->lease ||
+         domi_house_is_exposed(waiter->house)))
+        observer->waiter.house = NULL;
+}
+
+/* --- with counters alone ---------------------------------------------------------------------- */
+
+static uint32_t run_followed(domi_wait_observer *observer, domi_manager *manager, domi_house *house)
+{
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+    uint32_t tally = house->tally; /* the house may be free afterwards */
+    uint64_t begin_ns = domi_clock_now(observer->clock);
+    uint64_t waited_ns;
+
+    uint32_t handled = domi_house_run(manager, house);
+    if (domi_wait_look(observer, manager, lease, tally, handled, begin_ns, &waited_ns))
+        observer->is_done = true;
+    return handled;
+}
+
+static uint32_t run_waited(domi_manager *manager, domi_house *house)
+{
+    domi_wait_observer *observer = domi_wait_observer_of(manager);
+
+    if (observer->is_done)
+        return domi_house_run(manager, house);
+    if (observer->waiter.house == house)
+        return run_followed(observer, manager, house);
+    if (observer->waiter.house != NULL)
+        return domi_house_run(manager, house);
+    const domi_house *newest = domi_wait_newest(manager);
+    uint32_t handled = domi_house_run(manager, house);
+    if (domi_wait_newest(manager) != house) /* its own mail may be older than this run */
+        domi_wait_note(observer, manager, newest, domi_clock_now(observer->clock));
+    return handled;
+}
+
+static void note_arrivals(domi_manager *manager, const domi_house *newest)
+{
+    domi_wait_observer *observer = domi_wait_observer_of(manager);
+
+    if (!observer->is_done && observer->waiter.house == NULL && domi_wait_newest(manager) != newest)
+        domi_wait_note(observer, manager, newest, domi_clock_now(observer->clock));
+}
+
+void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
+{
+    *observer = (domi_wait_observer){.functions = {run_waited, note_arrivals}, .clock = clock};
+}
+
+void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager)
+{
+    if (manager->observer != NULL) {
+        domi_wait_drop_lost(observer);
+        if (observer->is_done)
+            manager->observer = NULL;
+    } else if (++observer->ticks >= TICKS_APART) {
+        observer->ticks = 0;
+        observer->is_done = false;
+        observer->waiter.house = NULL;
+        manager->observer = &observer->functions;
+    }
+}

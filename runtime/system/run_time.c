@@ -1,0 +1,56 @@
+/* Which behaviours run, at one moment after the other; the header has the way. */
+#include "runtime/system/run_time.h"
+
+#define LOOK_LEAST_NS  UINT64_C(5000000)
+#define LOOK_RANDOM_NS UINT64_C(10000000) /* at most this much more, so 10 ms in the mean */
+
+static void look_at(const domus_system *system, domi_manager *manager, uint64_t passed_ns)
+{
+    const domus_behaviour *running = domi_manager_running(manager);
+
+    if (running == NULL)
+        return;
+    uint32_t number = domi_behaviours_find(&system->behaviours, running);
+    domi_counter_add(&manager->tallies[number].run_ns, passed_ns);
+}
+
+/* Detached threads are made while the system runs, under its mutex. While another thread holds
+ * that, this look leaves them out. */
+static void look_at_detached(domus_system *system, uint64_t passed_ns)
+{
+    if (pthread_mutex_trylock(&system->mutex) != 0)
+        return;
+    for (uint32_t i = 0; i < system->detached_count; i++)
+        look_at(system, system->managers[system->count + 1 + i], passed_ns);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+uint64_t domi_run_time_look(domus_system *system)
+{
+    domi_monitor *monitor = &system->monitor;
+    uint64_t now_ns = domi_clock_now(&system->clock);
+
+    if (atomic_load_explicit(&system->profile_level, memory_order_relaxed) == DOMUS_PROFILE_OFF) {
+        monitor->looked_ns = 0;
+        return LOOK_LEAST_NS + LOOK_RANDOM_NS;
+    }
+    if (monitor->looked_ns != 0 && now_ns < monitor->look_ns)
+        return monitor->look_ns - now_ns;
+    if (monitor->looked_ns != 0) {
+        uint64_t passed_ns = now_ns - monitor->looked_ns;
+        for (uint32_t i = 0; i < system->count; i++)
+            look_at(system, &system->threads[i].manager, passed_ns);
+        for (uint32_t i = system->pools_from; i < system->managers_count; i++)
+            look_at(system, system->managers[i], passed_ns);
+        look_at_detached(system, passed_ns);
+    }
+    monitor->looked_ns = now_ns;
+    monitor->look_ns =
+        now_ns + LOOK_LEAST_NS + domi_random_below(&monitor->chance, LOOK_RANDOM_NS + 1);
+    return monitor->look_ns - now_ns;
+}
+
+void domi_run_time_forget(domus_system *system)
+{
+    system->monitor.looked_ns = 0;
+}

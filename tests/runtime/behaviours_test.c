@@ -1,0 +1,262 @@
+/* runtime/control/behaviours.c: what the actors of each behaviour did, and how many are waiting. */
+#include "tests/runtime/running.h"
+
+#include <domus/profile.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
+static const domus_type fail_type = {.name = "fail", .size = 0};
+static const domus_type change_type = {.name = "change", .size = 0};
+static _Atomic uint64_t worked;
+
+/* Takes so long. */
+static int work(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t until_ns = domt_now_ns() + *(const uint64_t *)payload;
+
+    (void)stack, (void)self;
+    while (domt_now_ns() < until_ns)
+        continue;
+    atomic_fetch_add(&worked, 1);
+    return 0;
+}
+
+static int fail_it(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&worked, 1);
+    return -EIO;
+}
+
+static int change(domus_stack *stack, void *self, const void *payload);
+
+static const domus_on rows[] = {
+    {&work_type, work, 0}, {&fail_type, fail_it, 0}, {&change_type, change, 0}, {0}};
+
+static const domus_behaviour worker = {.name = "worker", .on = rows};
+static const domus_behaviour namesake = {.name = "worker", .state_size = 4096, .on = rows};
+static const domus_behaviour other = {.name = "other", .on = rows};
+
+static int change(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    int error = domus_become(stack, &other);
+    atomic_fetch_add(&worked, 1);
+    return error;
+}
+
+static int change_at_once(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_become(stack, &other);
+}
+
+static const domus_behaviour fickle = {.name = "fickle", .on = rows, .on_mount = change_at_once};
+
+static domus_system *start(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    atomic_store(&worked, 0);
+    return domt_start(&config);
+}
+
+/* The counts of a behaviour on a thread; zeros if there is none of that name. */
+static domus_behaviour_profile behaviour(const domus_system *system, uint32_t thread,
+                                         const char *name)
+{
+    static domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
+    domus_behaviour_profile found = {0};
+    uint32_t count, hits = 0;
+
+    ck_assert_int_eq(domus_system_behaviours(system, thread, all, DOMUS_BEHAVIOURS_MAX + 1, &count),
+                     0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(all[i].name, name) == 0) {
+            found = all[i];
+            hits++;
+        }
+    }
+    ck_assert_uint_le(hits, 1);
+    return found;
+}
+
+static void send(domus_system *system, domus_address to, const domus_type *type, uint64_t times)
+{
+    uint64_t until = atomic_load(&worked) + times, none = 0;
+
+    for (uint64_t i = 0; i < times; i++)
+        domt_notice(system, to, type, &none);
+    DOMT_WAIT_FOR(20, atomic_load(&worked) == until);
+}
+
+START_TEST(each_behaviour_is_counted_where_it_runs)
+{
+    domus_system *system = start(2);
+    domus_address one = domt_spawn(system, 0, &worker, NULL);
+    domus_address two = domt_spawn(system, 1, &worker, NULL);
+    domus_address large = domt_spawn(system, 1, &namesake, NULL);
+    domus_address third = domt_spawn(system, 1, &other, NULL);
+
+    send(system, one, &work_type, 300);
+    send(system, two, &work_type, 20);
+    send(system, large, &work_type, 3);
+    send(system, third, &fail_type, 7);
+    DOMT_WAIT_FOR(20, behaviour(system, 0, "worker").messages == 300);
+    DOMT_WAIT_FOR(20, behaviour(system, 1, "worker").messages == 23);
+    DOMT_WAIT_FOR(20, behaviour(system, 1, "other").failures == 7);
+    domus_behaviour_profile first = behaviour(system, 0, "worker");
+    domus_behaviour_profile second = behaviour(system, 1, "worker");
+    ck_assert_uint_ge(first.runs, 1);
+    ck_assert_uint_le(first.runs, 300);
+    ck_assert_uint_eq(first.alive, 1);
+    ck_assert_uint_eq(first.bytes, 192);
+    ck_assert_uint_eq(first.failures, 0);
+    ck_assert(!first.is_channels);
+    ck_assert_uint_eq(second.alive, 2);
+    ck_assert_uint_eq(second.bytes, 192 + 192 + 4096);
+    ck_assert_uint_eq(behaviour(system, 1, "other").messages, 7);
+    ck_assert_uint_eq(behaviour(system, 0, "other").runs, 0);
+    ck_assert_int_eq(domus_outside_stop(system, two), 0);
+    DOMT_WAIT_FOR(20, behaviour(system, 1, "worker").alive == 1);
+    ck_assert_uint_eq(behaviour(system, 1, "worker").bytes, 192 + 4096);
+    domt_end(system);
+}
+END_TEST
+
+/* An actor counts as what it has become, also if it does so in its on_mount. */
+START_TEST(who_becomes_another_is_counted_as_that)
+{
+    domus_system *system = start(1);
+    domus_address one = domt_spawn(system, 0, &worker, NULL);
+
+    domt_spawn(system, 0, &fickle, NULL);
+    send(system, one, &change_type, 1);
+    DOMT_WAIT_FOR(20, behaviour(system, 0, "other").alive == 2);
+    ck_assert_uint_eq(behaviour(system, 0, "worker").alive, 0);
+    ck_assert_uint_eq(behaviour(system, 0, "fickle").alive, 0);
+    send(system, one, &work_type, 5);
+    DOMT_WAIT_FOR(20, behaviour(system, 0, "other").messages >= 5);
+    ck_assert_int_eq(domus_outside_stop(system, one), 0);
+    DOMT_WAIT_FOR(20, behaviour(system, 0, "other").alive == 1);
+    ck_assert_uint_eq(behaviour(system, 0, "worker").alive, 0);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(behaviours_beyond_the_bound_share_an_entry)
+{
+    enum { MANY = DOMUS_BEHAVIOURS_MAX + 10 };
+    static domus_behaviour many[MANY];
+    static char names[MANY][16];
+    domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
+    domus_system *system = start(1);
+    uint32_t count;
+
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "b%d", i);
+        many[i] = (domus_behaviour){.name = names[i], .on = rows};
+        domus_address address = domt_spawn(system, 0, &many[i], NULL);
+        send(system, address, &work_type, 1);
+    }
+    DOMT_WAIT_FOR(20, behaviour(system, 0, "(others)").alive != 0 &&
+                          behaviour(system, 0, "(others)").messages != 0);
+    ck_assert_int_eq(domus_system_behaviours(system, 0, all, DOMUS_BEHAVIOURS_MAX + 1, &count), 0);
+    ck_assert_uint_le(count, DOMUS_BEHAVIOURS_MAX + 1);
+    uint64_t alive = 0;
+    for (uint32_t i = 0; i < count; i++)
+        alive += all[i].name[0] == 'b' ? all[i].alive : 0;
+    ck_assert_uint_ge(alive + behaviour(system, 0, "(others)").alive, MANY);
+    ck_assert_uint_ge(behaviour(system, 0, "(others)").alive, 10);
+    /* no more than asked for is written */
+    memset(&all[2], 0x5a, sizeof all[2]);
+    ck_assert_int_eq(domus_system_behaviours(system, 0, all, 2, &count), 0);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_eq(all[2].name[0], 0x5a);
+    ck_assert_int_eq(domus_system_behaviours(system, 1, all, 2, &count), -EINVAL);
+    domt_end(system);
+}
+END_TEST
+
+/* The time is that of the runs, whoever looks how seldom. */
+START_TEST(time_goes_to_who_runs)
+{
+    domus_system *system = start(1);
+    domus_address busy = domt_spawn(system, 0, &worker, NULL);
+    domus_address idle = domt_spawn(system, 0, &other, NULL);
+    const uint64_t long_ns = 3 * DOMT_MS;
+
+    send(system, idle, &work_type, 10);
+    uint64_t begin_ns = domt_now_ns();
+    for (int i = 0; i < 80; i++)
+        domt_notice(system, busy, &work_type, &long_ns);
+    DOMT_WAIT_FOR(60, atomic_load(&worked) == 90);
+    uint64_t passed_ns = domt_now_ns() - begin_ns;
+    uint64_t busy_ns = behaviour(system, 0, "worker").run_ns;
+    ck_assert_msg(busy_ns >= 120 * DOMT_MS && busy_ns <= passed_ns + 40 * DOMT_MS, "%lu ms of %lu",
+                  busy_ns / DOMT_MS, passed_ns / DOMT_MS);
+    ck_assert_uint_le(behaviour(system, 0, "other").run_ns, busy_ns / 4);
+    domt_end(system);
+}
+END_TEST
+
+#define CROWD 100
+
+/* Let 100 actors have a message each that takes 0.1 ms. */
+static void crowd_once(domus_system *system, domus_address *crowd)
+{
+    uint64_t until = atomic_load(&worked) + CROWD;
+    const uint64_t time_ns = DOMT_MS / 10;
+
+    for (int i = 0; i < CROWD; i++)
+        domt_notice(system, crowd[i], &work_type, &time_ns);
+    DOMT_WAIT_FOR(20, atomic_load(&worked) == until);
+}
+
+START_TEST(waits_are_sampled_and_the_waiting_are_counted)
+{
+    domus_system *system = start(1);
+    domus_address crowd[CROWD];
+
+    for (int i = 0; i < CROWD; i++)
+        crowd[i] = domt_spawn(system, 0, &worker, NULL);
+    uint64_t begin_ns = domt_now_ns();
+    DOMT_WAIT_FOR(20, (crowd_once(system, crowd), behaviour(system, 0, "worker").waits >= 10));
+    uint64_t passed_ns = domt_now_ns() - begin_ns;
+    domus_behaviour_profile found = behaviour(system, 0, "worker");
+    /* in the mean a message waits for half of the crowd, 5 ms, but most are put one by one */
+    ck_assert_uint_ge(found.wait_ns / found.waits, DOMT_MS / 4);
+    ck_assert_uint_le(found.wait_ns / found.waits, passed_ns);
+    uint64_t ready_ns = domt_profile(system, 0).ready_ns;
+    ck_assert_uint_ge(ready_ns, passed_ns);
+    ck_assert_uint_le(ready_ns, passed_ns * CROWD);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(nothing_is_measured_at_the_level_off)
+{
+    domus_config config = domt_config(1);
+    const uint64_t long_ns = 3 * DOMT_MS;
+
+    config.profile.level = DOMUS_PROFILE_OFF;
+    atomic_store(&worked, 0);
+    domus_system *system = domt_start(&config);
+    domus_address address = domt_spawn(system, 0, &worker, NULL);
+    for (int i = 0; i < 20; i++)
+        domt_notice(system, address, &work_type, &long_ns);
+    DOMT_WAIT_FOR(20, atomic_load(&worked) == 20);
+    ck_assert_uint_eq(behaviour(system, 0, "worker").run_ns, 0);
+    ck_assert_uint_eq(behaviour(system, 0, "worker").waits, 0);
+    DOMT_WAIT_FOR(20, behaviour(system, 0, "worker").messages == 20);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("behaviours", 60, each_behaviour_is_counted_where_it_runs,
+          who_becomes_another_is_counted_as_that, behaviours_beyond_the_bound_share_an_entry,
+          time_goes_to_who_runs, waits_are_sampled_and_the_waiting_are_counted,
+          nothing_is_measured_at_the_level_off)
