@@ -12,6 +12,7 @@
 /* The port of the process. It is constant while the port's system runs, but for `is_ready`. */
 typedef struct domi_observation {
     domus_system *observed;
+    uint64_t opened_ns;   /* when it was opened; of domi_observe_now_ns() */
     bool checks_host;     /* a request has to name a host of loopback */
     atomic_bool is_ready; /* relaxed: it orders nothing */
 } domi_observation;
@@ -20,6 +21,9 @@ extern domi_observation domi_observed;
 
 /* The port for requests (site.c). */
 extern const domus_behaviour domi_observe_site;
+
+/* The time of CLOCK_MONOTONIC. */
+uint64_t domi_observe_now_ns(void);
 
 /* --- texts ------------------------------------------------------------------------------------ */
 

@@ -3,6 +3,7 @@
  * Texts of counters are made at once, on the port's thread. Helper threads make what may take
  * longer. */
 #include "protocols/observe/answer.h"
+#include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/viewer.h"
 
@@ -19,12 +20,13 @@
 static int serve_index(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    return domi_observe_say(stack, 200,
-                            "/metrics  counters for Prometheus\n"
-                            "/profile  counters as JSON\n"
-                            "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
-                            "/health   200 as long as the process answers\n"
-                            "/ready    200 while it takes new work, else 503\n");
+    return domi_observe_say(
+        stack, 200,
+        "/metrics  counters for Prometheus\n"
+        "/profile  counters as JSON; POST ?level=off|counters|histograms|spans\n"
+        "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
+        "/health   200 as long as the process answers\n"
+        "/ready    200 while it takes new work, else 503\n");
 }
 
 /* Returns whether a viewer asks for OpenMetrics. One that has a weight of 0 for it is not known. */
@@ -74,22 +76,23 @@ static int serve_ready(domus_stack *stack, void *self, const void *payload)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-enum { INDEX, METRICS, PROFILE, ACTORS, HEALTH, READY };
+enum { INDEX, METRICS, PROFILE, LEVEL, ACTORS, HEALTH, READY };
 
 static const domus_http_route routes[] = {
-    {DOMUS_HTTP_ON(GET), "/", INDEX},
-    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
-    {DOMUS_HTTP_ON(GET), "/profile", PROFILE},
-    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
-    {DOMUS_HTTP_ON(GET), "/health", HEALTH},
-    {DOMUS_HTTP_ON(GET), "/ready", READY},
-    {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
+    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},   {DOMUS_HTTP_ON(GET), "/health", HEALTH},
+    {DOMUS_HTTP_ON(GET), "/ready", READY},     {0, NULL, 0},
 };
 
 static domus_handler *const functions[] = {
-    [INDEX] = serve_index,     [METRICS] = serve_metrics,
-    [PROFILE] = serve_profile, [ACTORS] = domi_observe_serve_actors,
-    [HEALTH] = serve_health,   [READY] = serve_ready,
+    [INDEX] = serve_index,
+    [METRICS] = serve_metrics,
+    [PROFILE] = serve_profile,
+    [LEVEL] = domi_observe_serve_level,
+    [ACTORS] = domi_observe_serve_actors,
+    [HEALTH] = serve_health,
+    [READY] = serve_ready,
 };
 
 /* Returns whether a request is meant for this port. Browsers name a host always. */
