@@ -9,6 +9,7 @@
  * now_ns is of CLOCK_MONOTONIC, the version is that of domus, and the time up is that since the
  * port was opened, when the program starts. A source has those counters that it counts; all names
  * are those of domus/profile.h and domus/memory.h. */
+#include "protocols/observe/histograms.h"
 #include "protocols/observe/json.h"
 #include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
@@ -119,7 +120,8 @@ static void write_head(domus_appender *json, const domus_system *system)
 }
 
 /* Write all threads, and then the outside, which follows them. Returns the first runner. */
-static size_t write_threads(domus_appender *json, const domi_sources *sources)
+static size_t write_threads(domus_appender *json, const domus_system *system,
+                            const domi_sources *sources, int histograms)
 {
     size_t i = 0;
 
@@ -128,6 +130,10 @@ static size_t write_threads(domus_appender *json, const domi_sources *sources)
         (void)domus_append_text(json, "%s{\"thread\":%" PRIu32 ",\"counters\":", i == 0 ? "" : ",",
                                 sources->each[i].number);
         write_counters(json, &sources->each[i]);
+        if (histograms != DOMI_HISTOGRAMS_NONE) {
+            (void)domus_append_text(json, ",\"histograms\":");
+            domi_histograms_write_json(json, system, sources->each[i].number, histograms);
+        }
         (void)domus_append_text(json, "}");
     }
     (void)domus_append_text(json, "],\"outside\":");
@@ -135,7 +141,7 @@ static size_t write_threads(domus_appender *json, const domi_sources *sources)
     return i + 1;
 }
 
-int domi_observe_profile(domus_system *system, domus_slice *ret_text)
+int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_text)
 {
     domus_appender json = {0};
     domi_sources sources;
@@ -144,7 +150,7 @@ int domi_observe_profile(domus_system *system, domus_slice *ret_text)
     if (error != 0)
         return error;
     write_head(&json, system);
-    size_t first = write_threads(&json, &sources);
+    size_t first = write_threads(&json, system, &sources, histograms);
     (void)domus_append_text(&json, ",\"runners\":[");
     for (size_t i = first; i < sources.count; i++) {
         (void)domus_append_text(&json, "%s", i == first ? "" : ",");

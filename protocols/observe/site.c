@@ -3,6 +3,7 @@
  * Texts of counters are made at once, on the port's thread. Helper threads make what may take
  * longer. */
 #include "protocols/observe/answer.h"
+#include "protocols/observe/histograms.h"
 #include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/viewer.h"
@@ -23,7 +24,7 @@ static int serve_index(domus_stack *stack, void *self, const void *payload)
     return domi_observe_say(
         stack, 200,
         "/metrics  counters for Prometheus\n"
-        "/profile  counters as JSON; POST ?level=off|counters|histograms|spans\n"
+        "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"
         "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
         "/health   200 as long as the process answers\n"
         "/ready    200 while it takes new work, else 503\n");
@@ -53,9 +54,12 @@ static int serve_metrics(domus_stack *stack, void *self, const void *payload)
 static int serve_profile(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice text;
-    int error = domi_observe_profile(domi_observed.observed, &text);
+    int histograms;
 
-    (void)self, (void)payload;
+    (void)self;
+    if (domi_histograms_read(domus_http_query(payload), &histograms) != 0)
+        return domi_observe_say(stack, 400, "histograms is 1, or a kind such as iteration\n");
+    int error = domi_observe_profile(domi_observed.observed, histograms, &text);
     return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
 }
 

@@ -113,5 +113,47 @@ START_TEST(the_profile_says_of_what_program_and_moment_it_is)
 }
 END_TEST
 
+/* --- histograms ------------------------------------------------------------------------------- */
+
+/* Let the judge in Python look at one matter of a new site. */
+static void judge(const char *what, const char *const settings[])
+{
+    char line[PATH_MAX];
+
+    if (!domt_judges_are_there("python3"))
+        return;
+    domt_observed_start(&web, settings, NULL);
+    snprintf(line, sizeof line,
+             "timeout -k 1 30 python3 " DOMT_SOURCE_DIR "/tests/system/observe_judge.py %s "
+             "http://127.0.0.1:%u http://127.0.0.1:%u",
+             what, web.port.web, web.site.web);
+    int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
+    ck_assert_msg(status == 0, "%s: %d", what, status);
+    domt_observed_stop(&web);
+}
+
+START_TEST(histograms_of_json_and_of_metrics_are_the_same)
+{
+    judge("histograms", (const char *const[]){NULL});
+}
+END_TEST
+
+START_TEST(a_wrong_kind_of_histograms_is_refused)
+{
+    static const char *const wrong[] = {
+        "", "0", "2", "11", "iteratio", "iteration%00", "phase", "iteration_and_much_more", "%zz"};
+    char start[128];
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(start, sizeof start, "GET /profile?histograms=%s", wrong[i]);
+        domt_site_holds(&web.port, start, NULL, 400, "histograms is 1, or a kind");
+    }
+    domt_site_holds(&web.port, "GET /profile?histograms=reaction", NULL, 200, "\"reaction\":{");
+    domt_observed_stop(&web);
+}
+END_TEST
+
 DOMT_MAIN("observe_measure", 60, the_level_is_changed_by_its_word,
-          pages_of_other_sites_change_nothing, the_profile_says_of_what_program_and_moment_it_is)
+          pages_of_other_sites_change_nothing, the_profile_says_of_what_program_and_moment_it_is,
+          histograms_of_json_and_of_metrics_are_the_same, a_wrong_kind_of_histograms_is_refused)
