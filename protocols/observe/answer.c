@@ -1,6 +1,9 @@
 /* Answers of the observation port, which no browser takes for another type, or keeps. */
 #include "protocols/observe/answer.h"
 
+#include <string.h>
+#include <strings.h>
+
 int domi_observe_say(domus_stack *stack, uint16_t status, const char *line)
 {
     return domus_reply(stack, &domus_http_text_type,
@@ -29,4 +32,49 @@ int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
         return error;
     }
     return domi_observe_reply(stack, &response);
+}
+
+/* --- own pages -------------------------------------------------------------------------------- */
+
+static bool is_name(domus_slice name, const char *wanted)
+{
+    return name.size == strlen(wanted) &&
+           strncasecmp(domus_slice_data(name), wanted, name.size) == 0;
+}
+
+/* Returns whether an origin is that of the host which the request names. It is one of TLS where a
+ * proxy in front ends TLS. "null", which pages without an origin have, is not. */
+static bool is_own_origin(domus_slice origin, domus_slice host)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    const char *text = domus_slice_data(origin);
+
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t size = strlen(schemes[i]);
+        if (host.size > 0 && origin.size == size + host.size &&
+            strncasecmp(text, schemes[i], size) == 0 &&
+            strncasecmp(text + size, domus_slice_data(host), host.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool domi_observe_is_own_page(const domus_http_request *request)
+{
+    domus_slice host = domus_http_host(request);
+    domus_http_line line;
+    uint32_t at = 0;
+
+    /* Each line counts, so that a second one hides nothing. */
+    while (domus_http_next(request->fields, &at, &line)) {
+        if (is_name(line.name, "origin") && !is_own_origin(line.value, host))
+            return false;
+        /* "none" is a user that has typed the address; a page of the same site may have another
+         * port, and be another program's. */
+        if (is_name(line.name, "sec-fetch-site") &&
+            !domus_slice_equals(line.value, "same-origin", strlen("same-origin")) &&
+            !domus_slice_equals(line.value, "none", strlen("none")))
+            return false;
+    }
+    return true;
 }

@@ -4,6 +4,8 @@
 
 #include <domus/http.h>
 
+#include <stdbool.h>
+
 #define DOMI_OBSERVE_PLAIN "text/plain; charset=utf-8"
 
 /* Answer with a line of text, which has to be constant. Returns 0 or a negative errno. */
@@ -15,5 +17,10 @@ int domi_observe_reply(domus_stack *stack, domus_http_response *response);
 /* Answer with status 200 and bytes of a media type. Returns 0 or a negative errno.
  * Ownership: this consumes the body. */
 int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body);
+
+/* Returns whether a request that changes something may do so: it is not sent by the page of another
+ * site in somebody's browser. A browser tells of whose page it is by Origin, and by Sec-Fetch-Site;
+ * a program that is no browser tells neither. The answer to a refused one is 403. */
+bool domi_observe_is_own_page(const domus_http_request *request);
 
 #endif

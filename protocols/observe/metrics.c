@@ -1,9 +1,9 @@
 /* /metrics: the profiles for Prometheus, as OpenMetrics 1.0 or in the text format 0.0.4.
  *
- * The two differ in three points. A family of counters has the name without "_total" in
- * OpenMetrics, and with it in the older format. Units have a line of their own only in OpenMetrics.
- * And only there does the text end with "# EOF". Labels are bounded: threads, pools and their
- * runners, phases. */
+ * The two differ in how families are written (families.h), and only the first ends with "# EOF".
+ * Labels are bounded: threads, pools and their runners, phases. */
+#include "protocols/observe/families.h"
+#include "protocols/observe/histograms.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sources.h"
@@ -11,68 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define SECOND_NS   UINT64_C(1000000000)
-#define LABELS_SIZE 128 /* bytes of the labels of a source; a name has up to 63 */
-
-typedef struct text {
-    domus_appender out;
-    bool is_open; /* it is OpenMetrics */
-} text;
-
-typedef enum sort { COUNTER, GAUGE, HISTOGRAM } sort;
-
-/* --- lines ------------------------------------------------------------------------------------ */
-
-static void write_unit(text *to, const char *name, const char *unit)
-{
-    size_t length = strlen(name), end = strlen(unit);
-
-    if (to->is_open && length > end && name[length - end - 1] == '_' &&
-        strcmp(name + length - end, unit) == 0)
-        (void)domus_append_text(&to->out, "# UNIT %s %s\n", name, unit);
-}
-
-/* Begin a family, whose name is without "_total". */
-static void begin_family(text *to, const char *name, sort kind, const char *help)
-{
-    static const char *const kinds[] = {"counter", "gauge", "histogram"};
-    const char *end = kind == COUNTER && !to->is_open ? "_total" : "";
-
-    (void)domus_append_text(&to->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, end, help, name,
-                            end, kinds[kind]);
-    write_unit(to, name, "seconds");
-    write_unit(to, name, "bytes");
-}
-
-/* Write the name of a sample and its labels, up to the value. */
-static void begin_sample(text *to, const char *name, const char *end, const char *labels)
-{
-    (void)domus_append_text(&to->out, labels[0] != '\0' ? "%s%s{%s} " : "%s%s%s ", name, end,
-                            labels);
-}
-
-static void write_count(text *to, uint64_t count)
-{
-    (void)domus_append_text(&to->out, "%" PRIu64 "\n", count);
-}
-
-static void write_seconds(text *to, uint64_t time_ns)
-{
-    (void)domus_append_text(&to->out, "%" PRIu64 ".%09" PRIu64 "\n", time_ns / SECOND_NS,
-                            time_ns % SECOND_NS);
-}
-
-static void write_labels(const domi_source *source, char labels[LABELS_SIZE])
-{
-    if (source->kind == DOMI_SOURCE_THREAD)
-        snprintf(labels, LABELS_SIZE, "thread=\"%" PRIu32 "\"", source->number);
-    else if (source->kind == DOMI_SOURCE_OUTSIDE)
-        snprintf(labels, LABELS_SIZE, "thread=\"outside\"");
-    else
-        snprintf(labels, LABELS_SIZE, "pool=\"%s\",runner=\"%" PRIu32 "\"", source->pool,
-                 source->number);
-}
 
 /* --- families --------------------------------------------------------------------------------- */
 
@@ -82,49 +20,49 @@ static bool counts(const domi_source *source, const domi_row *row)
     return (int)source->kind <= (int)row->counted_by;
 }
 
-static void write_row(text *to, const domi_row *row, const domi_sources *sources)
+static void write_row(domi_metrics *to, const domi_row *row, const domi_sources *sources)
 {
-    char labels[LABELS_SIZE];
+    char labels[DOMI_LABELS_SIZE];
 
-    begin_family(to, row->name, row->is_gauge ? GAUGE : COUNTER, row->help);
+    domi_family_begin(to, row->name, row->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, row->help);
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
         if (!counts(source, row))
             continue;
-        write_labels(source, labels);
-        begin_sample(to, row->name, row->is_gauge ? "" : "_total", labels);
+        domi_source_labels(source, labels);
+        domi_sample_begin(to, row->name, row->is_gauge ? "" : "_total", labels);
         if (row->is_time)
-            write_seconds(to, domi_row_value(row, &source->counters));
+            domi_sample_seconds(to, domi_row_value(row, &source->counters));
         else
-            write_count(to, domi_row_value(row, &source->counters));
+            domi_sample_count(to, domi_row_value(row, &source->counters));
     }
 }
 
-static void write_phases(text *to, const domi_sources *sources)
+static void write_phases(domi_metrics *to, const domi_sources *sources)
 {
     static const char name[] = "domus_phase_seconds";
-    char labels[LABELS_SIZE];
+    char labels[DOMI_LABELS_SIZE];
 
-    begin_family(to, name, COUNTER, "Time that a thread was in a phase of its loop.");
+    domi_family_begin(to, name, DOMI_COUNTER, "Time that a thread was in a phase of its loop.");
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
         for (int phase = 0; source->kind == DOMI_SOURCE_THREAD && phase < DOMUS_PHASES; phase++) {
             snprintf(labels, sizeof labels, "thread=\"%" PRIu32 "\",phase=\"%s\"", source->number,
                      domus_phase_name((domus_phase)phase));
-            begin_sample(to, name, "_total", labels);
-            write_seconds(to, source->counters.phase_ns[phase]);
+            domi_sample_begin(to, name, "_total", labels);
+            domi_sample_seconds(to, source->counters.phase_ns[phase]);
         }
     }
 }
 
 /* Write the stalls of a source as a histogram. Its last length has no upper bound. */
-static void write_stalls_of(text *to, const char *name, const domi_source *source)
+static void write_stalls_of(domi_metrics *to, const char *name, const domi_source *source)
 {
     const domus_profile *counters = &source->counters;
-    char labels[LABELS_SIZE], bucket[LABELS_SIZE + 32];
+    char labels[DOMI_LABELS_SIZE], bucket[DOMI_LABELS_SIZE + 32];
     uint64_t sum = 0;
 
-    write_labels(source, labels);
+    domi_source_labels(source, labels);
     for (int length = 0; length < DOMUS_STALL_LENGTHS; length++) {
         unsigned bound_ms = 2u << length;
         sum += counters->stall_lengths[length];
@@ -133,20 +71,21 @@ static void write_stalls_of(text *to, const char *name, const domi_source *sourc
                      bound_ms % 1000);
         else
             snprintf(bucket, sizeof bucket, "%s,le=\"+Inf\"", labels);
-        begin_sample(to, name, "_bucket", bucket);
-        write_count(to, sum);
+        domi_sample_begin(to, name, "_bucket", bucket);
+        domi_sample_count(to, sum);
     }
-    begin_sample(to, name, "_sum", labels);
-    write_seconds(to, counters->stalled_ns);
-    begin_sample(to, name, "_count", labels);
-    write_count(to, sum);
+    domi_sample_begin(to, name, "_sum", labels);
+    domi_sample_seconds(to, counters->stalled_ns);
+    domi_sample_begin(to, name, "_count", labels);
+    domi_sample_count(to, sum);
 }
 
-static void write_stalls(text *to, const domi_sources *sources)
+static void write_stalls(domi_metrics *to, const domi_sources *sources)
 {
     static const char name[] = "domus_stall_seconds";
 
-    begin_family(to, name, HISTOGRAM, "Runs of actors that were longer than stall.threshold.");
+    domi_family_begin(to, name, DOMI_HISTOGRAM,
+                      "Runs of actors that were longer than stall.threshold.");
     for (size_t i = 0; i < sources->count; i++)
         if (sources->each[i].kind != DOMI_SOURCE_OUTSIDE)
             write_stalls_of(to, name, &sources->each[i]);
@@ -177,21 +116,22 @@ static uint64_t runner_value(const domi_source *source, size_t offset)
     return *(const uint64_t *)(const void *)((const char *)&source->runner + offset);
 }
 
-static void write_runner_row(text *to, const struct runner_row *row, const domi_sources *sources)
+static void write_runner_row(domi_metrics *to, const struct runner_row *row,
+                             const domi_sources *sources)
 {
-    char labels[LABELS_SIZE];
+    char labels[DOMI_LABELS_SIZE];
 
-    begin_family(to, row->name, COUNTER, row->help);
+    domi_family_begin(to, row->name, DOMI_COUNTER, row->help);
     for (size_t i = 0; i < sources->count; i++) {
         if (sources->each[i].kind != DOMI_SOURCE_RUNNER)
             continue;
-        write_labels(&sources->each[i], labels);
-        begin_sample(to, row->name, "_total", labels);
-        write_count(to, runner_value(&sources->each[i], row->offset));
+        domi_source_labels(&sources->each[i], labels);
+        domi_sample_begin(to, row->name, "_total", labels);
+        domi_sample_count(to, runner_value(&sources->each[i], row->offset));
     }
 }
 
-static void write_runner_times(text *to, const domi_sources *sources)
+static void write_runner_times(domi_metrics *to, const domi_sources *sources)
 {
     static const struct {
         const char *what;
@@ -200,22 +140,23 @@ static void write_runner_times(text *to, const domi_sources *sources)
                  {"search", offsetof(domus_runner_profile, search_ns)},
                  {"park", offsetof(domus_runner_profile, park_ns)}};
     static const char name[] = "domus_runner_seconds";
-    char labels[LABELS_SIZE], all[LABELS_SIZE + 32];
+    char labels[DOMI_LABELS_SIZE], all[DOMI_LABELS_SIZE + 32];
 
-    begin_family(to, name, COUNTER, "Time that a runner of a pool ran, searched, or was parked.");
+    domi_family_begin(to, name, DOMI_COUNTER,
+                      "Time that a runner of a pool ran, searched, or was parked.");
     for (size_t i = 0; i < sources->count; i++) {
         if (sources->each[i].kind != DOMI_SOURCE_RUNNER)
             continue;
-        write_labels(&sources->each[i], labels);
+        domi_source_labels(&sources->each[i], labels);
         for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
             snprintf(all, sizeof all, "%s,state=\"%s\"", labels, times[k].what);
-            begin_sample(to, name, "_total", all);
-            write_seconds(to, runner_value(&sources->each[i], times[k].offset));
+            domi_sample_begin(to, name, "_total", all);
+            domi_sample_seconds(to, runner_value(&sources->each[i], times[k].offset));
         }
     }
 }
 
-static void write_runners(text *to, const domi_sources *sources)
+static void write_runners(domi_metrics *to, const domi_sources *sources)
 {
     if (sources->each[sources->count - 1].kind != DOMI_SOURCE_RUNNER)
         return; /* there are no pools, and a family without samples says nothing */
@@ -226,14 +167,14 @@ static void write_runners(text *to, const domi_sources *sources)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void write_gauge(text *to, const char *name, uint64_t value, const char *help)
+static void write_gauge(domi_metrics *to, const char *name, uint64_t value, const char *help)
 {
-    begin_family(to, name, GAUGE, help);
-    begin_sample(to, name, "", "");
-    write_count(to, value);
+    domi_family_begin(to, name, DOMI_GAUGE, help);
+    domi_sample_begin(to, name, "", "");
+    domi_sample_count(to, value);
 }
 
-static void write_memory(text *to, domus_system *system)
+static void write_memory(domi_metrics *to, domus_system *system)
 {
     domus_memory memory;
 
@@ -257,7 +198,7 @@ static void write_memory(text *to, domus_system *system)
 
 int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text)
 {
-    text to = {.is_open = is_open};
+    domi_metrics to = {.is_open = is_open};
     domi_sources sources;
     int error = domi_sources_init(system, &sources);
 
@@ -265,6 +206,7 @@ int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_te
         return error;
     write_phases(&to, &sources);
     write_stalls(&to, &sources);
+    domi_histograms_write_metrics(&to, system);
     for (const domi_row *row = domi_rows; row->name != NULL; row++)
         write_row(&to, row, &sources);
     write_runners(&to, &sources);

@@ -12,6 +12,7 @@
 /* The port of the process. It is constant while the port's system runs, but for `is_ready`. */
 typedef struct domi_observation {
     domus_system *observed;
+    uint64_t opened_ns;   /* when it was opened; of domi_observe_now_ns() */
     bool checks_host;     /* a request has to name a host of loopback */
     atomic_bool is_ready; /* relaxed: it orders nothing */
 } domi_observation;
@@ -21,13 +22,17 @@ extern domi_observation domi_observed;
 /* The port for requests (site.c). */
 extern const domus_behaviour domi_observe_site;
 
+/* The time of CLOCK_MONOTONIC. */
+uint64_t domi_observe_now_ns(void);
+
 /* --- texts ------------------------------------------------------------------------------------ */
 
 /* Write the counters of a system for Prometheus: in OpenMetrics 1.0, or in the text format 0.0.4.
  * Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
 int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text);
 
-/* Write them as JSON. Returns and ownership: as domi_observe_metrics(). */
-int domi_observe_profile(domus_system *system, domus_slice *ret_text);
+/* Write them as JSON, with histograms of these kinds (histograms.h). Returns and ownership: as
+ * domi_observe_metrics(). */
+int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_text);
 
 #endif

@@ -164,6 +164,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
         return result;
     (void)domus_endpoint_parse(config->observe.listen, &at); /* it was checked */
     domi_observed.observed = system;
+    domi_observed.opened_ns = domi_observe_now_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
     atomic_store_explicit(&domi_observed.is_ready, false, memory_order_relaxed);
     configure(config, &listener, &own_config);

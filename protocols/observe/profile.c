@@ -1,16 +1,24 @@
 /* /profile: all counters as one JSON object, with times in nanoseconds.
  *
- *   {"threads": [{"thread": 0, "counters": {...}}, ...], "outside": {...},
+ *   {"now_ns": 1, "pid": 1, "program": "shop", "version": "0.2.0", "uptime_ns": 1,
+ *    "level": "counters",
+ *    "threads": [{"thread": 0, "counters": {...}}, ...], "outside": {...},
  *    "runners": [{"pool": "work", "runner": 0, "times": {...}, "counters": {...}}, ...],
  *    "memory": {...}}
  *
- * A source has those counters that it counts; all names are those of domus/profile.h and
- * domus/memory.h. */
+ * now_ns is of CLOCK_MONOTONIC, the version is that of domus, and the time up is that since the
+ * port was opened, when the program starts. A source has those counters that it counts; all names
+ * are those of domus/profile.h and domus/memory.h. */
+#include "protocols/observe/histograms.h"
+#include "protocols/observe/json.h"
+#include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sources.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 static void write_number(domus_appender *json, const char *before, const char *name, uint64_t value)
 {
@@ -97,16 +105,35 @@ static void write_memory(domus_appender *json, domus_system *system)
     (void)domus_append_text(json, "}");
 }
 
+/* Write what tells this program, and this moment of it, from others. */
+static void write_head(domus_appender *json, const domus_system *system)
+{
+    uint64_t now_ns = domi_observe_now_ns();
+
+    write_number(json, "{", "now_ns", now_ns);
+    (void)domus_append_text(json, ",\"pid\":%ld,\"program\":", (long)getpid());
+    domi_json_append_string(json, program_invocation_short_name);
+    (void)domus_append_text(json, ",\"version\":\"%s\"", DOMI_VERSION);
+    write_number(json, ",", "uptime_ns", now_ns - domi_observed.opened_ns);
+    (void)domus_append_text(json, ",\"level\":\"%s\"",
+                            domi_observe_level_name(domus_system_profile_level(system)));
+}
+
 /* Write all threads, and then the outside, which follows them. Returns the first runner. */
-static size_t write_threads(domus_appender *json, const domi_sources *sources)
+static size_t write_threads(domus_appender *json, const domus_system *system,
+                            const domi_sources *sources, int histograms)
 {
     size_t i = 0;
 
-    (void)domus_append_text(json, "{\"threads\":[");
+    (void)domus_append_text(json, ",\"threads\":[");
     for (; sources->each[i].kind == DOMI_SOURCE_THREAD; i++) {
         (void)domus_append_text(json, "%s{\"thread\":%" PRIu32 ",\"counters\":", i == 0 ? "" : ",",
                                 sources->each[i].number);
         write_counters(json, &sources->each[i]);
+        if (histograms != DOMI_HISTOGRAMS_NONE) {
+            (void)domus_append_text(json, ",\"histograms\":");
+            domi_histograms_write_json(json, system, sources->each[i].number, histograms);
+        }
         (void)domus_append_text(json, "}");
     }
     (void)domus_append_text(json, "],\"outside\":");
@@ -114,7 +141,7 @@ static size_t write_threads(domus_appender *json, const domi_sources *sources)
     return i + 1;
 }
 
-int domi_observe_profile(domus_system *system, domus_slice *ret_text)
+int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_text)
 {
     domus_appender json = {0};
     domi_sources sources;
@@ -122,7 +149,8 @@ int domi_observe_profile(domus_system *system, domus_slice *ret_text)
 
     if (error != 0)
         return error;
-    size_t first = write_threads(&json, &sources);
+    write_head(&json, system);
+    size_t first = write_threads(&json, system, &sources, histograms);
     (void)domus_append_text(&json, ",\"runners\":[");
     for (size_t i = first; i < sources.count; i++) {
         (void)domus_append_text(&json, "%s", i == first ? "" : ",");

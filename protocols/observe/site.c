@@ -3,6 +3,8 @@
  * Texts of counters are made at once, on the port's thread. Helper threads make what may take
  * longer. */
 #include "protocols/observe/answer.h"
+#include "protocols/observe/histograms.h"
+#include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/viewer.h"
 
@@ -19,12 +21,13 @@
 static int serve_index(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    return domi_observe_say(stack, 200,
-                            "/metrics  counters for Prometheus\n"
-                            "/profile  counters as JSON\n"
-                            "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
-                            "/health   200 as long as the process answers\n"
-                            "/ready    200 while it takes new work, else 503\n");
+    return domi_observe_say(
+        stack, 200,
+        "/metrics  counters for Prometheus\n"
+        "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"
+        "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
+        "/health   200 as long as the process answers\n"
+        "/ready    200 while it takes new work, else 503\n");
 }
 
 /* Returns whether a viewer asks for OpenMetrics. One that has a weight of 0 for it is not known. */
@@ -51,9 +54,12 @@ static int serve_metrics(domus_stack *stack, void *self, const void *payload)
 static int serve_profile(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice text;
-    int error = domi_observe_profile(domi_observed.observed, &text);
+    int histograms;
 
-    (void)self, (void)payload;
+    (void)self;
+    if (domi_histograms_read(domus_http_query(payload), &histograms) != 0)
+        return domi_observe_say(stack, 400, "histograms is 1, or a kind such as iteration\n");
+    int error = domi_observe_profile(domi_observed.observed, histograms, &text);
     return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
 }
 
@@ -74,22 +80,23 @@ static int serve_ready(domus_stack *stack, void *self, const void *payload)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-enum { INDEX, METRICS, PROFILE, ACTORS, HEALTH, READY };
+enum { INDEX, METRICS, PROFILE, LEVEL, ACTORS, HEALTH, READY };
 
 static const domus_http_route routes[] = {
-    {DOMUS_HTTP_ON(GET), "/", INDEX},
-    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
-    {DOMUS_HTTP_ON(GET), "/profile", PROFILE},
-    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
-    {DOMUS_HTTP_ON(GET), "/health", HEALTH},
-    {DOMUS_HTTP_ON(GET), "/ready", READY},
-    {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
+    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},   {DOMUS_HTTP_ON(GET), "/health", HEALTH},
+    {DOMUS_HTTP_ON(GET), "/ready", READY},     {0, NULL, 0},
 };
 
 static domus_handler *const functions[] = {
-    [INDEX] = serve_index,     [METRICS] = serve_metrics,
-    [PROFILE] = serve_profile, [ACTORS] = domi_observe_serve_actors,
-    [HEALTH] = serve_health,   [READY] = serve_ready,
+    [INDEX] = serve_index,
+    [METRICS] = serve_metrics,
+    [PROFILE] = serve_profile,
+    [LEVEL] = domi_observe_serve_level,
+    [ACTORS] = domi_observe_serve_actors,
+    [HEALTH] = serve_health,
+    [READY] = serve_ready,
 };
 
 /* Returns whether a request is meant for this port. Browsers name a host always. */

@@ -1,0 +1,56 @@
+/* Lines of families of metrics; see the header. */
+#include "protocols/observe/families.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static void write_unit(domi_metrics *to, const char *name, const char *unit)
+{
+    size_t length = strlen(name), end = strlen(unit);
+
+    if (to->is_open && length > end && name[length - end - 1] == '_' &&
+        strcmp(name + length - end, unit) == 0)
+        (void)domus_append_text(&to->out, "# UNIT %s %s\n", name, unit);
+}
+
+void domi_family_begin(domi_metrics *to, const char *name, domi_family_kind kind, const char *help)
+{
+    static const char *const kinds[] = {"counter", "gauge", "histogram"};
+    const char *end = kind == DOMI_COUNTER && !to->is_open ? "_total" : "";
+
+    (void)domus_append_text(&to->out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, end, help, name,
+                            end, kinds[kind]);
+    write_unit(to, name, "seconds");
+    write_unit(to, name, "bytes");
+}
+
+void domi_sample_begin(domi_metrics *to, const char *name, const char *end, const char *labels)
+{
+    (void)domus_append_text(&to->out, labels[0] != '\0' ? "%s%s{%s} " : "%s%s%s ", name, end,
+                            labels);
+}
+
+void domi_sample_count(domi_metrics *to, uint64_t count)
+{
+    (void)domus_append_text(&to->out, "%" PRIu64 "\n", count);
+}
+
+void domi_sample_seconds(domi_metrics *to, uint64_t time_ns)
+{
+    (void)domus_append_text(&to->out, "%" PRIu64 ".%09" PRIu64 "\n", time_ns / SECOND_NS,
+                            time_ns % SECOND_NS);
+}
+
+void domi_source_labels(const domi_source *source, char labels[DOMI_LABELS_SIZE])
+{
+    if (source->kind == DOMI_SOURCE_THREAD)
+        snprintf(labels, DOMI_LABELS_SIZE, "thread=\"%" PRIu32 "\"", source->number);
+    else if (source->kind == DOMI_SOURCE_OUTSIDE)
+        snprintf(labels, DOMI_LABELS_SIZE, "thread=\"outside\"");
+    else
+        snprintf(labels, DOMI_LABELS_SIZE, "pool=\"%s\",runner=\"%" PRIu32 "\"", source->pool,
+                 source->number);
+}

@@ -1,0 +1,42 @@
+/* POST /profile?level=WORD: let the program measure more or less from now on. */
+#include "protocols/observe/level.h"
+
+#include "protocols/observe/answer.h"
+#include "protocols/observe/observe.h"
+
+#include <domus/http_query.h>
+
+#include <string.h>
+
+#define WORD_SIZE 16
+
+/* Each level's word, and the line that answers its change. */
+static const struct word {
+    const char *name, *line;
+} words[] = {[DOMUS_PROFILE_OFF] = {"off", "off\n"},
+             [DOMUS_PROFILE_COUNTERS] = {"counters", "counters\n"},
+             [DOMUS_PROFILE_HISTOGRAMS] = {"histograms", "histograms\n"},
+             [DOMUS_PROFILE_SPANS] = {"spans", "spans\n"}};
+#define WORDS (sizeof words / sizeof words[0])
+
+const char *domi_observe_level_name(domus_profile_level level)
+{
+    return (size_t)level < WORDS ? words[level].name : "off";
+}
+
+int domi_observe_serve_level(domus_stack *stack, void *self, const void *payload)
+{
+    char word[WORD_SIZE];
+
+    (void)self;
+    if (!domi_observe_is_own_page(payload))
+        return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
+    int64_t size = domus_http_query_value(domus_http_query(payload), "level", word, sizeof word);
+    for (size_t i = 0; size > 0 && i < WORDS; i++) {
+        if (strlen(words[i].name) != (size_t)size || memcmp(words[i].name, word, (size_t)size) != 0)
+            continue;
+        (void)domus_system_set_profile_level(domi_observed.observed, (domus_profile_level)i);
+        return domi_observe_say(stack, 200, words[i].line);
+    }
+    return domi_observe_say(stack, 400, "level is off, counters, histograms or spans\n");
+}

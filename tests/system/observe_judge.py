@@ -1,0 +1,110 @@
+"""Judges what the observation port shows of the example web: observe_judge.py WHAT PORT_URL WEB_URL.
+
+It uses Python's own libraries alone, and ends with a line and the status 1 when something is wrong."""
+import json
+import re
+import sys
+import time
+import urllib.request
+
+port, web = sys.argv[2], sys.argv[3]
+KINDS = ["iteration", "enter", "completions", "channels", "events", "state", "other", "run", "wait",
+         "delivery", "reaction"]
+
+
+def get(path, method="GET", site=None):
+    request = urllib.request.Request((site or port) + path, method=method)
+    return urllib.request.urlopen(request, timeout=20).read().decode()
+
+
+def profile(query=""):
+    return json.loads(get("/profile" + query))
+
+
+def metrics():
+    """The samples of /metrics: {name: [(labels, value)]}."""
+    samples = {}
+    for line in get("/metrics").splitlines():
+        found = re.fullmatch(r'(\w+)(?:\{(.*)\})? (\S+)', line)
+        if found:
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', found[2] or ""))
+            samples.setdefault(found[1], []).append((labels, float(found[3])))
+    return samples
+
+
+def until(condition):
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not come about")
+
+
+def load():
+    for _ in range(20):
+        get("/json", site=web)
+
+
+def measured(thread, kind):
+    return profile("?histograms=1")["threads"][thread]["histograms"][kind]["count"]
+
+
+def below(histogram, bound_ns):
+    """How many times are shorter than a bound, which is the end of a place."""
+    return sum(count for end, count in histogram["buckets"] if end <= bound_ns)
+
+
+def histograms():
+    families = [name for name in metrics() if name.endswith("_seconds_bucket")]
+    assert families == ["domus_stall_seconds_bucket"], families
+    assert "histograms" not in profile()["threads"][0]
+    empty = profile("?histograms=1")["threads"][0]["histograms"]
+    assert list(empty) == KINDS, empty
+    assert empty["run"] == {"count": 0, "sum_ns": 0, "buckets": [], "max_ns": 0}, empty
+
+    get("/profile?level=histograms", "POST")
+    until(lambda: (load(), measured(0, "run") + measured(1, "run") > 0)[1])
+    one = profile("?histograms=iteration")["threads"]
+    assert [list(t["histograms"]) for t in one] == [["iteration"]] * 2, one
+
+    before = profile("?histograms=1")["threads"]
+    samples = metrics()
+    after = profile("?histograms=1")["threads"]
+    for thread in (0, 1):
+        for kind in KINDS:
+            low, high = (t[thread]["histograms"][kind] for t in (before, after))
+            for histogram in (low, high):
+                ends = [end for end, _ in histogram["buckets"]]
+                assert ends == sorted(set(ends)), ends
+                assert sum(c for _, c in histogram["buckets"]) == histogram["count"]
+                assert not ends or ends[-1] * 63 / 64 - 2 <= histogram["max_ns"] < ends[-1]
+                assert histogram["sum_ns"] <= histogram["count"] * max(ends, default=0)
+            check_family(samples, thread, kind, low, high)
+    runs = sum(t["histograms"]["run"]["count"] for t in after)
+    assert runs > 20, runs
+
+
+def check_family(samples, thread, kind, low, high):
+    family = {"iteration": "domus_iteration_seconds", "run": "domus_run_seconds",
+              "wait": "domus_mailbox_wait_seconds", "delivery": "domus_delivery_seconds",
+              "reaction": "domus_reaction_seconds"}.get(kind, "domus_phase_length_seconds")
+    own = {"thread": str(thread)}
+    if family == "domus_phase_length_seconds":
+        own["phase"] = kind
+    buckets = [(labels["le"], value) for labels, value in samples.get(family + "_bucket", [])
+               if labels == {**own, "le": labels["le"]}]
+    if not buckets:  # no thread had measured any
+        assert low["count"] == 0, (kind, low)
+        return
+    bounds = [float(le) for le, _ in buckets]
+    assert bounds == [2**k / 1e9 for k in range(6, 36)] + [float("inf")], bounds
+    for bound, (le, value) in zip(bounds, buckets):
+        end = 2**64 if le == "+Inf" else round(bound * 1e9)
+        assert below(low, end) <= value <= below(high, end), (kind, le, value)
+    [count] = [v for labels, v in samples[family + "_count"] if labels == own]
+    [total] = [v for labels, v in samples[family + "_sum"] if labels == own]
+    assert count == buckets[-1][1]
+    assert low["sum_ns"] / 1e9 - 1e-8 <= total <= high["sum_ns"] / 1e9 + 1e-8
+
+
+{"histograms": histograms}[sys.argv[1]]()

@@ -1,0 +1,159 @@
+/* libdomus-observe: how much a program measures is changed over the port, and what it then shows of
+ * that. */
+#include "tests/support/suite.h"
+#include "tests/system/judges.h"
+#include "tests/system/observe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static domt_observed web;
+
+/* --- the level -------------------------------------------------------------------------------- */
+
+START_TEST(the_level_is_changed_by_its_word)
+{
+    static const struct {
+        const char *request;
+        unsigned status;
+        const char *part;
+    } rows[] = {
+        {"POST /profile?level=spans", 200, "\r\n\r\nspans\n"},
+        {"GET /profile", 200, "\"level\":\"spans\",\"threads\":[{\"thread\":0,\"counters\":{"},
+        {"POST /profile?level=off", 200, "\r\n\r\noff\n"},
+        {"GET /profile", 200, "\"level\":\"off\""},
+        {"POST /profile?level=histogram", 400, "off, counters, histograms or spans"},
+        {"POST /profile?level=span", 400, ""},
+        {"POST /profile?level=spans%00", 400, ""},
+        {"POST /profile?level=Spans", 400, ""},
+        {"POST /profile?level=", 400, ""},
+        {"POST /profile?level=3", 400, ""},
+        {"POST /profile?level=countersandhistogramsandspans", 400, ""},
+        {"POST /profile?level=%zz", 400, ""},
+        {"POST /profile", 400, ""},
+        {"GET /profile?level=spans", 200, "\"level\":\"off\""},
+        {"POST /profile?level=counters", 200, ""},
+        {"POST /profile?level=histograms", 200, ""},
+        {"GET /profile", 200, "\"level\":\"histograms\""},
+        {"PUT /profile?level=spans", 405, "Allow: GET, HEAD, POST, OPTIONS\r\n"},
+    };
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        domt_site_holds(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
+                        rows[i].status, rows[i].part);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+/* A page of another site could send a request without seeing the answer, so that is refused. */
+START_TEST(pages_of_other_sites_change_nothing)
+{
+    static const struct {
+        const char *fields;
+        unsigned status;
+    } rows[] = {
+        {"", 200},
+        {"Origin: http://localhost:1\r\n", 200},
+        {"Origin: https://LOCALHOST:1\r\n", 200},
+        {"Sec-Fetch-Site: same-origin\r\nOrigin: http://localhost:1\r\n", 200},
+        {"Sec-Fetch-Site: none\r\n", 200},
+        {"Origin: http://localhost\r\n", 403},
+        {"Origin: http://localhost:12\r\n", 403},
+        {"Origin: http://localhost:2\r\n", 403},
+        {"Origin: ftp://localhost:1\r\n", 403},
+        {"Origin: http://evil.example\r\n", 403},
+        {"Origin: null\r\n", 403},
+        {"Origin:\r\n", 403},
+        {"Origin: http://localhost:1\r\norigin: http://evil.example\r\n", 403},
+        {"Sec-Fetch-Site: cross-site\r\n", 403},
+        {"sec-fetch-site: same-site\r\n", 403},
+        {"Sec-Fetch-Site:\r\n", 403},
+    };
+    char text[512];
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *level = rows[i].status == 200 ? "counters" : "spans";
+        snprintf(text, sizeof text,
+                 "POST /profile?level=%s HTTP/1.1\r\nHost: localhost:1\r\n%s"
+                 "Content-Length: 0\r\nConnection: close\r\n\r\n",
+                 level, rows[i].fields);
+        unsigned status = domt_site_send(&web.port, text);
+        ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
+        domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
+    }
+    /* what has no host has no page of its own either */
+    ck_assert_uint_eq(domt_site_send(&web.port, "POST /profile?level=spans HTTP/1.0\r\n"
+                                                "Origin: http://\r\n\r\n"),
+                      403);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+static uint64_t number_of(const char *name)
+{
+    const char *at = strstr(web.port.body, name);
+
+    ck_assert_ptr_nonnull(at);
+    return strtoull(at + strlen(name), NULL, 10);
+}
+
+START_TEST(the_profile_says_of_what_program_and_moment_it_is)
+{
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"program\":\"web\",\"version\":\"0.");
+    uint64_t first_ns = number_of("{\"now_ns\":"), up_ns = number_of("\"uptime_ns\":");
+    ck_assert_int_eq((int64_t)number_of("\"pid\":"), web.site.service.pid);
+    domt_site_holds(&web.port, "GET /profile", NULL, 200, NULL);
+    ck_assert_uint_gt(number_of("{\"now_ns\":"), first_ns);
+    ck_assert_uint_lt(number_of("\"uptime_ns\":"), 60000000000u);
+    ck_assert_uint_eq(number_of("\"uptime_ns\":") - up_ns, number_of("{\"now_ns\":") - first_ns);
+    domt_observed_stop(&web);
+}
+END_TEST
+
+/* --- histograms ------------------------------------------------------------------------------- */
+
+/* Let the judge in Python look at one matter of a new site. */
+static void judge(const char *what, const char *const settings[])
+{
+    char line[PATH_MAX];
+
+    if (!domt_judges_are_there("python3"))
+        return;
+    domt_observed_start(&web, settings, NULL);
+    snprintf(line, sizeof line,
+             "timeout -k 1 30 python3 " DOMT_SOURCE_DIR "/tests/system/observe_judge.py %s "
+             "http://127.0.0.1:%u http://127.0.0.1:%u",
+             what, web.port.web, web.site.web);
+    int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
+    ck_assert_msg(status == 0, "%s: %d", what, status);
+    domt_observed_stop(&web);
+}
+
+START_TEST(histograms_of_json_and_of_metrics_are_the_same)
+{
+    judge("histograms", (const char *const[]){NULL});
+}
+END_TEST
+
+START_TEST(a_wrong_kind_of_histograms_is_refused)
+{
+    static const char *const wrong[] = {
+        "", "0", "2", "11", "iteratio", "iteration%00", "phase", "iteration_and_much_more", "%zz"};
+    char start[128];
+
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(start, sizeof start, "GET /profile?histograms=%s", wrong[i]);
+        domt_site_holds(&web.port, start, NULL, 400, "histograms is 1, or a kind");
+    }
+    domt_site_holds(&web.port, "GET /profile?histograms=reaction", NULL, 200, "\"reaction\":{");
+    domt_observed_stop(&web);
+}
+END_TEST
+
+DOMT_MAIN("observe_measure", 60, the_level_is_changed_by_its_word,
+          pages_of_other_sites_change_nothing, the_profile_says_of_what_program_and_moment_it_is,
+          histograms_of_json_and_of_metrics_are_the_same, a_wrong_kind_of_histograms_is_refused)
