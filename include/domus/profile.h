@@ -2,11 +2,11 @@
  *
  * Each thread writes its own counters, and any thread may read them at any time. They only grow,
  * so the difference of two snapshots is what happened between them. There are two exceptions.
- * queued_bytes goes up and down. The times of submit and of sleep may get less, only their sum
- * does not, because the thread's CPU clock tells later which part of an enter was sleep. The
- * times of all phases add up to the wall time of the thread, up to the end of the last phase that
- * it has finished, or, while it sleeps, up to now. Within a minor version the structure grows
- * only at its end. */
+ * queued_bytes, buffers_used and houses_used go up and down. The times of submit and of sleep may
+ * get less, only their sum does not, because the thread's CPU clock tells later which part of an
+ * enter was sleep. The times of all phases add up to the wall time of the thread, up to the end of
+ * the last phase that it has finished, or, while it sleeps, up to now. Within a minor version the
+ * structure grows only at its end. */
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H
 
@@ -162,6 +162,10 @@ typedef struct domus_profile {
     /* The number of actors that were ready and had to wait, times the time for which they did: the
      * integral over the time in phase 3. Divided by a span of time, it is their mean number. */
     uint64_t ready_ns;
+    /* in use now: receive buffers of io.buffers.count, and houses of actors that live here or end
+     */
+    uint64_t buffers_used;
+    uint64_t houses_used;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other
@@ -189,6 +193,18 @@ typedef struct domus_runner_profile {
     uint64_t parks;        /* times at which it went to sleep */
     uint64_t begun;        /* how often its thread has begun: for a spare any number, else 1 */
 } domus_runner_profile;
+
+/* Threads and jobs of a system besides its loops. */
+typedef struct domus_usage {
+    uint64_t helpers;          /* helper threads for blocking work (domus/blocking.h) */
+    uint64_t helpers_busy;     /* of these, those that run a function */
+    uint64_t jobs_queued;      /* functions that wait for a helper */
+    uint64_t detached_threads; /* threads of detached actors (domus/detached.h), and outsiders */
+    uint64_t detached_busy;    /* of these, those that have an actor */
+} domus_usage;
+
+/* Read these. Thread-safety: as domus_system_profile(). */
+DOMUS_API void domus_system_usage(struct domus_system *system, domus_usage *ret_usage);
 
 struct domus_pool;
 

@@ -39,7 +39,7 @@ void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
 
-    if (channel->held >= io->share || io->buffers_free < io->reserve)
+    if (channel->held >= io->share || domi_io_buffers_free(io) < io->reserve)
         buffer = copy_out(channel, buffer);
     buffer->holder_slot = channel->slot;
     buffer->holder_generation = channel->slot_generation;
@@ -110,7 +110,7 @@ static void handle_receive(domus_channel *channel, const domi_completion *comple
     DOMI_CHECK(channel->receiving);
     if ((completion->flags & DOMI_BUFFERED) != 0) {
         DOMI_CHECK(completion->buffer < channel->io->config->io.buffers.count);
-        channel->io->buffers_free--;
+        domi_counter_add(&channel->io->buffers_used, 1);
         channel->io->buffers[completion->buffer].holder_slot = UINT32_MAX;
     }
     if ((completion->flags & DOMI_MORE) == 0) {

@@ -18,7 +18,7 @@ static void feed_starved(domi_io *io)
 {
     uint32_t fed = 0;
 
-    while (io->starved.head != NULL && fed < io->buffers_free) {
+    while (io->starved.head != NULL && fed < domi_io_buffers_free(io)) {
         domus_channel *channel = domi_starved_take(&io->starved);
 
         channel->starved = false;
@@ -66,5 +66,5 @@ bool domi_io_has_work(const domi_io *io)
 {
     return (io->failed == 0 && io->backend->ready(io->ring)) || io->dirty != NULL ||
            io->unpublished != 0 || io->crowd_left != 0 ||
-           (io->starved.head != NULL && io->buffers_free != 0);
+           (io->starved.head != NULL && domi_io_buffers_free(io) != 0);
 }

@@ -122,7 +122,6 @@ int domi_io_start(domi_io *io)
         io->backend->give(io->ring, (uint16_t)i, io->buffers[i].data,
                           io->config->io.buffers.size_bytes);
     io->backend->publish(io->ring);
-    io->buffers_free = io->config->io.buffers.count;
     domi_buffers_keep(io);
     domi_io_arm_wake(io, false);
     return 0;

@@ -117,7 +117,7 @@ void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
     buffer->data = memory_of(io, buffer);
     io->backend->give(io->ring, (uint16_t)buffer->index, buffer->data,
                       io->config->io.buffers.size_bytes);
-    io->buffers_free++;
+    domi_counter_add(&io->buffers_used, UINT64_MAX);
     io->unpublished++;
 }
 

@@ -224,7 +224,8 @@ typedef struct domi_io {
     char *memory;
     size_t memory_bytes;   /* bytes at `memory` */
     domus_buffer *buffers; /* one descriptor for each provided buffer */
-    uint32_t buffers_free; /* buffers that the kernel has, or gets by the next publish */
+    domi_counter
+        buffers_used;      /* buffers that the kernel does not have, nor gets by the next publish */
     uint32_t share;        /* buffers that one channel may hold: 1/16 of all */
     uint32_t reserve;      /* with fewer free buffers, pieces that arrive are copied out */
     uint32_t unpublished;  /* buffers given to the ring since the last publish */
@@ -283,5 +284,11 @@ typedef struct domi_io {
     _Atomic uint64_t turned_away; /* connections that were closed or reset without a channel */
     _Atomic uint64_t turned_away_bytes; /* bytes that their peers had sent */
 } domi_io;
+
+/* Buffers that the kernel has, or gets by the next publish. */
+static inline uint32_t domi_io_buffers_free(const domi_io *io)
+{
+    return io->config->io.buffers.count - (uint32_t)domi_counter_read(&io->buffers_used);
+}
 
 #endif

@@ -2,6 +2,7 @@
  *
  * The two differ in how families are written (families.h), and only the first ends with "# EOF".
  * Labels are bounded: threads, pools and their runners, phases. */
+#include "protocols/observe/behaviours.h"
 #include "protocols/observe/families.h"
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/observe.h"
@@ -196,14 +197,34 @@ static void write_memory(domi_metrics *to, domus_system *system)
                 "0: normal; 1: above the budget; 2: above the last one.");
 }
 
+static void write_usage(domi_metrics *to, domus_system *system)
+{
+    domus_usage usage;
+
+    domus_system_usage(system, &usage);
+    write_gauge(to, "domus_helpers", usage.helpers, "Helper threads for blocking work.");
+    write_gauge(to, "domus_helpers_busy", usage.helpers_busy, "Those that run a function.");
+    write_gauge(to, "domus_helper_jobs_queued", usage.jobs_queued,
+                "Functions that wait for a helper.");
+    write_gauge(to, "domus_detached_threads", usage.detached_threads,
+                "Threads of detached actors, and outsiders.");
+    write_gauge(to, "domus_detached_busy", usage.detached_busy, "Those that have an actor.");
+}
+
 int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text)
 {
     domi_metrics to = {.is_open = is_open};
     domi_sources sources;
+    domi_places places;
     int error = domi_sources_init(system, &sources);
 
     if (error != 0)
         return error;
+    error = domi_places_init(system, &places);
+    if (error != 0) {
+        domi_sources_fini(&sources);
+        return error;
+    }
     write_phases(&to, &sources);
     write_stalls(&to, &sources);
     domi_histograms_write_metrics(&to, system);
@@ -211,8 +232,11 @@ int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_te
         write_row(&to, row, &sources);
     write_runners(&to, &sources);
     write_memory(&to, system);
+    domi_behaviours_write_metrics(&to, &places);
+    write_usage(&to, system);
     if (is_open)
         (void)domus_append_text(&to.out, "# EOF\n");
+    domi_places_fini(&places);
     domi_sources_fini(&sources);
     return domus_append_end(&to.out, ret_text);
 }

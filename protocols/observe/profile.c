@@ -4,11 +4,13 @@
  *    "level": "counters",
  *    "threads": [{"thread": 0, "counters": {...}}, ...], "outside": {...},
  *    "runners": [{"pool": "work", "runner": 0, "times": {...}, "counters": {...}}, ...],
- *    "memory": {...}}
+ *    "memory": {...}, "usage": {...},
+ *    "behaviours": [{"thread": 0, "name": "shard", "kind": "state", "runs": 1, ...}, ...]}
  *
  * now_ns is of CLOCK_MONOTONIC, the version is that of domus, and the time up is that since the
  * port was opened, when the program starts. A source has those counters that it counts; all names
  * are those of domus/profile.h and domus/memory.h. */
+#include "protocols/observe/behaviours.h"
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/json.h"
 #include "protocols/observe/level.h"
@@ -119,6 +121,19 @@ static void write_head(domus_appender *json, const domus_system *system)
                             domi_observe_level_name(domus_system_profile_level(system)));
 }
 
+static void write_usage(domus_appender *json, domus_system *system)
+{
+    domus_usage usage;
+
+    domus_system_usage(system, &usage);
+    write_number(json, ",\"usage\":{", "helpers", usage.helpers);
+    write_number(json, ",", "helpers_busy", usage.helpers_busy);
+    write_number(json, ",", "jobs_queued", usage.jobs_queued);
+    write_number(json, ",", "detached_threads", usage.detached_threads);
+    write_number(json, ",", "detached_busy", usage.detached_busy);
+    (void)domus_append_text(json, "}");
+}
+
 /* Write all threads, and then the outside, which follows them. Returns the first runner. */
 static size_t write_threads(domus_appender *json, const domus_system *system,
                             const domi_sources *sources, int histograms)
@@ -145,10 +160,16 @@ int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_
 {
     domus_appender json = {0};
     domi_sources sources;
+    domi_places places;
     int error = domi_sources_init(system, &sources);
 
     if (error != 0)
         return error;
+    error = domi_places_init(system, &places);
+    if (error != 0) {
+        domi_sources_fini(&sources);
+        return error;
+    }
     write_head(&json, system);
     size_t first = write_threads(&json, system, &sources, histograms);
     (void)domus_append_text(&json, ",\"runners\":[");
@@ -158,7 +179,11 @@ int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_
     }
     (void)domus_append_text(&json, "]");
     write_memory(&json, system);
+    write_usage(&json, system);
+    (void)domus_append_text(&json, ",\"behaviours\":");
+    domi_behaviours_write_json(&json, &places);
     (void)domus_append_text(&json, "}\n");
+    domi_places_fini(&places);
     domi_sources_fini(&sources);
     return domus_append_end(&json, ret_text);
 }

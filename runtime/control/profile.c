@@ -7,6 +7,7 @@
 #include "runtime/system/system.h"
 
 #include "base/spinlock.h"
+#include "runtime/outside/detached.h"
 #include "runtime/pools/span.h"
 
 #include <errno.h>
@@ -270,10 +271,25 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
     read_house_counters(&thread->manager.counters, &profile);
     read_io_counters(&thread->io.counters, &profile);
     read_cut(&thread->io, &profile);
+    profile.buffers_used = domi_counter_read(&thread->io.buffers_used);
+    profile.houses_used = domi_counter_read(&thread->manager.births.houses);
     profile.queued_bytes = domi_counter_read(&thread->io.queued);
     read_thread_counters(&thread->counters, &profile);
     domi_stall_counts_read(&thread->stall.counts, &profile);
     profile.log_lines_dropped = read_dropped(&thread->log_bound);
     *ret_profile = profile;
     return 0;
+}
+
+void domus_system_usage(domus_system *system, domus_usage *ret_usage)
+{
+    const domi_workers_counters *helpers = &system->workers->counters;
+
+    *ret_usage = (domus_usage){.helpers = domi_counter_read(&helpers->threads),
+                               .helpers_busy = domi_counter_read(&helpers->running),
+                               .jobs_queued = domi_counter_read(&helpers->queued)};
+    pthread_mutex_lock(&system->mutex);
+    ret_usage->detached_threads = system->detached_count;
+    ret_usage->detached_busy = domi_detached_houses(system);
+    pthread_mutex_unlock(&system->mutex);
 }

@@ -73,6 +73,8 @@ static const struct {
     {CONNECTIONS, "channels aged", offsetof(domus_profile, channels_aged)},
     {CONNECTIONS, "answered in drain", offsetof(domus_profile, drained_answered)},
     {CONNECTIONS, "idle in drain", offsetof(domus_profile, drained_idle)},
+    {MEMORY, "buffers used", offsetof(domus_profile, buffers_used)},
+    {MEMORY, "houses used", offsetof(domus_profile, houses_used)},
     {MEMORY, "queued bytes", offsetof(domus_profile, queued_bytes)},
     {MEMORY, "trimmed bytes", offsetof(domus_profile, trimmed_bytes)},
     {MEMORY, "refused for memory", offsetof(domus_profile, busy)},

@@ -176,7 +176,7 @@ void domt_bed_end(domt_bed *bed)
     ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
     domt_bed_settle(bed);
     ck_assert_uint_eq(bed->io.open, 0);
-    ck_assert_uint_eq(bed->io.buffers_free, bed->config.io.buffers.count);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), bed->config.io.buffers.count);
     ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), bed->config.io.buffers.count);
     ck_assert_uint_eq(bed->manager.births.houses, 0);
     ck_assert_ptr_null(bed->io.starved.head);

@@ -214,7 +214,7 @@ static void to_pausing(void)
 
 static void to_starved(void)
 {
-    bed.io.buffers_free = 0;
+    bed.io.buffers_used = bed.io.config->io.buffers.count;
     domt_fake_receive_ends(bed.fake, fd, -ENOBUFS);
     domt_bed_turn(&bed);
     ck_assert_ptr_eq(bed.io.starved.head, bed.channels[0]);
@@ -239,7 +239,7 @@ static void held_to_be_over(size_t state, const char *how, int error)
     if (states[state] == to_starved) {
         domt_bed_settle(&bed); /* the channel has ended without using a buffer */
         ck_assert_msg(!domt_bed_is_open(fd), "%s while starved", how);
-        bed.io.buffers_free = 64;
+        bed.io.buffers_used = 0;
     }
     domt_bed_settle(&bed);
     ck_assert_msg(!domt_bed_is_open(fd), "%s in state %zu", how, state);

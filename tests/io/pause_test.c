@@ -90,7 +90,7 @@ START_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
 {
     begin_idle(2, DOMT_BED_DROP);
     ck_assert_int_eq(send(peers[0], "waits", 5, 0), 5);
-    bed.io.buffers_free = 0;
+    bed.io.buffers_used = bed.io.config->io.buffers.count;
     for (int i = 0; i < 2; i++)
         domt_fake_receive_ends(bed.fake, fds[i], -ENOBUFS);
     domt_bed_turn(&bed);
@@ -105,7 +105,7 @@ START_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
     domt_bed_pass(&bed, TIMEOUT_MS + 2);
     domt_bed_settle(&bed);
     domt_bed_noted(&bed, "A-(-110) ");
-    bed.io.buffers_free = 512;
+    bed.io.buffers_used = bed.config.io.buffers.count - 512;
     end(2);
 }
 END_TEST

@@ -202,14 +202,14 @@ END_TEST
 START_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
     begin(DOMT_BED_KEEP);
-    uint32_t free = bed.io.buffers_free;
+    uint32_t free = domi_io_buffers_free(&bed.io);
     bed.io.reserve = free + 1;
     feed('x');
-    ck_assert_uint_eq(bed.io.buffers_free, free);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), free);
     domi_memory_fail_after(0, 1);
     feed('y');
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(bed.io.buffers_free, free - 1);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), free - 1);
     domt_bed_noted(&bed, "A(x) A(y) ");
     end();
 }

@@ -94,7 +94,7 @@ START_TEST(the_starved_are_fed_in_order_when_buffers_return)
     begin(DOMT_BED_DROP);
     for (int i = 0; i < 3; i++)
         fds[i] = domt_bed_connect(&bed, &peers[i]);
-    bed.io.buffers_free = 0;
+    bed.io.buffers_used = bed.io.config->io.buffers.count;
     for (int i = 0; i < 3; i++)
         domt_fake_receive_ends(bed.fake, fds[(i + 1) % 3], -ENOBUFS);
     domt_bed_turn(&bed);
@@ -103,15 +103,15 @@ START_TEST(the_starved_are_fed_in_order_when_buffers_return)
     ck_assert_uint_eq(bed.io.counters.receivers_starved, 3);
     ck_assert(!domi_io_has_work(&bed.io)); /* a thread may sleep until a buffer comes back */
     for (uint32_t i = 0; i < 3; i++) {
-        bed.io.buffers_free = 1;
+        bed.io.buffers_used = bed.config.io.buffers.count - UINT64_C(1);
         ck_assert(domi_io_has_work(&bed.io));
         domt_bed_turn(&bed);
-        bed.io.buffers_free = 0;
+        bed.io.buffers_used = bed.io.config->io.buffers.count;
         ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 4 + 1 + i);
         ck_assert(receives(fds[(i + 1) % 3]));
     }
     ck_assert(!domi_io_has_work(&bed.io));
-    bed.io.buffers_free = 64;
+    bed.io.buffers_used = 0;
     end();
     for (int i = 0; i < 3; i++)
         close(peers[i]);
@@ -133,7 +133,8 @@ START_TEST(running_out_of_buffers_loses_nothing)
     ck_assert_uint_eq(bed.kept_count, 64);
     for (uint32_t i = 0; i < 64; i++)
         ck_assert(*(char *)domus_buffer_data(bed.kept[i]) == bytes[i]);
-    ck_assert_uint_eq(bed.io.buffers_free, 60); /* four are its share, the others were copied */
+    ck_assert_uint_eq(domi_io_buffers_free(&bed.io),
+                      60); /* four are its share, the others were copied */
     ck_assert(!receives(fd));
     domt_bed_release(&bed, 62);
     domt_bed_settle(&bed);
@@ -154,7 +155,7 @@ START_TEST(a_channel_that_holds_its_share_stops_reading)
     feed_turns(2, 100); /* the kernel had them already: copied, in order */
     ck_assert_uint_eq(bed.fake->begun[DOMT_CANCEL], 1);
     ck_assert_uint_eq(bed.kept_count, 6);
-    ck_assert_uint_eq(bed.io.buffers_free, 60);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 60);
     domt_bed_settle(&bed);
     ck_assert(!receives(fd));
     domt_bed_release(&bed, 3);
@@ -202,7 +203,7 @@ START_TEST(a_crowd_that_holds_its_shares_starves_nobody)
     }
     domt_bed_settle(&bed);
     ck_assert_uint_eq(bed.kept_count, 4 * CROWD);
-    ck_assert_uint_ge(bed.io.buffers_free, 64 / 4 - 1);
+    ck_assert_uint_ge(domi_io_buffers_free(&bed.io), 64 / 4 - 1);
     ck_assert_uint_eq(bed.io.counters.receivers_starved, 0);
     for (int i = 0; i < CROWD; i++)
         ck_assert(!receives(fds[i])); /* a channel that holds copies holds its share, too */
@@ -339,7 +340,7 @@ START_TEST(after_a_close_bytes_are_read_and_thrown_away)
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     feed_turns(100, 256); /* more than there are buffers */
     domt_bed_noted(&bed, "A(bye) ");
-    ck_assert_uint_eq(bed.io.buffers_free, 64);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 64);
     ck_assert_uint_eq(bed.read_bytes, 3);
     domt_fake_receive_ends(bed.fake, fd, 0);
     domt_bed_settle(&bed);
@@ -359,7 +360,7 @@ START_TEST(a_buffer_that_came_with_nothing_goes_back)
     ck_assert_uint_eq(bed.fake->completions[bed.fake->completions_head].user_data, data);
     domt_bed_settle(&bed);
     domt_bed_noted(&bed, "A. A-(0) ");
-    ck_assert_uint_eq(bed.io.buffers_free, 64);
+    ck_assert_uint_eq(domi_io_buffers_free(&bed.io), 64);
     end();
 }
 END_TEST

@@ -387,7 +387,7 @@ static void hold_nothing_left(domt_sweep *sweep)
         const domi_net_ring *ring = io->ring;
 
         DOMT_SWEEP_HOLD(sweep, io->open == 0);
-        DOMT_SWEEP_HOLD(sweep, io->buffers_free == io->config->io.buffers.count);
+        DOMT_SWEEP_HOLD(sweep, domi_io_buffers_free(io) == io->config->io.buffers.count);
         DOMT_SWEEP_HOLD(sweep, ring->given_tail - ring->free_head == io->config->io.buffers.count);
         DOMT_SWEEP_HOLD(sweep, atomic_load(&io->connections) == 0);
         DOMT_SWEEP_HOLD(sweep, domi_counter_read(&io->queued) == 0 && io->copied == 0);

@@ -207,7 +207,7 @@ static uint32_t held_buffers(domus_testkit *kit)
 
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_io *io = &system->threads[i].io;
-        held += io->config->io.buffers.count - io->buffers_free;
+        held += io->config->io.buffers.count - domi_io_buffers_free(io);
     }
     return held;
 }

@@ -139,7 +139,7 @@ static bool has_all_buffers(domus_testkit *kit)
 
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_io *io = &system->threads[i].io;
-        if (io->buffers_free != io->config->io.buffers.count)
+        if (domi_io_buffers_free(io) != io->config->io.buffers.count)
             return false;
     }
     return true;

@@ -473,7 +473,7 @@ void domt_pipes_end(domus_testkit *kit)
         opened += profile.channels_opened;
         closed += profile.channels_closed;
         ck_assert_uint_eq(io->open, 0);
-        ck_assert_uint_eq(io->buffers_free, io->config->io.buffers.count);
+        ck_assert_uint_eq(domi_io_buffers_free(io), io->config->io.buffers.count);
         ck_assert_uint_eq(domi_counter_read(&io->queued), 0);
         ck_assert_uint_eq(io->copied, 0);
     }

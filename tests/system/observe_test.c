@@ -108,7 +108,7 @@ END_TEST
 
 START_TEST(each_counter_of_the_profile_is_a_metric)
 {
-    const uint32_t memory = 8; /* families about memory */
+    const uint32_t memory = 8, usage = 5, of_behaviours = 8; /* families about these */
 
     domt_observed_start(&web, (const char *const[]){NULL}, NULL);
     domt_site_holds(&web.site, "GET /json", NULL, 200, NULL);
@@ -116,7 +116,11 @@ START_TEST(each_counter_of_the_profile_is_a_metric)
     uint32_t families = domt_prometheus_holds(web.port.body);
     /* the phases are one family, and so are the stalls with their time and lengths */
     size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
-    ck_assert_uint_eq(families - memory, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1);
+    ck_assert_uint_eq(families - memory - usage - of_behaviours,
+                      counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1);
+    ck_assert(domt_prometheus_sum(web.port.body, "domus_behaviour_actors") >= 4);
+    ck_assert(domt_prometheus_sum(web.port.body, "domus_behaviour_runs_total") >= 1);
+    ck_assert(strstr(web.port.body, "domus_behaviour_actors{thread=\"0\",behaviour=\"shard\"} "));
     ck_assert(domt_prometheus_sum(web.port.body, "domus_accepted_total") == 1);
     ck_assert(domt_prometheus_sum(web.port.body, "domus_queued_bytes") >= 0);
     ck_assert(domt_prometheus_sum(web.port.body, "domus_stall_seconds_count") >= 0);
@@ -202,6 +206,8 @@ START_TEST(the_profile_is_json_with_all_that_counts)
         "/usr/bin/python3 - $T/text <<END\n"
         "import json, sys\n"
         "all = json.load(open(sys.argv[1]))\n"
+        "def all_of(those, what):\n"
+        "    return {one[what] for one in those}\n"
         "assert [t[\"thread\"] for t in all[\"threads\"]] == [0, 1]\n"
         "for thread in all[\"threads\"]:\n"
         "    counters = thread[\"counters\"]\n"
@@ -216,6 +222,18 @@ START_TEST(the_profile_is_json_with_all_that_counts)
         "times[\"park_ns\"] > 0\n"
         "assert \"asks\" in all[\"runners\"][0][\"counters\"]\n"
         "assert all[\"memory\"][\"used_bytes\"] > 10**6\n"
+        "assert all[\"usage\"][\"helpers\"] >= all[\"usage\"][\"helpers_busy\"]\n"
+        "assert all[\"usage\"][\"detached_threads\"] >= all[\"usage\"][\"detached_busy\"]\n"
+        "shards = [b for b in all[\"behaviours\"] if b[\"name\"] == \"shard\"]\n"
+        "assert sum(b[\"alive\"] for b in shards) == 2, shards\n"
+        "assert sum(b[\"bytes\"] for b in shards) >= 2 * 192\n"
+        "assert all_of(shards, \"kind\") == {\"state\"}\n"
+        "places = [(b.get(\"thread\"), b.get(\"pool\"), b[\"name\"]) for b in "
+        "all[\"behaviours\"]]\n"
+        "assert len(places) == len(set(places))\n"
+        "for t in 0, 1:\n"
+        "    runs = sum(b[\"runs\"] for b in all[\"behaviours\"] if b.get(\"thread\") == t)\n"
+        "    assert abs(runs - all[\"threads\"][t][\"counters\"][\"runs\"]) < 50\n"
         "END\n");
 }
 END_TEST

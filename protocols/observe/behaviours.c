@@ -1,0 +1,188 @@
+/* Counts of each behaviour, as metrics and as JSON.
+ *
+ * Labels are bounded: a program has at most 128 names of behaviours, and as many threads and pools
+ * as it is configured with. Behaviours that never ran on a thread have no sample there. */
+#include "protocols/observe/behaviours.h"
+
+#include "protocols/observe/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
+#define LABEL_SIZE   (5 * DOMUS_BEHAVIOUR_NAME_SIZE) /* bytes of a name in a label, escaped */
+
+/* Where actors run: a thread, a pool, or outside. */
+typedef struct domi_place {
+    uint32_t thread;  /* the outside has the number behind the last thread */
+    const char *pool; /* NULL: it is no pool */
+    uint32_t count;
+    domus_behaviour_profile each[AT_ONE_PLACE];
+} domi_place;
+
+static void read_place(domus_system *system, domi_place *at)
+{
+    if (at->pool != NULL)
+        (void)domus_pool_behaviours(domus_outside_pool_find(system, at->pool), at->each,
+                                    AT_ONE_PLACE, &at->count);
+    else if (domus_system_behaviours(system, at->thread, at->each, AT_ONE_PLACE, &at->count) != 0)
+        (void)domus_outside_behaviours(system, at->each, AT_ONE_PLACE, &at->count);
+}
+
+int domi_places_init(domus_system *system, domi_places *ret_places)
+{
+    const domus_config *config = domus_system_config(system);
+    uint32_t threads = domus_system_threads(system);
+
+    ret_places->threads = threads;
+    ret_places->count = threads + 1 + (uint32_t)config->pool_count;
+    ret_places->each = calloc(ret_places->count, sizeof(domi_place));
+    if (ret_places->each == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < ret_places->count; i++) {
+        domi_place *at = &ret_places->each[i];
+        at->thread = i;
+        at->pool = i > threads ? config->pools[i - threads - 1].name : NULL;
+        read_place(system, at);
+    }
+    return 0;
+}
+
+void domi_places_fini(domi_places *places)
+{
+    free(places->each);
+}
+
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+typedef struct family {
+    const char *name, *help;
+    size_t offset; /* in domus_behaviour_profile, of a uint64_t */
+    bool is_gauge;
+    bool is_time;
+} family;
+
+#define COUNT(field_, text)                                                                        \
+    {                                                                                              \
+        .name = "domus_behaviour_" #field_, .help = (text),                                        \
+        .offset = offsetof(domus_behaviour_profile, field_)                                        \
+    }
+#define TIME(field_, name_, text)                                                                  \
+    {                                                                                              \
+        .name = "domus_behaviour_" name_, .help = (text),                                          \
+        .offset = offsetof(domus_behaviour_profile, field_), .is_time = true                       \
+    }
+#define GAUGE(field_, name_, text)                                                                 \
+    {                                                                                              \
+        .name = "domus_behaviour_" name_, .help = (text),                                          \
+        .offset = offsetof(domus_behaviour_profile, field_), .is_gauge = true                      \
+    }
+
+static const family families[] = {
+    TIME(run_ns, "run_seconds", "Time of the runs of a behaviour; sampled 100 times a second."),
+    COUNT(runs, "Runs of a behaviour."),
+    COUNT(messages, "Messages that a behaviour has handled."),
+    COUNT(failures, "Failures of notices, events and mounts of a behaviour."),
+    COUNT(waits, "Messages whose wait in a mailbox was measured."),
+    TIME(wait_ns, "wait_seconds", "Time that these messages waited, together."),
+    GAUGE(alive, "actors", "Actors of a behaviour that live."),
+    GAUGE(bytes, "bytes", "Bytes of their houses and states."),
+};
+
+static uint64_t value_of(const domus_behaviour_profile *profile, size_t offset)
+{
+    return *(const uint64_t *)(const void *)((const char *)profile + offset);
+}
+
+/* Write a name into a label. Names are the program's, so what a label may not hold is escaped, in a
+ * way that leaves two names two. */
+static void write_name(const char *name, char label[LABEL_SIZE])
+{
+    size_t length = 0;
+
+    for (const char *c = name; *c != '\0'; c++) {
+        const char *form = *c == '"'                  ? "\\%c"
+                           : *c == '\\'               ? "\\\\\\%c"
+                           : *c < ' ' || *c == '\x7f' ? "\\\\x%02x"
+                                                      : "%c";
+        int size = snprintf(label + length, LABEL_SIZE - length, form, (unsigned char)*c);
+        length += (size_t)size;
+    }
+    label[length] = '\0';
+}
+
+static void write_labels(const domi_places *all, const domi_place *at, const char *name,
+                         char *labels, size_t size)
+{
+    char label[LABEL_SIZE];
+
+    write_name(name, label);
+    if (at->pool != NULL)
+        snprintf(labels, size, "pool=\"%s\",behaviour=\"%s\"", at->pool, label);
+    else if (at->thread == all->threads)
+        snprintf(labels, size, "thread=\"outside\",behaviour=\"%s\"", label);
+    else
+        snprintf(labels, size, "thread=\"%" PRIu32 "\",behaviour=\"%s\"", at->thread, label);
+}
+
+static void write_family(domi_metrics *to, const family *one, const domi_places *all)
+{
+    char labels[DOMI_LABELS_SIZE + LABEL_SIZE];
+
+    domi_family_begin(to, one->name, one->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, one->help);
+    for (uint32_t i = 0; i < all->count; i++) {
+        const domi_place *at = &all->each[i];
+        for (uint32_t k = 0; k < at->count; k++) {
+            write_labels(all, at, at->each[k].name, labels, sizeof labels);
+            domi_sample_begin(to, one->name, one->is_gauge ? "" : "_total", labels);
+            if (one->is_time)
+                domi_sample_seconds(to, value_of(&at->each[k], one->offset));
+            else
+                domi_sample_count(to, value_of(&at->each[k], one->offset));
+        }
+    }
+}
+
+void domi_behaviours_write_metrics(domi_metrics *to, const domi_places *places)
+{
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        write_family(to, &families[i], places);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void write_object(domus_appender *json, const domi_places *all, const domi_place *at,
+                         const domus_behaviour_profile *one)
+{
+    if (at->pool != NULL)
+        (void)domus_append_text(json, "{\"pool\":\"%s\",\"name\":", at->pool);
+    else if (at->thread == all->threads)
+        (void)domus_append_text(json, "{\"thread\":\"outside\",\"name\":");
+    else
+        (void)domus_append_text(json, "{\"thread\":%" PRIu32 ",\"name\":", at->thread);
+    domi_json_append_string(json, one->name);
+    (void)domus_append_text(
+        json,
+        ",\"kind\":\"%s\",\"runs\":%" PRIu64 ",\"run_ns\":%" PRIu64 ",\"messages\":%" PRIu64
+        ",\"waits\":%" PRIu64 ",\"wait_ns\":%" PRIu64 ",\"failures\":%" PRIu64 ",\"alive\":%" PRIu64
+        ",\"bytes\":%" PRIu64 "}",
+        one->is_channels ? "channels" : "state", one->runs, one->run_ns, one->messages, one->waits,
+        one->wait_ns, one->failures, one->alive, one->bytes);
+}
+
+void domi_behaviours_write_json(domus_appender *json, const domi_places *places)
+{
+    const char *before = "[";
+
+    for (uint32_t i = 0; i < places->count; i++) {
+        const domi_place *at = &places->each[i];
+        for (uint32_t k = 0; k < at->count; k++) {
+            (void)domus_append_text(json, "%s", before);
+            before = ",";
+            write_object(json, places, at, &at->each[k]);
+        }
+    }
+    (void)domus_append_text(json, before[0] == '[' ? "[]" : "]");
+}
