@@ -116,6 +116,7 @@ static void sync_init(domus_system *system)
 
     pthread_mutex_init(&system->mutex, NULL);
     pthread_mutex_init(&system->outside_mutex, NULL);
+    pthread_mutex_init(&system->stall_history.mutex, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&system->changed, &attributes);
@@ -436,6 +437,7 @@ void domus_system_free(domus_system *system)
     pthread_cond_destroy(&system->nobody_asks);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
+    pthread_mutex_destroy(&system->stall_history.mutex);
     pthread_mutex_destroy(&system->mutex);
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
