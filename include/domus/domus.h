@@ -25,6 +25,7 @@
 #include <domus/hooks.h>
 #include <domus/letters.h>
 #include <domus/listen.h>
+#include <domus/log.h>
 #include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>

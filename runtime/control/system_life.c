@@ -110,6 +110,12 @@ static int peers_init(domus_system *system)
     return domi_peers_init(&system->peers, &limits, key);
 }
 
+static void init_levels(domus_system *system)
+{
+    system->profile_level = system->config.profile.level;
+    system->log_level = system->config.log.level;
+}
+
 static void sync_init(domus_system *system)
 {
     pthread_condattr_t attributes;
@@ -153,7 +159,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         result = -ENOMEM;
         goto fail_system;
     }
-    system->profile_level = config->profile.level;
+    init_levels(system);
     system->simulator = simulator;
     system->thread_hooks = simulator != NULL ? simulator->thread_hooks : &domi_hooks_of_threads;
     result = choose_cpus(system, config, error, error_size);

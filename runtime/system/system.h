@@ -165,7 +165,8 @@ struct domus_system {
     domi_pressure pressure; /* how short memory is */
     /* Numbers of mistakes that the log has told (log.c); 0: a free place. */
     _Atomic uint64_t mistakes_told[DOMI_MISTAKES_TOLD];
-    domi_log_bound log_bound; /* bounds the lines that no thread of the system writes */
+    _Atomic uint32_t log_level; /* the domus_log_level of the least severe lines */
+    domi_log_bound log_bound;   /* bounds the lines that no thread of the system writes */
     /* domi_fork_number() of the process that made or started the system */
     _Atomic uint32_t started_under;
 
