@@ -133,7 +133,7 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
 }
 
 /* An answer that has no end of its own ends with its viewer; other viewers get their answers also
- * when they have finished sending. */
+ * when they have finished sending. This only reads the request, as such a function has to. */
 static uint32_t find_marks(const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
