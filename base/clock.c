@@ -117,6 +117,14 @@ uint64_t domi_clock_read_slow(const domi_clock *clock)
     return clock->is_virtual ? clock->virtual_ns : read_monotonic();
 }
 
+uint64_t domi_clock_utc_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 uint64_t domi_clock_cpu_ns(clockid_t clock)
 {
     struct timespec now;

@@ -39,6 +39,9 @@ __extension__ typedef unsigned __int128 domi_uint128;
  * time-out. It does not use the scaled TSC, which drifts over days. */
 struct timespec domi_clock_deadline_after(uint64_t after_ns);
 
+/* The time by the calendar: nanoseconds since 1970, UTC. It jumps when somebody sets it. */
+uint64_t domi_clock_utc_ns(void);
+
 /* The time of a CPU-time clock (of a thread or a process) in ns; 0 when its thread is gone. */
 uint64_t domi_clock_cpu_ns(clockid_t clock);
 

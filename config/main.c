@@ -69,7 +69,7 @@ int domus_main(int argc, char **argv, const domus_program *program)
     if (status < 0) {
         if (program->section != NULL)
             memcpy(program->settings, domus_yaml_section(yaml), program->section->size);
-        status = domi_main_run(&arguments, domus_yaml_config(yaml));
+        status = domi_main_run(&arguments, yaml);
     }
     domus_yaml_free(yaml);
     return status;

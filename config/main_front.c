@@ -5,7 +5,7 @@
  * work up, nothing that the thread still uses is freed or written. */
 #include "config/main_front.h"
 
-#include "config/main_reload.h"
+#include "config/values.h"
 
 #include <domus/blocking.h>
 #include <domus/text.h>

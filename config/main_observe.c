@@ -11,7 +11,7 @@
 static void *port;           /* the state of the observer; NULL: no port is open */
 static uint16_t port_number; /* 0: it is a Unix socket */
 
-static bool has_port(const domus_config *config)
+bool domi_main_observe_is_wanted(const domus_config *config)
 {
     return config->observe.listen != NULL && config->observe.listen[0] != '\0';
 }
@@ -20,7 +20,7 @@ bool domi_main_observe_check(const domus_program *program, const domus_config *c
 {
     char error[ERROR_SIZE] = "observe.listen: it is refused", shown[2 * ERROR_SIZE];
 
-    if (!has_port(config))
+    if (!domi_main_observe_is_wanted(config))
         return true;
     if (program->observe == NULL)
         snprintf(error, sizeof error, "observe.listen: this program has no observation port");
@@ -31,16 +31,34 @@ bool domi_main_observe_check(const domus_program *program, const domus_config *c
     return false;
 }
 
-int domi_main_observe_open(const domus_program *program, domus_system *system, char *error,
-                           size_t error_size)
+int domi_main_observe_open(const domus_program *program, domus_system *system,
+                           const domus_log_source *log, char *error, size_t error_size)
 {
-    if (!has_port(domus_system_config(system)))
+    if (!domi_main_observe_is_wanted(domus_system_config(system)))
         return 0;
     snprintf(error, error_size, "observe.listen: it is refused");
     int result = program->observe->open(system, error, error_size, &port, &port_number);
-    if (result == 0)
-        error[0] = '\0';
-    return result;
+    if (result != 0)
+        return result;
+    error[0] = '\0';
+    if (program->observe->set_log != NULL && log->read != NULL)
+        program->observe->set_log(port, log);
+    return 0;
+}
+
+void domi_main_observe_show(const domus_program *program, domus_system *system,
+                            const domus_yaml *start, const domus_yaml *newest)
+{
+    if (port == NULL || program->observe->set_config == NULL)
+        return;
+    const domi_origins first = domi_yaml_origins(start), last = domi_yaml_origins(newest);
+    domus_config config = *domus_system_config(system);
+    config.profile.level = domus_system_profile_level(system);
+    config.profile.at_exit = last.values->config.profile.at_exit;
+    config.log.level = domus_system_log_level(system);
+    config.log.flush_timeout_ns = last.values->config.log.flush_timeout_ns;
+    const domi_effective effective = {.config = &config, .newest = &last, .first = &first};
+    (void)program->observe->set_config(port, domi_origins_show, &effective);
 }
 
 bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port)

@@ -5,6 +5,8 @@
 #ifndef DOMI_CONFIG_MAIN_OBSERVE_H
 #define DOMI_CONFIG_MAIN_OBSERVE_H
 
+#include "config/reader.h"
+
 #include <domus/main.h>
 
 #include <stdbool.h>
@@ -12,10 +14,18 @@
 /* Print to stderr what is wrong with the section `observe`. Returns whether it is right. */
 bool domi_main_observe_check(const domus_program *program, const domus_config *config);
 
-/* Open the port of a system that runs, if its configuration has one. Returns 0; a negative errno,
- * and `error` says why. */
-int domi_main_observe_open(const domus_program *program, domus_system *system, char *error,
-                           size_t error_size);
+/* Returns whether a configuration wants a port. */
+bool domi_main_observe_is_wanted(const domus_config *config);
+
+/* Open the port of a system that runs, if its configuration wants one. Viewers read `log`. Returns
+ * 0; a negative errno, and `error` says why. */
+int domi_main_observe_open(const domus_program *program, domus_system *system,
+                           const domus_log_source *log, char *error, size_t error_size);
+
+/* Let viewers see the configuration, if there is a port: that of the system as the reader of the
+ * start has it, with what has been taken of the newest reader since. */
+void domi_main_observe_show(const domus_program *program, domus_system *system,
+                            const domus_yaml *start, const domus_yaml *newest);
 
 /* The program has started: let the port say that it is ready. Returns whether there is a port, and
  * then `ret_port` gets that of TCP (0: it is a Unix socket). */

@@ -1,6 +1,8 @@
 /* This file reads the configuration again for a reload, and compares it with the present one. */
 #include "config/main_reload.h"
 
+#include "config/values.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,18 +46,6 @@ domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *
     return NULL;
 }
 
-bool domi_value_differs(const domus_config_key *key, const void *before, const void *now)
-{
-    const char *old = (const char *)before + key->offset, *new = (const char *)now + key->offset;
-    const char *old_text, *new_text;
-
-    if (key->kind < DOMUS_CONFIG_CPUS)
-        return memcmp(old, new, key->size) != 0;
-    memcpy(&old_text, old, sizeof old_text);
-    memcpy(&new_text, new, sizeof new_text);
-    return strcmp(old_text != NULL ? old_text : "", new_text != NULL ? new_text : "") != 0;
-}
-
 /* The table of the keys of a list's elements, such as domus_config_listener_key_get(). */
 typedef const domus_config_key *key_table(size_t row);
 
@@ -93,7 +83,8 @@ static bool pools_differ(const domus_config *before, const domus_config *now)
 /* Returns whether domus_main() reads the key itself, and so takes it in a reload. */
 static bool is_taken(const domus_config_key *key)
 {
-    static const char *const taken[] = {"profile.atExit", "profile.level", "log.flushTimeout"};
+    static const char *const taken[] = {"profile.atExit", "profile.level", "log.flushTimeout",
+                                        "log.level"};
 
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
         if (strcmp(key->path, taken[i]) == 0)

@@ -18,8 +18,4 @@ domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *
  * only at a start. */
 void domi_reload_log_kept(const domus_config *before, const domus_config *now, domi_sink *sink);
 
-/* Returns whether a key has other values in two structures that hold it: two domus_config, or for a
- * key of a listener two domus_listener_config. A text that is NULL is as good as "". */
-bool domi_value_differs(const domus_config_key *key, const void *before, const void *now);
-
 #endif

@@ -46,11 +46,13 @@ static atomic_bool has_waiter;
 typedef struct running {
     const struct domi_arguments *arguments; /* the command line */
     const domus_program *program;           /* what domus_main() was called with */
-    const domus_config *given;              /* the configuration as it was read at the start */
+    const domus_yaml *read;                 /* the configuration as it was read at the start */
+    const domus_config *given;              /* its values */
     bool prints_at_exit;                    /* profile.atExit, as the last reload has set it */
     uint64_t flush_timeout_ns;              /* log.flushTimeout, likewise */
     domus_system *system;                   /* the system that runs the program */
     domi_sink *sink;                        /* gets the log lines */
+    domus_log_source log;                   /* where viewers read them; all 0: nowhere */
     sigset_t signals;                       /* the signals for which domus_main() waits */
     char warning[256];       /* says that there are too few descriptors; "" if there are enough */
     int stopped;             /* what domus_system_stop() returned */
@@ -174,7 +176,9 @@ static void reload(running *own)
     } else {
         own->prints_at_exit = config->profile.at_exit;
         (void)domus_system_set_profile_level(own->system, config->profile.level);
+        (void)domus_system_set_log_level(own->system, config->log.level);
         own->flush_timeout_ns = config->log.flush_timeout_ns;
+        domi_main_observe_show(program, own->system, own->read, yaml);
         domi_reload_log_kept(own->given, config, own->sink);
         domi_sink_add_line(own->sink, "SIGHUP: the configuration was read again");
     }
@@ -317,7 +321,9 @@ static int start(const running *own)
     if (result == 0)
         result = domi_fronts_start(own->system, own->sink);
     if (result == 0)
-        result = domi_main_observe_open(program, own->system, error, sizeof error);
+        result = domi_main_observe_open(program, own->system, &own->log, error, sizeof error);
+    if (result == 0)
+        domi_main_observe_show(program, own->system, own->read, own->read);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
@@ -422,12 +428,14 @@ static void begin_to_wait(void)
         (void)pthread_kill(pthread_self(), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
 }
 
-int domi_main_run(const struct domi_arguments *arguments, const domus_config *given)
+int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml)
 {
     const domus_program *program = arguments->program;
+    const domus_config *given = domus_yaml_config(yaml);
     running own = {
         .arguments = arguments,
         .program = program,
+        .read = yaml,
         .given = given,
         .prints_at_exit = given->profile.at_exit,
         .flush_timeout_ns = given->log.flush_timeout_ns,
@@ -443,6 +451,8 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_config *gi
         domi_fronts_close(false);
         return DOMI_STATUS_FAILED;
     }
+    if (domi_main_observe_is_wanted(given))
+        (void)domi_sink_keep(own.sink, &own.log); /* without memory there is no log for viewers */
     begin_to_wait(); /* from here on the end of this function is reached, which stops the waiting */
     result = make_system(&own, &config);
     if (result == 0)

@@ -1,10 +1,15 @@
-/* The reader offers domus_main() this function beside those of domus/yaml.h. */
+/* The reader offers domus_main() these functions beside those of domus/yaml.h. */
 #ifndef DOMI_CONFIG_READER_H
 #define DOMI_CONFIG_READER_H
+
+#include "config/origins.h"
 
 #include <domus/yaml.h>
 
 /* Do what domus_yaml_set() does, with error lines that begin with `source`, such as "--port". */
 int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment);
+
+/* Returns what the reader knows of origins; valid as long as the reader. */
+domi_origins domi_yaml_origins(const domus_yaml *yaml);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "config/scalar.h"
 
+#include <domus/config_shown.h>
 #include <domus/text.h>
 
 #include <errno.h>
@@ -323,6 +324,42 @@ void domi_section_review(const struct domi_section_values *values, struct domi_y
         return;
     if (section->check(values->holder, message, sizeof message) < 0)
         domi_yaml_issues_add(issues, values->at, section->name, "%s", message);
+}
+
+/* Returns whether a text is a secret, by its mark or by its name. */
+static bool is_secret(const domus_config_key *key)
+{
+    return key->secret || strcasestr(key->path, "password") != NULL ||
+           strcasestr(key->path, "secret") != NULL || strcasestr(key->path, "token") != NULL;
+}
+
+/* Write the elements of a list with commas between. */
+static void write_list(const domus_config_key *key, const unsigned char *holder, char *text,
+                       size_t size)
+{
+    uint32_t count;
+    size_t used = 0;
+
+    memcpy(&count, holder + key->count_offset, sizeof count);
+    for (uint32_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "," : "",
+                                 (const char *)holder + key->offset + i * text_size(key));
+}
+
+void domi_section_write(const struct domi_section_values *values, uint32_t row, char *text,
+                        size_t size)
+{
+    const domus_config_key *key = &values->section->keys[row];
+
+    text[0] = '\0';
+    if (!is_text(key))
+        domus_config_key_write(key, values->holder, text, size);
+    else if (key->list_max != 0)
+        write_list(key, values->holder, text, size);
+    else
+        snprintf(text, size, "%s", (const char *)values->holder + key->offset);
+    if (is_text(key) && text[0] != '\0' && is_secret(key))
+        snprintf(text, size, "%s", DOMUS_CONFIG_SECRET);
 }
 
 bool domi_section_is_list(const domus_section *section, const char *path)

@@ -40,6 +40,11 @@ void domi_section_apply(struct domi_section_values *values, const struct domi_ya
  * section's own `check` says. Faults are added to `issues`. */
 void domi_section_review(const struct domi_section_values *values, struct domi_yaml_issues *issues);
 
+/* Write the value of a row as in an assignment, for viewers, who do not see secrets. The text is
+ * cut at `size` bytes. */
+void domi_section_write(const struct domi_section_values *values, uint32_t row, char *text,
+                        size_t size);
+
 /* Returns whether `path` (as in an assignment, "chat.rooms") is a list of texts of `section`, which
  * may be NULL. */
 bool domi_section_is_list(const domus_section *section, const char *path);

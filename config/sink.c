@@ -7,6 +7,8 @@
  * leave lines. A place that was never used is all zero, and its pages are not touched before. */
 #include "config/sink.h"
 
+#include "config/kept_lines.h"
+
 #include <domus/text.h>
 
 #include <errno.h>
@@ -61,10 +63,12 @@ struct domi_sink {
     _Atomic uint32_t texts; /* texts in the queue, at most DOMI_SINK_TEXTS_MAX */
     /* domi_sink_close() was called: the thread writes what is left, and ends */
     _Atomic bool closing;
-    _Atomic bool give_up; /* the time for writing is over */
-    bool stuck;           /* the thread has not ended */
+    _Atomic bool give_up;  /* the time for writing is over */
+    bool stuck;            /* the thread has not ended */
+    domi_kept_lines *kept; /* the last lines; NULL: they are not kept */
 
-    /* Only the sink's thread uses these two. */
+    /* Only the sink's thread uses these three. */
+    uint64_t noted;  /* the next place whose line is kept; `head` or more */
     uint64_t head;   /* the next place that is written out; it wraps */
     uint64_t untold; /* dropped lines that the log does not tell of yet */
 
@@ -121,7 +125,7 @@ static void fill_end(domi_sink *sink, place *filled, uint64_t position)
     if (atomic_load_explicit(&sink->dropped_since, memory_order_relaxed) != 0)
         filled->dropped_before =
             atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
-    /* release: pairs with read_begin(), so that the sink's thread sees the whole line. */
+    /* release: pairs with filled_at(), so that the sink's thread sees the whole line. */
     atomic_store_explicit(&filled->sequence, free_sequence(sink, position) + 1,
                           memory_order_release);
     /* it fails only if two billion posts wait already, and then the thread wakes anyway */
@@ -197,10 +201,64 @@ uint64_t domi_sink_dropped(void *sink)
     return atomic_load_explicit(&((domi_sink *)sink)->dropped, memory_order_relaxed);
 }
 
+/* --- the thread: keeping ---------------------------------------------------------------------- */
+
+/* Returns the place at a position, if it is filled; NULL if it is not. */
+static place *filled_at(domi_sink *sink, uint64_t position)
+{
+    place *at = &sink->places[position % sink->count];
+
+    /* acquire: pairs with fill_end(). */
+    return atomic_load_explicit(&at->sequence, memory_order_acquire) ==
+                   free_sequence(sink, position) + 1
+               ? at
+               : NULL;
+}
+
+/* Keep the number of lines that were dropped. */
+static void keep_dropped(domi_sink *sink, uint64_t lines)
+{
+    char text[64];
+
+    if (sink->kept == NULL || lines == 0)
+        return;
+    snprintf(text, sizeof text, "%llu log lines were dropped", (unsigned long long)lines);
+    domi_kept_lines_add(sink->kept, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, text);
+}
+
+/* Keep the line of a place. A line of the program's own says by its beginning that it is a warning.
+ * Texts of several lines are not kept, because one of them would take the place of all lines. */
+static void keep_place(domi_sink *sink, const place *from)
+{
+    static const char warning[] = "warning: ";
+    bool warns = from->kind == KIND_SAID && strncmp(from->line, warning, sizeof warning - 1) == 0;
+
+    keep_dropped(sink, from->dropped_before);
+    if (from->kind == KIND_LOG)
+        domi_kept_lines_add(sink->kept, from->level, from->thread, from->line);
+    else if (from->kind == KIND_SAID)
+        domi_kept_lines_add(sink->kept, warns ? DOMUS_LOG_WARNING : DOMUS_LOG_INFO,
+                            DOMUS_LOG_OUTSIDE, from->line + (warns ? sizeof warning - 1 : 0));
+}
+
+/* Keep all lines that were left, also those that are not written yet: while nobody reads the
+ * descriptor, viewers see them all the same. */
+static void keep_lines(domi_sink *sink)
+{
+    const place *next;
+
+    if (sink->kept == NULL)
+        return;
+    while ((next = filled_at(sink, sink->noted)) != NULL) {
+        keep_place(sink, next);
+        sink->noted++;
+    }
+}
+
 /* --- the thread: writing ---------------------------------------------------------------------- */
 
 /* Wait until somebody reads. Returns false if the time for writing is over. */
-static bool wait_for_reader(const domi_sink *sink)
+static bool wait_for_reader(domi_sink *sink)
 {
     struct pollfd reader = {.fd = sink->fd, .events = POLLOUT};
 
@@ -210,10 +268,11 @@ static bool wait_for_reader(const domi_sink *sink)
         /* poll() also returns if no reader is left; then the write fails. */
         if (poll(&reader, 1, LOOK_MS) > 0)
             return true;
+        keep_lines(sink);
     }
 }
 
-static bool write_all(const domi_sink *sink, const char *bytes, size_t size)
+static bool write_all(domi_sink *sink, const char *bytes, size_t size)
 {
     while (size != 0) {
         if (!wait_for_reader(sink))
@@ -282,18 +341,6 @@ static void write_place(domi_sink *sink, place *from)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Returns the place with the oldest line; NULL if there is none. */
-static place *read_begin(domi_sink *sink)
-{
-    place *next = &sink->places[sink->head % sink->count];
-
-    /* acquire: pairs with fill_end(). */
-    return atomic_load_explicit(&next->sequence, memory_order_acquire) ==
-                   free_sequence(sink, sink->head) + 1
-               ? next
-               : NULL;
-}
-
 static void read_end(domi_sink *sink, place *done)
 {
     /* release: pairs with fill_begin(), one round later. */
@@ -311,12 +358,15 @@ static void *run_writer(void *sink_)
         /* acquire: pairs with domi_sink_close(), so that lines left before it are seen below. */
         bool last = atomic_load_explicit(&sink->closing, memory_order_acquire);
 
-        while ((next = read_begin(sink)) != NULL) {
+        while ((next = filled_at(sink, sink->head)) != NULL) {
+            keep_lines(sink);
             write_place(sink, next);
             read_end(sink, next);
         }
         /* No line follows the lines that were dropped last, so their number is written now. */
-        sink->untold += atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
+        uint64_t dropped = atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
+        keep_dropped(sink, dropped);
+        sink->untold += dropped;
         tell_dropped(sink);
         if (last)
             return NULL;
@@ -365,6 +415,15 @@ fail:
     return result;
 }
 
+int domi_sink_keep(domi_sink *sink, domus_log_source *ret_source)
+{
+    sink->kept = domi_kept_lines_new();
+    if (sink->kept == NULL)
+        return -ENOMEM;
+    *ret_source = (domus_log_source){.read = domi_kept_lines_read, .context = sink->kept};
+    return 0;
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -410,6 +469,7 @@ void domi_sink_free(domi_sink *sink)
     for (uint32_t i = 0; i < sink->count; i++)
         free(sink->places[i].text); /* a text that was left after the close */
     (void)sem_destroy(&sink->left);
+    domi_kept_lines_free(sink->kept);
     free(sink->places);
     free(sink);
 }

@@ -10,7 +10,7 @@
 #ifndef DOMI_CONFIG_SINK_H
 #define DOMI_CONFIG_SINK_H
 
-#include <domus/hooks.h>
+#include <domus/log.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +24,10 @@ typedef struct domi_sink domi_sink;
  * signals. Each line begins with `name`, which stays the caller's as long as the sink.
  * Returns 0; -ENOMEM; a negative errno when the thread cannot be made. */
 int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret_sink);
+
+/* Keep the last lines from now on, for viewers, and set `ret_source` to where they are read. It is
+ * valid until domi_sink_free(). No line has been left yet. Returns 0; -ENOMEM. */
+int domi_sink_keep(domi_sink *sink, domus_log_source *ret_source);
 
 /* Leave one line of the log. This function has the type of domus_hooks.log.
  * Thread-safety: any thread. */

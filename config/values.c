@@ -10,6 +10,9 @@
 
 #define MESSAGE_SIZE 256 /* bytes of the text of a fault, its NUL included */
 
+_Static_assert(DOMI_YAML_LISTENER_KEYS_MAX <= 64 && DOMI_YAML_POOL_KEYS_MAX <= 64,
+               "a bit for each key of an element");
+
 /* The arguments of domi_yaml_values_apply(), for the functions below. */
 struct apply {
     struct domi_yaml_values *values;   /* gets the values */
@@ -82,9 +85,11 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
     memcpy(into->value_origins, from->value_origins, sizeof into->value_origins);
     memcpy(into->listener_origins, from->listener_origins,
            count * sizeof into->listener_origins[0]);
+    memcpy(into->listeners_given, from->listeners_given, count * sizeof into->listeners_given[0]);
     memcpy(into->pools, from->pools, sizeof into->pools);
     memcpy(into->pool_texts, from->pool_texts, sizeof into->pool_texts);
     memcpy(into->pool_origins, from->pool_origins, sizeof into->pool_origins);
+    memcpy(into->pools_given, from->pools_given, sizeof into->pools_given);
     into->own = from->own;
     bind_texts(into);
 }
@@ -181,6 +186,7 @@ static void put_listener(const struct apply *apply, const struct domi_yaml_place
         if (number == 0 || !put(apply, key, &values->listeners[index], number))
             continue;
         values->listener_origins[index][k] = apply->tree->nodes[number].at;
+        values->listeners_given[index] |= UINT64_C(1) << k;
         if (is_text(key))
             snprintf(values->texts[index][k], DOMI_YAML_TEXT_SIZE, "%s",
                      domi_yaml_tree_value(apply->tree, number));
@@ -199,6 +205,7 @@ static void put_pool(const struct apply *apply, const struct domi_yaml_placed_po
         if (number == 0 || !put(apply, key, &values->pools[index], number))
             continue;
         values->pool_origins[index][k] = apply->tree->nodes[number].at;
+        values->pools_given[index] |= UINT64_C(1) << k;
         if (is_text(key))
             snprintf(values->pool_texts[index][k], DOMI_YAML_POOL_TEXT_SIZE, "%s",
                      domi_yaml_tree_value(apply->tree, number));
@@ -226,6 +233,7 @@ static void add_pool(const struct apply *apply, const struct domi_yaml_placed_po
     const domus_config_key *key;
 
     values->pools[index] = (domus_pool_config){0};
+    values->pools_given[index] = 0;
     for (size_t k = 0; (key = domus_config_pool_key_get(k)) != NULL; k++) {
         values->pool_origins[index][k] = apply->tree->nodes[number].at;
         if (is_text(key))
@@ -248,6 +256,7 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
     const domus_config_key *key;
 
     values->listeners[index] = (domus_listener_config){0};
+    values->listeners_given[index] = 0;
     for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
         values->listener_origins[index][k] = at;
         if (key->inherits)
@@ -311,14 +320,31 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
     bind_texts(values);
 }
 
-static struct domi_yaml_origin key_origin(const struct domi_yaml_values *values,
-                                          const domus_config_key *key)
+/* --- origins ---------------------------------------------------------------------------------- */
+
+struct domi_yaml_origin domi_yaml_values_key_origin(const struct domi_yaml_values *values,
+                                                    const domus_config_key *key)
 {
     uint32_t row = 0;
 
     while (domus_config_key_get(row) != NULL && domus_config_key_get(row) != key)
         row++;
+    /* a key with two rows has one origin, that of the first */
+    if (row > 0 && strcmp(domus_config_key_get(row - 1)->path, key->path) == 0)
+        row--;
     return values->value_origins[row < DOMI_YAML_KEYS_MAX ? row : 0];
+}
+
+struct domi_yaml_origin domi_yaml_values_element_origin(const struct domi_yaml_values *values,
+                                                        const char *list, size_t element,
+                                                        size_t row)
+{
+    bool is_pool = strcmp(list, DOMI_YAML_POOLS) == 0;
+    uint64_t given = is_pool ? values->pools_given[element] : values->listeners_given[element];
+
+    if ((given >> row & 1) == 0)
+        return (struct domi_yaml_origin){0};
+    return is_pool ? values->pool_origins[element][row] : values->listener_origins[element][row];
 }
 
 struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *values,
@@ -337,6 +363,19 @@ struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *v
                 return values->pool_origins[fault->listener][k];
         return at;
     }
-    at = key_origin(values, fault->key);
-    return at.file == 0 && fault->other != NULL ? key_origin(values, fault->other) : at;
+    at = domi_yaml_values_key_origin(values, fault->key);
+    return at.file == 0 && fault->other != NULL ? domi_yaml_values_key_origin(values, fault->other)
+                                                : at;
+}
+
+bool domi_value_differs(const domus_config_key *key, const void *before, const void *now)
+{
+    const char *old = (const char *)before + key->offset, *new = (const char *)now + key->offset;
+    const char *old_text, *new_text;
+
+    if (key->kind < DOMUS_CONFIG_CPUS)
+        return memcmp(old, new, key->size) != 0;
+    memcpy(&old_text, old, sizeof old_text);
+    memcpy(&new_text, new, sizeof new_text);
+    return strcmp(old_text != NULL ? old_text : "", new_text != NULL ? new_text : "") != 0;
 }

@@ -45,6 +45,9 @@ struct domi_yaml_values {
     domus_pool_config pools[DOMUS_POOLS_MAX]; /* the elements of `config.pools` */
     char pool_texts[DOMUS_POOLS_MAX][DOMI_YAML_POOL_TEXTS_MAX][DOMI_YAML_POOL_TEXT_SIZE];
     struct domi_yaml_origin pool_origins[DOMUS_POOLS_MAX][DOMI_YAML_POOL_KEYS_MAX];
+    /* for each element the keys that a source has given, a bit for each row of their table */
+    uint64_t listeners_given[DOMUS_LISTENERS_MAX];
+    uint64_t pools_given[DOMUS_POOLS_MAX];
     struct domi_section_values own; /* of the program */
 };
 
@@ -72,5 +75,19 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
  * value of the first is a default, it is the origin of the second. */
 struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *values,
                                                 const domus_config_fault *fault);
+
+/* Returns the origin of the value of a key of domus_config; file 0: it is the default. */
+struct domi_yaml_origin domi_yaml_values_key_origin(const struct domi_yaml_values *values,
+                                                    const domus_config_key *key);
+
+/* Returns the origin of a value of element `element` of a list, by the row of its key in the table;
+ * file 0: no source has given it. */
+struct domi_yaml_origin domi_yaml_values_element_origin(const struct domi_yaml_values *values,
+                                                        const char *list, size_t element,
+                                                        size_t row);
+
+/* Returns whether a key has other values in two structures that hold it: two domus_config, or for a
+ * key of a listener two domus_listener_config. A text that is NULL is as good as "". */
+bool domi_value_differs(const domus_config_key *key, const void *before, const void *now);
 
 #endif

@@ -322,6 +322,20 @@ const void *domus_yaml_section(const domus_yaml *yaml)
     return yaml->values.own.section != NULL ? yaml->values.own.holder : NULL;
 }
 
+domi_origins domi_yaml_origins(const domus_yaml *yaml)
+{
+    return (domi_origins){.values = &yaml->values, .names = yaml->names};
+}
+
+void domus_yaml_show(const domus_yaml *yaml, domus_config_visit *visit, void *context)
+{
+    const domi_origins origins = domi_yaml_origins(yaml);
+
+    domi_origins_show(
+        &(domi_effective){.config = &yaml->values.config, .newest = &origins, .first = &origins},
+        visit, context);
+}
+
 const char *domus_yaml_errors(const domus_yaml *yaml)
 {
     return yaml->errors != NULL ? yaml->errors : "";

@@ -11,6 +11,7 @@
 
 #include <domus/channel_options.h>
 #include <domus/export.h>
+#include <domus/hooks.h>
 #include <domus/listener_config.h>
 #include <domus/observe_config.h>
 #include <domus/pool_config.h>
@@ -270,7 +271,8 @@ typedef struct domus_config {
         /* 1 ms..1 h: time that domus_main() has at its end to write the lines that wait; 0: no time
          * at all; 1 s. */
         uint64_t flush_timeout_ns;
-        bool addresses; /* whether log lines and dumps hold addresses of memory; false */
+        bool addresses;        /* whether log lines and dumps hold addresses of memory; false */
+        domus_log_level level; /* the least severe lines that are written at the start; info */
     } log;
     /* Bounds of what the kernel holds for a TCP connection, and when it sends (channel.socket). */
     struct {
@@ -411,6 +413,8 @@ typedef struct domus_config_key {
     /* The field is one of domus_channel_options: 0 in it means that another value holds, and a 0
      * that a user writes is stored as DOMUS_NONE. */
     bool inherits;
+    /* Nobody is shown the value, which is a text (domus/config_shown.h). */
+    bool secret;
 } domus_config_key;
 
 /* Row `index` of the table of keys, or NULL if there are not so many rows. The others read the

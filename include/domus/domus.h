@@ -10,6 +10,7 @@
 #include <domus/channel.h>
 #include <domus/channel_options.h>
 #include <domus/config.h>
+#include <domus/config_shown.h>
 #include <domus/connect.h>
 #include <domus/conversation.h>
 #include <domus/cpu_profile.h>
@@ -25,6 +26,7 @@
 #include <domus/hooks.h>
 #include <domus/letters.h>
 #include <domus/listen.h>
+#include <domus/log.h>
 #include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>

@@ -11,6 +11,8 @@
 #define DOMUS_FRONT_H
 
 #include <domus/config.h>
+#include <domus/config_shown.h>
+#include <domus/log.h>
 #include <domus/pipeline.h>
 
 #ifdef __cplusplus
@@ -54,6 +56,15 @@ typedef struct domus_observer {
     /* Close it: its system has stopped, and is freed after this. NULL is allowed. It may block for
      * some seconds. */
     void (*close)(void *state);
+    /* Let viewers read the log of the program; without this call there is no log. The source is
+     * copied, and read until `close`. Once for each `open`. NULL: the port shows no log.
+     * Thread-safety: one thread at a time. */
+    void (*set_log)(void *state, const domus_log_source *source);
+    /* Let viewers see what `walk` shows of `from` as the configuration of the program, which a
+     * reload may change; without this call they see that of the system, without the places where
+     * values stand. It is all copied. NULL: the port shows no configuration. Returns 0; -ENOMEM,
+     * and then viewers see what they saw before. Thread-safety: one thread at a time. */
+    int (*set_config)(void *state, domus_config_walk *walk, const void *from);
 } domus_observer;
 
 #ifdef __cplusplus

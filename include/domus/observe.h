@@ -17,12 +17,17 @@
  *   /profile   all counters of each thread, of foreign threads, of runners of pools, and the
  *              figures of memory, as JSON
  *   /actors    what actors do (domus/dump.h), in pages: ?from=0&count=100&behaviour=NAME
- *   /health    200 as long as the process answers
- *   /ready     200 while the program takes new work; 503 before it has started, and once it stops
+ *   /config    every key of the configuration, its value, and where that stands, as JSON
+ *   /log       the last lines of the log: ?level=error|warning|info, and with ?follow=1 further
+ * ones as they come; POST /log?level=WORD changes what is logged /stalls    the last stalls, with
+ * the functions in which they were, as JSON (domus/stall.h) /health    200 as long as the process
+ * answers /ready     200 while the program takes new work; 503 before it has started, and once it
+ * stops
  *
  * Limits: observe.viewersMax connections, one request of each at a time; heads of 16 KiB, targets
  * of 2 KiB, no bodies; 60 s for an idle viewer, 10 s for one that does not read; one text of
- * /actors is made at a time, and 16 may wait for that (503 beyond). */
+ * /actors or /stalls is made at a time, and 16 may wait for that (503 beyond); 16 viewers follow
+ * the log (503 beyond), and one that reads slowly misses lines, which the text counts. */
 #ifndef DOMUS_OBSERVE_H
 #define DOMUS_OBSERVE_H
 
@@ -37,6 +42,8 @@ extern "C" {
 /* Actors of each thread and pool in one page of /actors: the default, and the most. */
 #define DOMUS_OBSERVE_ACTORS_COUNT 100u
 #define DOMUS_OBSERVE_ACTORS_MAX   1000u
+/* Viewers that follow the log at a time. */
+#define DOMUS_OBSERVE_FOLLOWERS_MAX 16u
 
 /* The observer of a program (domus/front.h). A process has one such port at a time: another `open`
  * returns -EALREADY. It returns -EADDRINUSE if somebody listens there, and what else

@@ -75,7 +75,9 @@ static const char *const domus_switch_words[] = {"false", "true", NULL};
 
 /* A text: `sort` is TEXT (anything), NAME or ADDRESS, and the member is an array of char, which
  * holds the text with a NUL. `least` is the least length in bytes. With the default NULL the user
- * must give a text. */
+ * must give a text. `.secret = true` may follow the macro: then viewers of the configuration
+ * (domus/config_shown.h) do not see it. They never see a text whose path has "password", "secret"
+ * or "token" in it, in small letters or capitals. */
 #define DOMUS_KEY_TEXT(name, sort, type, member, least, value)                                     \
     .path = (name), .kind = DOMUS_CONFIG_##sort, DOMUS_KEY_FIELD_(type, member),                   \
     .minimum = (least), .maximum = sizeof(((type *)NULL)->member) - 1, .preset_text = (value)

@@ -19,7 +19,7 @@
 #ifndef DOMUS_STALL_H
 #define DOMUS_STALL_H
 
-#include <domus/export.h>
+#include <domus/system.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +39,39 @@ extern "C" {
  * SIGRTMIN..SIGRTMAX; -EBUSY when the program has a handler of its own for it, or ignores it.
  * Thread-safety: one thread at a time, before domus_system_start(). */
 DOMUS_API int domus_stall_signal(int signal);
+
+/* Stalls that a system remembers; bytes of a name and of the name of a function, the NUL included
+ * (longer ones are cut); functions of a call stack, the innermost ones. */
+#define DOMUS_STALLS_KEPT      16u
+#define DOMUS_STALL_NAME_SIZE  64u
+#define DOMUS_STALL_FRAME_SIZE 96u
+#define DOMUS_STALL_FRAMES_MAX 32u
+
+/* A stall that the log has told of. */
+typedef struct domus_stall {
+    uint64_t began_ns; /* when the run began, or some ms before, on the clock of the system, which
+                          begins as CLOCK_MONOTONIC */
+    uint64_t began_utc_ns; /* the same moment by the calendar: ns since 1970, UTC */
+    uint64_t length_ns;    /* how long it was; if it is not over, how long it is by now */
+    bool is_over;
+    uint32_t index;                        /* of the thread, or of the runner in its pool */
+    char pool[DOMUS_STALL_NAME_SIZE];      /* the pool of the runner; "": it is a thread */
+    char behaviour[DOMUS_STALL_NAME_SIZE]; /* of the actor; "": it was in no handler */
+    char type[DOMUS_STALL_NAME_SIZE];      /* of the message; "": it was resumed without one */
+    uint32_t frame_count; /* entries of `frames`; 0: there was no call stack, as for runners */
+    /* names of functions, the innermost first; code without a name has that of its module */
+    char frames[DOMUS_STALL_FRAMES_MAX][DOMUS_STALL_FRAME_SIZE];
+} domus_stall;
+
+/* Read the last stalls of a system, the oldest first. `stalls` has `room` places; if more are
+ * kept, the newest are read. A stall is kept until DOMUS_STALLS_KEPT others have come, also when
+ * the system has stopped. The names of functions are read from the files of the program and its
+ * libraries, so this may block, and takes some milliseconds.
+ *
+ * Returns 0, and `ret_count` is how many were read; -ENOMEM; -ECHILD in a child made by fork().
+ * Thread-safety: any foreign thread. It holds up no thread of the system. */
+DOMUS_API int domus_stalls_read(domus_system *system, domus_stall *stalls, uint32_t room,
+                                uint32_t *ret_count);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #ifndef DOMUS_YAML_H
 #define DOMUS_YAML_H
 
+#include <domus/config_shown.h>
 #include <domus/section.h>
 
 #ifdef __cplusplus
@@ -63,6 +64,10 @@ DOMUS_API const domus_config *domus_yaml_config(const domus_yaml *yaml);
 /* The values of the program's section: a struct of section->size bytes; NULL when the reader has no
  * section. Ownership: the reader's; valid as domus_yaml_config(). */
 DOMUS_API const void *domus_yaml_section(const domus_yaml *yaml);
+
+/* Show all keys with the values that the reader holds, those of the program's section last, and
+ * where each value stands (domus/config_shown.h). */
+DOMUS_API void domus_yaml_show(const domus_yaml *yaml, domus_config_visit *visit, void *context);
 
 /* All errors since the reader was made, one line each, or "" if there were none.
  * Ownership: the reader's. */

@@ -6,15 +6,20 @@
 #define DOMI_PROTOCOLS_OBSERVE_H
 
 #include <domus/domus.h>
+#include <domus/log.h>
 
 #include <stdatomic.h>
 
-/* The port of the process. It is constant while the port's system runs, but for `is_ready`. */
+/* The port of the process. It is constant while the port's system runs, but for the atomic fields,
+ * and for `log`, which is set once, before `has_log`. */
 typedef struct domi_observation {
     domus_system *observed;
-    uint64_t opened_ns;   /* when it was opened; of domi_observe_now_ns() */
-    bool checks_host;     /* a request has to name a host of loopback */
-    atomic_bool is_ready; /* relaxed: it orders nothing */
+    uint64_t opened_ns;     /* when it was opened; of domi_observe_now_ns() */
+    bool checks_host;       /* a request has to name a host of loopback */
+    atomic_bool is_ready;   /* relaxed: it orders nothing */
+    atomic_bool is_closing; /* likewise; what has no end of its own ends */
+    atomic_bool has_log;    /* release and acquire: `log` is set */
+    domus_log_source log;   /* the lines of the program */
 } domi_observation;
 
 extern domi_observation domi_observed;

@@ -3,6 +3,7 @@
  *
  * That system is small: one thread that is not pinned and never spins, few buffers, one helper
  * thread, and no watch of memory or of stalls, which the observed system has. */
+#include "protocols/observe/config.h"
 #include "protocols/observe/observe.h"
 
 #include <domus/observe.h>
@@ -167,6 +168,8 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     domi_observed.opened_ns = domi_observe_now_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
     atomic_store_explicit(&domi_observed.is_ready, false, memory_order_relaxed);
+    atomic_store_explicit(&domi_observed.is_closing, false, memory_order_relaxed);
+    atomic_store_explicit(&domi_observed.has_log, false, memory_order_relaxed);
     configure(config, &listener, &own_config);
     result = domus_system_new(&own_config, error, error_size, &own);
     if (result == 0)
@@ -190,6 +193,20 @@ static void set_ready(void *state, bool is_ready)
         atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
 }
 
+static void set_log(void *state, const domus_log_source *source)
+{
+    if (state == NULL)
+        return;
+    domi_observed.log = *source;
+    /* release: pairs with the acquire of whoever reads lines. */
+    atomic_store_explicit(&domi_observed.has_log, true, memory_order_release);
+}
+
+static int set_config(void *state, domus_config_walk *walk, const void *from)
+{
+    return state != NULL ? domi_observe_set_config(walk, from) : 0;
+}
+
 static void remove_file(void)
 {
     struct stat now;
@@ -204,11 +221,17 @@ static void close_port(void *state)
 {
     if (state == NULL)
         return;
+    atomic_store_explicit(&domi_observed.is_closing, true, memory_order_relaxed);
     (void)domus_system_stop(port.system);
     remove_file();
     domus_system_free(port.system);
+    domi_observe_forget_config();
     port.system = NULL;
 }
 
-const domus_observer domus_observe_front = {
-    .check = check, .open = open_port, .set_ready = set_ready, .close = close_port};
+const domus_observer domus_observe_front = {.check = check,
+                                            .open = open_port,
+                                            .set_ready = set_ready,
+                                            .close = close_port,
+                                            .set_log = set_log,
+                                            .set_config = set_config};

@@ -3,9 +3,12 @@
  * Texts of counters are made at once, on the port's thread. Helper threads make what may take
  * longer. */
 #include "protocols/observe/answer.h"
+#include "protocols/observe/config.h"
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/level.h"
+#include "protocols/observe/log.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/stalls.h"
 #include "protocols/observe/viewer.h"
 
 #include <domus/http_router.h>
@@ -26,6 +29,9 @@ static int serve_index(domus_stack *stack, void *self, const void *payload)
         "/metrics  counters for Prometheus\n"
         "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"
         "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
+        "/config   the configuration, and where each value stands, as JSON\n"
+        "/log      the last lines of the log: ?level=error|warning|info&follow=1; POST ?level=\n"
+        "/stalls   the last stalls, and where they were, as JSON\n"
         "/health   200 as long as the process answers\n"
         "/ready    200 while it takes new work, else 503\n");
 }
@@ -80,13 +86,15 @@ static int serve_ready(domus_stack *stack, void *self, const void *payload)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-enum { INDEX, METRICS, PROFILE, LEVEL, ACTORS, HEALTH, READY };
+enum { INDEX, METRICS, PROFILE, LEVEL, ACTORS, HEALTH, READY, CONFIG, LOG, LOG_LEVEL, STALLS };
 
 static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
     {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
     {DOMUS_HTTP_ON(GET), "/actors", ACTORS},   {DOMUS_HTTP_ON(GET), "/health", HEALTH},
-    {DOMUS_HTTP_ON(GET), "/ready", READY},     {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/ready", READY},     {DOMUS_HTTP_ON(GET), "/config", CONFIG},
+    {DOMUS_HTTP_ON(GET), "/log", LOG},         {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},
+    {DOMUS_HTTP_ON(GET), "/stalls", STALLS},   {0, NULL, 0},
 };
 
 static domus_handler *const functions[] = {
@@ -97,6 +105,10 @@ static domus_handler *const functions[] = {
     [ACTORS] = domi_observe_serve_actors,
     [HEALTH] = serve_health,
     [READY] = serve_ready,
+    [CONFIG] = domi_observe_serve_config,
+    [LOG] = domi_observe_serve_log,
+    [LOG_LEVEL] = domi_observe_serve_log_level,
+    [STALLS] = domi_observe_serve_stalls,
 };
 
 /* Returns whether a request is meant for this port. Browsers name a host always. */
@@ -120,10 +132,25 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domi_observe_reply(stack, &refusal);
 }
 
+/* An answer that has no end of its own ends with its viewer; other viewers get their answers also
+ * when they have finished sending. This only reads the request, as such a function has to. */
+static uint32_t find_marks(const void *payload)
+{
+    domus_http_match match = domus_http_find_route(routes, payload);
+    bool is_endless =
+        match.route != NULL && match.route->id == LOG && domi_observe_wants_to_follow(payload);
+
+    return is_endless ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
+}
+
 static void stop_visitor(domus_stack *stack, void *self)
 {
+    domi_viewer *viewer = self;
+
     (void)stack;
-    domi_actors_page_free(&((domi_viewer *)self)->page);
+    domi_actors_page_free(&viewer->page);
+    domus_slice_free(viewer->stalls);
+    domi_observe_stop_following(&viewer->follow);
 }
 
 static const domus_http_options http = {
@@ -138,8 +165,10 @@ static const domus_behaviour visitor_behaviour = {
     .state_size = sizeof(domi_viewer),
     .pipeline = &pipeline,
     .on = (const domus_on[]){{NULL, NULL, 0}},
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = take_request},
-                                       {.type = NULL}},
+    .on_peer =
+        (const domus_on_peer[]){
+            {.type = &domus_http_request_type, .handle = take_request, .marks_of = find_marks},
+            {.type = NULL}},
     .on_stop = stop_visitor,
 };
 

@@ -6,6 +6,7 @@
 #define DOMI_PROTOCOLS_OBSERVE_VIEWER_H
 
 #include <domus/domus.h>
+#include <domus/log.h>
 
 /* A page of a dump, which a helper thread makes. */
 typedef struct domi_actors_page {
@@ -14,9 +15,18 @@ typedef struct domi_actors_page {
     char *text;         /* on the heap; NULL: none was made */
 } domi_actors_page;
 
+/* The place of a viewer in the log (log.h). */
+typedef struct domi_follow {
+    uint64_t next;         /* the number of the line that it gets next */
+    domus_log_level level; /* it gets lines of this level, and those that are more severe */
+    bool follows;          /* it has one of the places of those that follow */
+} domi_follow;
+
 /* The state of a connection. */
 typedef struct domi_viewer {
     domi_actors_page page;
+    domus_slice stalls; /* a text that a helper thread has made; empty: none */
+    domi_follow follow;
 } domi_viewer;
 
 /* Answer a request for a page; a handler of a viewer. */

@@ -16,10 +16,11 @@
 #define GIB    DOMI_GIB
 
 static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4 &&
-                  sizeof(domus_io_backend) == 4,
+                  sizeof(domus_log_level) == 4 && sizeof(domus_io_backend) == 4,
               "how fields are read");
 
 static const char *const level_words[] = {"off", "counters", "histograms", "spans", NULL};
+static const char *const log_words[] = {"error", "warning", "info", NULL};
 static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 static const char *const version_words[] = {"1.2", "1.3", NULL};
 static const char *const verify_words[] = {"required", "optional", NULL};
@@ -141,6 +142,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("log.queueMax", COUNT, log.queue_max, 16, 65536, 1024)},
     {KEY("log.flushTimeout", DURATION, log.flush_timeout_ns, MS, HOUR, SECOND), .or_zero = true},
     {KEY("log.addresses", WORD, log.addresses, 0, 1, 0), .words = domi_key_switch},
+    {KEY("log.level", WORD, log.level, 0, 2, DOMUS_LOG_INFO), .words = log_words},
     {KEY("memory.queued", SHARE, memory.queued_percent, 1, 100, 50)},
     {KEY("memory.resetAfter", DURATION, memory.reset_after_ns, 100 * MS, HOUR, 5 * SECOND)},
     {KEY("profile.level", WORD, profile.level, 0, 3, DOMUS_PROFILE_COUNTERS),
@@ -159,7 +161,7 @@ const domus_config_key domi_config_listener_keys[] = {
         FIELD(domus_listener_config, proxy_from), .minimum = 0,
         .maximum = DOMI_NETWORKS_TEXT_BYTES, .preset_text = ""},
     {TLS_TEXT("certFile", cert_files, DOMI_FILES_TEXT_BYTES)},
-    {TLS_TEXT("keyFile", key_files, DOMI_FILES_TEXT_BYTES)},
+    {TLS_TEXT("keyFile", key_files, DOMI_FILES_TEXT_BYTES), .secret = true},
     {TLS_TEXT("alpn", alpn, DOMI_FILES_TEXT_BYTES)},
     {TLS_TEXT("clientCaFile", client_ca_file, DOMI_FILES_TEXT_BYTES)},
     {TLS_TEXT("ciphers", ciphers, DOMI_FILES_TEXT_BYTES)},

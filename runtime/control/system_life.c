@@ -110,12 +110,19 @@ static int peers_init(domus_system *system)
     return domi_peers_init(&system->peers, &limits, key);
 }
 
+static void init_levels(domus_system *system)
+{
+    system->profile_level = system->config.profile.level;
+    system->log_level = system->config.log.level;
+}
+
 static void sync_init(domus_system *system)
 {
     pthread_condattr_t attributes;
 
     pthread_mutex_init(&system->mutex, NULL);
     pthread_mutex_init(&system->outside_mutex, NULL);
+    pthread_mutex_init(&system->stall_history.mutex, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&system->changed, &attributes);
@@ -152,7 +159,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         result = -ENOMEM;
         goto fail_system;
     }
-    system->profile_level = config->profile.level;
+    init_levels(system);
     system->simulator = simulator;
     system->thread_hooks = simulator != NULL ? simulator->thread_hooks : &domi_hooks_of_threads;
     result = choose_cpus(system, config, error, error_size);
@@ -436,6 +443,7 @@ void domus_system_free(domus_system *system)
     pthread_cond_destroy(&system->nobody_asks);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
+    pthread_mutex_destroy(&system->stall_history.mutex);
     pthread_mutex_destroy(&system->mutex);
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);

@@ -44,9 +44,10 @@ typedef struct domi_runner_counters {
 
 /* The monitor's notes of a runner (spares.c). Only its thread uses this. */
 typedef struct domi_pulse {
-    uint64_t beat;    /* the sum of what the runner has done, at the last look */
-    uint64_t beat_ns; /* when the monitor first saw this sum */
-    bool is_stalled;  /* that is a stall, which is counted (stalled.c) */
+    uint64_t beat;         /* the sum of what the runner has done, at the last look */
+    uint64_t beat_ns;      /* when the monitor first saw this sum */
+    bool is_stalled;       /* that is a stall, which is counted (stalled.c) */
+    uint64_t stall_number; /* of the stall in the history; 0: it was not told */
 } domi_pulse;
 
 struct domus_runner {

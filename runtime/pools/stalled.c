@@ -27,6 +27,21 @@ static void tell(domus_runner *runner, uint64_t length_ns)
     watched->stalls_untold = 0;
 }
 
+/* Let viewers see the stall. */
+static void keep(domus_runner *runner)
+{
+    domus_system *system = runner->pool->system;
+    const domi_manager *manager = &runner->manager;
+    domi_stall_record record = {.began_ns = runner->pulse.beat_ns,
+                                .pool = runner->pool->settings->name,
+                                .index = runner->number};
+
+    domi_stall_record_name(record.behaviour, domi_behaviour_name(domi_manager_running(manager)));
+    domi_stall_record_name(record.type, domi_type_name(domi_manager_handling(manager)));
+    runner->pulse.stall_number =
+        domi_stall_history_add(&system->stall_history, &system->clock, &record);
+}
+
 void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
 {
     uint64_t threshold_ns = runner->pool->system->config.stall.threshold_ns;
@@ -44,6 +59,7 @@ void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
     }
     watched->stall_told_ns = now_ns;
     tell(runner, length_ns);
+    keep(runner);
 }
 
 void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns)
@@ -54,5 +70,7 @@ void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns)
     if (!pulse->is_stalled)
         return;
     pulse->is_stalled = false;
+    domi_stall_history_end(&runner->pool->system->stall_history, pulse->stall_number, length_ns);
+    pulse->stall_number = 0;
     domi_stall_counts_end(&runner->counters.stalls, length_ns);
 }

@@ -8,6 +8,7 @@
 #include "house/message/types.h"
 #include "io/resources/spells.h"
 
+#include <domus/log.h>
 #include <domus/text.h>
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 /* True if one more line may pass. In that case `ret_dropped` is how many lines did not pass since
  * the last line that did. */
-static bool passes_level(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
+static bool passes_bound(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
 {
     /* Relaxed: the word is complete by itself and guards no other data. */
     uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
@@ -52,8 +53,8 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     char text[DOMUS_LOG_TEXT_MAX + 1];
     va_list arguments;
 
-    if (system->hooks.log == NULL ||
-        !passes_level(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
+    if (system->hooks.log == NULL || level > domus_system_log_level(system) ||
+        !passes_bound(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
         return;
     if (dropped != 0) {
         snprintf(text, sizeof text, "%" PRIu32 " lines of this thread were dropped", dropped);
@@ -66,6 +67,30 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
      * no text moves a terminal's cursor. */
     (void)domus_text_escape(raw, strlen(raw), text, sizeof text);
     system->hooks.log(system->hooks.log_context, level, thread, text);
+}
+
+/* --- levels ----------------------------------------------------------------------------------- */
+
+const char *domus_log_level_name(domus_log_level level)
+{
+    static const char *const names[] = {"error", "warning", "info"};
+
+    return (size_t)level < sizeof names / sizeof names[0] ? names[level] : "";
+}
+
+int domus_system_set_log_level(domus_system *system, domus_log_level level)
+{
+    if ((unsigned)level > DOMUS_LOG_INFO)
+        return -EINVAL;
+    /* Relaxed: a number and nothing else. */
+    atomic_store_explicit(&system->log_level, level, memory_order_relaxed);
+    return 0;
+}
+
+domus_log_level domus_system_log_level(const domus_system *system)
+{
+    return (domus_log_level)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->log_level,
+                                                 memory_order_relaxed);
 }
 
 /* --- actors ----------------------------------------------------------------------------------- */

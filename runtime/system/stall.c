@@ -134,6 +134,21 @@ static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text,
                  (used_ns - stall->cpu_ns) / MS, over_ns / MS);
 }
 
+/* Let viewers see the stall. */
+static void keep_stall(domus_system *system, domi_thread *thread, bool traced)
+{
+    domi_stall *stall = &thread->stall;
+    domi_stall_record record = {.began_ns = stall->from_ns, .index = thread->manager.index};
+
+    if (stall->behaviour != NULL)
+        domi_stall_record_name(record.behaviour, domi_behaviour_name(stall->behaviour));
+    if (stall->behaviour != NULL && stall->type != NULL)
+        domi_stall_record_name(record.type, domi_type_name(stall->type));
+    if (traced)
+        domi_stall_record_trace(&record, &stall->backtrace);
+    stall->number = domi_stall_history_add(&system->stall_history, &system->clock, &record);
+}
+
 /* Report a stall; called once for each stall, whether it still goes on or not. */
 static void report_stall(domus_system *system, domi_thread *thread, uint64_t now_ns, bool traced)
 {
@@ -150,6 +165,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
                   traced ? "" : "; no backtrace: ", traced ? "" : why_no_trace(stall));
     if (traced)
         tell_trace(system, thread);
+    keep_stall(system, thread, traced);
     domi_backtrace_drop(&stall->backtrace);
 }
 
@@ -195,6 +211,8 @@ static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns
         stall->no_trace = stall->no_trace != 0 ? stall->no_trace : -EAGAIN;
         report_stall(system, thread, now_ns, false);
     }
+    domi_stall_history_end(&system->stall_history, stall->number, length_ns);
+    stall->number = 0;
     domi_stall_counts_end(&stall->counts, length_ns);
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/os/fork.h"
 #include "runtime/os/workers.h"
 #include "runtime/system/levels.h"
+#include "runtime/system/stall_history.h"
 #include "runtime/system/thread.h"
 
 #include <domus/entry.h>
@@ -123,8 +124,9 @@ struct domus_system {
     domi_grains grains;         /* the kinds of grains */
     domi_peers peers;           /* how many connections each peer address has */
 
-    _Atomic uint32_t profile_level; /* the domus_profile_level that threads are to follow */
-    domi_monitor monitor;           /* looks at the threads for stalls (monitor.h) */
+    _Atomic uint32_t profile_level;   /* the domus_profile_level that threads are to follow */
+    domi_monitor monitor;             /* looks at the threads for stalls (monitor.h) */
+    domi_stall_history stall_history; /* the last ones that it has found */
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
      * `mutex`, except `stop_step`, which is atomic. */
@@ -163,7 +165,8 @@ struct domus_system {
     domi_pressure pressure; /* how short memory is */
     /* Numbers of mistakes that the log has told (log.c); 0: a free place. */
     _Atomic uint64_t mistakes_told[DOMI_MISTAKES_TOLD];
-    domi_log_bound log_bound; /* bounds the lines that no thread of the system writes */
+    _Atomic uint32_t log_level; /* the domus_log_level of the least severe lines */
+    domi_log_bound log_bound;   /* bounds the lines that no thread of the system writes */
     /* domi_fork_number() of the process that made or started the system */
     _Atomic uint32_t started_under;
 

@@ -87,6 +87,7 @@ typedef struct domi_stall {
     uint64_t cpu_since_ns; /* when `cpu_ns` was read; 0: not yet */
     const domus_behaviour *behaviour; /* behaviour of the actor whose handler runs; NULL: none */
     const domus_type *type;           /* type of the message that it handles; NULL: none */
+    uint64_t number;                  /* of the stall in the history; 0: it was not told */
     int no_trace; /* why there will be no backtrace, a negative errno; 0: it is awaited */
 
     domi_backtrace backtrace; /* the backtrace of the thread in this stall */

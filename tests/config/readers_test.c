@@ -135,6 +135,7 @@ static const struct field fields[] = {
     FIELD(log, queue_max),
     FIELD(log, flush_timeout_ns),
     FIELD(log, addresses),
+    FIELD(log, level),
     FIELD(memory, queued_percent),
     FIELD(memory, reset_after_ns),
 };

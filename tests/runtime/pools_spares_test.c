@@ -145,6 +145,8 @@ START_TEST(stalls_of_runners_are_counted_and_told)
     domus_profile counters;
     domus_runner_profile one;
     uint64_t stalls = 0, stalled_ns = 0, lengths = 0;
+    static domus_stall kept[DOMUS_STALLS_KEPT];
+    uint32_t count = 0;
 
     begin("sharing", 2, 0);
     for (uint32_t i = 0; i < 3; i++) {
@@ -165,6 +167,13 @@ START_TEST(stalls_of_runners_are_counted_and_told)
     ck_assert_uint_ge(stalled_ns, 6 * 25 * DOMT_MS);
     ck_assert_uint_eq(
         domt_lines("pool work: runner ", "ms in reader, handling read; 0 actors wait"), 1);
+    ck_assert_int_eq(domus_stalls_read(domt_pooled.system, kept, DOMUS_STALLS_KEPT, &count), 0);
+    ck_assert_uint_eq(count, 1); /* of those that were told */
+    ck_assert_str_eq(kept[0].pool, "work");
+    ck_assert_uint_lt(kept[0].index, 2);
+    ck_assert_str_eq(kept[0].behaviour, "reader");
+    ck_assert_str_eq(kept[0].type, "read");
+    ck_assert(kept[0].is_over && kept[0].length_ns >= 50 * DOMT_MS);
     finish();
 }
 END_TEST

@@ -27,8 +27,8 @@ static void start_with_pool(void)
 START_TEST(every_path_answers_get_and_nothing_else)
 {
     static const char classic[] = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n";
-    static const char *const paths[] = {"/",       "/metrics", "/profile",
-                                        "/actors", "/health",  "/ready"};
+    static const char *const paths[] = {"/",       "/metrics", "/profile", "/actors",
+                                        "/health", "/ready",   "/config",  "/stalls"};
     static const struct {
         const char *request;
         unsigned status;

@@ -1,0 +1,25 @@
+/* The last lines of a sink, for viewers of the observation port (domus/log.h).
+ *
+ * Only the thread of the sink adds lines, and viewers read them, under a lock that no other thread
+ * ever takes. So no thread that leaves a line pays for it. */
+#ifndef DOMI_CONFIG_KEPT_LINES_H
+#define DOMI_CONFIG_KEPT_LINES_H
+
+#include <domus/log.h>
+
+typedef struct domi_kept_lines domi_kept_lines;
+
+/* Make room for DOMUS_LOG_KEPT lines, 140 KB. Returns NULL without memory. */
+domi_kept_lines *domi_kept_lines_new(void);
+
+/* Free them. NULL is allowed. */
+void domi_kept_lines_free(domi_kept_lines *kept);
+
+/* Keep a line, over the oldest one. */
+void domi_kept_lines_add(domi_kept_lines *kept, domus_log_level level, uint32_t thread,
+                         const char *text);
+
+/* Read a line; this is domus_log_source.read. Any thread. */
+int domi_kept_lines_read(void *kept, uint64_t from, domus_log_line *ret_line);
+
+#endif

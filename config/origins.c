@@ -1,0 +1,146 @@
+/* Tells the origins of values; see the header. */
+#include "config/origins.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ORIGIN_SIZE 4160 /* bytes of "FILE:LINE", with the NUL; a longer name is cut */
+
+/* The arguments of domi_origins_show(), for the functions below. */
+struct showing {
+    const domi_effective *effective;
+    domus_config_visit *visit;
+    void *context;
+    char origin[ORIGIN_SIZE];
+};
+
+static const char *write_origin(struct showing *showing, const domi_origins *from,
+                                struct domi_yaml_origin at)
+{
+    if (at.line > 0)
+        snprintf(showing->origin, ORIGIN_SIZE, "%s:%u", from->names[at.file], at.line);
+    else
+        snprintf(showing->origin, ORIGIN_SIZE, "%s", from->names[at.file]);
+    return showing->origin;
+}
+
+/* Returns whether a value that was read became one that is in use: it is that value, or a word,
+ * such as "auto", for which the library has chosen one. */
+static bool became(const domus_config_key *key, const void *read, const void *used)
+{
+    char text[DOMUS_CONFIG_VALUE_SIZE];
+
+    if (!domi_value_differs(key, read, used))
+        return true;
+    domus_config_key_write(key, read, text, sizeof text);
+    return key->special != NULL && strcmp(text, key->special) == 0;
+}
+
+/* The list to which a key of an element belongs, with its table. */
+struct list {
+    const char *name;
+    const domus_config_key *(*keys)(size_t row);
+    size_t index; /* of the key in its table */
+};
+
+static bool find_list(const domus_config_key *key, struct list *ret_list)
+{
+    static const struct list lists[] = {
+        {DOMI_YAML_LISTENERS, domus_config_listener_key_get, 0},
+        {DOMI_YAML_POOLS, domus_config_pool_key_get, 0},
+    };
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        struct list list = lists[i];
+        const domus_config_key *row;
+        for (; (row = list.keys(list.index)) != NULL; list.index++) {
+            if (row != key)
+                continue;
+            *ret_list = list;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Find the origin of a value of a list's element in a reader, if that has an element of the same
+ * name with the same value. */
+static bool find_in_element(const domi_effective *effective, const domi_origins *from,
+                            const domus_config_key *key, size_t element,
+                            struct domi_yaml_origin *ret_at)
+{
+    const struct domi_yaml_values *values = from->values;
+    struct list list;
+
+    if (!find_list(key, &list))
+        return false;
+    bool is_pool = list.keys == domus_config_pool_key_get;
+    const void *now = is_pool ? (const void *)&effective->config->pools[element]
+                              : (const void *)&effective->config->listeners[element];
+    const char *name = is_pool ? effective->config->pools[element].name
+                               : effective->config->listeners[element].name;
+    int found = domi_yaml_values_find(values, list.name, name, strlen(name));
+    if (found < 0)
+        return false;
+    const void *read =
+        is_pool ? (const void *)&values->pools[found] : (const void *)&values->listeners[found];
+    if (!became(key, read, now))
+        return false;
+    *ret_at = domi_yaml_values_element_origin(values, list.name, (size_t)found, list.index);
+    return true;
+}
+
+static bool find_in(const domi_effective *effective, const domi_origins *from,
+                    const domus_config_key *key, size_t element, struct domi_yaml_origin *ret_at)
+{
+    if (element != SIZE_MAX)
+        return find_in_element(effective, from, key, element, ret_at);
+    if (!became(key, &from->values->config, effective->config))
+        return false;
+    *ret_at = domi_yaml_values_key_origin(from->values, key);
+    return true;
+}
+
+static const char *find_origin(void *showing_, const domus_config_key *key, size_t element)
+{
+    struct showing *showing = showing_;
+    const domi_effective *effective = showing->effective;
+    struct domi_yaml_origin at;
+
+    if (find_in(effective, effective->newest, key, element, &at))
+        return write_origin(showing, effective->newest, at);
+    if (find_in(effective, effective->first, key, element, &at))
+        return write_origin(showing, effective->first, at);
+    return "program";
+}
+
+static void pass_on(void *showing_, const domus_config_shown *shown)
+{
+    const struct showing *showing = showing_;
+
+    showing->visit(showing->context, shown);
+}
+
+static void show_section(struct showing *showing)
+{
+    const domi_origins *from = showing->effective->newest;
+    const struct domi_section_values *own = &from->values->own;
+    char path[DOMI_YAML_PATH_SIZE], value[DOMUS_CONFIG_VALUE_SIZE];
+
+    if (own->section == NULL)
+        return;
+    for (uint32_t row = 0; own->section->keys[row].path != NULL; row++) {
+        snprintf(path, sizeof path, "%s.%s", own->section->name, own->section->keys[row].path);
+        domi_section_write(own, row, value, sizeof value);
+        const char *origin = write_origin(showing, from, own->origins[row]);
+        showing->visit(showing->context, &(domus_config_shown){path, value, origin});
+    }
+}
+
+void domi_origins_show(const void *effective, domus_config_visit *visit, void *context)
+{
+    struct showing showing = {.effective = effective, .visit = visit, .context = context};
+
+    domus_config_show(showing.effective->config, find_origin, pass_on, &showing);
+    show_section(&showing);
+}

@@ -1,0 +1,59 @@
+/* The log of a system while it runs: which lines are written, and the last ones for viewers.
+ *
+ * The library writes lines of three levels (domus/hooks.h). Lines that are less severe than the
+ * level of the system are not made: the configuration has the level of the start (log.level), and
+ * it may change at any time. A program writes its own lines where it likes; they have no level
+ * here.
+ *
+ * A log source keeps the last lines, so that somebody can read them who does not read the place to
+ * which they are written. domus_main() has one while the observation port is open, and gives it to
+ * that port (domus/front.h). */
+#ifndef DOMUS_LOG_H
+#define DOMUS_LOG_H
+
+#include <domus/hooks.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct domus_system;
+
+/* The word of a level in the configuration: "error", "warning" or "info"; "" for no level.
+ * Thread-safety: any thread. */
+DOMUS_API const char *domus_log_level_name(domus_log_level level);
+
+/* Let a system write lines of this level and those that are more severe, on all its threads, from
+ * the next line on. Returns 0; -EINVAL for no level. Thread-safety: any thread, from
+ * domus_system_new() until domus_system_free(). */
+DOMUS_API int domus_system_set_log_level(struct domus_system *system, domus_log_level level);
+
+/* Returns the level that was set last. Thread-safety: likewise. */
+DOMUS_API domus_log_level domus_system_log_level(const struct domus_system *system);
+
+/* Lines that the source of domus_main() keeps. */
+#define DOMUS_LOG_KEPT 256u
+
+/* A line that was kept. */
+typedef struct domus_log_line {
+    uint64_t number; /* lines of a source are numbered from 1 on */
+    uint64_t utc_ns; /* when it was kept: ns since 1970, UTC */
+    domus_log_level level;
+    uint32_t thread;                   /* that wrote it; DOMUS_LOG_OUTSIDE: none of the system's */
+    char text[DOMUS_LOG_TEXT_MAX + 1]; /* printable ASCII (domus/text.h), NUL-terminated */
+} domus_log_line;
+
+/* The last lines of a log, which any thread may read. */
+typedef struct domus_log_source {
+    /* Copy the kept line with the lowest number that is `from` or more. If that is more than
+     * `from`, lines between are kept no longer. Returns 0; -ENOENT when there is none yet.
+     * Thread-safety: any thread, many at once. It does not block. */
+    int (*read)(void *context, uint64_t from, domus_log_line *ret_line);
+    void *context; /* handed to `read` */
+} domus_log_source;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

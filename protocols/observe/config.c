@@ -1,0 +1,166 @@
+/* /config: {"keys": [{"key": "scheduler.ioRatio", "value": "50", "origin": "default"}, ...]}
+ *
+ * The program hands its configuration to the port as a whole, and anew after a reload; without that
+ * the port shows the one of the system. Two keys may change by requests to this port: their values
+ * are read when they are shown, and have the origin "POST" if they are not as the program knows
+ * them.
+ *
+ * A handed configuration is a row of texts, each NUL-terminated: key, value, origin, key and so on.
+ * The thread of the port owns the one that it shows. Another thread leaves a newer one in `left`,
+ * from which the port's thread takes it. */
+#include "protocols/observe/config.h"
+
+#include "protocols/observe/answer.h"
+#include "protocols/observe/json.h"
+#include "protocols/observe/observe.h"
+
+#include <domus/log.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct domi_handed {
+    domus_slice slice;
+    const char *texts; /* the bytes of the slice, which is never empty */
+} domi_handed;
+
+static _Atomic(domi_handed *) left; /* handed over, and not shown yet; NULL: nothing */
+static domi_handed *shown;          /* of the port's thread; NULL: nothing was handed over */
+
+static void free_handed(domi_handed *one)
+{
+    if (one != NULL)
+        domus_slice_free(one->slice);
+    free(one);
+}
+
+static void note(void *texts, const domus_config_shown *one)
+{
+    (void)domus_append(texts, one->key, strlen(one->key) + 1);
+    (void)domus_append(texts, one->value, strlen(one->value) + 1);
+    (void)domus_append(texts, one->origin, strlen(one->origin) + 1);
+}
+
+int domi_observe_set_config(domus_config_walk *walk, const void *from)
+{
+    domi_handed *one = calloc(1, sizeof *one);
+    domus_appender texts = {0};
+    int error = -ENOMEM;
+
+    if (one != NULL) {
+        walk(from, note, &texts);
+        error = domus_append_end(&texts, &one->slice);
+    }
+    if (error != 0) {
+        free(one);
+        return error;
+    }
+    one->texts = domus_slice_data(one->slice);
+    /* acq_rel: pairs with the exchange in find_shown(), so each side sees the whole texts that it
+     * gets, whether it shows or frees them. */
+    free_handed(atomic_exchange_explicit(&left, one, memory_order_acq_rel));
+    return 0;
+}
+
+void domi_observe_forget_config(void)
+{
+    free_handed(atomic_exchange_explicit(&left, NULL, memory_order_acq_rel));
+    free_handed(shown);
+    shown = NULL;
+}
+
+static const domi_handed *find_shown(void)
+{
+    /* acq_rel: as above. */
+    domi_handed *newer = atomic_exchange_explicit(&left, NULL, memory_order_acq_rel);
+
+    if (newer != NULL) {
+        free_handed(shown);
+        shown = newer;
+    }
+    return shown;
+}
+
+/* --- the text --------------------------------------------------------------------------------- */
+
+/* The text that is being written. */
+struct writing {
+    domus_appender json;
+    const char *before;      /* what stands before the next key */
+    const domus_config *now; /* with the values that may have changed */
+};
+
+static void write_text(domus_appender *json, const char *before, const char *text)
+{
+    (void)domus_append_text(json, "%s", before);
+    domi_json_append_string(json, text);
+}
+
+/* Write a key; this is a domus_config_visit. */
+static void write_key(void *writing_, const domus_config_shown *one)
+{
+    struct writing *writing = writing_;
+
+    (void)domus_append_text(&writing->json, "%s\n{\"key\":", writing->before);
+    writing->before = ",";
+    write_text(&writing->json, "", one->key);
+    write_text(&writing->json, ",\"value\":", one->value);
+    write_text(&writing->json, ",\"origin\":", one->origin);
+    (void)domus_append_text(&writing->json, "}");
+}
+
+/* Write a key that was handed over, with its present value if a request may have changed it. */
+static void write_handed(struct writing *writing, const domus_config_shown *one)
+{
+    char value[DOMUS_CONFIG_VALUE_SIZE];
+    const domus_config_key *key;
+    size_t row = 0;
+
+    if (strcmp(one->key, "profile.level") != 0 && strcmp(one->key, "log.level") != 0) {
+        write_key(writing, one);
+        return;
+    }
+    while ((key = domus_config_key_get(row)) != NULL && strcmp(key->path, one->key) != 0)
+        row++;
+    snprintf(value, sizeof value, "%s", one->value);
+    if (key != NULL)
+        domus_config_key_write(key, writing->now, value, sizeof value);
+    bool is_changed = strcmp(value, one->value) != 0;
+    write_key(writing, &(domus_config_shown){one->key, value, is_changed ? "POST" : one->origin});
+}
+
+static void write_all(struct writing *writing, const domi_handed *handed)
+{
+    size_t at = 0;
+
+    while (at < handed->slice.size) {
+        domus_config_shown one = {.key = handed->texts + at};
+        one.value = one.key + strlen(one.key) + 1;
+        one.origin = one.value + strlen(one.value) + 1;
+        at = (size_t)(one.origin + strlen(one.origin) + 1 - handed->texts);
+        write_handed(writing, &one);
+    }
+}
+
+int domi_observe_serve_config(domus_stack *stack, void *self, const void *payload)
+{
+    domus_config now = *domus_system_config(domi_observed.observed);
+    struct writing writing = {.before = "", .now = &now};
+    const domi_handed *handed = find_shown();
+    domus_slice text;
+
+    (void)self, (void)payload;
+    now.profile.level = domus_system_profile_level(domi_observed.observed);
+    now.log.level = domus_system_log_level(domi_observed.observed);
+    (void)domus_append_text(&writing.json, "{\"keys\":[");
+    if (handed != NULL)
+        write_all(&writing, handed);
+    else
+        domus_config_show(&now, NULL, write_key, &writing);
+    (void)domus_append_text(&writing.json, "]}\n");
+    int error = domus_append_end(&writing.json, &text);
+    return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
+}

@@ -1,0 +1,242 @@
+/* /log: the last lines of the log, as text; with follow=1 further lines as they come; and POST,
+ * which changes what is logged.
+ *
+ * A viewer that follows reads the source of the program ten times a second, as far as it has taken
+ * what it was sent. So it costs its program nothing, and a viewer that reads slowly misses lines:
+ * the source keeps the last ones, and the text says how many were passed over. */
+#include "protocols/observe/log.h"
+
+#include "protocols/observe/answer.h"
+#include "protocols/observe/observe.h"
+#include "protocols/observe/times.h"
+
+#include <domus/http_query.h>
+#include <domus/log.h>
+#include <domus/observe.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TICK_NS    UINT64_C(100000000) /* between two looks at the source */
+#define PIECE_MAX  32u                 /* lines that are sent at a time */
+#define WAITS_MAX  UINT64_C(16384)     /* bytes that wait for a viewer before no more are sent */
+#define TIMEOUT_NS UINT64_C(30000000000)
+#define WORD_SIZE  16
+
+/* Viewers that follow. Only the one thread of the port uses this. */
+static uint32_t followers;
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* Find the level of a word. Returns false if there is none. */
+static bool find_level(const char *word, size_t size, domus_log_level *ret_level)
+{
+    for (int level = DOMUS_LOG_ERROR; level <= (int)DOMUS_LOG_INFO; level++) {
+        const char *name = domus_log_level_name((domus_log_level)level);
+        if (strlen(name) != size || memcmp(name, word, size) != 0)
+            continue;
+        *ret_level = (domus_log_level)level;
+        return true;
+    }
+    return false;
+}
+
+/* Read the level of a query. Returns 0; -ENOENT without one; -EINVAL for another word. */
+static int read_level(domus_slice query, domus_log_level *ret_level)
+{
+    char word[WORD_SIZE];
+    int64_t size = domus_http_query_value(query, "level", word, sizeof word);
+
+    if (size == -ENOENT)
+        return -ENOENT;
+    return size > 0 && find_level(word, (size_t)size, ret_level) ? 0 : -EINVAL;
+}
+
+static int say_levels(domus_stack *stack)
+{
+    return domi_observe_say(stack, 400, "level is error, warning or info; follow is 0 or 1\n");
+}
+
+/* Read whether a query asks to follow. Returns 0; -EINVAL. */
+static int read_follow(domus_slice query, bool *ret_follows)
+{
+    char digit = '0';
+    int64_t size = domus_http_query_value(query, "follow", &digit, sizeof digit);
+
+    if (size != -ENOENT && (size != 1 || (digit != '0' && digit != '1')))
+        return -EINVAL;
+    *ret_follows = digit == '1';
+    return 0;
+}
+
+bool domi_observe_wants_to_follow(const domus_http_request *request)
+{
+    bool follows;
+
+    return request->method == DOMUS_HTTP_GET &&
+           read_follow(domus_http_query(request), &follows) == 0 && follows;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static void write_line(domus_appender *text, const domus_log_line *line)
+{
+    char when[DOMI_UTC_SIZE], thread[32] = "";
+
+    domi_observe_write_utc(line->utc_ns, when);
+    if (line->thread != DOMUS_LOG_OUTSIDE)
+        snprintf(thread, sizeof thread, "thread %" PRIu32 ": ", line->thread);
+    (void)domus_append_text(text, "%s %s: %s%s\n", when, domus_log_level_name(line->level), thread,
+                            line->text);
+}
+
+/* Write the next lines that a viewer wants, at most `most`. Returns how many were read. */
+static uint32_t write_lines(domi_follow *follow, uint32_t most, domus_appender *text)
+{
+    const domus_log_source *source = &domi_observed.log;
+    domus_log_line line;
+    uint32_t count = 0;
+
+    for (; count < most && source->read(source->context, follow->next, &line) == 0; count++) {
+        if (line.number > follow->next && follow->next != 0)
+            (void)domus_append_text(text, "%" PRIu64 " lines were dropped\n",
+                                    line.number - follow->next);
+        follow->next = line.number + 1;
+        if (line.level <= follow->level)
+            write_line(text, &line);
+    }
+    return count;
+}
+
+/* --- following -------------------------------------------------------------------------------- */
+
+void domi_observe_stop_following(domi_follow *follow)
+{
+    if (follow->follows)
+        followers--;
+    follow->follows = false;
+}
+
+/* Give the connection options of its own; NULL: those of all viewers. Returns 0; -EPIPE when it is
+ * gone, which a conversation may see before it is cancelled; another negative errno. */
+static int set_options(domus_stack *stack, const domus_channel_options *options)
+{
+    domus_channel *channel = domus_channel_running(stack);
+
+    return channel != NULL ? domus_channel_set_options(stack, channel, options) : -EPIPE;
+}
+
+/* End the answer. Returns as a handler. */
+static int end_stream(domus_stack *stack, domi_viewer *viewer)
+{
+    domi_observe_stop_following(&viewer->follow);
+    (void)set_options(stack, NULL);
+    return domus_reply_end(stack, NULL, NULL);
+}
+
+static domus_resumed go_on;
+
+/* Send what there is, or wait. When the port is closed, the viewer gets the last lines, and then
+ * the end: it must not keep the program from ending. */
+static int send_more(domus_stack *stack, domi_viewer *viewer)
+{
+    bool is_closing = atomic_load_explicit(&domi_observed.is_closing, memory_order_relaxed);
+    domus_appender text = {0};
+    domus_slice piece;
+    uint32_t count = write_lines(&viewer->follow, PIECE_MAX, &text);
+    int error = domus_append_end(&text, &piece);
+
+    if (error != 0)
+        return error;
+    if (piece.size != 0)
+        return domus_reply_write(stack, piece, go_on);
+    domus_slice_free(piece);
+    if (count == 0 && is_closing)
+        return end_stream(stack, viewer);
+    return domus_sleep(stack, count == 0 ? TICK_NS : 0, go_on);
+}
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_viewer *viewer = self;
+
+    if (answer->error == 0)
+        return send_more(stack, viewer);
+    domi_observe_stop_following(&viewer->follow);
+    return answer->error;
+}
+
+static int add_fields(domus_http_response *head)
+{
+    domus_appender fields = {0};
+
+    (void)domus_http_add(&fields, "X-Content-Type-Options", "nosniff");
+    (void)domus_http_add(&fields, "Cache-Control", "no-store");
+    return domus_append_end(&fields, &head->fields);
+}
+
+/* Begin an answer that has no end of its own. A viewer may be silent for as long as it likes, and
+ * is found to be gone by the end of its connection. */
+static int begin_stream(domus_stack *stack, domi_viewer *viewer)
+{
+    static const domus_channel_options patient = {.send_high_bytes = WAITS_MAX,
+                                                  .send_low_bytes = WAITS_MAX / 4,
+                                                  .send_timeout_ns = TIMEOUT_NS,
+                                                  .idle_timeout_ns = DOMUS_NONE};
+    domus_http_response head = {.status = 200, .media = DOMI_OBSERVE_PLAIN};
+
+    if (followers >= DOMUS_OBSERVE_FOLLOWERS_MAX)
+        return domi_observe_say(stack, 503, "too many viewers follow the log\n");
+    int error = set_options(stack, &patient);
+    if (error == 0)
+        error = add_fields(&head);
+    if (error != 0)
+        return error;
+    int result = domus_reply_begin(stack, &domus_http_response_type, &head, go_on);
+    if (result < 0) {
+        domus_http_response_type.release(&head);
+        return result;
+    }
+    viewer->follow.follows = true;
+    followers++;
+    return result;
+}
+
+/* --- handlers --------------------------------------------------------------------------------- */
+
+int domi_observe_serve_log(domus_stack *stack, void *self, const void *payload)
+{
+    domi_viewer *viewer = self;
+    domus_slice query = domus_http_query(payload), text;
+    domus_appender lines = {0};
+    bool follows;
+
+    viewer->follow = (domi_follow){.level = DOMUS_LOG_INFO};
+    int error = read_level(query, &viewer->follow.level);
+    if ((error != 0 && error != -ENOENT) || read_follow(query, &follows) != 0)
+        return say_levels(stack);
+    /* acquire: pairs with the release of set_log(), so the source is whole. */
+    if (!atomic_load_explicit(&domi_observed.has_log, memory_order_acquire))
+        return domi_observe_say(stack, 404, "this program keeps no lines of its log\n");
+    if (domi_observe_wants_to_follow(payload))
+        return begin_stream(stack, viewer);
+    (void)write_lines(&viewer->follow, DOMUS_LOG_KEPT, &lines);
+    error = domus_append_end(&lines, &text);
+    return error != 0 ? error : domi_observe_answer(stack, DOMI_OBSERVE_PLAIN, text);
+}
+
+int domi_observe_serve_log_level(domus_stack *stack, void *self, const void *payload)
+{
+    static const char *const lines[] = {"error\n", "warning\n", "info\n"};
+    domus_log_level level;
+
+    (void)self;
+    if (!domi_observe_is_own_page(payload))
+        return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
+    if (read_level(domus_http_query(payload), &level) != 0)
+        return say_levels(stack);
+    (void)domus_system_set_log_level(domi_observed.observed, level);
+    return domi_observe_say(stack, 200, lines[level]);
+}

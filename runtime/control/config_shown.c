@@ -1,0 +1,102 @@
+/* Shows a configuration by the tables of its keys; see the header. */
+#include <domus/config_shown.h>
+
+#include "base/key.h"
+#include "runtime/control/config_keys.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_SIZE 256 /* bytes of the name of a key; a longer one is cut */
+
+void domus_config_key_write(const domus_config_key *key, const void *holder, char *text,
+                            size_t size)
+{
+    char number[DOMI_KEY_TEXT_SIZE];
+    const char *value = number;
+
+    if (domi_key_is_text(key))
+        value = domi_key_text(key, holder);
+    else if (key->special != NULL && domi_key_number(key, holder) == key->special_number)
+        value = key->special;
+    else
+        domi_key_print_number(key, domi_key_number(key, holder), number);
+    if (value == NULL)
+        value = "";
+    snprintf(text, size, "%s", key->secret && value[0] != '\0' ? DOMUS_CONFIG_SECRET : value);
+}
+
+/* The arguments of domus_config_show(), for the functions below. */
+struct showing {
+    domus_config_origin *origin;
+    domus_config_visit *visit;
+    void *context;
+    char value[DOMUS_CONFIG_VALUE_SIZE];
+};
+
+static bool is_default(const domus_config_key *key, const void *holder)
+{
+    if (!domi_key_is_text(key))
+        return domi_key_number(key, holder) == key->preset;
+    const char *text = domi_key_text(key, holder);
+    return key->preset_text != NULL && strcmp(text != NULL ? text : "", key->preset_text) == 0;
+}
+
+static void show(struct showing *showing, const domus_config_key *key, const char *name,
+                 const void *holder, size_t element)
+{
+    const char *origin =
+        showing->origin != NULL ? showing->origin(showing->context, key, element) : NULL;
+
+    if (origin == NULL)
+        origin = is_default(key, holder) ? "default" : "program";
+    domus_config_key_write(key, holder, showing->value, sizeof showing->value);
+    showing->visit(showing->context,
+                   &(domus_config_shown){.key = name, .value = showing->value, .origin = origin});
+}
+
+/* Show a key of domus_config. If a key has two rows, a count and a share, the one is shown that is
+ * set. */
+static void show_key(struct showing *showing, const domus_config *config, size_t row)
+{
+    const domus_config_key *key = &domi_config_keys[row];
+
+    if (row > 0 && strcmp(key[-1].path, key->path) == 0)
+        return;
+    if (row + 1 < domi_config_key_count && strcmp(key[1].path, key->path) == 0 &&
+        domi_key_number(key, config) == 0 && domi_key_number(&key[1], config) != 0)
+        key++;
+    show(showing, key, key->path, config, SIZE_MAX);
+}
+
+/* Show the keys of an element of a list. A key that inherits has no value of its own while it is 0:
+ * the section `channel` has it. */
+static void show_element(struct showing *showing, const char *list, const char *name,
+                         const domus_config_key *keys, size_t count, const void *holder,
+                         size_t element)
+{
+    char path[KEY_SIZE];
+
+    for (const domus_config_key *key = keys; key < keys + count; key++) {
+        if (key->inherits && domi_key_number(key, holder) == 0)
+            continue;
+        snprintf(path, sizeof path, "%s.%s.%s", list, name != NULL ? name : "", key->path);
+        show(showing, key, path, holder, element);
+    }
+}
+
+void domus_config_show(const domus_config *config, domus_config_origin *origin,
+                       domus_config_visit *visit, void *context)
+{
+    struct showing showing = {.origin = origin, .visit = visit, .context = context};
+
+    for (size_t row = 0; row < domi_config_key_count; row++)
+        show_key(&showing, config, row);
+    for (size_t i = 0; i < config->listener_count; i++)
+        show_element(&showing, "listeners", config->listeners[i].name, domi_config_listener_keys,
+                     domi_config_listener_key_count, &config->listeners[i], i);
+    for (size_t i = 0; i < config->pool_count; i++)
+        show_element(&showing, "pools", config->pools[i].name, domi_config_pool_keys,
+                     domi_config_pool_key_count, &config->pools[i], i);
+}

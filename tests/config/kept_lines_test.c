@@ -1,0 +1,149 @@
+/* config/kept_lines.c and config/sink.c: the last lines of a sink can be read, also while nobody
+ * reads the descriptor to which they are written. */
+#include "config/sink.h"
+
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static domi_sink *sink;
+static domus_log_source source;
+static domus_log_line line;
+static int ends[2];
+
+static void begin(uint32_t places, bool is_read)
+{
+    ck_assert_int_eq(pipe(ends), 0);
+    if (!is_read) {
+        ck_assert_int_eq(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+        while (write(ends[1], ".", 1) > 0)
+            continue;
+    }
+    ck_assert_int_eq(domi_sink_open("test", ends[1], places, &sink), 0);
+    ck_assert_int_eq(domi_sink_keep(sink, &source), 0);
+}
+
+static void end(void)
+{
+    domi_sink_close(sink, 0);
+    domi_sink_free(sink);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Wait until the sink has kept the line of that number. */
+static void await_line(uint64_t number)
+{
+    for (int i = 0; i < 2000 && source.read(source.context, number, &line) != 0; i++)
+        domt_sleep_ms(5);
+    ck_assert_int_eq(source.read(source.context, number, &line), 0);
+}
+
+static void holds(uint64_t from, uint64_t number, domus_log_level level, uint32_t thread,
+                  const char *text)
+{
+    await_line(from);
+    ck_assert_uint_eq(line.number, number);
+    ck_assert_int_eq(line.level, (int)level);
+    ck_assert_uint_eq(line.thread, thread);
+    ck_assert_str_eq(line.text, text);
+}
+
+START_TEST(lines_are_kept_with_level_thread_and_time)
+{
+    uint64_t before = (uint64_t)time(NULL);
+
+    begin(16, true);
+    ck_assert_int_eq(source.read(source.context, 0, &line), -ENOENT);
+    domi_sink_log(sink, DOMUS_LOG_ERROR, 3, "first");
+    domi_sink_add_line(sink, "warning: %d \x1b", 7);
+    domi_sink_add_text(sink, strdup("a table\nof two lines\n"));
+    domi_sink_add_line(sink, "of its own");
+    holds(1, 1, DOMUS_LOG_ERROR, 3, "first");
+    ck_assert_uint_ge(line.utc_ns / SECOND_NS, before);
+    ck_assert_uint_le(line.utc_ns / SECOND_NS, (uint64_t)time(NULL));
+    holds(2, 2, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, "7 \\x1b");
+    holds(3, 3, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "of its own");
+    holds(0, 1, DOMUS_LOG_ERROR, 3, "first");
+    ck_assert_int_eq(source.read(source.context, 4, &line), -ENOENT);
+    ck_assert_int_eq(source.read(source.context, UINT64_MAX, &line), -ENOENT);
+    end();
+}
+END_TEST
+
+START_TEST(the_last_ones_are_kept)
+{
+    char text[32];
+
+    begin(2048, true);
+    for (uint32_t i = 1; i <= DOMUS_LOG_KEPT + 10; i++) {
+        snprintf(text, sizeof text, "line %u", i);
+        domi_sink_log(sink, DOMUS_LOG_INFO, i, text);
+    }
+    await_line(DOMUS_LOG_KEPT + 10);
+    ck_assert_str_eq(line.text, "line 266");
+    holds(1, 11, DOMUS_LOG_INFO, 11, "line 11");
+    holds(11, 11, DOMUS_LOG_INFO, 11, "line 11");
+    holds(12, 12, DOMUS_LOG_INFO, 12, "line 12");
+    end();
+}
+END_TEST
+
+/* The log of a program whose output nobody reads is what one wants to see most. */
+START_TEST(lines_are_seen_though_nobody_reads_the_descriptor)
+{
+    begin(4, false);
+    for (uint32_t i = 1; i <= 6; i++)
+        domi_sink_log(sink, DOMUS_LOG_INFO, i, "waits");
+    holds(4, 4, DOMUS_LOG_INFO, 4, "waits");
+    ck_assert_int_eq(source.read(source.context, 5, &line), -ENOENT);
+    ck_assert_uint_eq(domi_sink_dropped(sink), 2);
+    char byte[4096];
+    while (read(ends[0], byte, sizeof byte) == (ssize_t)sizeof byte) /* the filling goes */
+        continue;
+    for (int i = 0; i < 2000 && source.read(source.context, 6, &line) != 0; i++) {
+        domi_sink_log(sink, DOMUS_LOG_INFO, 7, "goes on");
+        domt_sleep_ms(5);
+    }
+    holds(5, 5, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, line.text); /* the lines that are missing */
+    ck_assert_ptr_nonnull(strstr(line.text, " log lines were dropped"));
+    holds(6, 6, DOMUS_LOG_INFO, 7, "goes on");
+    end();
+}
+END_TEST
+
+/* Threads log while viewers read; ThreadSanitizer looks at this, too. */
+START_TEST(readers_see_whole_lines)
+{
+    char text[DOMUS_LOG_TEXT_MAX + 1];
+    uint64_t next = 1;
+
+    begin(1024, true);
+    for (int i = 0; i < 1000; i++) {
+        memset(text, 'a' + i % 26, sizeof text - 1);
+        text[sizeof text - 1] = '\0';
+        domi_sink_log(sink, DOMUS_LOG_INFO, (uint32_t)i, text);
+        while (source.read(source.context, next, &line) == 0) {
+            ck_assert_uint_ge(line.number, next);
+            ck_assert_uint_eq(strspn(line.text, (char[]){line.text[0], '\0'}), sizeof text - 1);
+            next = line.number + 1;
+        }
+        static char taken[4096];
+        ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+        (void)!read(ends[0], taken, sizeof taken);
+    }
+    end();
+}
+END_TEST
+
+DOMT_MAIN("kept_lines", 60, lines_are_kept_with_level_thread_and_time, the_last_ones_are_kept,
+          lines_are_seen_though_nobody_reads_the_descriptor, readers_see_whole_lines)

@@ -1,0 +1,247 @@
+/* config/origins.c: each key of a configuration is shown with its value and the place where that
+ * stands, and no secret is. */
+#include "config/origins.h"
+#include "config/reader.h"
+#include "tests/config/reading.h"
+
+#include <domus/hooks.h>
+
+struct settings {
+    uint64_t timeout_ns;
+    uint32_t room_count;
+    bool loud;
+    char upstream[64], key[16], admin_password[16], rooms[4][32], tokens[2][8];
+    uint32_t token_count;
+};
+
+static const domus_config_key keys[] = {
+    {DOMUS_KEY("timeout", DURATION, struct settings, timeout_ns, 1000000, 60000000000, 1500000)},
+    {DOMUS_KEY_SWITCH("loud", struct settings, loud, false)},
+    {DOMUS_KEY_TEXT("upstream", TEXT, struct settings, upstream, 0, "")},
+    {DOMUS_KEY_TEXT("key", TEXT, struct settings, key, 0, ""), .secret = true},
+    {DOMUS_KEY_TEXT("admin.Password", TEXT, struct settings, admin_password, 0, "")},
+    {DOMUS_KEY_TEXTS("rooms", NAME, struct settings, rooms, room_count, "lobby,garden")},
+    {DOMUS_KEY_TEXTS("tokens", NAME, struct settings, tokens, token_count, NULL)},
+    {.path = NULL},
+};
+static const domus_section section = {
+    .name = "chat", .keys = keys, .size = sizeof(struct settings)};
+
+static domus_yaml *reader(void)
+{
+    domus_yaml *yaml = NULL;
+    char error[256] = "";
+
+    ck_assert_msg(domus_yaml_new_with(&section, error, sizeof error, &yaml) == 0, "%s", error);
+    return yaml;
+}
+
+/* --- what is shown ---------------------------------------------------------------------------- */
+
+static char shown[1 << 16];
+
+static void note(void *count, const domus_config_shown *one)
+{
+    size_t used = strlen(shown);
+
+    ++*(size_t *)count;
+    snprintf(shown + used, sizeof shown - used, "%s=%s @ %s\n", one->key, one->value, one->origin);
+}
+
+static size_t show(const domus_yaml *yaml)
+{
+    size_t count = 0;
+
+    shown[0] = '\0';
+    domus_yaml_show(yaml, note, &count);
+    return count;
+}
+
+static void has(const char *line)
+{
+    ck_assert_msg(strstr(shown, line) != NULL, "no '%s' in:\n%s", line, shown);
+}
+
+/* Load a text as a file, whose name is in `name` then. */
+static void load(domus_yaml *yaml, const char *text, char name[32])
+{
+    ck_assert_msg(domt_load_bytes(yaml, text, strlen(text), name) == 0, "%s",
+                  domus_yaml_errors(yaml));
+}
+
+static const char file[] = "scheduler:\n"
+                           "  ioRatio: 50\n" /* the default, and yet somebody has written it */
+                           "  minBudget: 1500us\n"
+                           "system: {threads: 50%}\n"
+                           "listeners:\n"
+                           "  - {name: a, address: '127.0.0.1:0'}\n"
+                           "  - name: b\n"
+                           "    address: 127.0.0.1:0\n"
+                           "    backlog: 4096\n"
+                           "    channel: {idleTimeout: 3s}\n"
+                           "    tls: {certFile: c.pem, keyFile: k.pem}\n"
+                           "pools:\n"
+                           "  - name: work\n"
+                           "    runners: 2\n"
+                           "chat:\n"
+                           "  key: abc\n"
+                           "  admin: {Password: abc}\n"
+                           "  rooms: [x]\n"
+                           "  tokens: [abc, d]\n";
+
+START_TEST(each_value_has_the_line_where_it_stands)
+{
+    static const char *const lines[] = {
+        "scheduler.ioRatio=50 @ %s:2\n",
+        "scheduler.minBudget=1500us @ %s:3\n",
+        "system.threads=50%% @ %s:4\n",
+        "system.cpus=auto @ default\n",
+        "io.buffers.size=4KiB @ default\n",
+        "scheduler.idle.spin=auto @ default\n",
+        "listeners.a.name=a @ %s:6\n",
+        "listeners.a.address=127.0.0.1:0 @ %s:6\n",
+        "listeners.a.backlog=4096 @ default\n",
+        "listeners.b.backlog=4096 @ %s:9\n",
+        "listeners.b.channel.idleTimeout=3s @ %s:10\n",
+        "listeners.b.tls.certFile=c.pem @ %s:11\n",
+        "listeners.b.tls.keyFile=*** @ %s:11\n",
+        "listeners.b.tls.minVersion=1.2 @ default\n",
+        "pools.work.name=work @ %s:13\n",
+        "pools.work.runners=2 @ %s:14\n",
+        "pools.work.policy=deques @ default\n",
+        "chat.timeout=1500us @ default\n",
+        "chat.loud=false @ default\n",
+        "chat.upstream= @ default\n",
+        "chat.key=*** @ %s:16\n",
+        "chat.admin.Password=*** @ %s:17\n",
+        "chat.rooms=x @ %s:18\n",
+        "chat.tokens=*** @ %s:19\n",
+    };
+    domus_yaml *yaml = reader();
+    char name[32], line[128];
+
+    size_t before = show(yaml);
+    has("system.threads=auto @ default\n");
+    has("chat.rooms=lobby,garden @ default\n");
+    has("chat.key= @ default\n");
+    load(yaml, file, name);
+    ck_assert_uint_gt(show(yaml), before);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        snprintf(line, sizeof line, lines[i], name);
+        has(line);
+    }
+    ck_assert_ptr_null(strstr(shown, "listeners.a.channel")); /* it has those of `channel` */
+    ck_assert_ptr_null(strstr(shown, "abc"));
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
+{
+    domus_yaml *yaml = reader();
+    char name[32], second[32], line[128];
+
+    load(yaml, file, name);
+    load(yaml, "scheduler: {minBudget: 1ms}\nlisteners: [{name: a, address: '127.0.0.1:1'}]\n",
+         second);
+    ck_assert_int_eq(domus_yaml_set(yaml, "listeners.a.backlog=7"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "pools.work.runners=auto"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.loud=true"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=3"), 0);
+    ck_assert_int_eq(domi_yaml_set_from(yaml, "--rooms", "chat.rooms=p,q"), 0);
+    ck_assert_int_ne(domus_yaml_set(yaml, "io.backend=none"), 0); /* it is refused */
+    (void)show(yaml);
+    snprintf(line, sizeof line, "scheduler.minBudget=1ms @ %s:1\n", second);
+    has(line);
+    snprintf(line, sizeof line, "listeners.a.address=127.0.0.1:1 @ %s:2\n", second);
+    has(line);
+    has("listeners.a.backlog=7 @ --set\n");
+    has("pools.work.runners=auto @ --set\n");
+    has("chat.loud=true @ --set\n");
+    has("system.threads=3 @ --set\n");
+    has("chat.rooms=p,q @ --rooms\n");
+    has("io.backend=auto @ default\n");
+    ck_assert_ptr_null(strstr(shown, "listeners.b"));
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+/* --- what is in use --------------------------------------------------------------------------- */
+
+/* A reload is taken in part, and the program may have changed values by itself. */
+START_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
+{
+    domus_yaml *first = reader(), *newest = reader();
+    char name[32], line[128];
+    size_t count = 0;
+
+    load(first, file, name);
+    ck_assert_int_eq(domus_yaml_set(newest, "log.level=error"), 0);
+    ck_assert_int_eq(domus_yaml_set(newest, "scheduler.minBudget=2ms"), 0); /* it is not taken */
+    ck_assert_int_eq(domus_yaml_set(newest, "chat.timeout=2s"), 0);
+    domus_config used = *domus_yaml_config(first);
+    used.log.level = DOMUS_LOG_ERROR;
+    used.channel.connections_max = 77;
+    used.scheduler.idle.spin_ns = 0; /* which the library has chosen for "auto" */
+    const domi_origins start = domi_yaml_origins(first), last = domi_yaml_origins(newest);
+    const domi_effective effective = {.config = &used, .newest = &last, .first = &start};
+    shown[0] = '\0';
+    domi_origins_show(&effective, note, &count);
+    has("log.level=error @ --set\n");
+    has("channel.maxConnections=77 @ program\n");
+    has("scheduler.idle.spin=0 @ default\n");
+    snprintf(line, sizeof line, "scheduler.minBudget=1500us @ %s:3\n", name);
+    has(line);
+    snprintf(line, sizeof line, "listeners.b.backlog=4096 @ %s:9\n", name);
+    has(line);
+    has("chat.timeout=2s @ --set\n"); /* the program has taken its section */
+    has("chat.key= @ default\n");
+    domus_yaml_free(first);
+    domus_yaml_free(newest);
+}
+END_TEST
+
+/* A program without YAML has values, and no places for them. */
+START_TEST(a_configuration_made_by_hand_is_shown)
+{
+    const domus_listener_config listeners[] = {{.name = "a", .address = "127.0.0.1:0"},
+                                               {.address = NULL}};
+    const domus_pool_config pools[] = {{.name = "p", .runners = 3}};
+    domus_config config;
+    size_t count = 0;
+
+    domus_config_init(&config);
+    config.scheduler.io_ratio = 60;
+    config.listeners = listeners;
+    config.listener_count = 2;
+    config.pools = pools;
+    config.pool_count = 1;
+    shown[0] = '\0';
+    domus_config_show(&config, NULL, note, &count);
+    has("scheduler.ioRatio=60 @ program\n");
+    has("scheduler.maxBudget=10ms @ default\n");
+    has("system.threads=auto @ default\n");
+    has("log.level=info @ default\n");
+    has("listeners.a.address=127.0.0.1:0 @ program\n");
+    has("listeners..address= @ program\n");
+    has("listeners.a.tls.keyFile= @ default\n");
+    has("pools.p.runners=3 @ program\n");
+    ck_assert_uint_gt(count, 100);
+}
+END_TEST
+
+START_TEST(values_are_cut_at_the_size_of_the_text)
+{
+    domus_config config;
+    char text[4];
+
+    domus_config_init(&config);
+    domus_config_key_write(domus_config_key_get(4), &config, text, sizeof text);
+    ck_assert_str_eq(text, "500");
+}
+END_TEST
+
+DOMT_MAIN("origins", 60, each_value_has_the_line_where_it_stands,
+          assignments_and_later_files_take_the_place_of_earlier_ones,
+          what_is_in_use_has_the_origin_of_the_reader_that_has_read_it,
+          a_configuration_made_by_hand_is_shown, values_are_cut_at_the_size_of_the_text)

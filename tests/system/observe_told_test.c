@@ -1,0 +1,136 @@
+/* libdomus-observe: what /config, /log and /stalls tell of a program of domus_main(). */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/support/tree.h"
+#include "tests/system/judges.h"
+#include "tests/system/observe.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FOLLOW "GET /log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+static domt_observed web;
+static domt_tree tree;
+static char text[1 << 18];
+
+static void holds(const char *request, const char *part)
+{
+    domt_site_holds(&web.port, request, NULL, 200, part);
+}
+
+/* Ask until an answer has this. */
+static void await(const char *request, const char *part)
+{
+    for (int i = 0; i < 500; i++) {
+        if (domt_site_ask(&web.port, request, "", NULL) == 200 &&
+            strstr(web.port.body, part) != NULL)
+            return;
+        domt_sleep_ms(10);
+    }
+    ck_abort_msg("no '%s' in: %s", part, web.port.body);
+}
+
+/* --- /config ---------------------------------------------------------------------------------- */
+
+START_TEST(each_key_is_shown_with_its_value_and_origin)
+{
+    char path[PATH_MAX], part[PATH_MAX + 128];
+
+    domt_tree_make(&tree);
+    domt_tree_write(&tree, "more.yaml",
+                    "scheduler:\n  ioRatio: 55\nweb:\n  kv: {password: sesame}\n");
+    snprintf(path, sizeof path, "%s/more.yaml", tree.root);
+    domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, path);
+    holds("GET /config", "{\"key\":\"web.kv.shards\",\"value\":\"8\",\"origin\":\"--set\"}");
+    holds("GET /config", "{\"key\":\"io.buffers.size\",\"value\":\"4KiB\",\"origin\":\"default\"}");
+    snprintf(part, sizeof part,
+             "{\"key\":\"scheduler.ioRatio\",\"value\":\"55\",\"origin\":\"%s:2\"}", path);
+    holds("GET /config", part);
+    snprintf(part, sizeof part,
+             "{\"key\":\"web.kv.password\",\"value\":\"***\",\"origin\":\"%s:4\"}", path);
+    holds("GET /config", part);
+    ck_assert_ptr_null(strstr(web.port.answer, "sesame"));
+    holds("GET /config", "/examples/web/web.yaml:");
+    domt_site_holds(&web.port, "POST /log?level=error", NULL, 200, "error\n");
+    holds("GET /config", "{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"POST\"}");
+    domt_observed_stop(&web);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(the_configuration_and_the_stalls_are_json)
+{
+    if (!domt_judges_are_there("curl python3"))
+        return;
+    domt_judges_begin(&tree);
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_judge(&tree, &web.port,
+               "curl -sf $URL/config >$T/text && curl -sf $URL/stalls >$T/stalls || exit 1\n"
+               "/usr/bin/python3 - $T/text $T/stalls <<END\n"
+               "import json, sys\n"
+               "keys = json.load(open(sys.argv[1]))[\"keys\"]\n"
+               "assert all(set(k) == {\"key\", \"value\", \"origin\"} for k in keys)\n"
+               "names = [k[\"key\"] for k in keys]\n"
+               "assert len(names) > 150 and len(set(names)) == len(names)\n"
+               "assert \"listeners.web.address\" in names and \"web.root\" in names\n"
+               "assert isinstance(json.load(open(sys.argv[2]))[\"stalls\"], list)\n"
+               "END\n");
+    domt_observed_stop(&web);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+/* --- /log ------------------------------------------------------------------------------------- */
+
+START_TEST(the_log_has_what_the_program_has_written)
+{
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    await("GET /log", "Z info: pid ");
+    domt_service_signal(&web.site.service, SIGHUP);
+    await("GET /log", "Z info: SIGHUP: ");
+    holds("GET /log?level=error", NULL);
+    ck_assert_ptr_null(strstr(web.port.body, "pid "));
+    domt_observed_stop(&web);
+}
+END_TEST
+
+START_TEST(the_level_of_the_configuration_holds_at_the_start)
+{
+    domt_observed_start(&web, (const char *const[]){"log.level=warning", NULL}, NULL);
+    holds("GET /config", "{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"--set\"}");
+    domt_observed_stop(&web);
+}
+END_TEST
+
+/* The port goes on while the program drains, and a viewer sees the end of it; but no viewer keeps
+ * the program from ending, whether it reads or not. */
+START_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
+{
+    int fds[4];
+
+    domt_observed_start(&web, (const char *const[]){"shutdown.drainTimeout=20s", NULL}, NULL);
+    for (int i = 0; i < 4; i++) {
+        fds[i] = domt_connect(web.port.web);
+        domt_say(fds[i], FOLLOW);
+    }
+    domt_read_until(fds[0], "info: pid ", text, sizeof text);
+    domt_service_signal(&web.site.service, SIGHUP);
+    domt_read_until(fds[0], "info: SIGHUP: ", text, sizeof text);
+    uint64_t began_ns = domt_monotonic_ns();
+    domt_service_signal(&web.site.service, SIGTERM);
+    ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
+    ck_assert_uint_lt(domt_monotonic_ns() - began_ns, UINT64_C(3000000000));
+    domt_read_until(fds[0], "0\r\n\r\n", text, sizeof text);
+    for (int i = 0; i < 4; i++)
+        close(fds[i]);
+}
+END_TEST
+
+DOMT_MAIN("observe_told", 60, each_key_is_shown_with_its_value_and_origin,
+          the_configuration_and_the_stalls_are_json, the_log_has_what_the_program_has_written,
+          the_level_of_the_configuration_holds_at_the_start,
+          followers_see_the_end_of_the_program_and_do_not_put_it_off)
