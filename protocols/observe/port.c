@@ -3,6 +3,7 @@
  *
  * That system is small: one thread that is not pinned and never spins, few buffers, one helper
  * thread, and no watch of memory or of stalls, which the observed system has. */
+#include "protocols/observe/announce.h"
 #include "protocols/observe/observe.h"
 
 #include <domus/observe.h>
@@ -176,6 +177,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
         return result;
     }
     note_file(&at);
+    domi_announce(&at, number);
     port.system = own;
     *ret_state = &port;
     *ret_port = number;
@@ -204,6 +206,7 @@ static void close_port(void *state)
 {
     if (state == NULL)
         return;
+    domi_announce_end();
     (void)domus_system_stop(port.system);
     remove_file();
     domus_system_free(port.system);
