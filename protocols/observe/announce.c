@@ -106,10 +106,13 @@ static int open_directory(const char *path)
 /* Open the first directory that can be used. Returns its descriptor; -1. */
 static int open_registry(void)
 {
+    const char *named = secure_getenv("DOMUS_REGISTRY");
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     char path[PATH_MAX];
     int fd = -1;
 
+    if (named != NULL && named[0] != '\0')
+        return open_directory(named);
     if (runtime != NULL && runtime[0] == '/' &&
         snprintf(path, sizeof path, "%s/domus", runtime) < (int)sizeof path)
         fd = open_directory(path);

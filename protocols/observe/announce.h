@@ -1,8 +1,9 @@
 /* The registry of running programs: each port writes a file by which the program `domus` of the
  * command line finds it.
  *
- * The file is named by the pid of the process and lies in a directory of its user: the first of
- * $XDG_RUNTIME_DIR/domus, /run/domus (of root alone) and /tmp/domus-UID that can be used. The
+ * The file is named by the pid of the process and lies in a directory of its user: $DOMUS_REGISTRY
+ * if that is set, else the first of $XDG_RUNTIME_DIR/domus, /run/domus (of root alone) and
+ * /tmp/domus-UID that can be used. The
  * directory has the mode 0700 and belongs to the user; one that does not is not used, so nobody
  * else can lead a user to a program of theirs. The file has the mode 0600, and lines of a word and
  * a text:

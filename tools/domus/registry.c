@@ -197,25 +197,36 @@ static int compare(const void *one_, const void *other_)
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-size_t registry_read(program **ret_programs)
+/* Take the directories that ports choose from by themselves. */
+static void take_usual(found *all)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     char path[PATH_MAX];
+
+    if (runtime != NULL && runtime[0] == '/' &&
+        snprintf(path, sizeof path, "%s/domus", runtime) < (int)sizeof path)
+        take_directory(all, path, geteuid());
+    snprintf(path, sizeof path, "/tmp/domus-%ld", (long)geteuid());
+    take_directory(all, path, geteuid());
+    if (geteuid() == 0) {
+        take_directory(all, "/run/domus", 0);
+        take_others(all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
+        take_others(all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
+    }
+}
+
+size_t registry_read(program **ret_programs)
+{
+    const char *named = secure_getenv("DOMUS_REGISTRY");
     found all = {.each = calloc(PROGRAMS_MAX + 1, sizeof *all.each)};
 
     *ret_programs = all.each;
     if (all.each == NULL)
         return 0;
-    if (runtime != NULL && runtime[0] == '/' &&
-        snprintf(path, sizeof path, "%s/domus", runtime) < (int)sizeof path)
-        take_directory(&all, path, geteuid());
-    snprintf(path, sizeof path, "/tmp/domus-%ld", (long)geteuid());
-    take_directory(&all, path, geteuid());
-    if (geteuid() == 0) {
-        take_directory(&all, "/run/domus", 0);
-        take_others(&all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
-        take_others(&all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
-    }
+    if (named != NULL && named[0] != '\0')
+        take_directory(&all, named, geteuid());
+    else
+        take_usual(&all);
     qsort(all.each, all.count, sizeof *all.each, compare);
     return all.count;
 }
