@@ -18,10 +18,10 @@
 
 /* The file of the process. Only the two functions of the header use it. */
 static struct {
-    int directory; /* of the registry; valid while `pid` is not 0 */
-    pid_t pid;     /* of the process that wrote the file; 0: there is none */
+    pid_t pid; /* of the process that wrote the file; 0: there is none */
     struct stat file;
     char name[NAME_MAX_];
+    char path[PATH_MAX + NAME_MAX_];
 } announced;
 
 /* --- the text --------------------------------------------------------------------------------- */
@@ -103,23 +103,24 @@ static int open_directory(const char *path)
     return -1;
 }
 
-/* Open the first directory that can be used. Returns its descriptor; -1. */
-static int open_registry(void)
+/* Open the first directory that can be used. Returns its descriptor, and its path; -1. */
+static int open_registry(char *path, size_t size)
 {
     const char *named = secure_getenv("DOMUS_REGISTRY");
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-    char path[PATH_MAX];
     int fd = -1;
 
     if (named != NULL && named[0] != '\0')
-        return open_directory(named);
+        return snprintf(path, size, "%s", named) < (int)size ? open_directory(path) : -1;
     if (runtime != NULL && runtime[0] == '/' &&
-        snprintf(path, sizeof path, "%s/domus", runtime) < (int)sizeof path)
+        snprintf(path, size, "%s/domus", runtime) < (int)size)
         fd = open_directory(path);
-    if (fd < 0 && geteuid() == 0)
-        fd = open_directory("/run/domus");
+    if (fd < 0 && geteuid() == 0) {
+        snprintf(path, size, "/run/domus");
+        fd = open_directory(path);
+    }
     if (fd < 0) {
-        snprintf(path, sizeof path, "/tmp/domus-%ld", (long)geteuid());
+        snprintf(path, size, "/tmp/domus-%ld", (long)geteuid());
         fd = open_directory(path);
     }
     return fd;
@@ -163,28 +164,23 @@ void domi_announce(const domus_endpoint *at, uint16_t port)
     long size = ftell(out);
     if (fclose(out) != 0 || size <= 0)
         return;
-    int directory = open_registry();
+    char path[PATH_MAX];
+    int directory = open_registry(path, sizeof path);
     if (directory < 0)
         return;
     snprintf(announced.name, sizeof announced.name, "%ld", (long)getpid());
-    if (!write_file(directory, text, (size_t)size)) {
-        (void)close(directory);
-        return;
-    }
-    announced.directory = directory;
-    announced.pid = getpid();
+    snprintf(announced.path, sizeof announced.path, "%s/%s", path, announced.name);
+    if (write_file(directory, text, (size_t)size))
+        announced.pid = getpid();
+    (void)close(directory);
 }
 
 void domi_announce_end(void)
 {
     struct stat now;
 
-    if (announced.pid == 0)
-        return;
-    if (announced.pid == getpid() &&
-        fstatat(announced.directory, announced.name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+    if (announced.pid == getpid() && lstat(announced.path, &now) == 0 &&
         now.st_dev == announced.file.st_dev && now.st_ino == announced.file.st_ino)
-        (void)unlinkat(announced.directory, announced.name, 0);
-    (void)close(announced.directory);
+        (void)unlink(announced.path);
     announced.pid = 0;
 }

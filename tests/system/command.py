@@ -200,12 +200,12 @@ class Port:
         self.listener.close()
         os.unlink(self.path)
 
-    def profile(self, threads=2, names=("shard", "site", "a\x1b[31mb\n")):
+    def profile(self, threads=2, names=("shard", "site", "a\x1b[31mb\n"), more={}):
         """Counters that grow at each look: thread 0 is in `state` for half of its time."""
         self.looks += 1
         look = self.looks
         phases = {"submit": 5, "sleep": 20, "completions": 5, "channels": 15, "events": 3, "state": 50, "other": 2}
-        counters = {"wall_ns": look * 10**8, "phase_ns": {k: v * look * 10**6 for k, v in phases.items()},
+        counters = {"wall_ns": look * 10**8, "phase_ns": {k: v * look * 10**6 for k, v in phases.items()} | more,
                     "runs": look * 100, "asks": look * 1000, "stalls": look, "steals": 7 * look}
         behaviours = [{"thread": i % 2, "name": name, "kind": "state", "runs": look * 10 * (i + 1),
                        "run_ns": look * 10**6 * (i + 1), "messages": look * 100 * (9 - i), "waits": look,
@@ -251,6 +251,11 @@ def fake():
     assert re.findall(r"^ .* (shard|site|a.*)$", out.split("TIME%")[1], re.M)[0] == "shard", out
     out, _ = run("top", "-b", "-n1", "-d", "50ms", "--filter", "SIT", stdin=subprocess.DEVNULL)
     assert "site" in out and "shard" not in out, out
+    # The time of submit may get less.
+    port.answers["GET /profile"] = lambda: port.profile(more={"submit": 10**9 - port.looks})
+    out, _ = run("stat", "50ms", "1")
+    assert re.search(r"^0 +0\.0 +21\.1 ", out, re.M), out
+    assert "5.0us" in run("top", "-b", "-n1", "-d", "50ms", stdin=subprocess.DEVNULL)[0]
     assert run("level")[0] == "counters\n"
     run("level", "spans")
     assert "403: no" in run("level", "off", status=1)[1]
@@ -288,9 +293,10 @@ def fake():
         assert child.returncode == status, (words, child.returncode, out, err)
         assert not [name for name in os.listdir(REGISTRY) if name.startswith("output3")]
 
-    for text in (b"", b"[]", b"{", b'{"threads":3}', b"[" * 100000, b"\xff", b'{"threads":[],"a":1' + b" " * (65 << 20)):
+    for text in (b"", b"[]", b"{", b'{"threads":3}', b"[" * 100000, b"\xff", b'{"threads":[{}]' + b" " * (17 << 20) + b"}"):
         port.answers["GET /profile"] = (200, [text])
-        run("stat", status=1)
+        _, err = run("stat", status=1)
+        assert ("too long" if len(text) > 1000000 else "is not its JSON") in err, err
     odd = '{"threads":[{},3,{"counters":[]}],"behaviours":[1,{"name":null}],"runners":{},"pid":-1,"now_ns":1e99}'
     port.answers["GET /profile"] = (200, [odd.encode()])
     run("stat")

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PORT_TEXT_MAX (64u << 20) /* bytes of an answer that is read as a whole */
+#define PORT_TEXT_MAX (16u << 20) /* bytes of an answer that is read as a whole */
 
 typedef struct port {
     void *curl;
