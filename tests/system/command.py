@@ -249,6 +249,10 @@ def fake():
     assert bars[0] == bars[1] == "h" * 6 + "s" * 20 + "e" + "cc" + "uu" + "o" + "." * 8, bars
     assert bars[2] == "r" * 24 + "l" * 4 + "." * 12, bars
     assert re.findall(r"^ .* (shard|site|a.*)$", out.split("TIME%")[1], re.M)[0] == "shard", out
+    port.answers["GET /profile"] = lambda: port.profile(names=("shard", "shard", "site"))
+    out, _ = run("top", "-b", "-n1", "-d", "50ms", "--filter", "shard", stdin=subprocess.DEVNULL)
+    assert re.findall(r"^ +3\.0 +300 +17k +5\.0us +1\.0 +6\.0 +8\.2k  shard$", out, re.M), out
+    assert out.count("shard") == 1, out
     out, _ = run("top", "-b", "-n1", "-d", "50ms", "--filter", "SIT", stdin=subprocess.DEVNULL)
     assert "site" in out and "shard" not in out, out
     # The time of submit may get less.
