@@ -25,6 +25,7 @@ const char *const counter_names[COUNTERS] = {
     [COUNTER_FAILURES] = "failures",
     [COUNTER_EXPIRIES] = "deadline_expiries",
     [COUNTER_WAKEUPS] = "wakeups_received",
+    [COUNTER_READS] = "reads",
     [COUNTER_RECEIVED] = "received_bytes",
     [COUNTER_SENT] = "sent_bytes",
 };

@@ -204,21 +204,23 @@ void view_head(const view *shown, char *ret_line, size_t size)
 
 void view_totals(const view *shown, char *ret_line, size_t size)
 {
-    char runs[16], messages[16], in[16], out[16], fails[16];
+    char runs[16], messages[16], reads[16], in[16], out[16], fails[16];
     thread_rates all;
 
     rates_of_all(before_of(shown), &shown->now, &all);
     shorten(all.rates[COUNTER_RUNS], runs, sizeof runs);
     shorten(all.rates[COUNTER_MESSAGES], messages, sizeof messages);
+    shorten(all.rates[COUNTER_READS], reads, sizeof reads);
     shorten(all.rates[COUNTER_RECEIVED], in, sizeof in);
     shorten(all.rates[COUNTER_SENT], out, sizeof out);
     shorten(all.rates[COUNTER_FAILURES], fails, sizeof fails);
     double busy = shown->now.thread_count > 0 ? 1 - all.shares[PHASE_SLEEP] : 0;
-    snprintf(ret_line, size,
-             "busy %.1f%%, %s runs/s, %s messages/s, in %sB/s, out %sB/s, %s failures/s, "
-             "%llu stalls",
-             busy * 100, runs, messages, in, out, fails,
-             (unsigned long long)all.counts[COUNTER_STALLS]);
+    snprintf(
+        ret_line, size,
+        "busy %.1f%%, %s runs/s, %s messages/s, %s reads/s, in %sB/s, out %sB/s, %s failures/s, "
+        "%llu stalls",
+        busy * 100, runs, messages, reads, in, out, fails,
+        (unsigned long long)all.counts[COUNTER_STALLS]);
 }
 
 void view_rates(const meter *one, char *ret_line, size_t size)
