@@ -94,6 +94,7 @@ def wrong(pid, port):
                   ["log", "-f", "--set-level", "info"], ["stat", "\x1b[31m"]):
         _, err = run(*words, status=2)
         assert "\x1b" not in err, err
+    assert "'-x'" in run("stat", "-xj", status=2)[1] and "'--nope'" in run("stat", "--nope", status=2)[1]
     assert "usage" in run(status=2)[1]
     for words in (["--help"], ["-h"], ["help"], ["stat", "--help"], ["help", "top"]):
         assert run(*words)[0].startswith("usage: domus "), words

@@ -45,7 +45,10 @@ int options_next(options *all, int argc, char **argv, const char *shorts,
             all->status = options_wrong(all, "option '%s' needs a value", argv[optind - 1]);
             return OPTIONS_STOP;
         case '?':
-            all->status = options_wrong(all, "there is no option '%s'", argv[optind - 1]);
+            if (optopt != 0 && strncmp(argv[optind - 1], "--", 2) != 0)
+                all->status = options_wrong(all, "there is no option '-%c'", optopt);
+            else
+                all->status = options_wrong(all, "there is no option '%s'", argv[optind - 1]);
             return OPTIONS_STOP;
         default:
             return option;

@@ -34,11 +34,10 @@ static void make_meters(view *shown)
         rates_of_thread(before_of(shown), now, i, &rates);
         snprintf(one->label, sizeof one->label, "%u", i);
         one->letters = VIEW_LETTERS;
-        for (int part = 0; part < PHASES; part++)
+        for (int part = 0; part < PHASES; part++) {
             one->shares[part] = rates.shares[drawn[part]];
-        one->busy = one->shares[PHASES - 1] > 0 || rates.shares[PHASE_STATE] > 0
-                        ? 1 - one->shares[PHASES - 1]
-                        : 0;
+            one->busy += part + 1 < PHASES ? one->shares[part] : 0;
+        }
         memcpy(one->rates, rates.rates, sizeof one->rates);
         one->stalls = rates.counts[COUNTER_STALLS];
     }
