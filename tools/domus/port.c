@@ -168,46 +168,46 @@ static bool ask(port *to, const char *path, long ms, bool is_post, port_sink *si
     return false;
 }
 
-/* Grow a text by bytes. Returns whether there is room for them. */
-static bool append(port_text *whole, const char *bytes, size_t size)
-{
-    if (size > PORT_TEXT_MAX - whole->size)
-        return false;
-    char *larger = realloc(whole->at, whole->size + size + 1);
-    if (larger == NULL)
-        return false;
-    memcpy(larger + whole->size, bytes, size);
-    whole->at = larger;
-    whole->size += size;
-    whole->at[whole->size] = '\0';
-    return true;
-}
-
 /* An answer that is read as a whole. */
 typedef struct whole {
     port_text read;
-    bool is_too_long;
+    size_t room;         /* bytes of memory at read.at */
+    const char *trouble; /* why the rest of it was not taken; NULL: all was */
 } whole;
 
-static bool append_whole(void *whole_, const char *bytes, size_t size)
+/* Add bytes to an answer. Returns whether there is room for them. */
+static bool append(void *whole_, const char *bytes, size_t size)
 {
     whole *all = whole_;
+    size_t wanted = all->read.size + size + 1;
 
-    all->is_too_long = !append(&all->read, bytes, size);
-    return !all->is_too_long;
+    all->trouble = wanted > PORT_TEXT_MAX ? "its answer is too long" : NULL;
+    if (all->trouble == NULL && wanted > all->room) {
+        char *larger = realloc(all->read.at, 2 * wanted);
+        if (larger == NULL) {
+            all->trouble = "no memory";
+            return false;
+        }
+        all->read.at = larger;
+        all->room = 2 * wanted;
+    }
+    if (all->trouble != NULL)
+        return false;
+    memcpy(all->read.at + all->read.size, bytes, size);
+    all->read.size += size;
+    all->read.at[all->read.size] = '\0';
+    return true;
 }
 
 static bool ask_whole(port *to, const char *path, long ms, bool is_post, port_text *ret_text)
 {
     whole all = {0};
-    bool is_answered = ask(to, path, ms, is_post, append_whole, &all);
+    bool is_answered = ask(to, path, ms, is_post, append, &all);
 
-    if (is_answered && all.is_too_long) {
-        fail(to, "its answer is too long");
-        is_answered = false;
-    }
-    if (is_answered && all.read.at == NULL && !append(&all.read, "", 0)) {
-        fail(to, "no memory");
+    if (is_answered && all.trouble == NULL && all.read.at == NULL)
+        (void)append(&all, "", 0); /* an empty answer is a text, too */
+    if (is_answered && all.trouble != NULL) {
+        fail(to, all.trouble);
         is_answered = false;
     }
     if (is_answered)
