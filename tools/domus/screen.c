@@ -147,7 +147,7 @@ static void draw_columns(const view *shown, int y, int width)
         int wide;
         const char *name = view_column((column)i, &wide);
         bool is_last = i + 1 == COLUMNS_;
-        snprintf(text, sizeof text, "%*s%s", wide, name, is_last ? "" : "");
+        snprintf(text, sizeof text, "%*s", wide, name);
         print_at(y, is_last ? x + 2 : x, width - x - (is_last ? 2 : 0),
                  (column)i == shown->sort ? A_REVERSE | A_BOLD : A_REVERSE, text);
         x += wide;
