@@ -1,6 +1,7 @@
-# What `cmake --install` puts where: headers, libraries, and the files by which pkg-config and
-# find_package find them. The installed tree may be moved: every path in it is relative to the file
-# that holds it, unless the one who configures gave an absolute directory.
+# What `cmake --install` puts where: headers, libraries, the files by which pkg-config and
+# find_package find them, and the program domus with its manual. The installed tree may be moved:
+# every path in it is relative to the file that holds it, unless the one who configures gave an
+# absolute directory.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -14,6 +15,16 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/domus DESTINATION ${CMAKE_INSTAL
     FILES_MATCHING PATTERN *.h)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/config/domus.yaml
     DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# ---- The program domus ---------------------------------------------------------------------------
+
+if(TARGET domus-tool)
+    install(TARGETS domus-tool)
+    file(GLOB domus_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/packaging/man/*.1)
+    install(FILES ${domus_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${PROJECT_SOURCE_DIR}/packaging/completion/domus.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME domus)
+endif()
 
 # ---- CMake ---------------------------------------------------------------------------------------
 

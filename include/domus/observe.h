@@ -24,6 +24,12 @@
  * answers /ready     200 while the program takes new work; 503 before it has started, and once it
  * stops
  *
+ * While the port is open, a file in a directory of the user names it, by which the program `domus`
+ * of the command line finds it: $DOMUS_REGISTRY/PID if that is set, else the first of
+ * $XDG_RUNTIME_DIR/domus/PID, /run/domus/PID (of root) and /tmp/domus-UID/PID whose directory has
+ * the mode 0700 and belongs to the user, or can be made so. Without one the port works all the
+ * same.
+ *
  * Limits: observe.viewersMax connections, one request of each at a time; heads of 16 KiB, targets
  * of 2 KiB, no bodies; 60 s for an idle viewer, 10 s for one that does not read; one text of
  * /actors or /stalls is made at a time, and 16 may wait for that (503 beyond); 16 viewers follow

@@ -4,6 +4,7 @@
  * That system is small: one thread that is not pinned and never spins, few buffers, one helper
  * thread, and no watch of memory or of stalls, which the observed system has. */
 #include "protocols/observe/config.h"
+#include "protocols/observe/announce.h"
 #include "protocols/observe/observe.h"
 
 #include <domus/observe.h>
@@ -179,6 +180,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
         return result;
     }
     note_file(&at);
+    domi_announce(&at, number);
     port.system = own;
     *ret_state = &port;
     *ret_port = number;
@@ -222,6 +224,7 @@ static void close_port(void *state)
     if (state == NULL)
         return;
     atomic_store_explicit(&domi_observed.is_closing, true, memory_order_relaxed);
+    domi_announce_end();
     (void)domus_system_stop(port.system);
     remove_file();
     domus_system_free(port.system);

@@ -98,6 +98,11 @@ START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
         MUST_RUN("readelf -d $(find moved -name %s.so) | grep -F 'soname: [%s.so." MINOR "]'", name,
                  name);
     }
+    if (access(DOMT_BIN_DIR "/domus", X_OK) == 0) {
+        MUST_RUN("moved/bin/domus --version | grep -F 'domus " MINOR ".'");
+        MUST_RUN("diff -r moved/share/man/man1 '" DOMT_SOURCE_DIR "/packaging/man'");
+        MUST_RUN("bash -c '. moved/share/bash-completion/completions/domus && complete -p domus'");
+    }
     int status = run("grep -rlF -e '" DOMT_SOURCE_DIR "' -e \"$PWD/first\" moved");
     ck_assert_msg(status == 1, "paths of the build or of the first place in: %s", output);
     remove_installed();

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 /* The folders that hold code. A folder that is not there yet is passed over. */
-#define FOLDERS "base house io runtime config protocols include examples bench tests"
+#define FOLDERS "base house io runtime config protocols include examples bench tests tools"
 
 #define FILE_MAX (1 << 20)
 

@@ -1,0 +1,62 @@
+# bash completion for domus                                  -*- shell-script -*-
+# shellcheck shell=bash
+
+# Words of the first column of `domus list`, and of the second.
+_domus_programs() {
+    command domus list 2>/dev/null | sed -n '2,$ { s/^ *\([0-9]*\) \([^ ]*\).*/\1 \2/; p }'
+}
+
+_domus() {
+    local word=${COMP_WORDS[COMP_CWORD]} before='' command=${COMP_WORDS[1]-}
+    local commands='list top stat actors trace flame log level'
+    local options='-h --help' words=''
+
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$commands help -h --help -V --version" -- "$word")
+        return
+    fi
+    before=${COMP_WORDS[COMP_CWORD - 1]}
+    case $command in
+    help) words=$commands options='' ;;
+    list) ;;
+    top) options+=' -b --batch -d --delay -n --iterations -o --sort --filter' ;;
+    stat) options+=' -j --json' ;;
+    actors) options+=' -b --behaviour --state -c --count -f --full -n --limit' ;;
+    trace) options+=' -d --duration -o --output' ;;
+    flame) options+=' -d --duration -o --output --hz' ;;
+    log) options+=' -l --level -f --follow --set-level' ;;
+    level) words='off counters histograms spans' ;;
+    *) return ;;
+    esac
+    case $command in
+    help | list) ;;
+    *) options+=' -p --program -s --socket' ;;
+    esac
+
+    case "$command $before" in
+    *' -p' | *' --program')
+        mapfile -t COMPREPLY < <(compgen -W "$(_domus_programs)" -- "$word")
+        return
+        ;;
+    'top -o' | 'top --sort')
+        words='time runs messages wait failures alive bytes name' options=''
+        ;;
+    'actors --state') words='created mounting waiting ready scheduled running' options='' ;;
+    'log -l' | 'log --level' | 'log --set-level') words='error warning info' options='' ;;
+    'trace -o' | 'trace --output' | 'flame -o' | 'flame --output')
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        compopt -o filenames 2>/dev/null
+        return
+        ;;
+    'top -d' | 'top --delay' | 'trace -d' | 'trace --duration' | 'flame -d' | 'flame --duration')
+        words='500ms 1s 2s 10s' options=''
+        [ "$command" = top ] || words='1s 2s 10s 60s'
+        ;;
+    *' -s' | *' --socket' | 'top -n' | 'top --iterations' | 'top --filter' | 'actors -b' | \
+        'actors --behaviour' | 'actors -n' | 'actors --limit' | 'flame --hz') return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words $options" -- "$word")
+}
+
+complete -F _domus domus

@@ -1,0 +1,81 @@
+/* The program `domus` with the example web: how it finds the program, and what it says of it. */
+#include "tests/support/suite.h"
+#include "tests/support/tree.h"
+#include "tests/system/command.h"
+#include "tests/system/observe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static domt_observed web;
+static domt_tree tree;
+
+START_TEST(commands_show_a_program_that_runs)
+{
+    domt_command_judge_web("real");
+}
+END_TEST
+
+START_TEST(wrong_words_and_files_end_with_a_line)
+{
+    domt_command_judge_web("wrong");
+}
+END_TEST
+
+static void set_runtime(void)
+{
+    (void)unsetenv("DOMUS_REGISTRY");
+    (void)setenv("XDG_RUNTIME_DIR", tree.root, 1);
+}
+
+static void set_registry(void)
+{
+    (void)setenv("DOMUS_REGISTRY", tree.root, 1);
+}
+
+/* The program removes its own file alone. */
+START_TEST(a_port_registers_in_the_directory_of_the_session)
+{
+    char path[PATH_MAX], other[PATH_MAX], text[256] = "", wanted[128];
+    struct stat status;
+
+    domt_tree_make(&tree);
+    web.site.service.prepare = set_runtime;
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    snprintf(path, sizeof path, "%s/domus/%d", tree.root, (int)web.site.service.pid);
+    ck_assert_int_eq(lstat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode, S_IFREG | 0600);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_gt(fread(text, 1, sizeof text - 1, file), 0);
+    fclose(file);
+    ck_assert(strncmp(text, "domus-observe 1\npid ", 20) == 0);
+    snprintf(wanted, sizeof wanted, "\nprogram web\nendpoint 127.0.0.1:%u\n", web.port.web);
+    ck_assert_ptr_nonnull(strstr(text, wanted));
+    domt_tree_write(&tree, "other", "of another program\n");
+    snprintf(other, sizeof other, "%s/other", tree.root);
+    ck_assert_int_eq(rename(other, path), 0);
+    domt_observed_stop(&web);
+    ck_assert_int_eq(lstat(path, &status), 0);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+/* Others could put files into such a directory, and lead the user to a program of theirs. */
+START_TEST(a_directory_that_others_may_use_is_left_alone)
+{
+    domt_tree_make(&tree);
+    ck_assert_int_eq(chmod(tree.root, 0750), 0);
+    web.site.service.prepare = set_registry;
+    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    ck_assert_int_eq(rmdir(tree.root), 0); /* there is no file in it */
+    domt_observed_stop(&web);
+}
+END_TEST
+
+DOMT_MAIN("command", 70, commands_show_a_program_that_runs, wrong_words_and_files_end_with_a_line,
+          a_port_registers_in_the_directory_of_the_session,
+          a_directory_that_others_may_use_is_left_alone)

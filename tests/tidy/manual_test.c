@@ -1,0 +1,68 @@
+/* The manual of the program `domus`, and its completion: both know each command with each of its
+ * options, and no other one. Without the program nothing is tried. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static char output[32768];
+
+/* Run a program of the shell for each command. In it $1 is its name, $page its page, $help its
+ * help, and `options` prints the options of a text, one on a line. */
+static void hold(const char *program)
+{
+    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0) {
+        printf("the program domus is not built, so its manual is not looked at\n");
+        return;
+    }
+    int status = domt_shell(
+        output, sizeof output,
+        "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging' || exit\n"
+        "options() { grep -o -e '--[a-z][-a-z]*' -e '[[(, ]-[a-zA-Z]\\b' | tr -d '[(, ' | sort -u; "
+        "}\n"
+        "look() { page=man/domus-$1.1; help=$('" DOMT_BIN_DIR
+        "/domus' \"$1\" --help) || exit\n%s; }\n"
+        "for name in $('" DOMT_BIN_DIR
+        "/domus' --help | sed -n 's/^  \\([a-z][a-z]*\\) .*/\\1/p'); do\n"
+        "    look \"$name\" || { echo \"domus $name\"; exit 1; }; seen=$((${seen:-0} + 1))\n"
+        "done; [ \"$seen\" -eq 8 ]",
+        program);
+    ck_assert_msg(status == 0, "status %d: %s", status, output);
+}
+
+/* The options that the help names. */
+#define HELPED "o=$(echo \"$help\" | sed -n '/^  -\\|^      --/s/   *[^ -].*//p' | options)"
+
+START_TEST(each_option_has_its_words_in_the_manual)
+{
+    hold(HELPED " && m=$(sed -n 's/^[.]It //p' $page | "
+                "sed 's/Fl -/ --/g; s/Fl \\([a-zA-Z]\\)/ -\\1/g' | options) && "
+                "[ \"$o\" = \"$m\" ] || { echo \"help: $o; page: $m\"; false; }");
+}
+END_TEST
+
+START_TEST(each_option_is_completed)
+{
+    hold(HELPED " && c=$(bash -c '. completion/domus.bash; COMP_WORDS=(domus $0 -) COMP_CWORD=2; "
+                "_domus; printf \" %s\\n\" \"${COMPREPLY[@]}\"' \"$1\" | options) && "
+                "[ \"$o\" = \"$c\" ] || { echo \"help: $o; completion: $c\"; false; }");
+}
+END_TEST
+
+/* Pages name each other before they are installed, which mandoc cannot know. */
+START_TEST(judges_find_nothing_in_the_manual)
+{
+    int status = domt_shell(output, sizeof output,
+                            "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging/man' && "
+                            "command -v mandoc >/dev/null || exit 0\n"
+                            "mandoc -Tlint -Wstyle *.1 | grep -v 'referenced manual not found'\n"
+                            "for page in *.1; do mandoc -Tascii $page >/dev/null || exit; done");
+
+    ck_assert_int_eq(status, 0);
+    ck_assert_str_eq(output, "");
+}
+END_TEST
+
+DOMT_MAIN("manual", 60, each_option_has_its_words_in_the_manual, each_option_is_completed,
+          judges_find_nothing_in_the_manual)

@@ -1,0 +1,262 @@
+/* domus actors: what the actors of a program do, by their behaviour, their state and the time for
+ * which they wait. */
+#include "tools/domus/dump.h"
+#include "tools/domus/options.h"
+#include "tools/domus/say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define ANSWER_MS  30000L
+#define PAGE_COUNT 100u
+#define PAGES_MAX  100000u
+#define LIMIT      1000L
+#define LIMIT_MAX  100000L
+
+/* A search: the wanted actors, and those that were found. */
+typedef struct search {
+    const char *behaviour, *state; /* NULL: any */
+    bool is_full;                  /* print texts as they are */
+    size_t limit;
+    size_t count, room;
+    actor *each;
+    bool is_cut; /* there are more than the limit */
+} search;
+
+static bool is_wanted(const search *wanted, const actor *one)
+{
+    return wanted->state == NULL || strcasecmp(wanted->state, one->state) == 0;
+}
+
+/* Keep an actor. Returns whether there was memory. */
+static bool keep(search *found, const actor *one)
+{
+    if (found->count == found->room) {
+        size_t room = found->room * 2 + 64;
+        actor *larger = realloc(found->each, room * sizeof *larger);
+        if (larger == NULL)
+            return false;
+        found->each = larger;
+        found->room = room;
+    }
+    found->each[found->count++] = *one;
+    return true;
+}
+
+/* Take the actors of a page. Returns how many are in it; -1: no memory. */
+static long take_page(search *found, const char *page)
+{
+    const char *text;
+    size_t size;
+    long count = 0;
+    actor one;
+
+    for (; dump_next(&page, &one, &text, &size); count++) {
+        if (!is_wanted(found, &one))
+            continue;
+        if (found->count == found->limit) {
+            found->is_cut = true;
+            break;
+        }
+        if (found->is_full)
+            say_text(stdout, text, size);
+        if (!keep(found, &one))
+            return -1;
+    }
+    return count;
+}
+
+/* Say which threads do not answer, and what is not described. */
+static void say_stuck(const char *page)
+{
+    size_t size;
+
+    for (const char *line; (line = dump_next_stuck(&page, &size)) != NULL;) {
+        say_text(stdout, line, size);
+        (void)putchar('\n');
+    }
+}
+
+/* Get all pages. A page that is cut is asked for again with fewer actors. */
+static int search_pages(port *at, search *found)
+{
+    char path[512], name[3 * DUMP_NAME + 1] = "";
+    unsigned from = 0, count = PAGE_COUNT;
+
+    if (found->behaviour != NULL && !port_escape(found->behaviour, name, sizeof name)) {
+        say_error("the name of a behaviour has at most 63 bytes");
+        return STATUS_USAGE;
+    }
+    for (unsigned page = 0; page < PAGES_MAX && !found->is_cut; page++) {
+        port_text answer;
+        snprintf(path, sizeof path, "/actors?from=%u&count=%u%s%s", from, count,
+                 found->behaviour != NULL ? "&behaviour=" : "", name);
+        if (!port_get(at, path, ANSWER_MS, &answer)) {
+            say_error("%s", at->error);
+            return STATUS_FAILED;
+        }
+        if (dump_is_cut(answer.at) && count > 1) {
+            count /= 2;
+            free(answer.at);
+            continue;
+        }
+        if (page == 0 || from == 0)
+            say_stuck(answer.at);
+        long taken = take_page(found, answer.at);
+        free(answer.at);
+        if (taken < 0) {
+            say_error("no memory");
+            return STATUS_FAILED;
+        }
+        if (taken == 0)
+            break;
+        from += count;
+    }
+    return STATUS_OK;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static int compare(const void *one_, const void *other_)
+{
+    const actor *one = one_, *other = other_;
+    int order = strcmp(one->behaviour, other->behaviour);
+
+    if (order == 0)
+        order = strcmp(one->state, other->state);
+    if (order == 0)
+        order = (one->since_ms < other->since_ms) - (one->since_ms > other->since_ms);
+    return order != 0 ? order : strcmp(one->id, other->id);
+}
+
+static void print_actors(const search *found)
+{
+    if (found->count > 0)
+        (void)printf("%-12s %-20s %-10s %6s %5s %9s  %s\n", "ACTOR", "BEHAVIOUR", "STATE", "MAIL",
+                     "CONV", "SINCE", "WAITS FOR; MARKS");
+    for (size_t i = 0; i < found->count; i++) {
+        const actor *one = &found->each[i];
+        char since[32] = "";
+        if (one->waits_for[0] != '\0')
+            snprintf(since, sizeof since, "%.3fs", (double)one->since_ms / 1000);
+        (void)printf("%-12s %-20s %-10s %6llu %5llu %9s  %s%s%s%s%s\n", one->id, one->behaviour,
+                     one->state, (unsigned long long)one->mail,
+                     (unsigned long long)one->conversations, since, one->waits_for,
+                     one->waits_for[0] != '\0' && one->marks[0] != '\0' ? "; " : "", one->marks,
+                     one->name[0] != '\0' ? "  " : "", one->name);
+    }
+}
+
+/* Print how many actors there are of each behaviour in each state. */
+static void print_counts(const search *found)
+{
+    if (found->count > 0)
+        (void)printf("%-20s %-10s %8s %8s %9s\n", "BEHAVIOUR", "STATE", "ACTORS", "MAIL", "SINCE");
+    for (size_t i = 0, end; i < found->count; i = end) {
+        const actor *first = &found->each[i];
+        unsigned long long mail = 0;
+        for (end = i; end < found->count; end++) {
+            const actor *one = &found->each[end];
+            if (strcmp(one->behaviour, first->behaviour) != 0 ||
+                strcmp(one->state, first->state) != 0)
+                break;
+            mail += one->mail;
+        }
+        char since[32] = "";
+        if (first->waits_for[0] != '\0') /* it is the one that waits the longest */
+            snprintf(since, sizeof since, "%.3fs", (double)first->since_ms / 1000);
+        (void)printf("%-20s %-10s %8zu %8llu %9s\n", first->behaviour, first->state, end - i, mail,
+                     since);
+    }
+}
+
+static int look(port *at, search *found, bool is_counted)
+{
+    int status = search_pages(at, found);
+
+    if (status != STATUS_OK)
+        return status;
+    if (found->count > 0)
+        qsort(found->each, found->count, sizeof *found->each, compare);
+    if (is_counted)
+        print_counts(found);
+    else if (!found->is_full)
+        print_actors(found);
+    if (found->is_cut)
+        say_error("there are more actors than the %zu that were looked at (-n)", found->limit);
+    return STATUS_OK;
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static bool is_state(const char *text)
+{
+    static const char *const states[] = {"CREATED", "MOUNTING",  "WAITING",
+                                         "READY",   "SCHEDULED", "RUNNING"};
+
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (strcasecmp(text, states[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int run(const command *self, int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"behaviour", required_argument, NULL, 'b'}, {"state", required_argument, NULL, 'S'},
+        {"count", no_argument, NULL, 'c'},           {"full", no_argument, NULL, 'f'},
+        {"limit", required_argument, NULL, 'n'},     OPTIONS_LONG};
+    options all = {.self = self};
+    search found = {0};
+    bool is_counted = false;
+    long limit = LIMIT;
+    int option, status = STATUS_FAILED;
+    port at;
+
+    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "b:cfn:", longs)) >= 0) {
+        if (option == 'b')
+            found.behaviour = optarg;
+        else if (option == 'S')
+            found.state = optarg;
+        else if (option == 'n' && !options_number(&all, optarg, 1, LIMIT_MAX, &limit))
+            return STATUS_USAGE;
+        is_counted = is_counted || option == 'c';
+        found.is_full = found.is_full || option == 'f';
+    }
+    if (option == OPTIONS_STOP)
+        return all.status;
+    if (optind < argc)
+        return options_wrong(&all, "takes no '%s'", argv[optind]);
+    if (found.state != NULL && !is_state(found.state))
+        return options_wrong(&all, "'%s' is no state of an actor", found.state);
+    if (is_counted && found.is_full)
+        return options_wrong(&all, "--count and --full are two forms of the same");
+    found.limit = (size_t)limit;
+    if (options_open(&all, &at))
+        status = look(&at, &found, is_counted);
+    port_close(&at);
+    free(found.each);
+    return status;
+}
+
+const command command_actors = {
+    .name = "actors",
+    .summary = "what actors do: behaviour, state, and for what they wait",
+    .help =
+        "usage: domus actors [OPTIONS]\n"
+        "\n"
+        "Prints a line for each actor: its state, its mail, its conversations, and what it\n"
+        "has waited for the longest. They are sorted by behaviour, state and that time.\n"
+        "Threads that do not answer are named before.\n"
+        "\n"
+        "  -b, --behaviour NAME     only actors of this behaviour\n"
+        "      --state STATE        only actors in this state: created, mounting, waiting,\n"
+        "                           ready, scheduled or running\n"
+        "  -c, --count              only how many of each behaviour are in each state\n"
+        "  -f, --full               all that the program says of each, as it is\n"
+        "  -n, --limit N            how many are looked at (1000; at most 100000)\n" OPTIONS_HELP,
+    .run = run,
+};

@@ -1,0 +1,142 @@
+/* domus trace and domus flame: what a program does for some seconds, as a file. */
+#include "tools/domus/options.h"
+#include "tools/domus/output.h"
+#include "tools/domus/say.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXTRA_MS    30000L /* for what the program does behind the time that was asked for */
+#define TRACE_MS    2000L
+#define FLAME_MS    10000L
+#define SECONDS_MAX 60000L
+#define HERTZ_MAX   1000L
+
+/* Get a path into a file. */
+static int capture(const options *all, const char *path, long ms, const char *name)
+{
+    int status = STATUS_FAILED;
+    output to;
+    port at;
+
+    if (options_open(all, &at) && output_begin(&to, name)) {
+        say_note_signals();
+        bool is_whole = port_stream(&at, path, ms + EXTRA_MS, output_write, &to);
+        int number = say_noted_signal();
+        if (!is_whole)
+            say_error("%s", number != 0 ? "interrupted" : at.error);
+        if (output_end(&to, is_whole && !ferror(to.file)))
+            status = STATUS_OK;
+        if (status == STATUS_OK && to.file != stdout && isatty(STDERR_FILENO))
+            (void)fprintf(stderr, "%s: %llu bytes\n", name, (unsigned long long)to.size);
+    }
+    port_close(&at);
+    return status;
+}
+
+/* Returns whether a file is named, or stdout can take one; otherwise that has been said. */
+static bool has_place(const options *all, const char *name)
+{
+    if (name != NULL && (strcmp(name, "-") != 0 || !isatty(STDOUT_FILENO)))
+        return true;
+    if (name == NULL && !isatty(STDOUT_FILENO))
+        return true;
+    (void)options_wrong(all, "a file has to be named by -o, as a terminal cannot show it");
+    return false;
+}
+
+static int run_trace(const command *self, int argc, char **argv)
+{
+    static const struct option longs[] = {{"duration", required_argument, NULL, 'd'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          OPTIONS_LONG};
+    options all = {.self = self};
+    const char *name = NULL;
+    long ms = TRACE_MS;
+    char path[64];
+    int option;
+
+    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "d:o:", longs)) >= 0) {
+        if (option == 'o')
+            name = optarg;
+        else if (!options_duration(&all, optarg, 0, SECONDS_MAX, &ms))
+            return STATUS_USAGE;
+    }
+    if (option == OPTIONS_STOP)
+        return all.status;
+    if (optind < argc)
+        return options_wrong(&all, "takes no '%s'", argv[optind]);
+    if (!has_place(&all, name))
+        return STATUS_USAGE;
+    if (ms % 1000 != 0)
+        return options_wrong(&all, "the port counts whole seconds");
+    snprintf(path, sizeof path, "/trace?seconds=%ld", ms / 1000);
+    return capture(&all, path, ms, name != NULL ? name : "-");
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), part = strlen(end);
+
+    return length >= part && strcmp(text + length - part, end) == 0;
+}
+
+static int run_flame(const command *self, int argc, char **argv)
+{
+    static const struct option longs[] = {{"duration", required_argument, NULL, 'd'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"hz", required_argument, NULL, 'z'},
+                                          OPTIONS_LONG};
+    options all = {.self = self};
+    const char *name = "-";
+    long ms = FLAME_MS, hertz = 99;
+    char path[96];
+    int option;
+
+    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "d:o:", longs)) >= 0) {
+        if (option == 'o')
+            name = optarg;
+        else if (option == 'd' ? !options_duration(&all, optarg, 1000, SECONDS_MAX, &ms)
+                               : !options_number(&all, optarg, 1, HERTZ_MAX, &hertz))
+            return STATUS_USAGE;
+    }
+    if (option == OPTIONS_STOP)
+        return all.status;
+    if (optind < argc)
+        return options_wrong(&all, "takes no '%s'", argv[optind]);
+    if (ms % 1000 != 0)
+        return options_wrong(&all, "the port counts whole seconds");
+    snprintf(path, sizeof path, "/profile?cpu=%lds&hz=%ld&format=%s", ms / 1000, hertz,
+             ends_with(name, ".svg") ? "svg" : "folded");
+    return capture(&all, path, ms, name);
+}
+
+const command command_trace = {
+    .name = "trace",
+    .summary = "a trace of some seconds, for ui.perfetto.dev",
+    .help = "usage: domus trace [OPTIONS] -o FILE\n"
+            "\n"
+            "Lets a program record what its threads do, and writes it in the form that\n"
+            "ui.perfetto.dev opens. While it does, profile.level is spans.\n"
+            "\n"
+            "  -d, --duration TIME      for how long, 0..60s in whole seconds (2s); 0: only what\n"
+            "                           the program has recorded before\n"
+            "  -o, --output FILE        where it goes; -: to stdout\n" OPTIONS_HELP,
+    .run = run_trace,
+};
+
+const command command_flame = {
+    .name = "flame",
+    .summary = "which functions use the CPU, as a flame graph",
+    .help = "usage: domus flame [OPTIONS] [-o FILE]\n"
+            "\n"
+            "Samples the call stacks of a program's threads while they use the CPU. A FILE that\n"
+            "ends with .svg becomes a flame graph, for a browser; any other gets folded stacks,\n"
+            "a line for each: FRAME;FRAME;... COUNT.\n"
+            "\n"
+            "  -d, --duration TIME      for how long, 1s..60s in whole seconds (10s)\n"
+            "  -o, --output FILE        where it goes (-: to stdout)\n"
+            "      --hz N               samples for each second of CPU time (99)\n" OPTIONS_HELP,
+    .run = run_flame,
+};

@@ -1,0 +1,22 @@
+/* A command of the program: `domus NAME ...`. Each is in a file of its own. */
+#ifndef DOMUS_TOOL_COMMAND_H
+#define DOMUS_TOOL_COMMAND_H
+
+typedef struct command {
+    const char *name;
+    const char *summary; /* a line for `domus --help` */
+    const char *help;    /* all of `domus NAME --help` */
+    /* Run it; argv[0] is its name. Returns the exit status. */
+    int (*run)(const struct command *self, int argc, char **argv);
+} command;
+
+extern const command command_top;
+extern const command command_stat;
+extern const command command_actors;
+extern const command command_trace;
+extern const command command_flame;
+extern const command command_log;
+extern const command command_level;
+extern const command command_list;
+
+#endif

@@ -1,0 +1,148 @@
+/* Reads the text of /actors; include/domus/dump.h says what it holds. */
+#include "tools/domus/dump.h"
+
+#include "tools/domus/say.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A part of a text, which does not end with a zero. */
+typedef struct part {
+    const char *at;
+    size_t size;
+} part;
+
+static part line_of(const char *text)
+{
+    return (part){text, strcspn(text, "\n")};
+}
+
+static const char *behind(part line)
+{
+    return line.at + line.size + (line.at[line.size] == '\n');
+}
+
+static bool begins(part line, const char *with)
+{
+    size_t size = strlen(with);
+
+    return line.size >= size && memcmp(line.at, with, size) == 0;
+}
+
+/* Find a text in a line. Returns where it begins; NULL. */
+static const char *find(part line, const char *text)
+{
+    return memmem(line.at, line.size, text, strlen(text));
+}
+
+static void copy(const char *from, const char *end, char *ret_text, size_t size)
+{
+    say_name(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
+}
+
+/* Read "actor 0/2.1 shard "main": WAITING, channels actor". */
+static void read_head(part line, actor *to)
+{
+    const char *end = line.at + line.size, *colon = NULL;
+    const char *id = line.at + strlen("actor ");
+    const char *space = memchr(id, ' ', (size_t)(end - id));
+
+    for (const char *p = id; (p = memmem(p, (size_t)(end - p), ": ", 2)) != NULL; p++)
+        colon = p;
+    if (space == NULL || colon == NULL || colon < space) {
+        copy(id, end, to->id, sizeof to->id);
+        return;
+    }
+    part named = {space + 1, (size_t)(colon - space - 1)};
+    const char *name = find(named, " \"");
+    if (name == NULL && find(named, " of the grains ") != NULL)
+        name = find(named, " (");
+    copy(id, space, to->id, sizeof to->id);
+    copy(space + 1, name != NULL ? name : colon, to->behaviour, sizeof to->behaviour);
+    if (name != NULL)
+        copy(name + 1, colon, to->name, sizeof to->name);
+    part rest = {colon + 2, (size_t)(end - colon - 2)};
+    const char *comma = find(rest, ", ");
+    copy(rest.at, comma != NULL ? comma : end, to->state, sizeof to->state);
+    if (comma != NULL)
+        copy(comma + 2, end, to->marks, sizeof to->marks);
+}
+
+/* Add up all numbers of a line. */
+static uint64_t sum(part line)
+{
+    uint64_t all = 0, number = 0;
+
+    for (size_t i = 0; i < line.size; i++) {
+        bool is_digit = line.at[i] >= '0' && line.at[i] <= '9';
+        all += is_digit ? 0 : number;
+        number = is_digit && number < UINT32_MAX ? number * 10 + (uint64_t)(line.at[i] - '0') : 0;
+    }
+    return all + number;
+}
+
+/* Read a line that says what the actor waits for, since when. */
+static void read_wait(part line, actor *to)
+{
+    const char *since = find(line, ", since ");
+    size_t indent = 0;
+
+    if (since == NULL)
+        return;
+    uint64_t ms = strtoull(since + strlen(", since "), NULL, 10);
+    if (to->waits_for[0] != '\0' && ms <= to->since_ms)
+        return;
+    while (indent < line.size && line.at[indent] == ' ')
+        indent++;
+    to->since_ms = ms;
+    copy(line.at + indent, since, to->waits_for, sizeof to->waits_for);
+}
+
+bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t *ret_size)
+{
+    part line = line_of(*at);
+
+    while (*line.at != '\0' && !begins(line, "actor "))
+        line = line_of(behind(line));
+    if (*line.at == '\0') {
+        *at = line.at;
+        return false;
+    }
+    memset(ret_actor, 0, sizeof *ret_actor);
+    *ret_text = line.at;
+    read_head(line, ret_actor);
+    for (line = line_of(behind(line)); begins(line, "  "); line = line_of(behind(line))) {
+        if (begins(line, "  mail:"))
+            ret_actor->mail = sum(line);
+        else if (!begins(line, "   ") && find(line, " conversations:") != NULL)
+            ret_actor->conversations = strtoull(line.at, NULL, 10);
+        else
+            read_wait(line, ret_actor);
+    }
+    *ret_size = (size_t)(line.at - *ret_text);
+    *at = line.at;
+    return true;
+}
+
+const char *dump_next_stuck(const char **at, size_t *ret_size)
+{
+    for (part line = line_of(*at); *line.at != '\0'; line = line_of(behind(line))) {
+        if (!begins(line, "actor ") && !begins(line, " ") &&
+            (find(line, ": stuck: ") != NULL || find(line, ": no answer: ") != NULL ||
+             find(line, "not described") != NULL)) {
+            *ret_size = line.size;
+            *at = behind(line);
+            return line.at;
+        }
+    }
+    return NULL;
+}
+
+bool dump_is_cut(const char *text)
+{
+    for (part line = line_of(text); *line.at != '\0'; line = line_of(behind(line))) {
+        if (!begins(line, "actor ") && !begins(line, " ") && find(line, "were left out") != NULL)
+            return true;
+    }
+    return false;
+}

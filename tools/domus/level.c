@@ -1,0 +1,76 @@
+/* domus level: how much a program measures, and changing that. */
+#include "tools/domus/options.h"
+#include "tools/domus/sample.h"
+#include "tools/domus/say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MS 10000L
+
+static int print_level(port *at)
+{
+    sample now;
+
+    if (!sample_take(at, ANSWER_MS, &now)) {
+        say_error("%s", at->error);
+        return STATUS_FAILED;
+    }
+    bool is_known = now.level[0] != '\0';
+    if (is_known)
+        (void)puts(now.level);
+    else
+        say_error("%s: this program does not say its level", at->endpoint);
+    sample_free(&now);
+    return is_known ? STATUS_OK : STATUS_FAILED;
+}
+
+static int set_level(port *at, const char *level)
+{
+    char path[64];
+    port_text answer;
+
+    snprintf(path, sizeof path, "/profile?level=%s", level);
+    if (!port_post(at, path, &answer)) {
+        say_error("%s", at->error);
+        return STATUS_FAILED;
+    }
+    free(answer.at);
+    return STATUS_OK;
+}
+
+static int run(const command *self, int argc, char **argv)
+{
+    static const struct option longs[] = {OPTIONS_LONG};
+    static const char *const levels[] = {"off", "counters", "histograms", "spans"};
+    options all = {.self = self};
+    bool is_level = false;
+    port at;
+
+    if (options_next(&all, argc, argv, OPTIONS_SHORT, longs) == OPTIONS_STOP)
+        return all.status;
+    if (argc - optind > 1)
+        return options_wrong(&all, "takes one level, and not '%s'", argv[optind + 1]);
+    const char *level = argv[optind];
+    for (size_t i = 0; i < 4; i++)
+        is_level = is_level || (level != NULL && strcmp(level, levels[i]) == 0);
+    if (level != NULL && !is_level)
+        return options_wrong(&all, "'%s' is none of off, counters, histograms, spans", level);
+    int status = STATUS_FAILED;
+    if (options_open(&all, &at))
+        status = level != NULL ? set_level(&at, level) : print_level(&at);
+    port_close(&at);
+    return status;
+}
+
+const command command_level = {
+    .name = "level",
+    .summary = "how much a program measures; change that",
+    .help = "usage: domus level [OPTIONS] [LEVEL]\n"
+            "\n"
+            "Prints profile.level of a program, or changes it to LEVEL until the program ends or\n"
+            "reads its configuration again: off, counters, histograms or spans.\n"
+            "\n" OPTIONS_HELP,
+    .run = run,
+};

@@ -1,0 +1,53 @@
+/* Options that commands share, and the program that they mean. */
+#ifndef DOMUS_TOOL_OPTIONS_H
+#define DOMUS_TOOL_OPTIONS_H
+
+#include "tools/domus/command.h"
+#include "tools/domus/port.h"
+
+#include <getopt.h>
+
+/* The options of a command, as far as commands share them; NULL: it was not given. */
+typedef struct options {
+    const command *self;
+    const char *program;
+    const char *endpoint;
+    int status; /* of the command, if OPTIONS_STOP was returned */
+} options;
+
+#define OPTIONS_STOP (-2)
+/* The options that options_next() handles by itself, in a command's table and its short form. */
+#define OPTIONS_SHORT ":hp:s:"
+#define OPTIONS_LONG                                                                               \
+    {"help", no_argument, NULL, 'h'}, {"program", required_argument, NULL, 'p'},                   \
+        {"socket", required_argument, NULL, 's'},                                                  \
+    {                                                                                              \
+        NULL, 0, NULL, 0                                                                           \
+    }
+/* Their lines in a help. */
+#define OPTIONS_HELP                                                                               \
+    "  -p, --program PID|NAME   the program, if several run (domus list)\n"                        \
+    "  -s, --socket ENDPOINT    its observation port: unix:PATH, unix:@NAME or HOST:PORT\n"        \
+    "  -h, --help               this text\n"
+
+/* Get the next option of the command. Returns it; -1 at the end; OPTIONS_STOP if the command ends
+ * with `status` instead, as the help was wanted or an option was wrong. */
+int options_next(options *all, int argc, char **argv, const char *shorts,
+                 const struct option *longs);
+
+/* Open the port of the program that the options mean. Returns whether there is one; otherwise why
+ * not has been said. port_close() has to follow in both cases. */
+bool options_open(const options *all, port *ret_port);
+
+/* Read a duration: 500ms, 2s, 1.5s, 1m, or seconds without a unit. Returns whether it is one from
+ * `least` to `most` ms; otherwise that has been said. */
+bool options_duration(const options *all, const char *text, long least, long most, long *ret_ms);
+
+/* Read a whole number. Returns likewise. */
+bool options_number(const options *all, const char *text, long least, long most, long *ret_number);
+
+/* Say that the command line is wrong. Returns STATUS_USAGE. */
+int options_wrong(const options *all, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

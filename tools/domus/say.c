@@ -1,0 +1,106 @@
+/* Errors, and texts of programs that are not trusted; see the header. */
+#include "tools/domus/say.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+static volatile sig_atomic_t noted;
+
+void say_error(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)fputs("domus: ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputc('\n', stderr);
+    va_end(arguments);
+}
+
+void say_name(const char *name, size_t length, char *ret_text, size_t size)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)name[i];
+        bool is_plain = byte >= ' ' && byte <= '~';
+        size_t wanted = is_plain ? 1 : 4;
+        if (used + wanted >= size)
+            break;
+        if (is_plain)
+            ret_text[used] = (char)byte;
+        else
+            snprintf(ret_text + used, size - used, "\\x%02X", byte);
+        used += wanted;
+    }
+    ret_text[used] = '\0';
+}
+
+/* The character of UTF-8 at `text`. Returns its bytes; 0 if there is none. */
+static size_t read_character(const unsigned char *text, size_t size, uint32_t *ret_code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t bytes = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+
+    if (bytes > size || (text[0] >= 0x80 && text[0] < 0xc2) || text[0] > 0xf4)
+        return 0;
+    uint32_t code = bytes == 1 ? text[0] : text[0] & (0x7fu >> bytes);
+    for (size_t i = 1; i < bytes; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    if (code < least[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    *ret_code = code;
+    return bytes;
+}
+
+/* Returns whether a character is shown as it is. Characters that turn the direction of a line, or
+ * end it, could make a line look like another one. */
+static bool is_shown(uint32_t code)
+{
+    if (code < 0xa0)
+        return code == '\n' || code == '\t' || (code >= ' ' && code <= '~');
+    return !(code == 0x61c || (code >= 0x200b && code <= 0x200f) ||
+             (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+             code == 0xfeff || (code >= 0xe000 && code <= 0xf8ff) || code >= 0xe0000);
+}
+
+void say_text(FILE *out, const char *text, size_t size)
+{
+    const unsigned char *at = (const unsigned char *)text;
+
+    for (size_t i = 0; i < size;) {
+        uint32_t code = 0;
+        size_t bytes = read_character(at + i, size - i, &code);
+        if (bytes != 0 && is_shown(code)) {
+            (void)fwrite(at + i, 1, bytes, out);
+            i += bytes;
+        } else {
+            (void)fprintf(out, "\\x%02X", at[i]);
+            i++;
+        }
+    }
+}
+
+static void note(int number)
+{
+    noted = number;
+}
+
+void say_note_signals(void)
+{
+    struct sigaction action = {.sa_handler = note};
+
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+}
+
+int say_noted_signal(void)
+{
+    return noted;
+}

@@ -1,0 +1,12 @@
+/* `domus top` on a terminal, by ncurses. */
+#ifndef DOMUS_TOOL_SCREEN_H
+#define DOMUS_TOOL_SCREEN_H
+
+#include "tools/domus/view.h"
+
+/* Show a program, with a sample each `interval_ms`, until the user ends it, or `count` samples were
+ * shown (0: without an end). The terminal is as before when this returns. Returns the exit status.
+ */
+int screen_run(view *shown, port *from, long interval_ms, long count);
+
+#endif
