@@ -9,12 +9,14 @@
 
 #include <stdatomic.h>
 
-/* The port of the process. It is constant while the port's system runs, but for `is_ready`. */
+/* The port of the process. It is constant while the port's system runs, but for the last two. */
 typedef struct domi_observation {
     domus_system *observed;
-    uint64_t opened_ns;   /* when it was opened; of domi_observe_now_ns() */
-    bool checks_host;     /* a request has to name a host of loopback */
-    atomic_bool is_ready; /* relaxed: it orders nothing */
+    uint64_t opened_ns;    /* when it was opened; of domi_observe_now_ns() */
+    bool checks_host;      /* a request has to name a host of loopback */
+    domus_address sampler; /* of /live (live.h), in the port's system */
+    atomic_bool is_ready;  /* relaxed, both: they order nothing */
+    atomic_bool is_ending; /* the program has begun to stop */
 } domi_observation;
 
 extern domi_observation domi_observed;

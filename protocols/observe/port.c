@@ -3,6 +3,7 @@
  *
  * That system is small: one thread that is not pinned and never spins, few buffers, one helper
  * thread, and no watch of memory or of stalls, which the observed system has. */
+#include "protocols/observe/live.h"
 #include "protocols/observe/observe.h"
 
 #include <domus/observe.h>
@@ -130,6 +131,8 @@ static int start(domus_system *own, const domus_config *config, char *error, siz
     int result = domus_system_start(own);
 
     if (result == 0)
+        result = domi_live_begin(own);
+    if (result == 0)
         result = serve(own, ret_port);
     if (result == 0)
         return 0;
@@ -186,8 +189,11 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
 
 static void set_ready(void *state, bool is_ready)
 {
-    if (state != NULL)
-        atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
+    if (state == NULL)
+        return;
+    atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
+    if (!is_ready)
+        domi_live_end(port.system);
 }
 
 static void remove_file(void)

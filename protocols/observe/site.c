@@ -5,6 +5,7 @@
 #include "protocols/observe/answer.h"
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/level.h"
+#include "protocols/observe/live.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/viewer.h"
 
@@ -80,13 +81,18 @@ static int serve_ready(domus_stack *stack, void *self, const void *payload)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-enum { INDEX, METRICS, PROFILE, LEVEL, ACTORS, HEALTH, READY };
+enum { INDEX, METRICS, PROFILE, LEVEL, ACTORS, HEALTH, READY, LIVE };
 
 static const domus_http_route routes[] = {
-    {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
-    {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
-    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},   {DOMUS_HTTP_ON(GET), "/health", HEALTH},
-    {DOMUS_HTTP_ON(GET), "/ready", READY},     {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/", INDEX},
+    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/profile", PROFILE},
+    {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
+    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
+    {DOMUS_HTTP_ON(GET), "/health", HEALTH},
+    {DOMUS_HTTP_ON(GET), "/ready", READY},
+    {DOMUS_HTTP_ON(GET), "/live", LIVE},
+    {0, NULL, 0},
 };
 
 static domus_handler *const functions[] = {
@@ -97,6 +103,7 @@ static domus_handler *const functions[] = {
     [ACTORS] = domi_observe_serve_actors,
     [HEALTH] = serve_health,
     [READY] = serve_ready,
+    [LIVE] = domi_observe_serve_live,
 };
 
 /* Returns whether a request is meant for this port. Browsers name a host always. */
@@ -123,6 +130,7 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
 static void stop_visitor(domus_stack *stack, void *self)
 {
     (void)stack;
+    domi_live_leave(self);
     domi_actors_page_free(&((domi_viewer *)self)->page);
 }
 
@@ -138,7 +146,9 @@ static const domus_behaviour visitor_behaviour = {
     .state_size = sizeof(domi_viewer),
     .pipeline = &pipeline,
     .on = (const domus_on[]){{NULL, NULL, 0}},
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = take_request},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                        .handle = take_request,
+                                        .peer_frame_size = DOMI_LIVE_FRAME_MAX},
                                        {.type = NULL}},
     .on_stop = stop_visitor,
 };
