@@ -7,6 +7,7 @@
 #include "protocols/observe/level.h"
 #include "protocols/observe/live.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/page.h"
 #include "protocols/observe/viewer.h"
 
 #include <domus/http_router.h>
@@ -18,18 +19,6 @@
 #define CLASSIC_METRICS "text/plain; version=0.0.4; charset=utf-8"
 
 /* --- routes ----------------------------------------------------------------------------------- */
-
-static int serve_index(domus_stack *stack, void *self, const void *payload)
-{
-    (void)self, (void)payload;
-    return domi_observe_say(
-        stack, 200,
-        "/metrics  counters for Prometheus\n"
-        "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"
-        "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
-        "/health   200 as long as the process answers\n"
-        "/ready    200 while it takes new work, else 503\n");
-}
 
 /* Returns whether a viewer asks for OpenMetrics. One that has a weight of 0 for it is not known. */
 static bool wants_open_metrics(const domus_http_request *request)
@@ -96,7 +85,7 @@ static const domus_http_route routes[] = {
 };
 
 static domus_handler *const functions[] = {
-    [INDEX] = serve_index,
+    [INDEX] = domi_observe_serve_page,
     [METRICS] = serve_metrics,
     [PROFILE] = serve_profile,
     [LEVEL] = domi_observe_serve_level,

@@ -1,0 +1,118 @@
+// The tables of the span: of threads, behaviours, listeners, pairs of threads, and runners.
+
+const tables = {};
+
+function makeTables() {
+  const rate = (name) => [(row) => row[name], amount];
+  tables.threads = new Table("threads", [
+    ["thread", (row) => row.thread, plain], ["busy", (row) => row.busy, percent],
+    ["messages/s", ...rate("messages")], ["runs/s", ...rate("runs")], ["iterations/s", ...rate("iterations")],
+    ["in/s", (row) => row.in, bytes], ["out/s", (row) => row.out, bytes],
+    ["connections", (row) => row.open, amount], ["steals/s", ...rate("steals")],
+    ["wake-ups/s", ...rate("wakeups")], ["of them empty", (row) => row.empty, percent],
+    ["cut short/s", ...rate("expiries")], ["stalls", (row) => row.stalls, amount]], 0);
+  tables.threads.isDescending = false;
+  tables.threads.showOrder();
+  tables.behaviours = new Table("behaviours", [
+    ["behaviour", (row) => row.name], ["kind", (row) => row.kind], ["on", (row) => row.on],
+    ["time", (row) => row.time, percent], ["runs/s", ...rate("runs")], ["a run", (row) => row.run, time],
+    ["messages/s", ...rate("messages")], ["wait", (row) => row.wait, time],
+    ["failures", (row) => row.failures, amount], ["actors", (row) => row.alive, amount],
+    ["memory", (row) => row.bytes, bytes]], 3);
+  tables.listeners = new Table("listeners", [
+    ["listener", (row) => row.listener], ["behaviour", (row) => row.name], ["open", (row) => row.open, amount],
+    ["accepted/s", ...rate("accepted")], ["refused", (row) => row.refused, amount]], 2);
+  tables.pairs = new Table("pairs", [
+    ["thread", (row) => row.thief, plain], ["for", (row) => row.victim, plain],
+    ["steals/s", ...rate("steals")], ["stands in/s", ...rate("standIns")]], 2);
+  tables.runners = new Table("runners", [
+    ["pool", (row) => row.pool], ["runner", (row) => row.runner, plain], ["busy", (row) => row.busy, percent],
+    ["searches", (row) => row.search, percent], ["turns/s", ...rate("turns")], ["messages/s", ...rate("messages")],
+    ["steals/s", ...rate("steals")]], 2);
+}
+
+function threadRow(thread, from, to) {
+  const passed = secondsBetween(from, to);
+  const rate = (name) => grown(name, from, to, thread) / passed;
+  const value = (name) => {
+    const counter = store.counters.get(name);
+    return counter ? counter.all[slot(to) * store.threads + thread] : 0;
+  };
+  const wakeups = grown("wakeups_received", from, to, thread);
+  return {
+    thread, busy: 1 - shares(thread, from, to)[store.names.phases.indexOf("sleep")],
+    messages: messages(from, to, thread) / passed, runs: rate("runs"), iterations: rate("iterations"),
+    in: rate("received_bytes"), out: rate("sent_bytes"), open: value("channels_opened") - value("channels_closed"),
+    steals: rate("steals"), wakeups: wakeups / passed,
+    empty: wakeups > 0 ? grown("wakeups_empty", from, to, thread) / wakeups : 0,
+    expiries: rate("deadline_expiries"), stalls: grown("stalls", from, to, thread),
+  };
+}
+
+// Behaviours of the same name and kind are one row, on whatever threads and pools they are. The
+// values of a row are runs, run_ns, messages, waits, wait_ns, failures, alive and bytes.
+function behaviourRows(from, to) {
+  const passed = secondsBetween(from, to);
+  const byName = new Map();
+  for (const { info: [name, kind, where], grown: [runs, ns, received, waits, waitNs, failures], last } of store.rows.behaviours.grown(from, to)) {
+    const key = kind + " " + name;
+    if (!byName.has(key)) byName.set(key, { name, kind, places: [], runs: 0, ns: 0, messages: 0, waits: 0, waitNs: 0, failures: 0, alive: 0, bytes: 0 });
+    const row = byName.get(key);
+    row.places.push(where);
+    row.runs += runs / passed;
+    row.ns += ns;
+    row.messages += received / passed;
+    row.waits += waits;
+    row.waitNs += waitNs;
+    row.failures += failures;
+    row.alive += last[6];
+    row.bytes += last[7];
+  }
+  return [...byName.values()].map((row) => ({ ...row,
+    on: row.places.length === 1 ? placeName(row.places[0]) : row.places.length + " places",
+    time: row.ns / (passed * 1e9), run: row.runs > 0 ? row.ns / (row.runs * passed) : 0,
+    wait: row.waits > 0 ? row.waitNs / row.waits : 0 }));
+}
+
+function placeName(where) {
+  return typeof where === "number" ? "thread " + where : "pool " + where;
+}
+
+function listenerRows(from, to) {
+  const passed = secondsBetween(from, to);
+  return store.rows.listeners.grown(from, to).map(({ info: [listener, name], grown: all, last }) =>
+    ({ listener, name, accepted: all[0] / passed, open: last[1], refused: all[2] }));
+}
+
+function pairRows(from, to) {
+  const passed = secondsBetween(from, to);
+  return store.rows.pairs.grown(from, to)
+    .map(({ info: [thief, victim], grown: all }) => ({ thief, victim, steals: all[0] / passed, standIns: all[1] / passed }))
+    .filter((row) => row.steals > 0 || row.standIns > 0);
+}
+
+function runnerRows(from, to) {
+  const passed = secondsBetween(from, to);
+  return store.names.runners.map(([pool, runner], i) => ({
+    pool, runner, busy: runnerGrown(i, "run_ns", from, to) / (passed * 1e9),
+    search: runnerGrown(i, "search_ns", from, to) / (passed * 1e9), turns: runnerGrown(i, "turns", from, to) / passed,
+    messages: runnerGrown(i, "messages", from, to) / passed, steals: runnerGrown(i, "steals", from, to) / passed,
+  }));
+}
+
+function showPart(name, rows) {
+  $(name + "-part").hidden = rows.length === 0;
+  tables[name].show(rows);
+}
+
+function tellTables() {
+  const [from, to] = span();
+  const threads = strips.each.map((_, thread) => threadRow(thread, from, to));
+  const behaviours = behaviourRows(from, to);
+  tables.threads.show(threads);
+  showPart("behaviours", behaviours);
+  showPart("listeners", listenerRows(from, to));
+  showPart("pairs", pairRows(from, to));
+  showPart("runners", runnerRows(from, to));
+  tellWarnings(findWarnings({ from, to, threads, behaviours }));
+}
