@@ -1,14 +1,14 @@
 // Rates of the span in figures, and over time in charts by uPlot, if the page was built with it.
 
 const RATES = [
-  ["messages a second", (from, to) => amount(messages(from, to) / secondsBetween(from, to))],
-  ["runs a second", (from, to) => amount(grown("runs", from, to) / secondsBetween(from, to))],
-  ["iterations a second", (from, to) => amount(grown("iterations", from, to) / secondsBetween(from, to))],
-  ["received a second", (from, to) => bytes(grown("received_bytes", from, to) / secondsBetween(from, to))],
-  ["sent a second", (from, to) => bytes(grown("sent_bytes", from, to) / secondsBetween(from, to))],
+  ["messages/s", (from, to) => amount(messages(from, to) / secondsBetween(from, to))],
+  ["runs/s", (from, to) => amount(grown("runs", from, to) / secondsBetween(from, to))],
+  ["iterations/s", (from, to) => amount(grown("iterations", from, to) / secondsBetween(from, to))],
+  ["received/s", (from, to) => bytes(grown("received_bytes", from, to) / secondsBetween(from, to))],
+  ["sent/s", (from, to) => bytes(grown("sent_bytes", from, to) / secondsBetween(from, to))],
   ["connections open", (from, to) => amount(total("channels_opened", to) - total("channels_closed", to))],
   ["waits to be sent", (from, to) => bytes(total("queued_bytes", to))],
-  ["steals a second", (from, to) => amount(grown("steals", from, to) / secondsBetween(from, to))],
+  ["steals/s", (from, to) => amount(grown("steals", from, to) / secondsBetween(from, to))],
 ];
 
 const MESSAGES = ["asks", "notices", "replies", "events"];
@@ -30,9 +30,9 @@ function tellRates() {
 // --- charts
 
 const CHARTS = [
-  { title: ["messages a second", "runs a second"], figure: amount,
+  { title: ["messages/s", "runs/s"], figure: amount,
     series: [messages, (from, to) => grown("runs", from, to)] },
-  { title: ["received a second", "sent a second"], figure: bytes,
+  { title: ["received/s", "sent/s"], figure: bytes,
     series: [(from, to) => grown("received_bytes", from, to), (from, to) => grown("sent_bytes", from, to)] },
 ];
 

@@ -5,6 +5,7 @@
 // From the bottom up: work first; sleep is the paper behind it.
 const ORDER = ["state", "channels", "events", "completions", "submit", "other"];
 const STRIP_HEIGHT = 24;
+const LEAST_SHOWN = 0.1; // of a row: more than that is seen
 const FRAME_MS = 6; // the most time in a frame for strips that come into sight
 
 const strips = { each: [], colours: null, watcher: null };
@@ -40,7 +41,7 @@ function drawColumns(pixels, width, thread, begin) {
     let row = STRIP_HEIGHT;
     for (let i = 0; i < order.length; i++) {
       sum += parts[order[i]];
-      const top = STRIP_HEIGHT - Math.round(sum * STRIP_HEIGHT);
+      const top = STRIP_HEIGHT - Math.ceil(sum * STRIP_HEIGHT - LEAST_SHOWN);
       while (row > top) pixels[--row * width + x] = strips.colours[i];
     }
   }

@@ -15,7 +15,7 @@ class Table {
     this.heads = heads;
     const scroll = element("div", "table", table);
     scroll.tabIndex = 0;
-    scroll.setAttribute("role", "region");
+    scroll.setAttribute("role", "group");
     scroll.setAttribute("aria-labelledby", id + "-title");
     $(id).replaceChildren(scroll);
     this.rows = [];

@@ -24,8 +24,8 @@ function amount(number) {
 }
 
 function figures(number) {
-  if (number >= 99.95) return number.toFixed(0);
-  if (number >= 9.995 || Number.isInteger(number)) return number.toFixed(number >= 9.995 ? 1 : 0);
+  if (number >= 99.95 || Number.isInteger(number)) return number.toFixed(0);
+  if (number >= 9.995) return number.toFixed(1);
   return number >= 0.05 ? number.toFixed(2) : "< 0.05";
 }
 
