@@ -1,6 +1,7 @@
 /* Reads a sample of all counters and writes the events of /live; see the header. */
 #include "protocols/observe/sample.h"
 
+#include "protocols/observe/json.h"
 #include "protocols/observe/rows.h"
 
 #include <domus/http_event.h>
@@ -56,12 +57,16 @@ static void read_iterations(domus_system *system, domi_sample *sample)
 int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample)
 {
     domi_sources sources;
+    domi_sums behaviours;
     int error = domi_sources_init(system, &sources);
 
+    if (error == 0 && (error = domi_sums_init(system, &behaviours)) != 0)
+        domi_sources_fini(&sources);
     if (error != 0)
         return error;
-    domi_sources_fini(&sample->sources);
+    domi_sample_fini(sample);
     sample->sources = sources;
+    sample->behaviours = behaviours;
     sample->serial++;
     sample->now_ns = now_ns;
     sample->level = domus_system_profile_level(system);
@@ -75,6 +80,7 @@ int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample)
 void domi_sample_fini(domi_sample *sample)
 {
     domi_sources_fini(&sample->sources);
+    domi_sums_fini(&sample->behaviours);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -133,22 +139,13 @@ static int end_event(domus_appender *json, const char *name, domus_slice *ret_ev
     return domus_append_end(&event, ret_event);
 }
 
-/* The name of a program may have any bytes in it, so only those are shown that need no escape. */
-static void write_program(domus_appender *json)
-{
-    write_text(json, "{\"program\":\"");
-    for (const char *at = program_invocation_short_name; *at != '\0'; at++) {
-        if (*at >= ' ' && *at <= '~' && *at != '"' && *at != '\\')
-            (void)domus_append(json, at, 1);
-    }
-    (void)domus_append_text(json, "\",\"pid\":%ld", (long)getpid());
-}
-
 int domi_sample_names(domus_system *system, domus_slice *ret_event)
 {
     domus_appender json = {0};
 
-    write_program(&json);
+    write_text(&json, "{\"program\":");
+    domi_json_append_string(&json, program_invocation_short_name);
+    (void)domus_append_text(&json, ",\"pid\":%ld", (long)getpid());
     (void)domus_append_text(&json, ",\"interval_ms\":%" PRIu64, DOMI_LIVE_TICK_NS / 1000000);
     write_text(&json, ",\"levels\":[\"off\",\"counters\",\"histograms\",\"spans\"],\"phases\":");
     for (int i = 0; i < DOMUS_PHASES; i++)
@@ -276,5 +273,7 @@ int domi_sample_event(const domi_sample *sample, const domi_sample *before, domu
                             (uint64_t)sample->memory.limit_bytes, (int)sample->memory.level);
     if (sample->has_histograms)
         write_iterations(&json, sample, before);
+    write_text(&json, ",\"behaviours\":");
+    domi_sums_write(&json, &sample->behaviours, before != NULL ? &before->behaviours : NULL);
     return end_event(&json, "sample", ret_event);
 }

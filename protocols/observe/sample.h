@@ -6,19 +6,21 @@
  *            "bounds": [0, 16, 32, ...]}
  *   sample  {"serial": 5, "now_ns": 1, "level": 1, "phases": [[1, 2, ...], ...],
  *            "counters": [[0, 10, 11], ...], "runners": [[1, 2, ...], ...],
- *            "memory": [used_bytes, limit_bytes, level], "iteration": [[17, 100], ...]}
+ *            "memory": [used_bytes, limit_bytes, level], "iteration": [[17, 100], ...],
+ *            "behaviours": [["shard", "state", 1, 2, ...], ...]}
  *
  * `phases` has the times of each thread in ns, and `runners` those of each runner and then its
  * counts, both in the order of the names. A row of `counters` is the place of a name and then a
  * number for each thread. `iteration` is the histogram of all threads together, if the level has
  * histograms: the place of a bound from which on it counts, and the count. All numbers are those
- * since the start of the program, so a viewer that has missed samples has lost nothing but the
- * moments. A sample in step has only those rows that have changed since the one before it, and a
- * full one has all rows that are not 0. */
+ * since the start of the program (of behaviours: domi_sums_write()), so a viewer that has missed
+ * samples has lost nothing but the moments. A sample in step has only those rows that have changed
+ * since the one before it, and a full one has all rows that are not 0. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SAMPLE_H
 #define DOMI_PROTOCOLS_OBSERVE_SAMPLE_H
 
 #include "protocols/observe/sources.h"
+#include "protocols/observe/sums.h"
 
 #define DOMI_LIVE_TICK_NS UINT64_C(250000000)
 /* Places of the histogram in a sample: 16 of domus/histogram.h are one, so there are 4 for each
@@ -31,6 +33,7 @@ typedef struct domi_sample {
     uint64_t now_ns;
     domus_profile_level level;
     domi_sources sources;
+    domi_sums behaviours;
     domus_memory memory;
     bool has_histograms;
     uint64_t iterations[DOMI_SAMPLE_PLACES];

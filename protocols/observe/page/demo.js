@@ -5,6 +5,8 @@ const demo = { isOn: false, threads: 0, level: 2, serial: 0, state: null };
 const DEMO_COUNTERS = [...KEPT];
 const DEMO_BEHAVIOURS = [["shard", "state"], ["visitor", "channels"], ["session", "channels"], ["room", "state"],
   ["timer wheel of a shop with a rather long name", "state"], ["index", "state"]];
+const DEMO_LISTENERS = [["127.0.0.1:7005", "site"], ["unix:/run/shop.sock", "kv"]];
+const DEMO_PAIRS = [[0, 1], [1, 0]];
 
 function demoNames(threads) {
   const bounds = [];
@@ -26,7 +28,7 @@ function demoStart(threads) {
   const zeros = (count) => new Array(count).fill(0);
   demo.state = { phases: Array.from({ length: threads }, () => zeros(7)), counters: DEMO_COUNTERS.map(() => zeros(threads)),
     runners: Array.from({ length: 3 }, () => zeros(9)), iteration: zeros(124), behaviours: DEMO_BEHAVIOURS.map(() => [0, 0, 0, 0, 0, 0, 900, 3e6]),
-    listeners: [[0, 40, 0], [0, 3, 0]], pairs: [[0, 0], [0, 0], [0, 0]] };
+    listeners: [[0, 40, 0], [0, 3, 0]], pairs: [[0, 0], [0, 0]] };
 }
 
 function demoThread(thread, load, add) {
@@ -36,7 +38,7 @@ function demoThread(thread, load, add) {
   const parts = [0.16, 0, 0.08, 0.22, 0.06, 0.44, 0.04];
   parts.forEach((part, i) => { phases[i] += ns * (i === 1 ? 1 - busy : busy * part); });
   for (const [name, rate] of [["iterations", 9000], ["runs", 42000], ["asks", 20000], ["notices", 15000], ["replies", 20000],
-    ["received_bytes", 9e6], ["sent_bytes", 12e6], ["wakeups_received", 500], ["wakeups_empty", thread === 1 ? 400 : 60]]) {
+    ["received_bytes", 9e6], ["sent_bytes", 12e6], ["ready_ns", 4e9], ["wakeups_received", 500], ["wakeups_empty", thread === 1 ? 400 : 60]]) {
     add(name, thread, rate * busy * 0.25);
   }
   if (thread === 0) add("deadline_expiries", 0, 30 * busy);
@@ -61,15 +63,11 @@ function demoSample() {
 
 function demoText() {
   const { state, serial, level } = demo;
-  const isFirst = serial === 1;
   return { serial, now_ns: serial * 250e6, level, phases: state.phases, counters: state.counters.map((all, i) => [i, ...all]),
     runners: state.runners, memory: [3e8, 8e9, 0], iteration: level >= 2 ? state.iteration.map((count, i) => [i, count]).filter((each) => each[1] > 0) : undefined,
-    behaviours_names: isFirst ? DEMO_BEHAVIOURS.map(([name, kind], i) => [i, name, kind, i === 5 ? "work" : 0]) : [],
-    behaviours: state.behaviours.map((all, i) => [i, ...all]),
-    listeners_names: isFirst ? [[0, "127.0.0.1:7005", "site"], [1, "unix:/run/shop.sock", "kv"]] : [],
-    listeners: state.listeners.map((all, i) => [i, ...all]),
-    pairs_names: isFirst ? [[0, 0, 1], [1, 1, 0], [2, 1, 0]].slice(0, 2).map(([key, thief, victim]) => [key, thief, victim]) : [],
-    pairs: state.pairs.map((all, i) => [i, ...all]) };
+    behaviours: state.behaviours.map((all, i) => [...DEMO_BEHAVIOURS[i], ...all]),
+    listeners: state.listeners.map((all, i) => [...DEMO_LISTENERS[i], ...all]),
+    pairs: state.pairs.map((all, i) => [...DEMO_PAIRS[i], ...all]) };
 }
 
 demo.answer = (path) => (path === "/stalls" ? { stalls: [{ when_ns: 1, when: "2026-01-01T12:00:00Z", thread: 0, length_ns: 31e6,

@@ -7,18 +7,18 @@ function makeTables() {
   tables.threads = new Table("threads", [
     ["thread", (row) => row.thread, plain], ["busy", (row) => row.busy, percent],
     ["messages/s", ...rate("messages")], ["runs/s", ...rate("runs")], ["iterations/s", ...rate("iterations")],
-    ["in/s", (row) => row.in, bytes], ["out/s", (row) => row.out, bytes],
+    ["ready", (row) => row.ready, amount], ["in/s", (row) => row.in, bytes], ["out/s", (row) => row.out, bytes],
     ["connections", (row) => row.open, amount], ["steals/s", ...rate("steals")],
     ["wake-ups/s", ...rate("wakeups")], ["of them empty", (row) => row.empty, percent],
     ["cut short/s", ...rate("expiries")], ["stalls", (row) => row.stalls, amount]], 0);
   tables.threads.isDescending = false;
   tables.threads.showOrder();
   tables.behaviours = new Table("behaviours", [
-    ["behaviour", (row) => row.name], ["kind", (row) => row.kind], ["on", (row) => row.on],
-    ["time", (row) => row.time, percent], ["runs/s", ...rate("runs")], ["a run", (row) => row.run, time],
+    ["behaviour", (row) => row.name], ["kind", (row) => row.kind],
+    ["of a core", (row) => row.time, percent], ["runs/s", ...rate("runs")], ["a run", (row) => row.run, time],
     ["messages/s", ...rate("messages")], ["wait", (row) => row.wait, time],
     ["failures", (row) => row.failures, amount], ["actors", (row) => row.alive, amount],
-    ["memory", (row) => row.bytes, bytes]], 3);
+    ["memory", (row) => row.bytes, bytes]], 2);
   tables.listeners = new Table("listeners", [
     ["listener", (row) => row.listener], ["behaviour", (row) => row.name], ["open", (row) => row.open, amount],
     ["accepted/s", ...rate("accepted")], ["refused", (row) => row.refused, amount]], 2);
@@ -42,6 +42,7 @@ function threadRow(thread, from, to) {
   return {
     thread, busy: 1 - shares(thread, from, to)[store.names.phases.indexOf("sleep")],
     messages: messages(from, to, thread) / passed, runs: rate("runs"), iterations: rate("iterations"),
+    ready: readyActors(from, to, thread),
     in: rate("received_bytes"), out: rate("sent_bytes"), open: value("channels_opened") - value("channels_closed"),
     steals: rate("steals"), wakeups: wakeups / passed,
     empty: wakeups > 0 ? grown("wakeups_empty", from, to, thread) / wakeups : 0,
@@ -49,33 +50,13 @@ function threadRow(thread, from, to) {
   };
 }
 
-// Behaviours of the same name and kind are one row, on whatever threads and pools they are. The
-// values of a row are runs, run_ns, messages, waits, wait_ns, failures, alive and bytes.
+// The figures of a behaviour are runs, run_ns, messages, waits, wait_ns, failures, alive and bytes.
 function behaviourRows(from, to) {
   const passed = secondsBetween(from, to);
-  const byName = new Map();
-  for (const { info: [name, kind, where], grown: [runs, ns, received, waits, waitNs, failures], last } of store.rows.behaviours.grown(from, to)) {
-    const key = kind + " " + name;
-    if (!byName.has(key)) byName.set(key, { name, kind, places: [], runs: 0, ns: 0, messages: 0, waits: 0, waitNs: 0, failures: 0, alive: 0, bytes: 0 });
-    const row = byName.get(key);
-    row.places.push(where);
-    row.runs += runs / passed;
-    row.ns += ns;
-    row.messages += received / passed;
-    row.waits += waits;
-    row.waitNs += waitNs;
-    row.failures += failures;
-    row.alive += last[6];
-    row.bytes += last[7];
-  }
-  return [...byName.values()].map((row) => ({ ...row,
-    on: row.places.length === 1 ? placeName(row.places[0]) : row.places.length + " places",
-    time: row.ns / (passed * 1e9), run: row.runs > 0 ? row.ns / (row.runs * passed) : 0,
-    wait: row.waits > 0 ? row.waitNs / row.waits : 0 }));
-}
-
-function placeName(where) {
-  return typeof where === "number" ? "thread " + where : "pool " + where;
+  return store.rows.behaviours.grown(from, to).map(({ info: [name, kind], grown: all, last }) => ({
+    name, kind, time: all[1] / (passed * 1e9), runs: all[0] / passed, run: all[0] > 0 ? all[1] / all[0] : 0,
+    messages: all[2] / passed, wait: all[3] > 0 ? all[4] / all[3] : 0, failures: all[5], alive: last[6], bytes: last[7],
+  }));
 }
 
 function listenerRows(from, to) {

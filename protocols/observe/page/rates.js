@@ -6,6 +6,7 @@ const RATES = [
   ["iterations/s", (from, to) => amount(grown("iterations", from, to) / secondsBetween(from, to))],
   ["received/s", (from, to) => bytes(grown("received_bytes", from, to) / secondsBetween(from, to))],
   ["sent/s", (from, to) => bytes(grown("sent_bytes", from, to) / secondsBetween(from, to))],
+  ["actors ready", (from, to) => amount(readyActors(from, to))],
   ["connections open", (from, to) => amount(total("channels_opened", to) - total("channels_closed", to))],
   ["waits to be sent", (from, to) => bytes(total("queued_bytes", to))],
   ["steals/s", (from, to) => amount(grown("steals", from, to) / secondsBetween(from, to))],
@@ -15,6 +16,11 @@ const MESSAGES = ["asks", "notices", "replies", "events"];
 
 function messages(from, to, thread) {
   return MESSAGES.reduce((sum, name) => sum + grown(name, from, to, thread), 0);
+}
+
+// The mean number of actors that were ready and waited for their thread.
+function readyActors(from, to, thread) {
+  return grown("ready_ns", from, to, thread) / (secondsBetween(from, to) * 1e9);
 }
 
 function total(name, index) {

@@ -1,7 +1,7 @@
 // The last stalls, each with the functions in which its thread was. They are fetched when the count
 // of stalls has grown.
 
-const stalls = { count: -1 };
+const stalls = { count: -1, isWanted: true };
 
 function stallLine(stall) {
   const where = stall.thread !== undefined ? `thread ${stall.thread}` : `pool ${stall.pool}, runner ${stall.runner}`;
@@ -18,8 +18,9 @@ function showStalls(all) {
 
 async function lookForStalls() {
   const count = total("stalls", store.count - 1);
-  if (count === stalls.count) return;
+  if (count === stalls.count || !stalls.isWanted) return;
   stalls.count = count;
   const found = await fetchJson("/stalls");
+  stalls.isWanted = found !== null;
   if (found) showStalls([...found.stalls].sort((a, b) => b.when_ns - a.when_ns));
 }

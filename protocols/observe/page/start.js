@@ -8,7 +8,8 @@ function begin(names) {
   say($("program"), names.program);
   document.title = names.program + " - domus";
   $("level").replaceChildren(...names.levels.map((level) => element("option", "", level)));
-  stalls.count = -1;
+  Object.assign(stalls, { count: -1, isWanted: true });
+  beside.isWanted = true;
   makeStrips();
   makeTables();
   makeCharts();
@@ -36,6 +37,7 @@ function tell() {
   requestAnimationFrame(tellTables);
   setTimeout(drawCharts);
   void lookForStalls();
+  void lookBeside();
 }
 
 function startPage() {

@@ -9,7 +9,7 @@ const KEPT = ["iterations", "enters", "completions", "runs", "replies", "asks", 
   "received_bytes", "sent_bytes", "deadline_expiries", "wakeups_received", "wakeups_empty",
   "steals", "steals_wanted", "refusals", "accepted", "accept_pauses", "channels_opened",
   "channels_closed", "channels_refused", "receivers_starved", "queued_bytes", "parks",
-  "log_lines_dropped", "stalls", "stalled_ns"];
+  "log_lines_dropped", "ready_ns", "stalls", "stalled_ns"];
 
 const store = { names: null, count: 0 };
 
@@ -50,7 +50,7 @@ function storeSample(sample, isKept) {
   }
   store.hasHeat = sample.iteration !== undefined;
   for (const [place, count] of sample.iteration || []) store.heatLast[place] = count;
-  for (const [name, rows] of Object.entries(store.rows)) rows.take(sample[name] || [], sample[name + "_names"] || [], store.count);
+  for (const [name, rows] of Object.entries(store.rows)) rows.take(sample[name] || [], store.count);
   if (isKept) keepSample(sample, slot(store.count++));
 }
 
@@ -99,19 +99,18 @@ function secondsBetween(from, to) {
   return (store.now[slot(to)] - store.now[slot(from)]) / 1e3;
 }
 
-// Rows that come and change rarely, such as behaviours: for each a list of its changes.
+// Rows that come and change rarely, such as behaviours: for each a list of its changes. A row is what
+// it is, in two parts, and then its figures.
 class Rows {
   constructor() {
     this.each = new Map();
   }
 
-  take(rows, names, index) {
-    for (const [key, ...info] of names) {
-      if (!this.each.has(key)) this.each.set(key, { info, at: [], values: [] });
-    }
-    for (const [key, ...values] of rows) {
+  take(rows, index) {
+    for (const [name, kind, ...values] of rows) {
+      const key = JSON.stringify([name, kind]);
+      if (!this.each.has(key)) this.each.set(key, { info: [name, kind], at: [], values: [] });
       const row = this.each.get(key);
-      if (!row) continue;
       if (row.at[row.at.length - 1] !== index) row.at.push(index);
       row.values[row.at.length - 1] = values;
       if (row.at.length > 2 * HISTORY) { // now and then those that are out of sight go
@@ -136,11 +135,11 @@ class Rows {
   // For each row: what it is, how it has grown, and what it is at the end.
   grown(from, to) {
     const all = [];
-    for (const [key, row] of this.each) {
+    for (const row of this.each.values()) {
       if (row.at.length === 0) continue;
       const first = Rows.valuesAt(row, from);
       const last = Rows.valuesAt(row, to);
-      all.push({ key, info: row.info, last, grown: last.map((value, i) => value - first[i]) });
+      all.push({ info: row.info, last, grown: last.map((value, i) => value - first[i]) });
     }
     return all;
   }

@@ -5,7 +5,7 @@ const SLEEP_LEAST = 0.1; // and yet the thread sleeps
 const HOT = 0.5; // of the time of all actors: one behaviour has more than its share
 const UNEVEN = 0.4; // between the busiest thread and the idlest one
 const EMPTY_LEAST = 20; // a second, of more than half of the wake-ups
-const SMALL = 0.1; // of the time of one thread: less is no matter
+const SMALL = 0.3; // of the time of one thread: less is no matter
 
 const RULES = [
   ({ threads }) => threads.filter((row) => row.expiries > EXPIRIES_LEAST && row.busy < 1 - SLEEP_LEAST).map((row) => [
