@@ -20,7 +20,7 @@ import time
 from browser import Browser, complaints, shows
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "axe")
-FRAME_MS = 50  # the longest frame while 64 threads are scrolled
+FRAME_MS = 50  # of CPU time, for the longest step while 64 threads are scrolled
 PICTURES_S = 100  # of load before a picture is taken
 UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH")
 
@@ -197,14 +197,34 @@ LONGEST = """new Promise(done => { let last = performance.now(), longest = 0, fr
     requestAnimationFrame(step); })"""
 
 
+def longest_task_ms(browser):
+    """Scroll for a while. Returns the most CPU time that one step of the page has taken, drawing and all.
+    Time by the clock would tell of the other programs of the machine, too."""
+    browser.call("Tracing.start", transferMode="ReportEvents",
+                 traceConfig={"includedCategories": ["disabled-by-default-devtools.timeline"]})
+    print("longest frame by the clock: %.0f ms" % settle(browser, LONGEST))
+    browser.events.clear()
+    browser.call("Tracing.end")
+    while not any(event["method"] == "Tracing.tracingComplete" for event in browser.events):
+        browser.events.append(browser.receive())
+    rows = [row for event in browser.events if event["method"] == "Tracing.dataCollected"
+            for row in event["params"]["value"]]
+    mains = {(row["pid"], row["tid"]) for row in rows
+             if row["name"] == "thread_name" and row["args"]["name"] == "CrRendererMain"}
+    tasks = [row["tdur"] for row in rows if row["name"] == "RunTask" and (row["pid"], row["tid"]) in mains]
+    assert len(tasks) > 50, len(tasks)
+    return max(tasks) / 1000
+
+
 def try_many(browser, url):
     """Made-up figures of 64 threads: the page stays fluid."""
     go(browser, url + "?demo=64")
-    frames = []
-    while len(frames) < 3 and (not frames or min(frames) > FRAME_MS):  # others may have the CPU
-        frames.append(settle(browser, LONGEST))
-    print("longest frame while scrolling: %.0f ms" % min(frames))
-    assert min(frames) <= FRAME_MS, frames
+    browser.wait("all rows", "document.querySelectorAll('#threads tbody tr').length === 64")
+    longest = []
+    while len(longest) < 3 and (not longest or min(longest) > FRAME_MS):  # its caches may be cold
+        longest.append(longest_task_ms(browser))
+    print("longest step while scrolling: %.0f ms" % min(longest))
+    assert min(longest) <= FRAME_MS, longest
 
 
 def try_looks(browser, url, axe):
@@ -239,6 +259,8 @@ def main():
         go(browser, url)
         for part in (try_life, try_freeze, try_sort, try_span, try_keyboard):
             part(browser)
+        found = complaints(browser)
+        assert not found, found
         if pictures:
             browser.evaluate("document.getElementById('freeze').blur(), scrollTo(0, 0)")
             time.sleep(PICTURES_S)

@@ -6,29 +6,29 @@ function makeTables() {
   const rate = (name) => [(row) => row[name], amount];
   tables.threads = new Table("threads", [
     ["thread", (row) => row.thread, plain], ["busy", (row) => row.busy, percent],
-    ["messages/s", ...rate("messages")], ["runs/s", ...rate("runs")], ["iterations/s", ...rate("iterations")],
-    ["ready", (row) => row.ready, amount], ["in/s", (row) => row.in, bytes], ["out/s", (row) => row.out, bytes],
-    ["connections", (row) => row.open, amount], ["steals/s", ...rate("steals")],
-    ["wake-ups/s", ...rate("wakeups")], ["of them empty", (row) => row.empty, percent],
-    ["cut short/s", ...rate("expiries")], ["stalls", (row) => row.stalls, amount]], 0);
+    ["messages", ...rate("messages")], ["runs", ...rate("runs")], ["iterations", ...rate("iterations")],
+    ["ready", (row) => row.ready, amount], ["in", (row) => row.in, bytes], ["out", (row) => row.out, bytes],
+    ["open", (row) => row.open, amount], ["steals", ...rate("steals")],
+    ["wake-ups", ...rate("wakeups")], ["empty", (row) => row.empty, percent],
+    ["cut short", ...rate("expiries")], ["stalls", (row) => row.stalls, amount]], 0);
   tables.threads.isDescending = false;
   tables.threads.showOrder();
   tables.behaviours = new Table("behaviours", [
     ["behaviour", (row) => row.name], ["kind", (row) => row.kind],
-    ["of a core", (row) => row.time, percent], ["runs/s", ...rate("runs")], ["a run", (row) => row.run, time],
-    ["messages/s", ...rate("messages")], ["wait", (row) => row.wait, time],
+    ["of a core", (row) => row.time, percent], ["runs", ...rate("runs")], ["a run", (row) => row.run, time],
+    ["messages", ...rate("messages")], ["wait", (row) => row.wait, time],
     ["failures", (row) => row.failures, amount], ["actors", (row) => row.alive, amount],
     ["memory", (row) => row.bytes, bytes]], 2);
   tables.listeners = new Table("listeners", [
     ["listener", (row) => row.listener], ["behaviour", (row) => row.name], ["open", (row) => row.open, amount],
-    ["accepted/s", ...rate("accepted")], ["refused", (row) => row.refused, amount]], 2);
+    ["accepted", ...rate("accepted")], ["refused", (row) => row.refused, amount]], 2);
   tables.pairs = new Table("pairs", [
     ["thread", (row) => row.thief, plain], ["for", (row) => row.victim, plain],
-    ["steals/s", ...rate("steals")], ["stands in/s", ...rate("standIns")]], 2);
+    ["steals", ...rate("steals")], ["stands in", ...rate("standIns")]], 2);
   tables.runners = new Table("runners", [
     ["pool", (row) => row.pool], ["runner", (row) => row.runner, plain], ["busy", (row) => row.busy, percent],
-    ["searches", (row) => row.search, percent], ["turns/s", ...rate("turns")], ["messages/s", ...rate("messages")],
-    ["steals/s", ...rate("steals")]], 2);
+    ["searches", (row) => row.search, percent], ["turns", ...rate("turns")], ["messages", ...rate("messages")],
+    ["steals", ...rate("steals")]], 2);
 }
 
 function threadRow(thread, from, to) {

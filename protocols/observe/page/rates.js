@@ -7,7 +7,7 @@ const RATES = [
   ["received/s", (from, to) => bytes(grown("received_bytes", from, to) / secondsBetween(from, to))],
   ["sent/s", (from, to) => bytes(grown("sent_bytes", from, to) / secondsBetween(from, to))],
   ["actors ready", (from, to) => amount(readyActors(from, to))],
-  ["connections open", (from, to) => amount(total("channels_opened", to) - total("channels_closed", to))],
+  ["connections", (from, to) => amount(total("channels_opened", to) - total("channels_closed", to))],
   ["waits to be sent", (from, to) => bytes(total("queued_bytes", to))],
   ["steals/s", (from, to) => amount(grown("steals", from, to) / secondsBetween(from, to))],
 ];
