@@ -81,9 +81,11 @@ static void await_text(struct viewer *viewer, const char *part, uint32_t times)
 
 START_TEST(samples_come_four_times_a_second)
 {
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     begin(&viewers[0]);
-    await_text(&viewers[0], "event: sample\n", 1);
+    await_text(&viewers[0], "]}\n\n", 2);
+    /* shards of both threads, of which none has run */
+    ck_assert_ptr_nonnull(strstr(viewers[0].text, "[\"shard\",\"state\",0,0,0,0,0,0,8,"));
     ck_assert_ptr_nonnull(strstr(viewers[0].text, "Content-Type: text/event-stream\r\n"));
     ck_assert_ptr_nonnull(strstr(viewers[0].text, "\"phases\":[\"submit\",\"sleep\","));
     ck_assert_ptr_nonnull(strstr(viewers[0].text, "\"threads\":2,"));

@@ -211,7 +211,7 @@ def longest_task_ms(browser):
             for row in event["params"]["value"]]
     mains = {(row["pid"], row["tid"]) for row in rows
              if row["name"] == "thread_name" and row["args"]["name"] == "CrRendererMain"}
-    tasks = [row["tdur"] for row in rows if row["name"] == "RunTask" and (row["pid"], row["tid"]) in mains]
+    tasks = [row.get("tdur", 0) for row in rows if row["name"] == "RunTask" and (row["pid"], row["tid"]) in mains]
     assert len(tasks) > 50, len(tasks)
     return max(tasks) / 1000
 
