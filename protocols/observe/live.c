@@ -6,6 +6,7 @@
 
 #include "protocols/observe/answer.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/sampler.h"
 #include "protocols/observe/viewer.h"
 
 #include <domus/await.h>
@@ -64,7 +65,7 @@ static int begin_stream(domus_stack *stack, domus_resumed *then)
     return error;
 }
 
-/* Take a sample from the answer of the sampler. What goes before it, goes into `ret_first`. */
+/* Take a sample from the answer of the sampler. `ret_first` gets the bytes before it. */
 static int take_tick(domus_stack *stack, struct stream *stream, const domus_answer *answer,
                      domus_slice *ret_first)
 {

@@ -10,6 +10,8 @@
 
 #include <domus/domus.h>
 
+struct domi_viewer;
+
 #define DOMI_LIVE_FRAME_MAX 64u /* bytes of the frame of a request for /live */
 
 /* Start the sampler in the system of the port, before it is served. Returns 0; what
@@ -23,26 +25,7 @@ void domi_live_end(domus_system *port);
 /* Answer a request for /live; a handler of a viewer. Its frame has DOMI_LIVE_FRAME_MAX bytes. */
 int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload);
 
-/* --- the sampler ------------------------------------------------------------------------------ */
-
-/* An ask for the tick behind the one that was seen; 0: none was. The answer is a domi_live_tick. It
- * fails with -ESHUTDOWN once the program stops. */
-typedef struct domi_live_next {
-    uint64_t serial;
-} domi_live_next;
-
-/* What happened at a tick, as events. */
-typedef struct domi_live_tick {
-    domus_slice names; /* for a viewer that has seen no tick; else empty */
-    domus_slice sample;
-    uint64_t serial;
-} domi_live_tick;
-
-extern const domus_type domi_live_next_type, domi_live_tick_type, domi_live_end_type;
-extern const domus_behaviour domi_live_sampler;
-
-/* How many streams there may be at a time: half of observe.viewersMax, so that a page that looks
- * does not keep a scrape out. */
-uint32_t domi_live_streams_max(void);
+/* Give back the place of a viewer in /live, if it has one. */
+void domi_live_leave(struct domi_viewer *viewer);
 
 #endif

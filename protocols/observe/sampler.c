@@ -3,7 +3,8 @@
  *
  * It makes at most two texts for each sample: one for viewers that have seen the sample before, and
  * one for all others, when the first of these asks. */
-#include "protocols/observe/live.h"
+#include "protocols/observe/sampler.h"
+
 #include "protocols/observe/observe.h"
 #include "protocols/observe/sample.h"
 

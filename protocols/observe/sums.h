@@ -1,4 +1,4 @@
-/* What each behaviour did at all places together, for /live. */
+/* The counts of each behaviour at all places together, for /live. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SUMS_H
 #define DOMI_PROTOCOLS_OBSERVE_SUMS_H
 

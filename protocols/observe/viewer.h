@@ -23,9 +23,6 @@ typedef struct domi_viewer {
 /* Answer a request for a page; a handler of a viewer. */
 int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payload);
 
-/* Give back the place of a viewer in /live, if it has one. */
-void domi_live_leave(domi_viewer *viewer);
-
 /* Free the text of a page. */
 void domi_actors_page_free(domi_actors_page *made);
 

@@ -54,7 +54,7 @@ else()
 endif()
 
 # The program that puts it together runs during the build.
-add_executable(domus-page-assemble ${page_folder}/make/assemble.c)
+add_executable(domus-page-assemble ${PROJECT_SOURCE_DIR}/tools/page/assemble.c)
 set_target_properties(domus-page-assemble PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${page_build})
 target_link_libraries(domus-page-assemble PRIVATE PkgConfig::domus_nettle PkgConfig::domus_zlib)
 if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")

@@ -1,4 +1,5 @@
-/* Puts the live page together, during the build (page.cmake):
+/* Puts the live page of the observation port together, during the build
+ * (protocols/observe/page/page.cmake):
  *
  *     assemble OUT.c page.html --style FILE... --script FILE...
  *
@@ -158,7 +159,7 @@ static void write_page(const char *path, const text *page, const text *style, co
 
     if (out == NULL)
         fail("cannot write %s", path);
-    fputs("/* Made by protocols/observe/page/make/assemble.c. */\n"
+    fputs("/* Made by tools/page/assemble.c. */\n"
           "#include \"protocols/observe/page.h\"\n",
           out);
     write_bytes(out, "plain", (const unsigned char *)page->data, page->size);
