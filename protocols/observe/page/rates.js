@@ -8,7 +8,7 @@ const RATES = [
   ["sent/s", (from, to) => bytes(grown("sent_bytes", from, to) / secondsBetween(from, to))],
   ["actors ready", (from, to) => amount(readyActors(from, to))],
   ["connections", (from, to) => amount(total("channels_opened", to) - total("channels_closed", to))],
-  ["waits to be sent", (from, to) => bytes(total("queued_bytes", to))],
+  ["unsent", (from, to) => bytes(total("queued_bytes", to))],
   ["steals/s", (from, to) => amount(grown("steals", from, to) / secondsBetween(from, to))],
 ];
 

@@ -48,7 +48,7 @@ function time(ns) {
 }
 
 function times(count) {
-  return count === 1 ? "once" : amount(count) + " times";
+  return ["never", "once", "twice"][count] || amount(count) + " times";
 }
 
 function seconds(number) {
