@@ -1,4 +1,4 @@
-/* /events: what happened at each tick of the meter, as server-sent events (docs/http.md).
+/* /events: what happened at each tick of the clock, as server-sent events (docs/http.md).
  *
  * The stream has no end of its own. It is cut when its page goes away, when the page takes nothing
  * for channel.sendTimeout, and it ends when the program does. */
@@ -98,13 +98,13 @@ DOMUS_SEQUENCE(events, struct events)
         DOMUS_AWAIT(domus_reply_write(stack, frame->event, then));
         if (answer->error != 0)
             return end_events(self, answer->error);
-        DOMUS_ASK(web_meter, &web_next_type, &frame->seen);
+        DOMUS_ASK(web_clock, &web_next_type, &frame->seen);
         error = take_tick(stack, frame, answer);
         if (error != 0)
             break;
     }
     (void)end_events(self, error);
-    return error == -ESHUTDOWN || error == -ESTALE /* the meter has ended */
+    return error == -ESHUTDOWN || error == -ESTALE /* the clock has ended */
                ? domus_reply_end(stack, NULL, NULL)
                : error;
     DOMUS_END;

@@ -16,7 +16,7 @@
 
 struct web_settings web_settings;
 domus_system *web_system;
-domus_address web_meter;
+domus_address web_clock;
 
 /* Serve a listener, if the configuration has it. */
 static int serve(domus_system *system, const char *name, const domus_behaviour *behaviour)
@@ -38,10 +38,9 @@ static int start(domus_system *system, void *argument)
     web_system = system;
     kv_settings = web_settings.kv;
     rooms_settings = web_settings.rooms;
-    web_settings.is_live = web_settings.is_live && web_live_is_possible();
     int error = kv_start(system);
     if (error == 0)
-        error = domus_outside_spawn_with(system, &web_meter_behaviour, NULL, &options, &web_meter);
+        error = domus_outside_spawn_with(system, &web_clock_behaviour, NULL, &options, &web_clock);
     if (error == 0 && (error = web_files_begin(system)) != 0)
         fprintf(stderr, "web: web.root: cannot open %s\n", web_settings.root);
     if (error == 0 && (error = web_proxy_begin(system)) != 0)
@@ -60,12 +59,12 @@ static int start(domus_system *system, void *argument)
 }
 
 /* Events have no end of their own, and would hold up the drain. If there is no memory to tell the
- * meter, it ends itself, and they with it. */
+ * clock, it ends itself, and they with it. */
 static void stop(domus_system *system, void *argument)
 {
     (void)argument;
-    if (domus_outside_notice(system, web_meter, &web_end_type, NULL) != 0)
-        (void)domus_outside_stop(system, web_meter);
+    if (domus_outside_notice(system, web_clock, &web_end_type, NULL) != 0)
+        (void)domus_outside_stop(system, web_clock);
     kv_stop(system);
 }
 
@@ -91,7 +90,6 @@ static const domus_config_key own_keys[] = {
     {DOMUS_KEY_TEXT("root", TEXT, struct web_settings, root, 1, "examples/web/static")},
     {DOMUS_KEY("gzipStreams", COUNT, struct web_settings, gzip_streams, 0, 65536, 64)},
     {DOMUS_KEY_SWITCH("checkHost", struct web_settings, checks_host, true)},
-    {DOMUS_KEY_SWITCH("live", struct web_settings, is_live, false)},
     {0}};
 
 static domus_config_key keys[DOMUS_SECTION_KEYS_MAX + 1];
@@ -114,11 +112,6 @@ static void add_keys(const char *section, const domus_config_key *from, size_t o
     }
 }
 
-static const domus_option options[] = {
-    {.name = "live", .help = "write a line of rates to the terminal", .key = "web.live"},
-    {.name = NULL},
-};
-
 int main(int argc, char **argv)
 {
     static const domus_section section = {"web", keys, sizeof web_settings, NULL};
@@ -126,7 +119,6 @@ int main(int argc, char **argv)
                                           .start = start,
                                           .stop = stop,
                                           .end = end,
-                                          .options = options,
                                           .section = &section,
                                           .settings = &web_settings,
                                           .front = &domus_tls_front,

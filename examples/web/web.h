@@ -23,11 +23,10 @@ struct web_settings {
     uint64_t body_max_bytes;     /* the most bytes of a body that is echoed */
     uint64_t value_max_bytes;    /* the most bytes of a value that is put */
     uint64_t gathered_max_bytes; /* the most bytes of values that have come in part, all together */
-    uint64_t tick_ns;            /* between two events, and two live lines */
+    uint64_t tick_ns;            /* between two events */
     uint32_t events_max;         /* pages that get events */
     uint32_t gzip_streams;       /* streams that may compress at a time; 0: nothing is compressed */
     bool checks_host;            /* on loopback, hosts of other names are refused */
-    bool is_live;                /* a live line is written to a terminal */
     char root[256];              /* the directory of the static files */
     char upstream[256];          /* the server behind /proxy/; "": there is none */
     struct kv_settings kv;
@@ -37,7 +36,7 @@ struct web_settings {
 /* Constant once the program has started. */
 extern struct web_settings web_settings;
 extern domus_system *web_system;
-extern domus_address web_meter;
+extern domus_address web_clock;
 
 /* --- the site --------------------------------------------------------------------------------- */
 
@@ -92,21 +91,9 @@ void web_guest_leave(struct web_visitor *visitor);
 /* Take a text of a browser, and a line of its room. */
 domus_handler web_take_text, web_hear_line;
 
-/* --- the meter -------------------------------------------------------------------------------- */
+/* --- the clock -------------------------------------------------------------------------------- */
 
-/* Rates since the tick before, which the meter reads (meter.c). */
-struct web_rates {
-    uint32_t threads;
-    uint64_t serial;      /* the number of the tick; 0: there was none */
-    uint64_t requests;    /* requests of HTTP in a second */
-    uint64_t messages;    /* asks and notices of actors, in a second */
-    uint64_t connections; /* now */
-    struct {
-        uint16_t phases[DOMUS_PHASES]; /* shares of the time, in 1/1000 */
-    } shares[];
-};
-
-extern const domus_behaviour web_meter_behaviour;
+extern const domus_behaviour web_clock_behaviour;
 /* An ask for the tick behind the one that was seen (0: the next one). It fails with -ESHUTDOWN when
  * the program ends. */
 struct web_next {
@@ -129,10 +116,5 @@ uint64_t web_requests(void);
 
 /* The port for bytes that go back. */
 extern const domus_behaviour web_echo_port;
-
-/* Write the live line, and end it. Thread-safety: one thread at a time. */
-void web_live_write(const struct web_rates *rates);
-void web_live_end(void);
-bool web_live_is_possible(void); /* standard output is a terminal that knows lines */
 
 #endif

@@ -12,6 +12,9 @@
  * connections from those of the program. Without observe.listen there is no thread and no socket,
  * and nothing is spent.
  *
+ *   /          for browsers a page that shows live where time goes; for others a list of paths
+ *   /live      all counters four times a second, as server-sent events, read only while somebody
+ *              looks; the streams end when the program begins to stop
  *   /metrics   counters for Prometheus: OpenMetrics 1.0, or the older text format 0.0.4 for viewers
  *              whose Accept does not name OpenMetrics
  *   /profile   all counters of each thread, of foreign threads, of runners of pools, and the
@@ -33,7 +36,8 @@
  * Limits: observe.viewersMax connections, one request of each at a time; heads of 16 KiB, targets
  * of 2 KiB, no bodies; 60 s for an idle viewer, 10 s for one that does not read; one text of
  * /actors or /stalls is made at a time, and 16 may wait for that (503 beyond); 16 viewers follow
- * the log (503 beyond), and one that reads slowly misses lines, which the text counts. */
+ * the log (503 beyond), and one that reads slowly misses lines, which the text counts; half of the
+ * viewers may have streams of /live (503 beyond). */
 #ifndef DOMUS_OBSERVE_H
 #define DOMUS_OBSERVE_H
 

@@ -16,7 +16,9 @@ typedef struct domi_observation {
     domus_system *observed;
     uint64_t opened_ns;     /* when it was opened; of domi_observe_now_ns() */
     bool checks_host;       /* a request has to name a host of loopback */
+    domus_address sampler;  /* of /live (live.h), in the port's system */
     atomic_bool is_ready;   /* relaxed: it orders nothing */
+    atomic_bool is_ending;  /* likewise; the program has begun to stop */
     atomic_bool is_closing; /* likewise; what has no end of its own ends */
     atomic_bool has_log;    /* release and acquire: `log` is set */
     domus_log_source log;   /* the lines of the program */

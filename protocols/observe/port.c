@@ -3,8 +3,9 @@
  *
  * That system is small: one thread that is not pinned and never spins, few buffers, one helper
  * thread, and no watch of memory or of stalls, which the observed system has. */
-#include "protocols/observe/config.h"
 #include "protocols/observe/announce.h"
+#include "protocols/observe/config.h"
+#include "protocols/observe/live.h"
 #include "protocols/observe/observe.h"
 
 #include <domus/observe.h>
@@ -132,6 +133,8 @@ static int start(domus_system *own, const domus_config *config, char *error, siz
     int result = domus_system_start(own);
 
     if (result == 0)
+        result = domi_live_begin(own);
+    if (result == 0)
         result = serve(own, ret_port);
     if (result == 0)
         return 0;
@@ -191,8 +194,11 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
 
 static void set_ready(void *state, bool is_ready)
 {
-    if (state != NULL)
-        atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
+    if (state == NULL)
+        return;
+    atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
+    if (!is_ready)
+        domi_live_end(port.system);
 }
 
 static void set_log(void *state, const domus_log_source *source)

@@ -6,8 +6,10 @@
 #include "protocols/observe/config.h"
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/level.h"
+#include "protocols/observe/live.h"
 #include "protocols/observe/log.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/page.h"
 #include "protocols/observe/stalls.h"
 #include "protocols/observe/viewer.h"
 
@@ -20,21 +22,6 @@
 #define CLASSIC_METRICS "text/plain; version=0.0.4; charset=utf-8"
 
 /* --- routes ----------------------------------------------------------------------------------- */
-
-static int serve_index(domus_stack *stack, void *self, const void *payload)
-{
-    (void)self, (void)payload;
-    return domi_observe_say(
-        stack, 200,
-        "/metrics  counters for Prometheus\n"
-        "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"
-        "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"
-        "/config   the configuration, and where each value stands, as JSON\n"
-        "/log      the last lines of the log: ?level=error|warning|info&follow=1; POST ?level=\n"
-        "/stalls   the last stalls, and where they were, as JSON\n"
-        "/health   200 as long as the process answers\n"
-        "/ready    200 while it takes new work, else 503\n");
-}
 
 /* Returns whether a viewer asks for OpenMetrics. One that has a weight of 0 for it is not known. */
 static bool wants_open_metrics(const domus_http_request *request)
@@ -86,19 +73,39 @@ static int serve_ready(domus_stack *stack, void *self, const void *payload)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-enum { INDEX, METRICS, PROFILE, LEVEL, ACTORS, HEALTH, READY, CONFIG, LOG, LOG_LEVEL, STALLS };
+enum {
+    INDEX,
+    METRICS,
+    PROFILE,
+    LEVEL,
+    ACTORS,
+    HEALTH,
+    READY,
+    CONFIG,
+    LOG,
+    LOG_LEVEL,
+    STALLS,
+    LIVE
+};
 
 static const domus_http_route routes[] = {
-    {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
-    {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
-    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},   {DOMUS_HTTP_ON(GET), "/health", HEALTH},
-    {DOMUS_HTTP_ON(GET), "/ready", READY},     {DOMUS_HTTP_ON(GET), "/config", CONFIG},
-    {DOMUS_HTTP_ON(GET), "/log", LOG},         {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},
-    {DOMUS_HTTP_ON(GET), "/stalls", STALLS},   {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/", INDEX},
+    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/profile", PROFILE},
+    {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
+    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
+    {DOMUS_HTTP_ON(GET), "/health", HEALTH},
+    {DOMUS_HTTP_ON(GET), "/ready", READY},
+    {DOMUS_HTTP_ON(GET), "/config", CONFIG},
+    {DOMUS_HTTP_ON(GET), "/log", LOG},
+    {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},
+    {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
+    {DOMUS_HTTP_ON(GET), "/live", LIVE},
+    {0, NULL, 0},
 };
 
 static domus_handler *const functions[] = {
-    [INDEX] = serve_index,
+    [INDEX] = domi_observe_serve_page,
     [METRICS] = serve_metrics,
     [PROFILE] = serve_profile,
     [LEVEL] = domi_observe_serve_level,
@@ -109,6 +116,7 @@ static domus_handler *const functions[] = {
     [LOG] = domi_observe_serve_log,
     [LOG_LEVEL] = domi_observe_serve_log_level,
     [STALLS] = domi_observe_serve_stalls,
+    [LIVE] = domi_observe_serve_live,
 };
 
 /* Returns whether a request is meant for this port. Browsers name a host always. */
@@ -148,6 +156,7 @@ static void stop_visitor(domus_stack *stack, void *self)
     domi_viewer *viewer = self;
 
     (void)stack;
+    domi_live_leave(self);
     domi_actors_page_free(&viewer->page);
     domus_slice_free(viewer->stalls);
     domi_observe_stop_following(&viewer->follow);
@@ -165,10 +174,11 @@ static const domus_behaviour visitor_behaviour = {
     .state_size = sizeof(domi_viewer),
     .pipeline = &pipeline,
     .on = (const domus_on[]){{NULL, NULL, 0}},
-    .on_peer =
-        (const domus_on_peer[]){
-            {.type = &domus_http_request_type, .handle = take_request, .marks_of = find_marks},
-            {.type = NULL}},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                        .handle = take_request,
+                                        .marks_of = find_marks,
+                                        .peer_frame_size = DOMI_LIVE_FRAME_MAX},
+                                       {.type = NULL}},
     .on_stop = stop_visitor,
 };
 

@@ -27,6 +27,7 @@ typedef struct domi_viewer {
     domi_actors_page page;
     domus_slice stalls; /* a text that a helper thread has made; empty: none */
     domi_follow follow;
+    bool is_live; /* it has one of the places of /live (live.h) */
 } domi_viewer;
 
 /* Answer a request for a page; a handler of a viewer. */

@@ -19,7 +19,7 @@
 /* The globals that main.c, and start.c of kv, would define. */
 struct web_settings web_settings;
 domus_system *web_system;
-domus_address web_meter;
+domus_address web_clock;
 struct kv_settings kv_settings;
 domus_address kv_shards[KV_SHARDS_MAX];
 uint32_t kv_shard_count;
@@ -40,7 +40,7 @@ static const struct {
     {"DELETE /kv/a HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 204 "},
     {"POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
      "3\r\nabc\r\n0\r\n\r\n"},
-    {"GET /events HTTP/1.1\r\n" HOST "\r\n", "event: rates\n"},
+    {"GET /events HTTP/1.1\r\n" HOST "\r\n", "event: rate\n"},
     {"GET /socket?name=b HTTP/1.1\r\n" UPGRADE "\x81\x82\0\0\0\0hi", "b: hi"},
     {"GET /nothing HTTP/1.1\r\n" HOST "\r\n", "HTTP/1.1 404 "},
     {"GET /json HTTP/1.1\r\nHost: evil.example\r\n\r\n", "HTTP/1.1 421 "},
@@ -71,7 +71,7 @@ static void make_site(domt_sweep *sweep)
     web_system = domus_testkit_system(sweep->kit);
     kv_shard_count = 1;
     ck_assert_int_eq(domus_outside_spawn(web_system, &kv_shard, &empty, &kv_shards[0]), 0);
-    ck_assert_int_eq(domus_outside_spawn(web_system, &web_meter_behaviour, NULL, &web_meter), 0);
+    ck_assert_int_eq(domus_outside_spawn(web_system, &web_clock_behaviour, NULL, &web_clock), 0);
     ck_assert_int_eq(web_site_begin(), 0);
     ck_assert_int_eq(domus_serve(web_system, "web", &web_site, NULL, NULL), 0);
     DOMT_SWEEP_HOLD(sweep, domus_testkit_run(sweep->kit) == 0);

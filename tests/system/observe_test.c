@@ -255,7 +255,7 @@ START_TEST(actors_are_paged_and_filtered)
     domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     domt_site_holds(&web.port, "GET /actors?behaviour=shard", NULL, 200, " shard: ");
     ck_assert_uint_eq(count_actors(web.port.body), 8);
-    ck_assert_ptr_null(strstr(web.port.body, "meter"));
+    ck_assert_ptr_null(strstr(web.port.body, "clock"));
     domt_site_holds(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200, ": 4 actors\n");
     ck_assert_uint_eq(count_actors(web.port.body), 2); /* one of each thread */
     snprintf(first, sizeof first, "%s", web.port.body);

@@ -183,7 +183,7 @@ START_TEST(pages_with_events_are_bounded)
         status = (unsigned)strtoul(text + 9, NULL, 10);
         close(fd);
     }
-    domt_read_until(fds[1], "event: rates", text, sizeof text);
+    domt_read_until(fds[1], "event: rate", text, sizeof text);
     close(fds[1]);
     domt_site_stop(&site);
 }
@@ -253,7 +253,7 @@ START_TEST(a_page_that_does_not_read_holds_up_nobody)
     domt_say(deaf, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_say(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
     for (int i = 0; i < 3; i++)
-        domt_read_until(fd, "event: rates", text, sizeof text);
+        domt_read_until(fd, "event: rate", text, sizeof text);
     close(deaf);
     close(fd);
     domt_site_stop(&site);

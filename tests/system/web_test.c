@@ -156,10 +156,8 @@ START_TEST(events_come_at_each_tick_and_end_with_the_program)
     domt_read_until(fd, "retry: 3000\n\n", text, sizeof text);
     ck_assert(strstr(text, "Content-Type: text/event-stream\r\n") != NULL);
     for (int i = 0; i < 3; i++) {
-        domt_read_until(fd, "]]}\n\n\r\n", text, sizeof text);
-        const char *data = strstr(text, "event: rates\ndata: {\"requests\":");
-        ck_assert(data != NULL);
-        ck_assert(strstr(data, "\"connections\":1,\"phases\":[\"submit\",\"sleep\",") != NULL);
+        domt_read_until(fd, "}\n\n\r\n", text, sizeof text);
+        ck_assert(strstr(text, "event: rate\ndata: {\"requests\":") != NULL);
     }
     domt_service_signal(&site.service, SIGTERM);
     domt_read_until(fd, "0\r\n\r\n", text, sizeof text);

@@ -16,62 +16,12 @@ function onSubmit(id, act) {
   });
 }
 
-// --- /events: where the time goes
+// --- /events
 
-// The phases in the order of the bars: work first, sleep last.
-const ORDER = ["submit", "completions", "channels", "events", "state", "other", "sleep"];
-
-function element(name, className, text) {
-  const made = document.createElement(name);
-  made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-function makeThreads(count) {
-  const rows = [];
-  for (let i = 0; i < count; i++) {
-    const row = element("div", "thread");
-    const bar = element("div", "bar");
-    bar.setAttribute("role", "img");
-    for (const phase of ORDER) bar.append(element("i", phase));
-    row.append(element("span", "", i), bar);
-    rows.push(row);
-  }
-  $("threads").replaceChildren(...rows);
-}
-
-function showThread(bar, phases, shares) {
-  const words = [];
-  ORDER.forEach((phase, i) => {
-    const percent = shares[phases.indexOf(phase)] / 10;
-    bar.children[i].style.width = percent + "%";
-    words.push(phase + " " + percent + " %");
-  });
-  bar.title = words.join(", ");
-  bar.setAttribute("aria-label", words.join(", "));
-}
-
-function showRates(rates) {
-  const threads = $("threads");
-  if (threads.children.length !== rates.threads.length) makeThreads(rates.threads.length);
-  rates.threads.forEach((shares, i) => {
-    showThread(threads.children[i].lastChild, rates.phases, shares);
-  });
-  for (const id of ["requests", "messages", "connections"]) {
-    $(id).textContent = rates[id].toLocaleString("en");
-  }
-}
-
-for (const phase of ORDER) {
-  const item = element("li", "");
-  item.append(element("i", phase), phase);
-  $("legend").append(item);
-}
 const events = new EventSource("/events");
-events.addEventListener("rates", (event) => {
+events.addEventListener("rate", (event) => {
   $("events-state").textContent = "live";
-  showRates(JSON.parse(event.data));
+  $("requests").textContent = JSON.parse(event.data).requests.toLocaleString("en");
 });
 events.addEventListener("error", () => {
   $("events-state").textContent = "lost; it comes back when the server does";
@@ -124,6 +74,13 @@ function isTooLong(text, bytesMax) {
   const tooLong = new TextEncoder().encode(text).length > bytesMax;
   if (tooLong) $("chat-state").textContent = "that is too long";
   return tooLong;
+}
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
 }
 
 function showLine(text) {

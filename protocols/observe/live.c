@@ -1,0 +1,166 @@
+/* /live: a stream of samples to one viewer (live.h), on the port's thread.
+ *
+ * It has no end of its own. It is cut when its viewer goes away, or takes nothing for the time that
+ * the port gives, and it ends when the program begins to stop. */
+#include "protocols/observe/live.h"
+
+#include "protocols/observe/answer.h"
+#include "protocols/observe/observe.h"
+#include "protocols/observe/sampler.h"
+#include "protocols/observe/viewer.h"
+
+#include <domus/await.h>
+#include <domus/http_event.h>
+
+#include <errno.h>
+
+#define RETRY_MS 2000u /* after which a page that has lost its stream comes back */
+
+/* Streams that there are. Only the port's one thread uses it. */
+static uint32_t streams;
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* Give a viewer a place. Returns whether there was one. */
+static bool enter(domi_viewer *viewer)
+{
+    if (viewer->is_live || streams >= domi_live_streams_max())
+        return false;
+    streams++;
+    viewer->is_live = true;
+    return true;
+}
+
+void domi_live_leave(domi_viewer *viewer)
+{
+    if (viewer->is_live)
+        streams--;
+    viewer->is_live = false;
+}
+
+/* --- a stream --------------------------------------------------------------------------------- */
+
+struct stream {
+    domi_live_next seen;
+    domus_slice sample;
+};
+
+static_assert(sizeof(struct stream) + 2 * sizeof(int64_t) <= DOMI_LIVE_FRAME_MAX,
+              "a larger frame for requests");
+
+static int begin_stream(domus_stack *stack, domus_resumed *then)
+{
+    domus_http_response head = {.status = 200, .media = DOMUS_HTTP_EVENTS};
+    domus_appender fields = {0};
+
+    (void)domus_http_add(&fields, "X-Content-Type-Options", "nosniff");
+    (void)domus_http_add(&fields, "Cache-Control", "no-store");
+    (void)domus_http_add(&fields, "Content-Encoding", "identity");
+    int error = domus_append_end(&fields, &head.fields);
+    if (error != 0)
+        return error;
+    error = domus_reply_begin(stack, &domus_http_response_type, &head, then);
+    if (error < 0)
+        domus_slice_free(head.fields);
+    return error;
+}
+
+/* Take a sample from the answer of the sampler. `ret_first` gets the bytes before it. */
+static int take_tick(domus_stack *stack, struct stream *stream, const domus_answer *answer,
+                     domus_slice *ret_first)
+{
+    if (answer->error != 0)
+        return answer->error;
+    domi_live_tick tick = *(const domi_live_tick *)answer->payload;
+    int error = domus_take_answer(stack, answer);
+    if (error != 0)
+        return error;
+    stream->seen.serial = tick.serial;
+    stream->sample = tick.sample;
+    *ret_first = tick.names;
+    return 0;
+}
+
+static int write_retry(domus_slice *ret_bytes)
+{
+    domus_appender bytes = {0};
+
+    (void)domus_http_add_event(&bytes, &(domus_http_event){.retry_ms = RETRY_MS});
+    return domus_append_end(&bytes, ret_bytes);
+}
+
+/* The place is free again, also when the connection goes on, as it does after HEAD. */
+static int leave(domi_viewer *viewer, int error)
+{
+    domi_live_leave(viewer);
+    return error;
+}
+
+/* End a stream whose sampler has said an error. */
+static int end_stream(domus_stack *stack, domi_viewer *viewer, int error)
+{
+    domi_live_leave(viewer);
+    return error == -ESHUTDOWN || error == -ESTALE ? domus_reply_end(stack, NULL, NULL) : error;
+}
+
+DOMUS_SEQUENCE(stream_live, struct stream)
+{
+    domus_slice first = {0};
+    int error;
+
+    DOMUS_BEGIN;
+    if (!enter(self))
+        return domi_observe_say(stack, 503, "too many viewers of /live\n");
+    if (atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed)) {
+        (void)leave(self, 0);
+        return domi_observe_say(stack, 503, "the program stops\n");
+    }
+    DOMUS_AWAIT(begin_stream(stack, then));
+    if (answer->error != 0 || (error = write_retry(&first)) != 0)
+        return leave(self, answer->error != 0 ? answer->error : error);
+    DOMUS_AWAIT(domus_reply_write(stack, first, then));
+    if (answer->error != 0)
+        return leave(self, answer->error);
+    for (;;) {
+        DOMUS_ASK(domi_observed.sampler, &domi_live_next_type, &frame->seen);
+        error = take_tick(stack, frame, answer, &first);
+        if (error != 0)
+            return end_stream(stack, self, error);
+        DOMUS_AWAIT(domus_reply_write(stack, first, then));
+        if (answer->error != 0) {
+            domus_slice_free(frame->sample);
+            return leave(self, answer->error);
+        }
+        DOMUS_AWAIT(domus_reply_write(stack, frame->sample, then));
+        if (answer->error != 0)
+            return leave(self, answer->error);
+    }
+    DOMUS_END;
+}
+
+static const domus_call serve_live = DOMUS_BY(stream_live);
+
+int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload)
+{
+    return serve_live.handle(stack, self, payload);
+}
+
+/* --- the port --------------------------------------------------------------------------------- */
+
+int domi_live_begin(domus_system *port)
+{
+    static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
+
+    streams = 0;
+    atomic_store_explicit(&domi_observed.is_ending, false, memory_order_relaxed);
+    return domus_outside_spawn_with(port, &domi_live_sampler, NULL, &options,
+                                    &domi_observed.sampler);
+}
+
+/* If there is no memory to tell the sampler, it ends itself, and all streams with it. */
+void domi_live_end(domus_system *port)
+{
+    atomic_store_explicit(&domi_observed.is_ending, true, memory_order_relaxed);
+    if (domus_outside_notice(port, domi_observed.sampler, &domi_live_end_type, NULL) != 0)
+        (void)domus_outside_stop(port, domi_observed.sampler);
+}

@@ -1,0 +1,31 @@
+/* /live: the counters of a program four times a second, as server-sent events (domus/http_event.h).
+ *
+ * One actor of the port, the sampler (sampler.c), reads all counters at each tick and makes one
+ * text of them (sample.c), which all viewers share. A viewer (live.c) asks for the tick behind the
+ * last one that it has seen, and the sampler keeps the ask until there is one. So a viewer that
+ * reads slowly asks late and misses ticks, and nothing piles up for it. While nobody asks there are
+ * no ticks. */
+#ifndef DOMI_PROTOCOLS_OBSERVE_LIVE_H
+#define DOMI_PROTOCOLS_OBSERVE_LIVE_H
+
+#include <domus/domus.h>
+
+struct domi_viewer;
+
+#define DOMI_LIVE_FRAME_MAX 64u /* bytes of the frame of a request for /live */
+
+/* Start the sampler in the system of the port, before it is served. Returns 0; what
+ * domus_outside_spawn() says. */
+int domi_live_begin(domus_system *port);
+
+/* The program begins to stop: all streams end, and no more begin. Thread-safety: any thread, while
+ * the system of the port runs. */
+void domi_live_end(domus_system *port);
+
+/* Answer a request for /live; a handler of a viewer. Its frame has DOMI_LIVE_FRAME_MAX bytes. */
+int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload);
+
+/* Give back the place of a viewer in /live, if it has one. */
+void domi_live_leave(struct domi_viewer *viewer);
+
+#endif

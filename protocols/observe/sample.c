@@ -1,0 +1,279 @@
+/* Reads a sample of all counters and writes the events of /live; see the header. */
+#include "protocols/observe/sample.h"
+
+#include "protocols/observe/json.h"
+#include "protocols/observe/rows.h"
+
+#include <domus/http_event.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DIGITS_MAX 20
+
+/* The counters of stalls, which stand in no row. */
+static const domi_row stall_rows[] = {
+    {.field = "stalls", .offset = offsetof(domus_profile, stalls)},
+    {.field = "stalled_ns", .offset = offsetof(domus_profile, stalled_ns)},
+    {0}};
+
+static const struct {
+    const char *name;
+    size_t offset;
+} times[] = {{"wall_ns", offsetof(domus_runner_profile, wall_ns)},
+             {"run_ns", offsetof(domus_runner_profile, run_ns)},
+             {"search_ns", offsetof(domus_runner_profile, search_ns)},
+             {"park_ns", offsetof(domus_runner_profile, park_ns)},
+             {"turns", offsetof(domus_runner_profile, turns)},
+             {"messages", offsetof(domus_runner_profile, messages)},
+             {"steals", offsetof(domus_runner_profile, steals)},
+             {"stolen", offsetof(domus_runner_profile, stolen)},
+             {"parks", offsetof(domus_runner_profile, parks)}};
+
+#define TIMES (sizeof times / sizeof times[0])
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static bool has_histograms(domus_profile_level level)
+{
+    return level == DOMUS_PROFILE_HISTOGRAMS || level == DOMUS_PROFILE_SPANS;
+}
+
+static void read_iterations(domus_system *system, domi_sample *sample)
+{
+    domus_histogram histogram;
+
+    memset(sample->iterations, 0, sizeof sample->iterations);
+    for (uint32_t i = 0; i < domus_system_threads(system); i++) {
+        if (domus_system_histogram(system, i, DOMUS_HISTOGRAM_ITERATION, &histogram) != 0)
+            continue;
+        for (uint32_t place = 0; place < DOMUS_HISTOGRAM_PLACES; place++)
+            sample->iterations[place / DOMI_SAMPLE_FOLD] += histogram.places[place];
+    }
+}
+
+int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample)
+{
+    domi_sources sources;
+    domi_sums behaviours;
+    int error = domi_sources_init(system, &sources);
+
+    if (error == 0 && (error = domi_sums_init(system, &behaviours)) != 0)
+        domi_sources_fini(&sources);
+    if (error != 0)
+        return error;
+    domi_sample_fini(sample);
+    sample->sources = sources;
+    sample->behaviours = behaviours;
+    sample->serial++;
+    sample->now_ns = now_ns;
+    sample->level = domus_system_profile_level(system);
+    sample->has_histograms = has_histograms(sample->level);
+    if (sample->has_histograms)
+        read_iterations(system, sample);
+    domus_system_memory(system, &sample->memory);
+    return 0;
+}
+
+void domi_sample_fini(domi_sample *sample)
+{
+    domi_sources_fini(&sample->sources);
+    domi_sums_fini(&sample->behaviours);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void write_text(domus_appender *json, const char *text)
+{
+    (void)domus_append(json, text, strlen(text));
+}
+
+/* Write a character and a number behind it; a text of 64 threads has thousands of these. */
+static void write_number(domus_appender *json, char before, uint64_t number)
+{
+    char text[DIGITS_MAX + 1];
+    size_t at = sizeof text;
+
+    do {
+        text[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    text[--at] = before;
+    (void)domus_append(json, text + at, sizeof text - at);
+}
+
+static void write_row_names(domus_appender *json, const domi_row *rows, const char *before)
+{
+    for (; rows->field != NULL; rows++, before = ",")
+        (void)domus_append_text(json, "%s\"%s\"", before, rows->field);
+}
+
+static void write_runner_names(domus_appender *json, domus_system *system)
+{
+    const domus_config *config = domus_system_config(system);
+    const char *before = "";
+
+    for (size_t i = 0; i < config->pool_count; i++) {
+        const char *name = config->pools[i].name;
+        uint32_t count = domus_pool_runners(domus_outside_pool_find(system, name));
+        for (uint32_t runner = 0; runner < count; runner++, before = ",")
+            (void)domus_append_text(json, "%s[\"%s\",%" PRIu32 "]", before, name, runner);
+    }
+}
+
+/* End the text of an event, which has a zero behind it then, and make the event of it. */
+static int end_event(domus_appender *json, const char *name, domus_slice *ret_event)
+{
+    domus_appender event = {0};
+    domus_slice text;
+
+    (void)domus_append(json, "}", sizeof "}");
+    int error = domus_append_end(json, &text);
+    if (error != 0)
+        return error;
+    (void)domus_http_add_event(&event,
+                               &(domus_http_event){.name = name, .data = domus_slice_data(text)});
+    domus_slice_free(text);
+    return domus_append_end(&event, ret_event);
+}
+
+int domi_sample_names(domus_system *system, domus_slice *ret_event)
+{
+    domus_appender json = {0};
+
+    write_text(&json, "{\"program\":");
+    domi_json_append_string(&json, program_invocation_short_name);
+    (void)domus_append_text(&json, ",\"pid\":%ld", (long)getpid());
+    (void)domus_append_text(&json, ",\"interval_ms\":%" PRIu64, DOMI_LIVE_TICK_NS / 1000000);
+    write_text(&json, ",\"levels\":[\"off\",\"counters\",\"histograms\",\"spans\"],\"phases\":");
+    for (int i = 0; i < DOMUS_PHASES; i++)
+        (void)domus_append_text(&json, "%s\"%s\"", i == 0 ? "[" : ",",
+                                domus_phase_name((domus_phase)i));
+    write_text(&json, "],\"counters\":[");
+    write_row_names(&json, domi_rows, "");
+    write_row_names(&json, stall_rows, ",");
+    (void)domus_append_text(&json,
+                            "],\"threads\":%" PRIu32 ",\"times\":", domus_system_threads(system));
+    for (size_t i = 0; i < TIMES; i++)
+        (void)domus_append_text(&json, "%s\"%s\"", i == 0 ? "[" : ",", times[i].name);
+    write_text(&json, "],\"runners\":[");
+    write_runner_names(&json, system);
+    write_text(&json, "],\"bounds\":");
+    for (uint32_t i = 0; i < DOMI_SAMPLE_PLACES; i++)
+        write_number(&json, i == 0 ? '[' : ',', domus_histogram_bound_ns(i * DOMI_SAMPLE_FOLD));
+    write_text(&json, "]");
+    return end_event(&json, "names", ret_event);
+}
+
+static void write_phases(domus_appender *json, const domi_source *thread)
+{
+    for (int i = 0; i < DOMUS_PHASES; i++)
+        write_number(json, i == 0 ? '[' : ',', thread->counters.phase_ns[i]);
+    write_text(json, "]");
+}
+
+/* Returns how many sources are threads, which are the first ones. */
+static size_t count_threads(const domi_sources *sources)
+{
+    size_t count = 0;
+
+    while (count < sources->count && sources->each[count].kind == DOMI_SOURCE_THREAD)
+        count++;
+    return count;
+}
+
+/* Returns whether a counter has something to say: beside the sample before, or at all. */
+static bool has_changed(const domi_row *row, const domi_sources *now, const domi_sources *before,
+                        size_t threads)
+{
+    for (size_t i = 0; i < threads; i++) {
+        uint64_t old = before != NULL ? domi_row_value(row, &before->each[i].counters) : 0;
+        if (domi_row_value(row, &now->each[i].counters) != old)
+            return true;
+    }
+    return false;
+}
+
+/* Write those rows of a table that have changed. Returns the number of the row behind them. */
+static uint64_t write_rows(domus_appender *json, const domi_row *rows, uint64_t number,
+                           const domi_sources *now, const domi_sources *before)
+{
+    size_t threads = count_threads(now);
+
+    for (; rows->field != NULL; rows++, number++) {
+        if (!has_changed(rows, now, before, threads))
+            continue;
+        write_number(json, '[', number);
+        for (size_t i = 0; i < threads; i++)
+            write_number(json, ',', domi_row_value(rows, &now->each[i].counters));
+        write_text(json, "],");
+    }
+    return number;
+}
+
+static void write_runner(domus_appender *json, const domus_runner_profile *runner)
+{
+    for (size_t i = 0; i < TIMES; i++)
+        write_number(json, i == 0 ? '[' : ',',
+                     *(const uint64_t *)(const void *)((const char *)runner + times[i].offset));
+    write_text(json, "]");
+}
+
+static void write_sources(domus_appender *json, const domi_sources *now, const domi_sources *before)
+{
+    size_t threads = count_threads(now);
+
+    write_text(json, ",\"phases\":[");
+    for (size_t i = 0; i < threads; i++) {
+        write_text(json, i == 0 ? "" : ",");
+        write_phases(json, &now->each[i]);
+    }
+    write_text(json, "],\"counters\":[");
+    uint64_t stalls = write_rows(json, domi_rows, 0, now, before);
+    (void)write_rows(json, stall_rows, stalls, now, before);
+    write_text(json, "[]],\"runners\":["); /* each row has a comma behind it */
+    for (size_t i = threads + 1; i < now->count; i++) {
+        write_text(json, i == threads + 1 ? "" : ",");
+        write_runner(json, &now->each[i].runner);
+    }
+    write_text(json, "]");
+}
+
+static void write_iterations(domus_appender *json, const domi_sample *sample,
+                             const domi_sample *before)
+{
+    const char *comma = "";
+
+    if (before != NULL && !before->has_histograms)
+        before = NULL;
+    write_text(json, ",\"iteration\":[");
+    for (uint32_t i = 0; i < DOMI_SAMPLE_PLACES; i++) {
+        if (sample->iterations[i] == (before != NULL ? before->iterations[i] : 0))
+            continue;
+        write_text(json, comma);
+        write_number(json, '[', i);
+        write_number(json, ',', sample->iterations[i]);
+        write_text(json, "]");
+        comma = ",";
+    }
+    write_text(json, "]");
+}
+
+int domi_sample_event(const domi_sample *sample, const domi_sample *before, domus_slice *ret_event)
+{
+    domus_appender json = {0};
+
+    (void)domus_append_text(&json, "{\"serial\":%" PRIu64 ",\"now_ns\":%" PRIu64 ",\"level\":%d",
+                            sample->serial, sample->now_ns, (int)sample->level);
+    write_sources(&json, &sample->sources, before != NULL ? &before->sources : NULL);
+    (void)domus_append_text(&json, ",\"memory\":[%" PRIu64 ",%" PRIu64 ",%d]",
+                            (uint64_t)sample->memory.used_bytes,
+                            (uint64_t)sample->memory.limit_bytes, (int)sample->memory.level);
+    if (sample->has_histograms)
+        write_iterations(&json, sample, before);
+    write_text(&json, ",\"behaviours\":");
+    domi_sums_write(&json, &sample->behaviours, before != NULL ? &before->behaviours : NULL);
+    return end_event(&json, "sample", ret_event);
+}

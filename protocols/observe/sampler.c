@@ -1,0 +1,229 @@
+/* The sampler: an actor of the port that reads all counters at each tick, for all viewers of /live
+ * (live.h).
+ *
+ * It makes at most two texts for each sample: one for viewers that have seen the sample before, and
+ * one for all others, when the first of these asks. */
+#include "protocols/observe/sampler.h"
+
+#include "protocols/observe/observe.h"
+#include "protocols/observe/sample.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct sampler {
+    domi_sample now, before;
+    domus_slice names;   /* events, each empty until somebody needs it */
+    domus_slice in_step; /* of `now`, for viewers that have seen `before` */
+    domus_slice full;    /* of `now`, for all others */
+    domus_kept *waiting; /* viewers that have seen `now`; as many as there may be streams */
+    uint32_t waiting_count;
+    bool ticks, is_ending;
+};
+
+static void release_tick(void *payload)
+{
+    const domi_live_tick *tick = payload;
+
+    domus_slice_free(tick->names);
+    domus_slice_free(tick->sample);
+}
+
+static const domus_type tick_type = {.name = "sampler ticks"};
+const domus_type domi_live_next_type = {.name = "next sample", .size = sizeof(domi_live_next)};
+const domus_type domi_live_tick_type = {
+    .name = "sample", .size = sizeof(domi_live_tick), .release = release_tick};
+const domus_type domi_live_end_type = {.name = "samples end"};
+
+uint32_t domi_live_streams_max(void)
+{
+    return (domus_system_config(domi_observed.observed)->observe.viewers_max + 1) / 2;
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+static void drop_texts(struct sampler *sampler)
+{
+    domus_slice_free(sampler->in_step);
+    domus_slice_free(sampler->full);
+    sampler->in_step = sampler->full = (domus_slice){0};
+}
+
+static int read_sample(domus_stack *stack, struct sampler *sampler)
+{
+    domi_sample sample = {.serial = sampler->now.serial};
+    int error = domi_sample_read(domi_observed.observed, domus_now_ns(stack), &sample);
+
+    if (error != 0)
+        return error;
+    drop_texts(sampler);
+    domi_sample_fini(&sampler->before);
+    sampler->before = sampler->now;
+    sampler->now = sample;
+    return 0;
+}
+
+/* Make what a viewer gets that has seen a serial number. Returns 0; -ENOMEM. */
+static int make_tick(struct sampler *sampler, uint64_t seen, domi_live_tick *ret_tick)
+{
+    bool is_in_step = seen != 0 && seen == sampler->before.serial;
+    domus_slice *event = is_in_step ? &sampler->in_step : &sampler->full;
+    domi_live_tick tick = {.serial = sampler->now.serial};
+    int error = 0;
+
+    if (event->size == 0)
+        error = domi_sample_event(&sampler->now, is_in_step ? &sampler->before : NULL, event);
+    if (error == 0 && seen == 0 && sampler->names.size == 0)
+        error = domi_sample_names(domi_observed.observed, &sampler->names);
+    if (error == 0 && seen == 0)
+        error = domus_slice_keep(sampler->names, &tick.names);
+    if (error == 0)
+        error = domus_slice_keep(*event, &tick.sample);
+    if (error != 0) {
+        release_tick(&tick);
+        return error;
+    }
+    *ret_tick = tick;
+    return 0;
+}
+
+/* --- viewers that wait ------------------------------------------------------------------------ */
+
+static void fail_waiting(domus_stack *stack, struct sampler *sampler, int error)
+{
+    while (sampler->waiting_count != 0)
+        (void)domus_kept_fail(stack, sampler->waiting[--sampler->waiting_count], error);
+}
+
+/* Answer all that wait; they have seen the sample `seen`. */
+static void answer_waiting(domus_stack *stack, struct sampler *sampler, uint64_t seen)
+{
+    domi_live_tick tick;
+
+    while (sampler->waiting_count != 0) {
+        int error = make_tick(sampler, seen, &tick);
+        if (error != 0) {
+            fail_waiting(stack, sampler, error);
+            return;
+        }
+        if (domus_kept_reply(stack, sampler->waiting[--sampler->waiting_count],
+                             &domi_live_tick_type, &tick) != 0)
+            release_tick(&tick); /* its viewer is gone */
+    }
+}
+
+/* Read a sample for all that wait. */
+static void serve_waiting(domus_stack *stack, struct sampler *sampler)
+{
+    uint64_t seen = sampler->now.serial;
+    int error = read_sample(stack, sampler);
+
+    if (error != 0)
+        fail_waiting(stack, sampler, error);
+    else
+        answer_waiting(stack, sampler, seen);
+}
+
+static int begin_tick(domus_stack *stack, struct sampler *sampler)
+{
+    if (sampler->ticks || sampler->is_ending)
+        return 0;
+    int error = domus_after(stack, DOMI_LIVE_TICK_NS, &tick_type, NULL, NULL);
+    sampler->ticks = error == 0;
+    return error;
+}
+
+/* The first tick at which nobody waits is the last one. */
+static int take_tick(domus_stack *stack, void *self, const void *payload)
+{
+    struct sampler *sampler = self;
+
+    (void)payload;
+    sampler->ticks = false;
+    if (sampler->waiting_count == 0)
+        return 0;
+    int error = begin_tick(stack, sampler);
+    if (error != 0)
+        fail_waiting(stack, sampler, error);
+    serve_waiting(stack, sampler);
+    return 0;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* A viewer that has gone leaves its ask behind until the tick. When such asks have taken all
+ * places, the others get their sample early. */
+static int wait_for_tick(domus_stack *stack, struct sampler *sampler)
+{
+    if (sampler->waiting_count == domi_live_streams_max())
+        serve_waiting(stack, sampler);
+    int error = begin_tick(stack, sampler);
+    if (error == 0)
+        error = domus_keep(stack, &sampler->waiting[sampler->waiting_count]);
+    if (error == 0)
+        sampler->waiting_count++;
+    return error;
+}
+
+static int take_next(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t seen = ((const domi_live_next *)payload)->serial;
+    struct sampler *sampler = self;
+    domi_live_tick tick;
+    int error = 0;
+
+    if (sampler->is_ending)
+        return -ESHUTDOWN;
+    if (seen != 0 && seen == sampler->now.serial)
+        return wait_for_tick(stack, sampler);
+    if (!sampler->ticks)
+        error = read_sample(stack, sampler); /* the last one is old */
+    if (error == 0)
+        error = make_tick(sampler, seen, &tick);
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domi_live_tick_type, &tick);
+    if (error != 0)
+        release_tick(&tick);
+    return error;
+}
+
+static int take_end(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    ((struct sampler *)self)->is_ending = true;
+    fail_waiting(stack, self, -ESHUTDOWN);
+    return 0;
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    struct sampler *sampler = self;
+
+    (void)stack;
+    sampler->waiting = calloc(domi_live_streams_max(), sizeof *sampler->waiting);
+    return sampler->waiting != NULL ? 0 : -ENOMEM;
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    struct sampler *sampler = self;
+
+    (void)stack;
+    drop_texts(sampler);
+    domus_slice_free(sampler->names);
+    domi_sample_fini(&sampler->now);
+    domi_sample_fini(&sampler->before);
+    free(sampler->waiting);
+}
+
+const domus_behaviour domi_live_sampler = {
+    .name = "sampler",
+    .state_size = sizeof(struct sampler),
+    .on = (const domus_on[]){{&domi_live_next_type, take_next, 0},
+                             {&tick_type, take_tick, 0},
+                             {&domi_live_end_type, take_end, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mount,
+    .on_stop = stop,
+};

@@ -1,0 +1,128 @@
+/* Adds up what each behaviour did on threads, in pools, and outside; see the header. */
+#include "protocols/observe/sums.h"
+
+#include "protocols/observe/json.h"
+
+#include <domus/pools.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_MAX (DOMUS_BEHAVIOURS_MAX + 1u)
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Find the counts of a name. A search of all is enough, because there are few names. */
+static domus_behaviour_profile *find(const domi_sums *sums, const char *name)
+{
+    for (uint32_t i = 0; i < sums->count; i++) {
+        if (strcmp(sums->each[i].name, name) == 0)
+            return &sums->each[i];
+    }
+    return NULL;
+}
+
+static void add(domi_sums *sums, const domus_behaviour_profile *more)
+{
+    domus_behaviour_profile *to = find(sums, more->name);
+
+    if (to == NULL) {
+        if (sums->count < NAMES_MAX)
+            sums->each[sums->count++] = *more;
+        return;
+    }
+    to->runs += more->runs;
+    to->run_ns += more->run_ns;
+    to->messages += more->messages;
+    to->waits += more->waits;
+    to->wait_ns += more->wait_ns;
+    to->failures += more->failures;
+    to->alive += more->alive;
+    to->bytes += more->bytes;
+}
+
+static void add_all(domi_sums *sums, const domus_behaviour_profile *more, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        add(sums, &more[i]);
+}
+
+int domi_sums_init(domus_system *system, domi_sums *ret_sums)
+{
+    const domus_config *config = domus_system_config(system);
+    domi_sums sums = {0, malloc(2 * NAMES_MAX * sizeof *sums.each)};
+    domus_behaviour_profile *place = sums.each + NAMES_MAX; /* what one place has counted */
+    uint32_t count;
+
+    if (sums.each == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < domus_system_threads(system); i++) {
+        if (domus_system_behaviours(system, i, place, NAMES_MAX, &count) == 0)
+            add_all(&sums, place, count);
+    }
+    if (domus_outside_behaviours(system, place, NAMES_MAX, &count) == 0)
+        add_all(&sums, place, count);
+    for (size_t i = 0; i < config->pool_count; i++) {
+        const domus_pool *pool = domus_outside_pool_find(system, config->pools[i].name);
+        if (domus_pool_behaviours(pool, place, NAMES_MAX, &count) == 0)
+            add_all(&sums, place, count);
+    }
+    *ret_sums = sums;
+    return 0;
+}
+
+void domi_sums_fini(domi_sums *sums)
+{
+    free(sums->each);
+    *sums = (domi_sums){0};
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static bool has_changed(const domus_behaviour_profile *now, const domi_sums *before)
+{
+    const domus_behaviour_profile *old = before != NULL ? find(before, now->name) : NULL;
+
+    return old == NULL || old->runs != now->runs || old->run_ns != now->run_ns ||
+           old->messages != now->messages || old->failures != now->failures ||
+           old->alive != now->alive || old->bytes != now->bytes;
+}
+
+static void write_one(domus_appender *json, const domus_behaviour_profile *one)
+{
+    (void)domus_append(json, "[", 1);
+    domi_json_append_string(json, one->name);
+    (void)domus_append_text(json,
+                            ",\"%s\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                            ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+                            one->is_channels ? "channels" : "state", one->runs, one->run_ns,
+                            one->messages, one->waits, one->wait_ns, one->failures, one->alive,
+                            one->bytes);
+}
+
+static int compare_times(const void *a_, const void *b_)
+{
+    const domus_behaviour_profile *const *a = a_, *const *b = b_;
+
+    return ((*a)->run_ns < (*b)->run_ns) - ((*a)->run_ns > (*b)->run_ns);
+}
+
+void domi_sums_write(domus_appender *json, const domi_sums *sums, const domi_sums *before)
+{
+    const domus_behaviour_profile *changed[NAMES_MAX];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < sums->count; i++) {
+        if (has_changed(&sums->each[i], before))
+            changed[count++] = &sums->each[i];
+    }
+    qsort(changed, count, sizeof(const domus_behaviour_profile *), compare_times);
+    (void)domus_append(json, "[", 1);
+    for (uint32_t i = 0; i < count && i < DOMI_SUMS_SHOWN; i++) {
+        (void)domus_append(json, ",", i != 0);
+        write_one(json, changed[i]);
+    }
+    (void)domus_append(json, "]", 1);
+}

@@ -1,0 +1,39 @@
+/* `./dev serve`, which starts the example `web` with all its services. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/site.h"
+
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 64
+
+static domt_site site;
+static char text[65536];
+
+/* The script is run from elsewhere, as a user may, and each service answers. */
+START_TEST(dev_serve_serves)
+{
+    const char *arguments[ARGUMENTS_MAX];
+
+    ck_assert_int_eq(chdir("/"), 0);
+    domt_site_served((const char *const[]){NULL}, arguments, ARGUMENTS_MAX);
+    domt_site_start_by(&site, arguments);
+    domt_site_holds(&site, "GET /", NULL, 200, "<html");
+    domt_site_holds(&site, "PUT /kv/a", "one", 204, NULL);
+    int kv = domt_connect(site.kv);
+    domt_say(kv, "GET a\r\n");
+    (void)domt_read_until(kv, "$3\r\none\r\n", text, sizeof text);
+    int rooms = domt_connect(site.rooms);
+    domt_say(rooms, "/join garden\nhello\n");
+    (void)domt_read_until(rooms, "hello\n", text, sizeof text);
+    int echo = domt_connect(site.echo);
+    domt_say(echo, "any bytes");
+    (void)domt_read_until(echo, "any bytes", text, sizeof text);
+    close(kv);
+    close(rooms);
+    close(echo);
+    domt_site_stop(&site);
+}
+END_TEST
+
+DOMT_MAIN("web_serve", 30, dev_serve_serves)

@@ -1,0 +1,205 @@
+/* Puts the live page of the observation port together, during the build
+ * (protocols/observe/page/page.cmake):
+ *
+ *     assemble OUT.c page.html --style FILE... --script FILE...
+ *
+ * Styles and scripts go into the HTML, the own scripts as one function, so that none of their names
+ * is global. OUT.c has the page as it is, compressed by gzip, and the policy by which a browser
+ * runs that script and uses that style, and nothing else. */
+#include <nettle/base64.h>
+#include <nettle/sha2.h>
+#include <zlib.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GZIP_WINDOW (15 + 16) /* of zlib: the largest, and the form of gzip */
+
+typedef struct text {
+    char *data; /* with a zero behind it */
+    size_t size;
+} text;
+
+__attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    fputs("assemble: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(1);
+}
+
+static void add(text *to, const char *data, size_t size)
+{
+    char *larger = realloc(to->data, to->size + size + 1);
+
+    if (larger == NULL)
+        fail("no memory");
+    memcpy(larger + to->size, data, size);
+    to->data = larger;
+    to->size += size;
+    larger[to->size] = '\0';
+}
+
+static void add_text(text *to, const char *data)
+{
+    add(to, data, strlen(data));
+}
+
+static text read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char part[65536];
+    text all = {0};
+    size_t size;
+
+    if (file == NULL)
+        fail("cannot open %s", path);
+    add_text(&all, "");
+    while ((size = fread(part, 1, sizeof part, file)) != 0)
+        add(&all, part, size);
+    if (ferror(file))
+        fail("cannot read %s", path);
+    fclose(file);
+    return all;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t size = strlen(path), length = strlen(end);
+
+    return size >= length && strcmp(path + size - length, end) == 0;
+}
+
+/* Add a file to the script: one without ".js" as a comment, such as a license. Libraries stand
+ * outside of the page's own function. */
+static void add_script(text *script, const char *path, bool *is_own)
+{
+    text file = read_file(path);
+    bool is_code = ends_with(path, ".js"), is_library = ends_with(path, ".min.js");
+
+    if (strstr(file.data, "</script") != NULL || (!is_code && strstr(file.data, "*/") != NULL))
+        fail("%s would end its element", path);
+    if (is_code && !is_library && !*is_own) {
+        add_text(script, "(() => {\n\"use strict\";\n");
+        *is_own = true;
+    }
+    add_text(script, is_code ? "" : "/*!\n");
+    add(script, file.data, file.size);
+    add_text(script, is_code ? "\n" : "*/\n");
+    free(file.data);
+}
+
+/* Replace a mark of the page by a text. */
+static void put(text *page, const char *mark, const text *by)
+{
+    char *at = strstr(page->data, mark);
+    text made = {0};
+
+    if (at == NULL)
+        fail("the page has no %s", mark);
+    add(&made, page->data, (size_t)(at - page->data));
+    add(&made, by->data, by->size);
+    add_text(&made, at + strlen(mark));
+    free(page->data);
+    *page = made;
+}
+
+static void write_bytes(FILE *out, const char *name, const unsigned char *bytes, size_t size)
+{
+    fprintf(out, "static const unsigned char %s[] = {", name);
+    for (size_t i = 0; i < size; i++)
+        fprintf(out, "%s%u,", i % 24 == 0 ? "\n    " : "", bytes[i]);
+    fputs("\n};\n", out);
+}
+
+static void write_gzip(FILE *out, const text *page)
+{
+    z_stream stream = {0};
+
+    if (deflateInit2(&stream, 9, Z_DEFLATED, GZIP_WINDOW, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+        fail("zlib does not begin");
+    uLong room = deflateBound(&stream, page->size);
+    unsigned char *packed = malloc(room);
+    if (packed == NULL)
+        fail("no memory");
+    stream.next_in = (unsigned char *)page->data;
+    stream.avail_in = (uInt)page->size;
+    stream.next_out = packed;
+    stream.avail_out = (uInt)room;
+    if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
+        fail("zlib does not end");
+    write_bytes(out, "packed", packed, stream.total_out);
+    deflateEnd(&stream);
+    free(packed);
+}
+
+static void write_hash(FILE *out, const char *directive, const text *element)
+{
+    unsigned char digest[SHA256_DIGEST_SIZE];
+    char encoded[BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE) + 1] = {0};
+    struct sha256_ctx hash;
+
+    sha256_init(&hash);
+    sha256_update(&hash, element->size, (const unsigned char *)element->data);
+    sha256_digest(&hash, sizeof digest, digest);
+    base64_encode_raw(encoded, sizeof digest, digest);
+    fprintf(out, "    \"; %s 'sha256-%s'\"\n", directive, encoded);
+}
+
+static void write_page(const char *path, const text *page, const text *style, const text *script)
+{
+    FILE *out = fopen(path, "wb");
+
+    if (out == NULL)
+        fail("cannot write %s", path);
+    fputs("/* Made by tools/page/assemble.c. */\n"
+          "#include \"protocols/observe/page.h\"\n",
+          out);
+    write_bytes(out, "plain", (const unsigned char *)page->data, page->size);
+    write_gzip(out, page);
+    fputs("const domi_page domi_observe_page = {\n    plain, sizeof plain, packed, sizeof packed,\n"
+          "    \"default-src 'none'; connect-src 'self'; img-src data:\"\n",
+          out);
+    write_hash(out, "script-src", script);
+    write_hash(out, "style-src", style);
+    fputs("    \"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\"};\n", out);
+    if (fclose(out) != 0)
+        fail("cannot write %s", path);
+}
+
+int main(int argc, char **argv)
+{
+    text style = {0}, script = {0};
+    bool are_scripts = false, is_own = false;
+
+    if (argc < 3)
+        fail("OUT.c page.html --style FILE... --script FILE...");
+    text page = read_file(argv[2]);
+    for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "--style") == 0 || strcmp(argv[i], "--script") == 0) {
+            are_scripts = argv[i][3] == 'c';
+        } else if (are_scripts) {
+            add_script(&script, argv[i], &is_own);
+        } else {
+            text file = read_file(argv[i]);
+            add(&style, file.data, file.size);
+            free(file.data);
+        }
+    }
+    add_text(&script, is_own ? "})();\n" : "");
+    add_text(&style, "");
+    put(&page, "@STYLE@", &style);
+    put(&page, "@SCRIPT@", &script);
+    write_page(argv[1], &page, &style, &script);
+    free(page.data);
+    free(style.data);
+    free(script.data);
+    return 0;
+}
