@@ -1,9 +1,9 @@
 # How the live page of the observation port is put together: one HTML file of those of this folder, and
 # a C file of that, which the library has in it.
 #
-# Its charts are by uPlot, which npm fetches into the build directory, once, with the integrity that
-# package-lock.json says. Without npm or its registry the page has no charts, and all else.
-option(DOMUS_PAGE_CHARTS "Build uPlot into the live page of the observation port; npm fetches it" ON)
+# Its charts are by uPlot, which is fetched from npm's registry into the build directory, once, and
+# taken only with the hash that stands here. Without the registry the page has no charts, and all else.
+option(DOMUS_PAGE_CHARTS "Fetch uPlot, and build it into the live page of the observation port" ON)
 
 set(page_folder ${PROJECT_SOURCE_DIR}/protocols/observe/page)
 set(page_build ${PROJECT_BINARY_DIR}/page)
@@ -14,40 +14,36 @@ list(TRANSFORM page_scripts APPEND .js)
 
 # domus_fetch_uplot(RESULT): fetch it unless it is there. RESULT says whether it is.
 function(domus_fetch_uplot result)
-    set(${result} FALSE PARENT_SCOPE)
-    file(SHA256 ${page_folder}/package-lock.json wanted)
-    set(stamp ${page_build}/uplot.stamp)
-    if(EXISTS ${stamp})
-        file(READ ${stamp} fetched)
+    set(version 1.6.32)
+    set(archive ${page_build}/uplot-${version}.tgz)
+    string(CONCAT hash 2883159c6ebccefbb95d751b0b82d010f9e1c0ec41b8bc96d401eda66e882935
+        c89a46cb824332fa369b8cb8122cc6ac36e186cd09bf7a9ded3a4c93c6989023)
+    set(found "")
+    if(EXISTS ${archive})
+        file(SHA512 ${archive} found)
     endif()
-    if(NOT "${fetched}" STREQUAL wanted)
-        find_program(DOMUS_NPM npm)
-        if(NOT DOMUS_NPM)
-            return()
-        endif()
-        file(COPY ${page_folder}/package.json ${page_folder}/package-lock.json
-            DESTINATION ${page_build})
-        execute_process(
-            COMMAND ${DOMUS_NPM} ci --ignore-scripts --no-audit --no-fund --prefer-offline
-                --fetch-retries=0 --fetch-timeout=20000
-            WORKING_DIRECTORY ${page_build} TIMEOUT 60
-            RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-        if(NOT failed STREQUAL "0")
-            return()
-        endif()
-        file(WRITE ${stamp} ${wanted})
+    if(NOT found STREQUAL hash)
+        file(DOWNLOAD https://registry.npmjs.org/uplot/-/uplot-${version}.tgz ${archive}
+            TIMEOUT 60 INACTIVITY_TIMEOUT 20 TLS_VERIFY ON)
+        file(SHA512 ${archive} found)
     endif()
-    set(${result} TRUE PARENT_SCOPE)
+    if(found STREQUAL hash)
+        file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${page_build})
+        set(${result} TRUE PARENT_SCOPE)
+    else()
+        file(REMOVE ${archive})
+        set(${result} FALSE PARENT_SCOPE)
+    endif()
 endfunction()
 
 if(DOMUS_PAGE_CHARTS)
     domus_fetch_uplot(page_has_charts)
     if(page_has_charts)
-        set(uplot ${page_build}/node_modules/uplot)
+        set(uplot ${page_build}/package)
         list(PREPEND page_styles ${uplot}/dist/uPlot.min.css)
         list(PREPEND page_scripts ${uplot}/LICENSE ${uplot}/dist/uPlot.iife.min.js)
     else()
-        message(STATUS "The live page has no charts: npm is missing, or did not reach its registry")
+        message(STATUS "The live page has no charts: npm's registry was not reached")
     endif()
 else()
     message(STATUS "The live page has no charts: DOMUS_PAGE_CHARTS is off")
