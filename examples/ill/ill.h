@@ -1,0 +1,26 @@
+/* What the parts of an ill service share: its kind of illness, and who does its work. */
+#ifndef ILL_H
+#define ILL_H
+
+#include <domus/domus.h>
+
+#define ILL_WORKERS 16
+
+enum ill_kind { ILL_WELL, ILL_STALLS, ILL_GREEDY, ILL_HOT, ILL_NEAR };
+
+extern struct ill_settings {
+    uint32_t kind; /* enum ill_kind */
+} ill_settings;
+
+/* A dispatcher has workers, and gives them work each 2 ms. Its first state: */
+struct ill_dispatcher {
+    domus_address workers[ILL_WORKERS];
+    domus_address ledger;
+    uint32_t count;  /* of the workers */
+    uint32_t ticks;  /* 0 */
+    bool has_ledger; /* one of its workers is the ledger */
+};
+
+extern const domus_behaviour ill_dispatcher;
+
+#endif
