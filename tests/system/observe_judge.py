@@ -4,7 +4,9 @@ It uses Python's own libraries alone, and ends with a line and the status 1 when
 import json
 import re
 import sys
+import threading
 import time
+import urllib.error
 import urllib.request
 
 port, web = sys.argv[2], sys.argv[3]
@@ -107,4 +109,74 @@ def check_family(samples, thread, kind, low, high):
     assert low["sum_ns"] / 1e9 - 1e-8 <= total <= high["sum_ns"] / 1e9 + 1e-8
 
 
-{"histograms": histograms}[sys.argv[1]]()
+def status(path, method="GET"):
+    try:
+        return urllib.request.urlopen(urllib.request.Request(port + path, method=method)).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def later(path):
+    """Ask on a thread; its answer is (head, bytes, seconds) once it has ended."""
+    def run():
+        began = time.monotonic()
+        with urllib.request.urlopen(port + path, timeout=20) as answer:
+            thread.answer = answer.headers, answer.read(), time.monotonic() - began
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def packets(trace):
+    """The packets of a trace, which is a list of them: field 1, with its length before it."""
+    at, found = 0, []
+    while at < len(trace):
+        assert trace[at] == 0x0a, at
+        at, size, shift = at + 1, 0, 0
+        while True:
+            byte = trace[at]
+            at, size, shift = at + 1, size | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                break
+        found.append(trace[at:at + size])
+        at += size
+    assert at == len(trace), at
+    return found
+
+
+def recordings():
+    assert status("/trace") == 409
+    trace, cpu = later("/trace?seconds=1"), later("/profile?cpu=1s&hz=1000")
+    until(lambda: profile()["level"] == "spans")
+    assert status("/trace") == 409 and status("/trace?seconds=1") == 409
+    assert status("/profile?cpu=1s") == 409
+    get("/profile?level=histograms", "POST")
+    assert profile()["level"] == "spans"
+    while trace.is_alive():
+        load()
+    trace.join()
+    until(lambda: profile()["level"] == "histograms")
+    head, data, took = trace.answer
+    assert 1 <= took < 2, took
+    assert head["Content-Type"] == "application/octet-stream"
+    pid = profile()["pid"]
+    assert head["Content-Disposition"] == f'attachment; filename="web-{pid}.pftrace"'
+    found = packets(data)
+    assert len(found) > 200 and any(b"thread 1" in packet for packet in found), len(found)
+
+    cpu.join()
+    head, data, took = cpu.answer
+    assert 1 <= took < 2, took
+    assert head["Content-Type"] == "text/plain; charset=utf-8"
+    lines = data.decode().splitlines()
+    assert lines and all(re.fullmatch(r"[ -~]+(;[ -~]+)* \d+", line) for line in lines), lines
+
+    held = get_bytes("/trace?seconds=0")  # what was recorded before, and no more than that
+    assert len(packets(held)) > 10 and profile()["level"] == "histograms"
+
+
+def get_bytes(path):
+    return urllib.request.urlopen(port + path, timeout=20).read()
+
+
+{"histograms": histograms, "recordings": recordings}[sys.argv[1]]()

@@ -1,7 +1,6 @@
 /* libdomus-observe: how much a program measures is changed over the port, and what it then shows of
  * that. */
 #include "tests/support/suite.h"
-#include "tests/system/judges.h"
 #include "tests/system/observe.h"
 
 #include <stdio.h>
@@ -115,26 +114,9 @@ END_TEST
 
 /* --- histograms ------------------------------------------------------------------------------- */
 
-/* Let the judge in Python look at one matter of a new site. */
-static void judge(const char *what, const char *const settings[])
-{
-    char line[PATH_MAX];
-
-    if (!domt_judges_are_there("python3"))
-        return;
-    domt_observed_start(&web, settings, NULL);
-    snprintf(line, sizeof line,
-             "timeout -k 1 30 python3 " DOMT_SOURCE_DIR "/tests/system/observe_judge.py %s "
-             "http://127.0.0.1:%u http://127.0.0.1:%u",
-             what, web.port.web, web.site.web);
-    int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
-    ck_assert_msg(status == 0, "%s: %d", what, status);
-    domt_observed_stop(&web);
-}
-
 START_TEST(histograms_of_json_and_of_metrics_are_the_same)
 {
-    judge("histograms", (const char *const[]){NULL});
+    domt_observed_judge(&web, "histograms", (const char *const[]){NULL});
 }
 END_TEST
 
