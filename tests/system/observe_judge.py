@@ -3,6 +3,8 @@
 It uses Python's own libraries alone, and ends with a line and the status 1 when something is wrong."""
 import json
 import re
+import socket
+import struct
 import sys
 import threading
 import time
@@ -179,4 +181,35 @@ def get_bytes(path):
     return urllib.request.urlopen(port + path, timeout=20).read()
 
 
-{"histograms": histograms, "recordings": recordings}[sys.argv[1]]()
+def listeners():
+    def web_of(rows):
+        [row] = [row for row in rows if row["name"] == "web"]
+        return row
+
+    before = web_of(profile()["listeners"])
+    assert before["listener"] == web.removeprefix("http://") and before["served"] is True, before
+    assert (before["open"], before["refused"]) == (0, 0), before
+    [rooms] = [row for row in profile()["listeners"] if row["name"] == "rooms"]
+    assert (rooms["accepted"], rooms["closed"]) == (0, 0), rooms
+    host, number = before["listener"].split(":")
+    opened = [socket.create_connection((host, int(number))) for _ in range(6)]
+    until(lambda: web_of(profile()["listeners"])["open"] == 6)
+    opened.pop().close()
+    opened.pop().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    until(lambda: web_of(profile()["listeners"])["open"] == 4)
+    get("/json", site=web)
+    until(lambda: web_of(profile()["listeners"])["closed"] == before["closed"] + 3)
+    now = web_of(profile()["listeners"])
+    assert now["accepted"] == before["accepted"] + 7 and now["open"] == 4, now
+    assert now["reset"] == before["reset"] + 1, now
+    opened += [socket.create_connection((host, int(number))) for _ in range(5)]  # the 9th is refused
+    until(lambda: web_of(profile()["listeners"])["refused"] == 1)
+    samples = metrics()
+    for name, field in [("accepted_total", "accepted"), ("refused_total", "refused"),
+                        ("open", "open"), ("closed_total", "closed"), ("reset_total", "reset")]:
+        values = {labels["listener"]: value for labels, value in samples["domus_listener_" + name]}
+        assert list(values) == ["web", "kv", "rooms", "echo"], values
+        assert values["web"] == web_of(profile()["listeners"])[field], (name, values)
+
+
+{"listeners": listeners, "histograms": histograms, "recordings": recordings}[sys.argv[1]]()

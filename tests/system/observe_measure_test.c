@@ -120,6 +120,14 @@ START_TEST(histograms_of_json_and_of_metrics_are_the_same)
 }
 END_TEST
 
+START_TEST(listeners_count_their_connections)
+{
+    domt_observed_judge(
+        &web, "listeners",
+        (const char *const[]){"channel.maxConnections=16", "channel.maxPerLoopback=50%", NULL});
+}
+END_TEST
+
 START_TEST(a_wrong_kind_of_histograms_is_refused)
 {
     static const char *const wrong[] = {
@@ -138,4 +146,5 @@ END_TEST
 
 DOMT_MAIN("observe_measure", 60, the_level_is_changed_by_its_word,
           pages_of_other_sites_change_nothing, the_profile_says_of_what_program_and_moment_it_is,
-          histograms_of_json_and_of_metrics_are_the_same, a_wrong_kind_of_histograms_is_refused)
+          histograms_of_json_and_of_metrics_are_the_same, a_wrong_kind_of_histograms_is_refused,
+          listeners_count_their_connections)
