@@ -108,11 +108,11 @@ int domi_observe_serve_cpu(domus_stack *stack, void *self, const void *payload)
 
     if (!domi_observe_is_own_page(payload))
         return domi_observe_say(stack, 403, "a page of another site may not profile the program\n");
+    if (domi_observed.is_profiled)
+        return domi_observe_say(stack, 409, "a CPU profile is under way for another viewer\n");
     if (read_query(domus_http_query(payload), &wanted) != 0)
         return domi_observe_say(stack, 400,
                                 "cpu is 1s..60s, hz is 1..1000, format is folded or svg\n");
-    if (domi_observed.is_profiled)
-        return domi_observe_say(stack, 409, "a CPU profile is under way for another viewer\n");
     if (domi_recording_is_unread())
         return domi_observe_say(stack, 503, "viewers have not read their answers yet\n");
     domi_observed.is_profiled = true;

@@ -144,10 +144,11 @@ static uint32_t find_marks(const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
     uint32_t id = match.route != NULL ? match.route->id : INDEX;
-    bool ends_with_peer = (id == LOG && domi_observe_wants_to_follow(payload)) || id == TRACE ||
-                          (id == PROFILE && domi_observe_wants_cpu(domus_http_query(payload)));
+    bool is_endless = id == LOG && domi_observe_wants_to_follow(payload);
+    bool is_recording =
+        id == TRACE || (id == PROFILE && domi_observe_wants_cpu(domus_http_query(payload)));
 
-    return ends_with_peer ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
+    return is_endless || is_recording ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
 }
 
 static int lose_visitor(domus_stack *stack, void *self, const void *payload)

@@ -81,13 +81,14 @@ void domt_observed_holds_unix(const char *socket_path, const char *path, unsigne
     ck_assert_msg(strstr(text, part) != NULL, "%s: no '%s' in: %s", path, part, text);
 }
 
-void domt_observed_judge(domt_observed *observed, const char *what, const char *const settings[])
+void domt_observed_judge(domt_observed *observed, const char *what, const char *const settings[],
+                         const char *file)
 {
     char line[PATH_MAX];
 
     if (!domt_judges_are_there("python3"))
         return;
-    domt_observed_start(observed, settings, NULL);
+    domt_observed_start(observed, settings, file);
     snprintf(line, sizeof line,
              "timeout -k 1 30 python3 " DOMT_SOURCE_DIR "/tests/system/observe_judge.py %s "
              "http://127.0.0.1:%u http://127.0.0.1:%u",
