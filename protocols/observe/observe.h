@@ -21,10 +21,8 @@ typedef struct domi_observation {
     atomic_bool is_ready;   /* relaxed: it orders nothing */
     atomic_bool is_ending;  /* likewise; the program has begun to stop */
     atomic_bool is_closing; /* likewise; what has no end of its own ends */
-    /* likewise; the program has begun to stop, so whoever records something for a viewer ends */
-    atomic_bool is_ending;
-    atomic_bool has_log;  /* release and acquire: `log` is set */
-    domus_log_source log; /* the lines of the program */
+    atomic_bool has_log;    /* release and acquire: `log` is set */
+    domus_log_source log;   /* the lines of the program */
     /* --- of the port's thread --- */
     bool is_traced, is_profiled; /* a trace or a CPU profile is under way */
     bool is_raised;              /* the level is that of a trace, and level_before is put back */

@@ -201,7 +201,6 @@ static void set_ready(void *state, bool is_ready)
     if (state == NULL)
         return;
     atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
-    atomic_store_explicit(&domi_observed.is_ending, !is_ready, memory_order_relaxed);
     if (!is_ready)
         domi_live_end(port.system);
 }
