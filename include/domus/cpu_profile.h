@@ -22,6 +22,7 @@
 
 #include <domus/export.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +59,11 @@ typedef struct domus_cpu_profile_options {
     /* 64 KiB..256 MiB: bytes for samples; 8 MiB. A sample has 16 bytes and 8 for each function.
      * When they are full, samples are dropped and counted. */
     uint32_t bytes_max;
+    /* Called with `context` on the thread that takes the profile, every 10 ms. With true the
+     * profile is what there is by then, as when nobody waits for it any more. NULL: it is taken for
+     * the whole duration. */
+    bool (*is_over)(void *context);
+    void *context;
 } domus_cpu_profile_options;
 
 typedef struct domus_cpu_profile domus_cpu_profile;
@@ -72,9 +78,9 @@ typedef struct domus_cpu_profile_summary {
 } domus_cpu_profile_summary;
 
 /* Take a profile of `system` (NULL options: all defaults). The calling thread waits for the
- * duration; if the system begins to stop meanwhile, it waits no longer and the profile is what
- * there is. Runners that begin meanwhile are sampled, too. A handler uses blocking work for it
- * (domus/blocking.h).
+ * duration; if the system begins to stop meanwhile, or `is_over` says so, it waits no longer and
+ * the profile is what there is. Runners that begin meanwhile are sampled, too. A handler uses
+ * blocking work for it (domus/blocking.h).
  *
  * Ownership: the profile is the caller's, until domus_cpu_profile_free(); it needs the system no
  * more.

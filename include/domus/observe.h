@@ -18,14 +18,26 @@
  *   /metrics   counters for Prometheus: OpenMetrics 1.0, or the older text format 0.0.4 for viewers
  *              whose Accept does not name OpenMetrics
  *   /profile   all counters of each thread, of foreign threads, of runners of pools, and the
- *              figures of memory, as JSON
+ *              figures of memory, as JSON; ?histograms=1 or =KIND adds histograms
+ *              (domus/histogram.h). POST /profile?level=WORD sets profile.level
+ *
+ *   /profile?cpu=10s   a CPU profile (domus/cpu_profile.h): &hz=99, &format=folded or svg
+ *
+ *   /trace     a trace for ui.perfetto.dev (domus/trace.h): ?seconds=2 records for so long, with
+ *              the level spans meanwhile; 0, the default, is what was recorded before
+ *
  *   /actors    what actors do (domus/dump.h), in pages: ?from=0&count=100&behaviour=NAME
+ *
  *   /config    every key of the configuration, its value, and where that stands, as JSON
+ *
  *   /log       the last lines of the log: ?level=error|warning|info, and with ?follow=1 further
- * ones as they come; POST /log?level=WORD changes what is logged /stalls    the last stalls, with
- * the functions in which they were, as JSON (domus/stall.h) /health    200 as long as the process
- * answers /ready     200 while the program takes new work; 503 before it has started, and once it
- * stops
+ *              ones as they come; POST /log?level=WORD changes what is logged
+ *
+ *   /stalls    the last stalls, with the functions in which they were, as JSON (domus/stall.h)
+ *
+ *   /health    200 as long as the process answers
+ *
+ *   /ready     200 while the program takes new work; 503 before it has started, and once it stops
  *
  * While the port is open, a file in a directory of the user names it, by which the program `domus`
  * of the command line finds it: $DOMUS_REGISTRY/PID if that is set, else the first of
@@ -34,10 +46,16 @@
  * same.
  *
  * Limits: observe.viewersMax connections, one request of each at a time; heads of 16 KiB, targets
- * of 2 KiB, no bodies; 60 s for an idle viewer, 10 s for one that does not read; one text of
- * /actors or /stalls is made at a time, and 16 may wait for that (503 beyond); 16 viewers follow
+ * of 2 KiB, no bodies; 60 s for an idle viewer, 10 s for one that does not read; three texts of
+ * /actors or /stalls are made at a time, and 16 may wait for that (503 beyond); 16 viewers follow
  * the log (503 beyond), and one that reads slowly misses lines, which the text counts; half of the
- * viewers may have streams of /live (503 beyond). */
+ * viewers may have streams of /live (503 beyond). There is one trace and one CPU profile at a time
+ * (409), none while viewers have DOMUS_OBSERVE_UNREAD_BYTES of their answers to read (503), and
+ * they end early when the viewer closes its connection or finishes sending, or the program begins
+ * to stop.
+ *
+ * Traces, CPU profiles and changes are refused with 403 to pages of other sites, of which browsers
+ * tell by Origin and Sec-Fetch-Site. */
 #ifndef DOMUS_OBSERVE_H
 #define DOMUS_OBSERVE_H
 
@@ -54,6 +72,15 @@ extern "C" {
 #define DOMUS_OBSERVE_ACTORS_MAX   1000u
 /* Viewers that follow the log at a time. */
 #define DOMUS_OBSERVE_FOLLOWERS_MAX 16u
+
+/* Seconds of a trace or a CPU profile at most. */
+#define DOMUS_OBSERVE_SECONDS_MAX 60u
+/* Bytes of a trace at most: if there is more, it has the newest half of its time, or of that. */
+#define DOMUS_OBSERVE_TRACE_BYTES (48u << 20)
+/* Bytes of a text of a CPU profile at most. */
+#define DOMUS_OBSERVE_CPU_BYTES (32u << 20)
+/* Bytes of answers that all viewers together have not read. */
+#define DOMUS_OBSERVE_UNREAD_BYTES (8u << 20)
 
 /* The observer of a program (domus/front.h). A process has one such port at a time: another `open`
  * returns -EALREADY. It returns -EADDRINUSE if somebody listens there, and what else

@@ -255,6 +255,30 @@ DOMUS_API int domus_outside_behaviours(struct domus_system *system,
                                        domus_behaviour_profile *ret_behaviours, uint32_t max,
                                        uint32_t *ret_count);
 
+/* --- listeners ------------------------------------------------------------------------------- */
+
+/* The connections of a listener. All but `open` only grow. */
+typedef struct domus_listener_profile {
+    const char *name;    /* as in the configuration; "": of all that actors have made (see below) */
+    const char *address; /* likewise */
+    uint16_t port;       /* at which it listens, also if the kernel has chosen it; 0: it does not
+                            listen yet, or at a Unix socket */
+    bool is_served;      /* domus_serve() was called for it */
+    uint64_t accepted;   /* connections that were accepted and handed over to a thread */
+    uint64_t refused;    /* connections that were reset without a channel, because of their address
+                            (channel.maxPerAddress, proxies) or because nobody could serve them */
+    uint64_t open;       /* channels that there are now */
+    uint64_t closed;     /* channels that there were */
+    uint64_t reset;      /* those of them that an error has closed */
+} domus_listener_profile;
+
+/* Read the counts of one listener. `index` is that of domus_config.listeners; listener_count stands
+ * for all listeners together that actors have made for themselves (domus/listen.h). The texts are
+ * valid as long as the system. Returns 0; -EINVAL for a larger index. Thread-safety: as
+ * domus_system_profile(). */
+DOMUS_API int domus_system_listener(const struct domus_system *system, size_t index,
+                                    domus_listener_profile *ret_profile);
+
 /* --- histograms ------------------------------------------------------------------------------ */
 
 /* Kinds of histograms. Each thread has one of each; domus_histogram_merge() adds them. */

@@ -18,9 +18,18 @@
  * net.core.somaxconn is rarely above 65,535. */
 #define TAKES_MAX 131072u
 
-void domi_connection_turn_away(domi_io *io, int fd)
+/* Count connections of the listener that has these settings. Relaxed: as below. */
+static void count_at_listener(domi_io *io, const domi_channel_settings *settings, uint64_t count)
+{
+    if (settings != NULL && settings->row < DOMI_LISTENER_ROWS)
+        atomic_fetch_add_explicit(&io->turned_away_of[settings->row], count, memory_order_relaxed);
+}
+
+void domi_connection_turn_away(domi_io *io, const domi_channel_settings *settings, int fd)
 {
     uint64_t bytes = domi_socket_bytes(io, fd, FIONREAD);
+
+    count_at_listener(io, settings, 1);
 
     /* Relaxed: these are sums for the profile. They are atomic because any thread may drop a
      * message that carries a connection. */
@@ -63,6 +72,8 @@ void domi_backlog_count_turned_away(domi_acceptor *acceptor)
 
     /* For a listener the field "unacked" is the number of connections that wait to be accepted. */
     if (io->backend->sockets->option_get(io->ring, acceptor->fd, IPPROTO_TCP, TCP_INFO, &info,
-                                         &size) == 0)
-        atomic_fetch_add_explicit(&io->turned_away, info.tcpi_unacked, memory_order_relaxed);
+                                         &size) != 0)
+        return;
+    count_at_listener(io, acceptor->settings, info.tcpi_unacked);
+    atomic_fetch_add_explicit(&io->turned_away, info.tcpi_unacked, memory_order_relaxed);
 }

@@ -6,8 +6,8 @@
 #include "io/acceptors/acceptor.h"
 
 /* Reset a connection that gets no channel, and count it together with the bytes that its peer had
- * sent. Any thread. */
-void domi_connection_turn_away(domi_io *io, int fd);
+ * sent, and at the listener that has these settings (NULL: none). Any thread. */
+void domi_connection_turn_away(domi_io *io, const domi_channel_settings *settings, int fd);
 
 /* Set the backlog of the listener to 0, so that hardly any connection can join those that wait. */
 void domi_backlog_shrink(domi_acceptor *acceptor);

@@ -24,7 +24,7 @@ static void accepted_release(void *payload)
 
     /* Relaxed: the number only serves to choose a thread. */
     atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
-    domi_connection_turn_away(accepted->io, accepted->connection.fd);
+    domi_connection_turn_away(accepted->io, accepted->connection.settings, accepted->connection.fd);
     domi_peers_count_out(accepted->io->peers, accepted->connection.peer);
     domi_settings_drop(accepted->connection.settings);
 }
@@ -136,9 +136,18 @@ bool domi_acceptor_is_from_elsewhere(domi_acceptor *acceptor, domi_connection *a
     return !arrival->is_proxied;
 }
 
+void domi_acceptor_refuse(domi_acceptor *acceptor, int fd)
+{
+    domi_listener_counts *counts = domi_io_listener_counts(acceptor->io, acceptor->settings);
+
+    if (counts != NULL)
+        domi_counter_add(&counts->refused, 1);
+    domi_socket_reset(acceptor->io, fd);
+}
+
 void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival)
 {
-    domi_connection_turn_away(acceptor->io, arrival->fd);
+    domi_connection_turn_away(acceptor->io, acceptor->settings, arrival->fd);
     domi_peers_count_out(acceptor->io->peers, arrival->peer);
 }
 
@@ -146,7 +155,11 @@ void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival)
  * fewest connections for ever. */
 void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arrival)
 {
+    domi_listener_counts *counts = domi_io_listener_counts(acceptor->io, acceptor->settings);
+
     domi_counter_add(&acceptor->io->counters.accepted, 1);
+    if (counts != NULL)
+        domi_counter_add(&counts->accepted, 1);
     for (domi_acceptor_target *target = find_target_with_fewest(acceptor); target != NULL;
          target = find_target_with_fewest(acceptor)) {
         int result = hand_to(acceptor, target, arrival);

@@ -24,6 +24,9 @@ bool domi_acceptor_is_full(const domi_acceptor *acceptor);
  * this was counted; otherwise the connection is noted as one of a proxy. */
 bool domi_acceptor_is_from_elsewhere(domi_acceptor *acceptor, domi_connection *arrival);
 
+/* Reset a connection whose address may not have it, and count it at its listener. */
+void domi_acceptor_refuse(domi_acceptor *acceptor, int fd);
+
 /* Turn a connection away. */
 void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival);
 

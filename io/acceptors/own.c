@@ -59,8 +59,10 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
         result = domi_settings_make_for_listener(io->config, options->channel, options->name,
                                                  &acceptor->settings);
     const domi_listen_plan plan = {backlog, options->shares_port, acceptor->settings};
-    if (result == 0)
+    if (result == 0) {
         acceptor->settings->front = options->front;
+        acceptor->settings->row = DOMI_LISTENER_OWN;
+    }
     if (result == 0)
         result = domi_acceptor_open(io, at, &plan, ret_at);
     if (result >= 0) {

@@ -45,9 +45,9 @@ static void take_arrival(domi_acceptor *acceptor, int fd)
     bool is_foreign = domi_acceptor_is_from_elsewhere(acceptor, &arrival);
     int result = is_foreign ? -EPERM : count_peer(acceptor, &arrival);
     if (result == -EDQUOT || is_foreign)
-        domi_socket_reset(acceptor->io, fd);
+        domi_acceptor_refuse(acceptor, fd);
     else if (result != 0)
-        domi_connection_turn_away(acceptor->io, fd);
+        domi_connection_turn_away(acceptor->io, acceptor->settings, fd);
     else if (domi_acceptor_is_full(acceptor))
         domi_arrival_keep(acceptor, &arrival);
     else

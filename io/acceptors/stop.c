@@ -28,7 +28,7 @@ void domi_acceptor_take_last(domi_acceptor *acceptor, int fd)
     domi_connection arrival = {.fd = fd};
 
     if (domi_acceptor_is_from_elsewhere(acceptor, &arrival))
-        domi_socket_reset(acceptor->io, fd);
+        domi_acceptor_refuse(acceptor, fd);
     else if (acceptor->serves_rest)
         domi_arrival_hand_over(acceptor, &arrival);
     else

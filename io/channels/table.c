@@ -101,6 +101,9 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
     io->open++;
     house->channels.owned = channel;
     domi_counter_add(&io->counters.channels_opened, 1);
+    domi_listener_counts *counts = domi_io_listener_counts(io, settings);
+    if (counts != NULL)
+        domi_counter_add(&counts->opened, 1);
     domi_channel_arm_timeouts(channel);
     if (is_outbound ? io->draining_upstream : io->draining)
         domi_channel_drain(channel);
@@ -231,6 +234,18 @@ static void end_actor(domi_house *house, int error)
         domi_house_stop_after_run(house);
 }
 
+/* Count the end of a channel at its listener. */
+static void count_closed(domus_channel *channel)
+{
+    domi_listener_counts *counts = domi_io_listener_counts(channel->io, channel->settings);
+
+    if (counts == NULL)
+        return;
+    domi_counter_add(&counts->closed, 1);
+    if (channel->error != 0)
+        domi_counter_add(&counts->reset, 1);
+}
+
 void domi_channel_free(domus_channel *channel)
 {
     domi_io *io = channel->io;
@@ -243,6 +258,7 @@ void domi_channel_free(domus_channel *channel)
     if (channel->is_outbound)
         atomic_fetch_sub_explicit(&io->outbound, 1, memory_order_relaxed);
     domi_counter_add(&io->counters.channels_closed, 1);
+    count_closed(channel);
     domi_channel_count_drained(channel);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);

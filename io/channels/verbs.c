@@ -163,6 +163,7 @@ static int make_settings(const domus_channel *channel, const domus_channel_optio
     if (result == 0) {
         (*ret_settings)->listener = before->listener;
         (*ret_settings)->front = before->front;
+        (*ret_settings)->row = before->row;
     }
     return result;
 }

@@ -11,6 +11,7 @@
 #include "base/wheel.h"
 #include "house/message/manager.h"
 #include "io/backend/backend.h"
+#include "io/resources/listener_counts.h"
 #include "io/resources/pages.h"
 #include "io/resources/peers.h"
 #include "io/resources/settings.h"
@@ -273,6 +274,7 @@ typedef struct domi_io {
     domi_sweep sweep;          /* the walk over all channels while memory is short (shed.c) */
     domi_io_shared *shared;    /* figures about memory, common to the system's threads */
     domi_io_counters counters; /* written by this thread, read by any */
+    domi_listener_counts listeners[DOMI_LISTENER_ROWS]; /* likewise; by row */
 
     /* Connections of this thread. The acceptor that hands one over counts up, the thread that
      * closes it counts down. Acceptors choose the thread with the fewest. The field has a cache
@@ -282,13 +284,23 @@ typedef struct domi_io {
     _Atomic uint32_t outbound;
     /* Connections that got no channel, and the bytes that their peers had sent. Any thread. */
     _Atomic uint64_t turned_away; /* connections that were closed or reset without a channel */
-    _Atomic uint64_t turned_away_bytes; /* bytes that their peers had sent */
+    _Atomic uint64_t turned_away_bytes;                  /* bytes that their peers had sent */
+    _Atomic uint64_t turned_away_of[DOMI_LISTENER_ROWS]; /* those of each listener, by row */
 } domi_io;
 
 /* Buffers that the kernel has, or gets by the next publish. */
 static inline uint32_t domi_io_buffers_free(const domi_io *io)
 {
     return io->config->io.buffers.count - (uint32_t)domi_counter_read(&io->buffers_used);
+}
+
+/* The counts of the listener that has these settings (NULL: no listener) on this thread; NULL if
+ * the connection is of none. Owner thread. */
+static inline domi_listener_counts *domi_io_listener_counts(domi_io *io,
+                                                            const domi_channel_settings *settings)
+{
+    return settings != NULL && settings->row < DOMI_LISTENER_ROWS ? &io->listeners[settings->row]
+                                                                  : NULL;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/key.h"
 #include "base/memory.h"
+#include "io/resources/listener_counts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ void domi_settings_resolve(const domus_config *config, const domus_channel_optio
     ret_settings->listener = (domus_address){NULL, 0};
     ret_settings->listener_name[0] = '\0';
     ret_settings->users = DOMI_SETTINGS_UNCOUNTED;
+    ret_settings->row = DOMI_LISTENER_NO_ROW;
 }
 
 domus_channel_options domi_options_for_outbound(const domus_channel_options *options)

@@ -53,6 +53,7 @@ typedef struct domi_channel_settings {
     /* the byte stages that stand in front of the pipelines of its channels; NULL: none */
     const struct domus_pipeline_stage *front;
     uint32_t users; /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
+    uint32_t row;   /* in which the listener is counted (listener_counts.h) */
 } domi_channel_settings;
 
 /* The rows of the section `channel` that options can change: the path in that section, the kind,

@@ -6,6 +6,7 @@
 
 #include "protocols/observe/answer.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/query.h"
 
 #include <domus/http_query.h>
 #include <domus/observe.h>
@@ -15,25 +16,6 @@
 #include <string.h>
 
 #define SHARE_BYTES 4096u /* of a dump, for each thread and pool at the least */
-
-/* Read a number of the query. Returns 0, also without such a parameter; -EINVAL. */
-static int read_number(domus_slice query, const char *name, uint32_t most, uint32_t *number)
-{
-    char text[16];
-    char *end;
-    int64_t size = domus_http_query_value(query, name, text, sizeof text - 1);
-
-    if (size == -ENOENT)
-        return 0;
-    if (size <= 0 || text[0] < '0' || text[0] > '9')
-        return -EINVAL;
-    text[size] = '\0';
-    unsigned long value = strtoul(text, &end, 10);
-    if (*end != '\0' || value > most)
-        return -EINVAL;
-    *number = (uint32_t)value;
-    return 0;
-}
 
 /* Read what a query wants. Returns 0; -EINVAL. */
 static int read_filter(domus_slice query, domi_actors_page *wanted)
@@ -47,8 +29,9 @@ static int read_filter(domus_slice query, domi_actors_page *wanted)
     wanted->behaviour[size > 0 ? size : 0] = '\0';
     if (size > 0)
         wanted->filter.behaviour = wanted->behaviour;
-    if (read_number(query, "from", UINT32_MAX - 1, &wanted->filter.from) != 0 ||
-        read_number(query, "count", DOMUS_OBSERVE_ACTORS_MAX, &wanted->filter.count) != 0 ||
+    if (domi_query_number(query, "from", NULL, UINT32_MAX - 1, &wanted->filter.from) != 0 ||
+        domi_query_number(query, "count", NULL, DOMUS_OBSERVE_ACTORS_MAX, &wanted->filter.count) !=
+            0 ||
         wanted->filter.count == 0)
         return -EINVAL;
     return 0;

@@ -1,8 +1,11 @@
 /* Answers of the observation port, which no browser takes for another type, or keeps. */
 #include "protocols/observe/answer.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 int domi_observe_say(domus_stack *stack, uint16_t status, const char *line)
 {
@@ -19,19 +22,47 @@ int domi_observe_reply(domus_stack *stack, domus_http_response *response)
     return error;
 }
 
-int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
+/* Answer with bytes; `disposition` is a value of that field, or NULL. */
+static int answer(domus_stack *stack, const char *media, const char *disposition, domus_slice body)
 {
     domus_http_response response = {.status = 200, .media = media, .body = body};
     domus_appender fields = {0};
 
     (void)domus_http_add(&fields, "X-Content-Type-Options", "nosniff");
     (void)domus_http_add(&fields, "Cache-Control", "no-store");
+    if (disposition != NULL)
+        (void)domus_http_add(&fields, "Content-Disposition", disposition);
     int error = domus_append_end(&fields, &response.fields);
     if (error != 0) {
         domus_slice_free(body);
         return error;
     }
     return domi_observe_reply(stack, &response);
+}
+
+int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
+{
+    return answer(stack, media, NULL, body);
+}
+
+/* Letters, digits, and what a name of a file may have besides on any system. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+}
+
+int domi_observe_answer_file(domus_stack *stack, const char *media, const char *suffix,
+                             domus_slice body)
+{
+    char name[64], disposition[160];
+
+    snprintf(name, sizeof name, "%s", program_invocation_short_name);
+    for (char *at = name; *at != '\0'; at++)
+        *at = is_plain(*at) ? *at : '_';
+    snprintf(disposition, sizeof disposition, "attachment; filename=\"%s-%ld.%s\"", name,
+             (long)getpid(), suffix);
+    return answer(stack, media, disposition, body);
 }
 
 /* --- own pages -------------------------------------------------------------------------------- */

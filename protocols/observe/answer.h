@@ -18,6 +18,10 @@ int domi_observe_reply(domus_stack *stack, domus_http_response *response);
  * Ownership: this consumes the body. */
 int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body);
 
+/* Likewise, but a browser saves the bytes as a file, named by the program, its pid and `suffix`. */
+int domi_observe_answer_file(domus_stack *stack, const char *media, const char *suffix,
+                             domus_slice body);
+
 /* Returns whether a request that changes something may do so: it is not sent by the page of another
  * site in somebody's browser. A browser tells of whose page it is by Origin, and by Sec-Fetch-Site;
  * a program that is no browser tells neither. The answer to a refused one is 403. */

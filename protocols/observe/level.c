@@ -24,6 +24,26 @@ const char *domi_observe_level_name(domus_profile_level level)
     return (size_t)level < WORDS ? words[level].name : "off";
 }
 
+static void set(domus_profile_level level)
+{
+    (void)domus_system_set_profile_level(domi_observed.observed, level);
+}
+
+void domi_observe_level_raise(void)
+{
+    domi_observed.level_before = domus_system_profile_level(domi_observed.observed);
+    domi_observed.is_raised = true;
+    set(DOMUS_PROFILE_SPANS);
+}
+
+void domi_observe_level_put_back(void)
+{
+    if (domi_observed.is_raised &&
+        domus_system_profile_level(domi_observed.observed) == DOMUS_PROFILE_SPANS)
+        set(domi_observed.level_before);
+    domi_observed.is_raised = false;
+}
+
 int domi_observe_serve_level(domus_stack *stack, void *self, const void *payload)
 {
     char word[WORD_SIZE];
@@ -35,7 +55,10 @@ int domi_observe_serve_level(domus_stack *stack, void *self, const void *payload
     for (size_t i = 0; size > 0 && i < WORDS; i++) {
         if (strlen(words[i].name) != (size_t)size || memcmp(words[i].name, word, (size_t)size) != 0)
             continue;
-        (void)domus_system_set_profile_level(domi_observed.observed, (domus_profile_level)i);
+        if (domi_observed.is_raised)
+            domi_observed.level_before = (domus_profile_level)i;
+        else
+            set((domus_profile_level)i);
         return domi_observe_say(stack, 200, words[i].line);
     }
     return domi_observe_say(stack, 400, "level is off, counters, histograms or spans\n");

@@ -5,6 +5,7 @@
 #include "protocols/observe/behaviours.h"
 #include "protocols/observe/families.h"
 #include "protocols/observe/histograms.h"
+#include "protocols/observe/listeners.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sources.h"
@@ -231,6 +232,7 @@ int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_te
     for (const domi_row *row = domi_rows; row->name != NULL; row++)
         write_row(&to, row, &sources);
     write_runners(&to, &sources);
+    domi_listeners_write_metrics(&to, system);
     write_memory(&to, system);
     domi_behaviours_write_metrics(&to, &places);
     write_usage(&to, system);

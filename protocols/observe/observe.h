@@ -11,9 +11,10 @@
 #include <stdatomic.h>
 
 /* The port of the process. It is constant while the port's system runs, but for the atomic fields,
- * and for `log`, which is set once, before `has_log`. */
+ * for `log`, which is set once, before `has_log`, and for what only the port's thread uses. */
 typedef struct domi_observation {
     domus_system *observed;
+    domus_system *own;      /* of the port */
     uint64_t opened_ns;     /* when it was opened; of domi_observe_now_ns() */
     bool checks_host;       /* a request has to name a host of loopback */
     domus_address sampler;  /* of /live (live.h), in the port's system */
@@ -22,6 +23,10 @@ typedef struct domi_observation {
     atomic_bool is_closing; /* likewise; what has no end of its own ends */
     atomic_bool has_log;    /* release and acquire: `log` is set */
     domus_log_source log;   /* the lines of the program */
+    /* --- of the port's thread --- */
+    bool is_traced, is_profiled; /* a trace or a CPU profile is under way */
+    bool is_raised;              /* the level is that of a trace, and level_before is put back */
+    domus_profile_level level_before;
 } domi_observation;
 
 extern domi_observation domi_observed;

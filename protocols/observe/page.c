@@ -10,7 +10,12 @@
     "/live     counters four times a second, as server-sent events\n"                              \
     "/metrics  counters for Prometheus\n"                                                          \
     "/profile  counters as JSON: ?histograms=1; POST ?level=off|counters|histograms|spans\n"       \
+    "/profile?cpu=10s  a CPU profile: &format=folded|svg&hz=99\n"                                  \
+    "/trace    spans for ui.perfetto.dev: ?seconds=2\n"                                            \
     "/actors   what actors do: ?from=0&count=100&behaviour=NAME\n"                                 \
+    "/config   the configuration, and where each value stands, as JSON\n"                          \
+    "/log      the last lines of the log: ?level=error|warning|info&follow=1; POST ?level=\n"      \
+    "/stalls   the last stalls, and where they were, as JSON\n"                                    \
     "/health   200 as long as the process answers\n"                                               \
     "/ready    200 while it takes new work, else 503\n"
 

@@ -1,8 +1,8 @@
 /* The observer of a program (domus/front.h): it checks the section `observe`, and runs the system
  * of the port.
  *
- * That system is small: one thread that is not pinned and never spins, few buffers, one helper
- * thread, and no watch of memory or of stalls, which the observed system has. */
+ * That system is small: one thread that is not pinned and never spins, few buffers, three helper
+ * threads on demand, and no watch of memory or of stalls, which the observed system has. */
 #include "protocols/observe/announce.h"
 #include "protocols/observe/config.h"
 #include "protocols/observe/live.h"
@@ -22,6 +22,7 @@
 #define BACKLOG      128u /* viewers that wait for a place */
 #define BUFFERS      64u  /* of 4 KiB, for heads of requests */
 #define RING_ENTRIES 256u
+#define HELPERS      3u  /* for a trace, for a CPU profile, and for pages of actors */
 #define DUMPS_QUEUED 16u /* viewers that wait for a page of actors */
 /* the longest text, which is that of the metrics of 1,024 threads and 2,048 runners */
 #define SEND_MAX  (UINT64_C(64) << 20)
@@ -93,7 +94,7 @@ static void configure(const domus_config *observed, const domus_listener_config 
     ret_config->channel.send_timeout_ns = 10 * SECOND_NS;
     ret_config->channel.idle_timeout_ns = 60 * SECOND_NS;
     ret_config->shutdown.drain_timeout_ns = SECOND_NS;
-    ret_config->blocking.threads_max = 1;
+    ret_config->blocking.threads_max = HELPERS;
     ret_config->blocking.queue_max = DUMPS_QUEUED;
     ret_config->detached.threads_max = 0;
     ret_config->stall.threshold_ns = 0;
@@ -171,11 +172,14 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     domi_observed.observed = system;
     domi_observed.opened_ns = domi_observe_now_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
+    domi_observed.is_traced = domi_observed.is_profiled = domi_observed.is_raised = false;
     atomic_store_explicit(&domi_observed.is_ready, false, memory_order_relaxed);
     atomic_store_explicit(&domi_observed.is_closing, false, memory_order_relaxed);
     atomic_store_explicit(&domi_observed.has_log, false, memory_order_relaxed);
+    atomic_store_explicit(&domi_observed.is_ending, false, memory_order_relaxed);
     configure(config, &listener, &own_config);
     result = domus_system_new(&own_config, error, error_size, &own);
+    domi_observed.own = own;
     if (result == 0)
         result = start(own, config, error, error_size, &number);
     if (result != 0) {
@@ -230,6 +234,7 @@ static void close_port(void *state)
     if (state == NULL)
         return;
     atomic_store_explicit(&domi_observed.is_closing, true, memory_order_relaxed);
+    atomic_store_explicit(&domi_observed.is_ending, true, memory_order_relaxed);
     domi_announce_end();
     (void)domus_system_stop(port.system);
     remove_file();

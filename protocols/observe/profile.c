@@ -4,6 +4,8 @@
  *    "level": "counters",
  *    "threads": [{"thread": 0, "counters": {...}}, ...], "outside": {...},
  *    "runners": [{"pool": "work", "runner": 0, "times": {...}, "counters": {...}}, ...],
+ *    "listeners": [{"listener": "127.0.0.1:7005", "name": "web", "served": true, "accepted": 1,
+ *    "refused": 0, "open": 1, "closed": 0, "reset": 0}, ...],
  *    "memory": {...}, "usage": {...},
  *    "behaviours": [{"thread": 0, "name": "shard", "kind": "state", "runs": 1, ...}, ...]}
  *
@@ -14,6 +16,7 @@
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/json.h"
 #include "protocols/observe/level.h"
+#include "protocols/observe/listeners.h"
 #include "protocols/observe/observe.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sources.h"
@@ -177,7 +180,8 @@ int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_
         (void)domus_append_text(&json, "%s", i == first ? "" : ",");
         write_runner(&json, &sources.each[i]);
     }
-    (void)domus_append_text(&json, "]");
+    (void)domus_append_text(&json, "],\"listeners\":");
+    domi_listeners_write_json(&json, system);
     write_memory(&json, system);
     write_usage(&json, system);
     (void)domus_append_text(&json, ",\"behaviours\":");

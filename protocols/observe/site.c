@@ -49,7 +49,8 @@ static int serve_profile(domus_stack *stack, void *self, const void *payload)
     domus_slice text;
     int histograms;
 
-    (void)self;
+    if (domi_observe_wants_cpu(domus_http_query(payload)))
+        return domi_observe_serve_cpu(stack, self, payload);
     if (domi_histograms_read(domus_http_query(payload), &histograms) != 0)
         return domi_observe_say(stack, 400, "histograms is 1, or a kind such as iteration\n");
     int error = domi_observe_profile(domi_observed.observed, histograms, &text);
@@ -78,6 +79,7 @@ enum {
     METRICS,
     PROFILE,
     LEVEL,
+    TRACE,
     ACTORS,
     HEALTH,
     READY,
@@ -89,19 +91,13 @@ enum {
 };
 
 static const domus_http_route routes[] = {
-    {DOMUS_HTTP_ON(GET), "/", INDEX},
-    {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
-    {DOMUS_HTTP_ON(GET), "/profile", PROFILE},
-    {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
-    {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
-    {DOMUS_HTTP_ON(GET), "/health", HEALTH},
-    {DOMUS_HTTP_ON(GET), "/ready", READY},
-    {DOMUS_HTTP_ON(GET), "/config", CONFIG},
-    {DOMUS_HTTP_ON(GET), "/log", LOG},
-    {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},
-    {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
-    {DOMUS_HTTP_ON(GET), "/live", LIVE},
-    {0, NULL, 0},
+    {DOMUS_HTTP_ON(GET), "/", INDEX},          {DOMUS_HTTP_ON(GET), "/metrics", METRICS},
+    {DOMUS_HTTP_ON(GET), "/profile", PROFILE}, {DOMUS_HTTP_ON(POST), "/profile", LEVEL},
+    {DOMUS_HTTP_ON(GET), "/trace", TRACE},     {DOMUS_HTTP_ON(GET), "/actors", ACTORS},
+    {DOMUS_HTTP_ON(GET), "/health", HEALTH},   {DOMUS_HTTP_ON(GET), "/ready", READY},
+    {DOMUS_HTTP_ON(GET), "/config", CONFIG},   {DOMUS_HTTP_ON(GET), "/log", LOG},
+    {DOMUS_HTTP_ON(POST), "/log", LOG_LEVEL},  {DOMUS_HTTP_ON(GET), "/stalls", STALLS},
+    {DOMUS_HTTP_ON(GET), "/live", LIVE},       {0, NULL, 0},
 };
 
 static domus_handler *const functions[] = {
@@ -109,6 +105,7 @@ static domus_handler *const functions[] = {
     [METRICS] = serve_metrics,
     [PROFILE] = serve_profile,
     [LEVEL] = domi_observe_serve_level,
+    [TRACE] = domi_observe_serve_trace,
     [ACTORS] = domi_observe_serve_actors,
     [HEALTH] = serve_health,
     [READY] = serve_ready,
@@ -140,15 +137,25 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domi_observe_reply(stack, &refusal);
 }
 
-/* An answer that has no end of its own ends with its viewer; other viewers get their answers also
- * when they have finished sending. This only reads the request, as such a function has to. */
+/* An answer that has no end of its own, or that comes after a time for which something is recorded,
+ * ends with its viewer; other viewers get their answers also when they have finished sending. This
+ * only reads the request, as such a function has to. */
 static uint32_t find_marks(const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
-    bool is_endless =
-        match.route != NULL && match.route->id == LOG && domi_observe_wants_to_follow(payload);
+    uint32_t id = match.route != NULL ? match.route->id : INDEX;
+    bool is_endless = id == LOG && domi_observe_wants_to_follow(payload);
+    bool is_recording =
+        id == TRACE || (id == PROFILE && domi_observe_wants_cpu(domus_http_query(payload)));
 
-    return is_endless ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
+    return is_endless || is_recording ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
+}
+
+static int lose_visitor(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)payload;
+    atomic_store_explicit(&((domi_viewer *)self)->is_gone, true, memory_order_relaxed);
+    return 0;
 }
 
 static void stop_visitor(domus_stack *stack, void *self)
@@ -160,6 +167,8 @@ static void stop_visitor(domus_stack *stack, void *self)
     domi_actors_page_free(&viewer->page);
     domus_slice_free(viewer->stalls);
     domi_observe_stop_following(&viewer->follow);
+    domus_slice_free(viewer->trace.bytes);
+    domus_slice_free(viewer->cpu.text);
 }
 
 static const domus_http_options http = {
@@ -179,6 +188,7 @@ static const domus_behaviour visitor_behaviour = {
                                         .marks_of = find_marks,
                                         .peer_frame_size = DOMI_LIVE_FRAME_MAX},
                                        {.type = NULL}},
+    .on_close = {lose_visitor, 0},
     .on_stop = stop_visitor,
 };
 

@@ -8,6 +8,8 @@
 #include <domus/domus.h>
 #include <domus/log.h>
 
+#include <stdatomic.h>
+
 /* A page of a dump, which a helper thread makes. */
 typedef struct domi_actors_page {
     domus_dump_filter filter;
@@ -21,6 +23,19 @@ typedef struct domi_follow {
     domus_log_level level; /* it gets lines of this level, and those that are more severe */
     bool follows;          /* it has one of the places of those that follow */
 } domi_follow;
+/* A trace that a viewer has asked for. */
+typedef struct domi_viewer_trace {
+    uint64_t since_ns, end_ns; /* 0: what the rings hold */
+    domus_slice bytes;         /* made by a helper thread */
+} domi_viewer_trace;
+
+/* A CPU profile that a viewer has asked for, which a helper thread takes. */
+typedef struct domi_viewer_cpu {
+    uint32_t seconds, frequency;
+    bool is_svg;                /* a flame graph; else folded stacks */
+    const atomic_bool *is_gone; /* of the viewer */
+    domus_slice text;
+} domi_viewer_cpu;
 
 /* The state of a connection. */
 typedef struct domi_viewer {
@@ -28,10 +43,22 @@ typedef struct domi_viewer {
     domus_slice stalls; /* a text that a helper thread has made; empty: none */
     domi_follow follow;
     bool is_live; /* it has one of the places of /live (live.h) */
+    domi_viewer_trace trace;
+    domi_viewer_cpu cpu;
+    atomic_bool is_gone; /* its connection is closed. Relaxed: it orders nothing */
 } domi_viewer;
 
 /* Answer a request for a page; a handler of a viewer. */
 int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payload);
+
+/* Answer GET /trace; a handler of a viewer. */
+int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload);
+
+/* Answer GET /profile?cpu=; part of a handler of a viewer. */
+int domi_observe_serve_cpu(domus_stack *stack, void *self, const void *payload);
+
+/* Returns whether a query wants such a profile. */
+bool domi_observe_wants_cpu(domus_slice query);
 
 /* Free the text of a page. */
 void domi_actors_page_free(domi_actors_page *made);

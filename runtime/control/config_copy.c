@@ -74,6 +74,7 @@ int domi_config_copy(domus_system *system, const domus_config *config)
         whole = listener_copy(&system->listeners[i], &config->listeners[i]) && whole;
         domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
         domi_settings_set_name(&system->listener_settings[i], config->listeners[i].name);
+        system->listener_settings[i].row = (uint32_t)i;
     }
     system->config.pools = system->pool_configs;
     for (size_t i = 0; i < config->pool_count; i++) {

@@ -147,12 +147,15 @@ static void fini(session *own)
     domi_memory_free(own->subjects);
 }
 
-/* True if the system has begun to stop. The profile ends then, because an answer to somebody may
- * wait for it, which the drain waits for. */
-static bool is_ending(const domus_system *system)
+/* True if nobody waits for the profile any more, or the system has begun to stop. The profile ends
+ * then, because an answer to somebody may wait for it, which the drain waits for. */
+static bool is_ending(const session *own)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->stop_step,
-                                memory_order_relaxed) != DOMI_STOP_NONE;
+    const domus_cpu_profile_options *options = &own->options;
+
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&own->system->stop_step,
+                                memory_order_relaxed) != DOMI_STOP_NONE ||
+           (options->is_over != NULL && options->is_over(options->context));
 }
 
 static void wait_for(domus_system *system, uint64_t wait_ns)
@@ -174,7 +177,7 @@ static int sample_threads(session *own, uint64_t *ret_wall_ns)
 
     if (result == 0 && count_timed(own) == 0)
         result = -EACCES;
-    while (result == 0 && passed_ns < own->options.duration_ns && !is_ending(system)) {
+    while (result == 0 && passed_ns < own->options.duration_ns && !is_ending(own)) {
         uint64_t left_ns = own->options.duration_ns - passed_ns;
         wait_for(system, left_ns < LOOK_NS ? left_ns : LOOK_NS);
         result = look_at_threads(own);

@@ -345,6 +345,7 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
                      const void *state, const domus_serve_options *options, uint16_t *ret_port)
 {
     const domus_pipeline_stage *front = options != NULL ? options->front : NULL;
+    uint16_t port = 0;
     size_t index;
     int result = domi_system_is_forked(system) ? -ECHILD : find_listener(system, name, &index);
 
@@ -364,8 +365,7 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
         return -ENOMEM;
     acceptor->settings->front = front; /* before any other thread reads these settings */
     const domi_listen_plan plan = {listener->backlog, listener->shares_port, acceptor->settings};
-    acceptor->fd =
-        domi_acceptor_listen(acceptor->targets[0].io, listener->address, &plan, ret_port);
+    acceptor->fd = domi_acceptor_listen(acceptor->targets[0].io, listener->address, &plan, &port);
     if (acceptor->fd < 0) {
         result = acceptor->fd;
         snprintf(system->error, sizeof system->error, "listener %s: %s: %s", name,
@@ -384,6 +384,9 @@ int domus_serve_with(domus_system *system, const char *name, const domus_behavio
         snprintf(system->error, sizeof system->error, "listener %s: %s", name, strerror(-result));
         return result;
     }
+    atomic_store_explicit(&system->listening[index], DOMI_LISTENING | port, memory_order_relaxed);
+    if (ret_port != NULL)
+        *ret_port = port;
     system->served[index] = true;
     return 0;
 }

@@ -22,6 +22,7 @@
 #include <domus/system.h>
 
 #define DOMI_LISTENERS_MAX 64u /* most listeners of a system */
+#define DOMI_LISTENING     (UINT32_C(1) << 16)
 /* Mistakes of functions that are logged; others are only counted. */
 #define DOMI_MISTAKES_TOLD 64u
 
@@ -102,6 +103,9 @@ struct domus_system {
     /* of the channels of each listener; not counted */
     domi_channel_settings listener_settings[DOMI_LISTENERS_MAX];
     bool served[DOMI_LISTENERS_MAX]; /* the listener has a server, by its index */
+    /* 0, or once it is served DOMI_LISTENING with the port (0: it is a Unix socket). Relaxed: it
+     * tells any thread a number and nothing else. */
+    _Atomic uint32_t listening[DOMI_LISTENERS_MAX];
     /* acceptors of served listeners that are not mounted yet (domi_acceptor.held) */
     struct domi_acceptor *unmounted[DOMI_LISTENERS_MAX];
     domi_cpus cpus;   /* CPUs that the process may use */

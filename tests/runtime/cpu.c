@@ -86,7 +86,8 @@ domus_system *domt_cpu_start_busy(void)
 
 domus_cpu_profile *domt_cpu_take(domus_system *system, uint64_t duration_ms, uint32_t frequency)
 {
-    const domus_cpu_profile_options options = {duration_ms * DOMT_MS, frequency, 0};
+    const domus_cpu_profile_options options = {.duration_ns = duration_ms * DOMT_MS,
+                                               .frequency = frequency};
     domus_cpu_profile *profile = NULL;
 
     ck_assert_int_eq(domus_cpu_profile_take(system, &options, &profile), 0);

@@ -257,7 +257,8 @@ static const domus_behaviour diver = {.name = "diver",
 
 START_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
 {
-    const domus_cpu_profile_options options = {300 * DOMT_MS, 1000, 64 << 10};
+    const domus_cpu_profile_options options = {
+        .duration_ns = 300 * DOMT_MS, .frequency = 1000, .bytes_max = 64 << 10};
     domus_cpu_profile_summary summary = {0};
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);

@@ -187,6 +187,28 @@ START_TEST(one_is_taken_at_a_time_and_a_stop_ends_it)
 }
 END_TEST
 
+static bool is_over_at_three(void *looks)
+{
+    return ++*(int *)looks == 3;
+}
+
+START_TEST(whoever_takes_one_may_end_it)
+{
+    int looks = 0;
+    const domus_cpu_profile_options options = {
+        .duration_ns = 60 * 1000 * DOMT_MS, .is_over = is_over_at_three, .context = &looks};
+    domus_cpu_profile *profile;
+
+    ck_assert_int_eq(domus_cpu_profile_signal(), 0);
+    domus_system *system = start(1);
+    ck_assert_int_eq(domus_cpu_profile_take(system, &options, &profile), 0);
+    ck_assert_int_eq(looks, 3);
+    ck_assert_uint_lt(domt_cpu_sum_of(profile).wall_ns, 30 * 1000 * DOMT_MS);
+    domus_cpu_profile_free(profile);
+    domt_end(system);
+}
+END_TEST
+
 /* The handler ignores what others send, also while a profile is taken. This thread blocks the
  * signal, so the kernel gives it to threads of the system. */
 START_TEST(signals_of_others_are_no_samples)
@@ -220,4 +242,5 @@ END_TEST
 DOMT_MAIN("cpu_profile_verbs", 120, options_out_of_range_are_refused,
           without_the_handler_there_is_none, handler_of_the_program_stays,
           programs_of_domus_main_have_the_handler, handler_takes_one_by_blocking_work,
-          one_is_taken_at_a_time_and_a_stop_ends_it, signals_of_others_are_no_samples)
+          one_is_taken_at_a_time_and_a_stop_ends_it, whoever_takes_one_may_end_it,
+          signals_of_others_are_no_samples)

@@ -59,9 +59,12 @@ static int on_stop_order(domus_stack *stack, void *self, const void *payload)
 
 static int echo(domus_stack *stack, void *self, const void *payload)
 {
+    static const domus_channel_options own = {.linger_ns = 2 * UINT64_C(1000000000)};
     const domus_channel_event *event = payload;
 
     (void)self;
+    /* with settings of its own the channel stays one of its listener */
+    ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -166,6 +169,42 @@ START_TEST(listener_is_opened_and_closed_while_its_channels_stay)
     hold_echo(fd);
     (void)close(fd);
     (void)close(again);
+    domt_end(system_);
+}
+END_TEST
+
+static domus_listener_profile read_own(void)
+{
+    domus_listener_profile profile;
+
+    /* there is none in the configuration, so the first is that of actors */
+    ck_assert_int_eq(domus_system_listener(system_, 0, &profile), 0);
+    return profile;
+}
+
+START_TEST(listeners_of_actors_are_counted_together)
+{
+    domus_listener_profile profile;
+    domus_address actor = begin(&echoing);
+    int fds[2];
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
+        fds[i] = connect_there();
+        hold_echo(fds[i]);
+    }
+    profile = read_own();
+    ck_assert_str_eq(profile.name, "");
+    ck_assert_uint_eq(profile.accepted, 2);
+    ck_assert_uint_eq(profile.open, 2);
+    close(fds[0]);
+    DOMT_WAIT_FOR(10, read_own().open == 1);
+    profile = read_own();
+    ck_assert_uint_eq(profile.closed, 1);
+    ck_assert_uint_eq(profile.reset, 0);
+    ck_assert_uint_eq(profile.refused, 0);
+    ck_assert_int_eq(domus_system_listener(system_, 1, &profile), -EINVAL);
+    close(fds[1]);
     domt_end(system_);
 }
 END_TEST
@@ -282,6 +321,7 @@ START_TEST(listener_ends_with_its_owner)
 END_TEST
 
 DOMT_MAIN("listen", 60, listener_is_opened_and_closed_while_its_channels_stay,
+          listeners_of_actors_are_counted_together,
           unix_sockets_are_listened_at_by_path_and_by_name, port_is_shared_only_if_both_want_that,
           listener_that_is_stopped_at_once_leaves_nothing, thread_has_so_many_listeners_and_no_more,
           who_may_not_listen_is_told, listener_ends_with_its_owner)

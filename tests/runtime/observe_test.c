@@ -160,8 +160,9 @@ END_TEST
 /* The n-th allocation fails while the port is opened, or while it is asked, for each n. */
 START_TEST(a_port_without_memory_is_not_opened_or_answers_later)
 {
-    static const char *const paths[] = {"/metrics", "/profile", "/actors", "/config",
-                                        "/stalls",  "/nothing", "/"};
+    static const char *const paths[] = {
+        "/metrics", "/profile?histograms=1", "/actors", "/config", "/stalls", "/nothing", "/",
+        "/trace"};
     domus_system *system = start();
     int64_t n = 0;
     int result = -ENOMEM;
@@ -173,6 +174,8 @@ START_TEST(a_port_without_memory_is_not_opened_or_answers_later)
         ck_assert(result == 0 || result == -ENOMEM);
     }
     ck_assert_int_eq(result, 0);
+    ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_SPANS), 0);
+    DOMT_WAIT_FOR(10, ask("/trace") == 200); /* the threads look at it once a second */
     for (n = 0; n < ALLOCATIONS; n++) {
         domi_memory_fail_after(n, 0);
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)

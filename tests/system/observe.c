@@ -2,8 +2,10 @@
 #include "tests/system/observe.h"
 
 #include "tests/support/suite.h"
+#include "tests/system/judges.h"
 #include "tests/system/talks.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -77,4 +79,21 @@ void domt_observed_holds_unix(const char *socket_path, const char *path, unsigne
     text[size] = '\0';
     ck_assert_msg(strtoul(text + strlen("HTTP/1.1 "), NULL, 10) == status, "%s: %s", path, text);
     ck_assert_msg(strstr(text, part) != NULL, "%s: no '%s' in: %s", path, part, text);
+}
+
+void domt_observed_judge(domt_observed *observed, const char *what, const char *const settings[],
+                         const char *file)
+{
+    char line[PATH_MAX];
+
+    if (!domt_judges_are_there("python3"))
+        return;
+    domt_observed_start(observed, settings, file);
+    snprintf(line, sizeof line,
+             "timeout -k 1 30 python3 " DOMT_SOURCE_DIR "/tests/system/observe_judge.py %s "
+             "http://127.0.0.1:%u http://127.0.0.1:%u",
+             what, observed->port.web, observed->site.web);
+    int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
+    ck_assert_msg(status == 0, "%s: %d", what, status);
+    domt_observed_stop(observed);
 }

@@ -23,4 +23,9 @@ int domt_observed_try(domt_observed *observed, const char *const settings[]);
 void domt_observed_holds_unix(const char *socket, const char *path, unsigned status,
                               const char *part);
 
+/* Start it as domt_observed_start() does, and let tests/system/observe_judge.py look at one matter
+ * of it. */
+void domt_observed_judge(domt_observed *observed, const char *what, const char *const settings[],
+                         const char *file);
+
 #endif

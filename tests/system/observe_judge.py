@@ -2,9 +2,14 @@
 
 It uses Python's own libraries alone, and ends with a line and the status 1 when something is wrong."""
 import json
+import os
 import re
+import socket
+import struct
 import sys
+import threading
 import time
+import urllib.error
 import urllib.request
 
 port, web = sys.argv[2], sys.argv[3]
@@ -32,8 +37,8 @@ def metrics():
     return samples
 
 
-def until(condition):
-    for _ in range(200):
+def until(condition, times=200):
+    for _ in range(times):
         if condition():
             return
         time.sleep(0.02)
@@ -107,4 +112,133 @@ def check_family(samples, thread, kind, low, high):
     assert low["sum_ns"] / 1e9 - 1e-8 <= total <= high["sum_ns"] / 1e9 + 1e-8
 
 
-{"histograms": histograms}[sys.argv[1]]()
+def status(path, method="GET", site=None):
+    try:
+        return urllib.request.urlopen(
+            urllib.request.Request((site or port) + path, method=method)).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def later(path):
+    """Ask on a thread; its answer is (head, bytes, seconds) once it has ended."""
+    def run():
+        began = time.monotonic()
+        with urllib.request.urlopen(port + path, timeout=20) as answer:
+            thread.answer = answer.headers, answer.read(), time.monotonic() - began
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def packets(trace):
+    """The packets of a trace, which is a list of them: field 1, with its length before it."""
+    at, found = 0, []
+    while at < len(trace):
+        assert trace[at] == 0x0a, at
+        at, size, shift = at + 1, 0, 0
+        while True:
+            byte = trace[at]
+            at, size, shift = at + 1, size | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                break
+        found.append(trace[at:at + size])
+        at += size
+    assert at == len(trace), at
+    return found
+
+
+def recordings():
+    assert status("/trace") == 409
+    trace, cpu = later("/trace?seconds=1"), later("/profile?cpu=1s&hz=1000")
+    until(lambda: profile()["level"] == "spans")
+    assert status("/trace") == 409 and status("/trace?seconds=1") == 409
+    until(lambda: status("/profile?cpu=0") == 409)  # without one under way it is 400
+    get("/profile?level=histograms", "POST")
+    assert profile()["level"] == "spans"
+    while trace.is_alive():
+        load()
+    trace.join()
+    until(lambda: profile()["level"] == "histograms")
+    head, data, took = trace.answer
+    assert 1 <= took < 2, took
+    assert head["Content-Type"] == "application/octet-stream"
+    pid = profile()["pid"]
+    assert head["Content-Disposition"] == f'attachment; filename="web-{pid}.pftrace"'
+    found = packets(data)
+    assert len(found) > 200 and any(b"thread 1" in packet for packet in found), len(found)
+
+    cpu.join()
+    head, data, took = cpu.answer
+    assert 1 <= took < 2, took
+    assert head["Content-Type"] == "text/plain; charset=utf-8"
+    lines = data.decode().splitlines()
+    assert lines and all(re.fullmatch(r"[ -~]+(;[ -~]+)* \d+", line) for line in lines), lines
+
+    held = get_bytes("/trace?seconds=0")  # what was recorded before, and no more than that
+    assert len(packets(held)) > 10 and profile()["level"] == "histograms"
+
+
+def get_bytes(path):
+    return urllib.request.urlopen(port + path, timeout=20).read()
+
+
+def listeners():
+    def web_of(rows):
+        [row] = [row for row in rows if row["name"] == "web"]
+        return row
+
+    before = web_of(profile()["listeners"])
+    assert before["listener"] == web.removeprefix("http://") and before["served"] is True, before
+    assert (before["open"], before["refused"]) == (0, 0), before
+    [rooms] = [row for row in profile()["listeners"] if row["name"] == "rooms"]
+    assert (rooms["accepted"], rooms["closed"]) == (0, 0), rooms
+    host, number = before["listener"].split(":")
+    opened = [socket.create_connection((host, int(number))) for _ in range(6)]
+    until(lambda: web_of(profile()["listeners"])["open"] == 6)
+    opened.pop().close()
+    opened.pop().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    until(lambda: web_of(profile()["listeners"])["open"] == 4)
+    get("/json", site=web)
+    until(lambda: web_of(profile()["listeners"])["closed"] == before["closed"] + 3)
+    now = web_of(profile()["listeners"])
+    assert now["accepted"] == before["accepted"] + 7 and now["open"] == 4, now
+    assert now["reset"] == before["reset"] + 1, now
+    opened += [socket.create_connection((host, int(number))) for _ in range(5)]  # the 9th is refused
+    until(lambda: [web_of(profile()["listeners"])[key] for key in ("refused", "open")] == [1, 8])
+    samples = metrics()
+    for name, field in [("accepted_total", "accepted"), ("refused_total", "refused"),
+                        ("open", "open"), ("closed_total", "closed"), ("reset_total", "reset")]:
+        values = {labels["listener"]: value for labels, value in samples["domus_listener_" + name]}
+        assert list(values) == ["web", "kv", "rooms", "echo"], values
+        assert values["web"] == web_of(profile()["listeners"])[field], (name, values)
+
+
+def dashboard():
+    path = os.path.join(os.path.dirname(__file__), "../../docs/grafana-dashboard.json")
+    with open(path) as file:
+        board = json.load(file)
+    panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+    expressions = [target["expr"] for panel in panels for target in panel["targets"]]
+    expressions += [one["definition"] for one in board["templating"]["list"] if "definition" in one]
+    wanted = {name for text in expressions for name in re.findall(r"domus_\w+", text)}
+    assert len(panels) > 15 and len(wanted) > 40, (len(panels), len(wanted))
+    for panel in panels:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24 and panel["title"], panel
+        assert all(text.count("(") == text.count(")") for text in
+                   [target["expr"] for target in panel["targets"]]), panel["title"]
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+
+    # these are samples of what few messages here do, so the family may be missing
+    wanted.remove("domus_delivery_seconds_bucket")
+
+    def are_there():
+        for key in range(40):  # keys are on both threads, so messages go to and fro
+            status(f"/kv/{key}", site=web)
+        left = wanted - metrics().keys()
+        return not left or print(left, file=sys.stderr)
+    until(are_there, 50)
+
+
+{"dashboard": dashboard, "listeners": listeners, "histograms": histograms, "recordings": recordings}[sys.argv[1]]()

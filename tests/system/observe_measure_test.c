@@ -1,9 +1,10 @@
 /* libdomus-observe: how much a program measures is changed over the port, and what it then shows of
  * that. */
 #include "tests/support/suite.h"
-#include "tests/system/judges.h"
+#include "tests/support/tree.h"
 #include "tests/system/observe.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,26 +116,33 @@ END_TEST
 
 /* --- histograms ------------------------------------------------------------------------------- */
 
-/* Let the judge in Python look at one matter of a new site. */
-static void judge(const char *what, const char *const settings[])
-{
-    char line[PATH_MAX];
-
-    if (!domt_judges_are_there("python3"))
-        return;
-    domt_observed_start(&web, settings, NULL);
-    snprintf(line, sizeof line,
-             "timeout -k 1 30 python3 " DOMT_SOURCE_DIR "/tests/system/observe_judge.py %s "
-             "http://127.0.0.1:%u http://127.0.0.1:%u",
-             what, web.port.web, web.site.web);
-    int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
-    ck_assert_msg(status == 0, "%s: %d", what, status);
-    domt_observed_stop(&web);
-}
-
 START_TEST(histograms_of_json_and_of_metrics_are_the_same)
 {
-    judge("histograms", (const char *const[]){NULL});
+    domt_observed_judge(&web, "histograms", (const char *const[]){NULL}, NULL);
+}
+END_TEST
+
+START_TEST(listeners_count_their_connections)
+{
+    domt_observed_judge(
+        &web, "listeners",
+        (const char *const[]){"channel.maxConnections=16", "channel.maxPerLoopback=50%", NULL},
+        NULL);
+}
+END_TEST
+
+/* Each metric that the dashboard names is one of a program with a pool, at the level histograms. */
+START_TEST(dashboard_for_grafana_names_metrics_that_there_are)
+{
+    char path[PATH_MAX];
+    domt_tree tree;
+
+    domt_tree_make(&tree);
+    domt_tree_write(&tree, "pools.yaml", "pools: [{name: work, runners: 1}]\n");
+    snprintf(path, sizeof path, "%s/pools.yaml", tree.root);
+    domt_observed_judge(&web, "dashboard", (const char *const[]){"profile.level=histograms", NULL},
+                        path);
+    domt_tree_remove(&tree);
 }
 END_TEST
 
@@ -156,4 +164,5 @@ END_TEST
 
 DOMT_MAIN("observe_measure", 60, the_level_is_changed_by_its_word,
           pages_of_other_sites_change_nothing, the_profile_says_of_what_program_and_moment_it_is,
-          histograms_of_json_and_of_metrics_are_the_same, a_wrong_kind_of_histograms_is_refused)
+          histograms_of_json_and_of_metrics_are_the_same, a_wrong_kind_of_histograms_is_refused,
+          listeners_count_their_connections, dashboard_for_grafana_names_metrics_that_there_are)

@@ -1,0 +1,126 @@
+/* /trace: what the program does for some seconds, or did last, for ui.perfetto.dev.
+ *
+ * The conversation of the viewer sleeps while the level is spans, and then a helper thread writes
+ * the trace. There is one at a time. It ends early when the program begins to stop. If its viewer
+ * goes away, the conversation is cancelled. */
+#include "protocols/observe/viewer.h"
+
+#include "protocols/observe/answer.h"
+#include "protocols/observe/level.h"
+#include "protocols/observe/observe.h"
+#include "protocols/observe/query.h"
+#include "protocols/observe/recording.h"
+
+#include <domus/observe.h>
+#include <domus/trace.h>
+
+#include <errno.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define LOOK_NS   UINT64_C(10000000) /* between two looks whether it is over */
+#define SHORT_NS  UINT64_C(1000000)  /* a trace that is not tried any shorter */
+
+/* --- on a helper thread ----------------------------------------------------------------------- */
+
+/* This is a domus_trace_sink. */
+static int append(void *out, const void *bytes, size_t length)
+{
+    return domus_append(out, bytes, length);
+}
+
+/* Write what ended at `since_ns` or later. Returns 0; -EMSGSIZE when it is too long; a negative
+ * errno of domus_trace_write(). */
+static int write_since(uint64_t since_ns, domus_slice *ret_bytes)
+{
+    domus_appender out = {.size_max = DOMUS_OBSERVE_TRACE_BYTES};
+    int error = domus_trace_write(domi_observed.observed, since_ns, append, &out);
+
+    if (error != 0) {
+        domus_append_drop(&out);
+        return error;
+    }
+    return domus_append_end(&out, ret_bytes);
+}
+
+/* Write the trace since a time, or its newer half, and so on, until it is short enough. */
+static int write_newest(uint64_t since_ns, domus_slice *ret_bytes)
+{
+    uint64_t now_ns = domi_observe_now_ns();
+    uint64_t length_ns = now_ns - (since_ns != 0 ? since_ns : domi_observed.opened_ns);
+    int error = write_since(since_ns, ret_bytes);
+
+    while (error == -EMSGSIZE && length_ns > SHORT_NS) {
+        length_ns /= 2;
+        error = write_since(now_ns - length_ns, ret_bytes);
+    }
+    return error;
+}
+
+static int make_trace(void *trace_)
+{
+    domi_viewer_trace *trace = trace_;
+
+    return write_newest(trace->since_ns, &trace->bytes);
+}
+
+/* --- on the port's thread --------------------------------------------------------------------- */
+
+static void end_trace(void)
+{
+    domi_observe_level_put_back();
+    domi_observed.is_traced = false;
+}
+
+static int take_trace(domus_stack *stack, void *self, const domus_answer *made)
+{
+    domi_viewer_trace *trace = &((domi_viewer *)self)->trace;
+    domus_slice bytes = trace->bytes;
+
+    end_trace();
+    trace->bytes = (domus_slice){0};
+    if (made->error == 0)
+        return domi_observe_answer_file(stack, "application/octet-stream", "pftrace", bytes);
+    if (made->error == -ENODATA)
+        return domi_observe_say(stack, 409,
+                                "no thread has recorded spans: ask for ?seconds=2, or set the "
+                                "level spans\n");
+    return domi_recording_refuse(stack, made->error);
+}
+
+static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
+{
+    domi_viewer_trace *trace = &((domi_viewer *)self)->trace;
+
+    if (slept->error != 0) {
+        end_trace();
+        return slept->error;
+    }
+    if (domi_observe_now_ns() < trace->end_ns &&
+        !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
+        return domus_sleep(stack, LOOK_NS, look_again);
+    return domus_blocking(stack, make_trace, trace, take_trace);
+}
+
+int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload)
+{
+    domi_viewer *viewer = self;
+    uint32_t seconds = 0;
+
+    if (!domi_observe_is_own_page(payload))
+        return domi_observe_say(stack, 403, "a page of another site may not trace the program\n");
+    if (domi_query_number(domus_http_query(payload), "seconds", "s", DOMUS_OBSERVE_SECONDS_MAX,
+                          &seconds) != 0)
+        return domi_observe_say(stack, 400, "seconds is 0..60\n");
+    if (domi_observed.is_traced)
+        return domi_observe_say(stack, 409, "a trace is under way for another viewer\n");
+    if (domi_recording_is_unread())
+        return domi_observe_say(stack, 503, "viewers have not read their answers yet\n");
+    domi_observed.is_traced = true;
+    viewer->trace = (domi_viewer_trace){0};
+    if (seconds == 0)
+        return domus_blocking(stack, make_trace, &viewer->trace, take_trace);
+    domi_observe_level_raise();
+    viewer->trace.since_ns = domi_observe_now_ns();
+    viewer->trace.end_ns = viewer->trace.since_ns + seconds * SECOND_NS;
+    return domus_sleep(stack, LOOK_NS, look_again);
+}
