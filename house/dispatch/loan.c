@@ -8,6 +8,7 @@
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/settle.h"
 #include "house/message/mailbox.h"
+#include "house/message/observer.h"
 #include "house/message/pool.h"
 
 #include <assert.h>
@@ -166,6 +167,8 @@ uint32_t domi_loans_settle(domi_manager *home)
         return 0;
     for (domi_node *node = take_returns(home); node != NULL; count++) {
         node = take_loan_back(home, node, &loan);
+        if (DOMI_UNLIKELY(home->observer != NULL) && home->observer->note_loan != NULL)
+            home->observer->note_loan(home, loan.house, loan.node.owner);
         domi_house_settle(home, loan.house, loan.handled);
     }
     return count;

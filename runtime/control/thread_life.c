@@ -12,6 +12,7 @@
 #include "runtime/files/kept.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/observing.h"
+#include "runtime/loop/pairs.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/stand_in.h"
 #include "runtime/os/signals.h"
@@ -213,6 +214,7 @@ void domi_thread_fini(domi_thread *thread)
 {
     thread->kept = domi_kept_free(thread->kept);
     domi_observing_free(thread);
+    domi_pairs_free(thread);
     domi_io_fini(&thread->io);
     domi_manager_fini(&thread->manager);
 }

@@ -9,7 +9,9 @@
 #include "house/dispatch/loan.h"
 #include "house/message/types.h"
 #include "runtime/system/log.h"
+#include "runtime/system/stall_trace.h"
 #include "runtime/system/system.h"
+#include "runtime/trace/recorder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -167,6 +169,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
         tell_trace(system, thread);
     keep_stall(system, thread, traced);
     domi_backtrace_drop(&stall->backtrace);
+    domi_stall_trace_write(system, now_ns);
 }
 
 /* --- one thread ------------------------------------------------------------------------------- */
@@ -235,6 +238,27 @@ static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns
     return result;
 }
 
+/* The thread itself writes the record when it goes on (loop/observing.c). If it has gone on just
+ * now, it writes that at the end of its next phase, as a stall of no length. The stall begins
+ * behind all that the thread has recorded. */
+static void show_in_trace(domi_thread *thread)
+{
+    const domi_stall *stall = &thread->stall;
+    uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns) & ~DOMI_STAMP_ASLEEP;
+    /* acquire: pairs with the store of the thread, so the recorder is complete. */
+    domi_recorder *recorder = atomic_load_explicit(&thread->recorder, memory_order_acquire);
+
+    if (recorder == NULL)
+        return;
+    uint64_t begin_ns = domi_recorder_last_ns(recorder);
+    if (begin_ns < stall->from_ns)
+        begin_ns = stall->from_ns;
+    if (begin_ns < stamp_ns && stamp_ns <= stall->found_ns)
+        begin_ns = stamp_ns;
+    domi_recorder_begin(recorder, DOMI_RECORD_STALL, begin_ns, stall->behaviour,
+                        (uintptr_t)stall->type);
+}
+
 static void note_found(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
@@ -246,6 +270,7 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
     domi_counter_add(&stall->counts.count, 1);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
+    show_in_trace(thread);
     domi_backtrace_drop(&stall->backtrace);
     stall->no_trace = want_trace(system, thread, now_ns);
     if (stall->no_trace != 0)
