@@ -15,6 +15,7 @@
 #include "protocols/observe/json.h"
 #include "protocols/observe/level.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/pairs.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sources.h"
 
@@ -177,7 +178,8 @@ int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_
         (void)domus_append_text(&json, "%s", i == first ? "" : ",");
         write_runner(&json, &sources.each[i]);
     }
-    (void)domus_append_text(&json, "]");
+    (void)domus_append_text(&json, "],\"pairs\":");
+    domi_pairs_write_json(&json, system);
     write_memory(&json, system);
     write_usage(&json, system);
     (void)domus_append_text(&json, ",\"behaviours\":");

@@ -168,14 +168,14 @@ static void check_trace(const char *thread, const char *by)
 
     ck_assert_ptr_nonnull(open);
     ck_assert_ptr_nonnull(end);
-    ck_assert_str_eq(open->thread, thread);
-    ck_assert_str_eq(end->thread, thread);
+    ck_assert(strncmp(open->thread, thread, strlen(thread)) == 0);
+    ck_assert_str_eq(end->thread, open->thread);
     ck_assert_uint_ge(traced.unended, 1);
     ck_assert_uint_eq(end->depth, open->depth + 1);
     ck_assert_uint_ge(end->at_ns, open->at_ns);
     for (const domt_traced_event *at = open; at < &traced.event[traced.events]; at++)
         ck_assert(at->type != 'E' || strcmp(at->text, open->text) != 0 ||
-                  strcmp(at->thread, thread) != 0);
+                  strcmp(at->thread, open->thread) != 0);
 }
 
 static const char *configuration(const char *text)
@@ -260,7 +260,7 @@ START_TEST(a_runner_that_crashes_names_its_last_run)
     ck_assert_int_eq(
         run(TOUCH, "counters", configuration("pools:\n  - name: work\n    runners: 1\n"), prepare),
         128 + SIGSEGV);
-    check_trace("domus-r0.0", "crash by SIGSEGV");
+    check_trace("domus-r0.", "crash by SIGSEGV"); /* a spare has another number */
     domt_tree_remove(&tree);
 }
 END_TEST

@@ -1,6 +1,7 @@
 /* profile.level: spans beyond phases and runs: sleeps, houses that are run for other threads,
  * stalls, and the way of an ask to its answer; who has run something for whom, and the trace that a
  * stall leaves. */
+#include "protocols/observe/pairs.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
 #include "tests/runtime/traced.h"
@@ -9,6 +10,7 @@
 #include <domus/trace.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,38 +53,13 @@ static void burn(uint64_t ns)
         continue;
 }
 
-/* The event of this type and text on a thread; NULL if there is none. */
-static const domt_traced_event *find_on(const char *thread, char type, const char *text)
-{
-    for (uint32_t i = 0; i < traced.events && i < DOMT_TRACED_EVENTS; i++) {
-        const domt_traced_event *event = &traced.event[i];
-        if (event->type == type && strcmp(event->text, text) == 0 &&
-            strcmp(event->thread, thread) == 0)
-            return event;
-    }
-    return NULL;
-}
-
-/* Whether the last thing of this text on a thread has begun and not ended. */
-static bool is_open(const char *thread, const char *text)
-{
-    bool open = false;
-
-    for (uint32_t i = 0; i < traced.events && i < DOMT_TRACED_EVENTS; i++) {
-        const domt_traced_event *event = &traced.event[i];
-        if (strcmp(event->text, text) == 0 && strcmp(event->thread, thread) == 0)
-            open = event->type == 'B';
-    }
-    return open;
-}
-
 static bool is_open_now(const domus_system *system, const char *thread, const char *text)
 {
     length = 0;
     if (domus_trace_write(system, 0, take, NULL) != 0)
         return false;
     domt_traced_decode(bytes, length, &traced);
-    return is_open(thread, text);
+    return domt_traced_is_open(&traced, thread, text);
 }
 
 /* --- actors ---------------------------------------------------------------------------------- */
@@ -119,7 +96,7 @@ static int on_begin(domus_stack *stack, void *self, const void *ns)
 static int on_stay(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
-    domt_doze(80 * DOMT_MS, "is stuck for");
+    domt_doze(150 * DOMT_MS, "is stuck for");
     return 0;
 }
 
@@ -176,8 +153,8 @@ START_TEST(a_sleep_is_a_span_within_its_phase)
         domt_pause_ns(5 * DOMT_MS);
     }
     DOMT_WAIT_FOR(20, is_open_now(system, "thread 0", "park"));
-    const domt_traced_event *end = find_on("thread 0", 'E', "park");
-    const domt_traced_event *phase = find_on("thread 0", 'E', "enter");
+    const domt_traced_event *end = domt_traced_find_on(&traced, "thread 0", 'E', "park");
+    const domt_traced_event *phase = domt_traced_find_on(&traced, "thread 0", 'E', "enter");
     ck_assert_ptr_nonnull(end);
     ck_assert_ptr_nonnull(phase);
     ck_assert_uint_eq(end->depth, phase->depth + 1);
@@ -202,6 +179,36 @@ static uint64_t sum_of_pairs(const domus_system *system, bool stand_ins)
     return sum;
 }
 
+/* The port tells the same (protocols/observe/pairs.c). */
+static void check_texts(const domus_system *system, const domus_pair *pairs, size_t count)
+{
+    domus_appender json = {0};
+    domi_metrics metrics = {.is_open = true};
+    domus_slice text;
+    char part[256];
+
+    domi_pairs_write_json(&json, system);
+    ck_assert_int_eq(domus_append_end(&json, &text), 0);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(part, sizeof part,
+                 "{\"thief\":%u,\"victim\":%u,\"steals\":%llu,\"stand_ins\":%llu}", pairs[i].thief,
+                 pairs[i].victim, (unsigned long long)pairs[i].steals,
+                 (unsigned long long)pairs[i].stand_ins);
+        ck_assert_ptr_nonnull(memmem(domus_slice_data(text), text.size, part, strlen(part)));
+    }
+    domus_slice_free(text);
+    domi_pairs_write_metrics(&metrics, system);
+    ck_assert_int_eq(domus_append_end(&metrics.out, &text), 0);
+    for (size_t i = 0; i < count; i++) {
+        bool steals = pairs[i].steals != 0;
+        snprintf(part, sizeof part, "domus_pair_%s_total{thief=\"%u\",victim=\"%u\"} %llu\n",
+                 steals ? "steals" : "stand_ins", pairs[i].thief, pairs[i].victim,
+                 (unsigned long long)(steals ? pairs[i].steals : pairs[i].stand_ins));
+        ck_assert_ptr_nonnull(memmem(domus_slice_data(text), text.size, part, strlen(part)));
+    }
+    domus_slice_free(text);
+}
+
 static void check_pairs(const domus_system *system)
 {
     domus_pair pairs[2];
@@ -209,6 +216,7 @@ static void check_pairs(const domus_system *system)
     ck_assert_uint_eq(sum_of_pairs(system, false) + sum_of_pairs(system, true),
                       domt_profile_all(system).steals);
     size_t count = domus_system_pairs(system, pairs, 2);
+    check_texts(system, pairs, count);
     for (size_t i = 0; i < count; i++)
         ck_assert_uint_eq(pairs[i].steals + pairs[i].stand_ins,
                           domt_profile(system, pairs[i].thief).steals);
@@ -227,22 +235,23 @@ START_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
     ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), 0);
     for (uint32_t i = 0; i < WORKERS; i++)
         workers[i] = domt_spawn(system, 0, &worker, NULL);
-    const domt_traced_event *seen = NULL;
-    for (uint64_t round = 1; seen == NULL; round++) {
+    bool seen = false; /* both threads follow the level only when they come to it */
+    for (uint64_t round = 1; !seen; round++) {
         ck_assert_uint_lt(round, 100);
         domt_notice(system, first, &begin, &ns);
         DOMT_WAIT_FOR(30, atomic_load(&done) == round * WORKERS);
         read_trace(system, 0);
-        seen = find_on("thread 0", 'I', "lend worker");
+        seen = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker") != NULL &&
+               domt_traced_find_on(&traced, "thread 1", 'E', "steal worker") != NULL;
     }
-    const domt_traced_event *steal = find_on("thread 1", 'B', "steal worker");
-    const domt_traced_event *loan = find_on("thread 0", 'I', "lend worker");
+    const domt_traced_event *steal = domt_traced_find_on(&traced, "thread 1", 'B', "steal worker");
+    const domt_traced_event *loan = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker");
     ck_assert_ptr_nonnull(steal);
     ck_assert_ptr_nonnull(loan);
     ck_assert_str_eq(steal[1].text, "run worker (work)");
     ck_assert_uint_eq(steal[1].depth, steal->depth + 1);
     ck_assert_str_eq(loan->category, "loan");
-    ck_assert_ptr_nonnull(find_on("thread 1", 'E', "steal worker"));
+    ck_assert_ptr_nonnull(domt_traced_find_on(&traced, "thread 1", 'E', "steal worker"));
     if (domt_protoc_is_there()) {
         const char *text = domt_protoc_decode(bytes, length);
         ck_assert_ptr_nonnull(
@@ -270,8 +279,8 @@ START_TEST(a_stand_in_names_whose_house_it_runs)
         length = 0;
         if (domus_trace_write(system, 0, take, NULL) == 0)
             domt_traced_decode(bytes, length, &traced);
-    } while (find_on("thread 0", 'B', "stand in for worker") == NULL &&
-             find_on("thread 1", 'B', "stand in for asker") == NULL);
+    } while (domt_traced_find_on(&traced, "thread 0", 'B', "stand in for worker") == NULL &&
+             domt_traced_find_on(&traced, "thread 1", 'B', "stand in for asker") == NULL);
     check_pairs(system);
     domt_end(system);
 }
@@ -279,11 +288,13 @@ END_TEST
 
 /* --- stalls ---------------------------------------------------------------------------------- */
 
-static domus_system *start_to_stall(const char *file, domus_address *ret_stuck)
+static domus_system *start_to_stall(domus_profile_level level, const char *file,
+                                    domus_address *ret_stuck)
 {
     domus_config config = config_of(2);
 
-    config.stall.threshold_ns = 25 * DOMT_MS;
+    config.profile.level = level;
+    config.stall.threshold_ns = 100 * DOMT_MS; /* the machine alone stalls nobody for so long */
     config.profile.stall_file = file;
     domus_system *system = domt_start_logging(&config);
     *ret_stuck = domt_spawn(system, 1, &stuck, NULL);
@@ -306,22 +317,25 @@ static void stall_once(domus_system *system, domus_address address)
 START_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
 {
     domus_address address;
-    domus_system *system = start_to_stall(NULL, &address);
+    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, NULL, &address);
 
     domt_notice(system, address, &stay, NULL);
     DOMT_WAIT_FOR(20, is_open_now(system, "thread 1", "stall in stuck (stay)"));
-    ck_assert(is_open("thread 1", "run stuck (stay)"));
+    ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
     DOMT_WAIT_FOR(30, domt_stalls_over(system) == 1);
     DOMT_WAIT_FOR(20, !is_open_now(system, "thread 1", "stall in stuck (stay)"));
-    const domt_traced_event *run = find_on("thread 1", 'B', "run stuck (stay)");
-    const domt_traced_event *stall = find_on("thread 1", 'B', "stall in stuck (stay)");
-    const domt_traced_event *end = find_on("thread 1", 'E', "stall in stuck (stay)");
+    const domt_traced_event *run =
+        domt_traced_find_on(&traced, "thread 1", 'B', "run stuck (stay)");
+    const domt_traced_event *stall =
+        domt_traced_find_on(&traced, "thread 1", 'B', "stall in stuck (stay)");
+    const domt_traced_event *end =
+        domt_traced_find_on(&traced, "thread 1", 'E', "stall in stuck (stay)");
     ck_assert_ptr_nonnull(run);
     ck_assert_ptr_nonnull(stall);
     ck_assert_ptr_nonnull(end);
     ck_assert_uint_eq(stall->depth, run->depth + 1);
-    ck_assert_uint_ge(end->at_ns - stall->at_ns, 25 * DOMT_MS);
-    ck_assert(!is_open("thread 1", "stall in stuck (stay)"));
+    ck_assert_uint_ge(end->at_ns - stall->at_ns, 100 * DOMT_MS);
+    ck_assert(!domt_traced_is_open(&traced, "thread 1", "stall in stuck (stay)"));
     domt_end(system);
 }
 END_TEST
@@ -335,7 +349,7 @@ START_TEST(a_stall_leaves_its_file_once_in_a_while)
 
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/stall.pftrace", tree.root);
-    domus_system *system = start_to_stall(path, &address);
+    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, path, &address);
     stall_once(system, address);
     DOMT_WAIT_FOR(20, domt_lines("profile.stallFile has the trace", NULL) == 1);
     FILE *file = fopen(path, "rb");
@@ -346,8 +360,8 @@ START_TEST(a_stall_leaves_its_file_once_in_a_while)
     fclose(file);
     domt_traced_decode(bytes, length, &traced);
     ck_assert_uint_eq(traced.threads, 2);
-    ck_assert(is_open("thread 1", "stall in stuck (stay)"));
-    ck_assert(is_open("thread 1", "run stuck (stay)"));
+    ck_assert(domt_traced_is_open(&traced, "thread 1", "stall in stuck (stay)"));
+    ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
 
     ck_assert_int_eq(unlink(path), 0);
     stall_once(system, address);
@@ -361,7 +375,7 @@ END_TEST
 START_TEST(a_stall_whose_file_cannot_be_written_says_so)
 {
     domus_address address;
-    domus_system *system = start_to_stall("/nonexistent/stall", &address);
+    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, "/nonexistent/stall", &address);
 
     stall_once(system, address);
     DOMT_WAIT_FOR(20, domt_lines("no trace of this stall: No such file", NULL) == 1);
@@ -377,8 +391,7 @@ START_TEST(a_stall_without_spans_leaves_no_file)
 
     domt_tree_make(&tree);
     snprintf(path, sizeof path, "%s/stall.pftrace", tree.root);
-    domus_system *system = start_to_stall(path, &address);
-    ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_HISTOGRAMS), 0);
+    domus_system *system = start_to_stall(DOMUS_PROFILE_HISTOGRAMS, path, &address);
     stall_once(system, address);
     ck_assert_int_eq(access(path, F_OK), -1);
     domt_end(system);
