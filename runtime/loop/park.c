@@ -6,6 +6,7 @@
  * the sleep, too. */
 #include "runtime/loop/park.h"
 
+#include "base/probe.h"
 #include "house/dispatch/carry.h"
 #include "house/dispatch/phases.h"
 #include "house/message/pool.h"
@@ -96,6 +97,7 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
         return false;
     }
     domi_thread_stamp_asleep(thread);
+    DOMI_PROBE_2(park__begin, manager->index, until_ns);
     domi_spans_begin_park(thread);
     domi_park_end_look(&manager->park, domi_thread_is_doze(thread, until_ns));
     return true;
@@ -111,6 +113,7 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
     uint32_t word = domi_park_end(&manager->park);
 
     put = put && domi_manager_has_work(manager);
+    DOMI_PROBE_2(park__end, manager->index, word);
     domi_spans_end_park(thread);
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     domi_thread_begin_notes(thread, asleep_ns);

@@ -17,6 +17,7 @@
  * wakes nobody for a while. */
 #include "runtime/loop/steal.h"
 
+#include "base/probe.h"
 #include "house/dispatch/loan.h"
 #include "runtime/loop/pairs.h"
 #include "runtime/loop/spans.h"
@@ -215,6 +216,7 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
     /* the thief's time must not be before the time that the house has seen at home */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     domi_pairs_count(thread, victim, stands_in);
+    DOMI_PROBE_4(steal, thread->manager.index, victim, loan->house->behaviour, stands_in);
     domi_spans_begin_loan(thread, loan->house->behaviour, victim, stands_in);
     domi_loan_run(&thread->manager, loan);
     domi_spans_end_loan(thread, stands_in);

@@ -6,6 +6,7 @@
  * monitor looks every eighth of its length, so its end is known with that precision. */
 #include "runtime/system/stall.h"
 
+#include "base/probe.h"
 #include "house/dispatch/loan.h"
 #include "house/message/types.h"
 #include "runtime/system/log.h"
@@ -268,6 +269,7 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
     if (domi_thread_beat(thread) != stall->beat)
         return; /* the thread is in another run by now; the next look decides */
     domi_counter_add(&stall->counts.count, 1);
+    DOMI_PROBE_4(stall, thread->manager.index, stall->behaviour, stall->type, stall->from_ns);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
     show_in_trace(thread);

@@ -10,6 +10,7 @@
 #define DOMI_RUNTIME_SYSTEM_THREAD_H
 
 #include "base/clock.h"
+#include "base/probe.h"
 #include "base/random.h"
 #include "io/resources/io.h"
 #include "runtime/system/backtrace.h"
@@ -209,6 +210,7 @@ static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
                               memory_order_release);
     if (__builtin_expect(domi_thread_recorder(thread) != NULL, 0))
         domi_thread_record_span(thread, span, now_ns);
+    DOMI_PROBE_4(phase, thread->manager.index, span, thread->stamp_ns, now_ns);
     thread->stamp_ns = now_ns;
     thread->manager.now_ns = now_ns;
     atomic_store_explicit(&counters->stamp_ns, now_ns & ~DOMI_STAMP_ASLEEP, memory_order_release);
