@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOMT_UNITS_MAX   512
+#define DOMT_UNITS_MAX   768
 #define DOMT_UNIT_NAME   64
 #define DOMT_CIRCLES_MAX 16
 
