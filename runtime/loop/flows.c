@@ -12,7 +12,7 @@
 
 domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder)
 {
-    domi_flows *flows = domi_memory_new(sizeof *flows);
+    domi_flows *flows = domi_memory_new_lines(sizeof *flows);
 
     if (flows == NULL)
         return NULL;

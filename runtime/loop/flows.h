@@ -40,7 +40,7 @@ typedef struct domi_flows {
     uint64_t count;          /* flows that have begun here */
     /* The ask to an actor of this thread. The asker's thread takes `claimed` from 0 to 1, writes
      * the rest, and `house` last; this thread gives it back. */
-    alignas(DOMI_LINES) _Atomic uint32_t claimed;
+    alignas(64) _Atomic uint32_t claimed;
     domi_flow asked;
 } domi_flows;
 
