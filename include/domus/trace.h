@@ -68,7 +68,7 @@ DOMUS_API int domus_trace_crash_write(int fd);
  *
  * The trace names, on the thread that has crashed, the signal and the run of the actor that was
  * under way, as "run NAME (TYPE)": also if no spans are recorded; then there is nothing else in it.
- * Threads of systems that are started later have an alternate stack of some 20 KiB for the handler,
+ * Threads of systems that are started later have an alternate stack of some 70 KiB for the handler,
  * so that it runs after an overflow of their stack, too. When the file is written, what the signal
  * does by default happens: the process ends by it, with a core file if that is wanted.
  *
