@@ -45,14 +45,6 @@ static domus_config config_of(uint32_t threads)
     return config;
 }
 
-static void burn(uint64_t ns)
-{
-    uint64_t until_ns = domt_now_ns() + ns;
-
-    while (domt_now_ns() < until_ns)
-        continue;
-}
-
 static bool is_open_now(const domus_system *system, const char *thread, const char *text)
 {
     length = 0;
@@ -70,6 +62,7 @@ static const domus_type stay = {.name = "stay", .size = 0};
 static const domus_type question = {.name = "question", .size = 0};
 static const domus_type answer = {.name = "answer", .size = 0};
 static const domus_type wander = {.name = "wander", .size = 0};
+static const domus_type nudge = {.name = "nudge", .size = 0};
 
 #define WORKERS 200u
 
@@ -80,7 +73,7 @@ static domus_address workers[WORKERS], answerer_at;
 static int on_work(domus_stack *stack, void *self, const void *ns)
 {
     (void)stack, (void)self;
-    burn(*(const uint64_t *)ns);
+    domt_burn(*(const uint64_t *)ns, NULL);
     atomic_fetch_add(&done, 1);
     return 0;
 }
@@ -103,14 +96,14 @@ static int on_stay(domus_stack *stack, void *self, const void *payload)
 static int reply_late(domus_stack *stack, void *self, const domus_answer *slept)
 {
     (void)self, (void)slept;
-    burn(20000);
+    domt_burn(20000, NULL);
     return domus_reply(stack, &answer, NULL);
 }
 
 static int on_question(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    burn(20000);
+    domt_burn(20000, NULL);
     return atomic_load(&is_late) ? domus_sleep(stack, 5 * DOMT_MS, reply_late)
                                  : domus_reply(stack, &answer, NULL);
 }
@@ -118,21 +111,31 @@ static int on_question(domus_stack *stack, void *self, const void *payload)
 static int on_answer(domus_stack *stack, void *self, const domus_answer *got)
 {
     (void)stack, (void)self;
-    burn(20000);
+    domt_burn(20000, NULL);
     atomic_fetch_add(&done, got->error == 0);
     return 0;
+}
+
+/* A short run on each side, so that a stand-in is worth it. */
+static int on_nudge(domus_stack *stack, void *self, const void *payload)
+{
+    const uint64_t ns = 0;
+
+    (void)self, (void)payload;
+    return domus_notice(stack, answerer_at, &work, &ns);
 }
 
 static int on_wander(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    burn(20000);
+    domt_burn(20000, NULL);
     return domus_ask(stack, answerer_at, &question, NULL, on_answer);
 }
 
 static const domus_on rows[] = {{&work, on_work, 0},     {&begin, on_begin, 0},
                                 {&stay, on_stay, 0},     {&question, on_question, 0},
-                                {&wander, on_wander, 0}, {NULL, NULL, 0}};
+                                {&wander, on_wander, 0}, {&nudge, on_nudge, 0},
+                                {NULL, NULL, 0}};
 static const domus_behaviour starter = {.name = "starter", .on = rows};
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour stuck = {.name = "stuck", .on = rows};
@@ -170,7 +173,6 @@ static uint64_t sum_of_pairs(const domus_system *system, bool stand_ins)
     size_t count = domus_system_pairs(system, pairs, 4);
     uint64_t sum = 0;
 
-    ck_assert_uint_le(count, 2); /* two threads */
     for (size_t i = 0; i < count; i++) {
         ck_assert_uint_eq(pairs[i].thief + pairs[i].victim, 1);
         ck_assert(i == 0 || pairs[i].thief > pairs[i - 1].thief);
@@ -220,9 +222,7 @@ static void check_pairs(const domus_system *system)
     for (size_t i = 0; i < count; i++)
         ck_assert_uint_eq(pairs[i].steals + pairs[i].stand_ins,
                           domt_profile(system, pairs[i].thief).steals);
-    pairs[0].steals = 77;
-    ck_assert_uint_eq(domus_system_pairs(system, pairs, 0), count);
-    ck_assert_uint_eq(pairs[0].steals, 77);
+    ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), count);
 }
 
 START_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
@@ -267,20 +267,23 @@ END_TEST
 START_TEST(a_stand_in_names_whose_house_it_runs)
 {
     domus_config config = config_of(2);
-    config.scheduler.idle.stand_in_ns = 100000;
+    config.scheduler.idle.stand_in_ns = 1000000;
     domus_system *system = domt_start(&config);
     domus_address first = domt_spawn(system, 0, &asker, NULL);
+    bool seen = false;
 
     answerer_at = domt_spawn(system, 1, &worker, NULL);
-    do {
-        uint64_t before = domt_profile_all(system).asks;
-        domt_notice(system, first, &wander, NULL);
-        DOMT_WAIT_FOR(20, domt_profile_all(system).asks > before);
+    for (uint64_t round = 1; !seen; round++) {
+        ck_assert_uint_lt(round, 20000);
+        domt_notice(system, first, &nudge, NULL);
+        DOMT_WAIT_FOR(20, atomic_load(&done) == round);
+        if (sum_of_pairs(system, true) == 0)
+            continue;
         length = 0;
         if (domus_trace_write(system, 0, take, NULL) == 0)
             domt_traced_decode(bytes, length, &traced);
-    } while (domt_traced_find_on(&traced, "thread 0", 'B', "stand in for worker") == NULL &&
-             domt_traced_find_on(&traced, "thread 1", 'B', "stand in for asker") == NULL);
+        seen = domt_traced_find_on(&traced, "thread 0", 'E', "stand in for worker") != NULL;
+    }
     check_pairs(system);
     domt_end(system);
 }
