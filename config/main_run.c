@@ -13,6 +13,8 @@
 #include "config/main_reload.h"
 #include "config/sink.h"
 
+#include <domus/cpu_profile.h>
+#include <domus/trace.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -396,7 +398,8 @@ static void quit_by_actor(void *context)
 
 /* Make the system with the hooks of the log. The stall signal is installed, so that a stall
  * report shows where a stuck thread is, and SIGPROF, so that CPU profiles can be taken; if the
- * program uses such a signal itself, reports come without that, and there are no profiles. */
+ * program uses such a signal itself, reports come without that, and there are no profiles. Crashes
+ * leave a trace if the configuration names its file. */
 static int make_system(running *own, const domus_config *config)
 {
     const domus_hooks hooks = {
@@ -411,6 +414,8 @@ static int make_system(running *own, const domus_config *config)
     if (config->stall.threshold_ns != 0 && config->stall.signal != 0)
         (void)domus_stall_signal((int)config->stall.signal);
     (void)domus_cpu_profile_signal();
+    if (config->profile.crash_file != NULL && config->profile.crash_file[0] != '\0')
+        (void)domus_trace_crash_signals(config->profile.crash_file);
     int result = domus_system_new_with(config, &hooks, error, sizeof error, &own->system);
     if (result != 0)
         domi_sink_add_line(own->sink, "%s", error[0] != '\0' ? error : strerror(-result));

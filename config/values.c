@@ -25,18 +25,43 @@ static bool is_text(const domus_config_key *key)
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
+static void set_text(void *holder, const domus_config_key *key, const char *text)
+{
+    memcpy((char *)holder + key->offset, &text, sizeof text);
+}
+
+/* Copy the texts of the configuration that are not in `values` yet. */
+static void keep_key_texts(struct domi_yaml_values *values)
+{
+    const domus_config_key *key;
+    size_t texts = 0;
+
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
+        const char *text;
+        if (!is_text(key))
+            continue;
+        memcpy(&text, (const char *)&values->config + key->offset, sizeof text);
+        if (text != values->key_texts[texts])
+            snprintf(values->key_texts[texts], DOMI_YAML_KEY_TEXT_SIZE, "%s", text);
+        texts++;
+    }
+}
+
 /* Let each pointer to a text in the configuration point to the copy in `values`. */
 static void bind_texts(struct domi_yaml_values *values)
 {
-    values->config.system.cpus = values->cpus;
-    values->config.observe.listen = values->listen;
+    const domus_config_key *key;
+    size_t texts = 0;
+
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
+        if (is_text(key))
+            set_text(&values->config, key, values->key_texts[texts++]);
     values->config.listeners = values->listeners;
     for (size_t i = 0; i < values->config.listener_count; i++) {
-        const domus_config_key *key;
         for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
-            const char *text = k < DOMI_YAML_TEXTS_MAX ? values->texts[i][k] : NULL;
             if (is_text(key))
-                memcpy((char *)&values->listeners[i] + key->offset, &text, sizeof text);
+                set_text(&values->listeners[i], key,
+                         k < DOMI_YAML_TEXTS_MAX ? values->texts[i][k] : NULL);
         }
     }
     values->config.pools = values->pools;
@@ -49,11 +74,11 @@ static void bind_texts(struct domi_yaml_values *values)
 int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *section)
 {
     const domus_config_key *key;
+    size_t texts = 0;
 
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
         if (is_text(key) &&
-            key->maximum >=
-                (key->kind == DOMUS_CONFIG_CPUS ? DOMI_YAML_CPUS_SIZE : DOMI_YAML_LISTEN_SIZE))
+            (texts++ == DOMI_YAML_KEY_TEXTS_MAX || key->maximum >= DOMI_YAML_KEY_TEXT_SIZE))
             return -E2BIG;
     for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
         if (is_text(key) && (i >= DOMI_YAML_TEXTS_MAX || key->maximum >= DOMI_YAML_TEXT_SIZE))
@@ -64,8 +89,7 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
             return -E2BIG;
 
     domus_config_init(&values->config);
-    snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
-    snprintf(values->listen, sizeof values->listen, "%s", values->config.observe.listen);
+    keep_key_texts(values);
     bind_texts(values);
     domi_section_init(&values->own, section);
     return 0;
@@ -76,8 +100,7 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
     size_t count = from->config.listener_count;
 
     into->config = from->config;
-    memcpy(into->cpus, from->cpus, sizeof into->cpus);
-    memcpy(into->listen, from->listen, sizeof into->listen);
+    memcpy(into->key_texts, from->key_texts, sizeof into->key_texts);
     memcpy(into->listeners, from->listeners, count * sizeof into->listeners[0]);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < DOMI_YAML_TEXTS_MAX; k++)
@@ -167,11 +190,8 @@ static void apply_keys(const struct apply *apply, const struct domi_yaml_placed 
         if (!done)
             continue;
         values->value_origins[row] = apply->tree->nodes[number].at;
-        if (key->kind == DOMUS_CONFIG_CPUS)
-            snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
-        else if (is_text(key))
-            snprintf(values->listen, sizeof values->listen, "%s", values->config.observe.listen);
     }
+    keep_key_texts(values);
 }
 
 static void put_listener(const struct apply *apply, const struct domi_yaml_placed_listener *placed,

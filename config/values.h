@@ -17,9 +17,10 @@
 
 #define DOMI_YAML_TEXT_SIZE 4096 /* bytes of a text of a listener, its NUL included */
 /* only the first rows of the table of a listener's keys are texts */
-#define DOMI_YAML_TEXTS_MAX   10
-#define DOMI_YAML_CPUS_SIZE   1024 /* bytes of a list of CPUs */
-#define DOMI_YAML_LISTEN_SIZE 128  /* bytes of the address of the observation port */
+#define DOMI_YAML_TEXTS_MAX 10
+/* the texts of the table of keys, and bytes of each, its NUL included */
+#define DOMI_YAML_KEY_TEXTS_MAX 6
+#define DOMI_YAML_KEY_TEXT_SIZE 1024
 /* only the first rows of the table of a pool's keys are texts, of so many bytes with their NUL */
 #define DOMI_YAML_POOL_TEXTS_MAX 2
 #define DOMI_YAML_POOL_TEXT_SIZE 64
@@ -34,8 +35,8 @@ struct domi_yaml_values {
     domus_config config; /* its strings and listeners are in the fields below */
     /* the elements of `config.listeners` */
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
-    char cpus[DOMI_YAML_CPUS_SIZE];     /* the text of system.cpus */
-    char listen[DOMI_YAML_LISTEN_SIZE]; /* the text of observe.listen */
+    /* the texts of the table of keys, as system.cpus, in its order */
+    char key_texts[DOMI_YAML_KEY_TEXTS_MAX][DOMI_YAML_KEY_TEXT_SIZE];
     /* the texts of each listener */
     char texts[DOMUS_LISTENERS_MAX][DOMI_YAML_TEXTS_MAX][DOMI_YAML_TEXT_SIZE];
     /* where the value of each row of the table of keys, and of each listener, stands */

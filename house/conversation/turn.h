@@ -33,6 +33,7 @@
 #define DOMI_HOUSE_CONVERSATION_TURN_H
 
 #include "base/check.h"
+#include "base/probe.h"
 #include "house/conversation/stack.h"
 
 /* Begin a run: from here on, code of `house` runs on this thread. Relaxed, here and below: other
@@ -41,7 +42,9 @@ DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     DOMI_CHECK_SLOW(manager->activity.running == NULL); /* no run is within another one */
-    atomic_store_explicit(&manager->activity.running, house->behaviour, memory_order_relaxed);
+    const domus_behaviour *behaviour = house->behaviour;
+    atomic_store_explicit(&manager->activity.running, behaviour, memory_order_relaxed);
+    DOMI_PROBE_2(run__begin, manager->index, behaviour);
 }
 
 /* End a run. Whatever has to be done after each visit to a house, before this thread does anything
@@ -49,6 +52,7 @@ DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
 DOMI_INLINE void domi_run_end(domi_manager *manager)
 {
     atomic_store_explicit(&manager->activity.running, NULL, memory_order_relaxed);
+    DOMI_PROBE_1(run__end, manager->index);
 }
 
 /* Begin a turn of the conversation `stack`: a new one (domi_stack_begin(), domi_stack_new()), or
@@ -61,6 +65,7 @@ DOMI_INLINE void domi_turn_begin(domus_stack *stack, const domus_type *handled)
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     DOMI_CHECK_SLOW(manager->activity.running != NULL);
     atomic_store_explicit(&manager->activity.handling, handled, memory_order_relaxed);
+    DOMI_PROBE_2(turn__begin, manager->index, handled);
 }
 
 /* End a turn: the function returned `result`. A negative one is the answer to the ask that the

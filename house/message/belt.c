@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/prefetch.h"
+#include "base/probe.h"
 #include "house/message/pool.h"
 
 #include <errno.h>
@@ -210,6 +211,7 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
     slot->lease = node->lease;
     slot->sender_lease = envelope->sender_lease;
     memcpy(slot->payload, envelope->payload, sizeof slot->payload);
+    DOMI_PROBE_2(send__belt, house->home, envelope);
     publish_slot(belt, slot);
     /* seq_cst: see publish_slot(). A relaxed load would not be in that order. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_seq_cst) != DOMI_BELT_ON))

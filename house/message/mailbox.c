@@ -6,6 +6,7 @@
 #include "house/message/mailbox.h"
 
 #include "base/check.h"
+#include "base/probe.h"
 #include "house/message/arrivals.h"
 #include "house/message/belt.h"
 #include "house/message/doors.h"
@@ -51,6 +52,7 @@ DOMI_INLINE int push_inbox(domi_manager *manager, domi_house *house, domi_node *
          * that the node holds. */
     } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
                                                     memory_order_release, memory_order_relaxed));
+    DOMI_PROBE_2(send, house->home, node);
     if (word == 0) /* only the put that found it empty links, so no house is linked twice */
         domi_links_add(manager, house);
     return 0;

@@ -3,6 +3,7 @@
 #include "house/message/manager.h"
 
 #include "base/check.h"
+#include "base/probe.h"
 
 _Thread_local char domi_here;
 
@@ -34,6 +35,7 @@ void domi_manager_wake(domi_manager *self, domi_manager *target)
     if (!domi_park_try_notify(&target->park))
         return;
     domi_counter_add(&self->counters.wakeups_sent, 1);
+    DOMI_PROBE_2(wake, self->index, target);
     if (target->hooks.wake != NULL)
         target->hooks.wake(target);
 }

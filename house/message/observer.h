@@ -14,6 +14,9 @@ typedef struct domi_observer {
     /* Called when arrivals of other threads were sorted; `newest` is the state actor that was the
      * newest ready one before. */
     void (*note_arrivals)(struct domi_manager *manager, const struct domi_house *newest);
+    /* Called when a house of this manager is back, which the manager of this index had run. NULL:
+     * nobody wants to know. */
+    void (*note_loan)(struct domi_manager *manager, const struct domi_house *house, uint32_t thief);
 } domi_observer;
 
 #endif

@@ -192,6 +192,11 @@ typedef struct domus_config {
         uint32_t records; /* 64..4,194,304, a power of two: of each thread for a trace; 65,536 */
         bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
         bool zeros;   /* whether the table has rows for counters that are 0; false */
+        /* the file for the trace that a crash leaves (domus/trace.h), up to 1,023 bytes; empty (the
+         * default): none. domus_main() reads it. */
+        const char *crash_file;
+        /* the file for the trace of a stall, with profile.level: spans (domus/trace.h); likewise */
+        const char *stall_file;
     } profile;
     /* The caller's; domus_system_new() copies them. */
     const domus_listener_config *listeners;

@@ -319,6 +319,26 @@ DOMUS_API int domus_system_set_profile_level(struct domus_system *system,
 /* Returns the level that was set last. Thread-safety: likewise. */
 DOMUS_API domus_profile_level domus_system_profile_level(const struct domus_system *system);
 
+/* --- who works for whom ---------------------------------------------------------------------- */
+
+/* Counts of what one thread, the thief, has run for another one. */
+typedef struct domus_pair {
+    uint32_t thief;
+    uint32_t victim;
+    uint64_t steals;    /* houses that the thief has taken from the victim, and run once each */
+    uint64_t stand_ins; /* houses that it has run while the victim slept (idle.standIn) */
+} domus_pair;
+
+/* Read what each thread has run for each other one. `pairs` gets the first `size` of the pairs of
+ * which one count is not 0, thief by thief. For each thief all these counts together are the
+ * counter `steals` of its profile; a steal for which there was no memory to count it is not in
+ * them. A thief takes 16 bytes for each thread when it first runs something for another one.
+ *
+ * Returns how many such pairs there are; it only grows. Thread-safety: as domus_system_profile().
+ */
+DOMUS_API size_t domus_system_pairs(const struct domus_system *system, domus_pair *pairs,
+                                    size_t size);
+
 /* --- for people ------------------------------------------------------------------------------ */
 
 /* Write the table that domus_main() prints into `text` (NUL-terminated, cut at `size` bytes). It

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/pipeline.h"
+#include "base/probe.h"
 #include "house/conversation/peer.h"
 #include "house/family/life.h"
 #include "house/message/stop.h"
@@ -104,6 +105,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
     domi_listener_counts *counts = domi_io_listener_counts(io, settings);
     if (counts != NULL)
         domi_counter_add(&counts->opened, 1);
+    DOMI_PROBE_2(channel__open, io->manager->index, channel);
     domi_channel_arm_timeouts(channel);
     if (is_outbound ? io->draining_upstream : io->draining)
         domi_channel_drain(channel);
@@ -259,6 +261,7 @@ void domi_channel_free(domus_channel *channel)
         atomic_fetch_sub_explicit(&io->outbound, 1, memory_order_relaxed);
     domi_counter_add(&io->counters.channels_closed, 1);
     count_closed(channel);
+    DOMI_PROBE_3(channel__close, io->manager->index, channel, channel->error);
     domi_channel_count_drained(channel);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);

@@ -7,6 +7,7 @@
 #include "protocols/observe/histograms.h"
 #include "protocols/observe/listeners.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/pairs.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sources.h"
 
@@ -229,6 +230,7 @@ int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_te
     write_phases(&to, &sources);
     write_stalls(&to, &sources);
     domi_histograms_write_metrics(&to, system);
+    domi_pairs_write_metrics(&to, system);
     for (const domi_row *row = domi_rows; row->name != NULL; row++)
         write_row(&to, row, &sources);
     write_runners(&to, &sources);

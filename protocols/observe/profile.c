@@ -18,6 +18,7 @@
 #include "protocols/observe/level.h"
 #include "protocols/observe/listeners.h"
 #include "protocols/observe/observe.h"
+#include "protocols/observe/pairs.h"
 #include "protocols/observe/rows.h"
 #include "protocols/observe/sources.h"
 
@@ -182,6 +183,8 @@ int domi_observe_profile(domus_system *system, int histograms, domus_slice *ret_
     }
     (void)domus_append_text(&json, "],\"listeners\":");
     domi_listeners_write_json(&json, system);
+    (void)domus_append_text(&json, ",\"pairs\":");
+    domi_pairs_write_json(&json, system);
     write_memory(&json, system);
     write_usage(&json, system);
     (void)domus_append_text(&json, ",\"behaviours\":");

@@ -19,30 +19,27 @@ static char *copy_string(const char *text)
     return copy;
 }
 
-/* Free the texts of a listener. */
-static void listener_free(const domus_listener_config *listener)
+/* Free the texts of `object`, which has the fields of these keys. */
+static void free_texts(const domus_config_key *keys, size_t count, const void *object)
 {
-    for (size_t k = 0; k < domi_config_listener_key_count; k++) {
-        const domus_config_key *key = &domi_config_listener_keys[k];
-        if (domi_key_is_text(key))
-            domi_memory_free((void *)(uintptr_t)domi_key_text(key, listener));
+    for (size_t k = 0; k < count; k++) {
+        if (domi_key_is_text(&keys[k]))
+            domi_memory_free((void *)(uintptr_t)domi_key_text(&keys[k], object));
     }
 }
 
-/* Copy a listener with its texts, of which none is NULL in the copy. Returns whether there was
- * memory for all of them. */
-static bool listener_copy(domus_listener_config *copy, const domus_listener_config *listener)
+/* Give `copy` texts of its own, none of which is NULL. Returns whether there was memory for all of
+ * them. */
+static bool copy_texts(const domus_config_key *keys, size_t count, void *copy, const void *object)
 {
     bool whole = true;
 
-    *copy = *listener;
-    for (size_t k = 0; k < domi_config_listener_key_count; k++) {
-        const domus_config_key *key = &domi_config_listener_keys[k];
-        if (!domi_key_is_text(key))
+    for (size_t k = 0; k < count; k++) {
+        if (!domi_key_is_text(&keys[k]))
             continue;
-        const char *text = domi_key_text(key, listener);
+        const char *text = domi_key_text(&keys[k], object);
         const char *own = copy_string(text != NULL ? text : "");
-        domi_key_store(key, copy, 0, own);
+        domi_key_store(&keys[k], copy, 0, own);
         whole = whole && own != NULL;
     }
     return whole;
@@ -51,27 +48,25 @@ static bool listener_copy(domus_listener_config *copy, const domus_listener_conf
 void domi_config_free(domus_system *system)
 {
     for (size_t i = 0; i < system->config.listener_count; i++)
-        listener_free(&system->listeners[i]);
+        free_texts(domi_config_listener_keys, domi_config_listener_key_count,
+                   &system->listeners[i]);
     for (size_t i = 0; i < system->config.pool_count; i++) {
         domi_memory_free((void *)(uintptr_t)system->pool_configs[i].name);
         domi_memory_free((void *)(uintptr_t)system->pool_configs[i].policy);
     }
-    domi_memory_free((void *)(uintptr_t)system->config.system.cpus);
-    domi_memory_free((void *)(uintptr_t)system->config.observe.listen);
+    free_texts(domi_config_keys, domi_config_key_count, &system->config);
 }
 
 int domi_config_copy(domus_system *system, const domus_config *config)
 {
-    bool whole = true;
-
     system->config = *config;
     system->config.listeners = system->listeners;
-    system->config.system.cpus = copy_string(config->system.cpus);
-    system->config.observe.listen =
-        copy_string(config->observe.listen != NULL ? config->observe.listen : "");
-    whole = system->config.system.cpus != NULL && system->config.observe.listen != NULL;
+    bool whole = copy_texts(domi_config_keys, domi_config_key_count, &system->config, config);
     for (size_t i = 0; i < config->listener_count; i++) {
-        whole = listener_copy(&system->listeners[i], &config->listeners[i]) && whole;
+        system->listeners[i] = config->listeners[i];
+        whole = copy_texts(domi_config_listener_keys, domi_config_listener_key_count,
+                           &system->listeners[i], &config->listeners[i]) &&
+                whole;
         domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
         domi_settings_set_name(&system->listener_settings[i], config->listeners[i].name);
         system->listener_settings[i].row = (uint32_t)i;

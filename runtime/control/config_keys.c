@@ -4,6 +4,7 @@
 
 #include "io/resources/networks.h"
 #include "io/resources/settings.h"
+#include "runtime/os/own_file.h"
 
 #include <assert.h>
 
@@ -37,6 +38,10 @@ static const char *const verify_words[] = {"required", "optional", NULL};
 #define TLS_TEXT(name, member, most)                                                               \
     .path = "tls." name, .kind = DOMUS_CONFIG_TEXT, FIELD(domus_listener_config, tls.member),      \
     .minimum = 0, .maximum = (most), .preset_text = ""
+
+#define PROFILE_FILE(name, member)                                                                 \
+    .path = "profile." name, .kind = DOMUS_CONFIG_TEXT, FIELD(domus_config, profile.member),       \
+    .minimum = 0, .maximum = DOMI_OWN_FILE_PATH_MAX, .preset_text = ""
 
 /* the rows of io/resources/settings.h, in the section `channel` and in that of a listener */
 #define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
@@ -150,6 +155,8 @@ const domus_config_key domi_config_keys[] = {
     {KEY("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = domi_key_switch},
     {KEY("profile.zeros", WORD, profile.zeros, 0, 1, 0), .words = domi_key_switch},
     {KEY("profile.records", COUNT, profile.records, 64, 4194304, 65536), .power_of_two = true},
+    {PROFILE_FILE("crashFile", crash_file)},
+    {PROFILE_FILE("stallFile", stall_file)},
 };
 
 const domus_config_key domi_config_listener_keys[] = {

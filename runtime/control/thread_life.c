@@ -12,6 +12,7 @@
 #include "runtime/files/kept.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/observing.h"
+#include "runtime/loop/pairs.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/stand_in.h"
 #include "runtime/os/signals.h"
@@ -19,6 +20,7 @@
 #include "runtime/outside/detached.h"
 #include "runtime/outside/resolver.h"
 #include "runtime/pools/pools.h"
+#include "runtime/system/crash.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/manager_options.h"
@@ -130,11 +132,14 @@ static void *run_thread(void *thread_)
         domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal,
                              domi_stall_note_interrupted, thread);
     domi_samples_admit(&thread->sampled, &thread->manager);
+    domi_crash_enter(&thread->recorder);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
     (void)domi_memory_set_meter(&thread->system->pressure.meter);
     report_start(thread->system, result);
-    if (result != 0)
+    if (result != 0) {
+        domi_crash_leave();
         return NULL;
+    }
     domi_pages_keep();
     thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
     clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
@@ -153,6 +158,7 @@ static void *run_thread(void *thread_)
     domi_io_end(&thread->io);
     domi_pages_free();
     (void)domi_memory_set_meter(NULL);
+    domi_crash_leave();
     return NULL;
 }
 
@@ -208,6 +214,7 @@ void domi_thread_fini(domi_thread *thread)
 {
     thread->kept = domi_kept_free(thread->kept);
     domi_observing_free(thread);
+    domi_pairs_free(thread);
     domi_io_fini(&thread->io);
     domi_manager_fini(&thread->manager);
 }

@@ -2,6 +2,7 @@
 #include "runtime/loop/observing.h"
 
 #include "base/memory.h"
+#include "runtime/loop/spans.h"
 #include "runtime/system/system.h"
 #include "runtime/trace/recorder.h"
 
@@ -56,9 +57,13 @@ static void record_to(domi_thread *thread, domi_recorder *recorder)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
 
-    thread->recorder = recorder;
-    if (observing != NULL)
-        observing->runs.recorder = recorder;
+    /* release: the monitor finds the recorder complete. */
+    atomic_store_explicit(&thread->recorder, recorder, memory_order_release);
+    if (observing == NULL)
+        return;
+    observing->runs.recorder = recorder;
+    observing->runs.flows =
+        recorder != NULL ? atomic_load_explicit(&thread->flows, memory_order_relaxed) : NULL;
 }
 
 /* Begin to record, if there is memory for that. */
@@ -72,8 +77,12 @@ static bool begin_recording(domi_thread *thread)
         if (domi_recorder_new(thread->system, name, thread->config->profile.records,
                               &observing->recorder) != 0)
             return false;
-        domi_recorder_enter(observing->recorder);
+        domi_spans_enter(thread, observing->recorder);
     }
+    if (atomic_load_explicit(&thread->flows, memory_order_relaxed) == NULL &&
+        domi_flows_new(thread, observing->recorder) == NULL)
+        return false;
+    domi_spans_forget_stall(observing->recorder);
     record_to(thread, observing->recorder);
     return true;
 }
@@ -99,7 +108,10 @@ const char *domus_histogram_name(domus_histogram_kind kind)
 
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
 {
-    domi_recorder_note(thread->recorder, DOMI_RECORD_PHASE, thread->stamp_ns, now_ns,
+    domi_recorder *recorder = domi_thread_recorder(thread);
+
+    domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
+    domi_recorder_note(recorder, DOMI_RECORD_PHASE, thread->stamp_ns, now_ns,
                        domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span), 0);
 }
 
@@ -151,9 +163,10 @@ void domi_observing_note_iteration(domi_thread *thread)
     if (sum_ns != 0)
         domi_histogram_add(&observing->iterations, sum_ns);
     observing->runs.reaped_ns = 0;
-    if (thread->recorder != NULL && sum_ns != 0)
-        domi_recorder_note(thread->recorder, DOMI_RECORD_ITERATION, thread->io_start_ns,
-                           thread->stamp_ns, NULL, thread->completions);
+    domi_recorder *recorder = domi_thread_recorder(thread);
+    if (recorder != NULL && sum_ns != 0)
+        domi_recorder_note(recorder, DOMI_RECORD_ITERATION, thread->io_start_ns, thread->stamp_ns,
+                           NULL, thread->completions);
 }
 
 void domi_observing_free(domi_thread *thread)
@@ -164,6 +177,7 @@ void domi_observing_free(domi_thread *thread)
     thread->waiting = NULL;
     if (observing == NULL)
         return;
+    domi_flows_free(thread);
     domi_recorder_free(observing->recorder);
     domi_memory_free(observing);
     atomic_store_explicit(&thread->observing, NULL, memory_order_relaxed);

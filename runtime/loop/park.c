@@ -6,11 +6,13 @@
  * the sleep, too. */
 #include "runtime/loop/park.h"
 
+#include "base/probe.h"
 #include "house/dispatch/carry.h"
 #include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
 #include "io/completions/ring.h"
+#include "runtime/loop/spans.h"
 #include "runtime/loop/spin.h"
 #include "runtime/loop/stand_in.h"
 #include "runtime/loop/steal.h"
@@ -95,6 +97,8 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
         return false;
     }
     domi_thread_stamp_asleep(thread);
+    DOMI_PROBE_2(park__begin, manager->index, until_ns);
+    domi_spans_begin_park(thread);
     domi_park_end_look(&manager->park, domi_thread_is_doze(thread, until_ns));
     return true;
 }
@@ -109,6 +113,8 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
     uint32_t word = domi_park_end(&manager->park);
 
     put = put && domi_manager_has_work(manager);
+    DOMI_PROBE_2(park__end, manager->index, word);
+    domi_spans_end_park(thread);
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     domi_thread_begin_notes(thread, asleep_ns);
     if (thread->config->scheduler.idle.spin_ns != 0)
@@ -154,7 +160,7 @@ void domi_thread_rest(domi_thread *thread)
 
     if (!domi_thread_rest_begin(thread, &until_ns)) {
         if (thread->stealing.loan != NULL)
-            domi_thread_run_loan(thread);
+            domi_thread_run_loan(thread, false);
         return;
     }
     domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);

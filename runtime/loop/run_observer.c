@@ -72,6 +72,25 @@ static void note_arrivals(domi_manager *manager, const domi_house *newest)
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
+static void record_run(const domi_run_observer *observer, const domi_manager *manager,
+                       const domus_behaviour *behaviour, uint64_t begin_ns, uint64_t end_ns)
+{
+    domi_recorder_end(observer->recorder, DOMI_RECORD_STALL, begin_ns, end_ns);
+    domi_recorder_note(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns, behaviour,
+                       (uintptr_t)domi_manager_handling(manager));
+}
+
+static void note_loan(domi_manager *manager, const domi_house *house, uint32_t thief)
+{
+    const domi_run_observer *observer = domi_run_observer_of(manager);
+
+    if (observer->recorder == NULL)
+        return;
+    uint64_t now_ns = domi_clock_now(observer->waiting.clock);
+    domi_recorder_note(observer->recorder, DOMI_RECORD_LOAN, now_ns, now_ns, house->behaviour,
+                       thief);
+}
+
 __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, domi_house *house)
 {
     domi_run_observer *observer = domi_run_observer_of(manager);
@@ -84,21 +103,26 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     bool is_channels = behaviour->kind == DOMUS_CHANNELS;
     uint64_t belted = domi_counter_read(&manager->counters.belted);
     uint64_t begin_ns = domi_clock_now(observer->waiting.clock);
+    domi_flowing flowing;
 
+    domi_flows_begin_run(observer->flows, house, &flowing);
     uint32_t handled = domi_house_run(manager, house);
     if (is_waiter &&
         domi_wait_look(&observer->waiting, manager, lease, tally, handled, begin_ns, &waited_ns))
         domi_histogram_add(&observer->waits, waited_ns);
-    if (observer->countdown != 0) /* it was measured for the waiter alone */
+    bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns,
+                                       observer->countdown == 0);
+    if (observer->countdown != 0 && !has_flow) /* it was measured for the waiter alone */
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
+    if (observer->recorder != NULL)
+        record_run(observer, manager, behaviour, begin_ns, end_ns);
+    if (observer->countdown != 0) /* and for the flow */
+        return handled;
     domi_histogram_add_many(&observer->runs, end_ns - begin_ns, observer->weight);
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
         domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns,
                                 observer->weight);
-    if (observer->recorder != NULL)
-        domi_recorder_note(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns, behaviour,
-                           (uintptr_t)domi_manager_handling(manager));
     domi_wait_drop_lost(&observer->waiting);
     if (domi_wait_newest(manager) != house) /* its own mail may be older than this run */
         domi_wait_note(&observer->waiting, manager, newest, end_ns);
@@ -113,7 +137,8 @@ static uint32_t run_observed(domi_manager *manager, domi_house *house)
 
     if (observer->countdown != 0)
         observer->countdown--;
-    if (observer->countdown != 0 && observer->waiting.waiter.house != house)
+    if (observer->countdown != 0 && observer->waiting.waiter.house != house &&
+        !domi_flows_have(observer->flows, house))
         return domi_house_run(manager, house);
     return run_measured(manager, house);
 }
@@ -121,7 +146,7 @@ static uint32_t run_observed(domi_manager *manager, domi_house *house)
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
 {
     observer->waiting =
-        (domi_wait_observer){.functions = {run_observed, note_arrivals}, .clock = clock};
+        (domi_wait_observer){.functions = {run_observed, note_arrivals, note_loan}, .clock = clock};
     observer->countdown = observer->weight = 1;
     domi_random_init(&observer->chance, seed);
 }

@@ -15,6 +15,7 @@
 
 #include "base/histogram.h"
 #include "base/random.h"
+#include "runtime/loop/flows.h"
 #include "runtime/loop/wait_observer.h"
 
 typedef struct domi_run_observer {
@@ -25,6 +26,7 @@ typedef struct domi_run_observer {
     uint64_t reaped_ns;         /* when the completions of this iteration were reaped */
     domi_random chance;
     struct domi_recorder *recorder; /* of runs, too; NULL: none */
+    domi_flows *flows;              /* asks whose way is recorded; NULL: nothing is recorded */
     domi_histogram runs;
     domi_histogram waits;
     domi_histogram deliveries; /* from a put on another thread to the sorting here */

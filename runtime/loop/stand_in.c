@@ -133,7 +133,7 @@ static void run(domi_thread *thread, domi_loan *loan)
     uint64_t runs_seen = thread->stealing.runs_seen;
 
     thread->stealing.loan = loan;
-    domi_thread_run_loan(thread);
+    domi_thread_run_loan(thread, true);
     thread->stealing.runs_seen = runs_seen; /* this iteration was not idle */
     uint64_t run_ns = thread->stamp_ns - before_ns;
     /* The thread may have lost its CPU in a run that seems to be much longer. */

@@ -17,7 +17,10 @@
  * wakes nobody for a while. */
 #include "runtime/loop/steal.h"
 
+#include "base/probe.h"
 #include "house/dispatch/loan.h"
+#include "runtime/loop/pairs.h"
+#include "runtime/loop/spans.h"
 #include "runtime/system/monitor.h"
 
 /* A woken thread looks for houses of others for this many iterations before it sleeps again. */
@@ -203,15 +206,20 @@ bool domi_thread_steal(domi_thread *thread)
     return !give_up(thread);
 }
 
-void domi_thread_run_loan(domi_thread *thread)
+void domi_thread_run_loan(domi_thread *thread, bool stands_in)
 {
     domi_loan *loan = thread->stealing.loan;
+    uint32_t victim = loan->house->home->index;
 
     domi_monitor_wake_if_resting(&thread->system->monitor);
     thread->stealing.loan = NULL;
     /* the thief's time must not be before the time that the house has seen at home */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    domi_pairs_count(thread, victim, stands_in);
+    DOMI_PROBE_4(steal, thread->manager.index, victim, loan->house->behaviour, stands_in);
+    domi_spans_begin_loan(thread, loan->house->behaviour, victim, stands_in);
     domi_loan_run(&thread->manager, loan);
+    domi_spans_end_loan(thread, stands_in);
     domi_counter_add(&thread->counters.steals, 1);
     thread->stealing.runs_seen = domi_counter_read(&thread->manager.counters.runs);
     domi_thread_stamp(thread, DOMI_SPAN_STATE);

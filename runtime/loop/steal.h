@@ -30,7 +30,7 @@ void domi_thread_note_busy(domi_thread *thread);
 bool domi_thread_steal(domi_thread *thread);
 
 /* Run the house that was taken, and return it. */
-void domi_thread_run_loan(domi_thread *thread);
+void domi_thread_run_loan(domi_thread *thread, bool stands_in);
 
 /* True if the thread was woken to look for houses of others, and has not looked yet. */
 bool domi_thread_is_waking(const domi_thread *thread);

@@ -91,7 +91,8 @@ static void note_arrivals(domi_manager *manager, const domi_house *newest)
 
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
 {
-    *observer = (domi_wait_observer){.functions = {run_waited, note_arrivals}, .clock = clock};
+    *observer =
+        (domi_wait_observer){.functions = {run_waited, note_arrivals, NULL}, .clock = clock};
 }
 
 void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager)

@@ -21,6 +21,7 @@
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
+#include "runtime/system/crash.h"
 #include "runtime/system/log.h"
 #include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
@@ -157,7 +158,9 @@ static void *run_detached(void *detached_)
     domi_manager_own(&detached->manager);
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
+    domi_crash_enter(NULL);
     run_loop(detached);
+    domi_crash_leave();
     (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);
     detached->busy = false;

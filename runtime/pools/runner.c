@@ -19,6 +19,7 @@
 #include "runtime/outside/detached.h"
 #include "runtime/outside/visit.h"
 #include "runtime/pools/span.h"
+#include "runtime/system/crash.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
@@ -240,6 +241,7 @@ static void *run(void *runner_)
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
     domi_samples_admit(&runner->sampled, &runner->manager);
+    domi_crash_enter(NULL);
     look_at_clock(runner);
     domi_span_begin(runner);
     while (domi_runner_step(runner, true))
@@ -248,6 +250,7 @@ static void *run(void *runner_)
     domi_samples_leave(&runner->sampled);
     domi_pool_flush_returns(&runner->manager);
     (void)domi_memory_set_meter(NULL);
+    domi_crash_leave();
     pthread_mutex_lock(&system->mutex);
     system->runners_left++;
     runner->left = true;

@@ -6,10 +6,13 @@
  * monitor looks every eighth of its length, so its end is known with that precision. */
 #include "runtime/system/stall.h"
 
+#include "base/probe.h"
 #include "house/dispatch/loan.h"
 #include "house/message/types.h"
 #include "runtime/system/log.h"
+#include "runtime/system/stall_trace.h"
 #include "runtime/system/system.h"
+#include "runtime/trace/recorder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -167,6 +170,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
         tell_trace(system, thread);
     keep_stall(system, thread, traced);
     domi_backtrace_drop(&stall->backtrace);
+    domi_stall_trace_write(system, now_ns);
 }
 
 /* --- one thread ------------------------------------------------------------------------------- */
@@ -235,6 +239,27 @@ static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns
     return result;
 }
 
+/* The thread itself writes the record when it goes on (loop/observing.c). If it has gone on just
+ * now, it writes that at the end of its next phase, as a stall of no length. The stall begins
+ * behind all that the thread has recorded. */
+static void show_in_trace(domi_thread *thread)
+{
+    const domi_stall *stall = &thread->stall;
+    uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns) & ~DOMI_STAMP_ASLEEP;
+    /* acquire: pairs with the store of the thread, so the recorder is complete. */
+    domi_recorder *recorder = atomic_load_explicit(&thread->recorder, memory_order_acquire);
+
+    if (recorder == NULL)
+        return;
+    uint64_t begin_ns = domi_recorder_last_ns(recorder);
+    if (begin_ns < stall->from_ns)
+        begin_ns = stall->from_ns;
+    if (begin_ns < stamp_ns && stamp_ns <= stall->found_ns)
+        begin_ns = stamp_ns;
+    domi_recorder_begin(recorder, DOMI_RECORD_STALL, begin_ns, stall->behaviour,
+                        (uintptr_t)stall->type);
+}
+
 static void note_found(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
@@ -244,8 +269,10 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
     if (domi_thread_beat(thread) != stall->beat)
         return; /* the thread is in another run by now; the next look decides */
     domi_counter_add(&stall->counts.count, 1);
+    DOMI_PROBE_4(stall, thread->manager.index, stall->behaviour, stall->type, stall->from_ns);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
+    show_in_trace(thread);
     domi_backtrace_drop(&stall->backtrace);
     stall->no_trace = want_trace(system, thread, now_ns);
     if (stall->no_trace != 0)

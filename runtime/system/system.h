@@ -91,6 +91,7 @@ typedef struct domi_monitor {
     uint64_t looked_ns;      /* the last look at what runs (run_time.h); 0: none since the sleep */
     uint64_t look_ns;        /* when the next one is due */
     domi_random chance;      /* of the time between two looks */
+    uint64_t file_ns;        /* when profile.stallFile was written last; 0: never */
     const domi_monitor_watch *pools; /* looks after the runners of pools; NULL: there are none */
     bool started;                    /* the thread was made and not joined */
     pthread_t pthread;               /* the monitor's thread */

@@ -10,6 +10,7 @@
 #define DOMI_RUNTIME_SYSTEM_THREAD_H
 
 #include "base/clock.h"
+#include "base/probe.h"
 #include "base/random.h"
 #include "io/resources/io.h"
 #include "runtime/system/backtrace.h"
@@ -130,12 +131,17 @@ typedef struct domi_thread {
     bool timed;                  /* profile.level is not off, so spans are counted */
     uint32_t level;              /* the domus_profile_level that the thread follows */
     uint64_t uncounted_from_ns;  /* the thread's CPU clock when `timed` became false */
-    struct domi_recorder *recorder; /* of a level with spans; NULL: nothing is recorded */
+    /* of a level with spans; NULL: nothing is recorded. The thread writes it, the monitor reads. */
+    _Atomic(struct domi_recorder *) recorder;
     /* measures waits while the level is counters (loop/wait_observer.h); NULL: not yet */
     struct domi_wait_observer *waiting;
     uint32_t waiting_houses; /* that are ready behind the one that runs, at the last look */
     /* what it measures (loop/observing.h); NULL: it never has. The thread writes it once. */
     _Atomic(struct domi_observing *) observing;
+    /* asks whose way is recorded (loop/flows.h); NULL: it has never recorded. Written once. */
+    _Atomic(struct domi_flows *) flows;
+    /* what it has run for others, by their indices (loop/pairs.h); NULL: nothing. Written once. */
+    _Atomic(struct domi_pair_counters *) pairs;
     uint64_t stamp_ns;      /* the newest stamp; spans are counted from here */
     uint64_t io_start_ns;   /* when phase 1 of this iteration began */
     uint64_t next_tick_ns;  /* when timers are looked at next */
@@ -176,6 +182,13 @@ extern _Thread_local domi_manager *domi_thread_manager;
 #define DOMI_STAMP_ASLEEP UINT64_C(1) /* the last bit: the thread sleeps since the stamp */
 #define DOMI_STAMP_MOVING UINT64_MAX  /* the thread is adding to a span just now */
 
+/* Where the thread records; NULL: nowhere. Relaxed: its own word. */
+static inline struct domi_recorder *domi_thread_recorder(const domi_thread *thread)
+{
+    return atomic_load_explicit((_Atomic(struct domi_recorder *) *)(uintptr_t)&thread->recorder,
+                                memory_order_relaxed);
+}
+
 /* Record the time since the last stamp (loop/observing.c). */
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns);
 
@@ -195,8 +208,9 @@ static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
                               domi_counter_read(&counters->span_ns[span]) + now_ns -
                                   thread->stamp_ns,
                               memory_order_release);
-    if (__builtin_expect(thread->recorder != NULL, 0))
+    if (__builtin_expect(domi_thread_recorder(thread) != NULL, 0))
         domi_thread_record_span(thread, span, now_ns);
+    DOMI_PROBE_4(phase, thread->manager.index, span, thread->stamp_ns, now_ns);
     thread->stamp_ns = now_ns;
     thread->manager.now_ns = now_ns;
     atomic_store_explicit(&counters->stamp_ns, now_ns & ~DOMI_STAMP_ASLEEP, memory_order_release);

@@ -191,7 +191,7 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
         rest_until_due(kit, index);
         return "state";
     case DOMI_STEP_LOAN:
-        domi_thread_run_loan(thread);
+        domi_thread_run_loan(thread, false);
         state->next = DOMI_STEP_IO;
         return "loan";
     default:

@@ -37,6 +37,7 @@ static const struct kind {
     [DOMI_RECORD_ASK_IN] = {"flow", "take ask", NAMES_TYPE, NULL},
     [DOMI_RECORD_ANSWER_OUT] = {"flow", "answer", NAMES_TYPE, NULL},
     [DOMI_RECORD_ANSWER_IN] = {"flow", "take answer", NAMES_TYPE, NULL},
+    [DOMI_RECORD_CRASH] = {"crash", "crash by", NAMES_TEXT, NULL},
 };
 
 const char *domi_label_category(domi_record_kind kind)

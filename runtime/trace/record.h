@@ -25,6 +25,7 @@ typedef enum domi_record_kind {
     DOMI_RECORD_ASK_IN,     /* the same, where the ask is handled */
     DOMI_RECORD_ANSWER_OUT, /* the same, where it is answered */
     DOMI_RECORD_ANSWER_IN,  /* the same, where the answer is handled, and the flow ends */
+    DOMI_RECORD_CRASH,      /* a text, the name of the signal; 0 */
     DOMI_RECORD_KINDS,
 } domi_record_kind;
 
@@ -51,6 +52,7 @@ static inline uint32_t domi_record_depth_of(domi_record_kind kind)
         [DOMI_RECORD_STEAL] = 2,     [DOMI_RECORD_STAND_IN] = 2,   [DOMI_RECORD_RUN] = 3,
         [DOMI_RECORD_STALL] = 4,     [DOMI_RECORD_LOAN] = 5,       [DOMI_RECORD_ASK_OUT] = 5,
         [DOMI_RECORD_ASK_IN] = 5,    [DOMI_RECORD_ANSWER_OUT] = 5, [DOMI_RECORD_ANSWER_IN] = 5,
+        [DOMI_RECORD_CRASH] = 5,
     };
 
     return depths[kind];

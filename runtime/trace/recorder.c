@@ -93,6 +93,24 @@ bool domi_recorders_begin_crash(void)
     return !atomic_exchange_explicit(&crashed, true, memory_order_seq_cst);
 }
 
+domi_recorder *domi_recorders_add_crashed(const char *name)
+{
+    static domi_recorder_place places[DOMI_RECORDER_PLACES_MIN];
+    static domi_record scratch[DOMI_RECORDER_PLACES_MIN];
+    static domi_recorder recorder;
+    static atomic_bool is_there;
+
+    /* relaxed: only one caller goes on, and it publishes the recorder below. */
+    if (atomic_exchange_explicit(&is_there, true, memory_order_relaxed))
+        return NULL;
+    recorder.mask = DOMI_RECORDER_PLACES_MIN - 1;
+    recorder.places = places;
+    recorder.scratch = scratch;
+    memcpy(recorder.name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
+    domi_recorder_enter(&recorder);
+    return enter_into_table(&recorder, NULL) ? &recorder : NULL;
+}
+
 domi_recorder *domi_recorder_next(const void *owner, uint32_t *index)
 {
     while (*index < DOMI_RECORDERS_MAX) {
@@ -134,6 +152,18 @@ static bool has_kind(const domi_record *record)
     return kind > DOMI_RECORD_NONE && kind < DOMI_RECORD_KINDS;
 }
 
+uint64_t domi_recorder_last_ns(const domi_recorder *recorder)
+{
+    /* acquire, then acquire loads, then relaxed: as in domi_recorder_copy(). */
+    uint64_t head = read_head(recorder, memory_order_acquire);
+    domi_record last;
+
+    if (head == 0)
+        return 0;
+    copy_place(&recorder->places[(head - 1) & recorder->mask], &last);
+    return read_head(recorder, memory_order_relaxed) == head ? domi_record_end_ns(&last) : 0;
+}
+
 uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to)
 {
     uint64_t places = recorder->mask + 1;
@@ -156,6 +186,23 @@ uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, do
     return count;
 }
 
+/* The run that is under way, unless `run` is one already. It has begun after all that is recorded.
+ */
+static void copy_run(const domi_recorder *recorder, domi_record *run)
+{
+    uint64_t last_ns = domi_recorder_last_ns(recorder);
+
+    if (domi_record_kind_of(run) != DOMI_RECORD_NONE || recorder->find_run == NULL)
+        return;
+    if (!recorder->find_run(recorder->runner, run)) {
+        *run = (domi_record){0};
+        return;
+    }
+    if (run->begin_ns < last_ns)
+        run->begin_ns = last_ns;
+    run->kind_length = domi_record_pack(DOMI_RECORD_RUN, 0, 0);
+}
+
 void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS])
 {
     for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
@@ -169,4 +216,5 @@ void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_
             to[depth] = (domi_record){0};
         to[depth].kind_length &= ~DOMI_RECORD_LENGTH_MAX;
     }
+    copy_run(recorder, &to[domi_record_depth_of(DOMI_RECORD_RUN)]);
 }

@@ -1,9 +1,10 @@
 /* A recorder is the flight recorder of one thread: a ring of the newest records, which overwrites
  * itself, and a place for each depth in which the thread says what it is doing just now.
  *
- * The thread that owns it writes it without any read-modify-write, and never waits. Any thread, and
- * a signal handler, may copy it at any time. A reader finds out by itself which records were
- * overwritten while it copied, and leaves them out:
+ * The thread that owns it writes it without any read-modify-write, and never waits. Only the
+ * place of a stall in `open` is the monitor's, which writes while the thread is stuck. Any
+ * thread, and a signal handler, may copy it at any time. A reader finds out by itself which records
+ * were overwritten while it copied, and leaves them out:
  *
  *   1. The owner stores the words of record `head` into its place, each by a release store, and
  *      then stores `head` + 1.
@@ -55,6 +56,11 @@ typedef struct domi_recorder {
     /* These are constant. */
     alignas(64) char name[DOMI_RECORDER_NAME]; /* of the thread, as "thread 0" */
     uint32_t number;                           /* its place in the table of recorders */
+    /* Tells what the thread runs just now: writes a record of it, with the time from which on it
+     * may have run, and returns true; false if it runs nothing. Called by any thread, in the
+     * handler of a signal, too. NULL: the thread does not tell. */
+    bool (*find_run)(const void *runner, domi_record *ret_record);
+    const void *runner;   /* what `find_run` gets */
     domi_record *scratch; /* as many records as the ring; written after a crash alone */
     size_t bytes;         /* mapped for all of this */
 } domi_recorder;
@@ -82,12 +88,21 @@ domi_recorder *domi_recorder_next(const void *owner, uint32_t *index);
  * may call this. */
 bool domi_recorders_begin_crash(void);
 
+/* A recorder for the calling thread, which has none and has crashed: of static memory, called
+ * `name`, and once in the process. Returns NULL if the table is full or this was called before. A
+ * signal handler may call this. */
+domi_recorder *domi_recorders_add_crashed(const char *name);
+
+/* When the newest record ended; 0: there is none, or the owner wrote others meanwhile. */
+uint64_t domi_recorder_last_ns(const domi_recorder *recorder);
+
 /* Copy the records that ended at `since_ns` or later to `to`, which has room for all places of the
  * ring, the oldest first. Returns how many these are: at most one less than the places, because one
  * of them may be half written. */
 uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to);
 
-/* Copy what the thread has begun and not ended, by depth; the kind is NONE where nothing is. */
+/* Copy what the thread has begun and not ended, by depth; the kind is NONE where nothing is. A run
+ * that was not said to begin is the one that `find_run` tells. */
 void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS]);
 
 /* ---- What the owner calls -------------------------------------------------------------------- */
@@ -137,20 +152,21 @@ static inline void domi_recorder_set_value(domi_recorder *recorder, domi_record_
                           memory_order_release);
 }
 
-/* The thing of this kind that has begun has ended: write its record. Nothing happens if there is
- * none. */
+/* The thing of this kind that has begun has ended: write its record. It began at `from_ns` or
+ * later, because something else around it did. Nothing happens if there is none. */
 static inline void domi_recorder_end(domi_recorder *recorder, domi_record_kind kind,
-                                     uint64_t end_ns)
+                                     uint64_t from_ns, uint64_t end_ns)
 {
     domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
 
-    /* Relaxed: the owner's own words. */
-    uint64_t begun = atomic_load_explicit(&place->kind_length, memory_order_relaxed);
+    /* acquire: the monitor writes the place of a stall. Others are the owner's own words. */
+    uint64_t begun = atomic_load_explicit(&place->kind_length, memory_order_acquire);
 
     if (begun >> DOMI_RECORD_LENGTH_BITS != (uint64_t)kind)
         return;
-    domi_recorder_note(recorder, kind, atomic_load_explicit(&place->begin_ns, memory_order_relaxed),
-                       end_ns, atomic_load_explicit(&place->name, memory_order_relaxed),
+    uint64_t begin_ns = atomic_load_explicit(&place->begin_ns, memory_order_relaxed);
+    domi_recorder_note(recorder, kind, begin_ns > from_ns ? begin_ns : from_ns, end_ns,
+                       atomic_load_explicit(&place->name, memory_order_relaxed),
                        atomic_load_explicit(&place->value, memory_order_relaxed));
     /* relaxed: a reader that comes before this sees the thing twice, which nesting.c allows. */
     atomic_store_explicit(&place->kind_length, 0, memory_order_relaxed);

@@ -92,6 +92,8 @@ static const struct field fields[] = {
     FIELD(profile, at_exit),
     FIELD(profile, zeros),
     FIELD(profile, records),
+    FIELD(profile, crash_file),
+    FIELD(profile, stall_file),
     FIELD(io, backend),
     FIELD(blocking, threads_min),
     FIELD(blocking, threads_max),

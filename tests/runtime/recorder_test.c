@@ -121,7 +121,7 @@ START_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
     ck_assert_uint_eq(open_copy[3].value, 6);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
 
-    domi_recorder_end(recorder, DOMI_RECORD_RUN, 30);
+    domi_recorder_end(recorder, DOMI_RECORD_RUN, 0, 30);
     domi_recorder_copy_open(recorder, open_copy);
     ck_assert_uint_eq(domi_record_kind_of(&open_copy[3]), DOMI_RECORD_NONE);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 1);
@@ -138,12 +138,12 @@ START_TEST(a_thing_that_has_not_begun_does_not_end)
 {
     domi_recorder *recorder = make();
 
-    domi_recorder_end(recorder, DOMI_RECORD_RUN, 30);
+    domi_recorder_end(recorder, DOMI_RECORD_RUN, 0, 30);
     domi_recorder_begin(recorder, DOMI_RECORD_STEAL, 20, NULL, 0);
-    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 30); /* of the same depth */
+    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 0, 30); /* of the same depth */
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
-    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 30);
-    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 40);
+    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 30);
+    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 40);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 1);
     domi_recorder_free(recorder);
 }

@@ -207,7 +207,7 @@ START_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
     ck_assert_ptr_eq(thief()->stealing.loan->house->home, manager_of(2));
     ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 0);
     ck_assert_uint_eq(atomic_load(&manager_of(2)->loans.thieves), 1);
-    domi_thread_run_loan(thief());
+    domi_thread_run_loan(thief(), false);
     (void)domi_loans_settle(manager_of(2));
     close_contention();
 }
@@ -298,7 +298,7 @@ START_TEST(thief_that_got_a_house_is_as_patient_as_before)
     ck_assert_uint_eq(domi_loans_expose(&victim()->manager, queue(), 1), 1);
     ck_assert(domi_thread_steal(thief()));
     ck_assert_ptr_nonnull(thief()->stealing.loan);
-    domi_thread_run_loan(thief());
+    domi_thread_run_loan(thief(), false);
     (void)domi_loans_settle(&victim()->manager);
     for (int i = 0; i < 5; i++)
         ck_assert(domi_thread_steal(thief()));

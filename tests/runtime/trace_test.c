@@ -112,7 +112,7 @@ static const char categories[] =
     "event_categories { iid: 6 name: \"run\" } event_categories { iid: 7 name: \"stall\" } "
     "event_categories { iid: 8 name: \"loan\" } event_categories { iid: 9 name: \"flow\" } "
     "event_categories { iid: 10 name: \"flow\" } event_categories { iid: 11 name: \"flow\" } "
-    "event_categories { iid: 12 name: \"flow\" } } ";
+    "event_categories { iid: 12 name: \"flow\" } event_categories { iid: 13 name: \"crash\" } } ";
 
 START_TEST(protobuf_decodes_each_field)
 {
@@ -248,6 +248,7 @@ START_TEST(each_kind_has_its_text)
         {DOMI_RECORD_ASK_IN, &increment, "take ask increment"},
         {DOMI_RECORD_ANSWER_OUT, &increment, "answer increment"},
         {DOMI_RECORD_ANSWER_IN, &increment, "take answer increment"},
+        {DOMI_RECORD_CRASH, "SIGBUS", "crash by SIGBUS"},
     };
     char text[DOMI_LABEL_BYTES];
 

@@ -259,6 +259,30 @@ const domt_traced_event *domt_traced_find(const domt_traced *traced, char type, 
     return NULL;
 }
 
+const domt_traced_event *domt_traced_find_on(const domt_traced *traced, const char *thread,
+                                             char type, const char *text)
+{
+    for (uint32_t i = 0; i < traced->events && i < DOMT_TRACED_EVENTS; i++) {
+        const domt_traced_event *event = &traced->event[i];
+        if (event->type == type && strcmp(event->text, text) == 0 &&
+            strcmp(event->thread, thread) == 0)
+            return event;
+    }
+    return NULL;
+}
+
+bool domt_traced_is_open(const domt_traced *traced, const char *thread, const char *text)
+{
+    bool open = false;
+
+    for (uint32_t i = 0; i < traced->events && i < DOMT_TRACED_EVENTS; i++) {
+        const domt_traced_event *event = &traced->event[i];
+        if (strcmp(event->text, text) == 0 && strcmp(event->thread, thread) == 0)
+            open = event->type == 'B';
+    }
+    return open;
+}
+
 /* ---- protobuf's decoder ---------------------------------------------------------------------- */
 
 bool domt_protoc_is_there(void)

@@ -40,6 +40,13 @@ void domt_traced_decode(const uint8_t *bytes, size_t length, domt_traced *ret_tr
 /* The first event of a type with this text; NULL if there is none. */
 const domt_traced_event *domt_traced_find(const domt_traced *traced, char type, const char *text);
 
+/* The first event of a type with this text on a thread; NULL if there is none. */
+const domt_traced_event *domt_traced_find_on(const domt_traced *traced, const char *thread,
+                                             char type, const char *text);
+
+/* Whether the last thing of this text on a thread has begun and not ended. */
+bool domt_traced_is_open(const domt_traced *traced, const char *thread, const char *text);
+
 /* Whether protobuf's compiler, which decodes, too, is installed; it says if it is not. */
 bool domt_protoc_is_there(void);
 

@@ -1,0 +1,256 @@
+/* The house of a watched ask is looked into only where this thread runs it, so it is not lent then.
+ * A house that was lent meanwhile has run unseen: then its flow ends without the rest. */
+#include "runtime/loop/flows.h"
+
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+
+#define LOOKS_MAX 256u                 /* messages or conversations that are looked at */
+#define AGE_NS    UINT64_C(1000000000) /* for so long an ask is watched */
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder)
+{
+    domi_flows *flows = domi_memory_new_lines(sizeof *flows);
+
+    if (flows == NULL)
+        return NULL;
+    flows->recorder = recorder;
+    /* release: other threads find the zeros. */
+    atomic_store_explicit(&thread->flows, flows, memory_order_release);
+    return flows;
+}
+
+void domi_flows_free(domi_thread *thread)
+{
+    domi_memory_free(atomic_load_explicit(&thread->flows, memory_order_relaxed));
+    atomic_store_explicit(&thread->flows, NULL, memory_order_relaxed);
+}
+
+static const domi_house *house_of(const domi_flow *flow)
+{
+    /* acquire: pairs with the store that ends the writing of `asked`. */
+    return atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flow->house,
+                                memory_order_acquire);
+}
+
+static void end_asking(domi_flows *flows)
+{
+    /* relaxed: its own word. */
+    atomic_store_explicit(&flows->asking.house, NULL, memory_order_relaxed);
+}
+
+static void end_asked(domi_flows *flows)
+{
+    atomic_store_explicit(&flows->asked.house, NULL, memory_order_relaxed);
+    /* release: pairs with the claim, so the next asker writes after this thread has read. */
+    atomic_store_explicit(&flows->claimed, 0, memory_order_release);
+}
+
+static void note(const domi_flows *flows, domi_record_kind kind, const domi_flow *flow,
+                 uint64_t at_ns)
+{
+    domi_recorder_note(flows->recorder, kind, at_ns, at_ns, flow->type, flow->number);
+}
+
+/* ---- Looks ----------------------------------------------------------------------------------- */
+
+static bool is_of(domi_envelope *ask, const domi_flow *flow)
+{
+    const domi_return *answer_to = domi_envelope_return(ask);
+
+    return answer_to->promise == flow->promise && answer_to->serial == flow->serial;
+}
+
+/* True if the ask waits in the mailbox of the house. */
+static bool has_ask(const domi_house *house, const domi_flow *flow)
+{
+    domi_node *last = house->tails[DOMI_ASK];
+    domi_node *node = last;
+
+    for (uint32_t i = 0; node != NULL && i < LOOKS_MAX; i++) {
+        node = node->next;
+        if (is_of((domi_envelope *)(void *)node, flow))
+            return true;
+        if (node == last)
+            return false;
+    }
+    return false;
+}
+
+/* True if a conversation of the house still has to answer the ask. */
+static bool holds_ask(const domi_house *house, const domi_flow *flow)
+{
+    const domus_stack *stack = house->stacks;
+
+    for (uint32_t i = 0; stack != NULL && i < LOOKS_MAX; i++, stack = stack->next) {
+        if ((stack->ask != NULL && is_of(stack->ask, flow)) ||
+            (stack->received != NULL && stack->received->node.kind == DOMI_ASK &&
+             is_of(stack->received, flow)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_unanswered(const domi_flow *flow)
+{
+    return domi_promise_serial(flow->promise) == flow->serial;
+}
+
+void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
+                          domi_flowing *ret_flowing)
+{
+    const domus_stack *newest = house->stacks;
+
+    *ret_flowing = (domi_flowing){.lease = DOMI_LIFE_LEASE(domi_house_life(house))};
+    if (flows == NULL)
+        return;
+    if (newest != NULL && newest->waiting != NULL) {
+        ret_flowing->newest = newest;
+        ret_flowing->waits_for = newest->waiting;
+        ret_flowing->serial = domi_promise_serial(newest->waiting);
+    }
+    ret_flowing->is_asked = house_of(&flows->asked) == house;
+    ret_flowing->has_ask = ret_flowing->is_asked && has_ask(house, &flows->asked);
+    ret_flowing->is_asking = house_of(&flows->asking) == house;
+    ret_flowing->is_answered = ret_flowing->is_asking && !is_unanswered(&flows->asking);
+}
+
+/* ---- What has happened ----------------------------------------------------------------------- */
+
+/* Returns whether something was recorded. `lives`: the actor is still there. */
+static bool follow_asked(domi_flows *flows, const domi_house *house, const domi_flowing *flowing,
+                         bool lives, uint64_t begin_ns)
+{
+    domi_flow *flow = &flows->asked;
+    bool was_taken = flow->is_taken;
+
+    if (flowing->lease != flow->lease) {
+        end_asked(flows);
+        return false;
+    }
+    if (flowing->has_ask && !(lives && has_ask(house, flow))) {
+        flow->is_taken = true;
+        note(flows, DOMI_RECORD_ASK_IN, flow, begin_ns);
+    }
+    if (!flow->is_taken && !is_unanswered(flow)) { /* it was handled before it was watched */
+        end_asked(flows);
+        return false;
+    }
+    if (!flow->is_taken || (lives && holds_ask(house, flow)))
+        return flow->is_taken != was_taken;
+    note(flows, DOMI_RECORD_ANSWER_OUT, flow, begin_ns);
+    end_asked(flows);
+    return true;
+}
+
+static bool follow_asking(domi_flows *flows, const domi_flowing *flowing, uint64_t begin_ns)
+{
+    if (!flowing->is_answered && is_unanswered(&flows->asking))
+        return false;
+    if (!flowing->is_answered)
+        note(flows, DOMI_RECORD_ANSWER_IN, &flows->asking, begin_ns);
+    end_asking(flows);
+    return !flowing->is_answered;
+}
+
+static void drop_old(domi_flows *flows, uint64_t now_ns)
+{
+    if (house_of(&flows->asking) != NULL && now_ns > flows->asking.since_ns + AGE_NS)
+        end_asking(flows);
+    if (house_of(&flows->asked) != NULL && now_ns > flows->asked.since_ns + AGE_NS)
+        end_asked(flows);
+}
+
+/* ---- A new one ------------------------------------------------------------------------------- */
+
+/* The promise of an ask that the run has made to an actor of another thread; NULL: there is none.
+ */
+static domi_promise *find_new_ask(const domi_manager *manager, const domi_house *house,
+                                  const domi_flowing *flowing)
+{
+    const domus_stack *newest = house->stacks;
+    domi_promise *promise = newest != NULL ? newest->waiting : NULL;
+
+    if (promise == NULL || promise->kind != DOMI_PROMISE_ASK ||
+        promise->state != DOMI_PROMISE_WAITING || promise->target.house == NULL)
+        return NULL;
+    if (newest == flowing->newest && promise == flowing->waits_for &&
+        domi_promise_serial(promise) == flowing->serial)
+        return NULL;
+    const domi_manager *home = promise->target.house->home; /* NULL in the face of a router */
+    return home != NULL && home->index < manager->threads && home != manager ? promise : NULL;
+}
+
+/* The flows of the thread that is asked, claimed; NULL if it records nothing or watches another one
+ * already. */
+static domi_flows *claim(domi_thread *thread)
+{
+    /* acquire: pairs with the store in domi_flows_new(). */
+    domi_flows *flows = atomic_load_explicit(&thread->flows, memory_order_acquire);
+    uint32_t none = 0;
+
+    if (flows == NULL || domi_thread_recorder(thread) == NULL)
+        return NULL;
+    /* acquire: pairs with end_asked(). */
+    return atomic_compare_exchange_strong_explicit(&flows->claimed, &none, 1, memory_order_acquire,
+                                                   memory_order_relaxed)
+               ? flows
+               : NULL;
+}
+
+static void watch(domi_flow *flow, const domi_house *house, uint32_t lease, const domi_flow *as)
+{
+    flow->lease = lease;
+    flow->serial = as->serial;
+    flow->promise = as->promise;
+    flow->type = as->type;
+    flow->number = as->number;
+    flow->since_ns = as->since_ns;
+    flow->is_taken = false;
+    /* release: pairs with house_of(). */
+    atomic_store_explicit(&flow->house, house, memory_order_release);
+}
+
+static bool begin_flow(domi_flows *flows, const domi_manager *manager, const domi_house *house,
+                       const domi_flowing *flowing, uint64_t begin_ns)
+{
+    domi_promise *promise = find_new_ask(manager, house, flowing);
+
+    if (promise == NULL)
+        return false;
+    const domus_address asked = promise->target;
+    domi_flows *others = claim(asked.house->home->thread);
+    if (others == NULL)
+        return false;
+    const domi_flow flow = {
+        .serial = domi_promise_serial(promise),
+        .promise = promise,
+        .type = promise->wait.asked,
+        .number = (uint64_t)(manager->index + 1) << 40 | ++flows->count,
+        .since_ns = begin_ns,
+    };
+    watch(&flows->asking, house, flowing->lease, &flow);
+    watch(&others->asked, asked.house, asked.lease, &flow);
+    note(flows, DOMI_RECORD_ASK_OUT, &flow, begin_ns);
+    return true;
+}
+
+bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const domi_house *house,
+                        const domi_flowing *flowing, uint64_t begin_ns, bool may_begin)
+{
+    bool lives = DOMI_LIFE_LEASE(domi_house_life(house)) == flowing->lease;
+    bool is_recorded = false;
+
+    if (flows == NULL)
+        return false;
+    if (flowing->is_asked)
+        is_recorded = follow_asked(flows, house, flowing, lives, begin_ns);
+    if (flowing->is_asking)
+        is_recorded |= follow_asking(flows, flowing, begin_ns);
+    drop_old(flows, begin_ns);
+    if (may_begin && lives && house_of(&flows->asking) == NULL)
+        is_recorded |= begin_flow(flows, manager, house, flowing, begin_ns);
+    return is_recorded;
+}

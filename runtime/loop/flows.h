@@ -1,0 +1,85 @@
+/* The way of an ask to its answer over two threads, as a flow of a trace: where the ask was made,
+ * where it was handled, where it was answered, and where the answer was handled.
+ *
+ * A message has no room for the number of a flow, and looking for one would cost each message
+ * something. So both threads watch a house instead. A run that is recorded looks at its end whether
+ * it has made an ask to an actor of another thread. Then it tells that thread which house was asked
+ * by which promise, and notes the same of its own house. From then on each run of these two houses
+ * is measured, and looks before and after whether the ask still waits, is still held, or is still
+ * unanswered. A change is recorded with the time of the run's begin: then the times of a flow are
+ * in its order on all threads.
+ *
+ * A thread watches one ask that it has made and one that it was asked, for a second at most. An ask
+ * that is passed on or stashed looks like one that is answered.
+ *
+ * The thread that runs the houses calls all of this. Another thread writes only `asked`, after it
+ * has claimed that. */
+#ifndef DOMI_RUNTIME_LOOP_FLOWS_H
+#define DOMI_RUNTIME_LOOP_FLOWS_H
+
+#include "runtime/system/thread.h"
+#include "runtime/trace/recorder.h"
+
+struct domi_promise;
+
+/* An ask that is watched. */
+typedef struct domi_flow {
+    _Atomic(const domi_house *) house; /* whose runs are watched; NULL: nothing is */
+    uint32_t lease;                    /* of the actor that lives there */
+    uint32_t serial;                   /* of the promise at the ask */
+    struct domi_promise *promise;      /* of the asker */
+    const domus_type *type;            /* of the ask */
+    uint64_t number;                   /* of the flow */
+    uint64_t since_ns;                 /* when the ask was made */
+    bool is_taken;                     /* it was handled; only of one that was asked */
+} domi_flow;
+
+typedef struct domi_flows {
+    domi_recorder *recorder; /* of the thread; constant */
+    domi_flow asking;        /* the ask of an actor of this thread */
+    uint64_t count;          /* flows that have begun here */
+    /* The ask to an actor of this thread. The asker's thread takes `claimed` from 0 to 1, writes
+     * the rest, and `house` last; this thread gives it back. */
+    alignas(64) _Atomic uint32_t claimed;
+    domi_flow asked;
+} domi_flows;
+
+/* The state of a house before its run, to be compared with that after it. */
+typedef struct domi_flowing {
+    uint32_t lease;
+    const domus_stack *newest; /* the first parked conversation of the house; NULL: none */
+    const struct domi_promise *waits_for; /* what it waits for */
+    uint32_t serial;                      /* of that promise */
+    bool is_asked;                        /* the house is watched, because it was asked */
+    bool has_ask;                         /* and the ask waits in its mailbox */
+    bool is_asking;                       /* the house is watched, because it has asked */
+    bool is_answered;                     /* and its answer was handled elsewhere */
+} domi_flowing;
+
+/* Make the flows of a thread that records; it keeps them. Returns NULL if there is no memory. */
+domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder);
+
+/* Free the flows of a thread that has ended. */
+void domi_flows_free(domi_thread *thread);
+
+/* Whether runs of this house are watched. `flows` may be NULL. */
+static inline bool domi_flows_have(const domi_flows *flows, const domi_house *house)
+{
+    if (flows == NULL)
+        return false;
+    /* Relaxed: domi_flows_begin_run() reads it again. */
+    return atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
+                                memory_order_relaxed) == house ||
+           atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asking.house,
+                                memory_order_relaxed) == house;
+}
+
+/* Look at the house that is about to run, and at the same house after its run, which began at
+ * `begin_ns`: record what has happened to asks that are watched, and, if `may_begin`, begin to
+ * watch one. domi_flows_end_run() returns whether it has recorded something of this run. */
+void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
+                          domi_flowing *ret_flowing);
+bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const domi_house *house,
+                        const domi_flowing *flowing, uint64_t begin_ns, bool may_begin);
+
+#endif

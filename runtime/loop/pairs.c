@@ -1,0 +1,34 @@
+/* The counts lie in memory that a thread takes when it first steals, so threads that never do have
+ * none. */
+#include "runtime/loop/pairs.h"
+
+#include "base/memory.h"
+
+/* Returns NULL if there is no memory; then the next one tries again. */
+static domi_pair_counters *make_counters(domi_thread *thief)
+{
+    domi_pair_counters *pairs = domi_memory_new(thief->manager.threads * sizeof *pairs);
+
+    /* release: a thread that reads the counts sees the zeros in them. */
+    if (pairs != NULL)
+        atomic_store_explicit(&thief->pairs, pairs, memory_order_release);
+    return pairs;
+}
+
+void domi_pairs_count(domi_thread *thief, uint32_t victim, bool stands_in)
+{
+    /* Relaxed: the thread's own word. */
+    domi_pair_counters *pairs = atomic_load_explicit(&thief->pairs, memory_order_relaxed);
+
+    if (DOMI_UNLIKELY(pairs == NULL))
+        pairs = make_counters(thief);
+    if (pairs == NULL || victim >= thief->manager.threads)
+        return;
+    domi_counter_add(stands_in ? &pairs[victim].stand_ins : &pairs[victim].steals, 1);
+}
+
+void domi_pairs_free(domi_thread *thread)
+{
+    domi_memory_free(atomic_load_explicit(&thread->pairs, memory_order_relaxed));
+    atomic_store_explicit(&thread->pairs, NULL, memory_order_relaxed);
+}

@@ -1,0 +1,20 @@
+/* Counts of what a thread has run for each other one: houses that it stole, and houses that it ran
+ * in the place of a sleeper. */
+#ifndef DOMI_RUNTIME_LOOP_PAIRS_H
+#define DOMI_RUNTIME_LOOP_PAIRS_H
+
+#include "runtime/system/thread.h"
+
+typedef struct domi_pair_counters {
+    domi_counter steals;
+    domi_counter stand_ins;
+} domi_pair_counters;
+
+/* The thread is about to run a house of the thread `victim`. Only the thief counts, so two threads
+ * that steal from one write to memory of their own. */
+void domi_pairs_count(domi_thread *thief, uint32_t victim, bool stands_in);
+
+/* Free the counts of a thread that has ended. */
+void domi_pairs_free(domi_thread *thread);
+
+#endif

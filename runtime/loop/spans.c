@@ -1,0 +1,74 @@
+/* Records are written when things end, and before that of the phase around them. So the clock is
+ * read once more at each of these ends. */
+#include "runtime/loop/spans.h"
+
+#include "runtime/trace/recorder.h"
+
+/* This is a domi_recorder.find_run. The thread's words may change while they are read: then the run
+ * may be another one, or that of another message; both are the thread's, and of this moment. */
+static bool find_run(const void *thread_, domi_record *ret_record)
+{
+    const domi_thread *thread = thread_;
+    const domus_behaviour *running = domi_manager_running(&thread->manager);
+    uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
+
+    if (running == NULL)
+        return false;
+    *ret_record = (domi_record){
+        .begin_ns = stamp_ns != DOMI_STAMP_MOVING ? stamp_ns & ~DOMI_STAMP_ASLEEP : 0,
+        .name = running,
+        .value = (uintptr_t)domi_manager_handling(&thread->manager),
+    };
+    return true;
+}
+
+void domi_spans_enter(domi_thread *thread, domi_recorder *recorder)
+{
+    recorder->runner = thread;
+    recorder->find_run = find_run;
+    domi_recorder_enter(recorder);
+}
+
+void domi_spans_forget_stall(domi_recorder *recorder)
+{
+    /* relaxed: the monitor does not write to a recorder that the thread does not use. */
+    atomic_store_explicit(&recorder->open[domi_record_depth_of(DOMI_RECORD_STALL)].kind_length, 0,
+                          memory_order_relaxed);
+}
+
+void domi_spans_note_park(domi_thread *thread, bool begins)
+{
+    domi_recorder *recorder = domi_thread_recorder(thread);
+
+    if (begins)
+        domi_recorder_begin(recorder, DOMI_RECORD_PARK, thread->stamp_ns, NULL, 0);
+    else
+        domi_recorder_end(recorder, DOMI_RECORD_PARK, 0, domi_clock_now(thread->clock));
+}
+
+static domi_record_kind kind_of(bool stands_in)
+{
+    return stands_in ? DOMI_RECORD_STAND_IN : DOMI_RECORD_STEAL;
+}
+
+void domi_spans_note_loan(domi_thread *thread, const domus_behaviour *behaviour, uint32_t victim,
+                          bool stands_in)
+{
+    domi_recorder_begin(domi_thread_recorder(thread), kind_of(stands_in), thread->stamp_ns,
+                        behaviour, victim);
+}
+
+void domi_spans_note_loan_end(domi_thread *thread, bool stands_in)
+{
+    domi_recorder *recorder = domi_thread_recorder(thread);
+    const domi_recorder_place *open = &recorder->open[domi_record_depth_of(kind_of(stands_in))];
+    uint64_t now_ns = domi_clock_now(thread->clock);
+
+    domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
+    /* relaxed: the thread's own word. */
+    domi_recorder_note(
+        recorder, DOMI_RECORD_RUN, thread->stamp_ns, now_ns,
+        atomic_load_explicit((_Atomic(const void *) *)(uintptr_t)&open->name, memory_order_relaxed),
+        (uintptr_t)domi_manager_handling(&thread->manager));
+    domi_recorder_end(recorder, kind_of(stands_in), 0, now_ns);
+}

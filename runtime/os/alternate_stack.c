@@ -1,0 +1,49 @@
+/* Each stack is a mapping of its own, behind a page that cannot be touched: an overflow of this
+ * stack, too, is a fault and spoils nothing. */
+#include "runtime/os/alternate_stack.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HANDLER_BYTES 65536u /* much beyond what the handler needs; what it does not touch is not used */
+
+/* The kernel stores the registers of the CPU there, too, and knows how many bytes these take. */
+static size_t bytes_of_stack(size_t page)
+{
+    long least = sysconf(_SC_MINSIGSTKSZ);
+    size_t bytes = HANDLER_BYTES + (least > 0 ? (size_t)least : (size_t)MINSIGSTKSZ);
+
+    return (bytes + page - 1) / page * page;
+}
+
+void domi_alternate_stack_begin(domi_alternate_stack *stack)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = page + bytes_of_stack(page);
+    stack_t now;
+
+    *stack = (domi_alternate_stack){NULL, 0};
+    if (sigaltstack(NULL, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0)
+        return;
+    char *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    const stack_t wanted = {.ss_sp = memory + page, .ss_size = bytes - page};
+    if (mprotect(memory + page, bytes - page, PROT_READ | PROT_WRITE) != 0 ||
+        sigaltstack(&wanted, NULL) != 0) {
+        (void)munmap(memory, bytes);
+        return;
+    }
+    *stack = (domi_alternate_stack){memory, bytes};
+}
+
+void domi_alternate_stack_end(domi_alternate_stack *stack)
+{
+    const stack_t none = {.ss_flags = SS_DISABLE};
+
+    if (stack->memory == NULL || sigaltstack(&none, NULL) != 0)
+        return;
+    (void)munmap(stack->memory, stack->bytes);
+    stack->memory = NULL;
+}

@@ -1,0 +1,174 @@
+/* The first thread that crashes writes the file; others that crash meanwhile wait for it, because
+ * the default action of their signals would end the process. Then the default action follows, as if
+ * there had been no handler: the signal is sent once more, or the instruction that faulted is tried
+ * once more.
+ *
+ * All signals are blocked in the handler, so a fault within it ends the process at once. */
+#include "runtime/system/crash.h"
+
+#include "base/clock.h"
+#include "runtime/os/alternate_stack.h"
+#include "runtime/os/own_file.h"
+#include "runtime/system/thread.h"
+
+#include <domus/trace.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* For so long a thread waits for another one that writes. */
+#define WAITS       500u
+#define WAIT_MS     10
+#define COMM_LENGTH 16u /* of a thread's name in the kernel */
+
+static char path[DOMI_OWN_FILE_PATH_MAX + 1];
+static atomic_bool is_installed; /* constant once systems start */
+static atomic_bool is_writing;
+static atomic_bool is_written;
+
+static _Thread_local _Atomic(domi_recorder *) *own_recorder; /* as domi_crash_enter() got it */
+static _Thread_local domi_alternate_stack stack;
+
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {
+    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+    {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"},
+};
+#define SIGNALS_COUNT (sizeof signals / sizeof signals[0])
+
+static const char *name_of(int signal)
+{
+    for (size_t i = 0; i < SIGNALS_COUNT; i++) {
+        if (signals[i].number == signal)
+            return signals[i].name;
+    }
+    return "a signal";
+}
+
+/* ---- The handler ----------------------------------------------------------------------------- */
+
+/* The recorder of this thread; NULL if there is none left. */
+static domi_recorder *find_recorder(void)
+{
+    char comm[COMM_LENGTH + 1] = "";
+
+    /* relaxed: this thread has written it. */
+    domi_recorder *own =
+        own_recorder != NULL ? atomic_load_explicit(own_recorder, memory_order_relaxed) : NULL;
+    if (own != NULL)
+        return own;
+    (void)prctl(PR_GET_NAME, comm);
+    return domi_recorders_add_crashed(comm);
+}
+
+/* The run has begun after the newest stamp and after all that is recorded. */
+static uint64_t begin_of_run(const domi_manager *manager, const domi_recorder *recorder,
+                             uint64_t now_ns)
+{
+    uint64_t last_ns = domi_recorder_last_ns(recorder);
+    uint64_t begin_ns = manager->now_ns > last_ns ? manager->now_ns : last_ns;
+
+    return begin_ns < now_ns ? begin_ns : now_ns;
+}
+
+/* Say in the trace which signal has come here, and whose function was running. */
+static void describe(int signal)
+{
+    struct timespec now = domi_clock_deadline_after(0);
+    uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    const domi_manager *manager = domi_thread_manager;
+    const domus_behaviour *running = manager != NULL ? domi_manager_running(manager) : NULL;
+    domi_recorder *recorder = find_recorder();
+
+    if (recorder == NULL)
+        return;
+    if (running != NULL)
+        domi_recorder_begin(recorder, DOMI_RECORD_RUN, begin_of_run(manager, recorder, now_ns),
+                            running, (uintptr_t)domi_manager_handling(manager));
+    domi_recorder_note(recorder, DOMI_RECORD_CRASH, now_ns, now_ns, name_of(signal), 0);
+}
+
+static void write_trace(int signal)
+{
+    int fd = domi_own_file_open(path);
+
+    if (fd < 0)
+        return;
+    describe(signal);
+    (void)domus_trace_crash_write(fd);
+    domi_own_file_close(fd);
+}
+
+static void wait_for_writer(void)
+{
+    for (uint32_t i = 0; i < WAITS && !atomic_load_explicit(&is_written, memory_order_relaxed); i++)
+        (void)poll(NULL, 0, WAIT_MS);
+}
+
+static void on_crash(int signal, siginfo_t *info, void *context)
+{
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    int kept = errno;
+
+    (void)context;
+    /* relaxed, both: only one thread writes, and the others read nothing of what it has written. */
+    if (!atomic_exchange_explicit(&is_writing, true, memory_order_relaxed)) {
+        write_trace(signal);
+        atomic_store_explicit(&is_written, true, memory_order_relaxed);
+    } else {
+        wait_for_writer();
+    }
+    (void)sigaction(signal, &usual, NULL);
+    /* A fault comes again by itself. A signal that was sent does not. */
+    if (info->si_code <= 0)
+        (void)raise(signal);
+    errno = kept;
+}
+
+/* ---- Before a crash -------------------------------------------------------------------------- */
+
+/* A handler that the program or a sanitizer has, and a signal that is ignored, stay as they are. */
+static void install(int signal)
+{
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction now;
+
+    sigfillset(&action.sa_mask);
+    if (sigaction(signal, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+        now.sa_handler == SIG_DFL)
+        (void)sigaction(signal, &action, NULL);
+}
+
+int domus_trace_crash_signals(const char *file)
+{
+    size_t length = file != NULL ? strnlen(file, sizeof path) : 0;
+
+    if (length == 0 || length == sizeof path)
+        return -EINVAL;
+    memcpy(path, file, length + 1);
+    for (size_t i = 0; i < SIGNALS_COUNT; i++)
+        install(signals[i].number);
+    /* relaxed: threads that look are made later. */
+    atomic_store_explicit(&is_installed, true, memory_order_relaxed);
+    if (stack.memory == NULL)
+        domi_alternate_stack_begin(&stack);
+    return 0;
+}
+
+void domi_crash_enter(_Atomic(domi_recorder *) *recorder)
+{
+    own_recorder = recorder;
+    if (atomic_load_explicit(&is_installed, memory_order_relaxed))
+        domi_alternate_stack_begin(&stack);
+}
+
+void domi_crash_leave(void)
+{
+    own_recorder = NULL;
+    domi_alternate_stack_end(&stack);
+}

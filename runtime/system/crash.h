@@ -1,0 +1,19 @@
+/* Crashes leave a trace: the handler of the signals by which a process is killed for a fault of its
+ * own (domus_trace_crash_signals() of domus/trace.h).
+ *
+ * On the thread that has crashed the handler finds the run that was under way by the manager of
+ * that thread (domi_thread_manager). It only reads that, and writes to the thread's own recorder,
+ * or to one of static memory if it has none. */
+#ifndef DOMI_RUNTIME_SYSTEM_CRASH_H
+#define DOMI_RUNTIME_SYSTEM_CRASH_H
+
+#include "runtime/trace/recorder.h"
+
+/* The calling thread runs actors from now on: it has an alternate stack, if the handler is there.
+ * `recorder` is where it has its recorder, if it has one; NULL: it never has. */
+void domi_crash_enter(_Atomic(domi_recorder *) *recorder);
+
+/* The calling thread is about to end. */
+void domi_crash_leave(void);
+
+#endif

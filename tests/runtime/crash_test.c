@@ -1,0 +1,336 @@
+/* Crashes (domus_trace_crash_signals(), profile.crashFile): what a program that crashes leaves in
+ * its file, and that its end stays as it was. Each program is a child process. */
+#include <domus/main.h>
+
+#include "tests/runtime/program.h"
+#include "tests/runtime/running.h"
+#include "tests/runtime/traced.h"
+#include "tests/support/tree.h"
+
+#include <domus/pools.h>
+#include <domus/spawn.h>
+#include <domus/trace.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The test is about faults, which the sanitizers would report in their own way. */
+#define FAULTY __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
+
+static domt_traced traced;
+static uint8_t bytes[8 << 20];
+
+/* ---- The program ----------------------------------------------------------------------------- */
+
+static const domus_type blow = {.name = "blow", .size = sizeof(int)};
+static const domus_type warm = {.name = "warm", .size = 0};
+
+FAULTY static void touch_nothing(void)
+{
+    volatile char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    page[8] = 1;
+}
+
+FAULTY static int overflow(volatile char *before, int depth)
+{
+    volatile char room[4096];
+
+    room[0] = before != NULL ? before[0] : 1;
+    return depth == 1 << 30 ? room[0] : overflow(room, depth + 1) + room[0];
+}
+
+enum deed { TOUCH, OVERFLOW, ABORT, RAISE_BUS, RAISE_FPE, RAISE_ILL, KILL_SEGV };
+
+static int take_blow(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    switch (*(const int *)payload) {
+    case TOUCH:
+        touch_nothing();
+        break;
+    case OVERFLOW:
+        return overflow(NULL, 0) & 1;
+    case ABORT:
+        abort();
+    case RAISE_BUS:
+        raise(SIGBUS);
+        break;
+    case RAISE_FPE:
+        raise(SIGFPE);
+        break;
+    case RAISE_ILL:
+        raise(SIGILL);
+        break;
+    case KILL_SEGV:
+        kill(getpid(), SIGSEGV);
+        pause();
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int take_warm(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {.type = &blow, .handle = take_blow}, {.type = &warm, .handle = take_warm}, {.type = NULL}};
+static const domus_behaviour victim = {.name = "victim", .on = rows};
+
+static const char *pool_name; /* NULL: it lives on a thread of the loop */
+
+static int begin(domus_system *system, void *deed)
+{
+    const domus_spawn_options options = {
+        .pool = pool_name != NULL ? domus_outside_pool_find(system, pool_name) : NULL};
+    domus_address address;
+    int result = domus_outside_spawn_with(system, &victim, NULL, &options, &address);
+
+    for (int i = 0; i < 10 && result == 0; i++) {
+        result = domus_outside_notice(system, address, &warm, NULL);
+        domt_pause_ns(2 * DOMT_MS); /* a thread follows the level at its ticks */
+    }
+    return result == 0 ? domus_outside_notice(system, address, &blow, deed) : result;
+}
+
+/* The sanitizers have handlers of their own, which the library would leave alone. */
+static void prepare(void)
+{
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+    setrlimit(RLIMIT_CORE, &(const struct rlimit){0, 0});
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &(const struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
+/* ---- Its end --------------------------------------------------------------------------------- */
+
+static char path[PATH_MAX];
+static domt_tree tree;
+
+/* Run the program to its end. Returns its status. */
+static int run(int deed, const char *level, const char *more, void (*before)(void))
+{
+    const domus_program program = {.name = "crashing", .start = begin, .argument = &deed};
+    char file[PATH_MAX + 32], set[64];
+    const char *const arguments[] = {"--set",    file,
+                                     "--set",    set,
+                                     "--set",    "system.threads=1",
+                                     "--set",    "profile.atExit=false",
+                                     "--set",    "stall.threshold=0",
+                                     "--config", more,
+                                     NULL};
+    domt_program own;
+
+    snprintf(file, sizeof file, "profile.crashFile=%s", path);
+    snprintf(set, sizeof set, "profile.level=%s", level);
+    domt_program_start(&own, &program, arguments, before);
+    int status = domt_program_wait(&own);
+    close(own.out);
+    close(own.err);
+    return status;
+}
+
+/* Read the file, which has to be there. */
+static void read_file(void)
+{
+    struct stat about;
+    FILE *file = fopen(path, "rb");
+
+    ck_assert_msg(file != NULL, "there is no file");
+    ck_assert_int_eq(fstat(fileno(file), &about), 0);
+    ck_assert_uint_eq(about.st_mode & 07777, 0600);
+    size_t length = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    domt_traced_decode(bytes, length, &traced);
+    if (domt_protoc_is_there())
+        ck_assert_ptr_nonnull(strstr(domt_protoc_decode(bytes, length), "\"crash by SIG"));
+}
+
+/* The run is the last thing that the thread began, and the signal came within it. */
+static void check_trace(const char *thread, const char *by)
+{
+    read_file();
+    const domt_traced_event *open = domt_traced_find(&traced, 'B', "run victim (blow)");
+    const domt_traced_event *end = domt_traced_find(&traced, 'I', by);
+
+    ck_assert_ptr_nonnull(open);
+    ck_assert_ptr_nonnull(end);
+    ck_assert(strncmp(open->thread, thread, strlen(thread)) == 0);
+    ck_assert_str_eq(end->thread, open->thread);
+    ck_assert_uint_ge(traced.unended, 1);
+    ck_assert_uint_eq(end->depth, open->depth + 1);
+    ck_assert_uint_ge(end->at_ns, open->at_ns);
+    for (const domt_traced_event *at = open; at < &traced.event[traced.events]; at++)
+        ck_assert(at->type != 'E' || strcmp(at->text, open->text) != 0 ||
+                  strcmp(at->thread, open->thread) != 0);
+}
+
+static const char *configuration(const char *text)
+{
+    static char file[PATH_MAX];
+
+    domt_tree_write(&tree, "domus.yaml", text);
+    snprintf(file, sizeof file, "%s/domus.yaml", tree.root);
+    return file;
+}
+
+#define NOTHING "{}\n"
+
+static void make_tree(void)
+{
+    domt_tree_make(&tree);
+    snprintf(path, sizeof path, "%s/crash.pftrace", tree.root);
+}
+
+static bool is_there(void)
+{
+    struct stat about;
+
+    return lstat(path, &about) == 0;
+}
+
+/* ---- Tests ----------------------------------------------------------------------------------- */
+
+START_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
+{
+    static const char *const levels[] = {"off", "counters", "histograms", "spans"};
+
+    make_tree();
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        ck_assert_int_eq(run(TOUCH, levels[i], configuration(NOTHING), prepare), 128 + SIGSEGV);
+        check_trace(i == 3 ? "thread 0" : "domus-0", "crash by SIGSEGV");
+        if (i == 3) /* the recorder has what came before */
+            ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', "other"));
+        else
+            ck_assert_uint_eq(traced.threads, 1);
+    }
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
+{
+    static const struct {
+        enum deed deed;
+        int signal;
+        const char *name;
+    } cases[] = {
+        {OVERFLOW, SIGSEGV, "crash by SIGSEGV"}, {ABORT, SIGABRT, "crash by SIGABRT"},
+        {RAISE_BUS, SIGBUS, "crash by SIGBUS"},  {RAISE_FPE, SIGFPE, "crash by SIGFPE"},
+        {RAISE_ILL, SIGILL, "crash by SIGILL"},
+    };
+
+    make_tree();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert_int_eq(run(cases[i].deed, "counters", configuration(NOTHING), prepare),
+                         128 + cases[i].signal);
+        check_trace("domus-0", cases[i].name);
+    }
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
+{
+    make_tree();
+    ck_assert_int_eq(run(KILL_SEGV, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    read_file();
+    ck_assert_ptr_nonnull(domt_traced_find(&traced, 'I', "crash by SIGSEGV"));
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(a_runner_that_crashes_names_its_last_run)
+{
+    make_tree();
+    pool_name = "work";
+    ck_assert_int_eq(
+        run(TOUCH, "counters", configuration("pools:\n  - name: work\n    runners: 1\n"), prepare),
+        128 + SIGSEGV);
+    check_trace("domus-r0.", "crash by SIGSEGV"); /* a spare has another number */
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+static void end_itself(int signal)
+{
+    _exit(signal == SIGSEGV ? 7 : 8);
+}
+
+static void prepare_own(void)
+{
+    prepare();
+    sigaction(SIGSEGV, &(const struct sigaction){.sa_handler = end_itself}, NULL);
+}
+
+START_TEST(a_handler_of_the_program_stays)
+{
+    make_tree();
+    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare_own), 7);
+    ck_assert(!is_there());
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+/* Each of these stands at the path of the file, and is left as it is. */
+START_TEST(what_is_no_file_of_its_own_is_left_alone)
+{
+    struct stat about;
+    char other[PATH_MAX];
+
+    make_tree();
+    snprintf(other, sizeof other, "%s/other", tree.root);
+    domt_tree_write(&tree, "other", "kept");
+    ck_assert_int_eq(symlink(other, path), 0);
+    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    ck_assert_int_eq(stat(other, &about), 0);
+    ck_assert_int_eq(about.st_size, 4);
+
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(link(other, path), 0);
+    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    ck_assert_int_eq(stat(other, &about), 0);
+    ck_assert_int_eq(about.st_size, 4);
+
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+
+    ck_assert_int_eq(unlink(path), 0); /* an earlier one is overwritten, and nobody else reads it */
+    domt_tree_write(&tree, "crash.pftrace", "earlier");
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    check_trace("domus-0", "crash by SIGSEGV");
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(a_path_that_is_none_is_refused)
+{
+    static char text[1100];
+
+    ck_assert_int_eq(domus_trace_crash_signals(NULL), -EINVAL);
+    ck_assert_int_eq(domus_trace_crash_signals(""), -EINVAL);
+    memset(text, 'x', 1024);
+    ck_assert_int_eq(domus_trace_crash_signals(text), -EINVAL);
+}
+END_TEST
+
+DOMT_MAIN("crash", 60, a_program_that_crashes_names_its_last_run_at_each_level,
+          each_signal_leaves_a_trace_and_ends_the_program_as_it_does,
+          a_signal_that_is_sent_to_the_process_leaves_a_trace,
+          a_runner_that_crashes_names_its_last_run, a_handler_of_the_program_stays,
+          what_is_no_file_of_its_own_is_left_alone, a_path_that_is_none_is_refused)

@@ -1,0 +1,498 @@
+/* profile.level: spans beyond phases and runs: sleeps, houses that are run for other threads,
+ * stalls, and the way of an ask to its answer; who has run something for whom, and the trace that a
+ * stall leaves. */
+#include "protocols/observe/pairs.h"
+#include "tests/runtime/running.h"
+#include "tests/runtime/stalls.h"
+#include "tests/runtime/traced.h"
+#include "tests/support/tree.h"
+
+#include <domus/trace.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static uint8_t bytes[16 << 20];
+static size_t length;
+static domt_traced traced;
+
+static int take(void *context, const void *more, size_t count)
+{
+    (void)context;
+    if (count > sizeof bytes - length)
+        return -ENOBUFS;
+    memcpy(bytes + length, more, count);
+    length += count;
+    return 0;
+}
+
+static void read_trace(const domus_system *system, uint64_t since_ns)
+{
+    length = 0;
+    ck_assert_int_eq(domus_trace_write(system, since_ns, take, NULL), 0);
+    domt_traced_decode(bytes, length, &traced);
+}
+
+static domus_config config_of(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    config.profile.level = DOMUS_PROFILE_SPANS;
+    config.profile.records = 1024;
+    return config;
+}
+
+static bool is_open_now(const domus_system *system, const char *thread, const char *text)
+{
+    length = 0;
+    if (domus_trace_write(system, 0, take, NULL) != 0)
+        return false;
+    domt_traced_decode(bytes, length, &traced);
+    return domt_traced_is_open(&traced, thread, text);
+}
+
+/* --- actors ---------------------------------------------------------------------------------- */
+
+static const domus_type work = {.name = "work", .size = sizeof(uint64_t)}; /* nanoseconds */
+static const domus_type begin = {.name = "begin", .size = sizeof(uint64_t)};
+static const domus_type stay = {.name = "stay", .size = 0};
+static const domus_type question = {.name = "question", .size = 0};
+static const domus_type answer = {.name = "answer", .size = 0};
+static const domus_type wander = {.name = "wander", .size = 0};
+static const domus_type nudge = {.name = "nudge", .size = 0};
+
+#define WORKERS 200u
+
+static _Atomic uint64_t done;
+static _Atomic bool is_late; /* answers come some time after their asks */
+static domus_address workers[WORKERS], answerer_at;
+
+static int on_work(domus_stack *stack, void *self, const void *ns)
+{
+    (void)stack, (void)self;
+    domt_burn(*(const uint64_t *)ns, NULL);
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int on_begin(domus_stack *stack, void *self, const void *ns)
+{
+    (void)self;
+    for (uint32_t i = 0; i < WORKERS; i++)
+        ck_assert_int_eq(domus_notice(stack, workers[i], &work, ns), 0);
+    return 0;
+}
+
+static int on_stay(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    domt_doze(150 * DOMT_MS, "is stuck for");
+    return 0;
+}
+
+static int reply_late(domus_stack *stack, void *self, const domus_answer *slept)
+{
+    (void)self, (void)slept;
+    domt_burn(20000, NULL);
+    return domus_reply(stack, &answer, NULL);
+}
+
+static int on_question(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    domt_burn(20000, NULL);
+    return atomic_load(&is_late) ? domus_sleep(stack, 5 * DOMT_MS, reply_late)
+                                 : domus_reply(stack, &answer, NULL);
+}
+
+static int on_answer(domus_stack *stack, void *self, const domus_answer *got)
+{
+    (void)stack, (void)self;
+    domt_burn(20000, NULL);
+    atomic_fetch_add(&done, got->error == 0);
+    return 0;
+}
+
+/* A short run on each side, so that a stand-in is worth it. */
+static int on_nudge(domus_stack *stack, void *self, const void *payload)
+{
+    const uint64_t ns = 0;
+
+    (void)self, (void)payload;
+    return domus_notice(stack, answerer_at, &work, &ns);
+}
+
+static int on_wander(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    domt_burn(20000, NULL);
+    return domus_ask(stack, answerer_at, &question, NULL, on_answer);
+}
+
+static const domus_on rows[] = {{&work, on_work, 0},     {&begin, on_begin, 0},
+                                {&stay, on_stay, 0},     {&question, on_question, 0},
+                                {&wander, on_wander, 0}, {&nudge, on_nudge, 0},
+                                {NULL, NULL, 0}};
+static const domus_behaviour starter = {.name = "starter", .on = rows};
+static const domus_behaviour worker = {.name = "worker", .on = rows};
+static const domus_behaviour stuck = {.name = "stuck", .on = rows};
+static const domus_behaviour asker = {.name = "asker", .on = rows};
+static const domus_behaviour answerer = {.name = "answerer", .on = rows};
+
+/* --- parks ----------------------------------------------------------------------------------- */
+
+START_TEST(a_sleep_is_a_span_within_its_phase)
+{
+    domus_config config = config_of(1);
+    domus_system *system = domt_start(&config);
+    const uint64_t ns = 20000;
+
+    workers[0] = domt_spawn(system, 0, &worker, NULL);
+    for (int i = 0; i < 20; i++) {
+        domt_notice(system, workers[0], &work, &ns);
+        domt_pause_ns(5 * DOMT_MS);
+    }
+    DOMT_WAIT_FOR(20, is_open_now(system, "thread 0", "park"));
+    const domt_traced_event *end = domt_traced_find_on(&traced, "thread 0", 'E', "park");
+    const domt_traced_event *phase = domt_traced_find_on(&traced, "thread 0", 'E', "enter");
+    ck_assert_ptr_nonnull(end);
+    ck_assert_ptr_nonnull(phase);
+    ck_assert_uint_eq(end->depth, phase->depth + 1);
+    domt_end(system);
+}
+END_TEST
+
+/* --- loans ----------------------------------------------------------------------------------- */
+
+static uint64_t sum_of_pairs(const domus_system *system, bool stand_ins)
+{
+    domus_pair pairs[4];
+    size_t count = domus_system_pairs(system, pairs, 4);
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(pairs[i].thief + pairs[i].victim, 1);
+        ck_assert(i == 0 || pairs[i].thief > pairs[i - 1].thief);
+        sum += stand_ins ? pairs[i].stand_ins : pairs[i].steals;
+    }
+    return sum;
+}
+
+/* The port tells the same (protocols/observe/pairs.c). */
+static void check_texts(const domus_system *system, const domus_pair *pairs, size_t count)
+{
+    domus_appender json = {0};
+    domi_metrics metrics = {.is_open = true};
+    domus_slice text;
+    char part[256];
+
+    domi_pairs_write_json(&json, system);
+    ck_assert_int_eq(domus_append_end(&json, &text), 0);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(part, sizeof part,
+                 "{\"thief\":%u,\"victim\":%u,\"steals\":%llu,\"stand_ins\":%llu}", pairs[i].thief,
+                 pairs[i].victim, (unsigned long long)pairs[i].steals,
+                 (unsigned long long)pairs[i].stand_ins);
+        ck_assert_ptr_nonnull(memmem(domus_slice_data(text), text.size, part, strlen(part)));
+    }
+    domus_slice_free(text);
+    domi_pairs_write_metrics(&metrics, system);
+    ck_assert_int_eq(domus_append_end(&metrics.out, &text), 0);
+    for (size_t i = 0; i < count; i++) {
+        bool steals = pairs[i].steals != 0;
+        snprintf(part, sizeof part, "domus_pair_%s_total{thief=\"%u\",victim=\"%u\"} %llu\n",
+                 steals ? "steals" : "stand_ins", pairs[i].thief, pairs[i].victim,
+                 (unsigned long long)(steals ? pairs[i].steals : pairs[i].stand_ins));
+        ck_assert_ptr_nonnull(memmem(domus_slice_data(text), text.size, part, strlen(part)));
+    }
+    domus_slice_free(text);
+}
+
+static void check_pairs(const domus_system *system)
+{
+    domus_pair pairs[2];
+
+    ck_assert_uint_eq(sum_of_pairs(system, false) + sum_of_pairs(system, true),
+                      domt_profile_all(system).steals);
+    size_t count = domus_system_pairs(system, pairs, 2);
+    check_texts(system, pairs, count);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_uint_eq(pairs[i].steals + pairs[i].stand_ins,
+                          domt_profile(system, pairs[i].thief).steals);
+    ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), count);
+}
+
+START_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
+{
+    domus_config config = config_of(2);
+    domus_system *system = domt_start(&config);
+    domus_address first = domt_spawn(system, 0, &starter, NULL);
+    const uint64_t ns = 200000;
+
+    ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), 0);
+    for (uint32_t i = 0; i < WORKERS; i++)
+        workers[i] = domt_spawn(system, 0, &worker, NULL);
+    bool seen = false; /* both threads follow the level only when they come to it */
+    for (uint64_t round = 1; !seen; round++) {
+        ck_assert_uint_lt(round, 100);
+        domt_notice(system, first, &begin, &ns);
+        DOMT_WAIT_FOR(30, atomic_load(&done) == round * WORKERS);
+        read_trace(system, 0);
+        seen = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker") != NULL &&
+               domt_traced_find_on(&traced, "thread 1", 'E', "steal worker") != NULL;
+    }
+    const domt_traced_event *steal = domt_traced_find_on(&traced, "thread 1", 'B', "steal worker");
+    const domt_traced_event *loan = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker");
+    ck_assert_ptr_nonnull(steal);
+    ck_assert_ptr_nonnull(loan);
+    ck_assert_str_eq(steal[1].text, "run worker (work)");
+    ck_assert_uint_eq(steal[1].depth, steal->depth + 1);
+    ck_assert_str_eq(loan->category, "loan");
+    ck_assert_ptr_nonnull(domt_traced_find_on(&traced, "thread 1", 'E', "steal worker"));
+    if (domt_protoc_is_there()) {
+        const char *text = domt_protoc_decode(bytes, length);
+        ck_assert_ptr_nonnull(
+            strstr(text, "debug_annotations { uint_value: 0 name: \"from thread\" }"));
+        ck_assert_ptr_nonnull(
+            strstr(text, "debug_annotations { uint_value: 1 name: \"to thread\" }"));
+    }
+    check_pairs(system);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_stand_in_names_whose_house_it_runs)
+{
+    domus_config config = config_of(2);
+    config.scheduler.idle.stand_in_ns = 1000000;
+    domus_system *system = domt_start(&config);
+    domus_address first = domt_spawn(system, 0, &asker, NULL);
+    bool seen = false;
+
+    answerer_at = domt_spawn(system, 1, &worker, NULL);
+    for (uint64_t round = 1; !seen; round++) {
+        ck_assert_uint_lt(round, 20000);
+        domt_notice(system, first, &nudge, NULL);
+        DOMT_WAIT_FOR(20, atomic_load(&done) == round);
+        if (sum_of_pairs(system, true) == 0)
+            continue;
+        length = 0;
+        if (domus_trace_write(system, 0, take, NULL) == 0)
+            domt_traced_decode(bytes, length, &traced);
+        seen = domt_traced_find_on(&traced, "thread 0", 'E', "stand in for worker") != NULL;
+    }
+    check_pairs(system);
+    domt_end(system);
+}
+END_TEST
+
+/* --- stalls ---------------------------------------------------------------------------------- */
+
+static domus_system *start_to_stall(domus_profile_level level, const char *file,
+                                    domus_address *ret_stuck)
+{
+    domus_config config = config_of(2);
+
+    config.profile.level = level;
+    config.stall.threshold_ns = 100 * DOMT_MS; /* the machine alone stalls nobody for so long */
+    config.profile.stall_file = file;
+    domus_system *system = domt_start_logging(&config);
+    *ret_stuck = domt_spawn(system, 1, &stuck, NULL);
+    /* The thread follows the level when it works. */
+    const uint64_t ns = 2 * DOMT_MS;
+    for (int i = 0; i < 5; i++)
+        domt_notice(system, *ret_stuck, &work, &ns);
+    DOMT_WAIT_FOR(20, atomic_load(&done) == 5);
+    return system;
+}
+
+static void stall_once(domus_system *system, domus_address address)
+{
+    uint64_t before = domt_stalls_over(system);
+
+    domt_notice(system, address, &stay, NULL);
+    DOMT_WAIT_FOR(30, domt_stalls_over(system) > before);
+}
+
+START_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
+{
+    domus_address address;
+    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, NULL, &address);
+
+    domt_notice(system, address, &stay, NULL);
+    DOMT_WAIT_FOR(20, is_open_now(system, "thread 1", "stall in stuck (stay)"));
+    ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
+    DOMT_WAIT_FOR(30, domt_stalls_over(system) == 1);
+    DOMT_WAIT_FOR(20, !is_open_now(system, "thread 1", "stall in stuck (stay)"));
+    const domt_traced_event *run =
+        domt_traced_find_on(&traced, "thread 1", 'B', "run stuck (stay)");
+    const domt_traced_event *stall =
+        domt_traced_find_on(&traced, "thread 1", 'B', "stall in stuck (stay)");
+    const domt_traced_event *end =
+        domt_traced_find_on(&traced, "thread 1", 'E', "stall in stuck (stay)");
+    ck_assert_ptr_nonnull(run);
+    ck_assert_ptr_nonnull(stall);
+    ck_assert_ptr_nonnull(end);
+    ck_assert_uint_eq(stall->depth, run->depth + 1);
+    ck_assert_uint_ge(end->at_ns - stall->at_ns, 100 * DOMT_MS);
+    ck_assert(!domt_traced_is_open(&traced, "thread 1", "stall in stuck (stay)"));
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_stall_leaves_its_file_once_in_a_while)
+{
+    domus_address address;
+    domt_tree tree;
+    char path[PATH_MAX];
+    struct stat about;
+
+    domt_tree_make(&tree);
+    snprintf(path, sizeof path, "%s/stall.pftrace", tree.root);
+    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, path, &address);
+    stall_once(system, address);
+    DOMT_WAIT_FOR(20, domt_lines("profile.stallFile has the trace", NULL) == 1);
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fstat(fileno(file), &about), 0);
+    ck_assert_uint_eq(about.st_mode & 07777, 0600);
+    length = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    domt_traced_decode(bytes, length, &traced);
+    ck_assert_uint_eq(traced.threads, 2);
+    ck_assert(domt_traced_is_open(&traced, "thread 1", "stall in stuck (stay)"));
+    ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
+
+    ck_assert_int_eq(unlink(path), 0);
+    stall_once(system, address);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    ck_assert_uint_eq(domt_lines("profile.stallFile has the trace", NULL), 1);
+    domt_end(system);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(a_stall_whose_file_cannot_be_written_says_so)
+{
+    domus_address address;
+    domus_system *system = start_to_stall(DOMUS_PROFILE_SPANS, "/nonexistent/stall", &address);
+
+    stall_once(system, address);
+    DOMT_WAIT_FOR(20, domt_lines("no trace of this stall: No such file", NULL) == 1);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_stall_without_spans_leaves_no_file)
+{
+    domus_address address;
+    domt_tree tree;
+    char path[PATH_MAX];
+
+    domt_tree_make(&tree);
+    snprintf(path, sizeof path, "%s/stall.pftrace", tree.root);
+    domus_system *system = start_to_stall(DOMUS_PROFILE_HISTOGRAMS, path, &address);
+    stall_once(system, address);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    domt_end(system);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+/* --- flows ----------------------------------------------------------------------------------- */
+
+/* The first flow that has come to its end: its four events, in their order. Returns false if there
+ * is none yet. */
+static bool find_flow(const domt_traced_event *ret_steps[4])
+{
+    static const char *const texts[] = {"ask question", "take ask question", "answer question",
+                                        "take answer question"};
+
+    for (uint32_t i = 0; i < traced.events && i < DOMT_TRACED_EVENTS; i++) {
+        if (!traced.event[i].is_last)
+            continue;
+        memset(ret_steps, 0, 4 * sizeof ret_steps[0]);
+        for (uint32_t j = 0; j < traced.events && j < DOMT_TRACED_EVENTS; j++) {
+            for (int step = 0; step < 4; step++)
+                if (traced.event[j].flow == traced.event[i].flow &&
+                    strcmp(traced.event[j].text, texts[step]) == 0)
+                    ret_steps[step] = &traced.event[j];
+        }
+        if (ret_steps[0] && ret_steps[1] && ret_steps[2] && ret_steps[3])
+            return true;
+    }
+    return false;
+}
+
+static bool has_run_at(const char *thread, const char *text, uint64_t at_ns)
+{
+    for (uint32_t i = 0; i < traced.events && i < DOMT_TRACED_EVENTS; i++) {
+        const domt_traced_event *event = &traced.event[i];
+        if (event->type == 'B' && event->at_ns == at_ns && strcmp(event->text, text) == 0 &&
+            strcmp(event->thread, thread) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Let asks go from thread 0 to thread 1 until the way of one is in a trace. */
+static void follow_an_ask(bool late, const domt_traced_event *steps[4])
+{
+    domus_config config = config_of(2);
+    config.scheduler.steal.enabled = false; /* all runs at home */
+    domus_system *system = domt_start(&config);
+    domus_address first = domt_spawn(system, 0, &asker, NULL);
+    uint64_t asked = 0;
+
+    atomic_store(&is_late, late);
+    answerer_at = domt_spawn(system, 1, &answerer, NULL);
+    do {
+        ck_assert_uint_lt(asked, 1000);
+        domt_notice(system, first, &wander, NULL);
+        asked++;
+        DOMT_WAIT_FOR(20, atomic_load(&done) == asked);
+        if (domus_trace_write(system, 0, take, NULL) != 0)
+            continue;
+        read_trace(system, 0);
+    } while (!find_flow(steps));
+    domt_end(system);
+}
+
+START_TEST(a_flow_leads_from_an_ask_to_its_answer)
+{
+    const domt_traced_event *steps[4];
+
+    follow_an_ask(false, steps);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_str_eq(steps[i]->thread, i == 0 || i == 3 ? "thread 0" : "thread 1");
+        ck_assert_str_eq(steps[i]->category, "flow");
+        ck_assert(i == 0 || steps[i]->at_ns >= steps[i - 1]->at_ns);
+        ck_assert(steps[i]->is_last == (i == 3));
+    }
+    ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns); /* one run */
+    ck_assert(has_run_at("thread 0", "run asker (wander)", steps[0]->at_ns));
+    ck_assert(has_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
+    ck_assert(has_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));
+}
+END_TEST
+
+START_TEST(a_flow_waits_for_an_answer_that_comes_later)
+{
+    const domt_traced_event *steps[4];
+
+    follow_an_ask(true, steps);
+    ck_assert_uint_ge(steps[2]->at_ns, steps[1]->at_ns + 4 * DOMT_MS);
+    ck_assert_uint_ge(steps[3]->at_ns, steps[2]->at_ns);
+}
+END_TEST
+
+DOMT_MAIN("spans", 60, a_sleep_is_a_span_within_its_phase,
+          a_steal_names_whose_house_it_runs_and_home_that_it_was_lent,
+          a_stand_in_names_whose_house_it_runs,
+          a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards,
+          a_stall_leaves_its_file_once_in_a_while, a_stall_whose_file_cannot_be_written_says_so,
+          a_stall_without_spans_leaves_no_file, a_flow_leads_from_an_ask_to_its_answer,
+          a_flow_waits_for_an_answer_that_comes_later)
