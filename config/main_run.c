@@ -450,14 +450,13 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
 
     block_signals(&own.signals);
     domi_descriptors_raise_limit(&config, own.warning, sizeof own.warning);
-    int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max, &own.sink);
+    int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max,
+                                domi_main_observe_is_wanted(given) ? &own.log : NULL, &own.sink);
     if (result != 0) {
         fprintf(stderr, "%s: no thread for the log: %s\n", program->name, strerror(-result));
         domi_fronts_close(false);
         return DOMI_STATUS_FAILED;
     }
-    if (domi_main_observe_is_wanted(given))
-        (void)domi_sink_keep(own.sink, &own.log); /* without memory there is no log for viewers */
     begin_to_wait(); /* from here on the end of this function is reached, which stops the waiting */
     result = make_system(&own, &config);
     if (result == 0)

@@ -388,7 +388,8 @@ static int begin_thread(domi_sink *sink)
     return -error;
 }
 
-int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret_sink)
+int domi_sink_open(const char *name, int fd, uint32_t lines_max, domus_log_source *ret_source,
+                   domi_sink **ret_sink)
 {
     domi_sink *sink = calloc(1, sizeof *sink);
     /* calloc() of this much maps pages that the kernel clears when they are first used. */
@@ -396,6 +397,8 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret
     int result = -ENOMEM;
 
     if (places == NULL)
+        goto fail;
+    if (ret_source != NULL && (sink->kept = domi_kept_lines_new()) == NULL)
         goto fail;
     sink->name = name;
     sink->fd = fd;
@@ -406,22 +409,17 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret
     result = begin_thread(sink);
     if (result != 0)
         goto fail;
+    if (ret_source != NULL)
+        *ret_source = (domus_log_source){.read = domi_kept_lines_read, .context = sink->kept};
     *ret_sink = sink;
     return 0;
 
 fail:
+    if (sink != NULL)
+        domi_kept_lines_free(sink->kept);
     free(places);
     free(sink);
     return result;
-}
-
-int domi_sink_keep(domi_sink *sink, domus_log_source *ret_source)
-{
-    sink->kept = domi_kept_lines_new();
-    if (sink->kept == NULL)
-        return -ENOMEM;
-    *ret_source = (domus_log_source){.read = domi_kept_lines_read, .context = sink->kept};
-    return 0;
 }
 
 static uint64_t now_ns(void)

@@ -22,12 +22,10 @@ typedef struct domi_sink domi_sink;
 
 /* Make a sink for `lines_max` lines and begin its thread, which writes to `fd` and blocks all
  * signals. Each line begins with `name`, which stays the caller's as long as the sink.
- * Returns 0; -ENOMEM; a negative errno when the thread cannot be made. */
-int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret_sink);
-
-/* Keep the last lines from now on, for viewers, and set `ret_source` to where they are read. It is
- * valid until domi_sink_free(). No line has been left yet. Returns 0; -ENOMEM. */
-int domi_sink_keep(domi_sink *sink, domus_log_source *ret_source);
+ * With `ret_source`, which may be NULL, it keeps its last lines for viewers, who read them there
+ * until domi_sink_free(). Returns 0; -ENOMEM; a negative errno when the thread cannot be made. */
+int domi_sink_open(const char *name, int fd, uint32_t lines_max, domus_log_source *ret_source,
+                   domi_sink **ret_sink);
 
 /* Leave one line of the log. This function has the type of domus_hooks.log.
  * Thread-safety: any thread. */

@@ -28,8 +28,7 @@ static void begin(uint32_t places, bool is_read)
         while (write(ends[1], ".", 1) > 0)
             continue;
     }
-    ck_assert_int_eq(domi_sink_open("test", ends[1], places, &sink), 0);
-    ck_assert_int_eq(domi_sink_keep(sink, &source), 0);
+    ck_assert_int_eq(domi_sink_open("test", ends[1], places, &source, &sink), 0);
 }
 
 static void end(void)
@@ -102,7 +101,9 @@ END_TEST
 START_TEST(lines_are_seen_though_nobody_reads_the_descriptor)
 {
     begin(4, false);
-    for (uint32_t i = 1; i <= 6; i++)
+    domi_sink_log(sink, DOMUS_LOG_INFO, 1, "waits");
+    await_line(1); /* by now the thread waits for the reader */
+    for (uint32_t i = 2; i <= 6; i++)
         domi_sink_log(sink, DOMUS_LOG_INFO, i, "waits");
     holds(4, 4, DOMUS_LOG_INFO, 4, "waits");
     ck_assert_int_eq(source.read(source.context, 5, &line), -ENOENT);

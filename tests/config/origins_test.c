@@ -142,7 +142,9 @@ START_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
     char name[32], second[32], line[128];
 
     load(yaml, file, name);
-    load(yaml, "scheduler: {minBudget: 1ms}\nlisteners: [{name: a, address: '127.0.0.1:1'}]\n",
+    load(yaml,
+         "scheduler: {minBudget: 1ms}\nlisteners: [{name: a, address: '127.0.0.1:1'},\n"
+         "  {name: c, address: '127.0.0.1:2'}]\n",
          second);
     ck_assert_int_eq(domus_yaml_set(yaml, "listeners.a.backlog=7"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "pools.work.runners=auto"), 0);
@@ -156,6 +158,7 @@ START_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
     snprintf(line, sizeof line, "listeners.a.address=127.0.0.1:1 @ %s:2\n", second);
     has(line);
     has("listeners.a.backlog=7 @ --set\n");
+    has("listeners.c.backlog=4096 @ default\n"); /* that of b, in its place before, was written */
     has("pools.work.runners=auto @ --set\n");
     has("chat.loud=true @ --set\n");
     has("system.threads=3 @ --set\n");

@@ -32,7 +32,7 @@ static void open_sink(uint32_t lines_max)
     ck_assert_int_ge(fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES), PIPE_BYTES);
     reader = ends[0];
     writer = ends[1];
-    ck_assert_int_eq(domi_sink_open("test", writer, lines_max, &sink), 0);
+    ck_assert_int_eq(domi_sink_open("test", writer, lines_max, NULL, &sink), 0);
 }
 
 /* Nothing that is left from here on can be written. */

@@ -339,14 +339,10 @@ START_TEST(a_follower_that_reads_holds_up_nobody)
     domus_observe_front.set_log(port, &source);
     atomic_store(&endless, true);
     int fd = begin_to_ask("GET /log?follow=1");
-    uint64_t until_ns = domt_now_ns() + 300 * DOMT_MS;
-    uint32_t asked = 0;
-    while (domt_now_ns() < until_ns) {
-        (void)recv(fd, text, sizeof text, MSG_DONTWAIT);
+    for (int i = 0; i < 20; i++) {
+        (void)recv(fd, text, sizeof text, 0);
         ck_assert_uint_eq(ask("GET /health"), 200);
-        asked++;
     }
-    ck_assert_uint_gt(asked, 3);
     close(fd);
     end(system);
 }
