@@ -419,6 +419,10 @@ def screen():
     time.sleep(0.3)
     top.read()
     assert port.looks <= looks + 1, (port.looks, looks)
+    top.type(b"/SIT\r")  # the filter works on what is frozen
+    top.await_(lambda text: first_row(text) == "site" and "shard" not in text)
+    top.type(b"\x1b")
+    top.await_("shard")
     top.type(b" ")
     top.await_(lambda text: "FROZEN" not in text and port.looks > looks + 1)
 
