@@ -1,6 +1,7 @@
 /* Samples as meters and rows; see the header. */
 #include "tools/domus/view.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +167,7 @@ static void shorten(double value, char *ret_text, size_t size)
         unit++;
     }
     if (unit == 0)
-        snprintf(ret_text, size, value > 0 && value < 9.95 ? "%.1f" : "%.0f", value);
+        snprintf(ret_text, size, value < 9.95 && value > floor(value) ? "%.1f" : "%.0f", value);
     else
         snprintf(ret_text, size, value < 9.95 ? "%.1f%c" : "%.0f%c", value, units[unit]);
 }
