@@ -2,6 +2,7 @@
 #include "protocols/observe/sample.h"
 
 #include "protocols/observe/json.h"
+#include "protocols/observe/observe.h"
 #include "protocols/observe/rows.h"
 
 #include <domus/http_event.h>
@@ -145,7 +146,8 @@ int domi_sample_names(domus_system *system, domus_slice *ret_event)
 
     write_text(&json, "{\"program\":");
     domi_json_append_string(&json, program_invocation_short_name);
-    (void)domus_append_text(&json, ",\"pid\":%ld", (long)getpid());
+    (void)domus_append_text(&json, ",\"pid\":%ld,\"opened_ns\":%" PRIu64, (long)getpid(),
+                            domi_observed.opened_ns);
     (void)domus_append_text(&json, ",\"interval_ms\":%" PRIu64, DOMI_LIVE_TICK_NS / 1000000);
     write_text(&json, ",\"levels\":[\"off\",\"counters\",\"histograms\",\"spans\"],\"phases\":");
     for (int i = 0; i < DOMUS_PHASES; i++)

@@ -1,8 +1,8 @@
 /* The texts of /live: the names that do not change, and one sample of all counters.
  *
- *   names   {"program": "web", "pid": 7, "interval_ms": 250, "levels": ["off", ...],
- *            "phases": ["submit", ...], "counters": ["wall_ns", ...], "threads": 2,
- *            "times": ["wall_ns", "run_ns", ...], "runners": [["work", 0], ...],
+ *   names   {"program": "web", "pid": 7, "opened_ns": 1, "interval_ms": 250,
+ *            "levels": ["off", ...], "phases": ["submit", ...], "counters": ["wall_ns", ...],
+ *            "threads": 2, "times": ["wall_ns", "run_ns", ...], "runners": [["work", 0], ...],
  *            "bounds": [0, 16, 32, ...]}
  *   sample  {"serial": 5, "now_ns": 1, "level": 1, "phases": [[1, 2, ...], ...],
  *            "counters": [[0, 10, 11], ...], "runners": [[1, 2, ...], ...],

@@ -144,7 +144,7 @@ static uint32_t find_marks(const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
     uint32_t id = match.route != NULL ? match.route->id : INDEX;
-    bool is_endless = id == LOG && domi_observe_wants_to_follow(payload);
+    bool is_endless = id == LIVE || (id == LOG && domi_observe_wants_to_follow(payload));
     bool is_recording =
         id == TRACE || (id == PROFILE && domi_observe_wants_cpu(domus_http_query(payload)));
 

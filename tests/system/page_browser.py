@@ -133,6 +133,10 @@ def try_life(browser):
     first = browser.evaluate(RATE)
     browser.wait("that moves", RATE + " !== " + json.dumps(first))
     browser.wait("words beside a strip", "/busy .* state /.test(document.querySelector('.thread canvas').ariaLabel)")
+    browser.wait("no histograms", "document.getElementById('level').value === 'counters' && "
+                 "!document.getElementById('heat-hint').hidden")
+    browser.evaluate("document.getElementById('heat-begin').click()")
+    browser.wait("the level is changed", "document.getElementById('level').value === 'histograms'")
     browser.wait("the map of iterations", "!document.getElementById('heat').hidden && "
                  "/99 % up to/.test(document.getElementById('heat-map').ariaLabel)")
 

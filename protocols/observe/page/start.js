@@ -3,6 +3,7 @@
 const TELL_EVERY = 4; // samples: figures and tables change once a second
 
 function begin(names) {
+  if (store.names && JSON.stringify(names) === JSON.stringify(store.names)) return; // only the stream was lost
   setFrozen(false);
   storeNames(names);
   say($("program"), names.program);
