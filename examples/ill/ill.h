@@ -1,4 +1,4 @@
-/* What the parts of an ill service share: its kind of illness, and who does its work. */
+/* Parts of an ill service: its kind of illness, and who does its work. */
 #ifndef ILL_H
 #define ILL_H
 
