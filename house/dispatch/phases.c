@@ -146,8 +146,7 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
 
 /* Run the channels actors that are ready, within the bounds of one phase 2. Inlined, so that who
  * does not observe asks nothing for each run. */
-DOMI_INLINE uint32_t run_ready_by(domi_manager *manager,
-                                  uint32_t (*run)(domi_manager *manager, domi_house *house))
+DOMI_INLINE uint32_t run_ready_by(domi_manager *manager, domi_run_house *run)
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
@@ -167,7 +166,7 @@ DOMI_INLINE uint32_t run_ready_by(domi_manager *manager,
 static uint32_t run_ready_channels(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        return run_ready_by(manager, manager->observer->run);
+        return run_ready_by(manager, manager->observer->choose(manager));
     return run_ready_by(manager, domi_house_run);
 }
 

@@ -8,9 +8,13 @@
 struct domi_house;
 struct domi_manager;
 
+/* Runs a house, as domi_house_run() does. Returns how many messages it handled. */
+typedef uint32_t domi_run_house(struct domi_manager *manager, struct domi_house *house);
+
 typedef struct domi_observer {
-    /* Runs a house and measures that, as domi_house_run() does without. */
-    uint32_t (*run)(struct domi_manager *manager, struct domi_house *house);
+    /* Returns what runs the next houses, up to a look between runs or the end of a phase:
+     * domi_house_run() if none of these runs is measured, so that they pay nothing. */
+    domi_run_house *(*choose)(struct domi_manager *manager);
     /* Called when arrivals of other threads were sorted; `newest` is the state actor that was the
      * newest ready one before. */
     void (*note_arrivals)(struct domi_manager *manager, const struct domi_house *newest);

@@ -290,7 +290,7 @@ typedef enum domus_histogram_kind {
     DOMUS_HISTOGRAM_EVENTS,
     DOMUS_HISTOGRAM_STATE,
     DOMUS_HISTOGRAM_OTHER,
-    DOMUS_HISTOGRAM_RUN,  /* a run of an actor. Runs of less than about 3 us are sampled, and each
+    DOMUS_HISTOGRAM_RUN,  /* a run of an actor. Runs of less than about 40 us are sampled, and each
                              counts for all since the one before. */
     DOMUS_HISTOGRAM_WAIT, /* a message in the mailbox of a state actor, up to its run; samples */
     DOMUS_HISTOGRAM_DELIVERY, /* from a put on another thread to this one's mailbox; samples */

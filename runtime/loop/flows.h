@@ -62,6 +62,17 @@ domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder);
 /* Free the flows of a thread that has ended. */
 void domi_flows_free(domi_thread *thread);
 
+/* Whether runs of any house are watched. `flows` may be NULL. */
+static inline bool domi_flows_have_any(const domi_flows *flows)
+{
+    /* Relaxed, as below. */
+    return flows != NULL &&
+           (atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asked.house,
+                                 memory_order_relaxed) != NULL ||
+            atomic_load_explicit((_Atomic(const domi_house *) *)(uintptr_t)&flows->asking.house,
+                                 memory_order_relaxed) != NULL);
+}
+
 /* Whether runs of this house are watched. `flows` may be NULL. */
 static inline bool domi_flows_have(const domi_flows *flows, const domi_house *house)
 {

@@ -47,8 +47,7 @@ static bool begin(domi_thread *thread)
         atomic_store_explicit(&thread->observing, observing, memory_order_release);
     }
     remember_spans(thread, observing);
-    observing->runs.reaped_ns = 0;
-    thread->manager.observer = &observing->runs.waiting.functions;
+    domi_run_observer_begin(&observing->runs, &thread->manager);
     return true;
 }
 
@@ -61,6 +60,7 @@ static void record_to(domi_thread *thread, domi_recorder *recorder)
     atomic_store_explicit(&thread->recorder, recorder, memory_order_release);
     if (observing == NULL)
         return;
+    observing->span_from_ns = 0;
     observing->runs.recorder = recorder;
     observing->runs.flows =
         recorder != NULL ? atomic_load_explicit(&thread->flows, memory_order_relaxed) : NULL;
@@ -106,13 +106,29 @@ const char *domus_histogram_name(domus_histogram_kind kind)
     return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
 }
 
+/* Record the span that lasts up to the last stamp. */
+static void record_last_span(domi_thread *thread, domi_observing *observing)
+{
+    if (observing->span_from_ns == 0 || observing->span_from_ns == thread->stamp_ns)
+        return;
+    domi_recorder_note(observing->recorder, DOMI_RECORD_PHASE, observing->span_from_ns,
+                       thread->stamp_ns,
+                       domus_histogram_name(DOMUS_HISTOGRAM_ENTER + observing->span), 0);
+}
+
+/* Stamps of one span that follow each other are one record: in phase 3 there is a stamp at each
+ * look between runs. */
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
 {
-    domi_recorder *recorder = domi_thread_recorder(thread);
+    domi_observing *observing =
+        atomic_load_explicit(&thread->observing, memory_order_relaxed); /* its own */
 
-    domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
-    domi_recorder_note(recorder, DOMI_RECORD_PHASE, thread->stamp_ns, now_ns,
-                       domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span), 0);
+    domi_recorder_end(observing->recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
+    if (observing->span_from_ns != 0 && observing->span == span)
+        return;
+    record_last_span(thread, observing);
+    observing->span = span;
+    observing->span_from_ns = thread->stamp_ns;
 }
 
 /* Measure a wait now and then, if there is memory for that. */
@@ -164,7 +180,11 @@ void domi_observing_note_iteration(domi_thread *thread)
         domi_histogram_add(&observing->iterations, sum_ns);
     observing->runs.reaped_ns = 0;
     domi_recorder *recorder = domi_thread_recorder(thread);
-    if (recorder != NULL && sum_ns != 0)
+    if (recorder == NULL)
+        return;
+    record_last_span(thread, observing);
+    observing->span_from_ns = 0;
+    if (sum_ns != 0)
         domi_recorder_note(recorder, DOMI_RECORD_ITERATION, thread->io_start_ns, thread->stamp_ns,
                            NULL, thread->completions);
 }

@@ -5,9 +5,12 @@
 #include "house/message/belt.h"
 #include "runtime/trace/recorder.h"
 
-#define COST_NS     60u /* of measuring one run */
-#define COST_SHARE  50u /* measuring takes one part in so many */
-#define WEIGHT_MOST 64u
+#define COST_NS     800u /* of measuring one run, with the looks at those around it */
+#define COST_SHARE  50u  /* measuring takes one part in so many */
+#define WEIGHT_MOST 2048u
+#define NEAR_RUNS   64u /* as many as run between two looks, at most */
+#define REST_SHARE  8u  /* after a wait none is measured for so many times its runs */
+#define SHORT_NS    1000u
 
 /* Choose the next run that is measured, by chance: of actors that take turns, a fixed number would
  * show only one. */
@@ -18,8 +21,31 @@ static void choose_next(domi_run_observer *observer, uint64_t run_ns)
 
     if (wanted > WEIGHT_MOST)
         wanted = WEIGHT_MOST;
-    observer->weight = 1 + (uint32_t)domi_random_below(&observer->chance, 2 * wanted + 1);
-    observer->countdown = observer->weight;
+    observer->next_run = observer->seen_runs + domi_random_below(&observer->chance, 2 * wanted + 1);
+}
+
+/* --- waits ------------------------------------------------------------------------------------ */
+
+static void note_waiter(domi_run_observer *observer, const domi_manager *manager,
+                        const domi_house *newest, uint64_t now_ns)
+{
+    uint64_t runs = domi_counter_read(&manager->counters.runs);
+
+    if (runs < observer->rest_runs || observer->waiting.waiter.house != NULL)
+        return;
+    domi_wait_note(&observer->waiting, manager, newest, now_ns);
+    observer->rest_runs = runs;
+}
+
+/* While a wait is measured all runs are looked at. If they are short, that costs them something, so
+ * the next one is measured long after it. */
+static void end_wait(domi_run_observer *observer, const domi_manager *manager, uint64_t waited_ns)
+{
+    uint64_t runs = domi_counter_read(&manager->counters.runs);
+
+    domi_histogram_add(&observer->waits, waited_ns);
+    if (observer->average_ns < SHORT_NS)
+        observer->rest_runs = runs + REST_SHARE * (runs - observer->rest_runs);
 }
 
 /* --- deliveries ------------------------------------------------------------------------------- */
@@ -60,10 +86,11 @@ static void note_arrivals(domi_manager *manager, const domi_house *newest)
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
 
     if (since_ns == 0 &&
-        (observer->waiting.waiter.house != NULL || domi_wait_newest(manager) == newest))
+        (observer->waiting.waiter.house != NULL || domi_wait_newest(manager) == newest ||
+         domi_counter_read(&manager->counters.runs) < observer->rest_runs))
         return;
     uint64_t now_ns = domi_clock_now(observer->waiting.clock);
-    domi_wait_note(&observer->waiting, manager, newest, now_ns);
+    note_waiter(observer, manager, newest, now_ns);
     if (since_ns == 0)
         return;
     domi_histogram_add(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
@@ -102,6 +129,8 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     const domus_behaviour *behaviour = house->behaviour; /* the house may be free afterwards */
     bool is_channels = behaviour->kind == DOMUS_CHANNELS;
     uint64_t belted = domi_counter_read(&manager->counters.belted);
+    uint64_t runs = domi_counter_read(&manager->counters.runs) + 1;
+    bool is_due = runs > observer->next_run;
     uint64_t begin_ns = domi_clock_now(observer->waiting.clock);
     domi_flowing flowing;
 
@@ -109,44 +138,60 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     uint32_t handled = domi_house_run(manager, house);
     if (is_waiter &&
         domi_wait_look(&observer->waiting, manager, lease, tally, handled, begin_ns, &waited_ns))
-        domi_histogram_add(&observer->waits, waited_ns);
-    bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns,
-                                       observer->countdown == 0);
-    if (observer->countdown != 0 && !has_flow) /* it was measured for the waiter alone */
+        end_wait(observer, manager, waited_ns);
+    bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
+    if (!is_due && !has_flow) /* it was measured for the waiter alone */
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
     if (observer->recorder != NULL)
         record_run(observer, manager, behaviour, begin_ns, end_ns);
-    if (observer->countdown != 0) /* and for the flow */
+    if (!is_due) /* and for the flow */
         return handled;
-    domi_histogram_add_many(&observer->runs, end_ns - begin_ns, observer->weight);
+    uint32_t weight = (uint32_t)(runs - observer->seen_runs);
+    domi_histogram_add_many(&observer->runs, end_ns - begin_ns, weight);
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
-        domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns,
-                                observer->weight);
+        domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns, weight);
     domi_wait_drop_lost(&observer->waiting);
     if (domi_wait_newest(manager) != house) /* its own mail may be older than this run */
-        domi_wait_note(&observer->waiting, manager, newest, end_ns);
+        note_waiter(observer, manager, newest, end_ns);
     note_delivery(manager, belted, end_ns);
+    observer->seen_runs = runs;
     choose_next(observer, end_ns - begin_ns);
     return handled;
 }
 
 static uint32_t run_observed(domi_manager *manager, domi_house *house)
 {
-    domi_run_observer *observer = domi_run_observer_of(manager);
+    const domi_run_observer *observer = domi_run_observer_of(manager);
 
-    if (observer->countdown != 0)
-        observer->countdown--;
-    if (observer->countdown != 0 && observer->waiting.waiter.house != house &&
-        !domi_flows_have(observer->flows, house))
+    if (domi_counter_read(&manager->counters.runs) < observer->next_run &&
+        observer->waiting.waiter.house != house && !domi_flows_have(observer->flows, house))
         return domi_house_run(manager, house);
     return run_measured(manager, house);
+}
+
+static domi_run_house *choose_run(domi_manager *manager)
+{
+    const domi_run_observer *observer = domi_run_observer_of(manager);
+
+    return domi_counter_read(&manager->counters.runs) + NEAR_RUNS >= observer->next_run ||
+                   observer->waiting.waiter.house != NULL || domi_flows_have_any(observer->flows)
+               ? run_observed
+               : domi_house_run;
+}
+
+void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
+{
+    observer->reaped_ns = 0;
+    observer->seen_runs = observer->next_run = domi_counter_read(&manager->counters.runs);
+    observer->rest_runs = 0;
+    observer->waiting.waiter.house = NULL;
+    manager->observer = &observer->waiting.functions;
 }
 
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
 {
     observer->waiting =
-        (domi_wait_observer){.functions = {run_observed, note_arrivals, note_loan}, .clock = clock};
-    observer->countdown = observer->weight = 1;
+        (domi_wait_observer){.functions = {choose_run, note_arrivals, note_loan}, .clock = clock};
     domi_random_init(&observer->chance, seed);
 }

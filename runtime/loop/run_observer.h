@@ -4,7 +4,8 @@
  *
  * Two reads of the clock take as long as a short run, so not each run is measured: one of so many
  * that this takes 2 % of the time, and each one when runs are long. A measured run stands for all
- * since the one before, so it counts as many times. Waits and deliveries are samples.
+ * since the one before, so it counts as many times. Runs that are far from the next one that is
+ * measured are not looked at, one by one. Waits and deliveries are samples.
  *
  * A measured run looks at its end whether it has made another house ready, whose newest message is
  * then followed (wait_observer.h).
@@ -20,8 +21,9 @@
 
 typedef struct domi_run_observer {
     domi_wait_observer waiting; /* with what the manager calls; the first field */
-    uint32_t countdown;         /* runs up to the next one that is measured */
-    uint32_t weight;            /* runs for which that one stands */
+    uint64_t seen_runs;         /* the count of runs with the one that was measured last */
+    uint64_t next_run;          /* at this count the next run is measured */
+    uint64_t rest_runs;         /* up to this count no wait is measured */
     uint64_t average_ns;        /* of measured runs */
     uint64_t reaped_ns;         /* when the completions of this iteration were reaped */
     domi_random chance;
@@ -32,6 +34,9 @@ typedef struct domi_run_observer {
     domi_histogram deliveries; /* from a put on another thread to the sorting here */
     domi_histogram reactions;  /* from the reaping of completions to the run of a channels actor */
 } domi_run_observer;
+
+/* Begin to measure, now or again: an observer that was made observes the manager. */
+void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager);
 
 /* Make an observer, whose functions are for `manager->observer`. */
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed);

@@ -57,7 +57,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
 /* Run from `queue` until it is empty or the deadline has passed. Returns how many houses have run
  * since the last look. Inlined, so that who does not observe asks nothing for each run. */
 DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns,
-                                  uint32_t (*run)(domi_manager *manager, domi_house *house))
+                                  domi_run_house *run, bool is_observed)
 {
     uint32_t look_every = domi_thread_runs_before_first_look(thread, queue->count);
     uint32_t houses = 0;
@@ -70,6 +70,8 @@ DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64
             continue;
         look_between_runs(thread, queue, houses);
         look_every = domi_thread_runs_before_next_look(thread, look_every);
+        if (is_observed)
+            run = thread->manager.observer->choose(&thread->manager);
         houses = messages = 0;
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
@@ -83,8 +85,9 @@ DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64
 static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
 {
     if (DOMI_UNLIKELY(thread->manager.observer != NULL))
-        return run_state_by(thread, queue, deadline_ns, thread->manager.observer->run);
-    return run_state_by(thread, queue, deadline_ns, domi_house_run);
+        return run_state_by(thread, queue, deadline_ns,
+                            thread->manager.observer->choose(&thread->manager), true);
+    return run_state_by(thread, queue, deadline_ns, domi_house_run, false);
 }
 
 void domi_phase_state(domi_thread *thread)

@@ -6,7 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HANDLER_BYTES 65536u /* much beyond what the handler needs; the rest is an address alone */
+#define HANDLER_BYTES                                                                              \
+    65536u /* much beyond what the handler needs; the rest is an address alone                     \
+            */
 
 /* The kernel stores the registers of the CPU there, too, and knows how many bytes these take. */
 static size_t bytes_of_stack(size_t page)
