@@ -40,7 +40,7 @@ function threadRow(thread, from, to) {
   };
   const wakeups = grown("wakeups_received", from, to, thread);
   return {
-    thread, busy: 1 - shares(thread, from, to)[store.names.phases.indexOf("sleep")],
+    thread, state: shares(thread, from, to)[store.names.phases.indexOf("state")], busy: 1 - shares(thread, from, to)[store.names.phases.indexOf("sleep")],
     messages: messages(from, to, thread) / passed, runs: rate("runs"), iterations: rate("iterations"),
     ready: readyActors(from, to, thread),
     in: rate("received_bytes"), out: rate("sent_bytes"), open: value("channels_opened") - value("channels_closed"),

@@ -2,6 +2,7 @@
 
 const EXPIRIES_LEAST = 20; // a second: state actors are cut short often
 const SLEEP_LEAST = 0.1; // and yet the thread sleeps
+const CROWDED = 0.9; // of the time of a thread: io has hardly any of it
 const HOT = 0.5; // of the time of all actors: one behaviour has more than its share
 const UNEVEN = 0.4; // between the busiest thread and the idlest one
 const EMPTY_LEAST = 20; // a second, of more than half of the wake-ups
@@ -11,6 +12,10 @@ const RULES = [
   ({ threads }) => threads.filter((row) => row.expiries > EXPIRIES_LEAST && row.busy < 1 - SLEEP_LEAST).map((row) => [
     `Thread ${row.thread}: state actors are cut short ${amount(row.expiries)} times a second, while the thread sleeps ` +
     `${percent(1 - row.busy)} of the time. Give io less of it:`, "scheduler.ioRatio"]),
+  ({ threads }) => threads.filter((row) => row.expiries > EXPIRIES_LEAST && row.state > CROWDED).map((row) => [
+    `Thread ${row.thread}: state actors take ${percent(row.state)} of the time, and are cut short ${amount(row.expiries)} times a ` +
+    "second, so connections wait for them. Give io more of it, or less to them at a time:",
+    "scheduler.ioRatio, scheduler.maxBudget"]),
   ({ behaviours }) => {
     const all = behaviours.filter((row) => row.kind === "state");
     const sum = all.reduce((time_, row) => time_ + row.time, 0);
