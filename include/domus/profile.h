@@ -305,6 +305,19 @@ typedef enum domus_histogram_kind {
 DOMUS_API int domus_system_histogram(const struct domus_system *system, uint32_t thread,
                                      domus_histogram_kind kind, domus_histogram *ret_histogram);
 
+/* Pipelines of a thread whose answers are measured apart; the last one is for all others. */
+#define DOMUS_PIPELINES_MAX 8
+
+/* Read how long the peers of one pipeline waited on one thread: from the first run for a request to
+ * the end of its answer. One request of a thread is measured at a time. `index` is 0 to
+ * DOMUS_PIPELINES_MAX - 1, in the order in which pipelines had a first answer; `ret_behaviour` gets
+ * the name of the behaviour of the channels, "(others)" for all that have no entry. Returns 0;
+ * -EINVAL for a number that is no thread; -ENOENT if there is none of that index yet.
+ * Thread-safety: as domus_system_profile(). */
+DOMUS_API int domus_system_answers(const struct domus_system *system, uint32_t thread,
+                                   uint32_t index, char ret_behaviour[DOMUS_BEHAVIOUR_NAME_SIZE],
+                                   domus_histogram *ret_histogram);
+
 /* The name of a kind in lower case, as "iteration"; NULL for a number that is no kind. */
 DOMUS_API const char *domus_histogram_name(domus_histogram_kind kind);
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
-#define LABEL_SIZE   (5 * DOMUS_BEHAVIOUR_NAME_SIZE) /* bytes of a name in a label, escaped */
 
 /* Where actors run: a thread, a pool, or outside. */
 typedef struct domi_place {
@@ -96,29 +95,12 @@ static uint64_t value_of(const domus_behaviour_profile *profile, size_t offset)
     return *(const uint64_t *)(const void *)((const char *)profile + offset);
 }
 
-/* Write a name into a label. Names are the program's, so what a label may not hold is escaped, in a
- * way that leaves two names two. */
-static void write_name(const char *name, char label[LABEL_SIZE])
-{
-    size_t length = 0;
-
-    for (const char *c = name; *c != '\0'; c++) {
-        const char *form = *c == '"'                  ? "\\%c"
-                           : *c == '\\'               ? "\\\\\\%c"
-                           : *c < ' ' || *c == '\x7f' ? "\\\\x%02x"
-                                                      : "%c";
-        int size = snprintf(label + length, LABEL_SIZE - length, form, (unsigned char)*c);
-        length += (size_t)size;
-    }
-    label[length] = '\0';
-}
-
 static void write_labels(const domi_places *all, const domi_place *at, const char *name,
                          char *labels, size_t size)
 {
-    char label[LABEL_SIZE];
+    char label[DOMI_LABEL_SIZE];
 
-    write_name(name, label);
+    domi_label_escape(name, label);
     if (at->pool != NULL)
         snprintf(labels, size, "pool=\"%s\",behaviour=\"%s\"", at->pool, label);
     else if (at->thread == all->threads)
@@ -129,7 +111,7 @@ static void write_labels(const domi_places *all, const domi_place *at, const cha
 
 static void write_family(domi_metrics *to, const family *one, const domi_places *all)
 {
-    char labels[DOMI_LABELS_SIZE + LABEL_SIZE];
+    char labels[DOMI_LABELS_SIZE + DOMI_LABEL_SIZE];
 
     domi_family_begin(to, one->name, one->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, one->help);
     for (uint32_t i = 0; i < all->count; i++) {

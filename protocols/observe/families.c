@@ -54,3 +54,18 @@ void domi_source_labels(const domi_source *source, char labels[DOMI_LABELS_SIZE]
         snprintf(labels, DOMI_LABELS_SIZE, "pool=\"%s\",runner=\"%" PRIu32 "\"", source->pool,
                  source->number);
 }
+
+void domi_label_escape(const char *name, char label[DOMI_LABEL_SIZE])
+{
+    size_t length = 0;
+
+    for (const char *c = name; *c != '\0'; c++) {
+        const char *form = *c == '"'                  ? "\\%c"
+                           : *c == '\\'               ? "\\\\\\%c"
+                           : *c < ' ' || *c == '\x7f' ? "\\\\x%02x"
+                                                      : "%c";
+        int size = snprintf(label + length, DOMI_LABEL_SIZE - length, form, (unsigned char)*c);
+        length += (size_t)size;
+    }
+    label[length] = '\0';
+}

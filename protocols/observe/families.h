@@ -14,6 +14,8 @@
 
 #define DOMI_LABELS_SIZE 128 /* bytes of the labels of a source; a name has up to 63 */
 
+#define DOMI_LABEL_SIZE (5 * DOMUS_BEHAVIOUR_NAME_SIZE) /* bytes of a name in a label, escaped */
+
 typedef struct domi_metrics {
     domus_appender out;
     bool is_open; /* it is OpenMetrics */
@@ -30,6 +32,10 @@ void domi_sample_begin(domi_metrics *to, const char *name, const char *end, cons
 /* Write the value of a sample, and end its line. */
 void domi_sample_count(domi_metrics *to, uint64_t count);
 void domi_sample_seconds(domi_metrics *to, uint64_t time_ns);
+
+/* Write the name of a behaviour for a label. Names are the program's, so what a label may not hold
+ * is escaped, in a way that leaves two names two. */
+void domi_label_escape(const char *name, char label[DOMI_LABEL_SIZE]);
 
 /* Write the labels that tell a source from others. */
 void domi_source_labels(const domi_source *source, char labels[DOMI_LABELS_SIZE]);

@@ -6,6 +6,8 @@
  * the next bucket. */
 #include "protocols/observe/histograms.h"
 
+#include "protocols/observe/json.h"
+
 #include <domus/http_query.h>
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 
 #define PLACES_PER_POWER 64u
 #define NAME_SIZE        16
-#define BUCKET_SIZE      (DOMI_LABELS_SIZE + 32)
+#define BUCKET_SIZE      (DOMI_LABELS_SIZE + DOMI_LABEL_SIZE + 32)
 
 int domi_histograms_read(domus_slice query, int *ret_kinds)
 {
@@ -116,6 +118,28 @@ static void write_kind(domi_metrics *to, const family *of, domus_histogram_kind 
     }
 }
 
+static void write_answers(domi_metrics *to, const domus_system *system)
+{
+    static const char name[] = "domus_answer_seconds";
+    char behaviour[DOMUS_BEHAVIOUR_NAME_SIZE], label[DOMI_LABEL_SIZE];
+    char labels[DOMI_LABEL_SIZE + DOMI_LABELS_SIZE];
+    domus_histogram histogram;
+    bool has_begun = false;
+
+    for (uint32_t i = 0; i < domus_system_threads(system); i++) {
+        for (uint32_t k = 0; domus_system_answers(system, i, k, behaviour, &histogram) == 0; k++) {
+            if (!has_begun)
+                domi_family_begin(
+                    to, name, DOMI_HISTOGRAM,
+                    "Time from a request of a peer to the end of its answer; samples.");
+            has_begun = true;
+            domi_label_escape(behaviour, label);
+            snprintf(labels, sizeof labels, "thread=\"%" PRIu32 "\",behaviour=\"%s\"", i, label);
+            write_samples(to, name, labels, &histogram);
+        }
+    }
+}
+
 void domi_histograms_write_metrics(domi_metrics *to, const domus_system *system)
 {
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
@@ -131,6 +155,7 @@ void domi_histograms_write_metrics(domi_metrics *to, const domus_system *system)
             write_kind(to, of, (domus_histogram_kind)kind, system);
         }
     }
+    write_answers(to, system);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -169,4 +194,20 @@ void domi_histograms_write_json(domus_appender *json, const domus_system *system
         write_json(json, &histogram);
     }
     (void)domus_append_text(json, "}");
+}
+
+void domi_answers_write_json(domus_appender *json, const domus_system *system, uint32_t thread)
+{
+    char behaviour[DOMUS_BEHAVIOUR_NAME_SIZE];
+    domus_histogram histogram;
+
+    (void)domus_append_text(json, "[");
+    for (uint32_t i = 0; domus_system_answers(system, thread, i, behaviour, &histogram) == 0; i++) {
+        (void)domus_append_text(json, "%s[", i == 0 ? "" : ",");
+        domi_json_append_string(json, behaviour);
+        (void)domus_append_text(json, ",");
+        write_json(json, &histogram);
+        (void)domus_append_text(json, "]");
+    }
+    (void)domus_append_text(json, "]");
 }

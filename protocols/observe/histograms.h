@@ -21,4 +21,8 @@ void domi_histograms_write_metrics(domi_metrics *to, const domus_system *system)
 void domi_histograms_write_json(domus_appender *json, const domus_system *system, uint32_t thread,
                                 int kinds);
 
+/* Write [["visitor", {"count": 1, ...}], ...]: for each pipeline of a thread the behaviour of its
+ * channels, and how long its answers took. */
+void domi_answers_write_json(domus_appender *json, const domus_system *system, uint32_t thread);
+
 #endif

@@ -153,6 +153,10 @@ static size_t write_threads(domus_appender *json, const domus_system *system,
             (void)domus_append_text(json, ",\"histograms\":");
             domi_histograms_write_json(json, system, sources->each[i].number, histograms);
         }
+        if (histograms == DOMI_HISTOGRAMS_ALL) {
+            (void)domus_append_text(json, ",\"answers\":");
+            domi_answers_write_json(json, system, sources->each[i].number);
+        }
         (void)domus_append_text(json, "}");
     }
     (void)domus_append_text(json, "],\"outside\":");

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The kinds of spans stand in the order of these, from the first to the last. */
@@ -43,6 +44,29 @@ int domus_system_histogram(const domus_system *system, uint32_t thread, domus_hi
         atomic_load_explicit(&system->threads[thread].observing, memory_order_acquire);
     if (observing != NULL)
         domi_histogram_read(histogram_of(observing, kind), ret_histogram);
+    return 0;
+}
+
+int domus_system_answers(const domus_system *system, uint32_t thread, uint32_t index,
+                         char ret_behaviour[DOMUS_BEHAVIOUR_NAME_SIZE],
+                         domus_histogram *ret_histogram)
+{
+    if (thread >= system->count)
+        return -EINVAL;
+    const domi_observing *observing =
+        atomic_load_explicit(&system->threads[thread].observing, memory_order_acquire);
+    if (observing == NULL || index >= DOMUS_PIPELINES_MAX)
+        return -ENOENT;
+    /* acquire: pairs with the release of the thread that has made it. */
+    const domi_answered *entry = atomic_load_explicit(
+        (_Atomic(domi_answered *) *)(uintptr_t)&observing->runs.answers.each[index],
+        memory_order_acquire);
+    if (entry == NULL)
+        return -ENOENT;
+    snprintf(ret_behaviour, DOMUS_BEHAVIOUR_NAME_SIZE, "%s",
+             entry->tally != 0 ? system->behaviours.known[entry->tally].name : "(others)");
+    memset(ret_histogram, 0, sizeof *ret_histogram);
+    domi_histogram_read(&entry->times, ret_histogram);
     return 0;
 }
 

@@ -199,6 +199,7 @@ void domi_observing_free(domi_thread *thread)
         return;
     domi_flows_free(thread);
     domi_recorder_free(observing->recorder);
+    domi_answer_observer_fini(&observing->runs.answers);
     domi_memory_free(observing);
     atomic_store_explicit(&thread->observing, NULL, memory_order_relaxed);
 }

@@ -133,6 +133,8 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
     bool is_due = runs > observer->next_run;
     uint64_t begin_ns = domi_clock_now(observer->waiting.clock);
     domi_flowing flowing;
+    bool has_request = observer->answers.house == house;
+    uint32_t next = is_channels ? domi_answer_next(house) : 0;
 
     domi_flows_begin_run(observer->flows, house, &flowing);
     uint32_t handled = domi_house_run(manager, house);
@@ -140,9 +142,14 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
         domi_wait_look(&observer->waiting, manager, lease, tally, handled, begin_ns, &waited_ns))
         end_wait(observer, manager, waited_ns);
     bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
-    if (!is_due && !has_flow) /* it was measured for the waiter alone */
+    if (!is_due && !has_flow && !has_request) /* it was measured for the waiter alone */
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
+    if (is_channels)
+        domi_answer_end_run(&observer->answers, manager, house, lease, next, begin_ns, end_ns,
+                            is_due, observer->average_ns < SHORT_NS);
+    if (!is_due && !has_flow)
+        return handled;
     if (observer->recorder != NULL)
         record_run(observer, manager, behaviour, begin_ns, end_ns);
     if (!is_due) /* and for the flow */
@@ -165,7 +172,8 @@ static uint32_t run_observed(domi_manager *manager, domi_house *house)
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
     if (domi_counter_read(&manager->counters.runs) < observer->next_run &&
-        observer->waiting.waiter.house != house && !domi_flows_have(observer->flows, house))
+        observer->waiting.waiter.house != house && observer->answers.house != house &&
+        !domi_flows_have(observer->flows, house))
         return domi_house_run(manager, house);
     return run_measured(manager, house);
 }
@@ -175,7 +183,8 @@ static domi_run_house *choose_run(domi_manager *manager)
     const domi_run_observer *observer = domi_run_observer_of(manager);
 
     return domi_counter_read(&manager->counters.runs) + NEAR_RUNS >= observer->next_run ||
-                   observer->waiting.waiter.house != NULL || domi_flows_have_any(observer->flows)
+                   observer->waiting.waiter.house != NULL || observer->answers.house != NULL ||
+                   domi_flows_have_any(observer->flows)
                ? run_observed
                : domi_house_run;
 }
@@ -184,7 +193,8 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
 {
     observer->reaped_ns = 0;
     observer->seen_runs = observer->next_run = domi_counter_read(&manager->counters.runs);
-    observer->rest_runs = 0;
+    observer->rest_runs = observer->answers.rest_runs = 0;
+    observer->answers.house = NULL;
     observer->waiting.waiter.house = NULL;
     manager->observer = &observer->waiting.functions;
 }

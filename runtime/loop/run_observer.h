@@ -16,6 +16,7 @@
 
 #include "base/histogram.h"
 #include "base/random.h"
+#include "runtime/loop/answer_observer.h"
 #include "runtime/loop/flows.h"
 #include "runtime/loop/wait_observer.h"
 
@@ -28,6 +29,7 @@ typedef struct domi_run_observer {
     uint64_t reaped_ns;         /* when the completions of this iteration were reaped */
     domi_random chance;
     struct domi_recorder *recorder; /* of runs, too; NULL: none */
+    domi_answer_observer answers;   /* of requests of peers */
     domi_flows *flows;              /* asks whose way is recorded; NULL: nothing is recorded */
     domi_histogram runs;
     domi_histogram waits;

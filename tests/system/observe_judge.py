@@ -87,6 +87,20 @@ def histograms():
             check_family(samples, thread, kind, low, high)
     runs = sum(t["histograms"]["run"]["count"] for t in after)
     assert runs > 20, runs
+    check_answers()
+
+
+def check_answers():
+    """Requests of the site have a histogram of their own, of times in which they can be answered."""
+    def found():
+        return [times for t in profile("?histograms=1")["threads"] for name, times in t["answers"]
+                if name == "visitor"]
+
+    until(lambda: (load(), sum(times["count"] for times in found()))[1] >= 3)
+    assert all(1000 < times["sum_ns"] / times["count"] < 10**9 for times in found()), found()
+    samples = [(labels, value) for labels, value in metrics()["domus_answer_seconds_count"]
+               if labels["behaviour"] == "visitor"]
+    assert samples and sum(value for _, value in samples) >= 3, samples
 
 
 def check_family(samples, thread, kind, low, high):

@@ -1,0 +1,110 @@
+/* The answer to one request after the other; the header has the way. */
+#include "runtime/loop/answer_observer.h"
+
+#include "base/memory.h"
+#include "io/pipelines/pipe.h"
+
+#define REST_SHARE 8u /* after an answer no request is followed for so many times its runs */
+
+static const domi_pipe *pipe_of(const domi_house *house)
+{
+    const domus_channel *channel;
+
+    if (!domi_house_is_channel(house) || house->channels.owned == NULL)
+        return NULL;
+    channel = house->channels.owned;
+    return channel->pipe;
+}
+
+uint32_t domi_answer_next(const domi_house *house)
+{
+    const domi_pipe *pipe = pipe_of(house);
+
+    return pipe != NULL ? pipe->next : 0;
+}
+
+/* The entry of a pipeline, or of all for which there is no room; NULL: there is no memory. */
+static domi_answered *entry_of(domi_answer_observer *observer, uint32_t tally)
+{
+    for (uint32_t i = 0; i < DOMUS_PIPELINES_MAX; i++) {
+        domi_answered *entry =
+            atomic_load_explicit(&observer->each[i], memory_order_relaxed); /* its own */
+        if (entry == NULL) {
+            entry = domi_memory_new(sizeof *entry);
+            if (entry == NULL)
+                return NULL;
+            entry->tally = i + 1 == DOMUS_PIPELINES_MAX ? 0 : tally;
+            /* release: who reads it sees zeros. */
+            atomic_store_explicit(&observer->each[i], entry, memory_order_release);
+            return entry;
+        }
+        if (entry->tally == tally || i + 1 == DOMUS_PIPELINES_MAX)
+            return entry;
+    }
+    return NULL;
+}
+
+static void add(domi_answer_observer *observer, uint32_t tally, uint64_t time_ns)
+{
+    domi_answered *entry = entry_of(observer, tally);
+
+    if (entry != NULL)
+        domi_histogram_add(&entry->times, time_ns);
+}
+
+/* The house of the request that is followed has run. */
+static void look_at_request(domi_answer_observer *observer, const domi_pipe *pipe, uint64_t runs,
+                            uint64_t end_ns, bool is_short)
+{
+    if (pipe == NULL) {
+        observer->house = NULL; /* the connection is gone */
+        return;
+    }
+    if ((int32_t)(pipe->first - observer->number) <= 0)
+        return;
+    add(observer, observer->tally, end_ns - observer->since_ns);
+    observer->house = NULL;
+    if (is_short)
+        observer->rest_runs = runs + REST_SHARE * (runs - observer->noted_runs);
+}
+
+/* The actor has ended without a run that was looked at. */
+static void drop_lost(domi_answer_observer *observer)
+{
+    if (observer->house == NULL)
+        return;
+    uint64_t life = domi_house_life(observer->house);
+    if (DOMI_LIFE_LEASE(life) != observer->lease || (life & DOMI_LIFE_CLOSED) != 0)
+        observer->house = NULL;
+}
+
+void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
+                         const domi_house *house, uint32_t lease, uint32_t next, uint64_t begin_ns,
+                         uint64_t end_ns, bool may_begin, bool is_short)
+{
+    uint64_t life = domi_house_life(house);
+    uint64_t runs = domi_counter_read(&manager->counters.runs);
+    bool lives = DOMI_LIFE_LEASE(life) == lease && (life & DOMI_LIFE_CLOSED) == 0;
+    const domi_pipe *pipe = lives ? pipe_of(house) : NULL;
+
+    if (may_begin)
+        drop_lost(observer);
+    if (observer->house == house && observer->lease == lease)
+        look_at_request(observer, pipe, runs, end_ns, is_short);
+    if (!may_begin || observer->house != NULL || pipe == NULL || pipe->next == next ||
+        runs < observer->rest_runs)
+        return;
+    observer->tally = house->tally;
+    observer->number = pipe->next - 1;
+    observer->since_ns = begin_ns;
+    observer->noted_runs = runs;
+    observer->lease = lease;
+    observer->house = house;
+    look_at_request(observer, pipe, runs, end_ns, is_short); /* it may be answered already */
+}
+
+void domi_answer_observer_fini(domi_answer_observer *observer)
+{
+    for (uint32_t i = 0; i < DOMUS_PIPELINES_MAX; i++)
+        domi_memory_free(atomic_load_explicit(&observer->each[i], memory_order_relaxed));
+}
