@@ -57,7 +57,7 @@ START_TEST(programs_are_completed_by_plain_names)
         domt_shell(output, sizeof output,
                    "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging' || exit\n"
                    "bash -c '. completion/domus.bash\n"
-                   "command() { printf \"%s\\n\" \"PID\" \"  42 \\$(echo\\${IFS}bad)  unix:/a\" "
+                   "command() { printf \"%%s\\n\" \"PID\" \"  42 \\$(echo\\${IFS}bad)  unix:/a\" "
                    "\" 43 shop-2.x   unix:/b\" \"  44 \\`echo\\` 1\" \"45 a{b,c} 1\"; }\n"
                    "COMP_WORDS=(domus top -p \"\") COMP_CWORD=3\n"
                    "_domus; echo \"${COMPREPLY[@]}\"'");
