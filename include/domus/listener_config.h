@@ -18,8 +18,8 @@ extern "C" {
 typedef struct domus_listener_config {
     const char *name; /* the name for domus_serve(); unique; 1..63 letters, digits, '-', '_' */
     /* such as "127.0.0.1:7000", "[::1]:7000", "unix:/run/a" or "unix:@name" (abstract); port 0: the
-     * kernel chooses. A path at which nobody listens any more is removed before; it stays when the
-     * service ends. */
+     * kernel chooses. A socket at which nobody listens any more is removed from its path before,
+     * and no other file is; it stays when the service ends. */
     const char *address;
     /* Connections that may wait to be accepted: 1..65,535; the default is 4,096. The kernel caps it
      * at net.core.somaxconn. */

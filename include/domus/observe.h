@@ -86,10 +86,11 @@ extern "C" {
  * returns -EALREADY. It returns -EADDRINUSE if somebody listens there, and what else
  * domus_system_start() and domus_serve() return.
  *
- * A Unix socket with a path has the mode 0600, a path at which nobody listens any more is taken
- * over, and `close` removes it. While `open` runs, files that other threads make have this mode,
- * too. On TCP a request whose Host is no name of loopback gets 421, unless observe.public is set:
- * see domus_http_host_is_loopback() in domus/http.h. */
+ * A Unix socket with a path has the mode 0600, the path of one at which nobody listens any more
+ * is taken over, and `close` removes it. While `open` runs, files that other threads make have this
+ * mode, too. A Unix socket of a name (unix:@NAME) has no mode: every user of the machine may
+ * connect. On TCP a request whose Host is no name of loopback gets 421, unless observe.public is
+ * set: see domus_http_host_is_loopback() in domus/http.h. */
 DOMUS_API extern const domus_observer domus_observe_front;
 
 #ifdef __cplusplus

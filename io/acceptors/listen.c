@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Set the options that a listener has for itself, and those that its connections inherit. */
@@ -76,6 +77,15 @@ static bool is_left_over(const domi_io *io, const domus_endpoint *at)
     return result == -ECONNREFUSED;
 }
 
+/* True if the file at a path is a socket. The kernel refuses a connection to any other file in the
+ * same way, and such a file is somebody's. */
+static bool is_socket(const char *path)
+{
+    struct stat found;
+
+    return lstat(path, &found) == 0 && S_ISSOCK(found.st_mode);
+}
+
 int domi_acceptor_listen(const domi_io *io, const char *address, const domi_listen_plan *plan,
                          uint16_t *ret_port)
 {
@@ -88,8 +98,8 @@ int domi_acceptor_listen(const domi_io *io, const char *address, const domi_list
     int fd = domi_acceptor_open(io, &at, plan, &at);
     if (fd == -EADDRINUSE && is_left_over(io, &at)) {
         memcpy(path, at.bytes, at.size);
-        (void)unlink(path);
-        fd = domi_acceptor_open(io, &at, plan, &at);
+        if (is_socket(path) && unlink(path) == 0)
+            fd = domi_acceptor_open(io, &at, plan, &at);
     }
     if (fd >= 0 && ret_port != NULL)
         *ret_port = at.port;

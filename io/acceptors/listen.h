@@ -21,8 +21,8 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_l
                        domus_endpoint *ret_at);
 
 /* As domi_acceptor_open(), for a text such as "127.0.0.1:7000", "[::1]:7000" or "unix:/run/a". A
- * path that is left over from a service that has ended is taken over. `ret_port` (NULL: nothing)
- * gets the port; 0 for a Unix socket. */
+ * socket that is left over from a service that has ended is removed from its path before.
+ * `ret_port` (NULL: nothing) gets the port; 0 for a Unix socket. */
 int domi_acceptor_listen(const domi_io *io, const char *address, const domi_listen_plan *plan,
                          uint16_t *ret_port);
 

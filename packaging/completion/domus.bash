@@ -1,9 +1,12 @@
 # bash completion for domus                                  -*- shell-script -*-
 # shellcheck shell=bash
 
-# Words of the first column of `domus list`, and of the second.
+# Words of the first column of `domus list`, and of the second. A program may have any name, and
+# compgen expands words as the shell does, so names with other characters than these are left out.
 _domus_programs() {
-    command domus list 2>/dev/null | sed -n '2,$ { s/^ *\([0-9]*\) \([^ ]*\).*/\1 \2/; p }'
+    command domus list 2>/dev/null |
+        sed -n -e '1d; s/^ *\([0-9][0-9]*\) \([A-Za-z0-9._-][A-Za-z0-9._-]*\) .*/\1 \2/p; t' \
+            -e 's/^ *\([0-9][0-9]*\) .*/\1/p'
 }
 
 _domus() {

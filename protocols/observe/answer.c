@@ -1,4 +1,5 @@
-/* Answers of the observation port, which no browser takes for another type, or keeps. */
+/* Answers of the observation port. No browser takes those that tell of the program for another
+ * type, or keeps them. */
 #include "protocols/observe/answer.h"
 
 #include <errno.h>

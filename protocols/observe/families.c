@@ -59,12 +59,12 @@ void domi_label_escape(const char *name, char label[DOMI_LABEL_SIZE])
 {
     size_t length = 0;
 
-    for (const char *c = name; *c != '\0'; c++) {
-        const char *form = *c == '"'                  ? "\\%c"
-                           : *c == '\\'               ? "\\\\\\%c"
-                           : *c < ' ' || *c == '\x7f' ? "\\\\x%02x"
-                                                      : "%c";
-        int size = snprintf(label + length, DOMI_LABEL_SIZE - length, form, (unsigned char)*c);
+    for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++) {
+        const char *form = *c == '"'              ? "\\%c"
+                           : *c == '\\'           ? "\\\\\\%c"
+                           : *c < ' ' || *c > '~' ? "\\\\x%02x"
+                                                  : "%c";
+        int size = snprintf(label + length, DOMI_LABEL_SIZE - length, form, *c);
         length += (size_t)size;
     }
     label[length] = '\0';

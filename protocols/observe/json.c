@@ -5,21 +5,32 @@
 
 #include <string.h>
 
-#define SHOWN_SIZE 1024
+#define PIECE_MAX  256u                /* bytes of a text that are escaped at a time */
+#define SHOWN_SIZE (4 * PIECE_MAX + 1) /* bytes of such a piece, each with the longest escape */
 
-void domi_json_append_string(domus_appender *json, const char *text)
+static void append_shown(domus_appender *json, const char *at)
 {
-    char shown[SHOWN_SIZE];
-    const char *at = shown;
-
-    (void)domus_text_escape(text, strlen(text), shown, sizeof shown);
-    (void)domus_append(json, "\"", 1);
     while (*at != '\0') {
         size_t plain = strcspn(at, "\"\\");
         (void)domus_append(json, at, plain);
         at += plain;
         if (*at != '\0')
             (void)domus_append_text(json, "\\%c", *at++);
+    }
+}
+
+void domi_json_append_string(domus_appender *json, const char *text)
+{
+    char shown[SHOWN_SIZE];
+    size_t left = strlen(text);
+
+    (void)domus_append(json, "\"", 1);
+    while (left > 0) {
+        size_t piece = left < PIECE_MAX ? left : PIECE_MAX;
+        (void)domus_text_escape(text, piece, shown, sizeof shown);
+        append_shown(json, shown);
+        text += piece;
+        left -= piece;
     }
     (void)domus_append(json, "\"", 1);
 }

@@ -5,7 +5,7 @@
 #include <domus/slice.h>
 
 /* Append a text in quotes. Bytes that are no printable ASCII are written as domus/text.h does, so
- * that the text is JSON whatever bytes it has; beyond 1023 bytes of that it is cut. */
+ * that the text is JSON whatever bytes it has. */
 void domi_json_append_string(domus_appender *json, const char *text);
 
 #endif

@@ -93,8 +93,10 @@ static void walk(const void *from, domus_config_visit *visit, void *context)
 
 START_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
 {
+    static char value[DOMUS_CONFIG_VALUE_SIZE];
     domus_config config = domt_config(1);
     domus_system *system = start(&config);
+    size_t shown = 0;
 
     ck_assert_int_eq(domus_observe_front.set_config(NULL, walk, "none"), 0);
     ck_assert_int_eq(domus_observe_front.set_config(port, walk, "first"), 0);
@@ -113,6 +115,12 @@ START_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
     has("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"POST\"}");
     has("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
     has("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"POST\"}");
+    memset(value, '\1', sizeof value - 1); /* the longest one, and each of its bytes is escaped */
+    ck_assert_int_eq(domus_observe_front.set_config(port, walk, value), 0);
+    ask("GET /config");
+    for (const char *at = body; (at = strstr(at, "\\\\x01")) != NULL; at++)
+        shown++;
+    ck_assert_uint_eq(shown, sizeof value - 1);
     ck_assert_int_eq(domus_observe_front.set_config(port, walk, "left"), 0);
     end(system);
 

@@ -6,6 +6,7 @@
 #include <domus/listen.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -189,6 +190,13 @@ START_TEST(configuration_names_unix_sockets)
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, sizeof name), 0);
     ck_assert_int_eq(listen(fd, 1), 0);
     ck_assert_int_eq(serve_at(at[1]), -EADDRINUSE);
+    close(fd);
+    ck_assert_int_eq(unlink(path), 0);
+
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); /* a file that is no socket */
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(serve_at(at[1]), -EADDRINUSE);
+    ck_assert_int_eq(access(path, F_OK), 0);
     close(fd);
     (void)unlink(path);
 }

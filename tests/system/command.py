@@ -134,6 +134,33 @@ def wrong(pid, port):
     run("stat")
 
 
+def others():
+    """Root believes a user about that user's programs alone. Without root there is nothing to see."""
+    if os.geteuid() != 0:
+        print("without root the programs of other users are not seen")
+        return
+    user, place = 61234, "/tmp/domus-61234"
+    environment = {k: v for k, v in os.environ.items() if k not in ("DOMUS_REGISTRY", "XDG_RUNTIME_DIR")}
+    own = subprocess.Popen(["sleep", "60"], user=user, group=user, extra_groups=[])
+    os.mkdir(place, 0o700)
+    try:
+        for pid in (own.pid, os.getpid()):
+            path = os.path.join(place, str(pid))
+            with open(path, "w", encoding="latin-1") as file:
+                file.write(f"domus-observe 1\npid {pid}\nstart {start_of(pid)}\nprogram theirs\nendpoint 127.0.0.1:1\n")
+            os.chown(path, user, user)
+        os.chown(place, user, user)
+        done = subprocess.run([PROGRAM, "list"], env=environment, capture_output=True, timeout=20)
+        theirs = [line.split()[0] for line in done.stdout.decode().splitlines() if " theirs " in line]
+        assert theirs == [str(own.pid)], (done, os.getpid())
+    finally:
+        own.kill()
+        own.wait()
+        for name in os.listdir(place):
+            os.unlink(os.path.join(place, name))
+        os.rmdir(place)
+
+
 # ---- a port that says what the test wants --------------------------------------------------------
 
 COUNTERS = {"wall_ns": 0, "phase_ns": {}, "iterations": 0}
@@ -318,6 +345,20 @@ def fake():
     out, _ = run("actors")
     assert "\x1b" not in out and out.startswith("thread 0: stuck: no answer within 1000 ms, in a handler of \\x1Bx\n")
     assert re.search(r'^1/2\.3 +a b +READY +3 +2 +1\.500s  ask get to 0/1\.1; full  "na\\x1Bme"$', out, re.M), out
+    # A port without an end, and a disk without room.
+    piece = b"x" * (1 << 20)
+    port.answers["GET /trace?seconds=4"] = lambda: (200, (piece for _ in range(1000)))
+    assert "too long" in run("trace", "-d", "4", "-o", output + "4", status=1)[1]
+    assert not [name for name in os.listdir(REGISTRY) if name.startswith("output4")]
+    port.answers["GET /trace?seconds=5"] = (200, [piece])
+    assert "No space" in run("trace", "-d", "5", "-o", "/dev/full", status=1)[1]
+
+    # An endpoint is a name of a file, which may have any bytes.
+    odd = Port(os.path.join(REGISTRY, "\x1b]0;x.sock"))
+    odd.answers["GET /profile"] = (200, [b'{"threads":[]}'])
+    _, err = run("level", "-s", f"unix:{odd.path}", status=1)
+    assert "does not say its level" in err and "\x1b" not in err, err
+    odd.close()
     port.close()
     assert "connect" in run("stat", status=1)[1]
 
@@ -480,7 +521,7 @@ def screen():
     port.close()
 
 
-parts = {"real": real, "wrong": wrong, "fake": fake, "screen": screen}
+parts = {"real": real, "wrong": wrong, "others": others, "fake": fake, "screen": screen}
 try:
     parts[PART](*map(int, sys.argv[4:]))
 except AssertionError:

@@ -76,6 +76,13 @@ START_TEST(a_directory_that_others_may_use_is_left_alone)
 }
 END_TEST
 
+START_TEST(root_believes_users_about_their_own_programs_alone)
+{
+    domt_command_judge("others", NULL);
+}
+END_TEST
+
 DOMT_MAIN("command", 70, commands_show_a_program_that_runs, wrong_words_and_files_end_with_a_line,
+          root_believes_users_about_their_own_programs_alone,
           a_port_registers_in_the_directory_of_the_session,
           a_directory_that_others_may_use_is_left_alone)

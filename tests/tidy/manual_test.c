@@ -50,6 +50,23 @@ START_TEST(each_option_is_completed)
 }
 END_TEST
 
+/* Names of programs are those of others, and what they hold is no command for the shell. */
+START_TEST(programs_are_completed_by_plain_names)
+{
+    int status =
+        domt_shell(output, sizeof output,
+                   "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging' || exit\n"
+                   "bash -c '. completion/domus.bash\n"
+                   "command() { printf \"%%s\\n\" \"PID\" \"  42 \\$(echo\\${IFS}bad)  unix:/a\" "
+                   "\" 43 shop-2.x   unix:/b\" \"  44 \\`echo\\` 1\" \"45 a{b,c} 1\"; }\n"
+                   "COMP_WORDS=(domus top -p \"\") COMP_CWORD=3\n"
+                   "_domus; echo \"${COMPREPLY[@]}\"'");
+
+    ck_assert_int_eq(status, 0);
+    ck_assert_str_eq(output, "42 43 shop-2.x 44 45\n");
+}
+END_TEST
+
 /* Pages name each other before they are installed, which mandoc cannot know. */
 START_TEST(judges_find_nothing_in_the_manual)
 {
@@ -65,4 +82,4 @@ START_TEST(judges_find_nothing_in_the_manual)
 END_TEST
 
 DOMT_MAIN("manual", 60, each_option_has_its_words_in_the_manual, each_option_is_completed,
-          judges_find_nothing_in_the_manual)
+          programs_are_completed_by_plain_names, judges_find_nothing_in_the_manual)

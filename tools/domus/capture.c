@@ -12,24 +12,42 @@
 #define FLAME_MS    10000L
 #define SECONDS_MAX 60000L
 #define HERTZ_MAX   1000L
+#define BYTES_MAX   (256u << 20) /* of a file; a port has less */
+
+/* A file that is being filled. */
+typedef struct filling {
+    output to;
+    bool is_too_long;
+} filling;
+
+/* Write a piece, as a sink of a port. */
+static bool write_piece(void *file_, const char *bytes, size_t size)
+{
+    filling *file = file_;
+
+    file->is_too_long = file->to.size + size > BYTES_MAX;
+    return !file->is_too_long && output_write(&file->to, bytes, size);
+}
 
 /* Get a path into a file. */
 static int capture(const options *all, const char *path, long ms, const char *name)
 {
+    filling file = {.is_too_long = false};
     int status = STATUS_FAILED;
-    output to;
     port at;
 
-    if (options_open(all, &at) && output_begin(&to, name)) {
+    if (options_open(all, &at) && output_begin(&file.to, name)) {
         say_note_signals();
-        bool is_whole = port_stream(&at, path, ms + EXTRA_MS, output_write, &to);
+        bool is_whole = port_stream(&at, path, ms + EXTRA_MS, write_piece, &file);
         int number = say_noted_signal();
         if (!is_whole)
             say_error("%s", number != 0 ? "interrupted" : at.error);
-        if (output_end(&to, is_whole && !ferror(to.file)))
+        else if (file.is_too_long)
+            say_error("its answer is too long");
+        if (output_end(&file.to, is_whole && !file.is_too_long))
             status = STATUS_OK;
-        if (status == STATUS_OK && to.file != stdout && isatty(STDERR_FILENO))
-            (void)fprintf(stderr, "%s: %llu bytes\n", name, (unsigned long long)to.size);
+        if (status == STATUS_OK && file.to.file != stdout && isatty(STDERR_FILENO))
+            (void)fprintf(stderr, "%s: %llu bytes\n", name, (unsigned long long)file.to.size);
     }
     port_close(&at);
     return status;

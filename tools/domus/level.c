@@ -11,6 +11,7 @@
 
 static int print_level(port *at)
 {
+    char endpoint[256];
     sample now;
 
     if (!sample_take(at, ANSWER_MS, &now)) {
@@ -18,10 +19,11 @@ static int print_level(port *at)
         return STATUS_FAILED;
     }
     bool is_known = now.level[0] != '\0';
+    say_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     if (is_known)
         (void)puts(now.level);
     else
-        say_error("%s: this program does not say its level", at->endpoint);
+        say_error("%s: this program does not say its level", endpoint);
     sample_free(&now);
     return is_known ? STATUS_OK : STATUS_FAILED;
 }

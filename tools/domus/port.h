@@ -1,7 +1,7 @@
 /* An observation port as a client sees it: requests over a Unix socket or TCP, by libcurl.
  *
- * Each request has a time-out and a bound of bytes. It ends when a signal is noted
- * (say_note_signals()). */
+ * An answer that is read as a whole has a bound of bytes, and each request a time-out, unless it is
+ * one without an end. It ends when a signal is noted (say_note_signals()). */
 #ifndef DOMUS_TOOL_PORT_H
 #define DOMUS_TOOL_PORT_H
 

@@ -1,7 +1,8 @@
 /* Reads the registry of running programs.
  *
  * A directory counts only if it belongs to the user whom its name promises, and nobody else may
- * write to it. */
+ * write to it. Root reads those of others, too, and believes each user only about processes of that
+ * user: nobody can give a program of somebody else an endpoint of their own. */
 #include "tools/domus/registry.h"
 
 #include "tools/domus/say.h"
@@ -121,11 +122,32 @@ static bool is_running(long pid, uint64_t start)
     return at != NULL && strtoull(at + 1, NULL, 10) == start;
 }
 
+/* Returns whether a process is one of a user, by its effective one. */
+static bool is_process_of(long pid, uid_t user)
+{
+    char path[64], text[4096];
+    char *effective;
+
+    snprintf(path, sizeof path, "/proc/%ld/status", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    /* The name of the process stands before this line, with its line ends escaped. */
+    const char *line = strstr(text, "\nUid:");
+    if (line == NULL)
+        return false;
+    (void)strtoul(line + strlen("\nUid:"), &effective, 10); /* the real one stands before it */
+    return strtoul(effective, NULL, 10) == user;
+}
+
 /* --- directories ------------------------------------------------------------------------------ */
 
-/* Read the file of a process. Returns whether it may be removed: it is of this form, and its
- * process is gone. */
-static bool take_file(found *all, int directory, const char *name)
+/* Read the file of a process. `owner` is that of the directory. Returns whether the file may be
+ * removed: it is of this form, and its process is gone. */
+static bool take_file(found *all, int directory, const char *name, uid_t owner)
 {
     static char text[FILE_MAX];
     program *one = &all->each[all->count];
@@ -140,6 +162,8 @@ static bool take_file(found *all, int directory, const char *name)
         return false;
     if (!is_running(pid, strtoull(start, NULL, 10)))
         return true;
+    if (owner != geteuid() && !is_process_of(pid, owner))
+        return false;
     int length = read_text(text, "program", raw, sizeof raw);
     if (length < 0 || read_text(text, "endpoint", one->endpoint, sizeof one->endpoint) <= 0)
         return false;
@@ -168,7 +192,7 @@ static void take_directory(found *all, const char *path, uid_t owner)
         return;
     }
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        if (take_file(all, fd, entry->d_name) && owner == geteuid())
+        if (take_file(all, fd, entry->d_name, owner) && owner == geteuid())
             (void)unlinkat(fd, entry->d_name, 0);
     }
     (void)closedir(entries);
