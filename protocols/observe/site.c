@@ -124,6 +124,13 @@ static bool is_own_host(const domus_http_request *request)
     return !domi_observed.checks_host || host.size == 0 || domus_http_host_is_loopback(host);
 }
 
+/* True for what takes a place or a thread of the program for a while. A page of another site could
+ * begin that, though it would not see the answer. What changes anything asks by itself. */
+static bool is_for_own_pages(uint32_t route)
+{
+    return route == ACTORS || route == LIVE || route == LOG || route == STALLS;
+}
+
 static int take_request(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
@@ -131,6 +138,9 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
 
     if (!is_own_host(payload))
         return domi_observe_say(stack, 421, "this port has another name\n");
+    if (match.route != NULL && is_for_own_pages(match.route->id) &&
+        !domi_observe_is_own_page(payload))
+        return domi_observe_say(stack, 403, "not for a page of another site\n");
     if (match.route != NULL)
         return functions[match.route->id](stack, self, payload);
     int error = domus_http_unrouted(&match, &refusal);

@@ -84,6 +84,14 @@ START_TEST(pages_of_other_sites_change_nothing)
         ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
         domt_site_holds(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     }
+    static const char *const paths[] = {"/actors", "/live", "/log", "/log?follow=1", "/stalls"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        snprintf(text, sizeof text,
+                 "GET %s HTTP/1.1\r\nHost: localhost:1\r\nSec-Fetch-Site: cross-site\r\n"
+                 "Connection: close\r\n\r\n",
+                 paths[i]);
+        ck_assert_uint_eq(domt_site_send(&web.port, text), 403);
+    }
     /* what has no host has no page of its own either */
     ck_assert_uint_eq(domt_site_send(&web.port, "POST /profile?level=spans HTTP/1.0\r\n"
                                                 "Origin: http://\r\n\r\n"),
