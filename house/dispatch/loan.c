@@ -90,6 +90,8 @@ static void take_house_back(domi_manager *home, domi_house *house, domi_notes no
     DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->loans.lent != 0);
     domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
     home->loans.lent--;
+    if (DOMI_UNLIKELY(home->observer != NULL))
+        home->observer->forget(home, house);
     if (DOMI_UNLIKELY((slot & DOMI_SLOT_HELD) != 0))
         domi_belts_deliver_held(home, house);
     domi_notes_carry_out(home, notes);
