@@ -14,12 +14,14 @@
 static void count_spans(domi_thread *thread, bool counts)
 {
     domi_thread_counters *counters = &thread->counters;
-    uint64_t cpu_ns;
+    clockid_t cpu_clock = (clockid_t)domi_counter_read(&counters->cpu_clock);
 
     if (thread->timed == counts)
         return;
-    thread->timed = counts;
-    cpu_ns = domi_clock_cpu_ns((clockid_t)domi_counter_read(&counters->cpu_clock));
+    /* relaxed: who reads the profile sees one level or the other. */
+    atomic_store_explicit((_Atomic bool *)&thread->timed, counts, memory_order_relaxed);
+    /* A thread of a simulated system has no CPU clock, and 0 is that of the real time. */
+    uint64_t cpu_ns = cpu_clock != 0 ? domi_clock_cpu_ns(cpu_clock) : 0;
     if (counts)
         domi_counter_add(&counters->cpu_start_ns, cpu_ns - thread->uncounted_from_ns);
     else
@@ -32,7 +34,7 @@ static void remember_spans(domi_thread *thread, domi_observing *observing)
         observing->seen_ns[i] = domi_counter_read(&thread->counters.span_ns[i]);
 }
 
-/* Begin to measure, if there is memory for that; otherwise the next tick tries again. */
+/* Measure, if there is memory for that; otherwise the next tick tries again. */
 static bool begin(domi_thread *thread)
 {
     domi_observing *observing =
@@ -46,6 +48,8 @@ static bool begin(domi_thread *thread)
         /* release: who reads the histograms sees the zeros in them. */
         atomic_store_explicit(&thread->observing, observing, memory_order_release);
     }
+    if (thread->manager.observer == &observing->runs.waiting.functions)
+        return true;
     remember_spans(thread, observing);
     domi_run_observer_begin(&observing->runs, &thread->manager);
     return true;
@@ -157,9 +161,11 @@ void domi_observing_follow(domi_thread *thread)
         record_to(thread, NULL);
     if (level < DOMUS_PROFILE_HISTOGRAMS)
         thread->manager.observer = NULL;
-    else if (!begin(thread) || (level == DOMUS_PROFILE_SPANS && !begin_recording(thread)))
-        return;
-    thread->level = level;
+    else if (!begin(thread))
+        level = DOMUS_PROFILE_COUNTERS;
+    else if (level == DOMUS_PROFILE_SPANS && !begin_recording(thread))
+        level = DOMUS_PROFILE_HISTOGRAMS;
+    thread->level = level; /* what it does, so that the end of it is no change unseen */
 }
 
 void domi_observing_note_iteration(domi_thread *thread)
