@@ -64,7 +64,8 @@ static void record_to(domi_thread *thread, domi_recorder *recorder)
     atomic_store_explicit(&thread->recorder, recorder, memory_order_release);
     if (observing == NULL)
         return;
-    observing->span_from_ns = 0;
+    if (observing->recorder != NULL)
+        observing->recorder->phase = NULL;
     observing->runs.recorder = recorder;
     observing->runs.flows =
         recorder != NULL ? atomic_load_explicit(&thread->flows, memory_order_relaxed) : NULL;
@@ -110,29 +111,14 @@ const char *domus_histogram_name(domus_histogram_kind kind)
     return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
 }
 
-/* Record the span that lasts up to the last stamp. */
-static void record_last_span(domi_thread *thread, domi_observing *observing)
-{
-    if (observing->span_from_ns == 0 || observing->span_from_ns == thread->stamp_ns)
-        return;
-    domi_recorder_note(observing->recorder, DOMI_RECORD_PHASE, observing->span_from_ns,
-                       thread->stamp_ns,
-                       domus_histogram_name(DOMUS_HISTOGRAM_ENTER + observing->span), 0);
-}
-
-/* Stamps of one span that follow each other are one record: in phase 3 there is a stamp at each
- * look between runs. */
+/* In phase 3 there is a stamp at each look between runs. */
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
 {
-    domi_observing *observing =
-        atomic_load_explicit(&thread->observing, memory_order_relaxed); /* its own */
+    domi_recorder *recorder = domi_thread_recorder(thread);
 
-    domi_recorder_end(observing->recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
-    if (observing->span_from_ns != 0 && observing->span == span)
-        return;
-    record_last_span(thread, observing);
-    observing->span = span;
-    observing->span_from_ns = thread->stamp_ns;
+    domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
+    domi_recorder_note_phase(recorder, thread->stamp_ns, now_ns,
+                             domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span));
 }
 
 /* Measure a wait now and then, if there is memory for that. */
@@ -188,8 +174,7 @@ void domi_observing_note_iteration(domi_thread *thread)
     domi_recorder *recorder = domi_thread_recorder(thread);
     if (recorder == NULL)
         return;
-    record_last_span(thread, observing);
-    observing->span_from_ns = 0;
+    domi_recorder_end_phase(recorder);
     if (sum_ns != 0)
         domi_recorder_note(recorder, DOMI_RECORD_ITERATION, thread->io_start_ns, thread->stamp_ns,
                            NULL, thread->completions);
