@@ -7,6 +7,7 @@
 #include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/settle.h"
+#include "house/family/birth.h"
 #include "house/message/mailbox.h"
 #include "house/message/observer.h"
 #include "house/message/pool.h"
@@ -89,6 +90,8 @@ static void take_house_back(domi_manager *home, domi_house *house, domi_notes no
     DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->loans.lent != 0);
     domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
     home->loans.lent--;
+    if (DOMI_UNLIKELY(home->observer != NULL))
+        home->observer->forget(home, house);
     if (DOMI_UNLIKELY((slot & DOMI_SLOT_HELD) != 0))
         domi_belts_deliver_held(home, house);
     domi_notes_carry_out(home, notes);
@@ -154,6 +157,7 @@ static domi_node *take_loan_back(domi_manager *home, domi_node *node, domi_loan 
 {
     *ret_loan = *(domi_loan *)(void *)node;
     domi_pool_free(home, node);
+    domi_house_count_change(home, ret_loan->house, ret_loan->tally);
     take_house_back(home, ret_loan->house, ret_loan->notes);
     return ret_loan->node.next;
 }
@@ -225,10 +229,8 @@ void domi_loans_end(domi_manager *home)
     for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
         take_house_back(home, house, (domi_notes){.tail = NULL});
     for (domi_node *node = take_returns(home); node != NULL;) {
-        domi_loan loan = *(domi_loan *)(void *)node;
-        domi_pool_free(home, node);
-        node = loan.node.next;
-        take_house_back(home, loan.house, loan.notes);
+        domi_loan loan;
+        node = take_loan_back(home, node, &loan);
     }
     DOMI_CHECK(home->loans.lent == 0);
 }
@@ -254,6 +256,7 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
         return NULL;
     }
     loan->house = house;
+    loan->tally = house->tally;
     return loan;
 }
 

@@ -24,6 +24,7 @@ typedef struct domi_loan {
     domi_house *house; /* the house that is lent */
     domi_notes notes;  /* what the thief has left for home to do */
     uint32_t handled;  /* messages handled in the run */
+    uint32_t tally;    /* the number of its behaviour before the run (tally.h) */
 } domi_loan;
 
 /* Home: expose up to `most` houses of `queue`; pinned ones stay there. Returns how many. */

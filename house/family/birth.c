@@ -12,6 +12,7 @@
 #include "house/family/slots.h"
 #include "house/message/doors.h"
 #include "house/message/order.h"
+#include "house/message/pooled.h"
 #include "house/message/types.h"
 
 #include <errno.h>
@@ -52,17 +53,28 @@ static uint32_t number_of(const domi_manager *manager, const domus_behaviour *be
     return domi_behaviours_add(behaviours, behaviour, domi_slots_bytes_for(state_bytes));
 }
 
+void domi_house_count_change(domi_manager *manager, const domi_house *house, uint32_t before)
+{
+    if (DOMI_LIKELY(house->tally == before))
+        return;
+    domi_counter_add(&manager->tallies[before].ended, 1);
+    domi_counter_add(&manager->tallies[house->tally].begun, 1);
+}
+
+/* True if the manager runs a house that is lent to it. Then home counts, when it has the house
+ * back: an actor begins and ends where it lives, so the number of each thread is right. */
+static bool is_borrower(const domi_manager *manager, const domi_house *house)
+{
+    return house->home != manager && !domi_house_is_pooled(house);
+}
+
 void domi_house_count_as(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour)
 {
-    uint32_t number = number_of(manager, behaviour);
+    uint32_t before = house->tally;
 
-    if (number == house->tally)
-        return;
-    if (house->state != DOMI_MOUNTING) { /* else it is not counted yet */
-        domi_counter_add(&manager->tallies[house->tally].ended, 1);
-        domi_counter_add(&manager->tallies[number].begun, 1);
-    }
-    house->tally = (uint8_t)number;
+    house->tally = (uint8_t)number_of(manager, behaviour);
+    if (house->state != DOMI_MOUNTING && !is_borrower(manager, house)) /* else not counted yet */
+        domi_house_count_change(manager, house, before);
 }
 
 static int state_init(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour,

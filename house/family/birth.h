@@ -73,6 +73,9 @@ void domi_house_become_channel(domi_manager *manager, domi_house *house,
 void domi_house_count_as(domi_manager *manager, domi_house *house,
                          const domus_behaviour *behaviour);
 
+/* Count the actor as one of its behaviour, if it was one of the number `before` up to now. */
+void domi_house_count_change(domi_manager *manager, const domi_house *house, uint32_t before);
+
 /* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on
  * its own home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);

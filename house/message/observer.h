@@ -21,6 +21,8 @@ typedef struct domi_observer {
     /* Called when a house of this manager is back, which the manager of this index had run. NULL:
      * nobody wants to know. */
     void (*note_loan)(struct domi_manager *manager, const struct domi_house *house, uint32_t thief);
+    /* Called when a house that was exposed is back: it may have run elsewhere, unseen. */
+    void (*forget)(struct domi_manager *manager, const struct domi_house *house);
 } domi_observer;
 
 #endif

@@ -40,6 +40,10 @@ uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_beh
 uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour *behaviour,
                              uint32_t bytes)
 {
+    /* acquire: pairs with the release below, so who finds the table full finds all that is in it.
+     * From then on it is constant, and behaviours beyond the bound take no lock at each spawn. */
+    if (atomic_load_explicit(&behaviours->count, memory_order_acquire) == DOMUS_BEHAVIOURS_MAX)
+        return domi_behaviours_find(behaviours, behaviour);
     domi_spinlock_lock(&behaviours->lock);
     uint32_t count = atomic_load_explicit(&behaviours->count, memory_order_relaxed);
     uint32_t number = domi_behaviours_find(behaviours, behaviour); /* another thread was faster */

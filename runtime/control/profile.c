@@ -84,7 +84,8 @@ static void read_phases(const domi_thread *thread, domus_profile *profile)
 {
     uint64_t span_ns[DOMI_SPANS];
 
-    if (!thread->timed)
+    /* relaxed: the thread may follow another level just now. */
+    if (!atomic_load_explicit((_Atomic bool *)(uintptr_t)&thread->timed, memory_order_relaxed))
         return;
     bool ended = domi_counter_read(&thread->counters.cpu_end_ns) != 0;
     uint64_t open_ns = read_spans(thread, span_ns);

@@ -14,12 +14,14 @@
 static void count_spans(domi_thread *thread, bool counts)
 {
     domi_thread_counters *counters = &thread->counters;
-    uint64_t cpu_ns;
+    clockid_t cpu_clock = (clockid_t)domi_counter_read(&counters->cpu_clock);
 
     if (thread->timed == counts)
         return;
-    thread->timed = counts;
-    cpu_ns = domi_clock_cpu_ns((clockid_t)domi_counter_read(&counters->cpu_clock));
+    /* relaxed: who reads the profile sees one level or the other. */
+    atomic_store_explicit((_Atomic bool *)&thread->timed, counts, memory_order_relaxed);
+    /* A thread of a simulated system has no CPU clock, and 0 is that of the real time. */
+    uint64_t cpu_ns = cpu_clock != 0 ? domi_clock_cpu_ns(cpu_clock) : 0;
     if (counts)
         domi_counter_add(&counters->cpu_start_ns, cpu_ns - thread->uncounted_from_ns);
     else
@@ -32,7 +34,7 @@ static void remember_spans(domi_thread *thread, domi_observing *observing)
         observing->seen_ns[i] = domi_counter_read(&thread->counters.span_ns[i]);
 }
 
-/* Begin to measure, if there is memory for that; otherwise the next tick tries again. */
+/* Measure, if there is memory for that; otherwise the next tick tries again. */
 static bool begin(domi_thread *thread)
 {
     domi_observing *observing =
@@ -46,6 +48,8 @@ static bool begin(domi_thread *thread)
         /* release: who reads the histograms sees the zeros in them. */
         atomic_store_explicit(&thread->observing, observing, memory_order_release);
     }
+    if (thread->manager.observer == &observing->runs.waiting.functions)
+        return true;
     remember_spans(thread, observing);
     domi_run_observer_begin(&observing->runs, &thread->manager);
     return true;
@@ -60,7 +64,8 @@ static void record_to(domi_thread *thread, domi_recorder *recorder)
     atomic_store_explicit(&thread->recorder, recorder, memory_order_release);
     if (observing == NULL)
         return;
-    observing->span_from_ns = 0;
+    if (observing->recorder != NULL)
+        observing->recorder->phase = NULL;
     observing->runs.recorder = recorder;
     observing->runs.flows =
         recorder != NULL ? atomic_load_explicit(&thread->flows, memory_order_relaxed) : NULL;
@@ -106,29 +111,14 @@ const char *domus_histogram_name(domus_histogram_kind kind)
     return (unsigned)kind < DOMUS_HISTOGRAMS ? names[kind] : NULL;
 }
 
-/* Record the span that lasts up to the last stamp. */
-static void record_last_span(domi_thread *thread, domi_observing *observing)
-{
-    if (observing->span_from_ns == 0 || observing->span_from_ns == thread->stamp_ns)
-        return;
-    domi_recorder_note(observing->recorder, DOMI_RECORD_PHASE, observing->span_from_ns,
-                       thread->stamp_ns,
-                       domus_histogram_name(DOMUS_HISTOGRAM_ENTER + observing->span), 0);
-}
-
-/* Stamps of one span that follow each other are one record: in phase 3 there is a stamp at each
- * look between runs. */
+/* In phase 3 there is a stamp at each look between runs. */
 void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_ns)
 {
-    domi_observing *observing =
-        atomic_load_explicit(&thread->observing, memory_order_relaxed); /* its own */
+    domi_recorder *recorder = domi_thread_recorder(thread);
 
-    domi_recorder_end(observing->recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
-    if (observing->span_from_ns != 0 && observing->span == span)
-        return;
-    record_last_span(thread, observing);
-    observing->span = span;
-    observing->span_from_ns = thread->stamp_ns;
+    domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
+    domi_recorder_note_phase(recorder, thread->stamp_ns, now_ns,
+                             domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span));
 }
 
 /* Measure a wait now and then, if there is memory for that. */
@@ -157,9 +147,11 @@ void domi_observing_follow(domi_thread *thread)
         record_to(thread, NULL);
     if (level < DOMUS_PROFILE_HISTOGRAMS)
         thread->manager.observer = NULL;
-    else if (!begin(thread) || (level == DOMUS_PROFILE_SPANS && !begin_recording(thread)))
-        return;
-    thread->level = level;
+    else if (!begin(thread))
+        level = DOMUS_PROFILE_COUNTERS;
+    else if (level == DOMUS_PROFILE_SPANS && !begin_recording(thread))
+        level = DOMUS_PROFILE_HISTOGRAMS;
+    thread->level = level; /* what it does, so that the end of it is no change unseen */
 }
 
 void domi_observing_note_iteration(domi_thread *thread)
@@ -182,8 +174,7 @@ void domi_observing_note_iteration(domi_thread *thread)
     domi_recorder *recorder = domi_thread_recorder(thread);
     if (recorder == NULL)
         return;
-    record_last_span(thread, observing);
-    observing->span_from_ns = 0;
+    domi_recorder_end_phase(recorder);
     if (sum_ns != 0)
         domi_recorder_note(recorder, DOMI_RECORD_ITERATION, thread->io_start_ns, thread->stamp_ns,
                            NULL, thread->completions);

@@ -17,8 +17,6 @@ typedef struct domi_observing {
     domi_histogram spans[DOMI_SPANS]; /* the time of one iteration in each span */
     uint64_t seen_ns[DOMI_SPANS];     /* the counters of spans at the end of the last iteration */
     struct domi_recorder *recorder;   /* NULL: it has never recorded */
-    uint64_t span_from_ns;            /* when the span began that is not recorded yet; 0: none */
-    domi_span span;                   /* which one that is */
 } domi_observing;
 
 /* Follow a new level. The thread. */

@@ -195,13 +195,15 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
     observer->seen_runs = observer->next_run = domi_counter_read(&manager->counters.runs);
     observer->rest_runs = observer->answers.rest_runs = 0;
     observer->answers.house = NULL;
+    /* Both have gone on unseen since it measured last. Relaxed: a time and nothing else. */
     observer->waiting.waiter.house = NULL;
+    atomic_store_explicit(&manager->mail.sampled_ns, 0, memory_order_relaxed);
     manager->observer = &observer->waiting.functions;
 }
 
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed)
 {
-    observer->waiting =
-        (domi_wait_observer){.functions = {choose_run, note_arrivals, note_loan}, .clock = clock};
+    observer->waiting = (domi_wait_observer){
+        .functions = {choose_run, note_arrivals, note_loan, domi_wait_forget}, .clock = clock};
     domi_random_init(&observer->chance, seed);
 }

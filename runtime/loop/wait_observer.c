@@ -18,6 +18,19 @@ void domi_wait_note(domi_wait_observer *observer, const domi_manager *manager,
                                      .since_ns = now_ns};
 }
 
+/* The run has handled less than waited. No more is ahead than waits there now, because mail is
+ * taken out unhandled, too, as a cancelled ask. If none waits, the message is gone. */
+static void go_on_waiting(domi_waiter *waiter, uint32_t handled)
+{
+    const domi_house *house = waiter->house;
+
+    waiter->ahead -= handled;
+    if (DOMI_LIFE_LEASE(domi_house_life(house)) != waiter->lease || house->mail == 0)
+        waiter->house = NULL;
+    else if (house->mail < waiter->ahead)
+        waiter->ahead = house->mail;
+}
+
 bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
                     uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns)
 {
@@ -28,7 +41,7 @@ bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_
         return false;
     }
     if (handled < waiter->ahead) {
-        waiter->ahead -= handled;
+        go_on_waiting(waiter, handled);
         return false;
     }
     waiter->house = NULL;
@@ -47,6 +60,14 @@ void domi_wait_drop_lost(domi_wait_observer *observer)
         (DOMI_LIFE_LEASE(domi_house_life(waiter->house)) != waiter->lease ||
          domi_house_is_exposed(waiter->house)))
         observer->waiter.house = NULL;
+}
+
+void domi_wait_forget(domi_manager *manager, const domi_house *house)
+{
+    domi_waiter *waiter = &domi_wait_observer_of(manager)->waiter;
+
+    if (waiter->house == house)
+        waiter->house = NULL;
 }
 
 /* --- with counters alone ---------------------------------------------------------------------- */
@@ -96,7 +117,8 @@ static domi_run_house *choose(domi_manager *manager)
 
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
 {
-    *observer = (domi_wait_observer){.functions = {choose, note_arrivals, NULL}, .clock = clock};
+    *observer = (domi_wait_observer){.functions = {choose, note_arrivals, NULL, domi_wait_forget},
+                                     .clock = clock};
 }
 
 void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager)

@@ -55,6 +55,10 @@ bool domi_wait_look(domi_wait_observer *observer, domi_manager *manager, uint32_
 /* Forget the waiter if its house may never run here again. */
 void domi_wait_drop_lost(domi_wait_observer *observer);
 
+/* The house was exposed, and is back: forget the waiter if that is its house, because its message
+ * may have been handled elsewhere. The owner of `manager`, or who holds it. */
+void domi_wait_forget(domi_manager *manager, const domi_house *house);
+
 /* Make an observer that only measures waits. */
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock);
 

@@ -3,12 +3,16 @@
 #include "runtime/os/alternate_stack.h"
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define HANDLER_BYTES                                                                              \
     65536u /* much beyond what the handler needs; the rest is an address alone                     \
             */
+
+static atomic_bool are_wanted;
 
 /* The kernel stores the registers of the CPU there, too, and knows how many bytes these take. */
 static size_t bytes_of_stack(size_t page)
@@ -38,6 +42,19 @@ void domi_alternate_stack_begin(domi_alternate_stack *stack)
         return;
     }
     *stack = (domi_alternate_stack){memory, bytes};
+}
+
+void domi_alternate_stacks_want(void)
+{
+    /* relaxed: threads that look are made later. */
+    atomic_store_explicit(&are_wanted, true, memory_order_relaxed);
+}
+
+void domi_alternate_stack_begin_wanted(domi_alternate_stack *stack)
+{
+    *stack = (domi_alternate_stack){NULL, 0};
+    if (atomic_load_explicit(&are_wanted, memory_order_relaxed))
+        domi_alternate_stack_begin(stack);
 }
 
 void domi_alternate_stack_end(domi_alternate_stack *stack)

@@ -14,6 +14,12 @@ typedef struct domi_alternate_stack {
  * memory it gets none. */
 void domi_alternate_stack_begin(domi_alternate_stack *stack);
 
+/* From now on threads that the library makes shall have one. */
+void domi_alternate_stacks_want(void);
+
+/* As domi_alternate_stack_begin(), if they shall have one. */
+void domi_alternate_stack_begin_wanted(domi_alternate_stack *stack);
+
 /* Take it back, on the same thread. Nothing happens if none was given. */
 void domi_alternate_stack_end(domi_alternate_stack *stack);
 

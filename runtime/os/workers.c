@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "runtime/os/alternate_stack.h"
 #include "runtime/os/signals.h"
 
 #include <errno.h>
@@ -221,8 +222,10 @@ static void *run_helper(void *workers_)
 {
     domi_workers *workers = workers_;
     domi_helper helper = {.called = false};
+    domi_alternate_stack stack; /* jobs are functions of the user, and may overflow this one */
 
     helping = workers;
+    domi_alternate_stack_begin_wanted(&stack);
     (void)pthread_setname_np(pthread_self(), "domus-blocking");
     /* The thread was made by a pinned thread and has inherited its CPU. A helper may run on any CPU
      * of the process. */
@@ -230,6 +233,7 @@ static void *run_helper(void *workers_)
     cond_init(&helper.wake);
     work_until_told(workers, &helper);
     pthread_cond_destroy(&helper.wake);
+    domi_alternate_stack_end(&stack);
     leave_pool(workers);
     return NULL;
 }

@@ -25,7 +25,6 @@
 #define COMM_LENGTH 16u /* of a thread's name in the kernel */
 
 static char path[DOMI_OWN_FILE_PATH_MAX + 1];
-static atomic_bool is_installed; /* constant once systems start */
 static atomic_bool is_writing;
 static atomic_bool is_written;
 
@@ -153,8 +152,7 @@ int domus_trace_crash_signals(const char *file)
     memcpy(path, file, length + 1);
     for (size_t i = 0; i < SIGNALS_COUNT; i++)
         install(signals[i].number);
-    /* relaxed: threads that look are made later. */
-    atomic_store_explicit(&is_installed, true, memory_order_relaxed);
+    domi_alternate_stacks_want();
     if (stack.memory == NULL)
         domi_alternate_stack_begin(&stack);
     return 0;
@@ -163,8 +161,7 @@ int domus_trace_crash_signals(const char *file)
 void domi_crash_enter(_Atomic(domi_recorder *) *recorder)
 {
     own_recorder = recorder;
-    if (atomic_load_explicit(&is_installed, memory_order_relaxed))
-        domi_alternate_stack_begin(&stack);
+    domi_alternate_stack_begin_wanted(&stack);
 }
 
 void domi_crash_leave(void)

@@ -52,6 +52,10 @@ typedef struct domi_recorder {
      * bits of `begin_ns`, so that no two things have the same; it is 0 while nothing is there. */
     domi_recorder_place open[DOMI_RECORD_DEPTHS];
     _Atomic int32_t tid; /* the kernel's number of the thread that writes; 0: not known */
+    /* The phase that ended last, and may go on; it is not written yet. */
+    const char *phase; /* its name; NULL: there is none */
+    uint64_t phase_from_ns;
+    uint64_t phase_end_ns;
 
     /* These are constant. */
     alignas(64) char name[DOMI_RECORDER_NAME]; /* of the thread, as "thread 0" */
@@ -107,10 +111,10 @@ void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_
 
 /* ---- What the owner calls -------------------------------------------------------------------- */
 
-/* Write a record of something that has ended. */
-static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind kind,
-                                      uint64_t begin_ns, uint64_t end_ns, const void *name,
-                                      uint64_t value)
+/* Write a record. */
+static inline void domi_recorder_write(domi_recorder *recorder, domi_record_kind kind,
+                                       uint64_t begin_ns, uint64_t end_ns, const void *name,
+                                       uint64_t value)
 {
     /* Relaxed: the owner's own word. */
     uint64_t head = atomic_load_explicit(&recorder->head, memory_order_relaxed);
@@ -124,6 +128,43 @@ static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind 
     atomic_store_explicit(&place->value, value, memory_order_release);
     /* release: pairs with the first load of a reader, which may then read the record. */
     atomic_store_explicit(&recorder->head, head + 1, memory_order_release);
+}
+
+/* The phase that ended last goes on no more: write its record. */
+static inline void domi_recorder_end_phase(domi_recorder *recorder)
+{
+    const char *phase = recorder->phase;
+
+    if (phase == NULL)
+        return;
+    recorder->phase = NULL;
+    domi_recorder_write(recorder, DOMI_RECORD_PHASE, recorder->phase_from_ns,
+                        recorder->phase_end_ns, phase, 0);
+}
+
+/* A phase has ended, or goes on if it is the one that ended last: phases of one name that follow
+ * each other are one record. */
+static inline void domi_recorder_note_phase(domi_recorder *recorder, uint64_t begin_ns,
+                                            uint64_t end_ns, const char *name)
+{
+    if (begin_ns == end_ns)
+        return;
+    if (recorder->phase != name) {
+        domi_recorder_end_phase(recorder);
+        recorder->phase = name;
+        recorder->phase_from_ns = begin_ns;
+    }
+    recorder->phase_end_ns = end_ns;
+}
+
+/* Write a record of something that has ended. It lies in the next phase, so the last one comes
+ * before it. */
+static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind kind,
+                                      uint64_t begin_ns, uint64_t end_ns, const void *name,
+                                      uint64_t value)
+{
+    domi_recorder_end_phase(recorder);
+    domi_recorder_write(recorder, kind, begin_ns, end_ns, name, value);
 }
 
 /* Something has begun: from now on copies have it as under way. */

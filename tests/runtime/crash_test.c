@@ -7,6 +7,7 @@
 #include "tests/runtime/traced.h"
 #include "tests/support/tree.h"
 
+#include <domus/blocking.h>
 #include <domus/pools.h>
 #include <domus/spawn.h>
 #include <domus/trace.h>
@@ -47,11 +48,23 @@ FAULTY static int overflow(volatile char *before, int depth)
     return depth == 1 << 30 ? room[0] : overflow(room, depth + 1) + room[0];
 }
 
-enum deed { TOUCH, OVERFLOW, ABORT, RAISE_BUS, RAISE_FPE, RAISE_ILL, KILL_SEGV };
+enum deed { TOUCH, OVERFLOW, ABORT, RAISE_BUS, RAISE_FPE, RAISE_ILL, KILL_SEGV, OVERFLOW_HELPER };
+
+static int overflow_helper(void *none)
+{
+    (void)none;
+    return overflow(NULL, 0) & 1;
+}
+
+static int on_helped(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
 
 static int take_blow(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self;
+    (void)self;
     switch (*(const int *)payload) {
     case TOUCH:
         touch_nothing();
@@ -69,6 +82,8 @@ static int take_blow(domus_stack *stack, void *self, const void *payload)
     case RAISE_ILL:
         raise(SIGILL);
         break;
+    case OVERFLOW_HELPER:
+        return domus_blocking(stack, overflow_helper, NULL, on_helped);
     case KILL_SEGV:
         kill(getpid(), SIGSEGV);
         pause();
@@ -253,6 +268,20 @@ START_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
 }
 END_TEST
 
+/* Blocking work is code of the user, too, and its thread has a stack of its own. */
+START_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
+{
+    make_tree();
+    ck_assert_int_eq(run(OVERFLOW_HELPER, "counters", configuration(NOTHING), prepare),
+                     128 + SIGSEGV);
+    read_file();
+    const domt_traced_event *end = domt_traced_find(&traced, 'I', "crash by SIGSEGV");
+    ck_assert_ptr_nonnull(end);
+    ck_assert_int_eq(strncmp(end->thread, "domus-blocking", strlen("domus-blocking")), 0);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
 START_TEST(a_runner_that_crashes_names_its_last_run)
 {
     make_tree();
@@ -332,5 +361,6 @@ END_TEST
 DOMT_MAIN("crash", 60, a_program_that_crashes_names_its_last_run_at_each_level,
           each_signal_leaves_a_trace_and_ends_the_program_as_it_does,
           a_signal_that_is_sent_to_the_process_leaves_a_trace,
-          a_runner_that_crashes_names_its_last_run, a_handler_of_the_program_stays,
-          what_is_no_file_of_its_own_is_left_alone, a_path_that_is_none_is_refused)
+          a_helper_whose_stack_overflows_leaves_a_trace, a_runner_that_crashes_names_its_last_run,
+          a_handler_of_the_program_stays, what_is_no_file_of_its_own_is_left_alone,
+          a_path_that_is_none_is_refused)

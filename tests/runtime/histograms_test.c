@@ -284,6 +284,24 @@ static int take(void *context, const void *bytes, size_t length)
     return 0;
 }
 
+/* Check that all of this text lie within something of that one, but for what is outermost. */
+static void check_around(const char *text, const char *wanted)
+{
+    uint32_t seen = 0;
+
+    for (const domt_traced_event *at = traced.event; at < &traced.event[traced.events]; at++) {
+        const domt_traced_event *outer = at;
+
+        if (at->type != 'B' || at->depth == 0 || strcmp(at->text, text) != 0)
+            continue;
+        while (outer->type != 'B' || outer->depth + 1 != at->depth)
+            outer--;
+        ck_assert_str_eq(outer->text, wanted);
+        seen++;
+    }
+    ck_assert_uint_ne(seen, 0);
+}
+
 START_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
 {
     domus_system *system = start(1, DOMUS_PROFILE_SPANS);
@@ -300,7 +318,8 @@ START_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
     ck_assert_ptr_nonnull(run);
     ck_assert_str_eq(run->thread, "thread 0");
     ck_assert_uint_eq(run->depth, 2); /* in a phase, in an iteration */
-    ck_assert_ptr_nonnull(domt_traced_find(&traced, 'B', "state"));
+    check_around("run worker (work)", "state");
+    check_around("park", "enter");
 
     ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_HISTOGRAMS), 0);
     work_for(system, address, 5, 2 * DOMT_MS);
