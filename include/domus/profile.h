@@ -226,7 +226,8 @@ typedef struct domus_behaviour_profile {
     uint64_t runs;
     uint64_t messages; /* of all kinds, and pieces of bytes, that were handled in these runs */
     /* The time of these runs, estimated: about 100 times a second the time since the last look is
-     * added to what runs at that moment. 0 with profile.level off, and in a simulated system. */
+     * added to what runs at that moment. 0 with profile.level off, in a simulated system, and in
+     * one that began with profile.level off, stall.threshold 0 and no pools. */
     uint64_t run_ns;
     /* messages whose wait in the mailbox was measured, at most one on each thread at a time, and
      * how long these waited, together. Messages that wait for runners of a pool are not measured.
@@ -309,7 +310,8 @@ DOMUS_API int domus_system_histogram(const struct domus_system *system, uint32_t
 #define DOMUS_PIPELINES_MAX 8
 
 /* Read how long the peers of one pipeline waited on one thread: from the first run for a request to
- * the end of its answer. One request of a thread is measured at a time. `index` is 0 to
+ * the end of its answer. One request of a thread is measured
+ * at a time, for up to 10 s, so a stream hides the others no longer. `index` is 0 to
  * DOMUS_PIPELINES_MAX - 1, in the order in which pipelines had a first answer; `ret_behaviour` gets
  * the name of the behaviour of the channels, "(others)" for all that have no entry. Returns 0;
  * -EINVAL for a number that is no thread; -ENOENT if there is none of that index yet.

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "io/pipelines/pipe.h"
 
+#define AGE_NS     UINT64_C(10000000000)
 #define REST_SHARE 8u /* after an answer no request is followed for so many times its runs */
 
 static const domi_pipe *pipe_of(const domi_house *house)
@@ -68,13 +69,14 @@ static void look_at_request(domi_answer_observer *observer, const domi_pipe *pip
         observer->rest_runs = runs + REST_SHARE * (runs - observer->noted_runs);
 }
 
-/* The actor has ended without a run that was looked at. */
-static void drop_lost(domi_answer_observer *observer)
+/* The actor has ended without a run that was looked at, or the answer is a stream that goes on. */
+static void drop_lost(domi_answer_observer *observer, uint64_t now_ns)
 {
     if (observer->house == NULL)
         return;
     uint64_t life = domi_house_life(observer->house);
-    if (DOMI_LIFE_LEASE(life) != observer->lease || (life & DOMI_LIFE_CLOSED) != 0)
+    if (DOMI_LIFE_LEASE(life) != observer->lease || (life & DOMI_LIFE_CLOSED) != 0 ||
+        now_ns - observer->since_ns > AGE_NS)
         observer->house = NULL;
 }
 
@@ -88,7 +90,7 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
     const domi_pipe *pipe = lives ? pipe_of(house) : NULL;
 
     if (may_begin)
-        drop_lost(observer);
+        drop_lost(observer, end_ns);
     if (observer->house == house && observer->lease == lease)
         look_at_request(observer, pipe, runs, end_ns, is_short);
     if (!may_begin || observer->house != NULL || pipe == NULL || pipe->next == next ||
