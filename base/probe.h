@@ -12,6 +12,12 @@
 
 #include <sys/sdt.h>
 
+/* The macros of sys/sdt.h end lists of arguments in a way of which clang warns wherever they are
+ * used, so from here on. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
+
 #define DOMI_PROBE_1(name, a)          STAP_PROBE1(domus, name, a)
 #define DOMI_PROBE_2(name, a, b)       STAP_PROBE2(domus, name, a, b)
 #define DOMI_PROBE_3(name, a, b, c)    STAP_PROBE3(domus, name, a, b, c)

@@ -146,7 +146,7 @@ void domi_histograms_write_metrics(domi_metrics *to, const domus_system *system)
         const family *of = &families[i];
         bool has_begun = false;
 
-        for (int kind = of->first; kind <= (int)of->last; kind++) {
+        for (int kind = (int)of->first; kind <= (int)of->last; kind++) {
             if (!is_measured(system, (domus_histogram_kind)kind))
                 continue;
             if (!has_begun)

@@ -106,7 +106,7 @@ static int end_stream(domus_stack *stack, domi_viewer *viewer, int error)
 DOMUS_SEQUENCE(stream_live, struct stream)
 {
     domus_slice first = {0};
-    int error;
+    int error = 0;
 
     DOMUS_BEGIN;
     if (!enter(self))
