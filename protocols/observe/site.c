@@ -125,7 +125,8 @@ static bool is_own_host(const domus_http_request *request)
 }
 
 /* True for what takes a place or a thread of the program for a while. A page of another site could
- * begin that, though it would not see the answer. What changes anything asks by itself. */
+ * begin that, though it would not see the answer. Handlers that change anything ask by themselves.
+ */
 static bool is_for_own_pages(uint32_t route)
 {
     return route == ACTORS || route == LIVE || route == LOG || route == STALLS;
