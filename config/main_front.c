@@ -115,11 +115,6 @@ const domus_pipeline_stage *domi_fronts_find(const char *listener)
     return NULL;
 }
 
-bool domi_fronts_are_any(void)
-{
-    return fronts.count != 0;
-}
-
 void domi_fronts_close(bool is_stuck)
 {
     if (atomic_load(&fronts.is_read))

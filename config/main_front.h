@@ -23,9 +23,6 @@ int domi_fronts_start(domus_system *system, domi_sink *sink);
 /* Returns the stages in front of a listener; NULL: it has none. */
 const domus_pipeline_stage *domi_fronts_find(const char *listener);
 
-/* Returns whether any listener has a front. */
-bool domi_fronts_are_any(void);
-
 /* Have all files read again. Lines of the sink tell of the outcome later. While a reading is under
  * way, all further calls together lead to one more. */
 void domi_fronts_reload(domus_system *system);

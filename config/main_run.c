@@ -154,24 +154,26 @@ static void answer_signal(const running *own, int number)
         domi_sink_add_line(own->sink, "SIGHUP: the program is ending: nothing is changed");
 }
 
+/* True if the program's own section has other values than it was started with. */
+static bool has_other_section(const domus_program *program, const domus_yaml *yaml)
+{
+    return program->section != NULL && program->settings != NULL &&
+           memcmp(program->settings, domus_yaml_section(yaml), program->section->size) != 0;
+}
+
 /* Read the configuration again, and give it to the program. */
 static void reload(running *own)
 {
     const domus_program *program = own->program;
 
     domi_fronts_reload(own->system);
-    if (program->reload == NULL) {
-        domi_sink_add_line(own->sink,
-                           "SIGHUP: this program reads its configuration only when it "
-                           "starts: nothing %sis changed",
-                           domi_fronts_are_any() ? "of it " : "");
-        return;
-    }
     domus_yaml *yaml = domi_reload_read(own->arguments, own->sink);
     if (yaml == NULL)
         return;
     const domus_config *config = domus_yaml_config(yaml);
-    int result = program->reload(own->system, domus_yaml_section(yaml), program->argument);
+    int result = program->reload != NULL
+                     ? program->reload(own->system, domus_yaml_section(yaml), program->argument)
+                     : 0;
     if (result < 0) {
         domi_sink_add_line(own->sink, "SIGHUP: the program refuses the configuration: %s",
                            strerror(-result));
@@ -182,6 +184,9 @@ static void reload(running *own)
         own->flush_timeout_ns = config->log.flush_timeout_ns;
         domi_main_observe_show(program, own->system, own->read, yaml);
         domi_reload_log_kept(own->given, config, own->sink);
+        if (program->reload == NULL && has_other_section(program, yaml))
+            domi_sink_add_line(own->sink, "SIGHUP: not taken before the next start: %s",
+                               program->section->name);
         domi_sink_add_line(own->sink, "SIGHUP: the configuration was read again");
     }
     domus_yaml_free(yaml);

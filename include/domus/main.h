@@ -96,11 +96,12 @@ typedef struct domus_program {
  *   which counts for a program that has changed its directory. If anything is wrong, the errors go
  *   to the log and nothing changes. Otherwise program->reload gets the new settings,
  *   profile.level, profile.atExit, log.level and log.flushTimeout are taken, and a line names the
- * other keys of domus that have changed, because those count only at a start. Without
- * program->reload, and while the program ends, a line says so and nothing is read. Files of fronts
- * (certificates and keys of TLS) are read again in each case, in blocking work: connections that
- * come later get what they hold. If one is wrong, a line names the key, the file and the reason,
- * and that listener keeps what it has. Files that were read are told in a line, too.
+ *   other keys of domus that have changed, because those count only at a start; without
+ *   program->reload it names the program's section, too, if that has changed. While the program
+ *   ends, a line says so and nothing is read. Files of fronts (certificates and keys of TLS) are
+ *   read again in each case, in blocking work: connections that come later get what they hold. If
+ *   one is wrong, a line names the key, the file and the reason, and that listener keeps what it
+ *   has. Files that were read are told in a line, too.
  * - SIGPIPE is ignored, unless the program has a handler for it. Programs that it executes inherit
  *   this.
  *

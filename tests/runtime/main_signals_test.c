@@ -4,9 +4,11 @@
 
 #include "tests/runtime/program.h"
 #include "tests/runtime/running.h"
+#include "tests/support/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,18 +97,49 @@ START_TEST(a_later_signal_ends_at_once)
 }
 END_TEST
 
-START_TEST(sighup_is_logged_and_changes_nothing)
+static void say_level(domus_system *system, void *argument)
 {
-    domt_program own;
+    (void)argument;
+    printf("level %d\n", (int)domus_system_profile_level(system));
+    fflush(stdout);
+}
 
-    domt_program_start(&own, &idle, domt_no_arguments, NULL);
+static struct own_settings {
+    uint32_t number;
+} own_settings;
+static const domus_config_key own_keys[] = {
+    {DOMUS_KEY("number", COUNT, struct own_settings, number, 0, 9, 5)}, {.path = NULL}};
+static const domus_section own_section = {
+    .name = "own", .keys = own_keys, .size = sizeof own_settings};
+
+/* A program without a function for it takes what domus_main() takes by itself, and no more. */
+START_TEST(sighup_changes_the_level_of_any_program)
+{
+    const domus_program program = {.name = "idle",
+                                   .start = say_ready,
+                                   .stop = say_level,
+                                   .section = &own_section,
+                                   .settings = &own_settings};
+    domt_program own;
+    domt_tree tree;
+    char file[PATH_MAX];
+
+    domt_tree_make(&tree);
+    snprintf(file, sizeof file, "%s/a.yaml", tree.root);
+    domt_tree_write(&tree, "a.yaml", "profile: {level: counters}\n");
+    domt_program_start(&own, &program, (const char *const[]){"--config", file, NULL}, NULL);
     domt_program_says(&own, "ready\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "idle: SIGHUP: this program reads its configuration only when", 1);
+    domt_program_complains(&own, "idle: SIGHUP: the configuration was read again", 1);
+    ck_assert_ptr_null(strstr(own.err_text, "not taken"));
+    domt_tree_write(&tree, "a.yaml", "profile: {level: spans}\nown: {number: 6}\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "idle: SIGHUP: this program reads its configuration only when", 2);
+    domt_program_complains(&own, "idle: SIGHUP: the configuration was read again", 2);
+    domt_has(own.err_text, "idle: SIGHUP: not taken before the next start: own\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    domt_program_says(&own, "level 3\n");
     ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_tree_remove(&tree);
 }
 END_TEST
 
@@ -385,7 +418,7 @@ START_TEST(without_a_thread_for_the_log_nobody_waits_for_a_quit)
 END_TEST
 
 DOMT_MAIN("main_signals", 60, a_second_signal_within_a_second_counts_as_the_first,
-          a_later_signal_ends_at_once, sighup_is_logged_and_changes_nothing,
+          a_later_signal_ends_at_once, sighup_changes_the_level_of_any_program,
           sigquit_prints_the_dump_and_drains,
           a_signal_of_its_own_does_not_end_the_wait_for_the_drain,
           signals_that_print_print_in_a_drain_too, a_log_that_nobody_reads_holds_up_no_signal,
