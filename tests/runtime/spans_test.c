@@ -225,19 +225,6 @@ static void check_pairs(const domus_system *system)
     ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), count);
 }
 
-/* A steal of thread 1 whose run was measured; NULL: there is none. */
-static const domt_traced_event *find_measured_steal(void)
-{
-    for (uint32_t i = 0; i + 1 < traced.events && i + 1 < DOMT_TRACED_EVENTS; i++) {
-        const domt_traced_event *event = &traced.event[i];
-        if (event->type == 'B' && strcmp(event->thread, "thread 1") == 0 &&
-            strcmp(event->text, "steal worker") == 0 &&
-            strcmp(event[1].text, "run worker (work)") == 0)
-            return event;
-    }
-    return NULL;
-}
-
 START_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
 {
     domus_config config = config_of(2);
@@ -255,9 +242,11 @@ START_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
         DOMT_WAIT_FOR(30, atomic_load(&done) == round * WORKERS);
         read_trace(system, 0);
         seen = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker") != NULL &&
-               find_measured_steal() != NULL;
+               domt_traced_find_around(&traced, "thread 1", "steal worker", "run worker (work)") !=
+                   NULL;
     }
-    const domt_traced_event *steal = find_measured_steal();
+    const domt_traced_event *steal =
+        domt_traced_find_around(&traced, "thread 1", "steal worker", "run worker (work)");
     const domt_traced_event *loan = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker");
     ck_assert_ptr_nonnull(loan);
     ck_assert_uint_eq(steal[1].depth, steal->depth + 1);

@@ -271,6 +271,18 @@ const domt_traced_event *domt_traced_find_on(const domt_traced *traced, const ch
     return NULL;
 }
 
+const domt_traced_event *domt_traced_find_around(const domt_traced *traced, const char *thread,
+                                                 const char *outer, const char *inner)
+{
+    for (uint32_t i = 0; i + 1 < traced->events && i + 1 < DOMT_TRACED_EVENTS; i++) {
+        const domt_traced_event *event = &traced->event[i];
+        if (event->type == 'B' && strcmp(event->text, outer) == 0 &&
+            strcmp(event->thread, thread) == 0 && strcmp(event[1].text, inner) == 0)
+            return event;
+    }
+    return NULL;
+}
+
 bool domt_traced_is_open(const domt_traced *traced, const char *thread, const char *text)
 {
     bool open = false;

@@ -40,6 +40,11 @@ void domt_traced_decode(const uint8_t *bytes, size_t length, domt_traced *ret_tr
 /* The first event of a type with this text; NULL if there is none. */
 const domt_traced_event *domt_traced_find(const domt_traced *traced, char type, const char *text);
 
+/* The first begin of `outer` on a thread, directly behind which comes `inner`; NULL: there is
+ * none. */
+const domt_traced_event *domt_traced_find_around(const domt_traced *traced, const char *thread,
+                                                 const char *outer, const char *inner);
+
 /* The first event of a type with this text on a thread; NULL if there is none. */
 const domt_traced_event *domt_traced_find_on(const domt_traced *traced, const char *thread,
                                              char type, const char *text);
