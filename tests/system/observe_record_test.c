@@ -1,6 +1,7 @@
 /* libdomus-observe: traces and CPU profiles of a running program, for viewers that wait for them,
  * go away, come in crowds, or read nothing. */
 #include "tests/support/crowd.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/system/observe.h"
 #include "tests/system/talks.h"
@@ -140,7 +141,8 @@ START_TEST(a_stop_does_not_wait_for_recordings)
     time_t began = time(NULL);
     domt_service_signal(&web.site.service, SIGTERM);
     domt_read_until(trace, "HTTP/1.1 200", text, sizeof text);
-    domt_read_until(cpu, "Content-Type: image/svg+xml\r\n", text, sizeof text);
+    if (!DOMT_SANITIZED) /* else the names may take longer than the stop waits for the port */
+        domt_read_until(cpu, "Content-Type: image/svg+xml\r\n", text, sizeof text);
     close(trace);
     close(cpu);
     ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
