@@ -310,8 +310,8 @@ DOMUS_API int domus_system_histogram(const struct domus_system *system, uint32_t
 #define DOMUS_PIPELINES_MAX 8
 
 /* Read how long the peers of one pipeline waited on one thread: from the first run for a request to
- * the end of its answer. One request of a thread is measured
- * at a time, for up to 10 s, so a stream hides the others no longer. `index` is 0 to
+ * the end of its answer. One request of a thread is measured at a time, and given up after 10 s,
+ * so that a stream does not keep others from being measured. `index` is 0 to
  * DOMUS_PIPELINES_MAX - 1, in the order in which pipelines had a first answer; `ret_behaviour` gets
  * the name of the behaviour of the channels, "(others)" for all that have no entry. Returns 0;
  * -EINVAL for a number that is no thread; -ENOENT if there is none of that index yet.

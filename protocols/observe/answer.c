@@ -23,14 +23,38 @@ int domi_observe_reply(domus_stack *stack, domus_http_response *response)
     return error;
 }
 
+/* Add the fields of all answers that tell of the program. */
+static void add_fields(domus_appender *fields)
+{
+    (void)domus_http_add(fields, "X-Content-Type-Options", "nosniff");
+    (void)domus_http_add(fields, "Cache-Control", "no-store");
+}
+
+int domi_observe_begin(domus_stack *stack, const char *media, const char *encoding,
+                       domus_resumed *then)
+{
+    domus_http_response head = {.status = 200, .media = media};
+    domus_appender fields = {0};
+
+    add_fields(&fields);
+    if (encoding != NULL)
+        (void)domus_http_add(&fields, "Content-Encoding", encoding);
+    int result = domus_append_end(&fields, &head.fields);
+    if (result != 0)
+        return result;
+    result = domus_reply_begin(stack, &domus_http_response_type, &head, then);
+    if (result < 0)
+        domus_http_response_type.release(&head);
+    return result;
+}
+
 /* Answer with bytes; `disposition` is a value of that field, or NULL. */
 static int answer(domus_stack *stack, const char *media, const char *disposition, domus_slice body)
 {
     domus_http_response response = {.status = 200, .media = media, .body = body};
     domus_appender fields = {0};
 
-    (void)domus_http_add(&fields, "X-Content-Type-Options", "nosniff");
-    (void)domus_http_add(&fields, "Cache-Control", "no-store");
+    add_fields(&fields);
     if (disposition != NULL)
         (void)domus_http_add(&fields, "Content-Disposition", disposition);
     int error = domus_append_end(&fields, &response.fields);

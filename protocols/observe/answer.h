@@ -22,6 +22,11 @@ int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
 int domi_observe_answer_file(domus_stack *stack, const char *media, const char *suffix,
                              domus_slice body);
 
+/* Begin an answer with status 200 that goes on, as domus_reply_begin() does. `encoding` is its
+ * Content-Encoding, or NULL. */
+int domi_observe_begin(domus_stack *stack, const char *media, const char *encoding,
+                       domus_resumed *then);
+
 /* Returns whether a request that changes something may do so: it is not sent by the page of another
  * site in somebody's browser. A browser tells of whose page it is by Origin, and by Sec-Fetch-Site;
  * a program that is no browser tells neither. The answer to a refused one is 403. */

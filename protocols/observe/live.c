@@ -48,23 +48,6 @@ struct stream {
 static_assert(sizeof(struct stream) + 2 * sizeof(int64_t) <= DOMI_LIVE_FRAME_MAX,
               "a larger frame for requests");
 
-static int begin_stream(domus_stack *stack, domus_resumed *then)
-{
-    domus_http_response head = {.status = 200, .media = DOMUS_HTTP_EVENTS};
-    domus_appender fields = {0};
-
-    (void)domus_http_add(&fields, "X-Content-Type-Options", "nosniff");
-    (void)domus_http_add(&fields, "Cache-Control", "no-store");
-    (void)domus_http_add(&fields, "Content-Encoding", "identity");
-    int error = domus_append_end(&fields, &head.fields);
-    if (error != 0)
-        return error;
-    error = domus_reply_begin(stack, &domus_http_response_type, &head, then);
-    if (error < 0)
-        domus_slice_free(head.fields);
-    return error;
-}
-
 /* Take a sample from the answer of the sampler. `ret_first` gets the bytes before it. */
 static int take_tick(domus_stack *stack, struct stream *stream, const domus_answer *answer,
                      domus_slice *ret_first)
@@ -115,7 +98,7 @@ DOMUS_SEQUENCE(stream_live, struct stream)
         (void)leave(self, 0);
         return domi_observe_say(stack, 503, "the program stops\n");
     }
-    DOMUS_AWAIT(begin_stream(stack, then));
+    DOMUS_AWAIT(domi_observe_begin(stack, DOMUS_HTTP_EVENTS, "identity", then));
     if (answer->error != 0 || (error = write_retry(&first)) != 0)
         return leave(self, answer->error != 0 ? answer->error : error);
     DOMUS_AWAIT(domus_reply_write(stack, first, then));

@@ -168,15 +168,6 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     return answer->error;
 }
 
-static int add_fields(domus_http_response *head)
-{
-    domus_appender fields = {0};
-
-    (void)domus_http_add(&fields, "X-Content-Type-Options", "nosniff");
-    (void)domus_http_add(&fields, "Cache-Control", "no-store");
-    return domus_append_end(&fields, &head->fields);
-}
-
 /* Begin an answer that has no end of its own. A viewer may be silent for as long as it likes, and
  * is found to be gone by the end of its connection. */
 static int begin_stream(domus_stack *stack, domi_viewer *viewer)
@@ -185,20 +176,15 @@ static int begin_stream(domus_stack *stack, domi_viewer *viewer)
                                                   .send_low_bytes = WAITS_MAX / 4,
                                                   .send_timeout_ns = TIMEOUT_NS,
                                                   .idle_timeout_ns = DOMUS_NONE};
-    domus_http_response head = {.status = 200, .media = DOMI_OBSERVE_PLAIN};
 
     if (followers >= DOMUS_OBSERVE_FOLLOWERS_MAX)
         return domi_observe_say(stack, 503, "too many viewers follow the log\n");
     int error = set_options(stack, &patient);
-    if (error == 0)
-        error = add_fields(&head);
     if (error != 0)
         return error;
-    int result = domus_reply_begin(stack, &domus_http_response_type, &head, go_on);
-    if (result < 0) {
-        domus_http_response_type.release(&head);
+    int result = domi_observe_begin(stack, DOMI_OBSERVE_PLAIN, NULL, go_on);
+    if (result < 0)
         return result;
-    }
     viewer->follow.follows = true;
     followers++;
     return result;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The entries that a caller gets, and which numbers of behaviours have one. */
+/* The entries of a caller, and how many of them are filled. */
 typedef struct report {
     const domi_behaviours *behaviours;
     domus_behaviour_profile *entries;

@@ -24,9 +24,10 @@ typedef struct domi_run_observer {
     domi_wait_observer waiting; /* with what the manager calls; the first field */
     uint64_t seen_runs;         /* the count of runs with the one that was measured last */
     uint64_t next_run;          /* at this count the next run is measured */
-    uint64_t rest_runs;         /* up to this count no wait is measured */
-    uint64_t average_ns;        /* of measured runs */
-    uint64_t reaped_ns;         /* when the completions of this iteration were reaped */
+    /* up to this count of runs no wait is measured; while one is, the count when it began */
+    uint64_t rest_runs;
+    uint64_t average_ns; /* of measured runs */
+    uint64_t reaped_ns;  /* when the completions of this iteration were reaped */
     domi_random chance;
     struct domi_recorder *recorder; /* of runs, too; NULL: none */
     domi_answer_observer answers;   /* of requests of peers */
