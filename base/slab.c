@@ -142,6 +142,21 @@ uint32_t domi_slab_number(const domi_slab *slab, const void *object)
     return chunk->first + number_in_chunk(slab, chunk, object);
 }
 
+void *domi_slab_at(const domi_slab *slab, uint32_t number)
+{
+    domi_slab_chunk *chunk = slab->chunks;
+
+    while (chunk != NULL && number < chunk->first)
+        chunk = chunk->next;
+    if (chunk == NULL)
+        return NULL;
+    char *end = chunk == slab->chunks ? slab->carve : chunk->end;
+    char *first = domi_slab_first_object(slab, chunk);
+    return number - chunk->first < (size_t)(end - first) / slab->object_bytes
+               ? first + (size_t)(number - chunk->first) * slab->object_bytes
+               : NULL;
+}
+
 void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context)
 {
     for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {

@@ -44,6 +44,10 @@ static inline bool domi_slab_is_used_up(const domi_slab *slab)
  * made at any time when the object existed already. */
 uint32_t domi_slab_number(const domi_slab *slab, const void *object);
 
+/* The object with this number; NULL: none has it. `slab` may be a copy, as above, of a slab that
+ * others carve from meanwhile: objects that were carved before the copy was made are found. */
+void *domi_slab_at(const domi_slab *slab, uint32_t number);
+
 /* Call `visit` for every object that was ever carved, whether used or free. */
 void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context);
 

@@ -3,6 +3,7 @@
 
 #include "house/conversation/answer.h"
 #include "house/conversation/dead.h"
+#include "house/conversation/holder.h"
 #include "house/conversation/passed.h"
 #include "house/conversation/stack.h"
 #include "house/message/family.h"
@@ -18,6 +19,9 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
 {
     domi_counter_add(&manager->counters.cancels, 1);
     if (stack->wait == DOMI_WAIT_KEPT) {
+        if (DOMI_UNLIKELY(domi_stack_house(stack) == manager->gateway))
+            domi_ask_tell_cancelled(manager, domi_house_address(domi_stack_house(stack)),
+                                    (domus_kept){stack, domi_stack_serial(stack)});
         domi_ask_fail(manager, stack->ask, error);
         domi_stack_end_kept(manager, stack);
         return;

@@ -5,7 +5,14 @@
 #include "house/message/pool.h"
 #include "house/message/types.h"
 
+#include <domus/remote.h>
+
 #include <string.h>
+
+const domus_type domus_remote_cancel_type = {.name = "remote cancel",
+                                             .size = sizeof(domus_remote_cancelled_ask)};
+
+static_assert(sizeof(domus_remote_cancelled_ask) <= sizeof(domi_return), "put_event() copies it");
 
 /* Put an event about an ask to `to`. Returns 0; -ESTALE; 0 without memory for the event. */
 static int put_event(domi_manager *manager, domus_address to, const domus_type *type,
@@ -42,4 +49,13 @@ void domi_ask_tell_holder(domi_manager *manager, const domi_house *house, domi_e
     const domi_return held = {.promise = back->promise, .serial = back->serial};
     if (put_event(manager, asker, &domi_held_type, &held, self) != 0)
         domi_ask_put_cancel(manager, self, &held);
+}
+
+void domi_ask_tell_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept)
+{
+    const domus_remote_cancelled_ask cancelled = {kept};
+    domi_return what = {.note = 0};
+
+    memcpy(&what, &cancelled, sizeof cancelled);
+    (void)put_event(manager, gateway, &domus_remote_cancel_type, &what, (domus_address){NULL, 0});
 }

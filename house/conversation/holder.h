@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "house/message/manager.h"
 
+#include <domus/conversation.h>
+
 /* Tell the actor of `to` that nobody waits for the answer of an ask, which `back` names. */
 void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_return *back);
 
@@ -19,5 +21,9 @@ DOMI_INLINE void domi_ask_hold(domi_manager *manager, const domi_house *house, d
     if (DOMI_UNLIKELY((domi_envelope_return(ask)->until & DOMI_PASSED_ON) != 0))
         domi_ask_tell_holder(manager, house, ask);
 }
+
+/* The asker of an ask that `gateway` keeps has cancelled it: tell the gateway (domus/remote.h).
+ * Without memory for that it is not told. */
+void domi_ask_tell_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept);
 
 #endif

@@ -118,7 +118,8 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
         stack->next->previous = stack;
     stack->parked = true;
     house->parked += DOMI_PARKED_STEP;
-    if (domi_house_count_parked(house) >= manager->limits.conversations_max)
+    if (domi_house_count_parked(house) >= manager->limits.conversations_max &&
+        house != manager->gateway)
         note_full(manager, house);
 }
 

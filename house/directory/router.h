@@ -19,6 +19,7 @@
 #define DOMI_HOUSE_DIRECTORY_ROUTER_H
 
 #include "house/directory/router_layout.h"
+#include "house/message/remote.h"
 
 void domi_routers_init(domi_routers *routers, uint32_t max, uint32_t routees_max);
 
@@ -27,8 +28,15 @@ void domi_routers_fini(domi_routers *routers);
 
 static inline bool domi_address_is_router(domus_address address)
 {
-    return address.house != NULL && address.house->home == NULL;
+    return address.house != NULL && address.house->home == NULL &&
+           !domi_house_is_remote(address.house);
 }
+
+/* The number of a router, which no other router of the system ever has, and the face of the router
+ * with a number; NULL: there is none. Any thread; the second takes time in proportion to the
+ * routers. */
+uint32_t domi_router_number(const domi_house *face);
+domi_house *domi_router_at(domi_routers *routers, uint32_t number);
 
 /* Put `node`, whose lease and kind are set, to one routee, or, if the message is for all, to each
  * of them. Returns as domi_mailbox_put(). */

@@ -40,6 +40,7 @@ struct domi_router {
     /* the router's name in the registry, or DOMI_NAMELESS; used by the thread that makes the
      * router, then by the one that stops it */
     uint32_t name_slot;
+    uint32_t number;     /* its place among all routers that were made; constant */
     uint16_t size_class; /* there is room for 1 << size_class routees; constant */
     bool owned; /* the router is in the list of the actor that made it, which gives it back */
     domi_router *next;     /* next in that list, or among the free routers */

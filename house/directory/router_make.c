@@ -28,6 +28,24 @@ void domi_routers_fini(domi_routers *routers)
     }
 }
 
+uint32_t domi_router_number(const domi_house *face)
+{
+    return ((const domi_router *)(const void *)face)->number;
+}
+
+domi_house *domi_router_at(domi_routers *routers, uint32_t number)
+{
+    domi_router *router;
+
+    if (routers == NULL)
+        return NULL;
+    domi_spinlock_lock(&routers->lock);
+    for (router = routers->made; router != NULL && router->number != number;)
+        router = router->made;
+    domi_spinlock_unlock(&routers->lock);
+    return router != NULL ? &router->face : NULL;
+}
+
 /* --- open ------------------------------------------------------------------------------------- */
 
 /* Returns the smallest size class with room for `count` routees. */
@@ -79,6 +97,7 @@ static int router_take(domi_manager *manager, uint32_t count, domi_router **ret_
         if (router == NULL) {
             routers->count--;
         } else {
+            router->number = routers->made != NULL ? routers->made->number + 1 : 0;
             router->made = routers->made;
             routers->made = router;
         }

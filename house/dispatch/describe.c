@@ -7,11 +7,13 @@
 #include "house/conversation/timer.h"
 #include "house/directory/grain.h"
 #include "house/directory/name_table.h"
+#include "house/directory/remote.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
 #include "house/family/watch.h"
 #include "house/message/mailbox.h"
 #include "house/message/order.h"
+#include "house/message/remote.h"
 #include "house/message/types.h"
 
 #include <inttypes.h>
@@ -53,7 +55,10 @@ void domi_text_add_actor(domi_text *text, const domus_config *config, domus_addr
         domi_text_add(text, "nobody");
         return;
     }
-    if (house->home == NULL)
+    if (domi_house_is_remote(house))
+        domi_text_add(text, "remote %" PRIu32 ".%" PRIu32, domi_remote_of(address.house)->index,
+                      address.lease);
+    else if (house->home == NULL)
         domi_text_add(text, "router.%" PRIu32, address.lease);
     else
         domi_text_add(text, "%" PRIu32 "/%" PRIu32 ".%" PRIu32, house->home->index,

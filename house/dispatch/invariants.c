@@ -54,7 +54,8 @@ static void check_marks(const domi_manager *home, const domi_house *house)
 
     DOMI_CHECK(has(house, DOMI_MARK_BARRIER) == has_holder);
     DOMI_CHECK(has(house, DOMI_MARK_SATURATED) ==
-               (domi_house_count_parked(house) >= home->limits.conversations_max));
+               (domi_house_count_parked(house) >= home->limits.conversations_max &&
+                house != home->gateway));
     DOMI_CHECK(has(house, DOMI_MARK_RECEIVING) == receives);
     DOMI_CHECK(implies(has(house, DOMI_MARK_FRESH), has(house, DOMI_MARK_RECEIVING)));
     DOMI_CHECK(implies(has(house, DOMI_MARK_FATAL), has(house, DOMI_MARK_SUSPENDED)));

@@ -11,6 +11,7 @@
 #include "house/directory/grain.h"
 #include "house/directory/group.h"
 #include "house/directory/name.h"
+#include "house/directory/remote.h"
 #include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
@@ -20,6 +21,7 @@
 #include "house/message/doors.h"
 #include "house/message/kind.h"
 #include "house/message/letters.h"
+#include "house/message/remote.h"
 #include "house/message/types.h"
 
 /* --- slots that a kind never uses, or in which it has nothing to do --------------------------- */
@@ -319,13 +321,34 @@ static void leave_directory(domi_manager *manager, domi_house *house)
     domi_group_remove_house(manager, house);
     domi_router_stop_owned(manager, house);
     domi_grain_leave(manager, house);
+    domi_remote_leave(manager, house);
+}
+
+static int put_to_face(domi_manager *manager, domi_house *face, domi_node *node)
+{
+    return domi_house_is_remote(face) ? domi_remote_put(manager, face, node)
+                                      : domi_router_put(manager, face, node);
+}
+
+static int stop_face(domi_manager *manager, domus_address address)
+{
+    return domi_house_is_remote(address.house) ? domi_remote_stop(manager, address)
+                                               : domi_router_stop(manager, address);
+}
+
+static bool read_remote_name(domi_manager *manager, domus_address address,
+                             domus_remote_name *ret_name)
+{
+    return domi_remote_read_name(manager->directory.remotes, domi_remote_of(address.house),
+                                 address.lease, UINT32_MAX, ret_name);
 }
 
 const struct domi_doors domi_doors = {
-    .put_to_router = domi_router_put,
+    .put_to_face = put_to_face,
     .tell_refused = domi_letters_tell_refused,
     .hold_ask = domi_circle_hold_ask,
-    .stop_router = domi_router_stop,
+    .stop_face = stop_face,
+    .read_remote_name = read_remote_name,
     .handle_failure = handle_failure,
     .return_mail = domi_grain_return_mail,
     .put_name = domi_name_put,

@@ -162,6 +162,7 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
     manager->directory.letters = options->letters;
     manager->directory.groups = options->groups;
     manager->directory.routers = options->routers;
+    manager->directory.remotes = options->remotes;
     manager->directory.grains = options->grains;
     manager->directory.processes = options->processes;
     manager->directory.behaviours = options->behaviours;

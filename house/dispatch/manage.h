@@ -26,6 +26,7 @@ typedef struct domi_manager_options {
     struct domi_letters *letters;       /* the subscribers to dead letters */
     struct domi_groups *groups;         /* the groups of the system */
     struct domi_routers *routers;       /* the routers of the system */
+    struct domi_remotes *remotes;       /* the addresses of remote actors */
     struct domi_grains *grains;         /* the kinds of grains of the system */
     struct domi_processes *processes;   /* the processes that live in the system */
     struct domi_behaviours *behaviours; /* the behaviours that have a number */

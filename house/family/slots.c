@@ -189,3 +189,11 @@ uint32_t domi_slots_number(const domi_house *house)
     domi_spinlock_unlock(&home->births.slots.lock);
     return domi_slab_number(&now, house) * DOMI_HOUSE_CLASSES + size_class;
 }
+
+domi_house *domi_slots_at(domi_manager *home, uint32_t number)
+{
+    domi_spinlock_lock(&home->births.slots.lock);
+    domi_slab now = home->births.slots.slabs[number % DOMI_HOUSE_CLASSES];
+    domi_spinlock_unlock(&home->births.slots.lock);
+    return domi_slab_at(&now, number / DOMI_HOUSE_CLASSES);
+}

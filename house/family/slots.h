@@ -51,6 +51,10 @@ static inline bool domi_slots_is_alive(const domi_house *house)
  * people read. Any thread. */
 uint32_t domi_slots_number(const domi_house *house);
 
+/* The house whose slot has this number; NULL: `home` has no such slot. Time and lock as above. Any
+ * thread; whatever lives there may end at once. */
+domi_house *domi_slots_at(domi_manager *home, uint32_t number);
+
 /* Returns how many bytes of state fit into a slot of this size class. */
 uint32_t domi_slots_state_bytes(uint32_t size_class);
 

@@ -3,15 +3,22 @@
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
+#include "house/message/doors.h"
 #include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/remote.h"
 #include "house/message/stop.h"
 
+#include <domus/remote.h>
+
 #include <errno.h>
+#include <string.h>
 
 const domus_type domus_down_type = {.name = "down", .size = sizeof(domus_down)};
 const domus_type domus_room_type = {.name = "room", .size = sizeof(domus_down)};
+const domus_type domus_remote_watch_type = {.name = "remote watch",
+                                            .size = sizeof(domus_remote_watch)};
 
 static domi_watch *watch_of(domi_node *node)
 {
@@ -56,6 +63,39 @@ static bool has_room(const domi_manager *manager, const domi_house *house)
     return (life & DOMI_LIFE_STOP) == 0 && domi_mailbox_has_room(manager, house);
 }
 
+/* Attach a watch on a remote actor to the house of its address, and tell `gateway`, to which the
+ * watch has come. */
+static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_watch *watch)
+{
+    domus_address who = watch->down.who;
+    domi_envelope *event =
+        domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + sizeof(domus_remote_watch));
+    domus_remote_watch told = {.room = watch->type == &domus_room_type};
+
+    if (event == NULL ||
+        !domi_doors.read_remote_name(manager, who, &told.name)) { /* it has ended meanwhile */
+        if (event != NULL)
+            domi_pool_free(manager, &event->node);
+        send_event(manager, watch, event != NULL ? -ESTALE : -ENOMEM);
+        return;
+    }
+    watch->attached = true;
+    domi_link_add(who.house, &watch->link_);
+    event->type = &domus_remote_watch_type;
+    event->sender = NULL;
+    event->sender_lease = 0;
+    memcpy(event->payload, &told, sizeof told);
+    if (domi_mailbox_put(manager, domi_house_address(gateway), &event->node, DOMI_EVENT) != 0)
+        domi_pool_free(manager, &event->node);
+}
+
+/* Returns the house to which a watch is attached that has come to `house`: that of the watched
+ * actor, also where it is a remote one and `house` its gateway. */
+static domi_house *watched_by(const domi_watch *watch, domi_house *house)
+{
+    return domi_house_is_remote(watch->down.who.house) ? watch->down.who.house : house;
+}
+
 void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_watch *watch = watch_of(node);
@@ -63,10 +103,14 @@ void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     if (node->slab == DOMI_SLAB_UNWATCH) {
         uint32_t legs = 1;
         if (watch->attached) {
-            detach(house, watch);
+            detach(watched_by(watch, house), watch);
             legs = 2;
         }
         end_leg(manager, watch, legs);
+        return;
+    }
+    if (DOMI_UNLIKELY(domi_house_is_remote(watch->down.who.house))) {
+        attach_to_remote(manager, house, watch);
         return;
     }
     if (watch->type == &domus_room_type && has_room(manager, house)) {
@@ -105,10 +149,14 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house)
 
 void domi_watch_fire_room(domi_manager *manager, domi_house *house)
 {
+    if (domi_mailbox_clear_full(manager, house))
+        domi_watch_fire_room_now(manager, house);
+}
+
+void domi_watch_fire_room_now(domi_manager *manager, domi_house *house)
+{
     domi_link *next;
 
-    if (!domi_mailbox_clear_full(manager, house))
-        return;
     for (domi_link *link = house->attached; link != NULL; link = next) {
         next = link->next;
         if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
@@ -202,8 +250,14 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
     domi_house *house = domi_stack_house(stack);
     domus_address self = domi_house_address(house);
 
-    if (who.house == NULL || who.house->home == NULL || (link && who.house == house))
+    if (who.house == NULL || (link && who.house == house))
         return -EINVAL;
+    if (DOMI_UNLIKELY(who.house->home == NULL)) { /* a router, or a remote actor */
+        if (!domi_house_is_remote(who.house))
+            return -EINVAL;
+        if (link)
+            return -EOPNOTSUPP;
+    }
     domi_family *family = domi_family_of(house);
     domi_watch *watch = family != NULL ? watch_new(manager, self, who, type) : NULL;
     if (watch == NULL)

@@ -66,6 +66,10 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house);
  * that wait for room. Home only. */
 void domi_watch_fire_room(domi_manager *manager, domi_house *house);
 
+/* Send the events of all watches on `house` that wait for room. Home; or, if it is that of a remote
+ * actor, the gateway that owns the address. */
+void domi_watch_fire_room_now(domi_manager *manager, domi_house *house);
+
 /* The channel of `house` has more to send than it may, or no longer. While it has, the mailbox is
  * full, and watches for room wait. Home only. */
 void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool backlogged);

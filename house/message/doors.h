@@ -8,10 +8,13 @@
 
 #include "house/message/manager.h"
 
+struct domus_remote_name;
+
 struct domi_doors {
-    /* Put `node`, whose lease and kind are set, to the router that begins with `face`
-     * (directory/router.h). Returns as domi_mailbox_put(). Called by the owner of `manager`. */
-    int (*put_to_router)(domi_manager *manager, domi_house *face, domi_node *node);
+    /* Put `node`, whose lease and kind are set, to what begins with `face`, a house without a home:
+     * a router (directory/router.h), or a remote actor (directory/remote.h). Returns as
+     * domi_mailbox_put(). Called by the owner of `manager`. */
+    int (*put_to_face)(domi_manager *manager, domi_house *face, domi_node *node);
 
     /* Tell the subscribers to refusals that `house` has refused the ask or notice of `node`,
      * because the bound of waiting mail is reached. The refusal is counted already. Called by the
@@ -23,9 +26,14 @@ struct domi_doors {
      * it stays. Called by home, or by the runner. */
     bool (*hold_ask)(domi_manager *manager, domi_house *house, domi_node *ask);
 
-    /* Stop a router and its routees. Returns as domi_house_stop(). Called by the owner
+    /* Stop a router and its routees, or have a remote actor stopped. Returns as domi_house_stop().
+     * Called by the owner of `manager`. */
+    int (*stop_face)(domi_manager *manager, domus_address address);
+
+    /* Read the name of a remote actor. Returns false if its address has ended. Called by the owner
      * of `manager`. */
-    int (*stop_router)(domi_manager *manager, domus_address address);
+    bool (*read_remote_name)(domi_manager *manager, domus_address address,
+                             struct domus_remote_name *ret_name);
 
     /* A conversation of `house` has failed with `error`, and it answered no ask: the actor has
      * failed, and its parent decides. `begun_by` is the type of the message that began it, if that

@@ -91,7 +91,7 @@ __attribute__((noinline)) static int put_carefully(domi_manager *manager, domi_h
     if (house == NULL)
         return -ESTALE;
     if (DOMI_UNLIKELY(house->home == NULL))
-        return domi_doors.put_to_router(manager, house, node);
+        return domi_doors.put_to_face(manager, house, node);
 
     /* Relaxed: the address reached this thread by a message, and this load sees everything that
      * happened before that message was put. */

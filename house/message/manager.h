@@ -58,6 +58,10 @@ struct domi_manager {
     domi_manager_timing timing;
     domi_manager_memory memory;
     domi_manager_loans loans;
+    /* the actor that carries what this thread sends to remote actors (directory/remote.h); NULL:
+     * none
+     */
+    domi_house *gateway;
     domi_tally tallies[DOMI_TALLIES]; /* what each behaviour did here, by its number */
     alignas(DOMI_LINES) domi_activity activity;
 

@@ -35,13 +35,15 @@ typedef struct domi_manager_limits {
     uint32_t conversations_max; /* parked conversations of an actor */
 } domi_manager_limits;
 
-/* The tables of the system's names, groups, routers, grains, processes and behaviours, and of the
+/* The tables of the system's names, groups, routers, remote addresses, grains, processes and
+ * behaviours, and of the
  * subscribers to dead letters; constant while threads run. NULL, each: the system has none. */
 typedef struct domi_directory {
     struct domi_names *names;
     struct domi_letters *letters;
     struct domi_groups *groups;
     struct domi_routers *routers;
+    struct domi_remotes *remotes;
     struct domi_grains *grains;
     struct domi_processes *processes;
     domi_behaviours *behaviours;

@@ -16,7 +16,7 @@ static int stop_with(domi_manager *manager, domus_address address, uint64_t bits
     if (house == NULL || house == manager->asker)
         return -ESTALE;
     if (house->home == NULL)
-        return domi_doors.stop_router(manager, address);
+        return domi_doors.stop_face(manager, address);
 
     uint64_t life = domi_house_life(house);
     uint64_t next;

@@ -295,7 +295,9 @@ DOMUS_API int domus_take(domus_stack *stack);
  *
  * Returns 0; -ESTALE when the actor is gone or stops; -ENOBUFS when its mailbox is full
  * (scheduler.mailboxMax), or when the messages of this thread take memory.threadMax; -EBUSY while
- * memory is critical (domus/memory.h); -ENOMEM; -EMSGSIZE when the payload is too large. */
+ * memory is critical (domus/memory.h); -ENOMEM; -EMSGSIZE when the payload is too large. For an
+ * actor in another system (domus/remote.h) also -ENOBUFS when too much is on the way there, and
+ * -EHOSTDOWN when it cannot be reached; with 0 the notice was given to this system's gateway. */
 DOMUS_API int domus_notice(domus_stack *stack, domus_address to, const domus_type *type,
                            const void *payload);
 

@@ -11,7 +11,8 @@
  * the asked actor is gone, or stops before it handles the ask; -ENOBUFS when its mailbox is full;
  * -EBUSY while memory is critical (domus/memory.h); -EOPNOTSUPP when it has no row for the type;
  * -ETIMEDOUT when the deadline has passed; -ECANCELED when the conversation was cancelled; -EDEADLK
- * when the ask would wait for itself (domus_barrier()); -ENOMEM.
+ * when the ask would wait for itself (domus_barrier()); -EHOSTDOWN when the asked actor is in
+ * another system, which cannot be reached or does not answer any more (domus/remote.h); -ENOMEM.
  *
  * Thread-safety of all functions here: only from within a handler, with the stack that the handler
  * was given. */

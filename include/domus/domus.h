@@ -38,6 +38,7 @@
 #include <domus/process.h>
 #include <domus/profile.h>
 #include <domus/receive.h>
+#include <domus/remote.h>
 #include <domus/router.h>
 #include <domus/slice.h>
 #include <domus/spawn.h>

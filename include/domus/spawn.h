@@ -68,7 +68,11 @@ DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behavi
  * on_stop runs, and the actor is gone. Asks that it did not handle fail with -ESTALE, and other
  * mail becomes dead letters.
  *
- * Returns 0, also when the actor stops already; -ESTALE when it is gone. */
+ * An actor in another system is told to stop, too, by its system (domus/remote.h), which may not be
+ * reached any more: a watch tells when it is gone.
+ *
+ * Returns 0, also when the actor stops already; -ESTALE when it is gone; for an actor in another
+ * system also -ENOMEM, and -EHOSTDOWN when no gateway is there. */
 DOMUS_API int domus_stop(domus_stack *stack, domus_address address);
 
 /* Stop an actor once it has handled the notices that wait for it now (and the asks before them).

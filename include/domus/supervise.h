@@ -88,8 +88,9 @@ typedef struct domus_watch {
 /* The payload of an event of domus_down_type, which a watch brings. */
 typedef struct domus_down {
     domus_address who;
-    /* 0: the actor was stopped; -ESTALE: it was gone when the watch was made; any other negative
-     * errno: the failure that ended it. */
+    /* 0: the actor was stopped; -ESTALE: it was gone when the watch was made; -EHOSTDOWN: the other
+     * system in which it lives cannot be reached any more (domus/remote.h), and it may still live;
+     * any other negative errno: the failure that ended it. */
     int reason;
 } domus_down;
 
@@ -106,7 +107,7 @@ DOMUS_API int domus_watch_actor(domus_stack *stack, domus_address address, domus
  * unless its behaviour has a row for domus_down_type: then it gets the event instead. An actor that
  * is gone already answers as if it ended now. `ret_watch` may be NULL.
  *
- * Returns 0; -ENOMEM; -EINVAL for nobody or oneself. */
+ * Returns 0; -ENOMEM; -EINVAL for nobody or oneself; -EOPNOTSUPP for an actor in another system. */
 DOMUS_API int domus_link_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch);
 
 /* Take a watch or link of this actor back: its event is not handled after this. Returns 0; -ENOENT

@@ -66,6 +66,7 @@ static int crowds_init(domus_system *system, char *error, size_t error_size)
     const domus_config *config = &system->config;
     uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so it repeats */
 
+    domi_remotes_init(&system->remotes);
     domi_routers_init(&system->routers, config->routers.max, config->routers.routees_max);
     if (system->simulator == NULL)
         result = random_key(key, error, error_size);
@@ -82,6 +83,7 @@ static void crowds_fini(domus_system *system)
     domi_grains_fini(&system->grains);
     domi_groups_fini(&system->groups);
     domi_routers_fini(&system->routers);
+    domi_remotes_fini(&system->remotes);
 }
 
 static int names_init(domus_system *system, char *error, size_t error_size)

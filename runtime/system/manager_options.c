@@ -18,6 +18,7 @@ domi_manager_options domi_system_manager_options(domus_system *system, uint32_t 
         .letters = &system->letters,
         .groups = &system->groups,
         .routers = &system->routers,
+        .remotes = &system->remotes,
         .grains = &system->grains,
         .processes = &system->processes,
         .behaviours = &system->behaviours,

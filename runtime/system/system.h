@@ -7,6 +7,7 @@
 #include "house/directory/grain.h"
 #include "house/directory/group.h"
 #include "house/directory/name_table.h"
+#include "house/directory/remote.h"
 #include "house/directory/router.h"
 #include "house/family/processes.h"
 #include "house/message/letters.h"
@@ -122,6 +123,7 @@ struct domus_system {
     domi_manager **managers;
     domi_groups groups;         /* the table of groups */
     domi_routers routers;       /* all routers */
+    domi_remotes remotes;       /* the addresses of remote actors */
     domi_processes processes;   /* the processes that live */
     domi_behaviours behaviours; /* the behaviours that have a number */
     domus_entry *entries;       /* entry points (runtime/outside/entry.c); constant once started */

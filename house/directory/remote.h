@@ -1,0 +1,89 @@
+/* The addresses of remote actors (domus/remote.h): each points to a house without a home, so that a
+ * put to it comes to the door for such houses, and messages to other actors pay nothing for it.
+ *
+ * Such a house never runs. An ask or a notice that is put to it goes into the mailbox of a gateway
+ * instead, as it is; its `error`, which asks and notices do not use otherwise, says for which
+ * remote actor it is: the place of its address in the table (24 bits), and 8 bits of the lease. An
+ * address that has ended is used again for another actor only behind all others that are free, at
+ * least REUSE_MIN of them, so a message that waits in a gateway would have to wait for 256 times as
+ * many ends before it could be taken for one to another actor.
+ *
+ * An answer to an ask that a gateway has made in the name of a remote actor is put to that actor's
+ * house, as to any asker, and comes to the gateway whose promise it is for. Watches come to the
+ * gateway that owns the address, which alone touches the list of the house.
+ *
+ * The table is under one lock, which is held for the look at a bucket. A put takes no lock: it
+ * reads the life word and the state of the node. */
+#ifndef DOMI_HOUSE_DIRECTORY_REMOTE_H
+#define DOMI_HOUSE_DIRECTORY_REMOTE_H
+
+#include "house/directory/remote_layout.h"
+
+/* Make an empty table, which allocates nothing. */
+void domi_remotes_init(domi_remotes *remotes);
+
+/* Free the table. No thread may use it any more. A zeroed one is accepted. */
+void domi_remotes_fini(domi_remotes *remotes);
+
+/* Make room for a system of `threads` threads, unless it was made before. Returns 0; -EINVAL;
+ * -ENOMEM. Any thread. */
+int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options, uint32_t threads);
+
+/* As the verbs of domus/remote.h. Any thread. */
+int domi_remote_node_open(domi_remotes *remotes, uint64_t node, int error);
+int domi_remote_node_set(domi_remotes *remotes, uint64_t node, int error);
+
+/* Find the address of a name of another system, or make one, whose watches the gateway of the
+ * manager `owner` gets. Errors as of domus_remote_address(). Any thread. */
+int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *name, uint16_t owner,
+                             domus_address *ret_address);
+
+/* Find the address of a name. Returns NULL if it has none. Any thread; its lease may end at once,
+ * unless this is the thread of its owner. */
+domi_remote *domi_remote_find(domi_remotes *remotes, const domus_remote_name *name);
+
+/* Read the name of `remote`, if that has the lease of which the bits of `mask` are given. Returns
+ * whether it has. Any thread. */
+bool domi_remote_read_name(domi_remotes *remotes, const domi_remote *remote, uint32_t lease,
+                           uint32_t mask, domus_remote_name *ret_name);
+
+/* The address of the number `index`; NULL: there is none. Any thread. */
+domi_remote *domi_remote_at(domi_remotes *remotes, uint32_t index);
+
+/* End an address. The gateway that owns it, which has told its watches. */
+void domi_remote_end(domi_remotes *remotes, domi_remote *remote);
+
+/* As domus_remote_idle(), for the gateway of `owner`. */
+uint32_t domi_remote_list_idle(domi_remotes *remotes, uint64_t node, uint16_t owner,
+                               uint32_t *cursor, domus_remote_name *ret_names, uint32_t room);
+
+/* The actor of `house` ends: if it is the gateway of this thread, the thread has none any more.
+ * Home. */
+void domi_remote_leave(domi_manager *manager, const domi_house *house);
+
+static inline domi_remote *domi_remote_of(domi_house *face)
+{
+    return (domi_remote *)(void *)face;
+}
+
+/* The `error` of a message that was put to the remote actor of this index and lease. */
+#define DOMI_REMOTE_INDEX_MAX UINT32_C(0xffffff)
+static inline int32_t domi_remote_tag(uint32_t index, uint32_t lease)
+{
+    return (int32_t)(lease << 24 | index);
+}
+
+/* --- puts (remote_put.c) ---------------------------------------------------------------------- */
+
+/* Put `node`, whose lease and kind are set, to the remote actor of `face`. Returns as
+ * domi_mailbox_put(); also the state of its node. Called by the owner of `manager`. */
+int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node);
+
+/* As domi_house_stop(), for a remote actor: a gateway is told. */
+int domi_remote_stop(domi_manager *manager, domus_address address);
+
+/* Returns the address of the gateway of the manager with this index; nobody if it has none. Any
+ * thread. */
+domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index);
+
+#endif

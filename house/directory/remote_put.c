@@ -1,0 +1,164 @@
+/* A put to a remote actor goes to a gateway: asks and notices to that of the sender's home, so that
+ * they stay in order; answers to that which has asked; watches to that which owns the address. */
+#include "house/directory/remote.h"
+
+#include "house/conversation/holder.h"
+#include "house/conversation/promise.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "house/message/remote.h"
+#include "house/message/types.h"
+
+#include <errno.h>
+
+const domus_type domus_remote_stop_type = {.name = "remote stop",
+                                           .size = sizeof(domus_remote_stop)};
+const domus_type domus_remote_stop_after_mail_type = {.name = "remote stop after mail"};
+
+static_assert(sizeof(domus_remote_stop) <= sizeof(((domi_envelope *)NULL)->payload),
+              "a small notice");
+
+domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
+{
+    domi_remotes *remotes = manager->directory.remotes;
+    /* acquire: pairs with the store in domi_remotes_open(). */
+    domi_gateway *gateways = atomic_load_explicit(&remotes->gateways, memory_order_acquire);
+
+    if (gateways == NULL || index >= remotes->threads)
+        return (domus_address){NULL, 0};
+    /* acquire: pairs with the store of domus_remote_open(), which comes behind that of the lease.
+     * If another actor has become the gateway meanwhile, the lease may be that of either; the
+     * house and a lease of its past are an address that is stale. */
+    domi_house *house = atomic_load_explicit(&gateways[index].house, memory_order_acquire);
+    return (domus_address){
+        house,
+        house != NULL ? atomic_load_explicit(&gateways[index].lease, memory_order_relaxed) : 0};
+}
+
+/* Returns the gateway of a sender: that of its home, or, if it lives on no thread of the loop,
+ * always the same one. */
+static domus_address gateway_for(const domi_manager *manager, const domi_house *sender)
+{
+    uint32_t threads = manager->threads;
+    uint32_t index = manager->index < threads ? manager->index : 0;
+
+    if (sender != NULL && sender->home == NULL)
+        index = atomic_load_explicit(&domi_remote_of((domi_house *)(uintptr_t)sender)->owner,
+                                     memory_order_relaxed);
+    else if (sender != NULL && sender->home->index < threads)
+        index = sender->home->index;
+    else if (sender != NULL)
+        index = (uint32_t)((uintptr_t)sender / sizeof(domi_house) % threads);
+    domus_address gateway = domi_remote_gateway(manager, index);
+    for (uint32_t i = 0; gateway.house == NULL && i < threads; i++)
+        gateway = domi_remote_gateway(manager, i);
+    return gateway;
+}
+
+/* Put an ask or a notice into the mailbox of the sender's gateway. */
+static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope *message)
+{
+    const domi_envelope before = *message;
+    int error = atomic_load_explicit(
+        &atomic_load_explicit(&remote->node, memory_order_relaxed)->error, memory_order_relaxed);
+
+    if (error != 0) {
+        if (error == -ENOBUFS)
+            domi_counter_add(&manager->counters.refusals, 1);
+        return error;
+    }
+    domus_address gateway = gateway_for(manager, message->sender);
+    if (gateway.house == NULL)
+        return -EHOSTDOWN;
+    message->error = domi_remote_tag(remote->index, message->node.lease);
+    if (message->type == &domi_last_type) /* the gateway would take it for its own */
+        message->type = &domus_remote_stop_after_mail_type;
+    error = domi_mailbox_put(manager, gateway, &message->node, message->node.kind);
+    if (error != 0) {
+        message->error = before.error;
+        message->type = before.type;
+        message->node.lease = before.node.lease;
+        return error == -ESTALE ? -EHOSTDOWN : error;
+    }
+    return 0;
+}
+
+/* Put an answer, or the news who holds an ask, to the gateway that has made the promise of the ask.
+ * The memory of a promise belongs to one manager for ever. */
+static int put_to_asker(domi_manager *manager, domi_envelope *answer)
+{
+    const domi_promise *promise = domi_envelope_return(answer)->promise;
+
+    return domi_mailbox_put(manager, domi_remote_gateway(manager, promise->node.owner),
+                            &answer->node, answer->node.kind);
+}
+
+/* Tell every gateway that an ask was cancelled: the one that keeps it knows it. */
+static int put_cancel(domi_manager *manager, domi_envelope *cancel)
+{
+    for (uint32_t i = 0; i < manager->threads; i++) {
+        domus_address gateway = domi_remote_gateway(manager, i);
+        if (gateway.house != NULL)
+            domi_ask_put_cancel(manager, gateway, domi_envelope_return(cancel));
+    }
+    domi_pool_free(manager, &cancel->node);
+    return 0;
+}
+
+/* Put the node of a watch to the gateway that owns the address. */
+static int put_watch(domi_manager *manager, const domi_remote *remote, domi_node *node)
+{
+    domus_address gateway = domi_remote_gateway(
+        manager,
+        atomic_load_explicit((_Atomic uint16_t *)(uintptr_t)&remote->owner, memory_order_relaxed));
+
+    node->lease = gateway.lease;
+    return domi_mailbox_put_slow(manager, gateway.house, node);
+}
+
+int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
+{
+    domi_remote *remote = domi_remote_of(face);
+    domi_envelope *message = (domi_envelope *)(void *)node;
+
+    if (node->kind == DOMI_REPLY || node->kind == DOMI_EXCEPTION)
+        return put_to_asker(manager, message);
+    if (node->kind == DOMI_WATCH && node->slab == DOMI_SLAB_UNWATCH)
+        return put_watch(manager, remote, node);
+    /* acquire: pairs with the store in make_remote(). */
+    if (atomic_load_explicit(&face->life, memory_order_acquire) != (uint64_t)node->lease << 32)
+        return -ESTALE;
+    if (node->kind == DOMI_WATCH)
+        return put_watch(manager, remote, node);
+    if (atomic_load_explicit(&remote->idle, memory_order_relaxed) != 0)
+        atomic_store_explicit(&remote->idle, 0, memory_order_relaxed);
+    if (domi_node_is_user_mail(node))
+        return put_message(manager, remote, message);
+    if (node->kind != DOMI_EVENT || domi_node_is_part(node))
+        return -ESTALE;
+    if (message->type == &domi_held_type)
+        return put_to_asker(manager, message);
+    return message->type == &domi_cancel_type ? put_cancel(manager, message) : -ESTALE;
+}
+
+int domi_remote_stop(domi_manager *manager, domus_address address)
+{
+    domi_remote *remote = domi_remote_of(address.house);
+    domus_remote_stop stop;
+
+    if (!domi_remote_read_name(manager->directory.remotes, remote, address.lease, UINT32_MAX,
+                               &stop.name))
+        return -ESTALE;
+    domus_address gateway = gateway_for(manager, address.house);
+    domi_envelope *message = domi_envelope_new(manager, sizeof *message);
+    if (message == NULL)
+        return -ENOMEM;
+    message->type = &domus_remote_stop_type;
+    message->sender = NULL;
+    message->sender_lease = 0;
+    *(domus_remote_stop *)(void *)message->payload = stop;
+    int error = domi_mailbox_put(manager, gateway, &message->node, DOMI_EVENT);
+    if (error != 0)
+        domi_pool_free(manager, &message->node);
+    return error == 0 ? 0 : -EHOSTDOWN;
+}

@@ -1,0 +1,330 @@
+/* The verbs of a gateway (domus/remote.h). */
+#include "house/directory/remote.h"
+
+#include "house/conversation/ask_make.h"
+#include "house/conversation/passed.h"
+#include "house/directory/router.h"
+#include "house/family/slots.h"
+#include "house/family/watch.h"
+#include "house/message/mailbox.h"
+#include "house/message/remote.h"
+
+#include <errno.h>
+
+bool domus_address_is_remote(domus_address address)
+{
+    return address.house != NULL && domi_house_is_remote(address.house);
+}
+
+/* True if the actor that runs is a gateway. */
+static bool is_gateway(const domus_stack *stack)
+{
+    return stack->manager->gateway == domi_stack_house(stack);
+}
+
+static domi_remotes *remotes_of(const domus_stack *stack)
+{
+    return stack->manager->directory.remotes;
+}
+
+/* --- gateways and nodes ----------------------------------------------------------------------- */
+
+int domus_remote_open(domus_stack *stack, const domus_remote_options *options)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+
+    if (house->behaviour->kind != DOMUS_CHANNELS || manager->directory.remotes == NULL ||
+        manager->index >= manager->threads)
+        return -EOPNOTSUPP;
+    if (manager->gateway != NULL)
+        return -EEXIST;
+    int error = domi_remotes_open(manager->directory.remotes, options, manager->threads);
+    if (error != 0)
+        return error;
+    manager->gateway = house;
+    domi_gateway *gateway = &atomic_load_explicit(&manager->directory.remotes->gateways,
+                                                  memory_order_relaxed)[manager->index];
+    atomic_store_explicit(&gateway->lease, domi_house_address(house).lease, memory_order_relaxed);
+    /* release: pairs with the load in domi_remote_gateway(). */
+    atomic_store_explicit(&gateway->house, house, memory_order_release);
+    return 0;
+}
+
+/* Tell the watches of all addresses that this gateway owns: nobody could tell them later. */
+static void tell_all_watchers(domi_manager *manager)
+{
+    domi_remotes *remotes = manager->directory.remotes;
+    domi_remote *remote;
+
+    for (uint32_t i = 0; (remote = domi_remote_at(remotes, i)) != NULL; i++) {
+        if (atomic_load_explicit(&remote->owner, memory_order_relaxed) != manager->index)
+            continue;
+        remote->face.reason = -EHOSTDOWN;
+        domi_watch_fire_all(manager, &remote->face);
+    }
+}
+
+void domi_remote_leave(domi_manager *manager, const domi_house *house)
+{
+    if (DOMI_LIKELY(manager->gateway != house))
+        return;
+    domi_gateway *gateways =
+        atomic_load_explicit(&manager->directory.remotes->gateways, memory_order_relaxed);
+    atomic_store_explicit(&gateways[manager->index].house, NULL, memory_order_relaxed);
+    manager->gateway = NULL;
+    tell_all_watchers(manager);
+}
+
+int domus_remote_node_open(domus_stack *stack, uint64_t node, int error)
+{
+    return is_gateway(stack) ? domi_remote_node_open(remotes_of(stack), node, error) : -EPERM;
+}
+
+int domus_remote_node_set(domus_stack *stack, uint64_t node, int error)
+{
+    return is_gateway(stack) ? domi_remote_node_set(remotes_of(stack), node, error) : -EPERM;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Returns the house of an actor or router of this system; NULL if there is no such slot or router,
+ * or if it is that of a gateway, which takes no mail of its own. */
+static domi_house *local_house(const domus_stack *stack, const domus_remote_name *name)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house;
+
+    if (name->home == DOMUS_REMOTE_ROUTER)
+        return domi_router_at(manager->directory.routers, name->number);
+    if (name->home >= manager->count)
+        return NULL;
+    house = domi_slots_at(manager->managers[name->home], name->number);
+    if (house == manager->asker || domi_remote_gateway(manager, name->home).house == house)
+        return NULL;
+    return house;
+}
+
+int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
+                         domus_address *ret_address)
+{
+    if (!is_gateway(stack))
+        return -EPERM;
+    if (name->lease == 0)
+        return -EINVAL;
+    if (name->node != DOMUS_REMOTE_HERE)
+        return domi_remote_find_or_make(
+            remotes_of(stack), name, (uint16_t)(name->home % stack->manager->threads), ret_address);
+    domi_house *house = local_house(stack, name);
+    if (house == NULL)
+        return -ENOENT;
+    *ret_address = (domus_address){house, name->lease};
+    return 0;
+}
+
+int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote_name *ret_name)
+{
+    const domi_house *house = address.house;
+
+    if (!is_gateway(stack))
+        return -EPERM;
+    if (house == NULL || address.lease == 0 || house == stack->manager->asker)
+        return -EINVAL;
+    if (domi_house_is_remote(house))
+        return domi_remote_read_name(remotes_of(stack), domi_remote_of(address.house),
+                                     address.lease, UINT32_MAX, ret_name)
+                   ? 0
+                   : -ESTALE;
+    *ret_name = (domus_remote_name){.node = DOMUS_REMOTE_HERE, .lease = address.lease};
+    if (house->home == NULL) {
+        ret_name->home = DOMUS_REMOTE_ROUTER;
+        ret_name->number = domi_router_number(address.house);
+    } else {
+        ret_name->home = (uint16_t)house->home->index;
+        ret_name->number = domi_slots_number(house);
+    }
+    return 0;
+}
+
+bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name)
+{
+    const domi_house *house =
+        is_gateway(stack) && name->node == DOMUS_REMOTE_HERE ? local_house(stack, name) : NULL;
+
+    if (house == NULL)
+        return false;
+    uint64_t life = domi_house_life(house);
+    return DOMI_LIFE_LEASE(life) == name->lease &&
+           (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) == 0;
+}
+
+/* --- what is sent to remote actors ------------------------------------------------------------ */
+
+int domus_remote_target(const domus_stack *stack, domus_remote_name *ret_name)
+{
+    const domi_envelope *message = stack->message;
+
+    if (!is_gateway(stack))
+        return -EPERM;
+    if (message == NULL || !domi_node_is_user_mail(&message->node))
+        return -EINVAL;
+    domi_remote *remote =
+        domi_remote_at(remotes_of(stack), (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
+    if (remote == NULL)
+        return -EINVAL;
+    return domi_remote_read_name(remotes_of(stack), remote, (uint32_t)message->error >> 24, 0xff,
+                                 ret_name)
+               ? 0
+               : -ESTALE;
+}
+
+int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept)
+{
+    return is_gateway(stack) ? domus_keep(stack, ret_kept) : -EPERM;
+}
+
+/* --- what remote actors send ------------------------------------------------------------------ */
+
+static void sign_as(domi_envelope *message, domus_address from)
+{
+    message->sender = from.house;
+    message->sender_lease = from.lease;
+}
+
+/* Returns 0 if the actor that runs may send in the name of `from`. */
+static int check_from(const domus_stack *stack, domus_address from)
+{
+    if (!is_gateway(stack))
+        return -EPERM;
+    return from.house == NULL || domi_house_is_remote(from.house) ? 0 : -EINVAL;
+}
+
+int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to,
+                        const domus_type *type, const void *payload)
+{
+    domi_manager *manager = stack->manager;
+    int error = check_from(stack, from);
+
+    if (error != 0)
+        return error;
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
+    if (envelope == NULL)
+        return domi_message_explain_failure(manager);
+    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    sign_as(envelope, from);
+    domi_payload_copy(envelope->payload, payload, type->size);
+    error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
+    if (error != 0)
+        domi_pool_free(manager, &envelope->node);
+    return error;
+}
+
+/* Put an ask that has another sender than the actor that makes it. */
+static int put_ask_as(domi_manager *manager, domus_address to, domi_node *node, void *from)
+{
+    sign_as((domi_envelope *)(void *)node, *(const domus_address *)from);
+    return domi_mailbox_put(manager, to, node, DOMI_ASK);
+}
+
+int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address from,
+                     domus_address to, const domus_type *type, const void *payload,
+                     uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked)
+{
+    domus_stack *waiting = asker.stack;
+    domi_promise *promise;
+    int error = check_from(stack, from);
+
+    if (error == 0 && from.house == NULL)
+        error = -EINVAL;
+    if (error != 0)
+        return error;
+    if (waiting == NULL || domi_stack_serial(waiting) != asker.serial ||
+        domi_stack_house(waiting) != domi_stack_house(stack) || !waiting->parked ||
+        waiting->wait == DOMI_WAIT_NONE)
+        return -ENOENT;
+    /* An answer finds this gateway by the manager to which the promise belongs, and the first one
+     * of a stack does not say that. */
+    waiting->first.node.owner = (uint16_t)stack->manager->index;
+    error = domi_ask_make(waiting, to, type, payload, timeout_ns, tag, put_ask_as, &from, &promise);
+    if (error == 0 && ret_asked != NULL)
+        *ret_asked = (domus_remote_asked){promise, domi_promise_serial(promise)};
+    return error;
+}
+
+int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
+{
+    domi_promise *promise = asked.promise;
+
+    if (!is_gateway(stack))
+        return -EPERM;
+    if (promise == NULL || domi_promise_serial(promise) != asked.serial ||
+        domi_stack_house(domi_promise_stack(promise)) != domi_stack_house(stack) ||
+        promise->state != DOMI_PROMISE_WAITING)
+        return -ENOENT;
+    domi_ask_cancel(stack->manager, promise);
+    domi_promise_fail(stack->manager, promise, -ECANCELED);
+    return 0;
+}
+
+/* --- the end of remote actors ----------------------------------------------------------------- */
+
+/* Find the address of a name whose watches come to this gateway. */
+static int find_own(const domus_stack *stack, const domus_remote_name *name,
+                    domi_remote **ret_remote)
+{
+    if (!is_gateway(stack))
+        return -EPERM;
+    domi_remote *remote = domi_remote_find(remotes_of(stack), name);
+    if (remote == NULL)
+        return -ENOENT;
+    if (atomic_load_explicit(&remote->owner, memory_order_relaxed) != stack->manager->index)
+        return -EXDEV;
+    *ret_remote = remote;
+    return 0;
+}
+
+int domus_remote_down(domus_stack *stack, const domus_remote_name *name, int reason)
+{
+    domi_remote *remote;
+    int error = find_own(stack, name, &remote);
+
+    if (error != 0)
+        return error;
+    remote->face.reason = (int16_t)reason;
+    domi_watch_fire_all(stack->manager, &remote->face);
+    return 0;
+}
+
+int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reason)
+{
+    domi_remote *remote;
+    int error = domus_remote_down(stack, name, reason);
+
+    if (error != 0)
+        return error;
+    (void)find_own(stack, name, &remote);
+    domi_remote_end(remotes_of(stack), remote);
+    return 0;
+}
+
+int domus_remote_room(domus_stack *stack, const domus_remote_name *name)
+{
+    domi_remote *remote;
+    int error = find_own(stack, name, &remote);
+
+    if (error != 0)
+        return error;
+    domi_watch_fire_room_now(stack->manager, &remote->face);
+    return 0;
+}
+
+uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t *cursor,
+                           domus_remote_name *ret_names, uint32_t room)
+{
+    if (!is_gateway(stack))
+        return 0;
+    return domi_remote_list_idle(remotes_of(stack), node, (uint16_t)stack->manager->index, cursor,
+                                 ret_names, room);
+}

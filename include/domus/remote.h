@@ -1,0 +1,211 @@
+/* Addresses of actors in other systems, for a library that carries messages to them
+ * (libdomus-cluster is one). Programs use the verbs of domus/actor.h and domus/conversation.h with
+ * such an address, as with any other, and need nothing of this header but
+ * domus_address_is_remote().
+ *
+ * **Names.** A remote actor has a name: the system in which it lives (its *node*, a number that the
+ * library chooses, and that no later start of that system has again), and where it lives there.
+ * domus_remote_address() turns a name into an address, the same one each time, and
+ * domus_remote_name() an address into a name, also that of an actor of this system. A name that a
+ * stranger has made up leads at worst to another actor of this system, and mostly to none.
+ *
+ * **Gateways.** One channels actor on each thread is the gateway of that thread. A message to a
+ * remote address comes into the mailbox of the gateway of the sender's home, in order, as the
+ * message that it is: an ask, or a notice. Its last row (the one with a NULL type) takes it, and
+ * domus_remote_target() names the actor that it is for. So the rows of a gateway name only types
+ * that no other code has, and nobody else gets its address. Senders without a thread (of pools,
+ * detached, from outside) each have one gateway, too, always the same.
+ *
+ * A gateway gets three events of its own, which need rows:
+ *
+ *   domus_remote_stop_type       domus_stop() was called for a remote address
+ *   domus_remote_watch_type      a remote actor is watched here now
+ *   domus_remote_cancel_type     the asker of an ask that the gateway keeps waits no more
+ *
+ * **Nodes.** domus_remote_node_open() makes a node known. Its state is 0, or the negative errno
+ * with which messages to its actors are refused: -ENOBUFS while too much is on the way,
+ * -EHOSTDOWN while it cannot be reached, -ESTALE when it has ended.
+ *
+ * Links (domus_link_actor()) of remote actors are refused with -EOPNOTSUPP.
+ *
+ * Thread-safety: all functions here that take a stack are for handlers of a gateway, with the stack
+ * that the handler was given; any other actor gets -EPERM where a function returns an error. */
+#ifndef DOMUS_REMOTE_H
+#define DOMUS_REMOTE_H
+
+#include <domus/conversation.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* True if the address is that of an actor in another system. Thread-safety: any thread. */
+DOMUS_API bool domus_address_is_remote(domus_address address);
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+#define DOMUS_REMOTE_HERE   UINT64_C(0) /* the node of a name: this system */
+#define DOMUS_REMOTE_ROUTER 0xffffu     /* the home of a name: it is that of a router */
+
+/* Where an actor lives. All fields are numbers, which mean something in that system only. */
+typedef struct domus_remote_name {
+    uint64_t node;   /* DOMUS_REMOTE_HERE, or a number that was opened */
+    uint32_t number; /* of the actor's slot, or of the router */
+    uint32_t lease;  /* of the actor in that slot */
+    uint16_t home;   /* the slot's home, or DOMUS_REMOTE_ROUTER */
+    uint16_t reserved[3];
+} domus_remote_name;
+
+/* Get the address of a name. That of an actor of this system may be stale, as any address; that of
+ * a remote actor stays the same until domus_remote_end().
+ *
+ * Returns 0; -EPERM; -EINVAL for a lease of 0; -ENOENT when the node was not opened, or when this
+ * system has no such slot or router; -ESTALE when the node has ended; -ENOSPC when addresses_max
+ * remote addresses are in use; -ENOMEM. */
+DOMUS_API int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
+                                   domus_address *ret_address);
+
+/* Get the name of an address. Returns 0; -EPERM; -EINVAL for nobody; -ESTALE for a remote address
+ * that has ended. */
+DOMUS_API int domus_remote_name_of(domus_stack *stack, domus_address address,
+                                   domus_remote_name *ret_name);
+
+/* --- gateways and nodes ----------------------------------------------------------------------- */
+
+/* All fields may be 0. The first gateway decides for all of a system. */
+typedef struct domus_remote_options {
+    /* Remote addresses that are in use at a time, 256..16,777,216; 0: 262,144. Each that was in use
+     * takes 256 bytes until the system is freed. */
+    uint32_t addresses_max;
+    uint32_t nodes_max; /* nodes that are known at a time, 1..65,536; 0: 1,024 */
+} domus_remote_options;
+
+/* Make the running actor the gateway of its thread, until it ends. `options` may be NULL.
+ *
+ * The asks that a gateway keeps (domus_remote_keep()) do not count for scheduler.conversationsMax:
+ * it goes on to take mail.
+ * Returns 0; -EINVAL for a wrong option; -EEXIST when the thread has a gateway; -EOPNOTSUPP for a
+ * state actor, and for an actor that is not on a thread of the loop; -ENOMEM. */
+DOMUS_API int domus_remote_open(domus_stack *stack, const domus_remote_options *options);
+
+/* Make a node known, in the state `error`. Returns 0; -EPERM; -EINVAL for the number of this
+ * system, or a wrong state; -EALREADY when it is known; -ENOSPC at nodes_max. */
+DOMUS_API int domus_remote_node_open(domus_stack *stack, uint64_t node, int error);
+
+/* Change the state of a node: 0, or the negative errno with which what is sent to its actors is
+ * refused. -ESTALE is for ever: each gateway then ends all addresses of the node that
+ * domus_remote_idle() names, and the node is forgotten with the last one.
+ *
+ * Returns 0; -EPERM; -EINVAL for a positive number; -ENOENT when it is not known. */
+DOMUS_API int domus_remote_node_set(domus_stack *stack, uint64_t node, int error);
+
+/* --- what is sent to remote actors ------------------------------------------------------------ */
+
+/* Get the name of the remote actor to which the message in hand was sent. domus_sender() has sent
+ * it, which may be a remote actor, too, and domus_deadline_ns() is the deadline of an ask.
+ *
+ * Returns 0; -EPERM; -EINVAL when the message was sent to no remote actor; -ESTALE when that actor
+ * has ended since. */
+DOMUS_API int domus_remote_target(const domus_stack *stack, domus_remote_name *ret_name);
+
+/* Keep the ask in hand as domus_keep() does, until the answer comes: then domus_kept_reply(), or
+ * domus_kept_fail(). When its asker cancels it, the gateway gets an event of
+ * domus_remote_cancel_type; when its deadline passes it does not.
+ *
+ * Returns as domus_keep(); -EPERM. */
+DOMUS_API int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept);
+
+typedef struct domus_remote_cancelled_ask {
+    domus_kept kept; /* compare it with what domus_remote_keep() has given; it is not kept now */
+} domus_remote_cancelled_ask;
+
+DOMUS_API extern const domus_type domus_remote_cancel_type;
+
+/* domus_stop() or domus_stop_after_mail() was called for a remote address. Any gateway may get the
+ * first; the second comes behind the mail of the actor that has called it. */
+typedef struct domus_remote_stop {
+    domus_remote_name name;
+} domus_remote_stop;
+
+DOMUS_API extern const domus_type domus_remote_stop_type;
+DOMUS_API extern const domus_type domus_remote_stop_after_mail_type; /* without a payload, but with
+                                                                        a domus_remote_target() */
+
+/* --- what remote actors send ------------------------------------------------------------------ */
+
+/* Send a notice to an actor of this system in the name of `from`, a remote address or nobody: it is
+ * what domus_sender() shows. Ownership and results as of domus_notice(); -EPERM; -EINVAL for a
+ * `from` that is not remote. */
+DOMUS_API int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to,
+                                  const domus_type *type, const void *payload);
+
+/* An ask that was made in the name of a remote actor. A stale handle does no harm. */
+typedef struct domus_remote_asked {
+    void *promise;
+    uint32_t serial;
+} domus_remote_asked;
+
+/* Ask in the name of `from`, as domus_ask_add() does, but for another conversation of this actor,
+ * `asker`, which waits (domus_wait_first(), with something that does not end, such as a long
+ * sleep). So one conversation has all asks of a gateway: each answer resumes it with the tag of its
+ * ask, and it waits again. `ret_asked` may be NULL.
+ *
+ * Ownership and results as of domus_ask_add(); -EPERM; -EINVAL for a `from` that is not remote;
+ * -ENOENT when the conversation has ended or does not wait. */
+DOMUS_API int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address from,
+                               domus_address to, const domus_type *type, const void *payload,
+                               uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked);
+
+/* Cancel such an ask: the asked actor is told, and the conversation gets -ECANCELED as its answer.
+ * Returns 0; -EPERM; -ENOENT when it is over. */
+DOMUS_API int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked);
+
+/* --- the end of remote actors ----------------------------------------------------------------- */
+
+/* A remote actor is watched (domus_watch_actor(), domus_watch_room()), for the first time or again:
+ * the gateway that gets this has to tell its end, by domus_remote_end() or domus_remote_down(), or
+ * that there is room, by domus_remote_room(). The names of one home always come to the same
+ * gateway. */
+typedef struct domus_remote_watch {
+    domus_remote_name name;
+    bool room; /* the watch is for room in the mailbox */
+} domus_remote_watch;
+
+DOMUS_API extern const domus_type domus_remote_watch_type;
+
+/* The remote actor has ended with `reason`, as domus_down has it: its address is stale from now on,
+ * and who watches it is told. Called by the gateway that gets domus_remote_watch for this name;
+ * another one gets -EXDEV.
+ *
+ * Returns 0; -EPERM; -EXDEV; -ENOENT when the name has no address here. */
+DOMUS_API int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reason);
+
+/* The node of the actor is down: who watches it is told `reason`, and its address stays. Called and
+ * returns as domus_remote_end(). */
+DOMUS_API int domus_remote_down(domus_stack *stack, const domus_remote_name *name, int reason);
+
+/* There is room for messages to this actor again: who watches for that is told. Called and returns
+ * as domus_remote_end(). */
+DOMUS_API int domus_remote_room(domus_stack *stack, const domus_remote_name *name);
+
+/* --- addresses that nobody uses --------------------------------------------------------------- */
+
+/* Write the names of up to `room` remote actors of `node` into `ret_names`: those whose watches
+ * come to this gateway, that are not watched now, and to and from which nothing was sent between
+ * the last two looks; or, if the node has ended, all of them. `*cursor` begins at 0, and is 0 again
+ * when all addresses were looked at; a call looks at 4,096. The gateway asks the node which of
+ * these have ended, and ends them, so that the addresses of actors that come and go do not fill the
+ * table.
+ *
+ * Returns how many it wrote. */
+DOMUS_API uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t *cursor,
+                                     domus_remote_name *ret_names, uint32_t room);
+
+/* True if an actor of this system has this name: it lives, and is not about to stop. */
+DOMUS_API bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,312 @@
+/* domus/remote.h: names lead to addresses and back, and the table of addresses has its limits. */
+#include "house/family/slots.h"
+#include "tests/house/remote_world.h"
+
+#include <domus/spawn.h>
+
+#include <string.h>
+
+/* One call of domus_remote_address(), and of domus_remote_name_of() for what it has found. */
+typedef struct looking {
+    domus_remote_name name, back;
+    domus_address address;
+    int error, back_error;
+} looking;
+
+static int look(domus_stack *stack, void *looking_)
+{
+    looking *now = looking_;
+
+    now->error = domus_remote_address(stack, &now->name, &now->address);
+    if (now->error == 0)
+        now->back_error = domus_remote_name_of(stack, now->address, &now->back);
+    return 0;
+}
+
+static looking look_at(domus_remote_name name)
+{
+    looking now = {.name = name};
+
+    domt_as_gateway(0, look, &now);
+    return now;
+}
+
+static domus_remote_name asked_name;
+static int asked_error;
+
+static int name_of(domus_stack *stack, void *address)
+{
+    asked_error = domus_remote_name_of(stack, *(domus_address *)address, &asked_name);
+    return 0;
+}
+
+static int error_of_name(domus_address address)
+{
+    domt_as_gateway(0, name_of, &address);
+    return asked_error;
+}
+
+static bool is_alive;
+
+static int look_alive(domus_stack *stack, void *name)
+{
+    is_alive = domus_remote_is_alive(stack, name);
+    return 0;
+}
+
+static int spawn_routees(domus_stack *stack, void *address)
+{
+    return domus_spawn_many(stack, &domt_agent, NULL, 2, NULL, NULL, address);
+}
+
+START_TEST(actors_and_routers_of_this_system_have_names)
+{
+    domus_address routers[2];
+
+    domt_remote_open(NULL);
+    for (uint32_t i = 0; i < 2; i++)
+        domt_as_agent(0, spawn_routees, &routers[i]);
+    const domus_address all[] = {domt_agents[0], domt_agents[1], routers[0], routers[1]};
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(error_of_name(all[i]), 0);
+        ck_assert_uint_eq(asked_name.node, DOMUS_REMOTE_HERE);
+        looking now = look_at(asked_name);
+        ck_assert_int_eq(now.error, 0);
+        ck_assert(domus_address_equals(now.address, all[i]));
+        domt_as_gateway(0, look_alive, &asked_name);
+        ck_assert(is_alive);
+        asked_name.lease++;
+        domt_as_gateway(0, look_alive, &asked_name);
+        ck_assert(!is_alive);
+    }
+    ck_assert_int_eq(error_of_name((domus_address){NULL, 0}), -EINVAL);
+    domt_remote_close();
+}
+END_TEST
+
+START_TEST(names_that_strangers_make_up_lead_nowhere)
+{
+    domt_remote_open(NULL);
+    ck_assert_int_eq(error_of_name(domt_agents[1]), 0);
+    domus_remote_name name = asked_name;
+    name.lease = 0;
+    ck_assert_int_eq(look_at(name).error, -EINVAL);
+    name = asked_name;
+    for (uint32_t i = 0; i < 32; i++) { /* numbers of other slots, far too large ones at the end */
+        name.number = asked_name.number ^ 1u << i;
+        looking now = look_at(name);
+        ck_assert(now.error == -ENOENT || (now.error == 0 && now.address.house != NULL));
+        if (i >= 20)
+            ck_assert_int_eq(now.error, -ENOENT);
+    }
+    name = asked_name;
+    name.home = 3;
+    ck_assert_int_eq(look_at(name).error, -ENOENT);
+    name.home = DOMUS_REMOTE_ROUTER;
+    ck_assert_int_eq(look_at(name).error, -ENOENT);
+    name = asked_name;
+    name.node = DOMT_NODE + 1;
+    ck_assert_int_eq(look_at(name).error, -ENOENT);
+    for (uint32_t i = 0; i < 2; i++) { /* nobody reaches a gateway in this way */
+        ck_assert_int_eq(error_of_name(domt_gateways[i]), 0);
+        ck_assert_int_eq(look_at(asked_name).error, -ENOENT);
+    }
+    domt_remote_close();
+}
+END_TEST
+
+START_TEST(each_slot_is_found_by_its_number)
+{
+    domt_remote_open(NULL);
+    domi_manager *home = domt_remote.managers[0];
+    domus_address actors[9];
+    static const uint32_t sizes[] = {0, 80, 100, 400, 1000, 5000, 0, 80, 0};
+    domus_behaviour behaviours[9];
+    for (uint32_t i = 0; i < 9; i++) {
+        behaviours[i] = (domus_behaviour){.name = "sized", .state_size = sizes[i]};
+        actors[i] = domt_spawn(domt_outside(&domt_remote), home, &behaviours[i], NULL);
+        ck_assert_ptr_eq(domi_slots_at(home, domi_slots_number(actors[i].house)), actors[i].house);
+    }
+    domt_remote_close();
+}
+END_TEST
+
+START_TEST(a_remote_name_has_one_address)
+{
+    domt_remote_open(NULL);
+    domus_address first = domt_far(1, 0);
+    ck_assert(domus_address_equals(domt_far(1, 0), first));
+    ck_assert(!domus_address_equals(domt_far(2, 0), first));
+    ck_assert(!domus_address_equals(domt_far(1, 1), first));
+    looking now = look_at(domt_name(1, 0));
+    ck_assert_int_eq(now.back_error, 0);
+    ck_assert_mem_eq(&now.back, &now.name, sizeof now.name);
+    domus_remote_name other = domt_name(1, 0);
+    other.lease++;
+    ck_assert(!domus_address_equals(look_at(other).address, first));
+    domt_remote_close();
+}
+END_TEST
+
+/* --- limits ------------------------------------------------------------------------------------
+ */
+
+static int end_one(domus_stack *stack, void *name)
+{
+    ck_assert_int_eq(domus_remote_end(stack, name, -EHOSTDOWN), 0);
+    ck_assert_int_eq(domus_remote_end(stack, name, -EHOSTDOWN), -ENOENT);
+    return 0;
+}
+
+START_TEST(the_table_is_full_at_addresses_max)
+{
+    static const domus_remote_options options = {.addresses_max = 256};
+    domus_address first[256];
+
+    domt_remote_open(&options);
+    for (uint32_t i = 0; i < 256; i++)
+        first[i] = domt_far(i, 0);
+    ck_assert_int_eq(look_at(domt_name(256, 0)).error, -ENOSPC);
+    domus_remote_name name = domt_name(17, 0);
+    domt_as_gateway(0, end_one, &name);
+    ck_assert_int_eq(error_of_name(first[17]), -ESTALE);
+    looking now = look_at(domt_name(256, 0));
+    ck_assert_int_eq(now.error, 0);
+    ck_assert_ptr_eq(now.address.house, first[17].house); /* used again, with another lease */
+    ck_assert_uint_ne(now.address.lease, first[17].lease);
+    ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), first[17], &domt_plain, "seventee"),
+                     -ESTALE);
+    ck_assert_int_eq(look_at(name).error, -ENOSPC);
+    domt_remote_close();
+}
+END_TEST
+
+START_TEST(an_address_is_used_again_behind_all_other_free_ones)
+{
+    domt_remote_open(NULL);
+    domus_address first = domt_far(0, 0);
+    domus_remote_name name = domt_name(0, 0);
+    domt_as_gateway(0, end_one, &name);
+    for (uint32_t i = 1; i < 256; i++)
+        ck_assert_ptr_ne(domt_far(i, 0).house, first.house);
+    domt_remote_close();
+}
+END_TEST
+
+static int opened;
+
+static int open_one(domus_stack *stack, void *node)
+{
+    opened = domus_remote_node_open(stack, *(uint64_t *)node, 0);
+    return 0;
+}
+
+static int end_node(domus_stack *stack, void *node)
+{
+    opened = domus_remote_node_set(stack, *(uint64_t *)node, -ESTALE);
+    return 0;
+}
+
+START_TEST(nodes_max_nodes_are_known_at_a_time)
+{
+    static const domus_remote_options options = {.nodes_max = 2};
+    uint64_t numbers[] = {DOMUS_REMOTE_HERE, 8, 9};
+
+    domt_remote_open(&options); /* opens node 7 */
+    domt_as_gateway(1, open_one, &numbers[0]);
+    ck_assert_int_eq(opened, -EINVAL);
+    domt_as_gateway(1, open_one, &numbers[1]);
+    ck_assert_int_eq(opened, 0);
+    domt_as_gateway(1, open_one, &numbers[2]);
+    ck_assert_int_eq(opened, -ENOSPC);
+    domt_as_gateway(0, end_node, &numbers[1]);
+    ck_assert_int_eq(opened, 0);
+    domt_as_gateway(0, end_node, &numbers[1]);
+    ck_assert_int_eq(opened, -ENOENT); /* forgotten, because it has no address */
+    domt_as_gateway(1, open_one, &numbers[2]);
+    ck_assert_int_eq(opened, 0);
+    domt_remote_close();
+}
+END_TEST
+
+static int open_wrong(domus_stack *stack, void *options)
+{
+    ck_assert_int_eq(domi_remotes_open(&(domi_remotes){.max = 0}, options, 2), -EINVAL);
+    (void)stack;
+    return 0;
+}
+
+START_TEST(wrong_options_are_refused)
+{
+    static const domus_remote_options wrong[] = {
+        {.addresses_max = 255}, {.addresses_max = 16777217}, {.nodes_max = 65537}};
+
+    domt_remote_open(NULL);
+    for (uint32_t i = 0; i < 3; i++)
+        domt_as_agent(0, open_wrong, (void *)(uintptr_t)&wrong[i]);
+    domt_remote_close();
+}
+END_TEST
+
+/* --- idle addresses ----------------------------------------------------------------------------
+ */
+
+static domus_remote_name idle[8];
+static uint32_t idle_count;
+
+static int list_idle(domus_stack *stack, void *context)
+{
+    uint32_t cursor = 0;
+
+    (void)context;
+    idle_count = domus_remote_idle(stack, DOMT_NODE, &cursor, idle, 8);
+    ck_assert_uint_eq(cursor, 0);
+    return 0;
+}
+
+START_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
+{
+    domt_remote_open(NULL);
+    (void)domt_far(1, 0);
+    domus_address used = domt_far(2, 0);
+    (void)domt_far(3, 1); /* the other gateway's */
+    for (uint32_t looks = 0; looks < 4; looks++) {
+        ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), used, &domt_plain, "a notice"), 0);
+        domt_as_gateway(0, list_idle, NULL);
+        ck_assert_uint_eq(idle_count, looks < 2 ? 0 : 1);
+    }
+    ck_assert_uint_eq(idle[0].number, 1);
+    (void)domt_far(1, 0); /* something came from there */
+    domt_as_gateway(0, list_idle, NULL);
+    ck_assert_uint_eq(idle_count, 0);
+    domt_remote_close();
+}
+END_TEST
+
+START_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
+{
+    uint64_t node = DOMT_NODE;
+
+    domt_remote_open(NULL);
+    (void)domt_far(1, 0);
+    (void)domt_far(2, 0);
+    domt_as_gateway(0, end_node, &node);
+    ck_assert_int_eq(look_at(domt_name(1, 0)).error, -ESTALE);
+    domt_as_gateway(0, open_one, &node);
+    ck_assert_int_eq(opened, -EALREADY);
+    domt_as_gateway(0, list_idle, NULL);
+    ck_assert_uint_eq(idle_count, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        domt_as_gateway(0, end_one, &idle[i]);
+    domt_as_gateway(0, open_one, &node); /* it was forgotten with the last */
+    ck_assert_int_eq(opened, 0);
+    domt_remote_close();
+}
+END_TEST
+
+DOMT_MAIN("remote_names", 20, actors_and_routers_of_this_system_have_names,
+          names_that_strangers_make_up_lead_nowhere, each_slot_is_found_by_its_number,
+          a_remote_name_has_one_address, the_table_is_full_at_addresses_max,
+          an_address_is_used_again_behind_all_other_free_ones, nodes_max_nodes_are_known_at_a_time,
+          wrong_options_are_refused, addresses_that_nobody_uses_are_listed_at_the_third_look,
+          all_addresses_of_a_node_that_has_ended_are_listed)

@@ -1,0 +1,206 @@
+/* Gateways that note what they are given, and do what a test says. */
+#include "tests/house/remote_world.h"
+
+#include "house/dispatch/dispatch.h"
+
+#include <domus/supervise.h>
+
+#include <string.h>
+
+domt_world domt_remote;
+domi_remotes domt_remotes;
+domi_routers domt_remote_routers;
+domus_address domt_gateways[2], domt_agents[2];
+domt_carried domt_carried_by[2];
+domus_conversation domt_askers[2];
+
+const domus_type domt_word = {.name = "word", .size = 8, .release = domt_count_release};
+const domus_type domt_plain = {.name = "plain", .size = 8};
+
+static domt_carried *carried_by(const domus_stack *stack)
+{
+    return &domt_carried_by[domus_self(stack).house->home->index];
+}
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static int take_any(domus_stack *stack, void *self, const void *payload)
+{
+    domt_carried *carried = carried_by(stack);
+    domus_kept kept;
+
+    (void)self;
+    carried->target_error = domus_remote_target(stack, &carried->target);
+    carried->sender = domus_sender(stack);
+    memcpy(&carried->value, payload, sizeof carried->value);
+    int error = domus_remote_keep(stack, &kept);
+    if (error == 0)
+        carried->kept[carried->asks++ % 4] = kept;
+    else
+        carried->notices++;
+    return 0;
+}
+
+static int take_cancel(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    carried_by(stack)->cancels++;
+    carried_by(stack)->cancelled = ((const domus_remote_cancelled_ask *)payload)->kept;
+    return 0;
+}
+
+static int take_watch(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_remote_watch *watch = payload;
+
+    (void)self;
+    carried_by(stack)->watches++;
+    carried_by(stack)->target = watch->name;
+    carried_by(stack)->room = watch->room;
+    return 0;
+}
+
+static int take_stop(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    carried_by(stack)->stops++;
+    carried_by(stack)->target = ((const domus_remote_stop *)payload)->name;
+    return 0;
+}
+
+static int take_last_stop(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    carried_by(stack)->last_stops++;
+    return domus_remote_target(stack, &carried_by(stack)->target);
+}
+
+static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domt_carried *carried = carried_by(stack);
+
+    (void)self;
+    if (answer->tag == UINT64_MAX)
+        return 0; /* the sleep was cancelled: the gateway ends */
+    carried->answers++;
+    carried->answer_error = answer->error;
+    carried->answer_tag = answer->tag;
+    if (answer->payload != NULL)
+        memcpy(&carried->answer_value, answer->payload, sizeof carried->answer_value);
+    return domus_wait_first(stack, hear_answer);
+}
+
+static int begin_asker(domus_stack *stack, void *context)
+{
+    uint32_t home = domus_self(stack).house->home->index;
+
+    (void)context;
+    ck_assert_int_eq(domus_sleep_add(stack, UINT64_C(1) << 60, UINT64_MAX), 0);
+    ck_assert_int_eq(domus_conversation_of(stack, &domt_askers[home]), 0);
+    return domus_wait_first(stack, hear_answer);
+}
+
+static const domus_behaviour gateway = {
+    .name = "gateway",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&domt_call_type, take_call, 0},
+                             {&domus_remote_cancel_type, take_cancel, 0},
+                             {&domus_remote_watch_type, take_watch, 0},
+                             {&domus_remote_stop_type, take_stop, 0},
+                             {&domus_remote_stop_after_mail_type, take_last_stop, 0},
+                             {NULL, take_any, 0}},
+};
+
+static int open_gateway(domus_stack *stack, void *options)
+{
+    ck_assert_int_eq(domus_remote_open(stack, options), 0);
+    ck_assert_int_eq(domus_remote_open(stack, options), -EEXIST);
+    return 0;
+}
+
+static int open_node(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_remote_node_open(stack, DOMT_NODE, 0), 0);
+    ck_assert_int_eq(domus_remote_node_open(stack, DOMT_NODE, 0), -EALREADY);
+    return 0;
+}
+
+void domt_remote_open(const domus_remote_options *options)
+{
+    domt_releases = 0;
+    memset(domt_carried_by, 0, sizeof domt_carried_by);
+    domt_world_open(&domt_remote, 2);
+    domi_remotes_init(&domt_remotes);
+    domi_routers_init(&domt_remote_routers, 8, 8);
+    for (uint32_t i = 0; i <= 2; i++) {
+        domt_remote.managers[i]->directory.remotes = &domt_remotes;
+        domt_remote.managers[i]->directory.routers = &domt_remote_routers;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        domi_manager *home = domt_remote.managers[i];
+        domt_gateways[i] = domt_spawn(domt_outside(&domt_remote), home, &gateway, NULL);
+        domt_agents[i] = domt_spawn(domt_outside(&domt_remote), home, &domt_agent, NULL);
+    }
+    domt_settle(&domt_remote);
+    for (uint32_t i = 0; i < 2; i++) {
+        domt_as_gateway(i, open_gateway, (void *)(uintptr_t)options);
+        domt_as_gateway(i, begin_asker, NULL);
+    }
+    domt_as_gateway(0, open_node, NULL);
+}
+
+void domt_remote_close(void)
+{
+    domt_world_end(&domt_remote);
+    domi_routers_fini(&domt_remote_routers);
+    domi_remotes_fini(&domt_remotes);
+}
+
+domus_remote_name domt_name(uint32_t number, uint16_t home)
+{
+    return (domus_remote_name){.node = DOMT_NODE, .number = number, .lease = 5, .home = home};
+}
+
+bool domt_is_same_name(const domus_remote_name *one, const domus_remote_name *other)
+{
+    return one->node == other->node && one->number == other->number && one->lease == other->lease &&
+           one->home == other->home;
+}
+
+typedef struct finding {
+    domus_remote_name name;
+    domus_address address;
+} finding;
+
+static int find(domus_stack *stack, void *finding_)
+{
+    finding *found = finding_;
+
+    ck_assert_int_eq(domus_remote_address(stack, &found->name, &found->address), 0);
+    return 0;
+}
+
+domus_address domt_far(uint32_t number, uint16_t home)
+{
+    finding found = {.name = domt_name(number, home)};
+
+    domt_as_gateway(0, find, &found);
+    return found.address;
+}
+
+void domt_as_gateway(uint32_t home, int (*function)(domus_stack *, void *), void *context)
+{
+    domt_do(&domt_remote, domt_gateways[home], function, context);
+}
+
+void domt_as_agent(uint32_t home, int (*function)(domus_stack *, void *), void *context)
+{
+    domt_do(&domt_remote, domt_agents[home], function, context);
+}

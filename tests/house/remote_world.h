@@ -1,0 +1,60 @@
+/* A world of two homes with a gateway on each, and node 7, whose actors the tests play. */
+#ifndef DOMT_HOUSE_REMOTE_WORLD_H
+#define DOMT_HOUSE_REMOTE_WORLD_H
+
+#include "house/directory/remote.h"
+#include "house/directory/router.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <domus/remote.h>
+
+#include <errno.h>
+
+#define DOMT_NODE UINT64_C(7)
+#define DOMT_MS   UINT64_C(1000000)
+
+/* The last message of each kind that a gateway was given, and how many. */
+typedef struct domt_carried {
+    unsigned asks, notices, cancels, watches, stops, last_stops, answers;
+    int target_error;         /* of domus_remote_target() */
+    domus_remote_name target; /* of the last message, stop or watch */
+    domus_address sender;
+    const domus_type *type;
+    uint64_t value; /* the first bytes of the payload */
+    domus_kept kept[4];
+    domus_kept cancelled;
+    bool room;
+    int answer_error; /* of the last answer to an ask in the name of a remote actor */
+    uint64_t answer_tag, answer_value;
+} domt_carried;
+
+extern domt_world domt_remote;
+extern domi_remotes domt_remotes;
+extern domi_routers domt_remote_routers;
+extern domus_address domt_gateways[2], domt_agents[2];
+extern domt_carried domt_carried_by[2]; /* by home */
+
+extern const domus_type domt_word;  /* 8 bytes; its releases are counted (domt_releases) */
+extern const domus_type domt_plain; /* 8 bytes */
+
+/* Open the world, with `options` for its addresses (NULL: the defaults), and node 7. */
+void domt_remote_open(const domus_remote_options *options);
+
+/* End it, and check that nothing is left. */
+void domt_remote_close(void);
+
+/* The name of the remote actor number `number` on home `home` of node 7, and its address. */
+domus_remote_name domt_name(uint32_t number, uint16_t home);
+domus_address domt_far(uint32_t number, uint16_t home);
+
+bool domt_is_same_name(const domus_remote_name *one, const domus_remote_name *other);
+
+/* Do something as the gateway of a home, or as its agent, and settle. */
+void domt_as_gateway(uint32_t home, int (*function)(domus_stack *, void *), void *context);
+void domt_as_agent(uint32_t home, int (*function)(domus_stack *, void *), void *context);
+
+/* The conversation of each gateway that has the asks in the name of remote actors. */
+extern domus_conversation domt_askers[2];
+
+#endif
