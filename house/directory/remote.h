@@ -86,4 +86,8 @@ int domi_remote_stop(domi_manager *manager, domus_address address);
  * thread. */
 domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index);
 
+/* Returns the gateway of a sender: that of its home, or, if it lives on no thread of the loop,
+ * always the same one; nobody if there is no gateway. Any thread. */
+domus_address domi_remote_gateway_for(const domi_manager *manager, const domi_house *sender);
+
 #endif

@@ -35,9 +35,7 @@ domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
         house != NULL ? atomic_load_explicit(&gateways[index].lease, memory_order_relaxed) : 0};
 }
 
-/* Returns the gateway of a sender: that of its home, or, if it lives on no thread of the loop,
- * always the same one. */
-static domus_address gateway_for(const domi_manager *manager, const domi_house *sender)
+domus_address domi_remote_gateway_for(const domi_manager *manager, const domi_house *sender)
 {
     uint32_t threads = manager->threads;
     uint32_t index = manager->index < threads ? manager->index : 0;
@@ -67,7 +65,7 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
             domi_counter_add(&manager->counters.refusals, 1);
         return error;
     }
-    domus_address gateway = gateway_for(manager, message->sender);
+    domus_address gateway = domi_remote_gateway_for(manager, message->sender);
     if (gateway.house == NULL)
         return -EHOSTDOWN;
     message->error = domi_remote_tag(remote->index, message->node.lease);
@@ -149,7 +147,7 @@ int domi_remote_stop(domi_manager *manager, domus_address address)
     if (!domi_remote_read_name(manager->directory.remotes, remote, address.lease, UINT32_MAX,
                                &stop.name))
         return -ESTALE;
-    domus_address gateway = gateway_for(manager, address.house);
+    domus_address gateway = domi_remote_gateway_for(manager, address.house);
     domi_envelope *message = domi_envelope_new(manager, sizeof *message);
     if (message == NULL)
         return -ENOMEM;

@@ -76,6 +76,19 @@ void domi_remote_leave(domi_manager *manager, const domi_house *house)
     tell_all_watchers(manager);
 }
 
+int domus_remote_gateway(const domus_stack *stack, domus_address *ret_gateway)
+{
+    const domi_manager *manager = stack->manager;
+
+    if (manager->directory.remotes == NULL)
+        return -ENOENT;
+    domus_address gateway = domi_remote_gateway_for(manager, domi_stack_house(stack));
+    if (gateway.house == NULL)
+        return -ENOENT;
+    *ret_gateway = gateway;
+    return 0;
+}
+
 int domus_remote_node_open(domus_stack *stack, uint64_t node, int error)
 {
     return is_gateway(stack) ? domi_remote_node_open(remotes_of(stack), node, error) : -EPERM;
@@ -160,7 +173,7 @@ bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name)
 
 /* --- what is sent to remote actors ------------------------------------------------------------ */
 
-int domus_remote_target(const domus_stack *stack, domus_remote_name *ret_name)
+int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_message)
 {
     const domi_envelope *message = stack->message;
 
@@ -172,10 +185,12 @@ int domus_remote_target(const domus_stack *stack, domus_remote_name *ret_name)
         domi_remote_at(remotes_of(stack), (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
     if (remote == NULL)
         return -EINVAL;
-    return domi_remote_read_name(remotes_of(stack), remote, (uint32_t)message->error >> 24, 0xff,
-                                 ret_name)
-               ? 0
-               : -ESTALE;
+    domus_remote_message found = {.type = message->type, .is_ask = message->node.kind == DOMI_ASK};
+    if (!domi_remote_read_name(remotes_of(stack), remote, (uint32_t)message->error >> 24, 0xff,
+                               &found.to))
+        return -ESTALE;
+    *ret_message = found;
+    return 0;
 }
 
 int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept)

@@ -88,6 +88,10 @@ typedef struct domus_remote_options {
  * state actor, and for an actor that is not on a thread of the loop; -ENOMEM. */
 DOMUS_API int domus_remote_open(domus_stack *stack, const domus_remote_options *options);
 
+/* Get the gateway to which messages of the running actor go, for a library whose verbs ask its
+ * gateways. Thread-safety: any handler. Returns 0; -ENOENT when this system has none. */
+DOMUS_API int domus_remote_gateway(const domus_stack *stack, domus_address *ret_gateway);
+
 /* Make a node known, in the state `error`. Returns 0; -EPERM; -EINVAL for the number of this
  * system, or a wrong state; -EALREADY when it is known; -ENOSPC at nodes_max. */
 DOMUS_API int domus_remote_node_open(domus_stack *stack, uint64_t node, int error);
@@ -101,12 +105,19 @@ DOMUS_API int domus_remote_node_set(domus_stack *stack, uint64_t node, int error
 
 /* --- what is sent to remote actors ------------------------------------------------------------ */
 
-/* Get the name of the remote actor to which the message in hand was sent. domus_sender() has sent
- * it, which may be a remote actor, too, and domus_deadline_ns() is the deadline of an ask.
+/* The message in hand, which was sent to a remote actor. */
+typedef struct domus_remote_message {
+    domus_remote_name to;
+    const domus_type *type;
+    bool is_ask; /* else it is a notice */
+} domus_remote_message;
+
+/* Get it. domus_sender() has sent it, which may be a remote actor, too, and domus_deadline_ns() is
+ * the deadline of an ask.
  *
  * Returns 0; -EPERM; -EINVAL when the message was sent to no remote actor; -ESTALE when that actor
  * has ended since. */
-DOMUS_API int domus_remote_target(const domus_stack *stack, domus_remote_name *ret_name);
+DOMUS_API int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_message);
 
 /* Keep the ask in hand as domus_keep() does, until the answer comes: then domus_kept_reply(), or
  * domus_kept_fail(). When its asker cancels it, the gateway gets an event of

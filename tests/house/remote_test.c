@@ -221,6 +221,7 @@ END_TEST
 static int cannot(domus_stack *stack, void *context)
 {
     domus_remote_name name = domt_name(1, 0);
+    domus_remote_message message;
     domus_address address = {NULL, 0};
     uint32_t cursor = 0;
 
@@ -230,7 +231,7 @@ static int cannot(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_remote_name_of(stack, domt_agents[0], &name), -EPERM);
     ck_assert_int_eq(domus_remote_node_open(stack, 1, 0), -EPERM);
     ck_assert_int_eq(domus_remote_node_set(stack, 1, 0), -EPERM);
-    ck_assert_int_eq(domus_remote_target(stack, &name), -EPERM);
+    ck_assert_int_eq(domus_remote_target(stack, &message), -EPERM);
     ck_assert_int_eq(domus_remote_keep(stack, &(domus_kept){0}), -EPERM);
     ck_assert_int_eq(domus_remote_notice(stack, address, domt_agents[0], &domt_plain, &cursor),
                      -EPERM);

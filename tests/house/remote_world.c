@@ -36,10 +36,16 @@ static int take_any(domus_stack *stack, void *self, const void *payload)
     domus_kept kept;
 
     (void)self;
-    carried->target_error = domus_remote_target(stack, &carried->target);
+    domus_remote_message message;
+    carried->target_error = domus_remote_target(stack, &message);
+    if (carried->target_error == 0) {
+        carried->target = message.to;
+        carried->type = message.type;
+    }
     carried->sender = domus_sender(stack);
     memcpy(&carried->value, payload, sizeof carried->value);
     int error = domus_remote_keep(stack, &kept);
+    ck_assert(carried->target_error != 0 || message.is_ask == (error == 0));
     if (error == 0)
         carried->kept[carried->asks++ % 4] = kept;
     else
@@ -76,9 +82,13 @@ static int take_stop(domus_stack *stack, void *self, const void *payload)
 
 static int take_last_stop(domus_stack *stack, void *self, const void *payload)
 {
+    domus_remote_message message;
+
     (void)self, (void)payload;
     carried_by(stack)->last_stops++;
-    return domus_remote_target(stack, &carried_by(stack)->target);
+    int error = domus_remote_target(stack, &message);
+    carried_by(stack)->target = message.to;
+    return error;
 }
 
 static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
