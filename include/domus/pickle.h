@@ -165,8 +165,8 @@ struct domus_pickle_table {
 #define DOMUS_PICKLE(field_number, type, field, sort)                                              \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field), DOMUS_PICKLE_##sort
 
-/* The same for a member that is an array: T member[n]. All its elements are written. Of fewer
- * elements the others get their default; more are refused with -EMSGSIZE. */
+/* The same for a member that is an array: T member[n]. All its elements are written. If fewer
+ * are read, the others get their default; more are refused with -EMSGSIZE. */
 #define DOMUS_PICKLE_ARRAY(field_number, type, field, sort)                                        \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
         .shape = DOMUS_PICKLE_FIXED, .count_max = DOMUS_PICKLE_COUNT_(type, field),                \
@@ -376,7 +376,7 @@ DOMUS_API int domus_pickled_open(const domus_picklers *picklers,
                                  const domus_pickle_context *context, domus_slice bytes,
                                  domus_pickled *ret_pickled, char *error, size_t error_size);
 
-/* Read the payload. What `payload` held is not looked at.
+/* Read the payload into `payload`, whatever that held.
  *
  * Ownership: the bytes stay the caller's. The payload owns what it points to, and the `release` of
  * its type frees it. After an error the payload is zeroed, and nothing is left to free.

@@ -1,5 +1,5 @@
-/* What the two functions of a pickler write and read with (domus/pickle.h), for types that no table
- * of fields can tell.
+/* The verbs by which the two functions of a pickler write and read (domus/pickle.h), for types that
+ * no table of fields can tell.
  *
  * A function writes one value. An array or a map is a value, too: its head says how many elements
  * (of a map: keys with their values) are put next, and these belong to it. Reading takes the same

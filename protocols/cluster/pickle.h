@@ -5,7 +5,7 @@
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_H
 
-#include "protocols/cluster/fault.h"
+#include "protocols/cluster/pickle_fault.h"
 #include <domus/pickle_code.h>
 
 #include <errno.h>
@@ -56,64 +56,80 @@ struct domus_pickle_writer {
     uint32_t left;            /* bytes that the message may have behind `begin` */
     const domus_pickle_context *context;
     domi_nest nest;
-    domi_fault fault;
+    domi_pickle_fault fault;
 };
+
+/* One value of MessagePack: all of it, or the head of an array or a map. */
+typedef struct domi_pickle_token {
+    domus_pickle_value value;
+    int32_t ext;   /* the type of an extension */
+    uint32_t size; /* bytes of the body; elements of an array; of a map keys with their values */
+    const unsigned char *body; /* of a text, of bytes and of an extension */
+    union {
+        uint64_t number; /* of an integer: a negative one as int64_t; of a boolean 0 or 1 */
+        double real;
+    } is;
+} domi_pickle_token;
 
 struct domus_pickle_reader {
     const unsigned char *at; /* the next byte */
     const unsigned char *end;
     domus_slice bytes;
     const unsigned char *data; /* of the first byte of `bytes` */
+    domi_pickle_token token; /* the one that was read last; no function has one of its own, because
+                                of a variable whose address is taken each call checks its stack */
     const domus_pickle_context *context;
     uint32_t memory_left;
     domi_nest nest;
-    domi_fault fault;
+    domi_pickle_fault fault;
 };
 
 /* Make room for `size` bytes at `at`. Returns 0 or the error, which the fault has then. */
-int domi_writer_grow(domus_pickle_writer *writer, size_t size);
+int domi_pickle_grow(domus_pickle_writer *writer, size_t size);
 
 /* Write one struct; a field of one; and the value of a field, or one element of it. All return 0 or
  * the error, whose fault has the path from here on. */
-int domi_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
-                    const void *value);
+int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
+                           const void *value);
 
 /* Write what is more than a call of msgpack-c: these know the callbacks and the bounds. */
-int domi_put_address(domus_pickle_writer *writer, domus_address address);
-int domi_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint);
-int domi_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
-int domi_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
+int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address);
+int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint);
+int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
+int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
 
 /* Read one struct into zeroed memory. After an error that memory owns what was read. */
-int domi_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table, void *value);
+int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
+                           void *value);
 
 /* Give the member of a field that is missing its default. `value` is the struct. */
-int domi_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field, void *value);
+int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field,
+                            void *value);
 
 /* Read one value. `ret_value` is untouched after an error. */
-int domi_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text);
-int domi_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice);
-int domi_get_address(domus_pickle_reader *reader, domus_address *ret_address);
-int domi_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint);
-int domi_get_chars(domus_pickle_reader *reader, char *buffer, size_t size);
-int domi_get_real(domus_pickle_reader *reader, double *ret_value);
+int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text);
+int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice);
+int domi_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address);
+int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint);
+int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size);
+int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value);
 
 /* Pass over one value, with all that belongs to it. */
-int domi_skip(domus_pickle_reader *reader);
+int domi_pickle_skip(domus_pickle_reader *reader);
 
 /* Take memory of the message's bound. */
-int domi_take_memory(domus_pickle_reader *reader, uint64_t bytes);
+int domi_pickle_take_memory(domus_pickle_reader *reader, uint64_t bytes);
 
 /* Whether a table's structs own memory. */
-bool domi_table_owns(const domus_pickle_table *table);
+bool domi_pickle_owns(const domus_pickle_table *table);
 
 /* The hash of the name of a pickler, which is one of `picklers`. */
-uint64_t domi_hash_of(const domus_picklers *picklers, const domus_pickler *pickler);
+uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler *pickler);
 
 /* Check one pickler of a list, with its table. Returns 0; -EINVAL, and `error` says why. */
 int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_size);
 
-/* What a pickler is called in the bytes. */
+/* The name of a pickler in the bytes. */
 static inline const char *domi_pickler_name(const domus_pickler *pickler)
 {
     return pickler->name != NULL ? pickler->name : pickler->type->name;

@@ -1,4 +1,4 @@
-/* What the tests of picklers share: a struct with a member of each sort and shape, and messages of
+/* The helpers of tests of picklers: a struct with a member of each sort and shape, and messages of
  * given bytes. */
 #ifndef DOMT_PICKLES_H
 #define DOMT_PICKLES_H

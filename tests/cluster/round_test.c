@@ -110,7 +110,7 @@ static const domus_pickler plains[] = {
     {.type = &plain_type, .name = "shop.plain", .version = 7, .table = &plain_table},
     {.type = NULL}};
 
-/* What is on the wire is a promise to programs in other languages. */
+/* The form of the bytes is a promise to programs in other languages. */
 START_TEST(bytes_are_what_the_page_promises)
 {
     static const char text[] = "[1208621387453242023, 7, {1=>300, 2=>-2, 3=>true, 4=>\"al\", "

@@ -335,7 +335,7 @@ int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_s
         return complain(&complaint, "the table is one of %u bytes, and the payload has %u",
                         pickler->table->size, pickler->type->size);
     int result = domus_pickle_check(pickler->table, error, error_size);
-    if (result == 0 && pickler->type->release == NULL && domi_table_owns(pickler->table))
+    if (result == 0 && pickler->type->release == NULL && domi_pickle_owns(pickler->table))
         return complain(&complaint, "it owns memory, and its type has no release");
     return result;
 }

@@ -1,29 +1,9 @@
 /* The functions by which a user writes a value: each counts it against what was announced, and has
  * msgpack-c write it. */
-#include "protocols/cluster/pack.h"
+#include "protocols/cluster/pickle_pack.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-int domi_writer_grow(domus_pickle_writer *writer, size_t size)
-{
-    uint32_t used = (uint32_t)(writer->at - writer->begin);
-
-    if (size > writer->left - used)
-        return domi_fault_say(&writer->fault, -EMSGSIZE, "the message has more bytes than it may");
-    if (writer->appender == NULL)
-        return domi_fault_say(&writer->fault, -EMSGSIZE, "the buffer is too small");
-    domus_append_written(writer->appender, used);
-    writer->left -= used;
-    size_t room = size > 2 * (size_t)used ? size : 2 * (size_t)used;
-    if (room > writer->left)
-        room = writer->left;
-    writer->begin = writer->at = writer->end = domus_append_room(writer->appender, room);
-    if (writer->begin == NULL)
-        return domi_fault_say(&writer->fault, writer->appender->error, "no memory");
-    writer->end += room;
-    return 0;
-}
 
 /* Returns 0 if a value may be put, to which `count` others belong. */
 static int begin_value(domus_pickle_writer *writer, uint64_t count)
@@ -34,11 +14,11 @@ static int begin_value(domus_pickle_writer *writer, uint64_t count)
     case 0:
         return 0;
     case -EMSGSIZE:
-        return domi_fault_say(&writer->fault, -EINVAL, "has arrays in arrays deeper than %u",
-                              DOMUS_PICKLE_DEPTH_MAX);
+        return domi_pickle_fault_say(&writer->fault, -EINVAL, "has arrays in arrays deeper than %u",
+                                     DOMUS_PICKLE_DEPTH_MAX);
     default:
-        return domi_fault_say(&writer->fault, -EINVAL,
-                              "its function writes more values than it has announced");
+        return domi_pickle_fault_say(&writer->fault, -EINVAL,
+                                     "its function writes more values than it has announced");
     }
 }
 
@@ -92,28 +72,6 @@ int domus_pickle_put_double(domus_pickle_writer *writer, double value)
     return error != 0 ? error : msgpack_pack_double(&packer, value);
 }
 
-/* The sizes of MessagePack have 32 bits; longer bytes are beyond every bound here. */
-static int refuse_size(domus_pickle_writer *writer)
-{
-    return domi_fault_say(&writer->fault, -EMSGSIZE, "has more bytes than a message may");
-}
-
-int domi_put_chars(domus_pickle_writer *writer, const char *text, size_t size)
-{
-    msgpack_packer packer = domi_packer(writer);
-
-    return size > DOMUS_SLICE_MAX ? refuse_size(writer)
-                                  : msgpack_pack_str_with_body(&packer, text, size);
-}
-
-int domi_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size)
-{
-    msgpack_packer packer = domi_packer(writer);
-
-    return size > DOMUS_SLICE_MAX ? refuse_size(writer)
-                                  : msgpack_pack_bin_with_body(&packer, bytes, size);
-}
-
 int domus_pickle_put_text(domus_pickle_writer *writer, const char *text)
 {
     return domus_pickle_put_chars(writer, text, strlen(text));
@@ -123,28 +81,28 @@ int domus_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t
 {
     int error = begin_value(writer, 0);
 
-    return error != 0 ? error : domi_put_chars(writer, text, size);
+    return error != 0 ? error : domi_pickle_put_chars(writer, text, size);
 }
 
 int domus_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size)
 {
     int error = begin_value(writer, 0);
 
-    return error != 0 ? error : domi_put_bytes(writer, bytes, size);
+    return error != 0 ? error : domi_pickle_put_bytes(writer, bytes, size);
 }
 
 int domus_pickle_put_address(domus_pickle_writer *writer, domus_address address)
 {
     int error = begin_value(writer, 0);
 
-    return error != 0 ? error : domi_put_address(writer, address);
+    return error != 0 ? error : domi_pickle_put_address(writer, address);
 }
 
 int domus_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint)
 {
     int error = begin_value(writer, 0);
 
-    return error != 0 ? error : domi_put_endpoint(writer, endpoint);
+    return error != 0 ? error : domi_pickle_put_endpoint(writer, endpoint);
 }
 
 int domus_pickle_put_array(domus_pickle_writer *writer, uint32_t count)
@@ -168,17 +126,17 @@ int domus_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_tabl
 {
     int error = begin_value(writer, 0);
 
-    return error != 0 ? error : domi_put_struct(writer, table, value);
+    return error != 0 ? error : domi_pickle_put_struct(writer, table, value);
 }
 
 int domus_pickle_refuse(domus_pickle_writer *writer, int error, const char *format, ...)
 {
-    char text[DOMI_FAULT_WHAT];
+    char text[DOMI_PICKLE_FAULT_WHAT];
     va_list list;
 
     va_start(list, format);
     if (vsnprintf(text, sizeof text, format, list) < 0)
         text[0] = '\0';
     va_end(list);
-    return domi_fault_say(&writer->fault, error < 0 ? error : -EINVAL, "%s", text);
+    return domi_pickle_fault_say(&writer->fault, error < 0 ? error : -EINVAL, "%s", text);
 }

@@ -36,7 +36,7 @@ uint64_t domus_pickle_hash(const char *name)
     return hash;
 }
 
-uint64_t domi_hash_of(const domus_picklers *picklers, const domus_pickler *pickler)
+uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler *pickler)
 {
     return picklers->hashes[pickler - picklers->list];
 }

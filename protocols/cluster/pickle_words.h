@@ -1,7 +1,7 @@
 /* The values of an enum: found by the number in the member, by a number that was read, and by a
  * word. A list is short, so it is gone through. */
-#ifndef DOMI_PROTOCOLS_CLUSTER_WORDS_H
-#define DOMI_PROTOCOLS_CLUSTER_WORDS_H
+#ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
+#define DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
 
 #include "protocols/cluster/pickle.h"
 

@@ -1,6 +1,6 @@
 /* Whole messages: an array of the hash of the type's name, the version, and the payload. */
-#include "protocols/cluster/pack.h"
-#include "protocols/cluster/token.h"
+#include "protocols/cluster/pickle_pack.h"
+#include "protocols/cluster/pickle_token.h"
 
 #define PARTS 3u   /* of a message */
 #define ROOM  256u /* bytes that are asked of an appender at first */
@@ -26,10 +26,10 @@ static int write_by_functions(domus_pickle_writer *writer, const domus_pickler *
     if (writer->fault.error != 0)
         return writer->fault.error;
     if (error < 0)
-        return domi_fault_say(&writer->fault, error, "its function cannot write it");
+        return domi_pickle_fault_say(&writer->fault, error, "its function cannot write it");
     if (!domi_nest_is_whole(&writer->nest))
-        return domi_fault_say(&writer->fault, -EINVAL,
-                              "its function writes fewer values than it has announced");
+        return domi_pickle_fault_say(&writer->fault, -EINVAL,
+                                     "its function writes fewer values than it has announced");
     return 0;
 }
 
@@ -40,23 +40,24 @@ static int write_message(domus_pickle_writer *writer, const domus_picklers *pick
     int error = msgpack_pack_array(&packer, PARTS);
 
     if (error == 0)
-        error = msgpack_pack_fix_uint64(&packer, domi_hash_of(picklers, pickler));
+        error = msgpack_pack_fix_uint64(&packer, domi_pickle_hash_of(picklers, pickler));
     if (error == 0)
         error = msgpack_pack_uint32(&packer, pickler->version);
     if (error != 0)
         return error;
     if (pickler->write != NULL)
         return write_by_functions(writer, pickler, payload);
-    return domi_put_struct(writer, pickler->table != NULL ? pickler->table : &no_fields, payload);
+    return domi_pickle_put_struct(writer, pickler->table != NULL ? pickler->table : &no_fields,
+                                  payload);
 }
 
 static int refuse_type(const domus_type *type, int error, const char *why, char *text, size_t size)
 {
-    domi_fault fault;
+    domi_pickle_fault fault;
 
     fault.error = 0;
-    (void)domi_fault_say(&fault, error, "%s", why);
-    return domi_fault_tell(&fault, type->name, text, size);
+    (void)domi_pickle_fault_say(&fault, error, "%s", why);
+    return domi_pickle_fault_tell(&fault, type->name, text, size);
 }
 
 int domus_pickle(const domus_picklers *picklers, const domus_pickle_context *context,
@@ -83,14 +84,14 @@ int domus_pickle(const domus_picklers *picklers, const domus_pickle_context *con
     if (writer.begin != NULL)
         writer.end += room;
     else
-        (void)domi_fault_say(&writer.fault, to->error, "no memory");
+        (void)domi_pickle_fault_say(&writer.fault, to->error, "no memory");
     if (writer.fault.error == 0 && write_message(&writer, picklers, pickler, payload) == 0) {
         domus_append_written(to, (size_t)(writer.at - writer.begin));
         return 0;
     }
     if (to->error == 0)
         to->size = before;
-    return domi_fault_tell(&writer.fault, domi_pickler_name(pickler), error, error_size);
+    return domi_pickle_fault_tell(&writer.fault, domi_pickler_name(pickler), error, error_size);
 }
 
 int domus_pickle_into(const domus_picklers *picklers, const domus_pickle_context *context,
@@ -109,7 +110,7 @@ int domus_pickle_into(const domus_picklers *picklers, const domus_pickle_context
     writer.end = writer.begin + (size < writer.left ? size : writer.left);
     writer.fault.error = 0;
     if (write_message(&writer, picklers, pickler, payload) != 0)
-        return domi_fault_tell(&writer.fault, domi_pickler_name(pickler), error, error_size);
+        return domi_pickle_fault_tell(&writer.fault, domi_pickler_name(pickler), error, error_size);
     *ret_size = (size_t)(writer.at - writer.begin);
     return 0;
 }
@@ -130,22 +131,24 @@ static void begin_reader(domus_pickle_reader *reader, const domus_pickle_context
 /* Read what stands before the payload. */
 static int read_head(domus_pickle_reader *reader, uint64_t *ret_hash, uint64_t *ret_version)
 {
-    domi_token token = {.value = DOMUS_PICKLE_NOTHING};
-    int error = domi_token_next(reader, &token);
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
 
-    if (error == 0 && (token.value != DOMUS_PICKLE_ARRAY_HEAD || token.size != PARTS))
-        error = domi_fault_say(&reader->fault, -EBADMSG, "is no pickled message");
+    if (error == 0 && (token->value != DOMUS_PICKLE_ARRAY_HEAD || token->size != PARTS))
+        error = domi_pickle_fault_say(&reader->fault, -EBADMSG, "is no pickled message");
     if (error == 0)
-        error = domi_token_next(reader, &token);
-    if (error == 0 && token.value != DOMUS_PICKLE_UNSIGNED)
-        error = domi_token_refuse(reader, &token, "the hash of a name");
-    *ret_hash = token.is.number;
+        error = domi_pickle_token_next(reader);
+    if (error == 0 && token->value != DOMUS_PICKLE_UNSIGNED)
+        error = domi_pickle_token_refuse(reader, "the hash of a name");
+    if (error != 0)
+        return error;
+    *ret_hash = token->is.number;
+    error = domi_pickle_token_next(reader);
+    if (error == 0 && (token->value != DOMUS_PICKLE_UNSIGNED || token->is.number == 0 ||
+                       token->is.number > UINT32_MAX))
+        error = domi_pickle_fault_say(&reader->fault, -EBADMSG, "has no version");
     if (error == 0)
-        error = domi_token_next(reader, &token);
-    if (error == 0 && (token.value != DOMUS_PICKLE_UNSIGNED || token.is.number == 0 ||
-                       token.is.number > UINT32_MAX))
-        error = domi_fault_say(&reader->fault, -EBADMSG, "has no version");
-    *ret_version = token.is.number;
+        *ret_version = token->is.number;
     return error;
 }
 
@@ -160,22 +163,22 @@ int domus_pickled_open(const domus_picklers *picklers, const domus_pickle_contex
 
     begin_reader(&reader, context, bytes);
     if (bytes.size > bytes_max_of(reader.context))
-        (void)domi_fault_say(&reader.fault, -EMSGSIZE, "has %u bytes, more than %u", bytes.size,
-                             bytes_max_of(reader.context));
+        (void)domi_pickle_fault_say(&reader.fault, -EMSGSIZE, "has %u bytes, more than %u",
+                                    bytes.size, bytes_max_of(reader.context));
     else if (read_head(&reader, &hash, &version) == 0) {
         pickler = domus_pickler_of_hash(picklers, hash);
         if (pickler == NULL)
-            (void)domi_fault_say(&reader.fault, -ENOENT, "no pickler has the hash %016llx",
-                                 (unsigned long long)hash);
+            (void)domi_pickle_fault_say(&reader.fault, -ENOENT, "no pickler has the hash %016llx",
+                                        (unsigned long long)hash);
         else if (version < pickler->oldest)
-            (void)domi_fault_say(&reader.fault, -EPROTONOSUPPORT,
-                                 "version %u is older than %u, the oldest that is read",
-                                 (unsigned)version, pickler->oldest);
+            (void)domi_pickle_fault_say(&reader.fault, -EPROTONOSUPPORT,
+                                        "version %u is older than %u, the oldest that is read",
+                                        (unsigned)version, pickler->oldest);
     }
     if (reader.fault.error != 0)
-        return domi_fault_tell(&reader.fault,
-                               pickler != NULL ? domi_pickler_name(pickler) : "message", error,
-                               error_size);
+        return domi_pickle_fault_tell(&reader.fault,
+                                      pickler != NULL ? domi_pickler_name(pickler) : "message",
+                                      error, error_size);
     *ret_pickled = (domus_pickled){.pickler = pickler,
                                    .version = (uint32_t)version,
                                    .at = (uint32_t)(reader.at - reader.data),
@@ -192,31 +195,31 @@ static int read_by_functions(domus_pickle_reader *reader, const domus_pickled *p
     if (reader->fault.error != 0)
         return reader->fault.error;
     if (error < 0)
-        return domi_fault_say(&reader->fault, error, "its function refuses it");
+        return domi_pickle_fault_say(&reader->fault, error, "its function refuses it");
     if (!domi_nest_is_whole(&reader->nest))
-        return domi_fault_say(&reader->fault, -EBADMSG,
-                              "has values that its function has not read");
+        return domi_pickle_fault_say(&reader->fault, -EBADMSG,
+                                     "has values that its function has not read");
     return 0;
 }
 
 static int read_payload(domus_pickle_reader *reader, const domus_pickled *pickled, void *payload)
 {
     const domus_pickler *pickler = pickled->pickler;
-    char text[DOMI_FAULT_WHAT] = "is refused";
+    char text[DOMI_PICKLE_FAULT_WHAT] = "is refused";
     int error;
 
     if (pickler->read != NULL)
         error = read_by_functions(reader, pickled, payload);
     else
-        error =
-            domi_get_struct(reader, pickler->table != NULL ? pickler->table : &no_fields, payload);
+        error = domi_pickle_get_struct(reader, pickler->table != NULL ? pickler->table : &no_fields,
+                                       payload);
     if (error == 0 && reader->at != reader->end)
-        error = domi_fault_say(&reader->fault, -EBADMSG, "has %llu bytes behind its end",
-                               (unsigned long long)(reader->end - reader->at));
+        error = domi_pickle_fault_say(&reader->fault, -EBADMSG, "has %llu bytes behind its end",
+                                      (unsigned long long)(reader->end - reader->at));
     if (error != 0 || pickler->check == NULL)
         return error;
     error = pickler->check(payload, pickled->version, text, sizeof text);
-    return error < 0 ? domi_fault_say(&reader->fault, error, "%s", text) : 0;
+    return error < 0 ? domi_pickle_fault_say(&reader->fault, error, "%s", text) : 0;
 }
 
 int domus_unpickle(const domus_pickled *pickled, const domus_pickle_context *context, void *payload,
@@ -238,5 +241,5 @@ int domus_unpickle(const domus_pickled *pickled, const domus_pickle_context *con
         type->release(payload);
     if (type->size != 0)
         memset(payload, 0, type->size);
-    return domi_fault_tell(&reader.fault, domi_pickler_name(pickler), error, error_size);
+    return domi_pickle_fault_tell(&reader.fault, domi_pickler_name(pickler), error, error_size);
 }

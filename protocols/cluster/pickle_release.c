@@ -11,13 +11,13 @@ static bool owns(const domus_pickle_field *field)
     case DOMUS_PICKLE_KIND_SLICE:
         return true;
     case DOMUS_PICKLE_KIND_STRUCT:
-        return domi_table_owns(field->table);
+        return domi_pickle_owns(field->table);
     default:
         return false;
     }
 }
 
-bool domi_table_owns(const domus_pickle_table *table)
+bool domi_pickle_owns(const domus_pickle_table *table)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_pickle_field *field = &table->fields[i];

@@ -1,18 +1,18 @@
 /* Tells which field of a message is wrong, and how. */
-#include "protocols/cluster/fault.h"
+#include "protocols/cluster/pickle_fault.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-int domi_fault_say(domi_fault *fault, int error, const char *format, ...)
+int domi_pickle_fault_say(domi_pickle_fault *fault, int error, const char *format, ...)
 {
     va_list list;
 
     if (fault->error != 0)
         return fault->error;
     fault->error = error;
-    fault->from = DOMI_FAULT_PATH;
+    fault->from = DOMI_PICKLE_FAULT_PATH;
     fault->is_cut = false;
     va_start(list, format);
     if (vsnprintf(fault->what, sizeof fault->what, format, list) < 0)
@@ -21,7 +21,7 @@ int domi_fault_say(domi_fault *fault, int error, const char *format, ...)
     return error;
 }
 
-static int put_before(domi_fault *fault, const char *bytes, size_t size)
+static int put_before(domi_pickle_fault *fault, const char *bytes, size_t size)
 {
     if (fault->is_cut || fault->from < size) {
         fault->is_cut = true;
@@ -32,13 +32,13 @@ static int put_before(domi_fault *fault, const char *bytes, size_t size)
     return fault->error;
 }
 
-int domi_fault_name(domi_fault *fault, const char *name)
+int domi_pickle_fault_name(domi_pickle_fault *fault, const char *name)
 {
     put_before(fault, name, strlen(name));
     return put_before(fault, ".", 1);
 }
 
-int domi_fault_element(domi_fault *fault, uint64_t index)
+int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index)
 {
     char text[24];
     int size = snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
@@ -46,11 +46,12 @@ int domi_fault_element(domi_fault *fault, uint64_t index)
     return put_before(fault, text, size > 0 ? (size_t)size : 0);
 }
 
-int domi_fault_tell(const domi_fault *fault, const char *name, char *error, size_t error_size)
+int domi_pickle_fault_tell(const domi_pickle_fault *fault, const char *name, char *error,
+                           size_t error_size)
 {
     if (error_size != 0)
         (void)snprintf(error, error_size, "%s%s%.*s: %s", name, fault->is_cut ? "..." : "",
-                       (int)(DOMI_FAULT_PATH - fault->from), fault->path + fault->from,
+                       (int)(DOMI_PICKLE_FAULT_PATH - fault->from), fault->path + fault->from,
                        fault->what);
     return fault->error;
 }

@@ -1,18 +1,16 @@
 /* Writes a struct by its table: a map, whose keys are the numbers of the fields. */
-#include "protocols/cluster/pack.h"
-#include "protocols/cluster/words.h"
-
-#include <sys/socket.h>
+#include "protocols/cluster/pickle_pack.h"
+#include "protocols/cluster/pickle_words.h"
 
 static int refuse_range(domus_pickle_writer *writer, const domus_pickle_field *field,
                         uint64_t number)
 {
     if (field->kind == DOMUS_PICKLE_KIND_UINT)
-        return domi_fault_say(&writer->fault, -ERANGE, "%llu is not in %llu..%llu",
-                              (unsigned long long)number, (unsigned long long)field->low,
-                              (unsigned long long)field->high);
-    return domi_fault_say(&writer->fault, -ERANGE, "%lld is not in %lld..%lld", (long long)number,
-                          (long long)field->low, (long long)field->high);
+        return domi_pickle_fault_say(&writer->fault, -ERANGE, "%llu is not in %llu..%llu",
+                                     (unsigned long long)number, (unsigned long long)field->low,
+                                     (unsigned long long)field->high);
+    return domi_pickle_fault_say(&writer->fault, -ERANGE, "%lld is not in %lld..%lld",
+                                 (long long)number, (long long)field->low, (long long)field->high);
 }
 
 static int put_enum(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
@@ -21,10 +19,10 @@ static int put_enum(domus_pickle_writer *writer, const domus_pickle_field *field
     const domus_pickle_word *word = domi_word_of(field, domi_load(at, field->size));
 
     if (word == NULL)
-        return domi_fault_say(&writer->fault, -ERANGE, "%lld is none of its values",
-                              (long long)domi_load_signed(at, field->size));
+        return domi_pickle_fault_say(&writer->fault, -ERANGE, "%lld is none of its values",
+                                     (long long)domi_load_signed(at, field->size));
     if (field->as_words)
-        return domi_put_chars(writer, word->word, strlen(word->word));
+        return domi_pickle_put_chars(writer, word->word, strlen(word->word));
     return msgpack_pack_int64(&packer, word->value);
 }
 
@@ -33,8 +31,8 @@ static int put_text(domus_pickle_writer *writer, const domus_pickle_field *field
     size_t size = strnlen(text, field->size);
 
     if (size == field->size)
-        return domi_fault_say(&writer->fault, -EINVAL, "has no zero at its end");
-    return domi_put_chars(writer, text, size);
+        return domi_pickle_fault_say(&writer->fault, -EINVAL, "has no zero at its end");
+    return domi_pickle_put_chars(writer, text, size);
 }
 
 static int put_owned_text(domus_pickle_writer *writer, const domus_pickle_field *field,
@@ -46,61 +44,18 @@ static int put_owned_text(domus_pickle_writer *writer, const domus_pickle_field 
         return msgpack_pack_nil(&packer);
     size_t size = strnlen(text, (size_t)field->bytes_max + 1);
     if (size > field->bytes_max)
-        return domi_fault_say(&writer->fault, -EMSGSIZE, "has more than %u bytes",
-                              field->bytes_max);
-    return domi_put_chars(writer, text, size);
+        return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "has more than %u bytes",
+                                     field->bytes_max);
+    return domi_pickle_put_chars(writer, text, size);
 }
 
 static int put_slice(domus_pickle_writer *writer, const domus_pickle_field *field,
                      const domus_slice *slice)
 {
     if (slice->size > field->bytes_max)
-        return domi_fault_say(&writer->fault, -EMSGSIZE, "has %u bytes, more than %u", slice->size,
-                              field->bytes_max);
-    return domi_put_bytes(writer, domus_slice_data(*slice), slice->size);
-}
-
-int domi_put_address(domus_pickle_writer *writer, domus_address address)
-{
-    const domus_pickle_context *context = writer->context;
-    unsigned char bytes[DOMUS_PICKLE_ADDRESS_MAX];
-    msgpack_packer packer = domi_packer(writer);
-
-    if (domus_address_equals(address, (domus_address){NULL, 0}))
-        return msgpack_pack_nil(&packer);
-    if (context->write_address == NULL)
-        return domi_fault_say(&writer->fault, -EOPNOTSUPP, "addresses cannot travel here");
-    int size = context->write_address(context->context, address, bytes);
-    if (size < 1 || (unsigned)size > sizeof bytes)
-        return domi_fault_say(&writer->fault, size < 0 ? size : -EINVAL,
-                              "the address cannot be written");
-    return msgpack_pack_ext_with_body(&packer, bytes, (size_t)size, DOMUS_PICKLE_EXT_ADDRESS);
-}
-
-/* The bytes of an endpoint: one for the family, then the address, and behind that of IPv4 and IPv6
- * the port in network byte order. */
-int domi_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint)
-{
-    unsigned char bytes[1 + sizeof endpoint->bytes + 2];
-    msgpack_packer packer = domi_packer(writer);
-    size_t size = 1;
-
-    if (endpoint->family == 0)
-        return msgpack_pack_nil(&packer);
-    if (endpoint->size > sizeof endpoint->bytes ||
-        (endpoint->family == AF_INET && endpoint->size != 4) ||
-        (endpoint->family == AF_INET6 && endpoint->size != 16) ||
-        (endpoint->family != AF_INET && endpoint->family != AF_INET6 &&
-         endpoint->family != AF_UNIX))
-        return domi_fault_say(&writer->fault, -EINVAL, "is no endpoint");
-    bytes[0] = endpoint->family == AF_INET ? 4 : endpoint->family == AF_INET6 ? 6 : 1;
-    memcpy(bytes + size, endpoint->bytes, endpoint->size);
-    size += endpoint->size;
-    if (endpoint->family != AF_UNIX) {
-        bytes[size++] = (unsigned char)(endpoint->port >> 8);
-        bytes[size++] = (unsigned char)endpoint->port;
-    }
-    return msgpack_pack_ext_with_body(&packer, bytes, size, DOMUS_PICKLE_EXT_ENDPOINT);
+        return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "has %u bytes, more than %u",
+                                     slice->size, field->bytes_max);
+    return domi_pickle_put_bytes(writer, domus_slice_data(*slice), slice->size);
 }
 
 static int put_int(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
@@ -160,13 +115,13 @@ static int put_value(domus_pickle_writer *writer, const domus_pickle_field *fiel
     case DOMUS_PICKLE_KIND_SLICE:
         return put_slice(writer, field, at);
     case DOMUS_PICKLE_KIND_ADDRESS:
-        return domi_put_address(writer, *(const domus_address *)at);
+        return domi_pickle_put_address(writer, *(const domus_address *)at);
     case DOMUS_PICKLE_KIND_ENDPOINT:
-        return domi_put_endpoint(writer, at);
+        return domi_pickle_put_endpoint(writer, at);
     case DOMUS_PICKLE_KIND_STRUCT:
-        return domi_put_struct(writer, field->table, at);
+        return domi_pickle_put_struct(writer, field->table, at);
     }
-    return domi_fault_say(&writer->fault, -EINVAL, "has no kind");
+    return domi_pickle_fault_say(&writer->fault, -EINVAL, "has no kind");
 }
 
 /* Write the elements of a member. */
@@ -180,19 +135,19 @@ static int put_elements(domus_pickle_writer *writer, const domus_pickle_field *f
     if (field->shape != DOMUS_PICKLE_FIXED)
         count = domi_load(value + field->count_offset, field->count_size);
     if (count > field->count_max)
-        return domi_fault_say(&writer->fault, -EINVAL, "has %llu elements, more than %u",
-                              (unsigned long long)count, field->count_max);
+        return domi_pickle_fault_say(&writer->fault, -EINVAL, "has %llu elements, more than %u",
+                                     (unsigned long long)count, field->count_max);
     if (field->shape == DOMUS_PICKLE_POINTED) {
         at = *(const char *const *)(const void *)at;
         if (at == NULL && count != 0)
-            return domi_fault_say(&writer->fault, -EINVAL, "has %llu elements and is NULL",
-                                  (unsigned long long)count);
+            return domi_pickle_fault_say(&writer->fault, -EINVAL, "has %llu elements and is NULL",
+                                         (unsigned long long)count);
     }
     int error = msgpack_pack_array(&packer, count);
     for (uint64_t i = 0; i < count && error == 0; i++, at += field->size) {
         error = put_value(writer, field, at);
         if (error != 0)
-            return domi_fault_element(&writer->fault, i);
+            return domi_pickle_fault_element(&writer->fault, i);
     }
     return error;
 }
@@ -202,7 +157,8 @@ static bool is_absent(const domus_pickle_field *field, const char *value)
     return field->has && domi_load(value + field->has_offset, 1) == 0;
 }
 
-int domi_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table, const void *value)
+int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
+                           const void *value)
 {
     msgpack_packer packer = domi_packer(writer);
     const char *bytes = value;
@@ -221,7 +177,7 @@ int domi_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table
         error = field->shape == DOMUS_PICKLE_ONE ? put_value(writer, field, bytes + field->offset)
                                                  : put_elements(writer, field, bytes);
         if (error != 0)
-            return domi_fault_name(&writer->fault, field->name);
+            return domi_pickle_fault_name(&writer->fault, field->name);
     }
     return error;
 }

@@ -1,7 +1,7 @@
 /* The bridge to msgpack-c, which writes all tokens: its packer hands each to domi_pack(). The
  * compiler sees both, so a token is a comparison and a store. */
-#ifndef DOMI_PROTOCOLS_CLUSTER_PACK_H
-#define DOMI_PROTOCOLS_CLUSTER_PACK_H
+#ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_PACK_H
+#define DOMI_PROTOCOLS_CLUSTER_PICKLE_PACK_H
 
 #include "protocols/cluster/pickle.h"
 
@@ -13,7 +13,7 @@ static inline int domi_pack(void *data, const char *bytes, size_t size)
     domus_pickle_writer *writer = data;
 
     if ((size_t)(writer->end - writer->at) < size) {
-        int error = domi_writer_grow(writer, size);
+        int error = domi_pickle_grow(writer, size);
         if (error != 0)
             return error;
     }
