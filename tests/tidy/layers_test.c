@@ -22,16 +22,17 @@ static const struct guest {
     const char *header;
     const char *library;
 } guests[] = {
-    {"domus/yaml.h", "libdomus-config"},      {"domus/main.h", "libdomus-config"},
-    {"domus/resp.h", "libdomus-resp"},        {"domus/http.h", "libdomus-http"},
-    {"domus/http_date.h", "libdomus-http"},   {"domus/http_event.h", "libdomus-http"},
-    {"domus/http_files.h", "libdomus-http"},  {"domus/http_condition.h", "libdomus-http"},
-    {"domus/http_cookie.h", "libdomus-http"}, {"domus/http_media.h", "libdomus-http"},
-    {"domus/http_query.h", "libdomus-http"},  {"domus/http_range.h", "libdomus-http"},
-    {"domus/http_router.h", "libdomus-http"}, {"domus/http_url.h", "libdomus-http"},
-    {"domus/http_client.h", "libdomus-http"}, {"domus/http_gzip.h", "libdomus-http"},
-    {"domus/http_proxy.h", "libdomus-http"},  {"domus/tls.h", "libdomus-tls"},
-    {"domus/observe.h", "libdomus-observe"},
+    {"domus/yaml.h", "libdomus-config"},         {"domus/main.h", "libdomus-config"},
+    {"domus/resp.h", "libdomus-resp"},           {"domus/http.h", "libdomus-http"},
+    {"domus/http_date.h", "libdomus-http"},      {"domus/http_event.h", "libdomus-http"},
+    {"domus/http_files.h", "libdomus-http"},     {"domus/http_condition.h", "libdomus-http"},
+    {"domus/http_cookie.h", "libdomus-http"},    {"domus/http_media.h", "libdomus-http"},
+    {"domus/http_query.h", "libdomus-http"},     {"domus/http_range.h", "libdomus-http"},
+    {"domus/http_router.h", "libdomus-http"},    {"domus/http_url.h", "libdomus-http"},
+    {"domus/http_client.h", "libdomus-http"},    {"domus/http_gzip.h", "libdomus-http"},
+    {"domus/http_proxy.h", "libdomus-http"},     {"domus/tls.h", "libdomus-tls"},
+    {"domus/observe.h", "libdomus-observe"},     {"domus/pickle.h", "libdomus-cluster"},
+    {"domus/pickle_code.h", "libdomus-cluster"},
 };
 
 /* Headers that library code of other layers may not include. */
@@ -45,6 +46,7 @@ static const struct foreign {
     {"pthread.h", " runtime config ", "house and io know no threads"},
     {"threads.h", " ", "runtime uses pthread.h"},
     {"openssl/", " protocols ", "programs without TLS need not link OpenSSL"},
+    {"msgpack", " protocols ", "programs without a cluster need not link msgpack-c"},
     {"cyaml/", " config ", "programs in C need not link YAML"},
     {"yaml.h", " config ", "programs in C need not link YAML"},
 };

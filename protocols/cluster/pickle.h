@@ -1,0 +1,208 @@
+/* The writer and the reader of one message, and the doors between the files that use them.
+ *
+ * Both are on the stack of domus_pickle() or domus_unpickle(). Their members are set one by one,
+ * because most of their bytes are room for a fault, which few messages have. */
+#ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_H
+#define DOMI_PROTOCOLS_CLUSTER_PICKLE_H
+
+#include "protocols/cluster/pickle_fault.h"
+#include <domus/pickle_code.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* The arrays and maps that a function of the user has begun, and how many values each still lacks.
+ * Tables do not need it, because they count their own fields. */
+typedef struct domi_nest {
+    uint32_t depth;
+    uint64_t left[DOMUS_PICKLE_DEPTH_MAX + 1];
+} domi_nest;
+
+static inline void domi_nest_begin(domi_nest *nest)
+{
+    nest->depth = 0;
+    nest->left[0] = 1;
+}
+
+/* Count a value to which `count` further ones belong. Returns 0; -EINVAL when no value was
+ * announced any more; -EMSGSIZE when it is nested too deep. */
+static inline int domi_nest_take(domi_nest *nest, uint64_t count)
+{
+    if (nest->left[nest->depth] == 0)
+        return -EINVAL;
+    if (count != 0) {
+        if (nest->depth == DOMUS_PICKLE_DEPTH_MAX)
+            return -EMSGSIZE;
+        nest->left[nest->depth]--;
+        nest->left[++nest->depth] = count;
+        return 0;
+    }
+    nest->left[nest->depth]--;
+    while (nest->depth != 0 && nest->left[nest->depth] == 0)
+        nest->depth--;
+    return 0;
+}
+
+static inline bool domi_nest_is_whole(const domi_nest *nest)
+{
+    return nest->depth == 0 && nest->left[0] == 0;
+}
+
+struct domus_pickle_writer {
+    char *at; /* where the next byte goes; [at, end) is free */
+    char *end;
+    char *begin;              /* of the bytes that `appender` does not know of yet */
+    domus_appender *appender; /* NULL: the bytes go into a buffer that does not grow */
+    uint32_t left;            /* bytes that the message may have behind `begin` */
+    const domus_pickle_context *context;
+    domi_nest nest;
+    domi_pickle_fault fault;
+};
+
+/* One value of MessagePack: all of it, or the head of an array or a map. */
+typedef struct domi_pickle_token {
+    domus_pickle_value value;
+    int32_t ext;   /* the type of an extension */
+    uint32_t size; /* bytes of the body; elements of an array; of a map keys with their values */
+    const unsigned char *body; /* of a text, of bytes and of an extension */
+    union {
+        uint64_t number; /* of an integer: a negative one as int64_t; of a boolean 0 or 1 */
+        double real;
+    } is;
+} domi_pickle_token;
+
+struct domus_pickle_reader {
+    const unsigned char *at; /* the next byte */
+    const unsigned char *end;
+    domus_slice bytes;
+    const unsigned char *data; /* of the first byte of `bytes` */
+    domi_pickle_token token; /* the one that was read last; no function has one of its own, because
+                                of a variable whose address is taken each call checks its stack */
+    const domus_pickle_context *context;
+    uint32_t memory_left;
+    domi_nest nest;
+    domi_pickle_fault fault;
+};
+
+/* Make room for `size` bytes at `at`. Returns 0 or the error, which the fault has then. */
+int domi_pickle_grow(domus_pickle_writer *writer, size_t size);
+
+/* Write one struct; a field of one; and the value of a field, or one element of it. All return 0 or
+ * the error, whose fault has the path from here on. */
+int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
+                           const void *value);
+
+/* Write what is more than a call of msgpack-c: these know the callbacks and the bounds. */
+int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address);
+int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint);
+int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
+int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
+
+/* Read one struct into zeroed memory. After an error that memory owns what was read. */
+int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
+                           void *value);
+
+/* Give the member of a field that is missing its default. `value` is the struct. */
+int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field,
+                            void *value);
+
+/* Read one value. `ret_value` is untouched after an error. */
+int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text);
+int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice);
+int domi_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address);
+int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint);
+int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size);
+int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value);
+
+/* Pass over one value, with all that belongs to it. */
+int domi_pickle_skip(domus_pickle_reader *reader);
+
+/* Take memory of the message's bound. */
+int domi_pickle_take_memory(domus_pickle_reader *reader, uint64_t bytes);
+
+/* Whether a table's structs own memory. */
+bool domi_pickle_owns(const domus_pickle_table *table);
+
+/* The hash of the name of a pickler, which is one of `picklers`. */
+uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler *pickler);
+
+/* Check one pickler of a list, with its table. Returns 0; -EINVAL, and `error` says why. */
+int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_size);
+
+/* The name of a pickler in the bytes. */
+static inline const char *domi_pickler_name(const domus_pickler *pickler)
+{
+    return pickler->name != NULL ? pickler->name : pickler->type->name;
+}
+
+/* An unsigned integer of 1, 2, 4 or 8 bytes, somewhere in a struct. */
+static inline uint64_t domi_load(const void *from, uint32_t size)
+{
+    uint64_t eight;
+    uint32_t four;
+    uint16_t two;
+
+    switch (size) {
+    case 1:
+        return *(const uint8_t *)from;
+    case 2:
+        memcpy(&two, from, sizeof two);
+        return two;
+    case 4:
+        memcpy(&four, from, sizeof four);
+        return four;
+    default:
+        memcpy(&eight, from, sizeof eight);
+        return eight;
+    }
+}
+
+static inline void domi_store(void *to, uint32_t size, uint64_t value)
+{
+    uint32_t four = (uint32_t)value;
+    uint16_t two = (uint16_t)value;
+
+    switch (size) {
+    case 1:
+        *(uint8_t *)to = (uint8_t)value;
+        break;
+    case 2:
+        memcpy(to, &two, sizeof two);
+        break;
+    case 4:
+        memcpy(to, &four, sizeof four);
+        break;
+    default:
+        memcpy(to, &value, sizeof value);
+    }
+}
+
+/* The same with a sign. */
+static inline int64_t domi_load_signed(const void *from, uint32_t size)
+{
+    uint64_t value = domi_load(from, size);
+
+    switch (size) {
+    case 1:
+        return (int8_t)value;
+    case 2:
+        return (int16_t)value;
+    case 4:
+        return (int32_t)value;
+    default:
+        return (int64_t)value;
+    }
+}
+
+/* The greatest number of `size` bytes, without and with a sign. */
+static inline uint64_t domi_greatest(uint32_t size)
+{
+    return UINT64_MAX >> (64 - 8 * size);
+}
+
+static inline int64_t domi_greatest_signed(uint32_t size)
+{
+    return (int64_t)(UINT64_MAX >> (65 - 8 * size));
+}
+
+#endif

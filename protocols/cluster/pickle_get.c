@@ -1,0 +1,238 @@
+/* The functions by which a user reads a value: each counts it against the heads that were read
+ * before it. */
+#include "protocols/cluster/pickle_token.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Returns 0 if a value may be read, to which `count` others belong. */
+static int take_value(domus_pickle_reader *reader, uint64_t count)
+{
+    switch (domi_nest_take(&reader->nest, count)) {
+    case 0:
+        return 0;
+    case -EMSGSIZE:
+        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE,
+                                     "has arrays in arrays deeper than %u", DOMUS_PICKLE_DEPTH_MAX);
+    default:
+        return domi_pickle_fault_say(&reader->fault, -EBADMSG,
+                                     "its function reads more values than are there");
+    }
+}
+
+/* Returns 0 if a value may be read that has no others. */
+static int begin_value(domus_pickle_reader *reader)
+{
+    return reader->fault.error != 0 ? reader->fault.error : take_value(reader, 0);
+}
+
+domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader)
+{
+    domus_pickle_reader ahead;
+
+    if (reader->fault.error != 0)
+        return DOMUS_PICKLE_NOTHING;
+    ahead.at = reader->at;
+    ahead.end = reader->end;
+    ahead.fault.error = 0;
+    return domi_pickle_token_next(&ahead) == 0 ? ahead.token.value : DOMUS_PICKLE_NOTHING;
+}
+
+int domus_pickle_skip(domus_pickle_reader *reader)
+{
+    int error = begin_value(reader);
+
+    return error != 0 ? error : domi_pickle_skip(reader);
+}
+
+int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value)
+{
+    const domi_pickle_token *token = &reader->token;
+    int error = begin_value(reader);
+
+    if (error == 0)
+        error = domi_pickle_token_next(reader);
+    if (error != 0)
+        return error;
+    if (token->value != DOMUS_PICKLE_TRUE_OR_FALSE)
+        return domi_pickle_token_refuse(reader, "a boolean");
+    *ret_value = token->is.number != 0;
+    return 0;
+}
+
+/* Read an integer of either sign. */
+static int read_integer(domus_pickle_reader *reader)
+{
+    const domi_pickle_token *token = &reader->token;
+    int error = begin_value(reader);
+
+    if (error == 0)
+        error = domi_pickle_token_next(reader);
+    if (error != 0)
+        return error;
+    if (token->value != DOMUS_PICKLE_UNSIGNED && token->value != DOMUS_PICKLE_NEGATIVE)
+        return domi_pickle_token_refuse(reader, "an integer");
+    return 0;
+}
+
+int domus_pickle_get_int(domus_pickle_reader *reader, int64_t low, int64_t high, int64_t *ret_value)
+{
+    const domi_pickle_token *token = &reader->token;
+    int error = read_integer(reader);
+
+    if (error != 0)
+        return error;
+    int64_t value = (int64_t)token->is.number;
+    if (token->value == DOMUS_PICKLE_UNSIGNED && token->is.number > (uint64_t)INT64_MAX)
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%llu is not in %lld..%lld",
+                                     (unsigned long long)token->is.number, (long long)low,
+                                     (long long)high);
+    if (value < low || value > high)
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%lld is not in %lld..%lld",
+                                     (long long)value, (long long)low, (long long)high);
+    *ret_value = value;
+    return 0;
+}
+
+int domus_pickle_get_uint(domus_pickle_reader *reader, uint64_t low, uint64_t high,
+                          uint64_t *ret_value)
+{
+    const domi_pickle_token *token = &reader->token;
+    int error = read_integer(reader);
+
+    if (error != 0)
+        return error;
+    if (token->value == DOMUS_PICKLE_NEGATIVE)
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%lld is negative",
+                                     (long long)token->is.number);
+    if (token->is.number < low || token->is.number > high)
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%llu is not in %llu..%llu",
+                                     (unsigned long long)token->is.number, (unsigned long long)low,
+                                     (unsigned long long)high);
+    *ret_value = token->is.number;
+    return 0;
+}
+
+int domus_pickle_get_double(domus_pickle_reader *reader, double *ret_value)
+{
+    int error = begin_value(reader);
+
+    return error != 0 ? error : domi_pickle_get_real(reader, ret_value);
+}
+
+int domus_pickle_get_text(domus_pickle_reader *reader, char *buffer, size_t size)
+{
+    int error = begin_value(reader);
+
+    if (error == 0 && size == 0)
+        error = domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "there is no room for a text");
+    return error != 0 ? error : domi_pickle_get_chars(reader, buffer, size);
+}
+
+int domus_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text)
+{
+    int error = begin_value(reader);
+
+    return error != 0 ? error : domi_pickle_get_owned_text(reader, most, ret_text);
+}
+
+int domus_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice)
+{
+    int error = begin_value(reader);
+
+    return error != 0 ? error : domi_pickle_get_slice(reader, most, ret_slice);
+}
+
+int domus_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address)
+{
+    int error = begin_value(reader);
+
+    return error != 0 ? error : domi_pickle_get_address(reader, ret_address);
+}
+
+int domus_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint)
+{
+    int error = begin_value(reader);
+
+    return error != 0 ? error : domi_pickle_get_endpoint(reader, ret_endpoint);
+}
+
+/* Read a head, to each of whose elements `each` values belong. */
+static int get_head(domus_pickle_reader *reader, domus_pickle_value value, const char *wanted,
+                    uint32_t each, uint32_t most, uint32_t *ret_count)
+{
+    const domi_pickle_token *token = &reader->token;
+
+    if (reader->fault.error != 0)
+        return reader->fault.error;
+    int error = domi_pickle_token_next(reader);
+    if (error != 0)
+        return error;
+    if (token->value != value)
+        return domi_pickle_token_refuse(reader, wanted);
+    if (token->size > most)
+        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
+                                     token->size, most);
+    error = take_value(reader, each * (uint64_t)token->size);
+    if (error != 0)
+        return error;
+    *ret_count = token->size;
+    return 0;
+}
+
+int domus_pickle_get_array(domus_pickle_reader *reader, uint32_t most, uint32_t *ret_count)
+{
+    return get_head(reader, DOMUS_PICKLE_ARRAY_HEAD, "an array", 1, most, ret_count);
+}
+
+int domus_pickle_get_map(domus_pickle_reader *reader, uint32_t most, uint32_t *ret_count)
+{
+    return get_head(reader, DOMUS_PICKLE_MAP_HEAD, "a map", 2, most, ret_count);
+}
+
+int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
+                            void *ret_value)
+{
+    int error = begin_value(reader);
+
+    memset(ret_value, 0, table->size);
+    if (error != 0)
+        return error;
+    error = domi_pickle_get_struct(reader, table, ret_value);
+    if (error != 0) {
+        domus_pickle_release(table, ret_value);
+        memset(ret_value, 0, table->size);
+    }
+    return error;
+}
+
+int domus_pickle_take_memory(domus_pickle_reader *reader, size_t bytes)
+{
+    return reader->fault.error != 0 ? reader->fault.error : domi_pickle_take_memory(reader, bytes);
+}
+
+int domus_pickle_blame(domus_pickle_reader *reader, int error, const char *name)
+{
+    if (error != 0 && reader->fault.error != 0)
+        (void)domi_pickle_fault_name(&reader->fault, name);
+    return error;
+}
+
+int domus_pickle_blame_element(domus_pickle_reader *reader, int error, uint32_t index)
+{
+    if (error != 0 && reader->fault.error != 0)
+        (void)domi_pickle_fault_element(&reader->fault, index);
+    return error;
+}
+
+int domus_pickle_reject(domus_pickle_reader *reader, int error, const char *format, ...)
+{
+    char text[DOMI_PICKLE_FAULT_WHAT];
+    va_list list;
+
+    va_start(list, format);
+    if (vsnprintf(text, sizeof text, format, list) < 0)
+        text[0] = '\0';
+    va_end(list);
+    return domi_pickle_fault_say(&reader->fault, error < 0 ? error : -EINVAL, "%s", text);
+}

@@ -1,0 +1,416 @@
+/* Reads a struct by its table, from a map with numbers as keys.
+ *
+ * The memory begins zeroed, and a pointer is in it as soon as it owns something, so whoever stops
+ * in the midst can give everything back by the table. Writers mostly have the same fields in the
+ * same order, so the next row is tried first, and only then looked for. */
+#include "protocols/cluster/pickle_token.h"
+#include "protocols/cluster/pickle_words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int get_value(domus_pickle_reader *reader, const domus_pickle_field *field, void *at);
+
+static int get_bool(domus_pickle_reader *reader, void *at)
+{
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
+
+    if (error != 0)
+        return error;
+    if (token->value != DOMUS_PICKLE_TRUE_OR_FALSE)
+        return domi_pickle_token_refuse(reader, "a boolean");
+    *(bool *)at = token->is.number != 0;
+    return 0;
+}
+
+/* Say that an integer is out of the range of its member, or of the one of its row. */
+static int refuse_number(domus_pickle_reader *reader, const domus_pickle_field *field, bool fits)
+{
+    const domi_pickle_token *token = &reader->token;
+    char number[24];
+    const char *sign = field->kind == DOMUS_PICKLE_KIND_INT ? " with a sign" : "";
+
+    if (token->value == DOMUS_PICKLE_NEGATIVE)
+        (void)snprintf(number, sizeof number, "%lld", (long long)token->is.number);
+    else
+        (void)snprintf(number, sizeof number, "%llu", (unsigned long long)token->is.number);
+    if (!fits && token->value == DOMUS_PICKLE_NEGATIVE && sign[0] == '\0')
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s is negative", number);
+    if (!fits)
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s does not fit into %u bits%s",
+                                     number, 8 * field->size, sign);
+    if (field->kind == DOMUS_PICKLE_KIND_INT)
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s is not in %lld..%lld", number,
+                                     (long long)field->low, (long long)field->high);
+    return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s is not in %llu..%llu", number,
+                                 (unsigned long long)field->low, (unsigned long long)field->high);
+}
+
+static inline bool is_integer(const domi_pickle_token *token)
+{
+    return token->value == DOMUS_PICKLE_UNSIGNED || token->value == DOMUS_PICKLE_NEGATIVE;
+}
+
+static int get_uint(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+{
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
+
+    if (error != 0)
+        return error;
+    if (!is_integer(token))
+        return domi_pickle_token_refuse(reader, "an integer");
+    uint64_t value = token->is.number;
+    if (token->value == DOMUS_PICKLE_NEGATIVE || value > domi_greatest(field->size))
+        return refuse_number(reader, field, false);
+    if (field->ranged && (value < field->low || value > field->high))
+        return refuse_number(reader, field, true);
+    domi_store(at, field->size, value);
+    return 0;
+}
+
+static int get_int(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+{
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
+
+    if (error != 0)
+        return error;
+    if (!is_integer(token))
+        return domi_pickle_token_refuse(reader, "an integer");
+    int64_t most = domi_greatest_signed(field->size);
+    int64_t value = (int64_t)token->is.number;
+    if (token->value == DOMUS_PICKLE_UNSIGNED ? token->is.number > (uint64_t)most
+                                              : value < -most - 1)
+        return refuse_number(reader, field, false);
+    if (field->ranged && (value < (int64_t)field->low || value > (int64_t)field->high))
+        return refuse_number(reader, field, true);
+    domi_store(at, field->size, (uint64_t)value);
+    return 0;
+}
+
+/* Say that a word is none of an enum. Bytes that a terminal would act on are not shown. */
+static int refuse_word(domus_pickle_reader *reader)
+{
+    const domi_pickle_token *token = &reader->token;
+    char shown[25];
+    uint32_t size = token->size < sizeof shown - 1 ? token->size : (uint32_t)sizeof shown - 1;
+
+    for (uint32_t i = 0; i < size; i++)
+        shown[i] = token->body[i] >= 0x20 && token->body[i] < 0x7f ? (char)token->body[i] : '?';
+    shown[size] = '\0';
+    return domi_pickle_fault_say(&reader->fault, -ERANGE, "\"%s%s\" is none of its words", shown,
+                                 size < token->size ? "..." : "");
+}
+
+static int get_enum(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+{
+    const domus_pickle_word *word = NULL;
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
+
+    if (error != 0)
+        return error;
+    if (token->value == DOMUS_PICKLE_CHARS) {
+        word = domi_word_with_text(field->words, token->body, token->size);
+        if (word == NULL)
+            return refuse_word(reader);
+    } else if (is_integer(token)) {
+        if (token->value == DOMUS_PICKLE_NEGATIVE || token->is.number <= (uint64_t)INT64_MAX)
+            word = domi_word_with_value(field->words, (int64_t)token->is.number);
+        if (word == NULL && token->value == DOMUS_PICKLE_NEGATIVE)
+            return domi_pickle_fault_say(&reader->fault, -ERANGE, "%lld is none of its values",
+                                         (long long)token->is.number);
+        if (word == NULL)
+            return domi_pickle_fault_say(&reader->fault, -ERANGE, "%llu is none of its values",
+                                         (unsigned long long)token->is.number);
+    } else {
+        return domi_pickle_token_refuse(reader, "an integer or a word");
+    }
+    domi_store(at, field->size, (uint64_t)word->value);
+    return 0;
+}
+
+static int get_real(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+{
+    double value;
+    int error = domi_pickle_get_real(reader, &value);
+
+    if (error != 0)
+        return error;
+    if (field->size == sizeof value) {
+        memcpy(at, &value, sizeof value);
+        return 0;
+    }
+    float small = (float)value;
+    if ((double)small != value && value == value)
+        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%.17g does not fit into a float",
+                                     value);
+    memcpy(at, &small, sizeof small);
+    return 0;
+}
+
+static bool is_nil(const domus_pickle_reader *reader)
+{
+    return reader->at != reader->end && *reader->at == 0xc0;
+}
+
+static int get_owned_text(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+{
+    if (is_nil(reader)) {
+        reader->at++;
+        return 0;
+    }
+    return domi_pickle_get_owned_text(reader, field->bytes_max, at);
+}
+
+/* Give a member, or an element of it, its default. Its memory is zeroed. */
+static int set_preset(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+{
+    const char *text = field->preset_text;
+    float small = (float)field->preset_real;
+    size_t size;
+    int error;
+
+    switch ((domus_pickle_kind)field->kind) {
+    case DOMUS_PICKLE_KIND_BOOL:
+    case DOMUS_PICKLE_KIND_INT:
+    case DOMUS_PICKLE_KIND_UINT:
+    case DOMUS_PICKLE_KIND_ENUM:
+        domi_store(at, field->size, field->preset);
+        return 0;
+    case DOMUS_PICKLE_KIND_REAL:
+        if (field->size == sizeof small)
+            memcpy(at, &small, sizeof small);
+        else
+            memcpy(at, &field->preset_real, sizeof field->preset_real);
+        return 0;
+    case DOMUS_PICKLE_KIND_TEXT:
+        if (text != NULL)
+            memcpy(at, text, strlen(text));
+        return 0;
+    case DOMUS_PICKLE_KIND_OWNED_TEXT:
+        if (text == NULL)
+            return 0;
+        size = strlen(text) + 1;
+        error = domi_pickle_take_memory(reader, size);
+        if (error != 0)
+            return error;
+        *(char **)at = malloc(size);
+        if (*(char **)at == NULL)
+            return domi_pickle_fault_say(&reader->fault, -ENOMEM, "no memory");
+        memcpy(*(char **)at, text, size);
+        return 0;
+    case DOMUS_PICKLE_KIND_SLICE:
+    case DOMUS_PICKLE_KIND_ADDRESS:
+    case DOMUS_PICKLE_KIND_ENDPOINT:
+        return 0;
+    case DOMUS_PICKLE_KIND_STRUCT:
+        for (uint32_t i = 0; i < field->table->count; i++) {
+            error = domi_pickle_set_missing(reader, &field->table->fields[i], at);
+            if (error != 0)
+                return error;
+        }
+        return 0;
+    }
+    return domi_pickle_fault_say(&reader->fault, -EINVAL, "has no kind");
+}
+
+/* Give the elements from `from` on of a fixed array their default. */
+static int set_presets(domus_pickle_reader *reader, const domus_pickle_field *field, char *at,
+                       uint64_t from)
+{
+    for (uint64_t i = from; i < field->count_max; i++) {
+        int error = set_preset(reader, field, at + i * field->size);
+        if (error != 0)
+            return domi_pickle_fault_element(&reader->fault, i);
+    }
+    return 0;
+}
+
+int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field,
+                            void *value)
+{
+    char *at = (char *)value + field->offset;
+    int error = 0;
+
+    if (field->shape == DOMUS_PICKLE_ONE)
+        error = set_preset(reader, field, at);
+    else if (field->shape == DOMUS_PICKLE_FIXED)
+        error = set_presets(reader, field, at, 0);
+    return error != 0 ? domi_pickle_fault_name(&reader->fault, field->name) : 0;
+}
+
+static int get_elements(domus_pickle_reader *reader, const domus_pickle_field *field, char *value)
+{
+    char *at = value + field->offset;
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
+
+    if (error != 0)
+        return error;
+    if (token->value != DOMUS_PICKLE_ARRAY_HEAD)
+        return domi_pickle_token_refuse(reader, "an array");
+    uint32_t count = token->size;
+    if (count > field->count_max)
+        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
+                                     count, field->count_max);
+    if (field->shape == DOMUS_PICKLE_POINTED && count != 0) {
+        error = domi_pickle_take_memory(reader, (uint64_t)count * field->size);
+        if (error != 0)
+            return error;
+        char *memory = calloc(count, field->size);
+        if (memory == NULL)
+            return domi_pickle_fault_say(&reader->fault, -ENOMEM, "no memory");
+        memcpy(at, &memory, sizeof memory);
+        at = memory;
+    }
+    if (field->shape != DOMUS_PICKLE_FIXED)
+        domi_store(value + field->count_offset, field->count_size, count);
+    for (uint32_t i = 0; i < count; i++) {
+        error = get_value(reader, field, at + (size_t)i * field->size);
+        if (error != 0)
+            return domi_pickle_fault_element(&reader->fault, i);
+    }
+    return field->shape == DOMUS_PICKLE_FIXED ? set_presets(reader, field, at, count) : 0;
+}
+
+static int get_value(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
+{
+    switch ((domus_pickle_kind)field->kind) {
+    case DOMUS_PICKLE_KIND_BOOL:
+        return get_bool(reader, at);
+    case DOMUS_PICKLE_KIND_INT:
+        return get_int(reader, field, at);
+    case DOMUS_PICKLE_KIND_UINT:
+        return get_uint(reader, field, at);
+    case DOMUS_PICKLE_KIND_ENUM:
+        return get_enum(reader, field, at);
+    case DOMUS_PICKLE_KIND_REAL:
+        return get_real(reader, field, at);
+    case DOMUS_PICKLE_KIND_TEXT:
+        return domi_pickle_get_chars(reader, at, field->size);
+    case DOMUS_PICKLE_KIND_OWNED_TEXT:
+        return get_owned_text(reader, field, at);
+    case DOMUS_PICKLE_KIND_SLICE:
+        return domi_pickle_get_slice(reader, field->bytes_max, at);
+    case DOMUS_PICKLE_KIND_ADDRESS:
+        return domi_pickle_get_address(reader, at);
+    case DOMUS_PICKLE_KIND_ENDPOINT:
+        return domi_pickle_get_endpoint(reader, at);
+    case DOMUS_PICKLE_KIND_STRUCT:
+        return domi_pickle_get_struct(reader, field->table, at);
+    }
+    return domi_pickle_fault_say(&reader->fault, -EINVAL, "has no kind");
+}
+
+static int get_field(domus_pickle_reader *reader, const domus_pickle_field *field, char *value)
+{
+    int error;
+
+    if (field->has && is_nil(reader)) { /* absent, as if it were not there */
+        reader->at++;
+        error = domi_pickle_set_missing(reader, field, value);
+        return error;
+    }
+    error = field->shape == DOMUS_PICKLE_ONE ? get_value(reader, field, value + field->offset)
+                                             : get_elements(reader, field, value);
+    if (error != 0)
+        return domi_pickle_fault_name(&reader->fault, field->name);
+    if (field->has)
+        domi_store(value + field->has_offset, 1, 1);
+    return 0;
+}
+
+/* Returns the index of the row with this number; the count of rows: there is none. */
+static uint32_t find_row(const domus_pickle_table *table, uint64_t number)
+{
+    uint32_t low = 0;
+    uint32_t high = table->count;
+
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (table->fields[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < table->count && table->fields[low].number == number ? low : table->count;
+}
+
+/* Read a key that is not that of the row which was expected. `ret_row` gets the index of its row;
+ * the count of rows: the field is not known, and its value was passed over. */
+static int read_key(domus_pickle_reader *reader, const domus_pickle_table *table, uint32_t *ret_row)
+{
+    const unsigned char *begin = reader->at;
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
+
+    if (error != 0)
+        return error;
+    *ret_row =
+        token->value == DOMUS_PICKLE_UNSIGNED ? find_row(table, token->is.number) : table->count;
+    if (*ret_row != table->count)
+        return 0;
+    reader->at = begin;
+    error = domi_pickle_skip(reader); /* the key, which may be an array */
+    return error != 0 ? error : domi_pickle_skip(reader);
+}
+
+/* Treat the fields that were not there: `seen` has a bit for each row that was. */
+static int finish(domus_pickle_reader *reader, const domus_pickle_table *table, uint64_t seen,
+                  void *value)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        const domus_pickle_field *field = &table->fields[i];
+        if ((seen >> i & 1) != 0)
+            continue;
+        if (field->required) {
+            (void)domi_pickle_fault_say(&reader->fault, -EBADMSG, "is missing");
+            return domi_pickle_fault_name(&reader->fault, field->name);
+        }
+        int error = domi_pickle_set_missing(reader, field, value);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
+                           void *value)
+{
+    uint64_t seen = 0;
+    uint32_t known = 0;
+    uint32_t row = 0;
+    const domi_pickle_token *token = &reader->token;
+    int error = domi_pickle_token_next(reader);
+
+    if (error != 0)
+        return error;
+    if (token->value != DOMUS_PICKLE_MAP_HEAD)
+        return domi_pickle_token_refuse(reader, "a map");
+    for (uint32_t left = token->size; left != 0; left--) {
+        if (row < table->count && reader->at != reader->end &&
+            *reader->at == table->fields[row].number) {
+            reader->at++;
+        } else {
+            error = read_key(reader, table, &row);
+            if (error != 0)
+                return error;
+            if (row == table->count) /* the field is not known */
+                continue;
+        }
+        const domus_pickle_field *field = &table->fields[row];
+        if ((seen >> row & 1) != 0) {
+            (void)domi_pickle_fault_say(&reader->fault, -EBADMSG, "is there twice");
+            return domi_pickle_fault_name(&reader->fault, field->name);
+        }
+        seen |= UINT64_C(1) << row++;
+        error = get_field(reader, field, value);
+        if (error != 0)
+            return error;
+        known++;
+    }
+    return known == table->count ? 0 : finish(reader, table, seen, value);
+}

@@ -1,0 +1,91 @@
+/* Makes room for what is written, and writes the values that are more than a call of msgpack-c, for
+ * tables and for functions of a user alike. */
+#include "protocols/cluster/pickle_pack.h"
+
+#include <sys/socket.h>
+
+int domi_pickle_grow(domus_pickle_writer *writer, size_t size)
+{
+    uint32_t used = (uint32_t)(writer->at - writer->begin);
+
+    if (size > writer->left - used)
+        return domi_pickle_fault_say(&writer->fault, -EMSGSIZE,
+                                     "the message has more bytes than it may");
+    if (writer->appender == NULL)
+        return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "the buffer is too small");
+    domus_append_written(writer->appender, used);
+    writer->left -= used;
+    size_t room = size > 2 * (size_t)used ? size : 2 * (size_t)used;
+    if (room > writer->left)
+        room = writer->left;
+    writer->begin = writer->at = writer->end = domus_append_room(writer->appender, room);
+    if (writer->begin == NULL)
+        return domi_pickle_fault_say(&writer->fault, writer->appender->error, "no memory");
+    writer->end += room;
+    return 0;
+}
+
+/* The sizes of MessagePack have 32 bits; longer bytes are beyond every bound here. */
+static int refuse_size(domus_pickle_writer *writer)
+{
+    return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "has more bytes than a message may");
+}
+
+int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size)
+{
+    msgpack_packer packer = domi_packer(writer);
+
+    return size > DOMUS_SLICE_MAX ? refuse_size(writer)
+                                  : msgpack_pack_str_with_body(&packer, text, size);
+}
+
+int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size)
+{
+    msgpack_packer packer = domi_packer(writer);
+
+    return size > DOMUS_SLICE_MAX ? refuse_size(writer)
+                                  : msgpack_pack_bin_with_body(&packer, bytes, size);
+}
+
+int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address)
+{
+    const domus_pickle_context *context = writer->context;
+    unsigned char bytes[DOMUS_PICKLE_ADDRESS_MAX] = {0}; /* no byte of the stack travels */
+    msgpack_packer packer = domi_packer(writer);
+
+    if (domus_address_equals(address, (domus_address){NULL, 0}))
+        return msgpack_pack_nil(&packer);
+    if (context->write_address == NULL)
+        return domi_pickle_fault_say(&writer->fault, -EOPNOTSUPP, "addresses cannot travel here");
+    int size = context->write_address(context->context, address, bytes);
+    if (size < 1 || (unsigned)size > sizeof bytes)
+        return domi_pickle_fault_say(&writer->fault, size < 0 ? size : -EINVAL,
+                                     "the address cannot be written");
+    return msgpack_pack_ext_with_body(&packer, bytes, (size_t)size, DOMUS_PICKLE_EXT_ADDRESS);
+}
+
+/* The bytes of an endpoint: one for the family, then the address, and behind that of IPv4 and IPv6
+ * the port in network byte order. */
+int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint)
+{
+    unsigned char bytes[1 + sizeof endpoint->bytes + 2];
+    msgpack_packer packer = domi_packer(writer);
+    size_t size = 1;
+
+    if (endpoint->family == 0)
+        return msgpack_pack_nil(&packer);
+    if (endpoint->size > sizeof endpoint->bytes ||
+        (endpoint->family == AF_INET && endpoint->size != 4) ||
+        (endpoint->family == AF_INET6 && endpoint->size != 16) ||
+        (endpoint->family != AF_INET && endpoint->family != AF_INET6 &&
+         endpoint->family != AF_UNIX))
+        return domi_pickle_fault_say(&writer->fault, -EINVAL, "is no endpoint");
+    bytes[0] = endpoint->family == AF_INET ? 4 : endpoint->family == AF_INET6 ? 6 : 1;
+    memcpy(bytes + size, endpoint->bytes, endpoint->size);
+    size += endpoint->size;
+    if (endpoint->family != AF_UNIX) {
+        bytes[size++] = (unsigned char)(endpoint->port >> 8);
+        bytes[size++] = (unsigned char)endpoint->port;
+    }
+    return msgpack_pack_ext_with_body(&packer, bytes, size, DOMUS_PICKLE_EXT_ENDPOINT);
+}

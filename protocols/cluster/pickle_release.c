@@ -1,0 +1,75 @@
+/* Frees what a struct owns by its table. Each pointer is zero afterwards, so a struct may be
+ * released twice, and one that was read in part at any time. */
+#include "protocols/cluster/pickle.h"
+
+#include <stdlib.h>
+
+static bool owns(const domus_pickle_field *field)
+{
+    switch ((domus_pickle_kind)field->kind) {
+    case DOMUS_PICKLE_KIND_OWNED_TEXT:
+    case DOMUS_PICKLE_KIND_SLICE:
+        return true;
+    case DOMUS_PICKLE_KIND_STRUCT:
+        return domi_pickle_owns(field->table);
+    default:
+        return false;
+    }
+}
+
+bool domi_pickle_owns(const domus_pickle_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        const domus_pickle_field *field = &table->fields[i];
+        if (field->shape == DOMUS_PICKLE_POINTED || owns(field))
+            return true;
+    }
+    return false;
+}
+
+static void release_value(const domus_pickle_field *field, void *at)
+{
+    if (field->kind == DOMUS_PICKLE_KIND_OWNED_TEXT) {
+        free(*(char **)at);
+        *(char **)at = NULL;
+    } else if (field->kind == DOMUS_PICKLE_KIND_SLICE) {
+        domus_slice_free(*(domus_slice *)at);
+        *(domus_slice *)at = (domus_slice){NULL, 0, 0};
+    } else if (field->kind == DOMUS_PICKLE_KIND_STRUCT) {
+        domus_pickle_release(field->table, at);
+    }
+}
+
+static void release_field(const domus_pickle_field *field, char *value)
+{
+    char *at = value + field->offset;
+    uint64_t count = 1;
+
+    if (field->shape == DOMUS_PICKLE_FIXED)
+        count = field->count_max;
+    else if (field->shape != DOMUS_PICKLE_ONE)
+        count = domi_load(value + field->count_offset, field->count_size);
+    if (count > field->count_max && field->shape != DOMUS_PICKLE_ONE)
+        count = field->count_max; /* the user has written a count that is too large */
+    if (field->shape == DOMUS_PICKLE_POINTED) {
+        memcpy(&at, value + field->offset, sizeof at);
+        if (at == NULL)
+            return;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        release_value(field, at + i * field->size);
+    if (field->shape == DOMUS_PICKLE_POINTED) {
+        free(at);
+        memset(value + field->offset, 0, sizeof(void *));
+        domi_store(value + field->count_offset, field->count_size, 0);
+    }
+}
+
+void domus_pickle_release(const domus_pickle_table *table, void *value)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        const domus_pickle_field *field = &table->fields[i];
+        if (field->shape == DOMUS_PICKLE_POINTED || owns(field))
+            release_field(field, value);
+    }
+}

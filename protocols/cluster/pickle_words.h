@@ -1,0 +1,38 @@
+/* The values of an enum: found by the number in the member, by a number that was read, and by a
+ * word. A list is short, so it is gone through. */
+#ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
+#define DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
+
+#include "protocols/cluster/pickle.h"
+
+/* The row whose value the member has, of which `bits` are the bytes; NULL: none has it. */
+static inline const domus_pickle_word *domi_word_of(const domus_pickle_field *field, uint64_t bits)
+{
+    for (const domus_pickle_word *word = field->words; word->word != NULL; word++) {
+        if (((uint64_t)word->value & domi_greatest(field->size)) == bits)
+            return word;
+    }
+    return NULL;
+}
+
+static inline const domus_pickle_word *domi_word_with_value(const domus_pickle_word *words,
+                                                            int64_t value)
+{
+    for (const domus_pickle_word *word = words; word->word != NULL; word++) {
+        if (word->value == value)
+            return word;
+    }
+    return NULL;
+}
+
+static inline const domus_pickle_word *domi_word_with_text(const domus_pickle_word *words,
+                                                           const unsigned char *text, size_t size)
+{
+    for (const domus_pickle_word *word = words; word->word != NULL; word++) {
+        if (strlen(word->word) == size && memcmp(word->word, text, size) == 0)
+            return word;
+    }
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* Bytes of a stranger: cut off at each place, with bits turned, and made by chance. They are read
+ * or refused, take no memory that is left, and what is read can be written again. */
+#include "base/random.h"
+#include "tests/cluster/pickles.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <msgpack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Read bytes of their own piece of memory, so that a sanitizer sees a byte too far. */
+static int read_exactly(const domus_picklers *picklers, const char *data, size_t size)
+{
+    char error[DOMUS_PICKLE_ERROR_MAX] = "";
+    domus_slice bytes;
+    domt_all all;
+
+    ck_assert_int_eq(domus_slice_copy(data, size, &bytes), 0);
+    int result = domt_unpickle(picklers, &domt_addresses, bytes, &all, error, sizeof error);
+    if (result == 0) {
+        domus_slice again = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
+        domus_slice_free(again);
+        domt_all_free(&all);
+    } else {
+        ck_assert(error[0] != '\0' && strchr(error, ':') != NULL);
+    }
+    domus_slice_free(bytes);
+    return result;
+}
+
+START_TEST(message_that_is_cut_off_anywhere_is_refused)
+{
+    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    domt_all all;
+
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        domt_all_fill(&all, seed, (int)seed);
+        domus_slice bytes = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
+        uint32_t step = 1 + bytes.size / 500; /* of long texts not each byte is a case of its own */
+        for (uint32_t cut = 0; cut < bytes.size; cut += cut < 1000 ? 1 : step)
+            ck_assert_int_eq(read_exactly(picklers, domus_slice_data(bytes), cut), -EBADMSG);
+        ck_assert_int_eq(read_exactly(picklers, domus_slice_data(bytes), bytes.size), 0);
+        domus_slice_free(bytes);
+        domt_all_free(&all);
+    }
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+START_TEST(message_with_turned_bits_is_read_or_refused)
+{
+    domus_picklers *picklers = domt_picklers(domt_all_picklers);
+    uint32_t read = 0;
+    uint32_t refused = 0;
+    domi_random random;
+    domt_all all;
+
+    domi_random_init(&random, 33);
+    for (uint32_t seed = 0; seed < domt_more_if_long(20); seed++) {
+        domt_all_fill(&all, seed, seed % 4 == 0 ? 3 : 2);
+        domus_slice bytes = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
+        char *copy = malloc(bytes.size);
+        for (uint32_t i = 0; i < (bytes.size < 10000 ? 500 : 50); i++) {
+            memcpy(copy, domus_slice_data(bytes), bytes.size);
+            for (uint64_t turned = 1 + domi_random_below(&random, 3); turned != 0; turned--) {
+                size_t at = 11 + domi_random_below(&random, bytes.size - 11);
+                copy[at] = (char)(copy[at] ^ 1 << domi_random_below(&random, 8));
+            }
+            if (read_exactly(picklers, copy, bytes.size) == 0)
+                read++;
+            else
+                refused++;
+        }
+        free(copy);
+        domus_slice_free(bytes);
+        domt_all_free(&all);
+    }
+    ck_assert_uint_gt(read, 100);
+    ck_assert_uint_gt(refused, 100);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+/* --- beside msgpack-c ---------------------------------------------------------------------------
+ */
+
+static int write_any(domus_pickle_writer *writer, const void *payload)
+{
+    (void)payload;
+    return domus_pickle_put_nil(writer);
+}
+
+static int read_any(domus_pickle_reader *reader, void *payload, uint32_t version)
+{
+    (void)payload;
+    (void)version;
+    return domus_pickle_skip(reader);
+}
+
+static const domus_type any_type = {"any", 0, NULL};
+static const domus_pickler anys[] = {
+    {.type = &any_type, .version = 1, .write = write_any, .read = read_any}, {.type = NULL}};
+
+/* Returns whether msgpack-c reads these bytes as one value; -1: it cannot tell. */
+static int msgpack_takes(const char *bytes, size_t size)
+{
+    msgpack_unpacked unpacked;
+    size_t end = 0;
+
+    msgpack_unpacked_init(&unpacked);
+    msgpack_unpack_return result = msgpack_unpack_next(&unpacked, bytes, size, &end);
+    msgpack_unpacked_destroy(&unpacked);
+    if (result == MSGPACK_UNPACK_NOMEM_ERROR) /* deeper than it goes */
+        return -1;
+    return result == MSGPACK_UNPACK_SUCCESS && end == size;
+}
+
+/* Bytes by chance, among which those that begin something are often; heads with a size of 4 bytes
+ * are left out, because msgpack-c takes the memory that they announce. */
+static size_t make_bytes(domi_random *random, char bytes[40])
+{
+    size_t size = domi_random_below(random, 40);
+
+    for (size_t i = 0; i < size; i++) {
+        uint64_t choice = domi_random_below(random, 4);
+        unsigned char byte = choice == 0   ? (unsigned char)domi_random_below(random, 4)
+                             : choice == 1 ? (unsigned char)(0x80 + domi_random_below(random, 0x24))
+                             : choice == 2 ? (unsigned char)(0xc0 + domi_random_below(random, 0x20))
+                                           : (unsigned char)domi_random_next(random);
+        bytes[i] = (char)(byte == 0xdd || byte == 0xdf ? 0x92 : byte);
+    }
+    return size;
+}
+
+START_TEST(what_msgpack_reads_is_read_and_nothing_else)
+{
+    domus_picklers *picklers = domt_picklers(anys);
+    uint32_t taken = 0;
+    domi_random random;
+    char bytes[40];
+
+    domi_random_init(&random, 7);
+    for (uint32_t i = 0; i < domt_more_if_long(300000); i++) {
+        size_t size = make_bytes(&random, bytes);
+        int expected = msgpack_takes(bytes, size);
+        domus_slice message = domt_pickled("any", 1, bytes, size);
+        int result = domt_unpickle(picklers, NULL, message, NULL, NULL, 0);
+        domus_slice_free(message);
+        ck_assert(result == 0 || result == -EBADMSG);
+        if (expected < 0)
+            continue;
+        ck_assert_msg((result == 0) == (expected != 0), "round %u: %d, msgpack-c %d", i, result,
+                      expected);
+        taken += expected != 0;
+    }
+    ck_assert_uint_gt(taken, 1000);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+/* A million arrays in each other, and a map whose keys are such. */
+START_TEST(unknown_value_of_any_depth_is_passed_over)
+{
+    enum { DEPTH = 500000 };
+    domus_picklers *picklers = domt_picklers(anys);
+    char *bytes = malloc(2 * DEPTH + 1);
+
+    memset(bytes, 0x91, DEPTH);
+    bytes[DEPTH] = (char)0xc0;
+    domus_slice message = domt_pickled("any", 1, bytes, DEPTH + 1);
+    ck_assert_int_eq(domt_unpickle(picklers, NULL, message, NULL, NULL, 0), 0);
+    domus_slice_free(message);
+    memset(bytes, 0x81, DEPTH);
+    memset(bytes + DEPTH, 1, DEPTH + 1);
+    message = domt_pickled("any", 1, bytes, 2 * DEPTH + 1);
+    ck_assert_int_eq(domt_unpickle(picklers, NULL, message, NULL, NULL, 0), 0);
+    domus_slice_free(message);
+    message = domt_pickled("any", 1, bytes, 2 * DEPTH);
+    ck_assert_int_eq(domt_unpickle(picklers, NULL, message, NULL, NULL, 0), -EBADMSG);
+    domus_slice_free(message);
+    free(bytes);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
+DOMT_MAIN("hostile", 120, message_that_is_cut_off_anywhere_is_refused,
+          message_with_turned_bits_is_read_or_refused, what_msgpack_reads_is_read_and_nothing_else,
+          unknown_value_of_any_depth_is_passed_over)

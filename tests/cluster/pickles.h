@@ -1,0 +1,101 @@
+/* The helpers of tests of picklers: a struct with a member of each sort and shape, and messages of
+ * given bytes. */
+#ifndef DOMT_PICKLES_H
+#define DOMT_PICKLES_H
+
+#include <domus/pickle_code.h>
+
+#define DOMT_ALL_TEXTS_MAX 7u
+#define DOMT_ALL_PARTS_MAX 9u
+
+typedef enum domt_color {
+    DOMT_BLUE = -3,
+    DOMT_RED = 1,
+    DOMT_GREEN = 500,
+} domt_color;
+
+typedef struct domt_part {
+    uint16_t id; /* 1..60000 */
+    char *text;
+    uint8_t small[3];
+    float ratio;
+    domus_slice bytes;
+} domt_part;
+
+typedef struct domt_all {
+    bool flag;
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    float small;
+    double large;
+    domt_color color;
+    uint8_t mode; /* 0 slow, 7 fast, 255 off: written as words */
+    char text[8];
+    char *owned; /* at most 300 bytes */
+    domus_slice slice;
+    domus_address address;
+    domus_endpoint endpoint;
+    domt_part part;
+    int16_t fixed[4];
+    uint32_t listed[5];
+    uint8_t listed_count;
+    domt_part *parts;
+    uint32_t part_count;
+    char **texts;
+    uint16_t text_count;
+    char names[3][6];
+    uint64_t name_count;
+    domus_slice slices[2];
+    bool bits[3];
+    bool has_extra;
+    int32_t extra; /* -10..10 */
+    bool has_inner;
+    domt_part inner;
+    domus_endpoint endpoints[2];
+    uint8_t endpoint_count;
+    double reals[2];
+    domt_color colors[2];
+    domus_address addresses[2];
+} domt_all;
+
+extern const domus_pickle_table domt_part_table;
+extern const domus_pickle_table domt_all_table;
+extern const domus_type domt_all_type;
+extern const domus_pickler domt_all_picklers[];
+
+/* Addresses as their own bytes, as a system that never ends could have them. */
+extern const domus_pickle_context domt_addresses;
+
+/* Fill a struct by chance. `borders` of 0 to 3: all members are least, greatest, empty, or any. */
+void domt_all_fill(domt_all *all, uint64_t seed, int borders);
+bool domt_all_same(const domt_all *one, const domt_all *other);
+void domt_all_free(domt_all *all);
+
+/* Index a list, which is right. */
+domus_picklers *domt_picklers(const domus_pickler *list);
+
+/* Write a message, which is right. */
+domus_slice domt_pickle(const domus_picklers *picklers, const domus_pickle_context *context,
+                        const domus_type *type, const void *payload);
+
+/* A message of a type with this name, whose payload has these bytes. */
+domus_slice domt_pickled(const char *name, uint32_t version, const void *body, size_t size);
+
+/* Read a message. Returns as domus_pickled_open() and domus_unpickle(). */
+int domt_unpickle(const domus_picklers *picklers, const domus_pickle_context *context,
+                  domus_slice bytes, void *payload, char *error, size_t error_size);
+
+/* The first pickler of `list` reads this payload, and its own bytes for it are the same. */
+void domt_reads(const domus_pickler *list, const void *body, size_t size);
+
+/* The first pickler of `list` refuses this payload, with `error` and `text`. */
+void domt_refuses(const domus_pickler *list, const void *body, size_t size, int error,
+                  const char *text);
+
+#endif

@@ -1,0 +1,293 @@
+/* Fuzzes picklers. The first byte chooses the type, and the bounds; the rest is a payload, or a
+ * whole message. A message that is read is written, read again and written again, to the same
+ * bytes; a payload that is refused is zeroed, and told in a text. A value that is passed over is
+ * one for msgpack-c, too. */
+#include <domus/pickle_code.h>
+
+#include <errno.h>
+#include <msgpack.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* --- a table of each sort and shape -------------------------------------------------------------
+ */
+
+typedef struct part {
+    int16_t number;
+    char *text;
+    domus_slice bytes;
+    uint8_t small[3];
+} part;
+
+typedef struct all {
+    uint8_t u8;
+    int64_t i64;
+    float real;
+    double large;
+    bool flag;
+    int32_t color;
+    uint8_t mode;
+    char name[6];
+    char *owned;
+    domus_slice slice;
+    domus_address address;
+    domus_endpoint endpoint;
+    part one;
+    part fixed[2];
+    part *parts;
+    uint16_t part_count;
+    char **texts;
+    uint8_t text_count;
+    uint32_t list[5];
+    uint64_t list_count;
+    bool has_extra;
+    part extra;
+} all;
+
+static const domus_pickle_word colors[] = {{"red", -1}, {"green", 3}, {"blue", 70000}, {NULL, 0}};
+static const domus_pickle_word modes[] = {{"off", 0}, {"on", 255}, {NULL, 0}};
+
+static const domus_pickle_field part_fields[] = {
+    {DOMUS_PICKLE(1, part, number, INT_RANGE(-300, 300, 5))},
+    {DOMUS_PICKLE(2, part, text, OWNED_TEXT(20, "preset"))},
+    {DOMUS_PICKLE(3, part, bytes, SLICE(1000))},
+    {DOMUS_PICKLE_ARRAY(4, part, small, UINT(9))},
+};
+static const domus_pickle_table part_table = DOMUS_PICKLE_TABLE(part, part_fields);
+static const domus_pickle_field all_fields[] = {
+    {DOMUS_PICKLE(1, all, u8, UINT(1)), .required = true},
+    {DOMUS_PICKLE(2, all, i64, INT(-1))},
+    {DOMUS_PICKLE(3, all, real, REAL(0.5))},
+    {DOMUS_PICKLE(4, all, large, REAL(0.5))},
+    {DOMUS_PICKLE(5, all, flag, BOOL(true))},
+    {DOMUS_PICKLE(6, all, color, ENUM(colors, -1))},
+    {DOMUS_PICKLE(7, all, mode, WORD(modes, 255))},
+    {DOMUS_PICKLE(8, all, name, TEXT("name"))},
+    {DOMUS_PICKLE(9, all, owned, OWNED_TEXT(100, NULL))},
+    {DOMUS_PICKLE(10, all, slice, SLICE(1000))},
+    {DOMUS_PICKLE(11, all, address, ADDRESS)},
+    {DOMUS_PICKLE(12, all, endpoint, ENDPOINT)},
+    {DOMUS_PICKLE(13, all, one, STRUCT(part_table))},
+    {DOMUS_PICKLE_ARRAY(14, all, fixed, STRUCT(part_table))},
+    {DOMUS_PICKLE_OWNED(15, all, parts, part_count, 50, STRUCT(part_table))},
+    {DOMUS_PICKLE_OWNED(16, all, texts, text_count, 20, OWNED_TEXT(9, NULL))},
+    {DOMUS_PICKLE_LIST(17, all, list, list_count, UINT_RANGE(2, 70000, 2))},
+    {DOMUS_PICKLE(127, all, extra, STRUCT(part_table)), DOMUS_PICKLE_HAS(all, has_extra)},
+};
+static const domus_pickle_table all_table = DOMUS_PICKLE_TABLE(all, all_fields);
+
+static void release_all(void *payload)
+{
+    domus_pickle_release(&all_table, payload);
+}
+
+/* --- functions -----------------------------------------------------------------------------------
+ */
+
+typedef struct node {
+    int64_t number;
+    char *text;
+    struct node *children;
+    uint32_t count;
+} node;
+
+static void release_node(void *payload)
+{
+    node *tree = payload;
+
+    for (uint32_t i = 0; i < tree->count; i++)
+        release_node(&tree->children[i]);
+    free(tree->children);
+    free(tree->text);
+}
+
+static int write_node(domus_pickle_writer *writer, const void *payload)
+{
+    const node *tree = payload;
+
+    if (tree->text != NULL)
+        return domus_pickle_put_text(writer, tree->text);
+    if (tree->children == NULL)
+        return domus_pickle_put_int(writer, tree->number);
+    (void)domus_pickle_put_array(writer, tree->count);
+    for (uint32_t i = 0; i < tree->count; i++)
+        (void)write_node(writer, &tree->children[i]);
+    return 0;
+}
+
+static int read_node(domus_pickle_reader *reader, void *payload, uint32_t version)
+{
+    node *tree = payload;
+    uint32_t count = 0;
+
+    if (domus_pickle_peek(reader) == DOMUS_PICKLE_CHARS)
+        return domus_pickle_get_owned_text(reader, 20, &tree->text);
+    if (domus_pickle_peek(reader) != DOMUS_PICKLE_ARRAY_HEAD)
+        return domus_pickle_get_int(reader, -70000, 70000, &tree->number);
+    int error = domus_pickle_get_array(reader, 100, &count);
+    if (error == 0)
+        error = domus_pickle_take_memory(reader, count * sizeof *tree);
+    if (error != 0)
+        return error;
+    tree->children = calloc(count + 1u, sizeof *tree);
+    if (tree->children == NULL)
+        return -ENOMEM;
+    tree->count = count;
+    for (uint32_t i = 0; i < count && error == 0; i++)
+        error =
+            domus_pickle_blame_element(reader, read_node(reader, &tree->children[i], version), i);
+    return error;
+}
+
+/* A value of any kind, which is not kept. */
+static int write_any(domus_pickle_writer *writer, const void *payload)
+{
+    (void)payload;
+    return domus_pickle_put_nil(writer);
+}
+
+static int read_any(domus_pickle_reader *reader, void *payload, uint32_t version)
+{
+    (void)payload;
+    (void)version;
+    return domus_pickle_skip(reader);
+}
+
+/* --- the types -----------------------------------------------------------------------------------
+ */
+
+static const domus_type all_type = {"all", sizeof(all), release_all};
+static const domus_type tree_type = {"tree", sizeof(node), release_node};
+static const domus_type any_type = {"any", 0, NULL};
+static const domus_pickler picklers[] = {
+    {.type = &all_type, .version = 5, .oldest = 2, .table = &all_table},
+    {.type = &tree_type, .version = 1, .write = write_node, .read = read_node},
+    {.type = &any_type, .version = 1, .write = write_any, .read = read_any},
+    {.type = NULL},
+};
+
+static int write_address(void *context, domus_address address, unsigned char *bytes)
+{
+    (void)context;
+    bytes[0] = (unsigned char)address.lease;
+    return 1 + (int)(address.lease >> 8);
+}
+
+static int read_address(void *context, const unsigned char *bytes, size_t size,
+                        domus_address *ret_address)
+{
+    (void)context;
+    must(size >= 1 && size <= DOMUS_PICKLE_ADDRESS_MAX);
+    ret_address->house = NULL;
+    ret_address->lease = bytes[0] | (uint32_t)(size - 1) << 8;
+    return bytes[0] == 0 ? -EBADMSG : 0; /* nobody has no bytes */
+}
+
+static domus_slice write_again(const domus_picklers *made, const domus_pickle_context *context,
+                               const domus_type *type, const void *payload)
+{
+    domus_appender appender = {0};
+    domus_slice bytes;
+    char error[DOMUS_PICKLE_ERROR_MAX];
+
+    must(domus_pickle(made, context, type, payload, &appender, error, sizeof error) == 0);
+    must(domus_append_end(&appender, &bytes) == 0);
+    return bytes;
+}
+
+/* Read a message. Returns whether it was one; then `ret_again` gets what is written of it. */
+static bool read_message(const domus_picklers *made, const domus_pickle_context *context,
+                         domus_slice bytes, domus_slice *ret_again)
+{
+    static char zeros[sizeof(all)];
+    char error[DOMUS_PICKLE_ERROR_MAX] = "";
+    domus_pickled pickled;
+    char *payload = NULL;
+
+    if (domus_pickled_open(made, context, bytes, &pickled, error, sizeof error) != 0) {
+        must(error[0] != '\0');
+        return false;
+    }
+    uint32_t size = pickled.pickler->type->size;
+    payload = malloc(size + 1u);
+    must(payload != NULL);
+    if (domus_unpickle(&pickled, context, payload, error, sizeof error) != 0) {
+        must(error[0] != '\0' && memcmp(payload, zeros, size) == 0);
+        free(payload);
+        return false;
+    }
+    *ret_again = write_again(made, context, pickled.pickler->type, payload);
+    if (pickled.pickler->type->release != NULL)
+        pickled.pickler->type->release(payload);
+    free(payload);
+    return true;
+}
+
+static void must_be_one_value(const char *bytes, size_t size)
+{
+    msgpack_unpacked unpacked;
+    size_t end = 0;
+
+    msgpack_unpacked_init(&unpacked);
+    msgpack_unpack_return result = msgpack_unpack_next(&unpacked, bytes, size, &end);
+    must(result == MSGPACK_UNPACK_NOMEM_ERROR || /* deeper than it goes */
+         (result == MSGPACK_UNPACK_SUCCESS && end == size));
+    msgpack_unpacked_destroy(&unpacked);
+}
+
+static domus_slice make_message(uint8_t choice, const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {NULL, "all", "tree", "any"};
+    domus_appender appender = {0};
+    unsigned char head[11] = {0x93, 0xcf};
+    domus_slice bytes;
+
+    if (names[choice] != NULL) {
+        uint64_t hash = domus_pickle_hash(names[choice]);
+        for (int i = 0; i < 8; i++)
+            head[2 + i] = (unsigned char)(hash >> (56 - 8 * i));
+        head[10] = 5;
+        (void)domus_append(&appender, head, sizeof head);
+    }
+    (void)domus_append(&appender, data, size);
+    must(domus_append_end(&appender, &bytes) == 0);
+    return bytes;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    domus_pickle_context context = {.write_address = write_address, .read_address = read_address};
+    char error[DOMUS_PICKLE_ERROR_MAX];
+    domus_picklers *made = NULL;
+    domus_slice again;
+    domus_slice third;
+
+    if (size == 0)
+        return 0;
+    must(domus_picklers_new(picklers, error, sizeof error, &made) == 0);
+    context.share_min = (data[0] & 4) != 0 ? 1 : 0;
+    context.memory_max = (data[0] & 8) != 0 ? 300 : 0;
+    domus_slice bytes = make_message(data[0] & 3, data + 1, size - 1);
+    if (read_message(made, &context, bytes, &again)) {
+        if ((data[0] & 3) == 3)
+            must_be_one_value((const char *)data + 1, size - 1);
+        must_be_one_value(domus_slice_data(again), again.size);
+        context.memory_max = 0; /* defaults that were not there take memory now */
+        must(read_message(made, &context, again, &third));
+        must(domus_slice_equals(third, domus_slice_data(again), again.size));
+        domus_slice_free(third);
+        domus_slice_free(again);
+    }
+    domus_slice_free(bytes);
+    domus_picklers_free(made);
+    return 0;
+}
