@@ -66,6 +66,7 @@ START_TEST(libraries_and_programs_are_hardened)
     holds(LIB "libdomus-http.so", false, true);
     holds(LIB "libdomus-tls.so", false, true);
     holds(LIB "libdomus-observe.so", false, true);
+    holds(LIB "libdomus-nats.so", false, true);
     holds(DOMT_BIN_DIR "/echo", true, true);
     holds(DOMT_BIN_DIR "/ping_pong", true, true);
 }
@@ -75,16 +76,16 @@ END_TEST
 START_TEST(each_object_was_compiled_with_each_flag)
 {
     static char output[65536];
-    static const char *const libraries[] = {"libdomus.a",      "libdomus-config.a",
-                                            "libdomus-resp.a", "libdomus-http.a",
-                                            "libdomus-tls.a",  "libdomus-observe.a"};
+    static const char *const libraries[] = {
+        "libdomus.a",     "libdomus-config.a",  "libdomus-resp.a", "libdomus-http.a",
+        "libdomus-tls.a", "libdomus-observe.a", "libdomus-nats.a"};
     static const char *const flags[] = {"-fstack-protector-strong", "-fstack-clash-protection",
 #ifdef __x86_64__
                                         "-fcf-protection=",
 #endif
                                         "-fPIC"};
 
-    for (size_t i = 0; i < 6 && !DOMT_SANITIZED; i++) {
+    for (size_t i = 0; i < 7 && !DOMT_SANITIZED; i++) {
         char *next = NULL;
         int status = domt_shell(output, sizeof output,
                                 "LC_ALL=C readelf --debug-dump=info '" LIB "%s' 2>/dev/null | "

@@ -31,7 +31,7 @@ static const struct guest {
     {"domus/http_router.h", "libdomus-http"}, {"domus/http_url.h", "libdomus-http"},
     {"domus/http_client.h", "libdomus-http"}, {"domus/http_gzip.h", "libdomus-http"},
     {"domus/http_proxy.h", "libdomus-http"},  {"domus/tls.h", "libdomus-tls"},
-    {"domus/observe.h", "libdomus-observe"},
+    {"domus/observe.h", "libdomus-observe"},  {"domus/nats.h", "libdomus-nats"},
 };
 
 /* Headers that library code of other layers may not include. */

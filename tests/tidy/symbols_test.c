@@ -21,11 +21,13 @@ enum library {
     LIBDOMUS_HTTP,
     LIBDOMUS_TLS,
     LIBDOMUS_OBSERVE,
+    LIBDOMUS_NATS,
     LIBRARIES_COUNT
 };
 
 static const char *const libraries[] = {"libdomus",      "libdomus-config", "libdomus-resp",
-                                        "libdomus-http", "libdomus-tls",    "libdomus-observe"};
+                                        "libdomus-http", "libdomus-tls",    "libdomus-observe",
+                                        "libdomus-nats"};
 
 /* The headers that belong to another library than libdomus. */
 static const struct guest {
@@ -36,6 +38,7 @@ static const struct guest {
               {"include/domus/resp.h", LIBDOMUS_RESP},
               {"include/domus/tls.h", LIBDOMUS_TLS},
               {"include/domus/observe.h", LIBDOMUS_OBSERVE},
+              {"include/domus/nats.h", LIBDOMUS_NATS},
               {"include/domus/http.h", LIBDOMUS_HTTP},
               {"include/domus/http_date.h", LIBDOMUS_HTTP},
               {"include/domus/http_event.h", LIBDOMUS_HTTP},
