@@ -1,6 +1,6 @@
 /* Encodes what a client says. A short message is written in one piece; the payload of a long one is
  * sent from where it lies. */
-#include "protocols/nats/nats.h"
+#include "protocols/nats/client.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static char *write_end(char *at)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static int check_publish(const domus_nats_publish *publish, domi_nats_bytes reply)
+int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply)
 {
     domi_nats_bytes headers = domi_nats_bytes_of(publish->headers);
 
@@ -77,7 +77,7 @@ static char *write_line(char *at, const domus_nats_publish *publish, domi_nats_b
 static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
                           domi_nats_bytes reply)
 {
-    int error = check_publish(publish, reply);
+    int error = domi_nats_check(publish, reply);
 
     if (error != 0)
         return error;
