@@ -101,7 +101,7 @@ typedef struct domi_nats_client {
     uint32_t servers_count;
     uint32_t server; /* of the connection, or of the last one */
     uint64_t random;
-    char inbox[DOMI_NATS_INBOX_SIZE + 1];
+    char inbox[DOMI_NATS_INBOX_SIZE + 2]; /* with a star at its end, which is no part of a reply */
 
     /* The pipeline behind INFO. */
     domus_nats_stage_options stage_options;

@@ -166,6 +166,7 @@ static int seed(domi_nats_client *client, uint64_t given)
     for (size_t i = 0; i < sizeof bytes; i++)
         client->inbox[7 + i] = characters[bytes[i] & 63];
     client->inbox[DOMI_NATS_INBOX_SIZE - 1] = '.';
+    client->inbox[DOMI_NATS_INBOX_SIZE] = '*';
     return 0;
 }
 
