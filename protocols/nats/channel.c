@@ -194,7 +194,9 @@ static void begin(domus_stack *stack, domi_nats_client *client)
     client->counted.reconnects += client->counted.connects > 1;
     client->renewed = client->draining ? client->places_used : 0;
     domi_nats_report(stack, client, DOMUS_NATS_CONNECTED, 0, client->servers[client->server].text);
-    domi_nats_pump(stack, client);
+    /* asks that wait are kept by the client, so it sends; if its mailbox is full, it wakes itself
+     */
+    client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;
 }
 
 static int on_pong(domus_stack *stack, void *self, const void *payload)
@@ -285,7 +287,6 @@ static const domus_on rows[] = {
     {&domus_nats_request_type, domi_nats_at_request, 0},
     {&domus_nats_flush_type, domi_nats_at_flush, 0},
     {&domi_nats_expire_type, domi_nats_on_expire, 0},
-    {&domi_nats_pump_type, domi_nats_on_pump, 0},
     {&domus_later_type, on_later, 0},
     {NULL, NULL, 0},
 };

@@ -262,9 +262,9 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
 int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_kept kept,
                             uint64_t deadline_ns, uint64_t bytes);
 
-/* Send what waits, as far as the connection takes it, and go on when it takes more. */
-void domi_nats_pump(domus_stack *stack, domi_nats_client *client);
-extern const domus_type domi_nats_pump_type; /* an event: pump */
+/* An event, and a notice of the channel: send what waits, as far as the connection takes it, and go
+ * on when it takes more. */
+extern const domus_type domi_nats_pump_type;
 domus_handler domi_nats_on_pump;
 
 /* An event: asks that have waited too long fail. */

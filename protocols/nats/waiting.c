@@ -214,22 +214,13 @@ static void send_some(domus_stack *stack, domi_nats_client *client)
     }
 }
 
-void domi_nats_pump(domus_stack *stack, domi_nats_client *client)
-{
-    send_some(stack, client);
-    if (has_work(client))
-        wake(stack, client);
-}
-
 static int on_room(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_nats_client *client = self;
 
     if (answer->error != 0 || !domi_nats_is_ready(client))
         return 0;
-    client->is_pumping = false;
-    domi_nats_pump(stack, client);
-    return 0;
+    return domi_nats_on_pump(stack, self, NULL);
 }
 
 int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)

@@ -108,7 +108,7 @@ void domt_nats_hears(domus_peer *peer, const char *text)
 
 const char *domt_nats_line(domus_peer *peer)
 {
-    static char line[20000];
+    static char line[40000];
     size_t size;
 
     for (int i = 0; i < 5000; i++) {
