@@ -50,6 +50,8 @@ int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
         return client->phase == DOMI_NATS_IDLE && domus_now_ns(stack) >= client->connect_ns
                    ? domi_nats_connect(stack, client)
                    : 0;
+    if (client->first != NULL || !domi_nats_is_renewed(client))
+        domi_nats_wake_pump(stack, client);
     if (client->unanswered >= client->options.pings_missed_max) {
         client->counted.stale++;
         return give_up(stack, client, -ETIMEDOUT);
@@ -194,8 +196,7 @@ static void begin(domus_stack *stack, domi_nats_client *client)
     client->counted.reconnects += client->counted.connects > 1;
     client->renewed = client->draining ? client->places_used : 0;
     domi_nats_report(stack, client, DOMUS_NATS_CONNECTED, 0, client->servers[client->server].text);
-    /* asks that wait are kept by the client, so it sends; if its mailbox is full, it wakes itself
-     */
+    /* asks that wait are kept by the client, so it sends; a tick does if this is refused */
     client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;
 }
 

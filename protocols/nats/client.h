@@ -265,6 +265,8 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
 /* An event, and a notice of the channel: send what waits, as far as the connection takes it, and go
  * on when it takes more. */
 extern const domus_type domi_nats_pump_type;
+/* Let the pump run soon, unless it does or will. */
+void domi_nats_wake_pump(domus_stack *stack, domi_nats_client *client);
 domus_handler domi_nats_on_pump;
 
 /* An event: asks that have waited too long fail. */

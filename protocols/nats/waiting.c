@@ -75,8 +75,7 @@ static void drop_first(domi_nats_client *client)
     free(waiting);
 }
 
-/* Let the pump run soon, unless it does or will. */
-static void wake(domus_stack *stack, domi_nats_client *client)
+void domi_nats_wake_pump(domus_stack *stack, domi_nats_client *client)
 {
     if (domi_nats_is_ready(client) && !client->is_pumping &&
         domus_after(stack, 0, &domi_nats_pump_type, NULL, NULL) == 0)
@@ -100,7 +99,7 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
         return error;
     }
     waiting->publish = *publish;
-    wake(stack, client);
+    domi_nats_wake_pump(stack, client);
     return 0;
 }
 
@@ -139,7 +138,7 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
     client->end_of_asks = &waiting->next_ask;
     client->waiting_asks++;
     arm(stack, client, waiting->deadline_ns);
-    wake(stack, client);
+    domi_nats_wake_pump(stack, client);
     return 0;
 }
 
@@ -238,7 +237,7 @@ int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)
     int result = domus_channel_flush_to(stack, client->channel, DOMI_NATS_WINDOW / 2, on_room);
     if (result != DOMUS_PARKED) {
         client->is_pumping = false;
-        wake(stack, client);
+        domi_nats_wake_pump(stack, client);
         return 0;
     }
     return result;
