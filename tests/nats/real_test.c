@@ -168,6 +168,7 @@ START_TEST(cluster_goes_on)
              domt_nats_server_cluster(&other));
     begin(config, &options);
     (void)domt_nats_user_subscribe(&user, "a", NULL, 0);
+    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
     while (domt_nats_user_look(&user).servers < 2)
         ;
     domt_nats_server_kill(&server, SIGKILL);
