@@ -277,7 +277,11 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 
     if (event->channel != client->channel)
         return 0;
-    client->error = event->error != 0 ? event->error : -ECONNRESET;
+    const domi_nats_state *state =
+        domus_channel_stage_state(stack, event->channel, &domus_nats_stage);
+    client->error = event->error != 0                     ? event->error
+                    : state != NULL && state->failed != 0 ? state->failed
+                                                          : -ECONNRESET;
     client->counted.lost_bytes += domus_channel_queued(event->channel);
     client->channel = NULL;
     domi_nats_fail_asks(stack, client);

@@ -15,6 +15,7 @@ typedef struct domi_nats_state {
     domus_nats_stage_options limits; /* with the defaults filled in */
     uint32_t looked;                 /* bytes of the line in which there is no end */
     uint32_t left;                   /* bytes of the gathered message that have not come */
+    int failed;                      /* the error of the bytes that have come; 0: none */
     bool gathering;
     domus_nats_message message; /* the sizes of the message that is gathered */
     domus_appender bytes;       /* its bytes, from the subject on */

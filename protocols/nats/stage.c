@@ -71,6 +71,17 @@ static int encode_nats(domus_wire *wire, void *state, uint64_t id, const domus_t
     return domi_nats_encode(wire, type, payload);
 }
 
+/* Bytes were wrong, for this stage or for one before it. Nothing is said to the server. */
+static int fail_nats(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
+                     int error)
+{
+    domi_nats_state *state = state_;
+
+    (void)wire, (void)id, (void)request;
+    state->failed = error;
+    return error;
+}
+
 static void close_nats(domus_wire *wire, void *state_)
 {
     domi_nats_state *state = state_;
@@ -87,5 +98,6 @@ const domus_stage domus_nats_stage = {
     .decode = decode_nats,
     .end = end_nats,
     .encode = encode_nats,
+    .fail = fail_nats,
     .close = close_nats,
 };
