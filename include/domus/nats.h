@@ -18,9 +18,9 @@
  * **The client** is an actor with one connection at a time, on the thread that has opened it. All
  * verbs are messages to its address, so actors of any thread use it. While there is no connection,
  * it makes one: to any server of its list, in random order, with a back-off for each that doubles
- * with each failure. What is published meanwhile waits, up to `buffer_max` bytes, and so does what
- * a slow connection does not take; the subscriptions are made again. Nothing is delivered twice;
- * what was on its way when a connection broke may be lost.
+ * with each failure. Publications wait meanwhile, up to `buffer_max` bytes, and so do those
+ * that a slow connection does not take; the subscriptions are made again. Nothing is delivered
+ * twice; what was on its way when a connection broke may be lost.
  *
  *   domus_nats_publish_type      notice, or ask    publish; an ask is answered once it is queued
  *   domus_nats_request_type      ask               publish with an inbox, and get one reply
@@ -197,7 +197,8 @@ DOMUS_API extern const domus_type domus_nats_done_type; /* no payload */
  *   -ETIMEDOUT     no answer came in time
  *   -EPIPE         the connection broke when the request was sent; it may have been handled
  *   -ENOTCONN      there is no connection, and `fails_fast` is set
- *   -ENOBUFS       also: `inflight_max` requests and flushes are under way */
+ *   -ENOBUFS       also: `inflight_max` requests and flushes are under way
+ *   -ESTALE        the client was stopped */
 DOMUS_API extern const domus_type domus_nats_request_type;
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
@@ -273,7 +274,8 @@ typedef struct domus_nats_options {
     const char *servers;
     const char *name; /* of this client, which the server shows; NULL: none */
 
-    /* Who this is. At most one of: user and password; token; nkey_seed, with or without a jwt. */
+    /* The identity of this client, at most one of: user and password; token; nkey_seed, with or
+     * without a jwt. */
     const char *user;
     const char *password;
     const char *token;
@@ -333,7 +335,7 @@ DOMUS_API extern const domus_type domus_nats_flush_type;
  * or fails with -ETIMEDOUT after `drain_timeout_ns`, when the client stops all the same. */
 DOMUS_API extern const domus_type domus_nats_drain_type;
 
-/* What happened, for the `events` of the options. */
+/* The kinds of events, for the `events` of the options. */
 typedef enum domus_nats_happening {
     DOMUS_NATS_CONNECTED = 1, /* the server has accepted this client; `text` is the server */
     DOMUS_NATS_DISCONNECTED,  /* there was a connection, and it is gone; `error` says why */
@@ -376,9 +378,9 @@ typedef struct domus_nats_status {
     uint64_t out_bytes;    /* of their payloads and headers */
     uint64_t in_messages;
     uint64_t in_bytes;
-    uint64_t lost;       /* messages for subscribers that were dropped: full mailbox, no memory */
-    uint64_t unknown;    /* messages for nobody: late answers, subscriptions that have ended */
-    uint64_t refused;    /* messages of actors that were not sent: buffer full, too large, ... */
+    uint64_t lost;    /* messages for subscribers that were dropped: full mailbox, no memory */
+    uint64_t unknown; /* messages for nobody: late answers, subscriptions that have ended */
+    uint64_t refused; /* messages of actors that were not sent: buffer full, too large and so on */
     uint64_t lost_bytes; /* bytes that connections had queued, and had not sent, when they broke */
     uint64_t errors;     /* -ERR of servers */
     uint64_t stale;      /* connections that were reset because pings were not answered */
@@ -395,7 +397,7 @@ DOMUS_API extern const domus_type domus_nats_status_type;
 /* The protocol as a stage, for those who do without the client above. It is the side of a client.
  *
  * All that comes is a notice: domus_nats_info_type, domus_nats_message_type, domus_nats_pong_type,
- * domus_nats_error_type. A PING is answered by the stage, and +OK is passed over. What is sent:
+ * domus_nats_error_type. A PING is answered by the stage, and +OK is passed over. It sends
  * domus_nats_connect_type, domus_nats_publish_type, domus_nats_sub_type, domus_nats_unsub_type,
  * domus_nats_ping_type. */
 typedef struct domus_nats_stage_options {
@@ -418,7 +420,7 @@ typedef struct domus_nats_info {
     domus_slice json;
 } domus_nats_info;
 
-/* What INFO says, as far as a client needs it. Texts are cut off where they do not fit. */
+/* The fields of INFO that a client needs. Texts are cut off where they do not fit. */
 typedef struct domus_nats_server_info {
     char server_id[64];
     char server_name[64];

@@ -27,20 +27,6 @@ static int give_up(domus_stack *stack, domi_nats_client *client, int error)
 
 /* --- pings ------------------------------------------------------------------------------------ */
 
-int domi_nats_ping(domus_stack *stack, domi_nats_client *client)
-{
-    int error = domus_channel_send(stack, client->channel, &domus_nats_ping_type, NULL);
-
-    if (error != 0)
-        return error;
-    client->pings++;
-    if (client->measured == 0) {
-        client->measured = client->pings;
-        client->measured_ns = domus_now_ns(stack);
-    }
-    return 0;
-}
-
 int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
@@ -195,6 +181,7 @@ static void begin(domus_stack *stack, domi_nats_client *client)
     client->counted.connects++;
     client->counted.reconnects += client->counted.connects > 1;
     client->renewed = client->draining ? client->places_used : 0;
+    client->drain_place = client->renewed; /* in a drain there is nothing to unsubscribe, then */
     domi_nats_report(stack, client, DOMUS_NATS_CONNECTED, 0, client->servers[client->server].text);
     /* asks that wait are kept by the client, so it sends; a tick does if this is refused */
     client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;

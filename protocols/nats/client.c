@@ -7,39 +7,6 @@
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-bool domi_nats_may_send(const domi_nats_client *client)
-{
-    return domi_nats_is_ready(client) && client->first == NULL && domi_nats_is_renewed(client) &&
-           domus_channel_queued(client->channel) < DOMI_NATS_WINDOW;
-}
-
-int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error)
-{
-    client->counted.refused++;
-    (void)domus_fail(stack, error); /* a notice fails in silence */
-    return 0;
-}
-
-int domi_nats_fits(const domi_nats_client *client, const domus_nats_publish *publish)
-{
-    if (client->max_payload != 0 && domi_nats_size_of(publish) > client->max_payload)
-        return -EMSGSIZE;
-    return publish->headers.size != 0 && !client->has_headers ? -EOPNOTSUPP : 0;
-}
-
-int domi_nats_send(domus_stack *stack, domi_nats_client *client, const domus_nats_publish *publish)
-{
-    int error = domi_nats_fits(client, publish);
-
-    if (error == 0)
-        error = domus_channel_send(stack, client->channel, &domus_nats_publish_type, publish);
-    if (error != 0)
-        return error;
-    client->counted.out_messages++;
-    client->counted.out_bytes += domi_nats_size_of(publish);
-    return 0;
-}
-
 static int on_publish(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;

@@ -179,6 +179,8 @@ typedef struct domi_nats_client {
 
 extern const domus_behaviour domi_nats_client_behaviour;
 
+/* --- send.c ----------------------------------------------------------------------------------- */
+
 /* The bytes that wait on the connection allow one more message. */
 static inline bool domi_nats_is_ready(const domi_nats_client *client)
 {
@@ -196,6 +198,9 @@ int domi_nats_fits(const domi_nats_client *client, const domus_nats_publish *pub
 
 /* Send a message whose form is right. Returns 0 or an error. */
 int domi_nats_send(domus_stack *stack, domi_nats_client *client, const domus_nats_publish *publish);
+
+/* Send a ping. Returns 0, or an error. */
+int domi_nats_ping(domus_stack *stack, domi_nats_client *client);
 
 /* --- encode.c --------------------------------------------------------------------------------- */
 
@@ -226,9 +231,6 @@ domus_handler domi_nats_on_connect, domi_nats_on_late;
 /* --- channel.c -------------------------------------------------------------------------------- */
 
 extern const domus_behaviour domi_nats_channel_behaviour;
-
-/* Send a ping. Returns 0, or an error. */
-int domi_nats_ping(domus_stack *stack, domi_nats_client *client);
 
 /* Look whether the server still answers, once in each interval. */
 extern const domus_type domi_nats_tick_type;
@@ -303,6 +305,9 @@ void domi_nats_drop_subscriptions(domi_nats_client *client);
 
 void domi_nats_report(domus_stack *stack, const domi_nats_client *client,
                       domus_nats_happening happening, int error, const char *text);
+
+/* --- look.c ----------------------------------------------------------------------------------- */
+
 domus_handler domi_nats_on_look;
 
 /* --- drain.c ---------------------------------------------------------------------------------- */

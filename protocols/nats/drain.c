@@ -42,8 +42,6 @@ static bool is_flushed(domus_stack *stack, domi_nats_client *client)
     if (!domi_nats_is_ready(client) || client->first != NULL)
         return false;
     if (client->drain_epoch != client->epoch) {
-        if (client->drain_epoch != 0)
-            client->drain_place = client->places_used;
         client->drain_epoch = client->epoch;
         client->drain_ping = 0;
     }

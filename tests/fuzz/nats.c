@@ -36,7 +36,7 @@ static void read_headers(const domus_nats_message *message)
     must(domus_nats_description(message).size <= message->headers_size);
 }
 
-/* Publish a message as it came. What a server may say and a client may not is refused. */
+/* Publish a message as it came. Bytes that a server may say and a client may not are refused. */
 static void publish_again(domus_stage_kit *kit, const domus_nats_message *message)
 {
     domus_nats_publish publish = {.subject = domus_nats_subject(message),

@@ -224,8 +224,8 @@ START_TEST(servers_are_bounded)
     domus_peer *peer = domt_nats_accept(listener);
 
     for (int i = 1; i < 50; i++)
-        sprintf(text + strlen(text), ",\"h:%d\"", i);
-    strcat(text, "]}\r\n");
+        snprintf(text + strlen(text), sizeof text - strlen(text), ",\"h:%d\"", i);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "]}\r\n");
     (void)domt_nats_login(peer, text);
     ck_assert_uint_eq(domt_nats_look().servers, DOMUS_NATS_SERVERS_MAX);
     ck_assert_str_eq(domt_nats_look().server, PLACE);
@@ -312,7 +312,7 @@ START_TEST(server_that_closes_at_once_is_not_asked_fast)
 }
 END_TEST
 
-/* What a server says before the login, and what becomes of that. */
+/* Words of a server before the login, and what becomes of them. */
 START_TEST(wrong_greeting_ends_the_connection)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* What a server says is decoded alike in whatever pieces it comes; bytes that are no NATS, and more
- * than the limits allow, end the connection. */
+/* The words of a server are decoded alike in whatever pieces it comes; bytes that are no NATS, and
+ * more than the limits allow, end the connection. */
 #include "tests/nats/trace.h"
 #include "tests/support/suite.h"
 

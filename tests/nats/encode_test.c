@@ -1,5 +1,5 @@
-/* What a client says is what a server of NATS reads: publications, subscriptions, CONNECT; and what
- * no server could read is refused. Headers are built and read. */
+/* The words of a client are what a server of NATS reads: publications, subscriptions, CONNECT; and
+ * what no server could read is refused. Headers are built and read. */
 #include "tests/nats/trace.h"
 #include "tests/support/suite.h"
 
@@ -43,7 +43,7 @@ START_TEST(publication_is_a_line_and_its_bytes)
 }
 END_TEST
 
-/* What has room in the message owns nothing, to its last byte. */
+/* Parts that have room in the message own nothing, to its last byte. */
 START_TEST(parts_are_inline_as_long_as_there_is_room)
 {
     char text[1100];

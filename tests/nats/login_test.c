@@ -1,5 +1,5 @@
-/* How a client says who it is: a token, a user, a key; and TLS. Those that nats-server accepts are
- * connected, and the others are told and not tried fast. */
+/* Logins of a client: a token, a user, a key; and TLS. A client that nats-server accepts is
+ * connected, and another one is told and does not try again fast. */
 #include "tests/nats/server.h"
 #include "tests/support/suite.h"
 
@@ -155,7 +155,7 @@ START_TEST(wrong_options_are_refused)
             error = wrong[i].error;
         } else {
             for (int server_number = 1; server_number <= 32; server_number++)
-                sprintf(many + strlen(many), ",h:%d", server_number);
+                snprintf(many + strlen(many), sizeof many - strlen(many), ",h:%d", server_number);
             tried = (domus_nats_options){.servers = many};
         }
         opened_with = 1;

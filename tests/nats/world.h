@@ -12,7 +12,7 @@
 
 #define PLACE "10.0.0.9:4222" /* where the server is */
 
-/* What a server says first, and what it says of itself. */
+/* The first line of a server. */
 #define INFO                                                                                       \
     "INFO {\"headers\":true,\"max_payload\":1000,\"version\":\"2.9\",\"server_name\":\"n\"}\r\n"
 
