@@ -4,7 +4,7 @@
  * A request has a reply of its own, whose last part is the number of its slot and how many asks the
  * slot had, so that a late answer finds nobody. The library lets an ask fail at its deadline, and
  * tells nobody; so the slots are looked at when the first deadline of one of them is over. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The server speaks first. Until it has, the pipeline takes nothing but INFO; then it is changed to
  * one with the limits of the options, and with TLS before it if the options have a front. Nothing
  * may lie behind INFO then, because somebody could have put it there who cannot speak TLS. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <errno.h>
 #include <string.h>

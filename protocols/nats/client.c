@@ -1,5 +1,5 @@
 /* The actor of the client: its rows, its life, and what it publishes. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <errno.h>
 #include <stdlib.h>

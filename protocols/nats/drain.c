@@ -2,7 +2,7 @@
  * more, and a ping behind that brings all messages that are on their way; requests get their
  * answers. Then the client stops. It looks how far that is, again and again, because it depends on
  * the connection, which may break meanwhile and be made anew. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <domus/spawn.h>
 

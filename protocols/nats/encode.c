@@ -1,6 +1,6 @@
 /* Encodes what a client says. A short message is written in one piece; the payload of a long one is
  * sent from where it lies. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/nats.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Tells the state of a client. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <string.h>
 

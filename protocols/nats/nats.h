@@ -78,6 +78,9 @@ static inline domi_nats_bytes domi_nats_payload_of(const domus_nats_publish *pub
     return domi_nats_part_of(publish, publish->payload, publish->payload_at, publish->payload_size);
 }
 
+/* Whether the form of a message is right (encode.c). Returns 0; -EINVAL; -EMSGSIZE. */
+int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply);
+
 /* Whether the inline parts lie within the message, which a user may have filled wrongly. */
 bool domi_nats_is_whole(const domus_nats_publish *publish);
 

@@ -1,5 +1,5 @@
 /* The verb that makes a client, and how its options are read. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <domus/spawn.h>
 

@@ -1,5 +1,5 @@
 /* Tells what happens to a client by events. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <string.h>
 

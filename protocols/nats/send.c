@@ -1,6 +1,6 @@
 /* The ways by which the client and its channel say something to the server, and refuse what cannot
  * be said. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
  * server that has failed is left out for a time, which doubles with each failure in a row; each
  * time is drawn between a half and the whole of that, so that many clients do not come back at the
  * same moment. A server that does not know the user is left out for the longest time at once. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <domus/connect.h>
 #include <domus/spawn.h>

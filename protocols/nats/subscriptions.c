@@ -4,7 +4,7 @@
  *
  * A subscription that ends by its last message does so in a turn of the channel. Only the client
  * can take back the watch of its subscriber, so it is freed when the client comes to it. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <domus/message.h>
 

@@ -1,7 +1,7 @@
 /* Messages that wait, because there is no connection or a slow one, in the order in which they
  * came. Publications are owned here; asks are kept, and stay where they are. They are sent
  * as far as the connection takes them at once, and further ones when it has taken these. */
-#include "protocols/nats/client.h"
+#include "protocols/nats/state.h"
 
 #include <assert.h>
 #include <errno.h>

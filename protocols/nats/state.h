@@ -10,8 +10,8 @@
  *
  * CONNECTING: a connect is under way, or the server has said nothing yet. GREETED: INFO was read,
  * and the pipeline changes. LOGIN: CONNECT and a ping were sent. READY: the ping was answered. */
-#ifndef DOMI_PROTOCOLS_NATS_CLIENT_H
-#define DOMI_PROTOCOLS_NATS_CLIENT_H
+#ifndef DOMI_PROTOCOLS_NATS_STATE_H
+#define DOMI_PROTOCOLS_NATS_STATE_H
 
 #include "protocols/nats/nats.h"
 
@@ -201,11 +201,6 @@ int domi_nats_send(domus_stack *stack, domi_nats_client *client, const domus_nat
 
 /* Send a ping. Returns 0, or an error. */
 int domi_nats_ping(domus_stack *stack, domi_nats_client *client);
-
-/* --- encode.c --------------------------------------------------------------------------------- */
-
-/* Whether the form of a message is right. Returns 0; -EINVAL; -EMSGSIZE. */
-int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply);
 
 /* --- servers.c -------------------------------------------------------------------------------- */
 
