@@ -8,9 +8,9 @@ include(CMakePackageConfigHelpers)
 set(domus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/domus)
 
 install(TARGETS domus domus-config domus-resp domus-http domus-tls domus-observe domus-cluster
-    EXPORT domus-targets)
+    domus-nats EXPORT domus-targets)
 install(TARGETS domus-static domus-config-static domus-resp-static domus-http-static
-    domus-tls-static domus-observe-static domus-cluster-static EXPORT domus-static-targets)
+    domus-tls-static domus-observe-static domus-cluster-static domus-nats-static EXPORT domus-static-targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/domus DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN *.h)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/config/domus.yaml
@@ -59,7 +59,7 @@ else()
 endif()
 domus_pc_directory(domus_pc_libdir "${CMAKE_INSTALL_LIBDIR}")
 domus_pc_directory(domus_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
-foreach(name domus domus-config domus-resp domus-http domus-tls domus-observe domus-cluster)
+foreach(name domus domus-config domus-resp domus-http domus-tls domus-observe domus-cluster domus-nats)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in
         ${PROJECT_BINARY_DIR}/packaging/${name}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/packaging/${name}.pc DESTINATION ${domus_pc_dir})

@@ -67,6 +67,7 @@ START_TEST(libraries_and_programs_are_hardened)
     holds(LIB "libdomus-tls.so", false, true);
     holds(LIB "libdomus-observe.so", false, true);
     holds(LIB "libdomus-cluster.so", false, true);
+    holds(LIB "libdomus-nats.so", false, true);
     holds(DOMT_BIN_DIR "/echo", true, true);
     holds(DOMT_BIN_DIR "/ping_pong", true, true);
 }
@@ -77,8 +78,10 @@ START_TEST(each_object_was_compiled_with_each_flag)
 {
     static char output[65536];
     static const char *const libraries[] = {
-        "libdomus.a",     "libdomus-config.a",  "libdomus-resp.a",   "libdomus-http.a",
-        "libdomus-tls.a", "libdomus-observe.a", "libdomus-cluster.a"};
+
+        "libdomus.a",     "libdomus-config.a",  "libdomus-resp.a",    "libdomus-http.a",
+
+        "libdomus-tls.a", "libdomus-observe.a", "libdomus-cluster.a", "libdomus-nats.a"};
     static const char *const flags[] = {"-fstack-protector-strong", "-fstack-clash-protection",
 #ifdef __x86_64__
                                         "-fcf-protection=",

@@ -89,10 +89,10 @@ START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
     install();
     MUST_RUN("cmp moved/share/doc/domus/LICENSE '" DOMT_SOURCE_DIR "/LICENSE'");
     MUST_RUN("diff -r moved/include/domus '" DOMT_SOURCE_DIR "/include/domus'");
-    static const char *const names[] = {"libdomus",        "libdomus-config", "libdomus-resp",
-                                        "libdomus-http",   "libdomus-tls",    "libdomus-observe",
-                                        "libdomus-cluster"};
-    for (int i = 0; i < 7; i++) {
+    static const char *const names[] = {"libdomus",         "libdomus-config", "libdomus-resp",
+                                        "libdomus-http",    "libdomus-tls",    "libdomus-observe",
+                                        "libdomus-cluster", "libdomus-nats"};
+    for (int i = 0; i < 8; i++) {
         const char *name = names[i];
         MUST_RUN("test -f $(find moved -name %s.a)", name);
         MUST_RUN("test $(readlink $(find moved -name %s.so)) = %s.so." MINOR, name, name);
@@ -227,6 +227,13 @@ START_TEST(libdomus_cluster_is_found_by_pkg_config_and_find_package)
 }
 END_TEST
 
+START_TEST(libdomus_nats_is_found_by_pkg_config_and_find_package)
+{
+    if (!DOMT_SANITIZED)
+        find_protocol("nats");
+}
+END_TEST
+
 /* Until 1.0 each minor version may differ, so find_package() refuses all others. */
 START_TEST(find_package_refuses_another_minor_version)
 {
@@ -257,4 +264,5 @@ DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
           libdomus_tls_is_found_by_pkg_config_and_find_package,
           libdomus_observe_is_found_by_pkg_config_and_find_package,
           libdomus_cluster_is_found_by_pkg_config_and_find_package,
+          libdomus_nats_is_found_by_pkg_config_and_find_package,
           find_package_refuses_another_minor_version)

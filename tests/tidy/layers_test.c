@@ -32,7 +32,7 @@ static const struct guest {
     {"domus/http_client.h", "libdomus-http"},    {"domus/http_gzip.h", "libdomus-http"},
     {"domus/http_proxy.h", "libdomus-http"},     {"domus/tls.h", "libdomus-tls"},
     {"domus/observe.h", "libdomus-observe"},     {"domus/pickle.h", "libdomus-cluster"},
-    {"domus/pickle_code.h", "libdomus-cluster"},
+    {"domus/pickle_code.h", "libdomus-cluster"}, {"domus/nats.h", "libdomus-nats"},
 };
 
 /* Headers that library code of other layers may not include. */

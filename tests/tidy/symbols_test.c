@@ -22,12 +22,13 @@ enum library {
     LIBDOMUS_TLS,
     LIBDOMUS_OBSERVE,
     LIBDOMUS_CLUSTER,
+    LIBDOMUS_NATS,
     LIBRARIES_COUNT
 };
 
-static const char *const libraries[] = {"libdomus",        "libdomus-config", "libdomus-resp",
-                                        "libdomus-http",   "libdomus-tls",    "libdomus-observe",
-                                        "libdomus-cluster"};
+static const char *const libraries[] = {"libdomus",         "libdomus-config", "libdomus-resp",
+                                        "libdomus-http",    "libdomus-tls",    "libdomus-observe",
+                                        "libdomus-cluster", "libdomus-nats"};
 
 /* The headers that belong to another library than libdomus. */
 static const struct guest {
@@ -40,6 +41,7 @@ static const struct guest {
               {"include/domus/observe.h", LIBDOMUS_OBSERVE},
               {"include/domus/pickle.h", LIBDOMUS_CLUSTER},
               {"include/domus/pickle_code.h", LIBDOMUS_CLUSTER},
+              {"include/domus/nats.h", LIBDOMUS_NATS},
               {"include/domus/http.h", LIBDOMUS_HTTP},
               {"include/domus/http_date.h", LIBDOMUS_HTTP},
               {"include/domus/http_event.h", LIBDOMUS_HTTP},

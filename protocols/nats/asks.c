@@ -1,0 +1,372 @@
+/* Requests and flushes. The client takes them, and passes them on to the channel, which sends them
+ * and keeps them in slots until the answer comes. While they cannot be sent the client keeps them.
+ *
+ * A request has a reply of its own, whose last part is the number of its slot and how many asks the
+ * slot had, so that a late answer finds nobody. The library lets an ask fail at its deadline, and
+ * tells nobody; so the slots are looked at when the first deadline of one of them is over. */
+#include "protocols/nats/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A flush on its way behind the notices before it. */
+struct mark {
+    domus_kept kept;
+    uint64_t deadline_ns;
+};
+
+#define SLOTS_LEAST 64u
+
+const domus_type domi_nats_flush_mark_type = {.name = "nats flush mark",
+                                              .size = sizeof(struct mark)};
+const domus_type domi_nats_expire_type = {.name = "nats looks at asks"};
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+static int make_slots(domi_nats_client *client)
+{
+    uint32_t count = client->slots_count != 0 ? 2 * client->slots_count : SLOTS_LEAST;
+
+    if (count > client->options.inflight_max)
+        count = client->options.inflight_max;
+    if (count <= client->slots_count)
+        return -ENOBUFS;
+    domi_nats_slot *slots = realloc(client->slots, count * sizeof *slots);
+    if (slots == NULL)
+        return -ENOMEM;
+    for (uint32_t i = count; i-- > client->slots_count;) {
+        slots[i] = (domi_nats_slot){.next = client->free_slot};
+        client->free_slot = i;
+    }
+    client->slots = slots;
+    client->slots_count = count;
+    return 0;
+}
+
+static void free_slot(domi_nats_client *client, uint32_t place)
+{
+    domi_nats_slot *slot = &client->slots[place];
+
+    slot->is_used = false;
+    slot->next = client->free_slot;
+    client->free_slot = place;
+    client->slots_used--;
+}
+
+/* Let the slots be looked at when this one's time is over. */
+static void arm(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+    uint64_t least_ns = now_ns + DOMI_NATS_LOOK_NS;
+
+    if (deadline_ns < least_ns)
+        deadline_ns = least_ns;
+    if (client->expire_ns != 0 && client->expire_ns <= deadline_ns)
+        return;
+    if (client->expire_ns != 0)
+        (void)domus_timer_cancel(stack, client->expire);
+    client->expire_ns = 0;
+    if (domus_after(stack, deadline_ns - now_ns, &domi_nats_expire_type, NULL, &client->expire) ==
+        0)
+        client->expire_ns = deadline_ns;
+}
+
+int domi_nats_on_expire(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    uint64_t now_ns = domus_now_ns(stack), next_ns = UINT64_MAX;
+
+    (void)payload;
+    client->expire_ns = 0;
+    for (uint32_t i = 0; i < client->slots_count && client->slots_used != 0; i++) {
+        domi_nats_slot *slot = &client->slots[i];
+        if (!slot->is_used || slot->deadline_ns == UINT64_MAX)
+            continue;
+        if (slot->deadline_ns <= now_ns) {
+            (void)domus_kept_fail(stack, slot->kept, -ETIMEDOUT);
+            if (slot->ping == 0)
+                free_slot(client, i);
+            else
+                slot->deadline_ns = UINT64_MAX; /* its ping is answered in its turn */
+        } else if (slot->deadline_ns < next_ns) {
+            next_ns = slot->deadline_ns;
+        }
+    }
+    if (next_ns != UINT64_MAX)
+        arm(stack, client, next_ns);
+    return 0;
+}
+
+/* Keep the ask at hand in a slot. Returns 0 or an error. */
+static int keep(domus_stack *stack, domi_nats_client *client, uint32_t *ret_place)
+{
+    int error = client->free_slot == DOMI_NATS_NONE ? make_slots(client) : 0;
+
+    if (error != 0)
+        return error;
+    uint32_t place = client->free_slot;
+    domi_nats_slot *slot = &client->slots[place];
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    error = domus_keep(stack, &slot->kept);
+    if (error != 0)
+        return error;
+    client->free_slot = slot->next;
+    client->slots_used++;
+    slot->deadline_ns =
+        deadline_ns != 0 ? deadline_ns : domus_now_ns(stack) + client->options.request_timeout_ns;
+    slot->generation++;
+    slot->is_used = true;
+    slot->ping = 0;
+    slot->next = DOMI_NATS_NONE;
+    arm(stack, client, slot->deadline_ns);
+    *ret_place = place;
+    return 0;
+}
+
+/* --- requests, at the channel ----------------------------------------------------------------- */
+
+static void write_token(uint64_t token, char *text)
+{
+    for (uint32_t i = DOMI_NATS_TOKEN_SIZE; i-- > 0; token >>= 4)
+        text[i] = "0123456789abcdef"[token & 15];
+}
+
+/* Read the token of a reply. Returns false when it is none. */
+static bool read_token(const domi_nats_client *client, domus_slice subject, uint64_t *ret_token)
+{
+    const char *text = domus_slice_data(subject);
+    uint64_t token = 0;
+
+    if (subject.size != DOMI_NATS_REPLY_SIZE ||
+        memcmp(text, client->inbox, DOMI_NATS_INBOX_SIZE) != 0)
+        return false;
+    for (uint32_t i = DOMI_NATS_INBOX_SIZE; i < DOMI_NATS_REPLY_SIZE; i++) {
+        uint32_t digit = (unsigned char)text[i] - (uint32_t)'0';
+        if (digit > 9) {
+            digit = (unsigned char)text[i] - (uint32_t)'a';
+            if (digit > 5)
+                return false;
+            digit += 10;
+        }
+        token = token << 4 | digit;
+    }
+    *ret_token = token;
+    return true;
+}
+
+/* Send a request, whose token is that of its slot. */
+static int send_request(domus_stack *stack, domi_nats_client *client,
+                        const domus_nats_publish *publish, uint32_t place)
+{
+    char reply[DOMI_NATS_REPLY_SIZE];
+    const domi_nats_inboxed inboxed = {publish, reply, sizeof reply};
+    uint64_t size = domi_nats_size_of(publish);
+
+    memcpy(reply, client->inbox, DOMI_NATS_INBOX_SIZE);
+    write_token((uint64_t)client->slots[place].generation << 16 | place,
+                reply + DOMI_NATS_INBOX_SIZE);
+    int error = domus_channel_send(stack, client->channel, &domi_nats_inboxed_type, &inboxed);
+    if (error != 0)
+        return error;
+    client->counted.out_messages++;
+    client->counted.out_bytes += size;
+    return 0;
+}
+
+int domi_nats_at_request(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_nats_publish *publish = payload;
+    uint32_t place;
+
+    if (!domi_nats_is_ready(client))
+        return domi_nats_refuse(stack, client, -EPIPE);
+    int error = domi_nats_fits(client, publish);
+    if (error == 0)
+        error = keep(stack, client, &place);
+    if (error != 0)
+        return domi_nats_refuse(stack, client, error);
+    error = send_request(stack, client, publish, place);
+    if (error != 0) {
+        client->counted.refused++;
+        (void)domus_kept_fail(stack, client->slots[place].kept, error);
+        free_slot(client, place);
+    }
+    return 0;
+}
+
+/* Nobody has subscribed to the subject of the request. */
+static bool is_without_responders(const domus_nats_message *message)
+{
+    return message->status == 503 && message->payload_size == 0;
+}
+
+int domi_nats_answer(domus_stack *stack, domi_nats_client *client,
+                     const domus_nats_message *message)
+{
+    domus_nats_message answer = *message;
+    uint64_t token;
+
+    if (!read_token(client, domus_nats_subject(message), &token) ||
+        (token & 0xffff) >= client->slots_count)
+        goto unknown;
+    uint32_t place = token & 0xffff;
+    domi_nats_slot *slot = &client->slots[place];
+    if (!slot->is_used || slot->ping != 0 || slot->generation != token >> 16)
+        goto unknown;
+    int error;
+    if (is_without_responders(message)) {
+        error = domus_kept_fail(stack, slot->kept, -ECONNREFUSED);
+    } else if ((error = domus_take(stack)) == 0) {
+        answer.bytes = message->bytes; /* they were copied out */
+        error = domus_kept_reply(stack, slot->kept, &domus_nats_message_type, &answer);
+        if (error != 0)
+            domus_slice_free(answer.bytes);
+    } else {
+        (void)domus_kept_fail(stack, slot->kept, error);
+        error = 0;
+    }
+    free_slot(client, place);
+    if (error == 0)
+        return 0;
+unknown:
+    client->counted.unknown++;
+    return 0;
+}
+
+/* --- flushes, at the channel ------------------------------------------------------------------ */
+
+int domi_nats_at_flush(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    uint32_t place;
+
+    (void)payload;
+    if (!domi_nats_is_ready(client))
+        return domi_nats_refuse(stack, client, -EPIPE);
+    int error = keep(stack, client, &place);
+    if (error != 0)
+        return domi_nats_refuse(stack, client, error);
+    domi_nats_slot *slot = &client->slots[place];
+    error = domi_nats_ping(stack, client);
+    if (error != 0) {
+        (void)domus_kept_fail(stack, slot->kept, error);
+        free_slot(client, place);
+        return 0;
+    }
+    slot->ping = client->pings;
+    if (client->last_flush != DOMI_NATS_NONE)
+        client->slots[client->last_flush].next = place;
+    else
+        client->first_flush = place;
+    client->last_flush = place;
+    return 0;
+}
+
+void domi_nats_answer_flushes(domus_stack *stack, domi_nats_client *client)
+{
+    while (client->first_flush != DOMI_NATS_NONE) {
+        uint32_t place = client->first_flush;
+        domi_nats_slot *slot = &client->slots[place];
+        if (slot->ping > client->pongs)
+            return;
+        client->first_flush = slot->next;
+        if (client->first_flush == DOMI_NATS_NONE)
+            client->last_flush = DOMI_NATS_NONE;
+        (void)domus_kept_reply(stack, slot->kept, &domus_nats_done_type, NULL);
+        free_slot(client, place);
+    }
+}
+
+void domi_nats_fail_asks(domus_stack *stack, domi_nats_client *client)
+{
+    for (uint32_t i = 0; i < client->slots_count && client->slots_used != 0; i++) {
+        if (!client->slots[i].is_used)
+            continue;
+        (void)domus_kept_fail(stack, client->slots[i].kept, -EPIPE);
+        free_slot(client, i);
+    }
+    client->first_flush = client->last_flush = DOMI_NATS_NONE;
+}
+
+/* --- at the client ---------------------------------------------------------------------------- */
+
+/* Returns 0 if one more ask may be under way, or why not. */
+static int check_room(const domi_nats_client *client)
+{
+    if (client->draining)
+        return -ESHUTDOWN;
+    if (client->options.fails_fast && !domi_nats_is_ready(client))
+        return -ENOTCONN;
+    return client->slots_used + client->waiting_asks >= client->options.inflight_max ? -ENOBUFS : 0;
+}
+
+int domi_nats_on_request(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_nats_publish *publish = payload;
+    domus_kept kept;
+    int error = domi_nats_check(publish, (domi_nats_bytes){"", 0});
+
+    if (error == 0 && domi_nats_reply_of(publish).size != 0)
+        error = -EINVAL;
+    if (error == 0)
+        error = check_room(client);
+    if (error == 0 && domi_nats_is_ready(client))
+        error = domi_nats_fits(client, publish);
+    if (error != 0)
+        return domi_nats_refuse(stack, client, error);
+    if (domi_nats_may_send(client)) {
+        error = domus_forward(stack, client->connection);
+        if (error == 0)
+            return 0;
+        if (error != -ESTALE)
+            return domi_nats_refuse(stack, client, error);
+    }
+    uint64_t bytes = domi_nats_size_of(publish);
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    error = domus_keep(stack, &kept);
+    if (error != 0)
+        return domi_nats_refuse(stack, client, error);
+    return domi_nats_put_ask_aside(stack, client, kept, deadline_ns, bytes);
+}
+
+/* The asker's notices may still wait in the mailbox, although they were sent before. So the client
+ * sends a notice to itself, which comes behind them. */
+int domi_nats_on_flush(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    struct mark mark = {.deadline_ns = domus_deadline_ns(stack)};
+    int error = check_room(client);
+
+    (void)payload;
+    if (error == 0)
+        error = domus_keep(stack, &mark.kept);
+    if (error != 0)
+        return domi_nats_refuse(stack, client, error);
+    error = domus_notice(stack, client->self, &domi_nats_flush_mark_type, &mark);
+    if (error != 0)
+        (void)domus_kept_fail(stack, mark.kept, error);
+    return 0;
+}
+
+int domi_nats_on_flush_mark(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    struct mark mark;
+
+    memcpy(&mark, payload, sizeof mark);
+    if (!domus_address_equals(domus_sender(stack), client->self))
+        return 0;
+    if (domi_nats_may_send(client)) {
+        int error = domus_kept_forward(stack, mark.kept, client->connection);
+        if (error == 0 || error == -ENOENT)
+            return 0;
+        if (error != -ESTALE) {
+            (void)domus_kept_fail(stack, mark.kept, error);
+            return 0;
+        }
+    }
+    return domi_nats_put_ask_aside(stack, client, mark.kept, mark.deadline_ns, 0);
+}

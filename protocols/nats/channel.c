@@ -1,0 +1,303 @@
+/* The channel of a connection: it comes to terms with the server, and takes what that says.
+ *
+ * The server speaks first. Until it has, the pipeline takes nothing but INFO; then it is changed to
+ * one with the limits of the options, and with TLS before it if the options have a front. Nothing
+ * may lie behind INFO then, because somebody could have put it there who cannot speak TLS. */
+#include "protocols/nats/state.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+const domus_type domi_nats_tick_type = {.name = "nats tick"};
+
+static const domus_nats_stage_options greeting = {
+    .line_max = 1024, .payload_max = 1024, .headers_max = 1024};
+static const domus_pipeline_stage greeting_stages[] = {{&domus_nats_stage, &greeting},
+                                                       {NULL, NULL}};
+static const domus_pipeline greeting_pipeline = {.stages = greeting_stages};
+
+/* End the connection with an error. Returns 0. */
+static int give_up(domus_stack *stack, domi_nats_client *client, int error)
+{
+    if (client->channel != NULL)
+        (void)domus_channel_reset(stack, client->channel, error);
+    return 0;
+}
+
+/* --- pings ------------------------------------------------------------------------------------ */
+
+int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    (void)payload;
+    if (!domi_nats_is_ready(client))
+        return client->phase == DOMI_NATS_IDLE && domus_now_ns(stack) >= client->connect_ns
+                   ? domi_nats_connect(stack, client)
+                   : 0;
+    if (client->first != NULL || !domi_nats_is_renewed(client))
+        domi_nats_wake_pump(stack, client);
+    if (client->unanswered >= client->options.pings_missed_max) {
+        client->counted.stale++;
+        return give_up(stack, client, -ETIMEDOUT);
+    }
+    if (domi_nats_ping(stack, client) == 0)
+        client->unanswered++;
+    return 0;
+}
+
+/* --- the greeting ----------------------------------------------------------------------------- */
+
+/* Note what INFO says. */
+static void note_info(domus_stack *stack, domi_nats_client *client,
+                      const domus_nats_server_info *info)
+{
+    client->max_payload = info->max_payload;
+    client->has_headers = info->headers;
+    client->has_jetstream = info->jetstream;
+    memcpy(client->server_name, info->server_name, sizeof client->server_name);
+    memcpy(client->version, info->version, sizeof client->version);
+    memcpy(client->nonce, info->nonce, sizeof client->nonce);
+    for (uint32_t i = 0; i < info->urls && !client->options.ignores_others; i++)
+        (void)domi_nats_add_server(client, info->url[i], strlen(info->url[i]), true);
+    if (info->lame_duck) {
+        domi_nats_server *server = &client->servers[client->server];
+        server->out_until_ns = domus_now_ns(stack) + client->options.backoff_max_ns;
+        domi_nats_report(stack, client, DOMUS_NATS_LAME_DUCK, 0, server->text);
+    }
+}
+
+/* Change to the pipeline of the options, by TLS if they say so. */
+static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
+{
+    const domus_pipeline_stage *front = client->options.front;
+    bool is_upgrade = front != NULL && !client->options.tls_first;
+    uint32_t count = 0;
+
+    client->stage_options = (domus_nats_stage_options){.payload_max = client->options.payload_max};
+    if (client->options.payload_max < 65536)
+        client->stage_options.headers_max = client->options.payload_max;
+    for (; is_upgrade && front->stage != NULL; front++)
+        client->stages[count++] = *front;
+    client->stages[count++] = (domus_pipeline_stage){&domus_nats_stage, &client->stage_options};
+    client->stages[count] = (domus_pipeline_stage){NULL, NULL};
+    client->pipeline = (domus_pipeline){.stages = client->stages};
+    return domus_channel_set_pipeline(stack, client->channel, &client->pipeline,
+                                      is_upgrade ? DOMUS_PIPELINE_CLEAN : 0);
+}
+
+/* The server has spoken first. */
+static int greet(domus_stack *stack, domi_nats_client *client, const domus_nats_server_info *info)
+{
+    bool has_front = client->options.front != NULL;
+
+    if (has_front && !client->options.tls_first && !info->tls_required && !info->tls_available)
+        return -EACCES; /* or somebody in between has said so */
+    if (!has_front && info->tls_required)
+        return -EPROTONOSUPPORT;
+    if (client->seed[0] != '\0' && info->nonce[0] == '\0')
+        return -EACCES;
+    client->phase = DOMI_NATS_GREETED;
+    int error = begin_pipeline(stack, client);
+    return error != 0 ? error : domus_later(stack);
+}
+
+static int on_info(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    domus_nats_server_info info;
+    int error = domus_nats_info_read(payload, &info);
+
+    if (error != 0)
+        return give_up(stack, client, error);
+    note_info(stack, client, &info);
+    if (client->phase == DOMI_NATS_CONNECTING)
+        error = greet(stack, client, &info);
+    return error != 0 ? give_up(stack, client, error) : 0;
+}
+
+static int send_connect(domus_stack *stack, domi_nats_client *client)
+{
+    char key[DOMUS_NATS_NKEY_SIZE], signature[DOMUS_NATS_SIGNATURE_SIZE];
+    domus_nats_connect connect = {
+        .name = client->name[0] != '\0' ? client->name : NULL,
+        .user = client->has_user ? client->user : NULL,
+        .password = client->has_user ? client->password : NULL,
+        .token = client->token[0] != '\0' ? client->token : NULL,
+        .tls = client->options.front != NULL,
+        .no_echo = client->options.no_echo,
+        .headers = client->has_headers,
+    };
+
+    if (client->seed[0] != '\0') {
+        int error =
+            domus_nats_sign(client->seed, client->nonce, strlen(client->nonce), key, signature);
+        if (error != 0)
+            return error;
+        connect.signature = signature;
+        if (client->jwt[0] != '\0')
+            connect.jwt = client->jwt;
+        else
+            connect.nkey = key;
+    }
+    return domus_channel_send(stack, client->channel, &domus_nats_connect_type, &connect);
+}
+
+/* The pipeline has changed, or is about to. */
+static int on_later(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    (void)payload;
+    if (client->phase != DOMI_NATS_GREETED || client->channel == NULL)
+        return 0;
+    int error = send_connect(stack, client);
+    if (error == -EBUSY)
+        return domus_later(stack);
+    if (error == 0)
+        error = domi_nats_ping(stack, client);
+    if (error != 0)
+        return give_up(stack, client, error);
+    client->phase = DOMI_NATS_LOGIN;
+    return 0;
+}
+
+/* --- the connection --------------------------------------------------------------------------- */
+
+/* The server has accepted this client. */
+static void begin(domus_stack *stack, domi_nats_client *client)
+{
+    const domus_nats_sub inbox = {.number = DOMI_NATS_INBOX, .subject = client->inbox};
+
+    int error = domus_channel_send(stack, client->channel, &domus_nats_sub_type, &inbox);
+    if (error != 0) {
+        (void)give_up(stack, client, error);
+        return;
+    }
+    client->phase = DOMI_NATS_READY;
+    client->was_ready = true;
+    client->begun_ns = domus_now_ns(stack);
+    client->counted.connects++;
+    client->counted.reconnects += client->counted.connects > 1;
+    client->renewed = client->draining ? client->places_used : 0;
+    client->drain_place = client->renewed; /* in a drain there is nothing to unsubscribe, then */
+    domi_nats_report(stack, client, DOMUS_NATS_CONNECTED, 0, client->servers[client->server].text);
+    /* asks that wait are kept by the client, so it sends; a tick does if this is refused */
+    client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;
+}
+
+static int on_pong(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    (void)payload;
+    client->unanswered = 0;
+    if (client->pongs == client->pings) /* nothing was asked */
+        return 0;
+    client->pongs++;
+    if (client->measured != 0 && client->pongs >= client->measured) {
+        client->counted.rtt_ns = domus_now_ns(stack) - client->measured_ns;
+        client->counted.rtt_ns += client->counted.rtt_ns == 0;
+        client->measured = 0;
+    }
+    if (client->phase == DOMI_NATS_LOGIN)
+        begin(stack, client);
+    domi_nats_answer_flushes(stack, client);
+    return 0;
+}
+
+/* Whether an error of the server says that it does not know this user, or not any more. */
+static bool is_of_login(const char *text)
+{
+    return strcasestr(text, "authorization") != NULL || strcasestr(text, "authentication") != NULL;
+}
+
+static int on_error(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_nats_error *error = payload;
+    int reason = is_of_login(error->text) ? -EACCES : 0;
+
+    client->counted.errors++;
+    domi_nats_report(stack, client, DOMUS_NATS_ERROR, reason, error->text);
+    if (client->phase != DOMI_NATS_READY)
+        return give_up(stack, client, reason != 0 ? reason : -ECONNREFUSED);
+    if (reason != 0)
+        return give_up(stack, client, reason);
+    return 0;
+}
+
+static int on_message(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_nats_message *message = payload;
+
+    client->counted.in_messages++;
+    client->counted.in_bytes += (uint64_t)message->headers_size + message->payload_size;
+    return message->subscription == DOMI_NATS_INBOX ? domi_nats_answer(stack, client, message)
+                                                    : domi_nats_deliver(stack, client, message);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int on_open(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_channel_event *event = payload;
+
+    (void)stack;
+    if (client->channel != NULL || client->phase != DOMI_NATS_CONNECTING)
+        return -EALREADY; /* never: there is one connection at a time */
+    client->channel = event->channel;
+    client->pings = client->pongs = client->measured = 0;
+    client->unanswered = 0;
+    client->is_pumping = false;
+    client->expire_ns = 0;
+    return 0;
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_channel_event *event = payload;
+
+    if (event->channel != client->channel)
+        return 0;
+    const domi_nats_state *state =
+        domus_channel_stage_state(stack, event->channel, &domus_nats_stage);
+    client->error = event->error != 0                     ? event->error
+                    : state != NULL && state->failed != 0 ? state->failed
+                                                          : -ECONNRESET;
+    client->counted.lost_bytes += domus_channel_queued(event->channel);
+    client->channel = NULL;
+    domi_nats_fail_asks(stack, client);
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {&domus_nats_request_type, domi_nats_at_request, 0},
+    {&domus_nats_flush_type, domi_nats_at_flush, 0},
+    {&domi_nats_expire_type, domi_nats_on_expire, 0},
+    {&domus_later_type, on_later, 0},
+    {NULL, NULL, 0},
+};
+
+static const domus_on_peer peer_rows[] = {
+    {.type = &domus_nats_message_type, .handle = on_message},
+    {.type = &domus_nats_pong_type, .handle = on_pong},
+    {.type = &domus_nats_info_type, .handle = on_info},
+    {.type = &domus_nats_error_type, .handle = on_error},
+    {.type = NULL},
+};
+
+const domus_behaviour domi_nats_channel_behaviour = {
+    .name = "nats connection",
+    .kind = DOMUS_CHANNELS,
+    .shares_state = true,
+    .pipeline = &greeting_pipeline,
+    .on = rows,
+    .on_peer = peer_rows,
+    .on_open = {on_open, 0},
+    .on_close = {on_close, 0},
+};

@@ -1,0 +1,117 @@
+/* The actor of the client: its rows, its life, and what it publishes. */
+#include "protocols/nats/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+static int on_publish(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_nats_publish *publish = payload;
+    int error;
+
+    if (client->draining) {
+        error = -ESHUTDOWN;
+    } else if (domi_nats_may_send(client)) {
+        error = domi_nats_send(stack, client, publish);
+    } else {
+        error = domi_nats_check(publish, domi_nats_reply_of(publish));
+        if (error == 0 && domi_nats_is_ready(client))
+            error = domi_nats_fits(client, publish);
+        if (error == 0)
+            error = domi_nats_put_aside(stack, client, publish);
+    }
+    if (error != 0)
+        return domi_nats_refuse(stack, client, error);
+    (void)domus_reply(stack, &domus_nats_done_type, NULL); /* of a notice nobody hears */
+    return 0;
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+/* The connection is gone: tell it, and make another one. */
+static int lose_connection(domus_stack *stack, domi_nats_client *client)
+{
+    const char *server = client->servers[client->server].text;
+    int error = client->error != 0 ? client->error : -ECONNRESET;
+
+    client->connection = (domus_address){NULL, 0};
+    client->phase = DOMI_NATS_IDLE;
+    domi_nats_report(stack, client, client->was_ready ? DOMUS_NATS_DISCONNECTED : DOMUS_NATS_FAILED,
+                     error, server);
+    domi_nats_blame(client, domus_now_ns(stack), error);
+    return domi_nats_connect(stack, client);
+}
+
+static int on_down(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_down *down = payload;
+
+    if (domus_address_equals(down->who, client->connection))
+        return lose_connection(stack, client);
+    domi_nats_forget_owner(stack, client, down->who);
+    return 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domi_nats_client *client = self;
+
+    if (client->servers_count == 0) /* a restart without the state at the spawn */
+        return -EINVAL;
+    client->self = domus_self(stack);
+    client->free_slot = client->free_place = client->finished = DOMI_NATS_NONE;
+    client->first_flush = client->last_flush = DOMI_NATS_NONE;
+    client->end_of_asks = &client->first_ask;
+    int error =
+        domus_every(stack, client->options.ping_interval_ns, &domi_nats_tick_type, NULL, NULL);
+    return error != 0 ? error : domi_nats_connect(stack, client);
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    domi_nats_client *client = self;
+
+    domi_nats_report(stack, client, DOMUS_NATS_CLOSED, 0, "");
+    domi_nats_drop_waiting(client);
+    domi_nats_drop_subscriptions(client);
+    free(client->slots);
+    explicit_bzero(client, sizeof *client);
+}
+
+static const domus_on rows[] = {
+    {&domus_nats_publish_type, on_publish, 0},
+    {&domus_nats_request_type, domi_nats_on_request, 0},
+    {&domus_nats_subscribe_type, domi_nats_on_subscribe, 0},
+    {&domus_nats_unsubscribe_type, domi_nats_on_unsubscribe, 0},
+    {&domus_nats_flush_type, domi_nats_on_flush, 0},
+    {&domi_nats_flush_mark_type, domi_nats_on_flush_mark, 0},
+    {&domus_down_type, on_down, 0},
+    {&domi_nats_tidy_type, domi_nats_on_tidy, 0},
+    {&domi_nats_pump_type, domi_nats_on_pump, 0},
+    {&domi_nats_look_type, domi_nats_on_look_at_waiting, 0},
+    {&domi_nats_connect_type, domi_nats_on_connect, 0},
+    {&domi_nats_late_type, domi_nats_on_late, 0},
+    {&domi_nats_tick_type, domi_nats_on_tick, 0},
+    {&domus_nats_look_type, domi_nats_on_look, 0},
+    {&domus_nats_drain_type, domi_nats_on_drain, 0},
+    {&domi_nats_drain_mark_type, domi_nats_on_drain_mark, 0},
+    {&domi_nats_drain_step_type, domi_nats_on_drain_step, 0},
+    {NULL, NULL, 0},
+};
+
+const domus_behaviour domi_nats_client_behaviour = {
+    .name = "nats client",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domi_nats_client),
+    .on = rows,
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+    .channel = &domi_nats_channel_behaviour,
+};

@@ -1,0 +1,283 @@
+/* Decodes what a server says: lines, and messages, which are a line and bytes whose number the line
+ * tells. A message that lies whole in the window is one slice of it, from the subject to the end of
+ * the payload; its parts are places in that slice. */
+#include "protocols/nats/nats.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WORDS_MAX  5u  /* words behind HMSG */
+#define DIGITS_MAX 19u /* of a number: all of them fit into 64 bits */
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* Whether the bytes begin with this word, in letters of any case, and it ends there. */
+static bool begins_with(const char *bytes, size_t size, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (size < length)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if ((bytes[i] | 0x20) != word[i])
+            return false;
+    }
+    return size == length || bytes[length] == ' ' || bytes[length] == '\t';
+}
+
+/* Find the line that begins here. Returns its bytes with the end; 0 if the end has not come; or an
+ * error. */
+static int find_line(domi_nats_state *state, const char *bytes, size_t size)
+{
+    bool is_info = (bytes[0] | 0x20) == 'i';
+    size_t most = (is_info ? state->limits.info_max : state->limits.line_max) + 2;
+    size_t there = size < most ? size : most;
+    const char *end = memchr(bytes + state->looked, '\n', there - state->looked);
+
+    if (end == NULL) {
+        state->looked = (uint32_t)there;
+        return there == most ? -EMSGSIZE : 0;
+    }
+    state->looked = 0;
+    return end != bytes && end[-1] == '\r' ? (int)(end - bytes) + 1 : -EPROTO;
+}
+
+/* Read a number of digits alone. */
+static bool read_number(domi_nats_bytes word, uint64_t *ret_number)
+{
+    uint64_t number = 0;
+
+    if (word.size == 0 || word.size > DIGITS_MAX)
+        return false;
+    for (uint32_t i = 0; i < word.size; i++) {
+        uint32_t digit = (unsigned char)word.data[i] - (uint32_t)'0';
+        if (digit > 9)
+            return false;
+        number = number * 10 + digit;
+    }
+    *ret_number = number;
+    return true;
+}
+
+/* Find the words in `size` bytes. Returns how many there are; WORDS_MAX + 1: more than that. */
+static uint32_t split(const char *bytes, size_t size, domi_nats_bytes words[WORDS_MAX])
+{
+    const char *end = bytes + size;
+    uint32_t count = 0;
+
+    for (;;) {
+        while (bytes != end && (*bytes == ' ' || *bytes == '\t'))
+            bytes++;
+        if (bytes == end)
+            return count;
+        const char *begin = bytes;
+        while (bytes != end && *bytes != ' ' && *bytes != '\t')
+            bytes++;
+        if (count == WORDS_MAX)
+            return WORDS_MAX + 1;
+        words[count++] = (domi_nats_bytes){begin, (uint32_t)(bytes - begin)};
+    }
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* Read the line of a message, of `size` bytes with its end; `name` of these are MSG or HMSG.
+ * Returns where the subject begins in the line, or an error. */
+static int read_message(const domi_nats_state *state, const char *bytes, size_t size, uint32_t name,
+                        domus_nats_message *ret_message)
+{
+    domi_nats_bytes words[WORDS_MAX];
+    bool has_headers = name == 4;
+    uint32_t count = split(bytes + name, size - name - 2, words);
+    uint32_t least = has_headers ? 4 : 3;
+    uint64_t whole, headers = 0;
+
+    if (count < least || count > least + 1)
+        return -EPROTO;
+    const domi_nats_bytes *reply = count > least ? &words[2] : NULL;
+    if (!read_number(words[1], &ret_message->subscription) ||
+        !read_number(words[count - 1], &whole) ||
+        (has_headers && !read_number(words[count - 2], &headers)) || headers > whole)
+        return -EPROTO;
+    if (whole > state->limits.payload_max || headers > state->limits.headers_max)
+        return -EMSGSIZE;
+    ret_message->headers_size = (uint32_t)headers;
+    ret_message->payload_size = (uint32_t)(whole - headers);
+    ret_message->subject_size = (uint16_t)words[0].size;
+    if (reply != NULL) {
+        ret_message->reply_at = (uint16_t)(reply->data - words[0].data);
+        ret_message->reply_size = (uint16_t)reply->size;
+    }
+    return (int)(words[0].data - bytes);
+}
+
+/* Look at the headers of a message whose bytes are there. Returns 0; -EPROTO. */
+static int look_at_headers(domus_nats_message *message, const char *headers)
+{
+    domi_nats_bytes block = {headers, message->headers_size};
+
+    if (message->headers_size == 0)
+        return 0;
+    message->status = domi_nats_status(block);
+    return domi_nats_is_headers(block) ? 0 : -EPROTO;
+}
+
+/* Make the message that was gathered. Returns 0, or an error. */
+static int end_gathering(domus_wire *wire, domi_nats_state *state)
+{
+    domus_nats_message message = state->message;
+    domus_nats_message *made = domus_wire_notice(wire, &domus_nats_message_type);
+
+    state->gathering = false;
+    if (made == NULL)
+        return -ENOMEM;
+    int error = domus_append_end(&state->bytes, &message.bytes);
+    if (error != 0)
+        return error;
+    *made = message;
+    return look_at_headers(made, domus_slice_data(domus_nats_headers(&message)));
+}
+
+/* Take what has come of a message that is gathered. */
+static int gather(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
+{
+    uint32_t used = 0;
+
+    if (state->left > 2) {
+        used = state->left - 2 < size ? state->left - 2 : (uint32_t)size;
+        int error = domus_append(&state->bytes, bytes, used);
+        if (error != 0)
+            return error;
+        state->left -= used;
+    }
+    for (; state->left <= 2 && state->left != 0 && used < size; used++, state->left--) {
+        if (bytes[used] != (state->left == 2 ? '\r' : '\n'))
+            return -EPROTO;
+    }
+    if (state->left != 0)
+        return (int)used;
+    int error = end_gathering(wire, state);
+    return error != 0 ? error : (int)used;
+}
+
+/* Gather a message from its subject on, which is `at` bytes behind the start of its line. */
+static int begin_to_gather(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size,
+                           uint32_t at, uint32_t line)
+{
+    uint32_t body = state->message.headers_size + state->message.payload_size;
+
+    state->bytes.size_max = line - at + body;
+    state->left = body + 2;
+    state->gathering = true;
+    int error = domus_append(&state->bytes, bytes + at, line - at);
+    if (error != 0)
+        return error;
+    if (size == line)
+        return (int)line;
+    int used = gather(wire, state, bytes + line, size - line);
+    return used < 0 ? used : (int)line + used;
+}
+
+/* Decode a message whose line, of `line` bytes, has come. */
+static int decode_message(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size,
+                          uint32_t line, uint32_t name)
+{
+    domus_nats_message message = {.status = 0};
+    int at = read_message(state, bytes, line, name, &message);
+
+    if (at < 0)
+        return at;
+    size_t body = (size_t)message.headers_size + message.payload_size;
+    size_t whole = line + body + 2;
+    if (whole > size && whole > DOMI_NATS_GATHER_LEAST) {
+        state->message = message;
+        return begin_to_gather(wire, state, bytes, size, (uint32_t)at, line);
+    }
+    if (whole > size) {
+        domus_wire_need(wire, whole);
+        return 0;
+    }
+    if (bytes[whole - 2] != '\r' || bytes[whole - 1] != '\n')
+        return -EPROTO;
+    int error = look_at_headers(&message, bytes + line);
+    if (error != 0)
+        return error;
+    domus_nats_message *made = domus_wire_notice(wire, &domus_nats_message_type);
+    if (made == NULL)
+        return -ENOMEM;
+    message.bytes = domus_wire_slice(wire, bytes + at, line - (uint32_t)at + body);
+    *made = message;
+    return (int)whole;
+}
+
+/* --- other lines ------------------------------------------------------------------------------ */
+
+/* Get what stands behind the word of a line, without spaces around it. */
+static domi_nats_bytes rest_of(const char *bytes, size_t size, size_t word)
+{
+    const char *end = bytes + size - 2;
+
+    bytes += word;
+    while (bytes != end && (*bytes == ' ' || *bytes == '\t'))
+        bytes++;
+    while (end != bytes && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return (domi_nats_bytes){bytes, (uint32_t)(end - bytes)};
+}
+
+static int make_info(domus_wire *wire, domi_nats_bytes json)
+{
+    if (json.size == 0)
+        return -EPROTO;
+    domus_nats_info *info = domus_wire_notice(wire, &domus_nats_info_type);
+    if (info == NULL)
+        return -ENOMEM;
+    info->json = domus_wire_slice(wire, json.data, json.size);
+    return 0;
+}
+
+static int make_error(domus_wire *wire, domi_nats_bytes text)
+{
+    domus_nats_error *error = domus_wire_notice(wire, &domus_nats_error_type);
+
+    if (error == NULL)
+        return -ENOMEM;
+    if (text.size >= 2 && text.data[0] == '\'' && text.data[text.size - 1] == '\'')
+        text = (domi_nats_bytes){text.data + 1, text.size - 2};
+    domi_nats_print(error->text, sizeof error->text, text);
+    return 0;
+}
+
+/* Decode a line that is no message, with its end. Returns 0, or an error. */
+static int decode_line(domus_wire *wire, const char *bytes, size_t size)
+{
+    size_t bare = size - 2;
+
+    if (begins_with(bytes, bare, "ping"))
+        return domus_wire_append(wire, "PONG\r\n", 6);
+    if (begins_with(bytes, bare, "pong"))
+        return domus_wire_notice(wire, &domus_nats_pong_type) != NULL ? 0 : -ENOMEM;
+    if (begins_with(bytes, bare, "+ok"))
+        return 0;
+    if (begins_with(bytes, bare, "-err"))
+        return make_error(wire, rest_of(bytes, size, 4));
+    if (begins_with(bytes, bare, "info"))
+        return make_info(wire, rest_of(bytes, size, 4));
+    return -EPROTO;
+}
+
+int domi_nats_decode(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
+{
+    if (state->gathering)
+        return gather(wire, state, bytes, size);
+    int line = find_line(state, bytes, size);
+    if (line <= 0)
+        return line;
+    size_t bare = (size_t)line - 2;
+    if (begins_with(bytes, bare, "msg"))
+        return decode_message(wire, state, bytes, size, (uint32_t)line, 3);
+    if (begins_with(bytes, bare, "hmsg"))
+        return decode_message(wire, state, bytes, size, (uint32_t)line, 4);
+    int error = decode_line(wire, bytes, (size_t)line);
+    return error != 0 ? error : line;
+}

@@ -1,0 +1,99 @@
+/* The drain of a client: what waits is sent, the server is told that no subscription is wanted any
+ * more, and a ping behind that brings all messages that are on their way; requests get their
+ * answers. Then the client stops. It looks how far that is, again and again, because it depends on
+ * the connection, which may break meanwhile and be made anew. */
+#include "protocols/nats/state.h"
+
+#include <domus/spawn.h>
+
+#include <errno.h>
+
+#define STEP_NS UINT64_C(5000000) /* between two looks */
+
+const domus_type domi_nats_drain_mark_type = {.name = "nats drain mark"};
+const domus_type domi_nats_drain_step_type = {.name = "nats drains"};
+
+/* End the drain with an error, or with 0. */
+static int end(domus_stack *stack, domi_nats_client *client, int error)
+{
+    if (client->drain_is_asked && error != 0)
+        (void)domus_kept_fail(stack, client->drain, error);
+    else if (client->drain_is_asked)
+        (void)domus_kept_reply(stack, client->drain, &domus_nats_done_type, NULL);
+    (void)domus_stop(stack, client->self);
+    return 0;
+}
+
+/* Tell the server that the subscriptions are over, as far as the connection takes that now. */
+static void unsubscribe(domus_stack *stack, domi_nats_client *client)
+{
+    while (client->drain_place < client->places_used &&
+           domus_channel_queued(client->channel) < DOMI_NATS_WINDOW) {
+        if (domi_nats_tell_end(stack, client, client->drain_place) != 0)
+            return;
+        client->drain_place++;
+    }
+}
+
+/* Whether all was sent and the ping behind it was answered. On a new connection there is nothing to
+ * unsubscribe, but what was published since has to arrive. */
+static bool is_flushed(domus_stack *stack, domi_nats_client *client)
+{
+    if (!domi_nats_is_ready(client) || client->first != NULL)
+        return false;
+    if (client->drain_epoch != client->epoch) {
+        client->drain_epoch = client->epoch;
+        client->drain_ping = 0;
+    }
+    if (client->drain_ping == 0) {
+        unsubscribe(stack, client);
+        if (client->drain_place >= client->places_used && domi_nats_ping(stack, client) == 0)
+            client->drain_ping = client->pings;
+    }
+    return client->drain_ping != 0 && client->pongs >= client->drain_ping;
+}
+
+int domi_nats_on_drain_step(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    (void)payload;
+    if (is_flushed(stack, client) && client->slots_used == 0)
+        return end(stack, client, 0);
+    if (domus_now_ns(stack) >= client->drain_until_ns ||
+        domus_after(stack, STEP_NS, &domi_nats_drain_step_type, NULL, NULL) != 0)
+        return end(stack, client, -ETIMEDOUT);
+    return 0;
+}
+
+int domi_nats_on_drain_mark(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    if (!client->drains_soon)
+        return 0;
+    client->draining = true;
+    return domi_nats_on_drain_step(stack, self, payload);
+}
+
+/* Notices of the asker may still wait in the mailbox, although they were sent before. So the drain
+ * begins by a notice of the client to itself, which comes behind them. */
+int domi_nats_on_drain(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    (void)payload;
+    if (client->drains_soon) {
+        (void)domus_fail(stack, -EALREADY);
+        return 0;
+    }
+    int error = domus_notice(stack, client->self, &domi_nats_drain_mark_type, NULL);
+    if (error != 0) {
+        (void)domus_fail(stack, error);
+        return 0;
+    }
+    client->drains_soon = true;
+    client->drain_is_asked = domus_keep(stack, &client->drain) == 0;
+    client->drain_until_ns = domus_now_ns(stack) + client->options.drain_timeout_ns;
+    return 0;
+}

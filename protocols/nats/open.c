@@ -1,0 +1,210 @@
+/* The verb that makes a client, and how its options are read. */
+#include "protocols/nats/state.h"
+
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include <openssl/rand.h>
+
+#define HOUR_NS UINT64_C(3600000000000)
+#define MS      UINT64_C(1000000)
+
+/* Bytes on a connection: what waits is bounded by the window and one message; beyond the first of
+ * these nothing is read, and answers to pings are all that is written. */
+#define SEND_HIGH (2u * DOMI_NATS_WINDOW)
+#define SEND_MAX  (UINT64_C(2) * DOMUS_NATS_PAYLOAD_LIMIT)
+
+/* Copy a text. Returns 0; -E2BIG. */
+static int copy_text(char *to, size_t room, const char *text)
+{
+    size_t size = text != NULL ? strnlen(text, room) : 0;
+
+    if (size == room)
+        return -E2BIG;
+    if (size != 0)
+        memcpy(to, text, size);
+    to[size] = '\0';
+    return 0;
+}
+
+static int read_texts(const domus_nats_options *options, domi_nats_client *client)
+{
+    int error = copy_text(client->name, sizeof client->name, options->name);
+
+    if (error == 0)
+        error = copy_text(client->user, sizeof client->user, options->user);
+    if (error == 0)
+        error = copy_text(client->password, sizeof client->password, options->password);
+    if (error == 0)
+        error = copy_text(client->token, sizeof client->token, options->token);
+    if (error == 0)
+        error = copy_text(client->seed, sizeof client->seed, options->nkey_seed);
+    if (error == 0)
+        error = copy_text(client->jwt, sizeof client->jwt, options->jwt);
+    client->has_user = options->user != NULL;
+    return error;
+}
+
+/* At most one way to say who this is. */
+static int check_who(const domus_nats_options *options)
+{
+    char key[DOMUS_NATS_NKEY_SIZE];
+    int ways = (options->user != NULL) + (options->token != NULL) + (options->nkey_seed != NULL);
+
+    if (ways > 1 || (options->password != NULL && options->user == NULL) ||
+        (options->jwt != NULL && options->nkey_seed == NULL))
+        return -EINVAL;
+    return options->nkey_seed != NULL ? domus_nats_sign(options->nkey_seed, NULL, 0, key, NULL) : 0;
+}
+
+static int read_servers(const char *servers, domi_nats_client *client)
+{
+    if (servers == NULL)
+        return -EINVAL;
+    for (bool more = true; more;) {
+        size_t size = strcspn(servers, ",");
+        if (client->servers_count == DOMUS_NATS_SERVERS_MAX)
+            return -E2BIG;
+        int error = domi_nats_add_server(client, servers, size, false);
+        if (error != 0)
+            return error;
+        more = servers[size] == ',';
+        servers += size + 1;
+    }
+    return 0;
+}
+
+static uint64_t value_of(uint64_t value, uint64_t preset)
+{
+    return value != 0 ? value : preset;
+}
+
+/* Put the defaults where the options have 0. */
+static void resolve(domus_nats_options *options)
+{
+    options->inflight_max = (uint32_t)value_of(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
+    options->subscriptions_max =
+        (uint32_t)value_of(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
+    options->payload_max = (uint32_t)value_of(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+    options->pings_missed_max =
+        (uint32_t)value_of(options->pings_missed_max, DOMUS_NATS_PINGS_MISSED_MAX);
+    options->buffer_max = value_of(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
+    options->request_timeout_ns = value_of(options->request_timeout_ns, DOMUS_NATS_REQUEST_TIMEOUT);
+    options->connect_timeout_ns = value_of(options->connect_timeout_ns, DOMUS_NATS_CONNECT_TIMEOUT);
+    options->drain_timeout_ns = value_of(options->drain_timeout_ns, DOMUS_NATS_DRAIN_TIMEOUT);
+    options->backoff_min_ns = value_of(options->backoff_min_ns, DOMUS_NATS_BACKOFF_MIN);
+    if (options->backoff_max_ns == 0)
+        options->backoff_max_ns = options->backoff_min_ns > DOMUS_NATS_BACKOFF_MAX
+                                      ? options->backoff_min_ns
+                                      : DOMUS_NATS_BACKOFF_MAX;
+    options->ping_interval_ns = value_of(options->ping_interval_ns, DOMUS_NATS_PING_INTERVAL);
+}
+
+static bool is_time(uint64_t time_ns)
+{
+    return time_ns >= MS && time_ns <= HOUR_NS;
+}
+
+static bool are_right(const domus_nats_options *options)
+{
+    return options->inflight_max <= 65536 && options->subscriptions_max <= 1048576 &&
+           options->payload_max >= 1024 && options->payload_max <= DOMUS_NATS_PAYLOAD_LIMIT &&
+           options->pings_missed_max <= 16 && options->buffer_max >= 4096 &&
+           options->buffer_max <= UINT64_C(1) << 30 && is_time(options->request_timeout_ns) &&
+           is_time(options->connect_timeout_ns) && is_time(options->drain_timeout_ns) &&
+           is_time(options->backoff_min_ns) && is_time(options->backoff_max_ns) &&
+           options->backoff_min_ns <= options->backoff_max_ns && is_time(options->ping_interval_ns);
+}
+
+/* The stages that stand in front, each of which looks at its options. */
+static int check_front(const domus_nats_options *options)
+{
+    const domus_pipeline_stage *stage = options->front;
+
+    if (stage == NULL)
+        return options->tls_first ? -EINVAL : 0;
+    for (uint32_t i = 0; stage->stage != NULL; i++, stage++) {
+        if (i == DOMUS_FRONT_MAX || stage->stage->wrap == NULL)
+            return -EINVAL;
+        int error = stage->stage->check != NULL ? stage->stage->check(stage->options) : 0;
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+/* The settings of the channels: those of the user, and bounds for what is queued. */
+static int read_channel_options(domus_stack *stack, const domus_nats_options *options,
+                                domi_nats_client *client)
+{
+    domus_channel_options *channel = &client->channel_options;
+
+    if (options->channel != NULL)
+        *channel = *options->channel;
+    channel->send_high_bytes = SEND_HIGH;
+    channel->send_low_bytes = DOMI_NATS_WINDOW;
+    channel->send_max_bytes = SEND_MAX;
+    return domus_channel_options_check(stack, channel, NULL, 0);
+}
+
+/* Take a secret number for the inbox, and one for the order of servers. */
+static int seed(domi_nats_client *client, uint64_t given)
+{
+    static const char characters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789AB";
+    uint8_t bytes[DOMI_NATS_INBOX_SIZE - 8];
+
+    client->random = given;
+    if (given == 0 && (RAND_bytes(bytes, sizeof bytes) != 1 ||
+                       RAND_bytes((uint8_t *)&client->random, sizeof client->random) != 1))
+        return -EIO;
+    for (size_t i = 0; i < sizeof bytes && given != 0; i++)
+        bytes[i] = (uint8_t)domi_nats_draw(client);
+    memcpy(client->inbox, "_INBOX.", 7);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        client->inbox[7 + i] = characters[bytes[i] & 63];
+    client->inbox[DOMI_NATS_INBOX_SIZE - 1] = '.';
+    client->inbox[DOMI_NATS_INBOX_SIZE] = '*';
+    return 0;
+}
+
+static int prepare(domus_stack *stack, const domus_nats_options *options, domi_nats_client *client)
+{
+    memset(client, 0, sizeof *client);
+    client->options = *options;
+    resolve(&client->options);
+    if (!are_right(&client->options))
+        return -EINVAL;
+    int error = check_who(options);
+    if (error == 0)
+        error = check_front(options);
+    if (error == 0)
+        error = read_texts(options, client);
+    if (error == 0)
+        error = read_servers(options->servers, client);
+    if (error == 0)
+        error = read_channel_options(stack, options, client);
+    if (error == 0)
+        error = seed(client, options->seed);
+    client->options.servers = client->options.name = client->options.user = NULL;
+    client->options.password = client->options.token = client->options.nkey_seed = NULL;
+    client->options.jwt = NULL;
+    client->options.channel = NULL;
+    return error;
+}
+
+int domus_nats_open(domus_stack *stack, const domus_nats_options *options,
+                    domus_address *ret_client)
+{
+    domi_nats_client client;
+
+    if (options == NULL)
+        return -EINVAL;
+    int error = prepare(stack, options, &client);
+    if (error == 0)
+        error = domus_spawn(stack, &domi_nats_client_behaviour, &client, ret_client);
+    explicit_bzero(&client, sizeof client);
+    return error;
+}

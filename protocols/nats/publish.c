@@ -1,0 +1,167 @@
+/* Makes messages that are sent: short parts are copied into the message itself, long ones into
+ * pages; and blocks of headers. */
+#include "protocols/nats/nats.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+static_assert(DOMUS_NATS_INLINE <= UINT8_MAX, "places in a message are bytes");
+
+bool domi_nats_is_word(domi_nats_bytes word)
+{
+    for (uint32_t i = 0; i < word.size; i++) {
+        unsigned char c = (unsigned char)word.data[i];
+        if (c <= ' ' || c == 0x7f)
+            return false;
+    }
+    return word.size != 0 && word.size <= DOMUS_NATS_SUBJECT_MAX;
+}
+
+bool domi_nats_is_subject(domi_nats_bytes subject)
+{
+    bool is_dot = true;
+
+    if (subject.size > DOMUS_NATS_SUBJECT_MAX)
+        return false;
+    for (uint32_t i = 0; i < subject.size; i++) {
+        unsigned char c = (unsigned char)subject.data[i];
+        if (c <= ' ' || c == 0x7f || (is_dot && c == '.'))
+            return false;
+        is_dot = c == '.';
+    }
+    return !is_dot;
+}
+
+bool domi_nats_is_whole(const domus_nats_publish *publish)
+{
+    return publish->subject_at + publish->subject_size <= DOMUS_NATS_INLINE &&
+           publish->reply_at + publish->reply_size <= DOMUS_NATS_INLINE &&
+           publish->payload_at + publish->payload_size <= DOMUS_NATS_INLINE;
+}
+
+/* Put a copy of bytes into the message, if there is room; otherwise into a slice. */
+static int put(domus_nats_publish *publish, const void *data, size_t size, domus_slice *slice,
+               uint8_t *at, uint8_t *inline_size)
+{
+    if (publish->used <= DOMUS_NATS_INLINE && size <= DOMUS_NATS_INLINE - publish->used) {
+        if (size != 0)
+            memcpy(publish->bytes + publish->used, data, size);
+        *at = publish->used;
+        *inline_size = (uint8_t)size;
+        publish->used = (uint8_t)(publish->used + size);
+        return 0;
+    }
+    return domus_slice_copy(data, size, slice);
+}
+
+static int set_subject(domus_nats_publish *publish, domi_nats_bytes subject)
+{
+    if (!domi_nats_is_subject(subject))
+        return -EINVAL;
+    return put(publish, subject.data, subject.size, &publish->subject, &publish->subject_at,
+               &publish->subject_size);
+}
+
+static domi_nats_bytes text_of(const char *text)
+{
+    size_t size = strnlen(text, DOMUS_NATS_SUBJECT_MAX + 1);
+
+    return (domi_nats_bytes){text, (uint32_t)size};
+}
+
+int domus_nats_set_subject(domus_nats_publish *publish, const char *subject)
+{
+    return set_subject(publish, text_of(subject));
+}
+
+int domus_nats_set_reply(domus_nats_publish *publish, const char *reply)
+{
+    domi_nats_bytes bytes = text_of(reply);
+
+    if (!domi_nats_is_subject(bytes))
+        return -EINVAL;
+    return put(publish, bytes.data, bytes.size, &publish->reply, &publish->reply_at,
+               &publish->reply_size);
+}
+
+int domus_nats_set_payload(domus_nats_publish *publish, const void *data, size_t size)
+{
+    return put(publish, data, size, &publish->payload, &publish->payload_at,
+               &publish->payload_size);
+}
+
+int domus_nats_set_reply_of(domus_nats_publish *publish, const domus_nats_message *message)
+{
+    return set_subject(publish, domi_nats_bytes_of(domus_nats_reply_to(message)));
+}
+
+void domus_nats_publish_free(domus_nats_publish *publish)
+{
+    domus_slice_free(publish->subject);
+    domus_slice_free(publish->reply);
+    domus_slice_free(publish->headers);
+    domus_slice_free(publish->payload);
+}
+
+int domus_nats_subscribe_make(const char *subject, const char *queue,
+                              domus_nats_subscribe *ret_subscribe)
+{
+    domus_nats_subscribe made = {.messages_max = 0};
+    domi_nats_bytes name = text_of(subject);
+    domi_nats_bytes group = text_of(queue != NULL ? queue : "");
+
+    if (!domi_nats_is_subject(name) || (queue != NULL && !domi_nats_is_word(group)))
+        return -EINVAL;
+    int error = domus_slice_copy(name.data, name.size, &made.subject);
+    if (error != 0)
+        return error;
+    error = domus_slice_copy(group.data, group.size, &made.queue);
+    if (error != 0) {
+        domus_slice_free(made.subject);
+        return error;
+    }
+    *ret_subscribe = made;
+    return 0;
+}
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+static bool is_header_name(const char *name)
+{
+    size_t i = 0;
+
+    for (; name[i] != '\0'; i++) {
+        if (name[i] <= ' ' || name[i] > '~' || name[i] == ':')
+            return false;
+    }
+    return i != 0;
+}
+
+int domus_nats_headers_add_bytes(domus_appender *headers, const char *name, const void *value,
+                                 size_t size)
+{
+    if (!is_header_name(name) ||
+        (size != 0 && (memchr(value, '\r', size) != NULL || memchr(value, '\n', size) != NULL)))
+        return -EINVAL;
+    if (headers->size == 0)
+        (void)domus_append(headers, "NATS/1.0\r\n", 10);
+    (void)domus_append(headers, name, strlen(name));
+    (void)domus_append(headers, ": ", 2);
+    if (size != 0)
+        (void)domus_append(headers, value, size);
+    return domus_append(headers, "\r\n", 2);
+}
+
+int domus_nats_headers_add(domus_appender *headers, const char *name, const char *value)
+{
+    return domus_nats_headers_add_bytes(headers, name, value, strlen(value));
+}
+
+int domus_nats_headers_end(domus_appender *headers, domus_slice *ret_headers)
+{
+    if (headers->size == 0)
+        (void)domus_append(headers, "NATS/1.0\r\n", 10);
+    (void)domus_append(headers, "\r\n", 2);
+    return domus_append_end(headers, ret_headers);
+}

@@ -1,0 +1,52 @@
+/* The ways by which the client and its channel say something to the server, and refuse what cannot
+ * be said. */
+#include "protocols/nats/state.h"
+
+#include <errno.h>
+
+bool domi_nats_may_send(const domi_nats_client *client)
+{
+    return domi_nats_is_ready(client) && client->first == NULL && domi_nats_is_renewed(client) &&
+           domus_channel_queued(client->channel) < DOMI_NATS_WINDOW;
+}
+
+int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error)
+{
+    client->counted.refused++;
+    (void)domus_fail(stack, error); /* a notice fails in silence */
+    return 0;
+}
+
+int domi_nats_fits(const domi_nats_client *client, const domus_nats_publish *publish)
+{
+    if (client->max_payload != 0 && domi_nats_size_of(publish) > client->max_payload)
+        return -EMSGSIZE;
+    return publish->headers.size != 0 && !client->has_headers ? -EOPNOTSUPP : 0;
+}
+
+int domi_nats_send(domus_stack *stack, domi_nats_client *client, const domus_nats_publish *publish)
+{
+    int error = domi_nats_fits(client, publish);
+
+    if (error == 0)
+        error = domus_channel_send(stack, client->channel, &domus_nats_publish_type, publish);
+    if (error != 0)
+        return error;
+    client->counted.out_messages++;
+    client->counted.out_bytes += domi_nats_size_of(publish);
+    return 0;
+}
+
+int domi_nats_ping(domus_stack *stack, domi_nats_client *client)
+{
+    int error = domus_channel_send(stack, client->channel, &domus_nats_ping_type, NULL);
+
+    if (error != 0)
+        return error;
+    client->pings++;
+    if (client->measured == 0) {
+        client->measured = client->pings;
+        client->measured_ns = domus_now_ns(stack);
+    }
+    return 0;
+}

@@ -1,0 +1,224 @@
+/* The servers that a client knows, and to which it connects next: any that is not left out. A
+ * server that has failed is left out for a time, which doubles with each failure in a row; each
+ * time is drawn between a half and the whole of that, so that many clients do not come back at the
+ * same moment. A server that does not know the user is left out for the longest time at once. */
+#include "protocols/nats/state.h"
+
+#include <domus/connect.h>
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <string.h>
+
+const domus_type domi_nats_connect_type = {.name = "nats connects"};
+const domus_type domi_nats_late_type = {.name = "nats is late", .size = sizeof(uint64_t)};
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static bool begins_with(const char *text, size_t size, const char *begin)
+{
+    return size >= strlen(begin) && memcmp(text, begin, strlen(begin)) == 0;
+}
+
+/* A place for one more server: a new one, or that of one that INFO has told and that has failed. */
+static domi_nats_server *find_place(domi_nats_client *client)
+{
+    if (client->servers_count < DOMUS_NATS_SERVERS_MAX)
+        return &client->servers[client->servers_count++];
+    for (uint32_t i = 0; i < client->servers_count; i++) {
+        if (client->servers[i].is_told && client->servers[i].failures != 0 && i != client->server)
+            return &client->servers[i];
+    }
+    return NULL;
+}
+
+int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)
+{
+    while (size != 0 && *text == ' ')
+        text++, size--;
+    while (size != 0 && text[size - 1] == ' ')
+        size--;
+    if (begins_with(text, size, "nats://"))
+        text += 7, size -= 7;
+    else if (begins_with(text, size, "tls://"))
+        text += 6, size -= 6;
+    if (size == 0)
+        return -EINVAL;
+    if (size >= DOMUS_NATS_SERVER_SIZE)
+        return -E2BIG;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] <= ' ' || text[i] > '~' || text[i] == '@')
+            return -EINVAL;
+    }
+    for (uint32_t i = 0; i < client->servers_count; i++) {
+        const char *known = client->servers[i].text;
+        if (strlen(known) == size && memcmp(known, text, size) == 0)
+            return 0;
+    }
+    domi_nats_server *server = find_place(client);
+    if (server == NULL)
+        return -E2BIG;
+    *server = (domi_nats_server){.is_told = is_told};
+    memcpy(server->text, text, size);
+    return 0;
+}
+
+uint64_t domi_nats_draw(domi_nats_client *client) /* splitmix64 */
+{
+    uint64_t bits = client->random += UINT64_C(0x9e3779b97f4a7c15);
+
+    bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return bits ^ (bits >> 31);
+}
+
+/* Leave a server out for a time. */
+static void leave_out(domi_nats_client *client, domi_nats_server *server, uint64_t now_ns,
+                      bool is_longest)
+{
+    uint64_t time_ns = client->options.backoff_min_ns;
+    uint64_t most_ns = client->options.backoff_max_ns;
+
+    for (uint32_t i = 0; i < server->failures && time_ns < most_ns; i++)
+        time_ns *= 2;
+    if (time_ns > most_ns || is_longest)
+        time_ns = most_ns;
+    if (server->failures < UINT32_MAX)
+        server->failures++;
+    server->out_until_ns = now_ns + time_ns / 2 + domi_nats_draw(client) % (time_ns / 2 + 1);
+}
+
+void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
+{
+    domi_nats_server *server = &client->servers[client->server];
+    bool has_lived =
+        client->was_ready && now_ns - client->begun_ns >= client->options.backoff_max_ns;
+
+    if (!client->was_ready)
+        client->counted.failures++;
+    if (has_lived)
+        server->failures = 0;
+    else
+        leave_out(client, server, now_ns, error == -EACCES);
+}
+
+uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_ns)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < client->servers_count; i++)
+        count += client->servers[i].out_until_ns > now_ns;
+    return count;
+}
+
+/* Choose a server by chance of those that are not left out. Returns DOMI_NATS_NONE if all are, and
+ * until when. */
+static uint32_t choose(domi_nats_client *client, uint64_t now_ns, uint64_t *ret_until_ns)
+{
+    uint32_t chosen = DOMI_NATS_NONE, there = 0;
+
+    *ret_until_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < client->servers_count; i++) {
+        uint64_t until_ns = client->servers[i].out_until_ns;
+        if (until_ns > now_ns) {
+            if (until_ns < *ret_until_ns)
+                *ret_until_ns = until_ns;
+        } else if (domi_nats_draw(client) % ++there == 0) {
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+/* Let the client connect after this time. */
+static void arm(domus_stack *stack, domi_nats_client *client, uint64_t delay_ns)
+{
+    client->phase = DOMI_NATS_IDLE;
+    client->connect_ns = domus_now_ns(stack) + delay_ns;
+    /* without a timer the next tick connects */
+    (void)domus_after(stack, delay_ns, &domi_nats_connect_type, NULL, NULL);
+}
+
+/* This attempt has failed before there was a connection. */
+static void fail(domus_stack *stack, domi_nats_client *client, int error)
+{
+    client->was_ready = false;
+    domi_nats_blame(client, domus_now_ns(stack), error);
+    domi_nats_report(stack, client, DOMUS_NATS_FAILED, error, client->servers[client->server].text);
+    arm(stack, client, 0);
+}
+
+static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_nats_client *client = self;
+
+    if (answer->error == -ECANCELED) /* the client stops */
+        return 0;
+    if (answer->error != 0) {
+        fail(stack, client, answer->error);
+        return 0;
+    }
+    const domus_connected *connected = answer->payload;
+    client->connection = connected->channel;
+    uint64_t epoch = client->epoch;
+    if (domus_watch_actor(stack, client->connection, NULL) != 0 ||
+        domus_after(stack, client->options.connect_timeout_ns, &domi_nats_late_type, &epoch,
+                    NULL) != 0) {
+        /* nobody would tell of its end */
+        (void)domus_stop(stack, client->connection);
+        fail(stack, client, -ENOMEM);
+    }
+    return 0;
+}
+
+int domi_nats_on_connect(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    (void)payload;
+    if (client->phase != DOMI_NATS_IDLE)
+        return 0;
+    return domi_nats_connect(stack, client);
+}
+
+int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
+{
+    const domus_connect_options options = {
+        .timeout_ns = client->options.connect_timeout_ns,
+        .channel = &client->channel_options,
+        .front = client->options.tls_first ? client->options.front : NULL};
+    uint64_t now_ns = domus_now_ns(stack), until_ns;
+    uint32_t server = choose(client, now_ns, &until_ns);
+
+    if (server == DOMI_NATS_NONE) {
+        arm(stack, client, until_ns - now_ns);
+        return 0;
+    }
+    client->server = server;
+    client->phase = DOMI_NATS_CONNECTING;
+    client->connection = (domus_address){NULL, 0};
+    client->error = 0;
+    client->was_ready = false;
+    client->epoch++;
+    client->begun_ns = now_ns;
+    int result = domus_connect(stack, client->servers[server].text, &options, on_connected);
+    if (result < 0) {
+        fail(stack, client, result);
+        return 0;
+    }
+    return result;
+}
+
+/* The time in which a server has to accept the client is over. */
+int domi_nats_on_late(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    uint64_t epoch;
+
+    memcpy(&epoch, payload, sizeof epoch);
+    if (epoch == client->epoch && client->phase != DOMI_NATS_READY && client->channel != NULL)
+        (void)domus_channel_reset(stack, client->channel, -ETIMEDOUT);
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* The stage: its table of functions, and its options. */
+#include "protocols/nats/nats.h"
+
+#include <errno.h>
+
+#define LINE_DEFAULT    4096u
+#define INFO_DEFAULT    32768u
+#define HEADERS_DEFAULT 65536u
+
+#define LINE_LEAST    64u
+#define INFO_LEAST    512u
+#define HEADERS_LEAST 16u
+#define PAYLOAD_LEAST 1024u
+
+static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+{
+    return value == 0 || (value >= least && value <= most);
+}
+
+static uint32_t value_of(uint32_t value, uint32_t preset)
+{
+    return value != 0 ? value : preset;
+}
+
+static int check_nats(const void *options_)
+{
+    const domus_nats_stage_options *options = options_;
+
+    if (options == NULL)
+        return 0;
+    uint32_t payload_max = value_of(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+    bool is_right = is_within(options->line_max, LINE_LEAST, DOMUS_WINDOW_MAX - 2) &&
+                    is_within(options->info_max, INFO_LEAST, DOMUS_WINDOW_MAX - 2) &&
+                    is_within(options->payload_max, PAYLOAD_LEAST, DOMUS_NATS_PAYLOAD_LIMIT) &&
+                    is_within(options->headers_max, HEADERS_LEAST, payload_max);
+    return is_right ? 0 : -EINVAL;
+}
+
+static int open_nats(domus_wire *wire, void *state_, const void *options)
+{
+    domi_nats_state *state = state_;
+    domus_nats_stage_options *limits = &state->limits;
+
+    (void)wire;
+    if (options != NULL)
+        *limits = *(const domus_nats_stage_options *)options;
+    limits->line_max = value_of(limits->line_max, LINE_DEFAULT);
+    limits->info_max = value_of(limits->info_max, INFO_DEFAULT);
+    limits->headers_max = value_of(limits->headers_max, HEADERS_DEFAULT);
+    limits->payload_max = value_of(limits->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+    return 0;
+}
+
+static int decode_nats(domus_wire *wire, void *state, const char *bytes, size_t size)
+{
+    return domi_nats_decode(wire, state, bytes, size);
+}
+
+static int end_nats(domus_wire *wire, void *state_, size_t left)
+{
+    const domi_nats_state *state = state_;
+
+    (void)wire;
+    return left != 0 || state->gathering ? -EPIPE : 0;
+}
+
+static int encode_nats(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                       const void *payload)
+{
+    (void)state, (void)id;
+    return domi_nats_encode(wire, type, payload);
+}
+
+/* Bytes were wrong, for this stage or for one before it. Nothing is said to the server. */
+static int fail_nats(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
+                     int error)
+{
+    domi_nats_state *state = state_;
+
+    (void)wire, (void)id, (void)request;
+    state->failed = error;
+    return error;
+}
+
+static void close_nats(domus_wire *wire, void *state_)
+{
+    domi_nats_state *state = state_;
+
+    (void)wire;
+    domus_append_drop(&state->bytes);
+}
+
+const domus_stage domus_nats_stage = {
+    .name = "nats",
+    .state_size = sizeof(domi_nats_state),
+    .check = check_nats,
+    .open = open_nats,
+    .decode = decode_nats,
+    .end = end_nats,
+    .encode = encode_nats,
+    .fail = fail_nats,
+    .close = close_nats,
+};

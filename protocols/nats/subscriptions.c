@@ -1,0 +1,350 @@
+/* Subscriptions: which actor gets the messages of which number. A number has the place of its
+ * subscription, and how many the place had before, so that a message for one that has ended finds
+ * nobody. The client tells each new connection of all of them.
+ *
+ * A subscription that ends by its last message does so in a turn of the channel. Only the client
+ * can take back the watch of its subscriber, so it is freed when the client comes to it. */
+#include "protocols/nats/state.h"
+
+#include <domus/message.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACES_LEAST 16u
+#define PLACE_BITS   20u /* of a number */
+
+const domus_type domi_nats_tidy_type = {.name = "nats tidies"};
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static uint32_t *owner_of(domi_nats_client *client, domus_address to)
+{
+    return &client->owners[domus_address_hash(to) & (client->places - 1)];
+}
+
+/* Make twice as many places. Returns 0; -ENOBUFS; -ENOMEM. */
+static int make_places(domi_nats_client *client)
+{
+    uint32_t count = client->places != 0 ? 2 * client->places : PLACES_LEAST;
+
+    if (client->places >= client->options.subscriptions_max)
+        return -ENOBUFS;
+    uint32_t *owners = malloc(count * sizeof *owners);
+    domi_nats_subscription *grown =
+        owners != NULL ? realloc(client->subscriptions, count * sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(owners);
+        return -ENOMEM;
+    }
+    memset(grown + client->places, 0, (count - client->places) * sizeof *grown);
+    free(client->owners);
+    client->subscriptions = grown;
+    client->owners = owners;
+    client->places = count;
+    memset(owners, 0xff, count * sizeof *owners);
+    for (uint32_t i = 0; i < client->places_used; i++) {
+        if (grown[i].subject == NULL)
+            continue;
+        uint32_t *owner = owner_of(client, grown[i].to);
+        grown[i].of_owner = *owner;
+        *owner = i;
+    }
+    return 0;
+}
+
+/* Get a free place. Returns 0; -ENOBUFS; -ENOMEM. */
+static int take_place(domi_nats_client *client, uint32_t *ret_place)
+{
+    if (client->subscriptions_count >= client->options.subscriptions_max)
+        return -ENOBUFS;
+    if (client->free_place != DOMI_NATS_NONE) {
+        *ret_place = client->free_place;
+        client->free_place = client->subscriptions[*ret_place].next;
+        return 0;
+    }
+    int error = client->places_used == client->places ? make_places(client) : 0;
+    if (error == 0)
+        *ret_place = client->places_used++;
+    return error;
+}
+
+static uint64_t number_of(const domi_nats_client *client, uint32_t place)
+{
+    return (uint64_t)client->subscriptions[place].generation << PLACE_BITS | place;
+}
+
+/* Returns the subscription with this number, which has not ended; NULL: there is none. */
+static domi_nats_subscription *find(domi_nats_client *client, uint64_t number)
+{
+    uint64_t place = number & ((1u << PLACE_BITS) - 1);
+
+    if (place >= client->places_used)
+        return NULL;
+    domi_nats_subscription *found = &client->subscriptions[place];
+    return found->subject != NULL && !found->is_finished &&
+                   found->generation == number >> PLACE_BITS
+               ? found
+               : NULL;
+}
+
+static uint32_t place_of(const domi_nats_client *client, const domi_nats_subscription *subscription)
+{
+    return (uint32_t)(subscription - client->subscriptions);
+}
+
+/* Free the place of a subscription that has ended. Only the client does. */
+static void release(domus_stack *stack, domi_nats_client *client, uint32_t place)
+{
+    domi_nats_subscription *ended = &client->subscriptions[place];
+    uint32_t *at = owner_of(client, ended->to);
+
+    while (*at != place)
+        at = &client->subscriptions[*at].of_owner;
+    *at = ended->of_owner;
+    (void)domus_unwatch(stack, ended->watch);
+    free(ended->subject);
+    ended->subject = NULL;
+    ended->next = client->free_place;
+    client->free_place = place;
+    client->subscriptions_count--;
+}
+
+/* Free what has ended in turns of the channel. */
+static void tidy(domus_stack *stack, domi_nats_client *client)
+{
+    while (client->finished != DOMI_NATS_NONE) {
+        uint32_t place = client->finished;
+        client->finished = client->subscriptions[place].next;
+        release(stack, client, place);
+    }
+}
+
+int domi_nats_on_tidy(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    tidy(stack, self);
+    return 0;
+}
+
+/* End a subscription in a turn of the channel. */
+static void finish(domus_stack *stack, domi_nats_client *client, uint32_t place)
+{
+    domi_nats_subscription *ended = &client->subscriptions[place];
+
+    ended->is_finished = true;
+    ended->next = client->finished;
+    /* if the notice is refused, the next subscribe tidies */
+    if (client->finished == DOMI_NATS_NONE)
+        (void)domus_notice(stack, client->self, &domi_nats_tidy_type, NULL);
+    client->finished = place;
+}
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+/* Tell the server after how many messages a subscription ends. */
+static int tell_messages_max(domus_stack *stack, domi_nats_client *client, uint32_t place)
+{
+    const domi_nats_subscription *subscription = &client->subscriptions[place];
+    const domus_nats_unsub unsub = {.number = number_of(client, place),
+                                    .messages_max = subscription->messages_max -
+                                                    subscription->delivered_before};
+
+    return domus_channel_send(stack, client->channel, &domus_nats_unsub_type, &unsub);
+}
+
+/* Tell the server of a subscription. */
+static int tell(domus_stack *stack, domi_nats_client *client, uint32_t place)
+{
+    domi_nats_subscription *subscription = &client->subscriptions[place];
+    const domus_nats_sub sub = {.number = number_of(client, place),
+                                .subject = subscription->subject,
+                                .queue = subscription->queue};
+    int error = domus_channel_send(stack, client->channel, &domus_nats_sub_type, &sub);
+
+    if (error != 0)
+        return error;
+    subscription->delivered_before = subscription->delivered;
+    return subscription->messages_max != 0 ? tell_messages_max(stack, client, place) : 0;
+}
+
+/* Whether the server of this connection was told of a place, so that it has to hear of changes. */
+static bool is_told(const domi_nats_client *client, uint32_t place)
+{
+    return domi_nats_is_ready(client) && place < client->renewed;
+}
+
+int domi_nats_renew(domus_stack *stack, domi_nats_client *client)
+{
+    const domi_nats_subscription *next = &client->subscriptions[client->renewed];
+    int error =
+        next->subject != NULL && !next->is_finished ? tell(stack, client, client->renewed) : 0;
+
+    client->renewed += error == 0;
+    return error;
+}
+
+int domi_nats_tell_end(domus_stack *stack, domi_nats_client *client, uint32_t place)
+{
+    const domi_nats_subscription *subscription = &client->subscriptions[place];
+    const domus_nats_unsub unsub = {.number = number_of(client, place)};
+
+    if (!is_told(client, place) || subscription->subject == NULL || subscription->is_finished)
+        return 0;
+    return domus_channel_send(stack, client->channel, &domus_nats_unsub_type, &unsub);
+}
+
+/* --- verbs ------------------------------------------------------------------------------------ */
+
+/* Copy the texts of a subscribe into one block. Returns 0; -EINVAL; -ENOMEM. */
+static int copy_texts(const domus_nats_subscribe *subscribe, domi_nats_subscription *to)
+{
+    domi_nats_bytes subject = domi_nats_bytes_of(subscribe->subject);
+    domi_nats_bytes queue = domi_nats_bytes_of(subscribe->queue);
+
+    if (!domi_nats_is_subject(subject) || (queue.size != 0 && !domi_nats_is_word(queue)))
+        return -EINVAL;
+    to->subject = calloc(1, (size_t)subject.size + 1 + queue.size + 1);
+    if (to->subject == NULL)
+        return -ENOMEM;
+    memcpy(to->subject, subject.data, subject.size);
+    to->queue = queue.size != 0 ? to->subject + subject.size + 1 : NULL;
+    if (to->queue != NULL)
+        memcpy(to->queue, queue.data, queue.size);
+    return 0;
+}
+
+/* Make the subscription of the ask at hand. Returns 0, or an error. */
+static int subscribe_at(domus_stack *stack, domi_nats_client *client,
+                        const domus_nats_subscribe *subscribe, uint64_t *ret_number)
+{
+    domi_nats_subscription made = {
+        .to = subscribe->to, .tag = subscribe->tag, .messages_max = subscribe->messages_max};
+    uint32_t place;
+
+    if (made.to.house == NULL)
+        made.to = domus_sender(stack);
+    if (made.to.house == NULL)
+        return -EINVAL;
+    int error = copy_texts(subscribe, &made);
+    if (error != 0)
+        return error;
+    error = take_place(client, &place);
+    if (error == 0) {
+        error = domus_watch_actor(stack, made.to, &made.watch);
+        if (error != 0) {
+            client->subscriptions[place].next = client->free_place;
+            client->free_place = place;
+        }
+    }
+    if (error != 0) {
+        free(made.subject);
+        return error;
+    }
+    uint32_t *owner = owner_of(client, made.to);
+    made.of_owner = *owner;
+    *owner = place;
+    made.generation = client->subscriptions[place].generation + 1;
+    client->subscriptions[place] = made;
+    client->subscriptions_count++;
+    *ret_number = number_of(client, place);
+    /* the others before it have to be renewed first */
+    if (domi_nats_is_ready(client) && client->renewed == place)
+        client->renewed++;
+    if (is_told(client, place) && tell(stack, client, place) != 0)
+        (void)domus_channel_reset(stack, client->channel, -ENOBUFS);
+    return 0;
+}
+
+int domi_nats_on_subscribe(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    domus_nats_subscription subscription = {.number = 0};
+
+    tidy(stack, client);
+    int error =
+        client->draining ? -ESHUTDOWN : subscribe_at(stack, client, payload, &subscription.number);
+    if (error != 0)
+        return domi_nats_refuse(stack, client, error);
+    (void)domus_reply(stack, &domus_nats_subscription_type, &subscription);
+    return 0;
+}
+
+int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    const domus_nats_unsubscribe *unsubscribe = payload;
+    domi_nats_subscription *subscription = find(client, unsubscribe->number);
+
+    if (subscription == NULL) {
+        (void)domus_fail(stack, -ENOENT);
+        return 0;
+    }
+    uint32_t place = place_of(client, subscription);
+    int error = 0;
+    if (unsubscribe->messages_max > subscription->delivered) {
+        subscription->messages_max = unsubscribe->messages_max;
+        if (is_told(client, place))
+            error = tell_messages_max(stack, client, place);
+    } else {
+        error = domi_nats_tell_end(stack, client, place);
+        release(stack, client, place);
+    }
+    if (error != 0 && client->channel != NULL) /* the server must not go on */
+        (void)domus_channel_reset(stack, client->channel, error);
+    (void)domus_reply(stack, &domus_nats_done_type, NULL);
+    return 0;
+}
+
+void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_address who)
+{
+    tidy(stack, client);
+    if (client->places == 0)
+        return;
+    uint32_t place = *owner_of(client, who);
+    while (place != DOMI_NATS_NONE) {
+        const domi_nats_subscription *subscription = &client->subscriptions[place];
+        uint32_t next = subscription->of_owner;
+        if (domus_address_equals(subscription->to, who)) {
+            (void)domi_nats_tell_end(stack, client, place);
+            release(stack, client, place);
+        }
+        place = next;
+    }
+}
+
+void domi_nats_drop_subscriptions(domi_nats_client *client)
+{
+    for (uint32_t i = 0; i < client->places_used; i++)
+        free(client->subscriptions[i].subject);
+    free(client->subscriptions);
+    free(client->owners);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+int domi_nats_deliver(domus_stack *stack, domi_nats_client *client,
+                      const domus_nats_message *message)
+{
+    domi_nats_subscription *subscription = find(client, message->subscription);
+    domus_message *passed;
+
+    if (subscription == NULL) {
+        client->counted.unknown++;
+        return 0;
+    }
+    subscription->delivered++;
+    int error = domus_message_take(stack, &passed);
+    if (error == 0) {
+        domus_nats_message *tagged = domus_message_payload(passed);
+        tagged->tag = subscription->tag;
+        error = domus_message_send(stack, subscription->to, passed);
+        if (error != 0)
+            domus_message_free(stack, passed);
+    }
+    client->counted.lost += error != 0;
+    if (subscription->messages_max != 0 && subscription->delivered >= subscription->messages_max)
+        finish(stack, client, place_of(client, subscription));
+    return 0;
+}

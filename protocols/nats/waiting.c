@@ -1,0 +1,244 @@
+/* Messages that wait, because there is no connection or a slow one, in the order in which they
+ * came. Publications are owned here; asks are kept, and stay where they are. They are sent
+ * as far as the connection takes them at once, and further ones when it has taken these. */
+#include "protocols/nats/state.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_BYTES 320u /* of a message that waits, beside what it owns */
+
+const domus_type domi_nats_pump_type = {.name = "nats pumps"};
+const domus_type domi_nats_look_type = {.name = "nats looks at what waits"};
+
+static_assert(sizeof(domi_nats_waiting) <= MESSAGE_BYTES + 16, "the bound of memory is kept");
+
+/* --- the row ---------------------------------------------------------------------------------- */
+
+/* Make a place at the end of the row. Returns 0; -ENOBUFS; -ENOMEM. */
+static int put(domi_nats_client *client, uint64_t bytes, bool is_ask,
+               domi_nats_waiting **ret_waiting)
+{
+    bytes += MESSAGE_BYTES;
+    if (bytes > client->options.buffer_max ||
+        client->waiting_bytes > client->options.buffer_max - bytes)
+        return -ENOBUFS;
+    size_t size = is_ask ? offsetof(domi_nats_waiting, publish) : sizeof(domi_nats_waiting);
+    domi_nats_waiting *waiting = malloc(size);
+    if (waiting == NULL)
+        return -ENOMEM;
+    waiting->next = waiting->next_ask = NULL;
+    waiting->before_ask = NULL;
+    waiting->is_ask = is_ask;
+    waiting->bytes = bytes;
+    if (client->last != NULL)
+        client->last->next = waiting;
+    else
+        client->first = waiting;
+    client->last = waiting;
+    client->waiting++;
+    client->waiting_bytes += bytes;
+    *ret_waiting = waiting;
+    return 0;
+}
+
+/* Take an ask out of the row of asks. */
+static void unlink_ask(domi_nats_client *client, domi_nats_waiting *waiting)
+{
+    domi_nats_waiting **at = waiting->before_ask;
+
+    *at = waiting->next_ask;
+    if (waiting->next_ask != NULL)
+        waiting->next_ask->before_ask = at;
+    else
+        client->end_of_asks = at;
+    client->waiting_asks--;
+    waiting->before_ask = NULL;
+}
+
+/* Take the first one out of the row. */
+static void drop_first(domi_nats_client *client)
+{
+    domi_nats_waiting *waiting = client->first;
+
+    client->first = waiting->next;
+    if (client->first == NULL)
+        client->last = NULL;
+    if (!waiting->is_ask)
+        domus_nats_publish_free(&waiting->publish);
+    else if (waiting->before_ask != NULL)
+        unlink_ask(client, waiting);
+    client->waiting--;
+    client->waiting_bytes -= waiting->bytes;
+    free(waiting);
+}
+
+void domi_nats_wake_pump(domus_stack *stack, domi_nats_client *client)
+{
+    if (domi_nats_is_ready(client) && !client->is_pumping &&
+        domus_after(stack, 0, &domi_nats_pump_type, NULL, NULL) == 0)
+        client->is_pumping = true;
+}
+
+int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
+                        const domus_nats_publish *publish)
+{
+    domi_nats_waiting *waiting;
+    uint64_t bytes = (uint64_t)publish->subject.size + publish->reply.size + publish->headers.size +
+                     publish->payload.size;
+    int error = domus_take(stack);
+
+    if (error != 0)
+        return error;
+    error = put(client, bytes, false, &waiting);
+    if (error != 0) {
+        domus_nats_publish owned = *publish;
+        domus_nats_publish_free(&owned);
+        return error;
+    }
+    waiting->publish = *publish;
+    domi_nats_wake_pump(stack, client);
+    return 0;
+}
+
+/* Let the asks that wait be looked at when the time of this one is over. */
+static void arm(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (deadline_ns < now_ns + DOMI_NATS_LOOK_NS)
+        deadline_ns = now_ns + DOMI_NATS_LOOK_NS;
+    if (client->look_ns != 0 && client->look_ns <= deadline_ns)
+        return;
+    if (client->look_ns != 0)
+        (void)domus_timer_cancel(stack, client->look);
+    client->look_ns = 0;
+    if (domus_after(stack, deadline_ns - now_ns, &domi_nats_look_type, NULL, &client->look) == 0)
+        client->look_ns = deadline_ns;
+}
+
+int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_kept kept,
+                            uint64_t deadline_ns, uint64_t bytes)
+{
+    domi_nats_waiting *waiting;
+    int error = put(client, bytes, true, &waiting);
+
+    if (error != 0) {
+        client->counted.refused++;
+        (void)domus_kept_fail(stack, kept, error);
+        return 0;
+    }
+    waiting->kept = kept;
+    waiting->deadline_ns =
+        deadline_ns != 0 ? deadline_ns : domus_now_ns(stack) + client->options.request_timeout_ns;
+    waiting->before_ask = client->end_of_asks;
+    *client->end_of_asks = waiting;
+    client->end_of_asks = &waiting->next_ask;
+    client->waiting_asks++;
+    arm(stack, client, waiting->deadline_ns);
+    domi_nats_wake_pump(stack, client);
+    return 0;
+}
+
+int domi_nats_on_look_at_waiting(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+    domi_nats_waiting *waiting = client->first_ask, *next;
+    uint64_t now_ns = domus_now_ns(stack), next_ns = UINT64_MAX;
+
+    (void)payload;
+    client->look_ns = 0;
+    for (; waiting != NULL; waiting = next) {
+        next = waiting->next_ask;
+        if (waiting->deadline_ns <= now_ns) {
+            (void)domus_kept_fail(stack, waiting->kept, -ETIMEDOUT);
+            unlink_ask(client, waiting);
+        } else if (waiting->deadline_ns < next_ns) {
+            next_ns = waiting->deadline_ns;
+        }
+    }
+    if (next_ns != UINT64_MAX)
+        arm(stack, client, next_ns);
+    return 0;
+}
+
+void domi_nats_drop_waiting(domi_nats_client *client)
+{
+    while (client->first != NULL)
+        drop_first(client);
+}
+
+/* --- the pump --------------------------------------------------------------------------------- */
+
+/* Send the first one. Returns 0; an error when it cannot be sent now. */
+static int send_first(domus_stack *stack, domi_nats_client *client)
+{
+    domi_nats_waiting *waiting = client->first;
+    int error;
+
+    if (waiting->is_ask) {
+        error = domus_kept_forward(stack, waiting->kept, client->connection);
+        if (error == -ESTALE)
+            return error;
+        if (error != 0 && error != -ENOENT) {
+            client->counted.refused++;
+            (void)domus_kept_fail(stack, waiting->kept, error);
+        }
+    } else {
+        error = domi_nats_send(stack, client, &waiting->publish);
+        if (error == -EPIPE || error == -ENOBUFS)
+            return error;
+        client->counted.refused += error != 0;
+    }
+    drop_first(client);
+    return 0;
+}
+
+static bool has_work(const domi_nats_client *client)
+{
+    return client->first != NULL || !domi_nats_is_renewed(client);
+}
+
+/* Send as much as the connection takes now. */
+static void send_some(domus_stack *stack, domi_nats_client *client)
+{
+    while (domi_nats_is_ready(client) && has_work(client) &&
+           domus_channel_queued(client->channel) < DOMI_NATS_WINDOW) {
+        int error = domi_nats_is_renewed(client) ? send_first(stack, client)
+                                                 : domi_nats_renew(stack, client);
+        if (error != 0)
+            break;
+    }
+}
+
+static int on_room(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_nats_client *client = self;
+
+    if (answer->error != 0 || !domi_nats_is_ready(client))
+        return 0;
+    return domi_nats_on_pump(stack, self, NULL);
+}
+
+int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)
+{
+    domi_nats_client *client = self;
+
+    (void)payload;
+    if (!domi_nats_is_ready(client))
+        return 0; /* the next connection begins to pump by itself */
+    send_some(stack, client);
+    if (!domi_nats_is_ready(client) || !has_work(client)) {
+        client->is_pumping = false;
+        return 0;
+    }
+    int result = domus_channel_flush_to(stack, client->channel, DOMI_NATS_WINDOW / 2, on_room);
+    if (result != DOMUS_PARKED) {
+        client->is_pumping = false;
+        domi_nats_wake_pump(stack, client);
+        return 0;
+    }
+    return result;
+}

@@ -1,0 +1,156 @@
+/* Drains, and the ends of a client: nothing that was taken is left behind without a word; and
+ * messages whose subscriber does not take them are counted. */
+#include "tests/nats/world.h"
+
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void drain(void)
+{
+    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
+}
+
+START_TEST(drain_lets_everything_end)
+{
+    domus_nats_publish publish = domt_nats_message("a", "x");
+    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    uint64_t number = domt_nats_subscribe("s", NULL, 0, 0);
+    char text[300], reply[100];
+
+    (void)domt_nats_line(peer);
+    domt_nats_request("r", "q", 0);
+    ck_assert_int_eq(sscanf(domt_nats_line(peer), "PUB r %99s", reply), 1);
+    domt_nats_hears(peer, "q\r\n");
+    domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    drain(); /* overtakes the notice, and yet is behind it */
+    snprintf(text, sizeof text, "PUB a 1\r\nx\r\nUNSUB %llu\r\nPING\r\n",
+             (unsigned long long)number);
+    domt_nats_hears(peer, text);
+    drain();
+    domt_nats_fails(-EALREADY);
+    domt_nats_request("r", "q", 0);
+    domt_nats_fails(-ESHUTDOWN);
+    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    domt_nats_fails(-ESHUTDOWN);
+    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_nats_fails(-ESHUTDOWN);
+    domus_nats_subscribe subscribe;
+    ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
+    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
+    domt_nats_fails(-ESHUTDOWN);
+    ck_assert(domt_nats_look().draining);
+    snprintf(text, sizeof text, "MSG s %llu 4\r\nlast\r\nPONG\r\n", (unsigned long long)number);
+    domt_nats_say(peer, text);
+    domt_nats_gets(domt_probe, "s", "last", 0);
+    domt_ok(domus_probe_expect_nothing(domt_probe, SECOND)); /* the request is not answered */
+    snprintf(text, sizeof text, "MSG %s 0 1\r\na\r\n", reply);
+    domt_nats_say(peer, text);
+    domt_nats_gets(domt_probe, reply, "a", 0);
+    domt_ok(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
+    domt_ok(domus_peer_expect_end(peer, SECOND));
+    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
+    drain();
+    domt_nats_fails(-ESTALE);
+    domt_nats_end();
+}
+END_TEST
+
+START_TEST(drain_has_its_time)
+{
+    static const domus_nats_options options = {.drain_timeout_ns = SECOND};
+    domus_peer *peer = domt_nats_ready(&options, NULL);
+    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
+
+    drain();
+    domt_nats_hears(peer, "PING\r\n"); /* which is not answered */
+    domt_nats_fails(-ETIMEDOUT);
+    ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
+    ck_assert_uint_le(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND + 10 * MS);
+    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
+    domt_nats_end();
+}
+END_TEST
+
+/* A drain goes on over a connection that breaks: what waits is sent by the next one. */
+START_TEST(drain_goes_on_by_the_next_connection)
+{
+    domus_peer_listener *listener;
+    domus_peer *peer = domt_nats_ready(NULL, &listener);
+
+    (void)domt_nats_subscribe("s", NULL, 0, 0);
+    domus_peer_reset(peer);
+    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_nats_publish("a", "x");
+    domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_drain_type, NULL)); /* a notice */
+    domt_nats_run();
+    peer = domt_nats_accept(listener);
+    (void)domt_nats_login(peer, NULL);
+    domt_nats_hears(peer, "PUB a 1\r\nx\r\nPING\r\n"); /* nothing is subscribed again */
+    domus_peer_reset(peer);
+    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    peer = domt_nats_accept(listener);
+    (void)domt_nats_login(peer, NULL);
+    domt_nats_hears(peer, "PING\r\n");
+    domt_nats_say(peer, "PONG\r\n");
+    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
+    domt_nats_end();
+}
+END_TEST
+
+/* A client that is stopped answers what it has, and gives back all memory. */
+START_TEST(stop_fails_what_is_under_way)
+{
+    domus_peer_listener *listener;
+    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_system *system = domus_testkit_system(domt_kit);
+
+    (void)domt_nats_subscribe("s", NULL, 0, 0);
+    domt_nats_request("r", "q", 0);
+    ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
+    domt_nats_fails(-ESTALE);
+    (void)peer;
+    domt_nats_happens(DOMUS_NATS_CLOSED, 0);
+    domt_nats_open(NULL); /* another one, which is stopped while messages wait */
+    domt_nats_publish("a", "x");
+    domt_nats_request("r", "q", 0);
+    ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
+    domt_nats_fails(-ESTALE);
+    domt_nats_end();
+}
+END_TEST
+
+/* A subscriber that does not take its messages holds up nobody, and is told in the counts. */
+START_TEST(messages_for_a_full_mailbox_are_lost)
+{
+    domus_address address;
+    domus_nats_subscribe subscribe;
+    domus_nats_subscription subscription;
+    static const domus_behaviour deaf = {.name = "deaf", .kind = DOMUS_STATE};
+    const domus_spawn_options options = {.mailbox_max = 2};
+    char text[200];
+
+    domus_peer *peer = domt_nats_ready(NULL, NULL);
+    ck_assert_int_eq(
+        domus_outside_spawn_with(domus_testkit_system(domt_kit), &deaf, NULL, &options, &address),
+        0);
+    ck_assert_int_eq(domus_nats_subscribe_make("s", NULL, &subscribe), 0);
+    subscribe.to = address;
+    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
+    domt_ok(domus_probe_expect(domt_probe, &domus_nats_subscription_type, SECOND, &subscription));
+    text[0] = '\0';
+    for (int i = 0; i < 5; i++) /* in one run of the channel */
+        snprintf(text + strlen(text), sizeof text - strlen(text), "MSG s %llu 0\r\n\r\n",
+                 (unsigned long long)subscription.number);
+    domt_nats_say(peer, text);
+    ck_assert_uint_eq(domt_nats_look().lost, 3);
+    ck_assert_uint_eq(domt_nats_look().in_messages, 5);
+    domt_nats_end();
+}
+END_TEST
+
+DOMT_MAIN("nats drain", 60, drain_lets_everything_end, drain_has_its_time,
+          drain_goes_on_by_the_next_connection, stop_fails_what_is_under_way,
+          messages_for_a_full_mailbox_are_lost)

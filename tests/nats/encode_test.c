@@ -1,0 +1,312 @@
+/* The words of a client are what a server of NATS reads: publications, subscriptions, CONNECT; and
+ * what no server could read is refused. Headers are built and read. */
+#include "tests/nats/trace.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *published(const domus_nats_publish *publish)
+{
+    return domt_nats_encoded(&domus_nats_publish_type, publish);
+}
+
+static domus_slice slice_of(const char *text)
+{
+    domus_slice slice;
+
+    ck_assert_int_eq(domus_slice_copy(text, strlen(text), &slice), 0);
+    return slice;
+}
+
+START_TEST(publication_is_a_line_and_its_bytes)
+{
+    domus_nats_publish publish = {.used = 0};
+
+    ck_assert_int_eq(domus_nats_set_payload(&publish, "hello", 5), 0);
+    ck_assert_int_eq(domus_nats_set_subject(&publish, "a.b"), 0);
+    ck_assert_str_eq(published(&publish), "PUB a.b 5\r\nhello\r\n");
+    ck_assert_int_eq(domus_nats_set_reply(&publish, "r.x"), 0);
+    ck_assert_str_eq(published(&publish), "PUB a.b r.x 5\r\nhello\r\n");
+    ck_assert_uint_eq(publish.used, 11);
+    publish.headers = slice_of("NATS/1.0\r\nA: b\r\n\r\n");
+    ck_assert_str_eq(published(&publish),
+                     "HPUB a.b r.x 18 23\r\nNATS/1.0\r\nA: b\r\n\r\nhello\r\n");
+    publish.payload = slice_of("longer"); /* a slice goes before what is inline */
+    ck_assert_str_eq(published(&publish),
+                     "HPUB a.b r.x 18 24\r\nNATS/1.0\r\nA: b\r\n\r\nlonger\r\n");
+    domus_nats_publish_free(&publish);
+    publish = (domus_nats_publish){.used = 0};
+    ck_assert_int_eq(domus_nats_set_subject(&publish, "a"), 0);
+    ck_assert_str_eq(published(&publish), "PUB a 0\r\n\r\n");
+}
+END_TEST
+
+/* Parts that have room in the message own nothing, to its last byte. */
+START_TEST(parts_are_inline_as_long_as_there_is_room)
+{
+    char text[1100];
+    domus_nats_publish publish = {.used = 0};
+
+    memset(text, 'x', sizeof text);
+    ck_assert_int_eq(domus_nats_set_subject(&publish, "abc"), 0);
+    ck_assert_int_eq(domus_nats_set_payload(&publish, text, DOMUS_NATS_INLINE - 3), 0);
+    ck_assert_ptr_null(publish.payload.page);
+    ck_assert_uint_eq(publish.used, DOMUS_NATS_INLINE);
+    ck_assert_int_eq(domus_nats_set_reply(&publish, "r"), 0);
+    ck_assert_uint_eq(publish.reply.size, 1);
+    ck_assert_int_eq(strncmp(published(&publish), "PUB abc r 181\r\nxxx", 18), 0);
+    domus_nats_publish_free(&publish);
+    publish = (domus_nats_publish){.used = 0};
+    ck_assert_int_eq(domus_nats_set_payload(&publish, text, DOMUS_NATS_INLINE + 1), 0);
+    ck_assert_uint_eq(publish.payload.size, DOMUS_NATS_INLINE + 1);
+    text[1024] = '\0';
+    ck_assert_int_eq(domus_nats_set_subject(&publish, text), 0);
+    ck_assert_uint_eq(strlen(published(&publish)), 4 + 1024 + 1 + 3 + 2 + 185 + 2);
+    text[1024] = 'x';
+    text[1025] = '\0';
+    ck_assert_int_eq(domus_nats_set_subject(&publish, text), -EINVAL);
+    domus_nats_publish_free(&publish);
+}
+END_TEST
+
+/* Sizes around the bound of copies: all bytes leave, whichever way. */
+START_TEST(payload_leaves_whole_at_each_size)
+{
+    static const size_t sizes[] = {0, 1, 183, 184, 185, 511, 512, 513, 65536, 200000};
+    static char bytes[200000];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)('a' + i % 23);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (int headed = 0; headed < 2; headed++) {
+            domus_nats_publish publish = {.used = 0};
+            char line[80];
+            ck_assert_int_eq(domus_nats_set_subject(&publish, "s"), 0);
+            ck_assert_int_eq(domus_nats_set_payload(&publish, bytes, sizes[i]), 0);
+            if (headed == 1)
+                publish.headers = slice_of("NATS/1.0\r\n\r\n");
+            snprintf(line, sizeof line,
+                     headed ? "HPUB s 12 %zu\r\nNATS/1.0\r\n\r\n" : "PUB s %zu\r\n",
+                     sizes[i] + (headed ? 12 : 0));
+            const char *sent = published(&publish);
+            ck_assert_int_eq(strncmp(sent, line, strlen(line)), 0);
+            ck_assert_int_eq(memcmp(sent + strlen(line), bytes, sizes[i]), 0);
+            ck_assert_str_eq(sent + strlen(line) + sizes[i], "\r\n");
+            domus_nats_publish_free(&publish);
+        }
+    }
+}
+END_TEST
+
+START_TEST(wrong_publication_is_refused)
+{
+    static const char *const subjects[] = {"",   " ",  "a b",  "a\t",  "a\r\nPING", ".",
+                                           ".a", "a.", "a..b", "\x7f", "\x01"};
+    static const char *const blocks[] = {"x", "NATS/1.0\r\n\r", "NATS/1.0\r\nA: b\r\n",
+                                         "NATS/1.0x\r\n\r\n", "MATS/1.0\r\n\r\n"};
+    domus_nats_publish publish = {.used = 0};
+
+    ck_assert_str_eq(published(&publish), "EINVAL"); /* no subject */
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        ck_assert_int_eq(domus_nats_set_subject(&publish, subjects[i]), -EINVAL);
+        ck_assert_int_eq(domus_nats_set_reply(&publish, subjects[i]), -EINVAL);
+        if (subjects[i][0] == '\0')
+            continue;
+        domus_nats_publish bare = {.subject = slice_of(subjects[i])};
+        ck_assert_str_eq(published(&bare), "EINVAL");
+        bare.reply = bare.subject;
+        bare.subject = slice_of("a");
+        ck_assert_str_eq(published(&bare), "EINVAL");
+        domus_nats_publish_free(&bare);
+    }
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+        domus_nats_publish bare = {.subject = slice_of("a"), .headers = slice_of(blocks[i])};
+        ck_assert_str_eq(published(&bare), "EINVAL");
+        domus_nats_publish_free(&bare);
+    }
+    publish.subject_size = 1;
+    publish.subject_at = DOMUS_NATS_INLINE;
+    ck_assert_str_eq(published(&publish), "EINVAL");
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_message_type, &publish), "EOPNOTSUPP");
+}
+END_TEST
+
+START_TEST(subscription_is_a_line)
+{
+    domus_nats_sub sub = {.number = 17, .subject = "a.*.>"};
+    domus_nats_unsub unsub = {.number = UINT64_MAX};
+
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "SUB a.*.> 17\r\n");
+    sub.queue = "q";
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "SUB a.*.> q 17\r\n");
+    sub.queue = "q r";
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "EINVAL");
+    sub.queue = NULL;
+    sub.subject = "a b";
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_sub_type, &sub), "EINVAL");
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_unsub_type, &unsub),
+                     "UNSUB 18446744073709551615\r\n");
+    unsub.messages_max = 5;
+    unsub.number = 0;
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_unsub_type, &unsub), "UNSUB 0 5\r\n");
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_ping_type, NULL), "PING\r\n");
+}
+END_TEST
+
+START_TEST(connect_is_json)
+{
+    domus_nats_connect connect = {.headers = true};
+
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_connect_type, &connect),
+                     "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,"
+                     "\"echo\":true,\"headers\":true,\"no_responders\":true,\"lang\":\"c\","
+                     "\"version\":\"domus\",\"protocol\":1}\r\n");
+    connect =
+        (domus_nats_connect){.name = "a\"\r\nb", .user = "u", .password = "p", .no_echo = true};
+    ck_assert_str_eq(
+        domt_nats_encoded(&domus_nats_connect_type, &connect),
+        "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,"
+        "\"echo\":false,\"headers\":false,\"no_responders\":false,\"lang\":\"c\","
+        "\"version\":\"domus\",\"protocol\":1,\"name\":\"a\\\"\\r\\nb\",\"user\":\"u\","
+        "\"pass\":\"p\"}\r\n");
+    connect =
+        (domus_nats_connect){.token = "t", .jwt = "j", .nkey = "n", .signature = "s", .tls = true};
+    const char *sent = domt_nats_encoded(&domus_nats_connect_type, &connect);
+    ck_assert_ptr_nonnull(strstr(sent, "\"tls_required\":true"));
+    ck_assert_ptr_nonnull(
+        strstr(sent, "\"auth_token\":\"t\",\"jwt\":\"j\",\"nkey\":\"n\",\"sig\":\"s\"}"));
+    connect = (domus_nats_connect){.name = "\xff"};
+    ck_assert_str_eq(domt_nats_encoded(&domus_nats_connect_type, &connect), "EINVAL");
+}
+END_TEST
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+/* A message with these headers, as if it had come. */
+static domus_nats_message message_of(const char *headers)
+{
+    return (domus_nats_message){.bytes = slice_of(headers),
+                                .headers_size = (uint32_t)strlen(headers)};
+}
+
+static void value_is(const domus_nats_message *message, const char *name, uint32_t *from,
+                     const char *expected)
+{
+    domus_slice value;
+    int error = domus_nats_header(message, name, from, &value);
+
+    if (expected == NULL) {
+        ck_assert_int_eq(error, -ENOENT);
+        return;
+    }
+    ck_assert_int_eq(error, 0);
+    ck_assert_msg(domus_slice_equals(value, expected, strlen(expected)), "%.*s", (int)value.size,
+                  domus_slice_data(value));
+}
+
+START_TEST(headers_are_found_by_name)
+{
+    domus_nats_message message = message_of("NATS/1.0 408  Request Timeout \r\nA: b\r\nno colon\r\n"
+                                            "Long-Name:\tvalue : more \r\nA:c\r\nE:\r\n\r\n");
+    uint32_t from = 0, count = 0;
+    domus_slice name, value;
+
+    value_is(&message, "A", NULL, "b");
+    value_is(&message, "A", NULL, "b");
+    value_is(&message, "A", &from, "b");
+    value_is(&message, "A", &from, "c");
+    value_is(&message, "A", &from, NULL);
+    value_is(&message, "Long-Name", NULL, "value : more");
+    value_is(&message, "long-name", NULL, NULL);
+    value_is(&message, "E", NULL, "");
+    value_is(&message, "NATS/1.0 408  Request Timeout ", NULL, NULL);
+    for (from = 0; domus_nats_header_next(&message, &from, &name, &value) == 0;)
+        count++;
+    ck_assert_uint_eq(count, 4);
+    message.status = 408;
+    value = domus_nats_description(&message);
+    ck_assert(domus_slice_equals(value, "Request Timeout", 15));
+    domus_nats_message_type.release(&message);
+}
+END_TEST
+
+/* Blocks that no stage lets through are read no further than they go. */
+START_TEST(headers_without_an_end_are_read_to_their_end)
+{
+    static const char *const blocks[] = {"",     "N",       "NATS/1.0", "NATS/1.0\r\nA: b",
+                                         "\r\n", "A: b\r\n"};
+    uint32_t from;
+
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+        domus_nats_message message = message_of(blocks[i]);
+        value_is(&message, "A", NULL, NULL);
+        from = 1000000;
+        value_is(&message, "A", &from, NULL);
+        message.status = 503;
+        ck_assert_uint_eq(domus_nats_description(&message).size, 0);
+        domus_nats_message_type.release(&message);
+    }
+}
+END_TEST
+
+START_TEST(built_headers_are_a_block)
+{
+    domus_appender headers = {0};
+    domus_slice block;
+
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "Nats-Msg-Id", "1"), 0);
+    ck_assert_int_eq(domus_nats_headers_add_bytes(&headers, "B", "a\0b", 3), 0);
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "C", ""), 0);
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "", "x"), -EINVAL);
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "a b", "x"), -EINVAL);
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "a:", "x"), -EINVAL);
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "\x7f", "x"), -EINVAL);
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "a", "x\ry"), -EINVAL);
+    ck_assert_int_eq(domus_nats_headers_add(&headers, "a", "x\ny"), -EINVAL);
+    ck_assert_int_eq(domus_nats_headers_end(&headers, &block), 0);
+    ck_assert(
+        domus_slice_equals(block, "NATS/1.0\r\nNats-Msg-Id: 1\r\nB: a\0b\r\nC: \r\n\r\n", 41));
+    domus_slice_free(block);
+    ck_assert_int_eq(domus_nats_headers_end(&headers, &block), 0);
+    ck_assert(domus_slice_equals(block, "NATS/1.0\r\n\r\n", 12));
+    domus_slice_free(block);
+}
+END_TEST
+
+START_TEST(subscribe_is_made_of_texts)
+{
+    domus_nats_subscribe made;
+
+    ck_assert_int_eq(domus_nats_subscribe_make("a.>", NULL, &made), 0);
+    ck_assert(domus_slice_equals(made.subject, "a.>", 3) && made.queue.size == 0);
+    domus_nats_subscribe_type.release(&made);
+    ck_assert_int_eq(domus_nats_subscribe_make("a.>", "q", &made), 0);
+    ck_assert(domus_slice_equals(made.queue, "q", 1));
+    domus_nats_subscribe_type.release(&made);
+    ck_assert_int_eq(domus_nats_subscribe_make("a b", NULL, &made), -EINVAL);
+    ck_assert_int_eq(domus_nats_subscribe_make("a", "q q", &made), -EINVAL);
+    ck_assert_int_eq(domus_nats_subscribe_make("a", "", &made), -EINVAL);
+}
+END_TEST
+
+START_TEST(answer_goes_to_the_reply)
+{
+    domus_nats_message message = message_of("subject reply");
+    domus_nats_publish publish = {.used = 0};
+
+    ck_assert_int_eq(domus_nats_set_reply_of(&publish, &message), -EINVAL);
+    message.reply_at = 8;
+    message.reply_size = 5;
+    ck_assert_int_eq(domus_nats_set_reply_of(&publish, &message), 0);
+    ck_assert_str_eq(published(&publish), "PUB reply 0\r\n\r\n");
+    domus_nats_message_type.release(&message);
+}
+END_TEST
+
+DOMT_MAIN("nats encode", 30, publication_is_a_line_and_its_bytes,
+          parts_are_inline_as_long_as_there_is_room, payload_leaves_whole_at_each_size,
+          wrong_publication_is_refused, subscription_is_a_line, connect_is_json,
+          headers_are_found_by_name, headers_without_an_end_are_read_to_their_end,
+          built_headers_are_a_block, subscribe_is_made_of_texts, answer_goes_to_the_reply)

@@ -1,0 +1,279 @@
+/* The client beside libnats at the same server: each sees what the other publishes, byte for byte,
+ * they answer each other, and share a queue group. */
+#include "tests/nats/server.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef DOMT_LIBNATS
+#include <nats/nats.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static domt_nats_server server;
+static domt_nats_user user;
+static natsConnection *judge;
+
+static void ok(natsStatus status)
+{
+    ck_assert_msg(status == NATS_OK, "%s", natsStatus_GetText(status));
+}
+
+static void begin(void)
+{
+    char url[80];
+
+    domt_nats_server_start(&server, NULL, 0);
+    snprintf(url, sizeof url, "nats://%s", server.url);
+    ok(natsConnection_ConnectTo(&judge, url));
+    domt_nats_user_start(&user, &(domus_nats_options){.servers = server.url});
+    domt_nats_user_connected(&user);
+}
+
+static void end(void)
+{
+    natsConnection_Destroy(judge);
+    domt_nats_user_stop(&user);
+    domt_nats_server_stop(&server);
+    nats_Close();
+}
+
+static natsSubscription *subscribe(const char *subject, const char *queue)
+{
+    natsSubscription *subscription;
+
+    ok(queue != NULL ? natsConnection_QueueSubscribeSync(&subscription, judge, subject, queue)
+                     : natsConnection_SubscribeSync(&subscription, judge, subject));
+    ok(natsConnection_Flush(judge));
+    return subscription;
+}
+
+/* Payloads of bytes of chance, the same in each run. */
+static size_t make_payload(uint32_t seed, char *bytes, size_t room)
+{
+    size_t size = seed % 7 == 0 ? 0 : (seed * 2654435761u) % (seed % 5 == 0 ? room : 300);
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)((seed + i) * 2654435761u >> 13);
+    return size;
+}
+
+#define COUNT 300u
+#define ROOM  70000u
+
+static char payload[ROOM];
+
+/* Check a message of the judge against what was made of `seed`. */
+static void judge_has(natsMsg *message, uint32_t seed, const char *reply)
+{
+    size_t size = make_payload(seed, payload, ROOM);
+    const char *value;
+
+    ck_assert_int_eq(natsMsg_GetDataLength(message), (int)size);
+    ck_assert_int_eq(memcmp(natsMsg_GetData(message), payload, size), 0);
+    if (reply != NULL)
+        ck_assert_str_eq(natsMsg_GetReply(message), reply);
+    else
+        ck_assert_ptr_null(natsMsg_GetReply(message));
+    if (seed % 3 == 0) {
+        char text[20];
+        snprintf(text, sizeof text, "%u", seed);
+        ok(natsMsgHeader_Get(message, "Seed", &value));
+        ck_assert_str_eq(value, text);
+        ok(natsMsgHeader_Get(message, "Other", &value));
+        ck_assert_str_eq(value, "a b: c");
+    } else {
+        ck_assert_int_eq(natsMsgHeader_Get(message, "Seed", &value), NATS_NOT_FOUND);
+    }
+}
+
+static void user_has(const domus_nats_message *message, uint32_t seed, const char *reply)
+{
+    size_t size = make_payload(seed, payload, ROOM);
+    domus_slice value;
+    char text[20];
+
+    ck_assert(domus_slice_equals(domus_nats_payload(message), payload, size));
+    ck_assert(domt_slice_is(domus_nats_reply_to(message), reply != NULL ? reply : ""));
+    int error = domus_nats_header(message, "Seed", NULL, &value);
+    ck_assert_int_eq(error, seed % 3 == 0 ? 0 : -ENOENT);
+    snprintf(text, sizeof text, "%u", seed);
+    ck_assert(error != 0 || domt_slice_is(value, text));
+    error = domus_nats_header(message, "Other", NULL, &value);
+    ck_assert(error != 0 || domt_slice_is(value, "a b: c"));
+}
+
+static void user_publishes(uint32_t seed)
+{
+    domus_nats_publish publish = {.used = 0};
+    domus_appender headers = {0};
+    char text[20];
+
+    ck_assert_int_eq(domus_nats_set_subject(&publish, "d.x"), 0);
+    if (seed % 2 == 0)
+        ck_assert_int_eq(domus_nats_set_reply(&publish, "r"), 0);
+    size_t size = make_payload(seed, payload, ROOM);
+    ck_assert_int_eq(domus_nats_set_payload(&publish, payload, size), 0);
+    if (seed % 3 == 0) {
+        snprintf(text, sizeof text, "%u", seed);
+        ck_assert_int_eq(domus_nats_headers_add(&headers, "Seed", text), 0);
+        ck_assert_int_eq(domus_nats_headers_add(&headers, "Other", "a b: c"), 0);
+        ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
+    }
+    domt_nats_user_does(&user, &domus_nats_publish_type, &publish);
+}
+
+static void judge_publishes(uint32_t seed)
+{
+    natsMsg *message;
+    char text[20];
+
+    size_t size = make_payload(seed, payload, ROOM);
+    ok(natsMsg_Create(&message, "d.y", seed % 2 == 0 ? "r" : NULL, payload, (int)size));
+    if (seed % 3 == 0) {
+        snprintf(text, sizeof text, "%u", seed);
+        ok(natsMsgHeader_Set(message, "Seed", text));
+        ok(natsMsgHeader_Set(message, "Other", "a b: c"));
+    }
+    ok(natsConnection_PublishMsg(judge, message));
+    natsMsg_Destroy(message);
+}
+
+START_TEST(both_see_the_same_messages)
+{
+    begin();
+    natsSubscription *subscription = subscribe("d.*", NULL);
+    (void)domt_nats_user_subscribe(&user, "d.>", NULL, 0);
+    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    for (uint32_t seed = 0; seed < COUNT; seed++) {
+        natsMsg *message;
+        user_publishes(seed);
+        const char *reply = seed % 2 == 0 ? "r" : NULL;
+        for (int i = 0; i < 2; i++) {
+            if (i == 1)
+                judge_publishes(seed);
+            ok(natsSubscription_NextMsg(&message, subscription, 10000));
+            judge_has(message, seed, reply);
+            const domus_nats_message *got = domt_nats_user_message(&user);
+            user_has(got, seed, reply);
+            ck_assert(domt_slice_is(domus_nats_subject(got), natsMsg_GetSubject(message)));
+            natsMsg_Destroy(message);
+        }
+    }
+    natsSubscription_Destroy(subscription);
+    end();
+}
+END_TEST
+
+static void respond(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                    void *closure)
+{
+    (void)subscription, (void)closure;
+    (void)natsConnection_Publish(connection, natsMsg_GetReply(message), natsMsg_GetData(message),
+                                 natsMsg_GetDataLength(message));
+    natsMsg_Destroy(message);
+}
+
+START_TEST(each_answers_the_other)
+{
+    natsSubscription *subscription;
+    domus_nats_message answer;
+    natsMsg *message;
+    char text[40];
+
+    begin();
+    ok(natsConnection_Subscribe(&subscription, judge, "judge", respond, NULL));
+    ok(natsConnection_Flush(judge));
+    for (int i = 0; i < 200; i++) {
+        snprintf(text, sizeof text, "request %d", i);
+        ck_assert_int_eq(domt_nats_user_request(&user, "judge", text, 5 * SECOND, &answer), 0);
+        ck_assert(domt_slice_is(domus_nats_payload(&answer), text));
+        domus_nats_message_type.release(&answer);
+    }
+    (void)domt_nats_user_subscribe(&user, "user", NULL, 0);
+    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    for (int i = 0; i < 200; i++) { /* an own inbox, because the request of libnats waits */
+        natsSubscription *inbox;
+        domus_nats_publish reply = {.used = 0};
+        snprintf(text, sizeof text, "inbox.%d", i);
+        ok(natsConnection_SubscribeSync(&inbox, judge, text));
+        ok(natsConnection_PublishRequestString(judge, "user", text, "question"));
+        const domus_nats_message *asked = domt_nats_user_message(&user);
+        ck_assert_int_eq(domus_nats_set_reply_of(&reply, asked), 0);
+        ck_assert_int_eq(domus_nats_set_payload(&reply, text, strlen(text)), 0);
+        domt_nats_user_does(&user, &domus_nats_publish_type, &reply);
+        ok(natsSubscription_NextMsg(&message, inbox, 5000));
+        ck_assert_str_eq(natsMsg_GetData(message), text);
+        natsMsg_Destroy(message);
+        natsSubscription_Destroy(inbox);
+    }
+    ck_assert_int_eq(domt_nats_user_request(&user, "nobody", "x", 5 * SECOND, &answer),
+                     -ECONNREFUSED);
+    ck_assert_int_eq(natsConnection_RequestString(&message, judge, "nobody", "x", 5000),
+                     NATS_NO_RESPONDERS);
+    natsSubscription_Destroy(subscription);
+    end();
+}
+END_TEST
+
+/* Each message of a queue group comes to one of its members, whichever. */
+START_TEST(both_share_a_queue_group)
+{
+    static bool seen[2000];
+    uint32_t of_user = 0, of_judge = 0;
+    natsMsg *message;
+
+    begin();
+    natsSubscription *subscription = subscribe("q", "workers");
+    natsSubscription *all = subscribe("q", NULL);
+    (void)domt_nats_user_subscribe(&user, "q", "workers", 0);
+    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    for (uint32_t i = 0; i < 2000; i++)
+        domt_nats_user_publish(&user, "q", &i, sizeof i);
+    domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint32_t number;
+        ok(natsSubscription_NextMsg(&message, all, 5000));
+        memcpy(&number, natsMsg_GetData(message), sizeof number);
+        ck_assert_uint_eq(number, i);
+        natsMsg_Destroy(message);
+    }
+    for (of_user = (uint32_t)domt_nats_user_look(&user).in_messages; of_judge + of_user < 2000;
+         of_judge++) {
+        uint32_t number;
+        ok(natsSubscription_NextMsg(&message, subscription, 5000));
+        memcpy(&number, natsMsg_GetData(message), sizeof number);
+        ck_assert(!seen[number]);
+        seen[number] = true;
+        natsMsg_Destroy(message);
+    }
+    for (uint32_t i = 0; i < of_user; i++) {
+        uint32_t number;
+        memcpy(&number, domus_slice_data(domus_nats_payload(domt_nats_user_message(&user))),
+               sizeof number);
+        ck_assert(!seen[number]);
+        seen[number] = true;
+    }
+    ck_assert_uint_gt(of_user, 200);
+    ck_assert_uint_gt(of_judge, 200);
+    ck_assert_int_eq(natsSubscription_NextMsg(&message, subscription, 50), NATS_TIMEOUT);
+    natsSubscription_Destroy(subscription);
+    natsSubscription_Destroy(all);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("nats libnats", 60, both_see_the_same_messages, each_answers_the_other,
+          both_share_a_queue_group)
+#else
+START_TEST(libnats_is_missing)
+{
+    ck_abort_msg("no libnats (Debian: libnats-dev) when this was built, which judges the client");
+}
+END_TEST
+
+DOMT_MAIN("nats libnats", 60, libnats_is_missing)
+#endif

@@ -1,0 +1,228 @@
+/* Logins of a client: a token, a user, a key; and TLS. A client that nats-server accepts is
+ * connected, and another one is told and does not try again fast. */
+#include "tests/nats/server.h"
+#include "tests/support/suite.h"
+
+#include <domus/tls.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static domt_nats_server server;
+
+/* Try to connect with these options. Returns 0 when messages pass, or the error that the client
+ * tells. */
+static int outcome(const domus_nats_options *options)
+{
+    domus_nats_options filled = *options;
+    domt_nats_user user;
+    domus_outside_message message;
+    int error = 0;
+
+    filled.servers = server.url;
+    domt_nats_user_start(&user, &(domus_nats_options){.servers = "127.0.0.1:1"});
+    filled.events = domus_outsider_address(user.outsider);
+    user.client = domt_nats_user_open(&user, &filled);
+    for (;;) {
+        ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 10 * SECOND, &message), 0);
+        if (message.type != &domus_nats_event_type)
+            continue;
+        const domus_nats_event *event = message.payload;
+        if (event->happening == DOMUS_NATS_CONNECTED)
+            break;
+        if (event->happening == DOMUS_NATS_FAILED) {
+            error = event->error;
+            break;
+        }
+    }
+    if (error == 0)
+        domt_nats_user_does(&user, &domus_nats_flush_type, NULL);
+    else
+        ck_assert_uint_eq(domt_nats_user_look(&user).connects, 0);
+    if (error == -EACCES) /* it is not tried again at once */
+        ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, SECOND / 2, &message),
+                         -ETIMEDOUT);
+    domt_nats_user_stop(&user);
+    return error;
+}
+
+START_TEST(token_is_accepted)
+{
+    domt_nats_server_start(&server, "authorization { token: \"s3cr3t\" }", 0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "s3cr3t"}), 0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "wrong"}), -EACCES);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.name = "nobody"}), -EACCES);
+    domt_nats_server_stop(&server);
+}
+END_TEST
+
+START_TEST(user_is_accepted)
+{
+    domt_nats_server_start(&server, "authorization { user: \"us\\\"er\", password: \"p\\\\w\" }",
+                           0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.user = "us\"er", .password = "p\\w"}), 0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.user = "us\"er", .password = "x"}), -EACCES);
+    domt_nats_server_stop(&server);
+}
+END_TEST
+
+#define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
+#define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
+
+START_TEST(key_is_accepted)
+{
+    domt_nats_server_start(&server, "authorization { users: [ { nkey: " KEY " } ] }", 0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), 0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "x"}), -EACCES);
+    domt_nats_server_stop(&server);
+    domt_nats_server_start(&server, NULL, 0); /* without a nonce there is nothing to sign */
+    ck_assert_int_eq(outcome(&(domus_nats_options){.nkey_seed = SEED}), -EACCES);
+    domt_nats_server_stop(&server);
+}
+END_TEST
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static int opened_with;
+static domus_nats_options tried;
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domus_address client;
+
+    (void)self;
+    opened_with = domus_nats_open(stack, &tried, &client);
+    return 0;
+}
+
+START_TEST(wrong_options_are_refused)
+{
+    static char large[9000];
+    static const domus_behaviour trier = {
+        .name = "trier", .kind = DOMUS_STATE, .on_mount = on_mount};
+    static const domus_pipeline_stage three[] = {{&domus_line_stage, NULL}, {NULL, NULL}};
+    static const domus_channel_options channel = {.idle_timeout_ns = 1};
+    const struct {
+        domus_nats_options options;
+        int error;
+    } wrong[] = {
+        {{.servers = NULL}, -EINVAL},
+        {{.servers = ""}, -EINVAL},
+        {{.servers = "a:1,,b:1"}, -EINVAL},
+        {{.servers = "user@a:1"}, -EINVAL},
+        {{.servers = "a b"}, -EINVAL},
+        {{.servers = large}, -E2BIG},
+        {{.servers = "a:1", .name = large}, -E2BIG},
+        {{.servers = "a:1", .user = "u", .token = "t"}, -EINVAL},
+        {{.servers = "a:1", .password = "p"}, -EINVAL},
+        {{.servers = "a:1", .jwt = "j"}, -EINVAL},
+        {{.servers = "a:1", .nkey_seed = "SU"}, -EBADMSG},
+        {{.servers = "a:1", .token = large}, -E2BIG},
+        {{.servers = "a:1", .nkey_seed = SEED, .jwt = large}, -E2BIG},
+        {{.servers = "a:1", .front = three}, -EINVAL},
+        {{.servers = "a:1", .tls_first = true}, -EINVAL},
+        {{.servers = "a:1", .inflight_max = 65537}, -EINVAL},
+        {{.servers = "a:1", .subscriptions_max = 1048577}, -EINVAL},
+        {{.servers = "a:1", .payload_max = 1023}, -EINVAL},
+        {{.servers = "a:1", .payload_max = DOMUS_NATS_PAYLOAD_LIMIT + 1}, -EINVAL},
+        {{.servers = "a:1", .pings_missed_max = 17}, -EINVAL},
+        {{.servers = "a:1", .buffer_max = 4095}, -EINVAL},
+        {{.servers = "a:1", .buffer_max = (UINT64_C(1) << 30) + 1}, -EINVAL},
+        {{.servers = "a:1", .request_timeout_ns = 1}, -EINVAL},
+        {{.servers = "a:1", .connect_timeout_ns = 3601 * SECOND}, -EINVAL},
+        {{.servers = "a:1", .drain_timeout_ns = 1}, -EINVAL},
+        {{.servers = "a:1", .backoff_min_ns = 1}, -EINVAL},
+        {{.servers = "a:1", .backoff_min_ns = SECOND, .backoff_max_ns = SECOND / 2}, -EINVAL},
+        {{.servers = "a:1", .ping_interval_ns = 1}, -EINVAL},
+        {{.servers = "a:1", .channel = &channel}, -EINVAL},
+        {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
+    };
+    char many[33 * 8] = "h:0";
+    domt_nats_user user;
+
+    memset(large, 'x', sizeof large - 1);
+    domt_nats_user_start(&user, &(domus_nats_options){.servers = "127.0.0.1:1"});
+    for (size_t i = 0; i <= sizeof wrong / sizeof wrong[0]; i++) {
+        domus_address address;
+        int error = -E2BIG;
+        if (i < sizeof wrong / sizeof wrong[0]) {
+            tried = wrong[i].options;
+            error = wrong[i].error;
+        } else {
+            for (int server_number = 1; server_number <= 32; server_number++)
+                snprintf(many + strlen(many), sizeof many - strlen(many), ",h:%d", server_number);
+            tried = (domus_nats_options){.servers = many};
+        }
+        opened_with = 1;
+        ck_assert_int_eq(domus_outside_spawn(user.system, &trier, NULL, &address), 0);
+        (void)domus_outsider_ask(user.outsider, address, &domus_nats_done_type, NULL, SECOND, NULL);
+        ck_assert_msg(opened_with == error, "%zu: %d", i, opened_with);
+    }
+    domt_nats_user_stop(&user);
+}
+END_TEST
+
+/* --- TLS -------------------------------------------------------------------------------------- */
+
+/* Make a certificate of 127.0.0.1, which is its own authority, in a directory. */
+static void make_certificate(const char *directory, const char *name)
+{
+    char command[600];
+
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+             "-subj /CN=%s -addext subjectAltName=IP:127.0.0.1 -keyout %s/%s.key -out %s/%s.pem "
+             "2>/dev/null",
+             name, directory, name, directory, name);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static domus_tls *context(const char *directory, const char *name)
+{
+    char file[100], error[200];
+    const domus_tls_settings settings = {.role = DOMUS_ROLE_CLIENT, .ca_file = file};
+    domus_tls *tls;
+
+    snprintf(file, sizeof file, "%s/%s.pem", directory, name);
+    ck_assert_msg(domus_tls_new(&settings, error, sizeof error, &tls) == 0, "%s", error);
+    return tls;
+}
+
+START_TEST(tls_begins_behind_info)
+{
+    char directory[] = "/tmp/domus-nats-tls-XXXXXX", config[400], command[100];
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    make_certificate(directory, "right");
+    make_certificate(directory, "other");
+    domus_tls_options right = {.tls = context(directory, "right")};
+    domus_tls_options other = {.tls = context(directory, "other")};
+    const domus_pipeline_stage front[] = {{&domus_tls_stage, &right}, {NULL, NULL}};
+    const domus_pipeline_stage wrong[] = {{&domus_tls_stage, &other}, {NULL, NULL}};
+
+    snprintf(config, sizeof config,
+             "tls { cert_file: \"%s/right.pem\", key_file: \"%s/right.key\", timeout: 5 }\n"
+             "authorization { token: t }",
+             directory, directory);
+    domt_nats_server_start(&server, config, 0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.front = front, .token = "t"}), 0);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.front = front, .token = "x"}), -EACCES);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.front = wrong, .token = "t"}), -EACCES);
+    ck_assert_int_eq(outcome(&(domus_nats_options){.token = "t"}), -EPROTONOSUPPORT);
+    domt_nats_server_stop(&server);
+    domt_nats_server_start(&server, NULL, 0); /* without TLS: somebody may have taken it away */
+    ck_assert_int_eq(outcome(&(domus_nats_options){.front = front}), -EACCES);
+    domt_nats_server_stop(&server);
+    domus_tls_free(right.tls);
+    domus_tls_free(other.tls);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+DOMT_MAIN("nats login", 60, token_is_accepted, user_is_accepted, key_is_accepted,
+          wrong_options_are_refused, tls_begins_behind_info)

@@ -1,0 +1,81 @@
+/* Runs the stage in a kit, and prints what it makes. */
+#include "tests/nats/trace.h"
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+static void add_part(domt_text *at, const char *name, domus_slice part)
+{
+    domt_text_add(at, " %s[", name);
+    domt_text_add_slice(at, part);
+    domt_text_add(at, "]");
+}
+
+static void add_message(domt_text *at, const domus_nats_message *message)
+{
+    domt_text_add(at, "msg %llu", (unsigned long long)message->subscription);
+    add_part(at, "", domus_nats_subject(message));
+    if (message->reply_size != 0)
+        add_part(at, "to", domus_nats_reply_to(message));
+    if (message->headers_size != 0)
+        add_part(at, "head", domus_nats_headers(message));
+    if (message->status != 0)
+        domt_text_add(at, " status %u", message->status);
+    add_part(at, "", domus_nats_payload(message));
+}
+
+static void print(domt_text *at, const domus_stage_message *message)
+{
+    ck_assert_int_eq(message->kind, DOMUS_STAGE_NOTICE);
+    if (message->type == &domus_nats_message_type) {
+        add_message(at, message->payload);
+    } else if (message->type == &domus_nats_info_type) {
+        domt_text_add(at, "info");
+        add_part(at, "", ((const domus_nats_info *)message->payload)->json);
+    } else if (message->type == &domus_nats_error_type) {
+        domt_text_add(at, "error [%s]", ((const domus_nats_error *)message->payload)->text);
+    } else {
+        ck_assert_ptr_eq(message->type, &domus_nats_pong_type);
+        domt_text_add(at, "pong");
+    }
+    domt_text_add(at, "\n");
+}
+
+static void print_sent(domt_text *at, const char *sent)
+{
+    ck_assert_ptr_null(sent); /* a wrong server is left without a word */
+    domt_text_add(at, "\n");
+}
+
+static domt_codec_trace trace_of(const domus_nats_stage_options *options)
+{
+    return (domt_codec_trace){
+        .stage = &domus_nats_stage, .options = options, .print = print, .print_sent = print_sent};
+}
+
+const char *domt_nats_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
+                            size_t step)
+{
+    domt_codec_trace trace = trace_of(options);
+
+    return domt_codec_run(&trace, bytes, size, 0, step);
+}
+
+void domt_nats_holds(const domus_nats_stage_options *options, const char *bytes, size_t size,
+                     const char *expected)
+{
+    domt_codec_trace trace = trace_of(options);
+
+    domt_codec_holds(&trace, bytes, size, expected);
+}
+
+const char *domt_nats_encoded(const domus_type *type, const void *payload)
+{
+    domt_codec codec;
+
+    domt_codec_start(&codec, &domus_nats_stage, NULL);
+    int error = domus_stage_kit_encode(codec.kit, DOMUS_NO_ID, type, payload);
+    const char *sent = error == 0 ? domt_codec_sent(&codec) : strerrorname_np(-error);
+    domt_codec_stop(&codec);
+    return sent;
+}
