@@ -85,8 +85,10 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
     event->sender = NULL;
     event->sender_lease = 0;
     memcpy(event->payload, &told, sizeof told);
-    if (domi_mailbox_put(manager, domi_house_address(gateway), &event->node, DOMI_EVENT) != 0)
-        domi_pool_free(manager, &event->node);
+    /* It is appended and not put, so that it comes before a stop of the same actor behind it. */
+    event->node.lease = domi_house_address(gateway).lease;
+    event->node.kind = DOMI_EVENT;
+    domi_mailbox_append(manager, gateway, &event->node, DOMI_EVENT);
 }
 
 /* Returns the house to which a watch is attached that has come to `house`: that of the watched

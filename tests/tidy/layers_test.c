@@ -33,6 +33,7 @@ static const struct guest {
     {"domus/http_proxy.h", "libdomus-http"},     {"domus/tls.h", "libdomus-tls"},
     {"domus/observe.h", "libdomus-observe"},     {"domus/pickle.h", "libdomus-cluster"},
     {"domus/pickle_code.h", "libdomus-cluster"}, {"domus/nats.h", "libdomus-nats"},
+    {"domus/cluster.h", "libdomus-cluster"},
 };
 
 /* Headers that library code of other layers may not include. */

@@ -41,6 +41,7 @@ static const struct guest {
               {"include/domus/observe.h", LIBDOMUS_OBSERVE},
               {"include/domus/pickle.h", LIBDOMUS_CLUSTER},
               {"include/domus/pickle_code.h", LIBDOMUS_CLUSTER},
+              {"include/domus/cluster.h", LIBDOMUS_CLUSTER},
               {"include/domus/nats.h", LIBDOMUS_NATS},
               {"include/domus/http.h", LIBDOMUS_HTTP},
               {"include/domus/http_date.h", LIBDOMUS_HTTP},

@@ -1,0 +1,197 @@
+/* Clusters: systems on several machines whose actors send to each other by the verbs that they use
+ * anyway (libdomus-cluster). docs/cluster.md shows how.
+ *
+ *     static const domus_pickler picklers[] = {{.type = &hello_type, .version = 1, ...}, {0}};
+ *     domus_cluster_options options = {.name = "shop", .servers = "127.0.0.1:4222",
+ *                                      .picklers = picklers};
+ *     domus_cluster_open(system, &options, error, sizeof error, &cluster);
+ *
+ * Each system is a *node*. Nodes meet at a NATS server, or a cluster of these: they name the same
+ * one, and the same cluster. Without servers the program is a cluster of one node, with the same
+ * verbs.
+ *
+ * **Addresses.** A domus_address may be that of an actor on another node: a message has brought it
+ * (in its payload, or as its sender), or it was spawned or found there. It is used as any other:
+ * domus_notice(), domus_ask() with its time-out, domus_reply(), domus_forward(), domus_cancel(),
+ * domus_watch_actor(), domus_watch_room(), domus_stop(). domus_link_actor() returns -EOPNOTSUPP.
+ *
+ * **Messages.** A type travels if it has a pickler (domus/pickle.h), on both nodes. An ask of any
+ * other type fails with -ENOENT on the way out, and with -EOPNOTSUPP if only the other node does
+ * not know it; such a notice is lost, counted, and told in the log once for each type.
+ *
+ * **The promise.** For each pair of actors, messages of a kind come in the order in which they
+ * were sent, each at most once. They come as long as the nodes hear each other, also over other
+ * servers: what a connection has lost is sent again. When a node is silent for down_after_ns it is
+ * *down*: what was on the way to it counts as lost (it may have come all the same), asks to it fail
+ * with -EHOSTDOWN, and who watches one of its actors hears -EHOSTDOWN. It may be heard again later;
+ * then its addresses are as good as before. When a node has ended, or its program has begun anew,
+ * the addresses of its actors answer -ESTALE for ever.
+ *
+ * **At the limit.** Up to queued_max bytes may be on the way to one node, sent and not confirmed;
+ * from then on messages to it are refused with -ENOBUFS, as by a full mailbox, and
+ * domus_watch_room() tells when there is room again.
+ *
+ * **Trust.** All nodes of a cluster trust each other: one that knows the servers' secrets may send
+ * anything to any actor. Their messages are read as if strangers had sent them, all the same: wrong
+ * bytes are counted, and do no harm. */
+#ifndef DOMUS_CLUSTER_H
+#define DOMUS_CLUSTER_H
+
+#include <domus/conversation.h>
+#include <domus/pickle.h>
+#include <domus/spawn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct domus_system;
+struct domus_pipeline_stage;
+
+typedef struct domus_cluster domus_cluster;
+
+#define DOMUS_CLUSTER_NAME_MAX                                                                     \
+    63u /* bytes of the name of a cluster, of a node, and of an export                             \
+         */
+#define DOMUS_CLUSTER_NODES_MAX 1024u /* other nodes that are known at a time */
+
+/* Defaults: the meaning of 0 in a field of the options. */
+#define DOMUS_CLUSTER_HEARTBEAT  UINT64_C(500000000)
+#define DOMUS_CLUSTER_DOWN_AFTER UINT64_C(2000000000)
+#define DOMUS_CLUSTER_QUEUED_MAX (UINT64_C(8) * 1024 * 1024)
+#define DOMUS_CLUSTER_ASKS_MAX   65536u
+
+/* A behaviour that other nodes may spawn here. */
+typedef struct domus_cluster_export {
+    const char *name; /* 1..63 printable ASCII bytes without space; NULL marks the end of a list */
+    const domus_behaviour *behaviour; /* of a state actor */
+    const domus_type *input;          /* type of the input, which has a pickler; NULL: none */
+    /* Fill the state of a new actor from its input; `self` has behaviour->state_size bytes, which
+     * are zeros. It must neither block nor call domus_*. Returns 0; a negative errno, with which
+     * the spawn fails. NULL: the state begins with zeros. */
+    int (*make)(const void *input, void *self);
+    domus_spawn_options options; /* as of domus_spawn_with(), but `detached` */
+} domus_cluster_export;
+
+/* All fields may be 0, except `name`. Texts and numbers are copied; what `picklers`, `exports` and
+ * `front` point to has to stay valid until the system is freed. */
+typedef struct domus_cluster_options {
+    const char *name; /* of the cluster: 1..63 letters, digits, '-' and '_' */
+    const char *node; /* of this node, as that, and '.'; unique in the cluster; NULL or "auto": one
+                         is made of the host's name and a random number */
+    const char *servers; /* as of domus_nats_options; NULL or "": this machine alone */
+
+    /* The user that this is at the servers, as of domus_nats_options. */
+    const char *user, *password, *token, *nkey_seed, *jwt;
+    const struct domus_pipeline_stage *front; /* TLS; NULL: none */
+
+    uint64_t heartbeat_ns;  /* between two signs of life; 10 ms..10 s; 0: 500 ms */
+    uint64_t down_after_ns; /* silence after which a node is down; twice the heartbeat..1 min; 0: 2
+                               s, or four times the heartbeat if that is more */
+    uint64_t queued_max;    /* bytes on the way to one node, 64 KiB..1 GiB; 0: 8 MiB */
+    uint32_t asks_max; /* asks to other nodes under way on each thread; as many of one node may be
+                          under way here; 1..1048576; 0: 65,536. One more fails with -ENOBUFS */
+    uint32_t addresses_max; /* as of domus_remote_options */
+    uint32_t message_max;   /* bytes of one message as it travels, 1 KiB..512 KiB; 0: 512 KiB */
+
+    const domus_pickler *picklers; /* types that travel, as of domus_picklers_new(); NULL: none */
+    const domus_cluster_export *exports; /* NULL: none */
+
+    /* For tests: makes the client of each gateway, on its thread, in place of domus_nats_open().
+     * The running actor is the client's `events`. NULL: domus_nats_open(). */
+    int (*open_client)(domus_stack *stack, void *context, uint32_t gateway,
+                       domus_address *ret_client);
+    void *context;
+    uint64_t seed; /* of the numbers of nodes, for runs that repeat; 0: a random one */
+} domus_cluster_options;
+
+/* Make a running system a node. It begins to connect at once, and goes on for its local actors
+ * whether it finds a server or not.
+ *
+ * Ownership: the caller's; domus_cluster_close() is called once.
+ * Thread-safety: a foreign thread, after domus_system_start().
+ * Returns 0; -EINVAL (`error` has one line); -EEXIST when the system is a node; -ENOMEM; and as
+ * domus_outside_spawn(). */
+DOMUS_API int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
+                                 char *error, size_t error_size, domus_cluster **ret_cluster);
+
+/* Leave: the others are told that this node ends. It blocks for as long as that takes, at most
+ * `heartbeat_ns`.
+ * Thread-safety: a foreign thread, before domus_system_stop(). */
+DOMUS_API void domus_cluster_leave(domus_cluster *cluster);
+
+/* Free it, after domus_system_stop(). NULL is allowed, and does nothing. */
+DOMUS_API void domus_cluster_close(domus_cluster *cluster);
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* A node of a cluster. It is used by value, and compared by `id`. */
+typedef struct domus_node {
+    domus_cluster *cluster;
+    uint64_t id; /* of one start of its program */
+} domus_node;
+
+typedef enum domus_node_state {
+    DOMUS_NODE_HEARD, /* it was heard, and has not heard this node yet */
+    DOMUS_NODE_UP,
+    DOMUS_NODE_DOWN,  /* it is silent */
+    DOMUS_NODE_ENDED, /* it has left, or has begun anew; it is listed until nothing is left of it */
+} domus_node_state;
+
+typedef struct domus_node_info {
+    domus_node node;
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    domus_node_state state;
+    bool is_here;          /* it is this node, whose state says whether it has a server */
+    bool is_leaving;       /* it takes nothing new */
+    uint16_t threads;      /* gateways */
+    uint64_t since_ns;     /* when the state began, on the clock of domus_now_ns() */
+    uint64_t rtt_ns;       /* round trip of the last confirmed batch; 0: none yet */
+    uint64_t queued_bytes; /* on the way there */
+    uint64_t sent;         /* messages */
+    uint64_t received;
+    uint64_t refused; /* messages that were refused or could not be written */
+    uint64_t lost;    /* messages that were on the way when the node went down */
+    uint64_t resent;  /* batches that were sent again */
+} domus_node_info;
+
+/* This node. Thread-safety: any thread; so are the next two. */
+DOMUS_API domus_node domus_cluster_here(domus_cluster *cluster);
+
+/* Write what is known of up to `room` nodes, this one first. Returns how many there are, which may
+ * be more than `room`. */
+DOMUS_API uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes,
+                                       uint32_t room);
+
+/* Find the node that is up, or this one, by its name. Returns 0; -ENOENT. */
+DOMUS_API int domus_cluster_find_node(domus_cluster *cluster, const char *name,
+                                      domus_node *ret_node);
+
+/* --- spawn ------------------------------------------------------------------------------------ */
+
+/* The payload of the answer. */
+typedef struct domus_cluster_spawned {
+    domus_address address;
+} domus_cluster_spawned;
+
+DOMUS_API extern const domus_type domus_cluster_spawned_type;
+
+/* Spawn an actor on a node, of a behaviour that is exported there, and suspend the conversation:
+ * write `return domus_cluster_spawn(...)`. The actor is a child of nobody. `input` is of the
+ * export's type, and stays the caller's; NULL if there is none.
+ *
+ * Errors of the answer: -ENOENT when no behaviour of this name is exported there; -EINVAL for an
+ * input of another type; what `make` or the spawn returned there; -EHOSTDOWN, -ESTALE, -ETIMEDOUT,
+ * -ENOBUFS and -ECANCELED as of any ask to an actor there.
+ * Thread-safety: only from within a handler.
+ * Returns DOMUS_PARKED; -EINVAL for a wrong name; what domus_pickle() returned for the input; and
+ * as domus_ask_within(). */
+DOMUS_API int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behaviour,
+                                  const domus_type *input_type, const void *input,
+                                  uint64_t timeout_ns, domus_resumed *then);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

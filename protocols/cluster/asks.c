@@ -1,0 +1,286 @@
+/* Asks between nodes: a table of those that this gateway keeps for actors here, and one of those
+ * that it has made for actors of other nodes. An id is an index and a generation, so one that comes
+ * too late, or was made up, leads to nothing. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROOM_FEW 64u
+
+static uint64_t make_id(uint32_t index, uint32_t generation)
+{
+    return (uint64_t)generation << 32 | index;
+}
+
+/* --- asks of actors here ---------------------------------------------------------------------- */
+
+static int asks_grow(domi_cluster_gateway *gateway)
+{
+    uint32_t max = gateway->cluster->options.asks_max;
+    uint32_t room = gateway->asks_room != 0 ? 2 * gateway->asks_room : ROOM_FEW;
+
+    if (room > max)
+        room = max;
+    if (room <= gateway->asks_room)
+        return -ENOBUFS;
+    domi_ask *larger = realloc(gateway->asks, room * sizeof *larger);
+    if (larger == NULL)
+        return -ENOMEM;
+    for (uint32_t i = gateway->asks_room; i < room; i++)
+        larger[i] = (domi_ask){.generation = 1, .next_free = i + 1 < room ? i + 1 : DOMI_NO_INDEX};
+    gateway->asks = larger;
+    gateway->asks_free = gateway->asks_room;
+    gateway->asks_room = room;
+    return 0;
+}
+
+int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
+                  uint64_t deadline_ns, bool spawns, uint64_t *ret_id)
+{
+    if (gateway->asks_used == gateway->asks_room) {
+        int error = asks_grow(gateway);
+        if (error != 0)
+            return error;
+    }
+    uint32_t index = gateway->asks_free;
+    domi_ask *ask = &gateway->asks[index];
+    gateway->asks_free = ask->next_free;
+    gateway->asks_used++;
+    ask->kept = kept;
+    ask->peer = peer;
+    ask->deadline_ns = deadline_ns;
+    ask->spawns = spawns;
+    peer->asks++;
+    *ret_id = make_id(index, ask->generation);
+    return 0;
+}
+
+domi_ask *domi_ask_find(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
+{
+    uint32_t index = (uint32_t)id;
+
+    if (index >= gateway->asks_room)
+        return NULL;
+    domi_ask *ask = &gateway->asks[index];
+    return ask->peer == peer && ask->generation == id >> 32 ? ask : NULL;
+}
+
+domi_ask *domi_ask_find_kept(domi_cluster_gateway *gateway, domus_kept kept, uint64_t *ret_id)
+{
+    for (uint32_t i = 0; i < gateway->asks_room; i++) {
+        domi_ask *ask = &gateway->asks[i];
+        if (ask->peer == NULL || ask->kept.stack != kept.stack || ask->kept.serial != kept.serial)
+            continue;
+        *ret_id = make_id(i, ask->generation);
+        return ask;
+    }
+    return NULL;
+}
+
+void domi_ask_forget(domi_cluster_gateway *gateway, domi_ask *ask)
+{
+    ask->peer->asks--;
+    ask->peer = NULL;
+    ask->generation++;
+    ask->next_free = gateway->asks_free;
+    gateway->asks_free = (uint32_t)(ask - gateway->asks);
+    gateway->asks_used--;
+}
+
+void domi_asks_fail(domi_cluster_gateway *gateway, const domi_peer *peer, int error)
+{
+    for (uint32_t i = 0; i < gateway->asks_room && peer->asks != 0; i++) {
+        domi_ask *ask = &gateway->asks[i];
+        if (ask->peer != peer)
+            continue;
+        domus_kept kept = ask->kept;
+        domi_ask_forget(gateway, ask);
+        (void)domus_kept_fail(gateway->stack, kept, error);
+    }
+}
+
+void domi_asks_sweep(domi_cluster_gateway *gateway)
+{
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+
+    for (uint32_t i = 0; i < gateway->asks_room && gateway->asks_used != 0; i++) {
+        domi_ask *ask = &gateway->asks[i];
+        /* The ask itself has failed at its deadline, without a word to this gateway. */
+        if (ask->peer != NULL && ask->deadline_ns != 0 && ask->deadline_ns < now_ns)
+            domi_ask_forget(gateway, ask);
+    }
+}
+
+/* --- asks of other nodes ---------------------------------------------------------------------- */
+
+static uint32_t *served_bucket(domi_cluster_gateway *gateway, uint64_t id)
+{
+    return &gateway->served_buckets[(id ^ id >> 32) % gateway->served_room];
+}
+
+static void served_link(domi_cluster_gateway *gateway, uint32_t index)
+{
+    uint32_t *bucket = served_bucket(gateway, gateway->served[index].id);
+
+    gateway->served[index].next = *bucket;
+    *bucket = index;
+}
+
+static int served_grow(domi_cluster_gateway *gateway)
+{
+    uint32_t room = gateway->served_room != 0 ? 2 * gateway->served_room : ROOM_FEW;
+
+    if (gateway->served_room >= gateway->cluster->options.asks_max)
+        return -ENOBUFS;
+    domi_served *larger = realloc(gateway->served, room * sizeof *larger);
+    if (larger == NULL)
+        return -ENOMEM;
+    gateway->served = larger;
+    uint32_t *buckets = malloc(room * sizeof *buckets);
+    if (buckets == NULL)
+        return -ENOMEM;
+    uint32_t before = gateway->served_room;
+    free(gateway->served_buckets);
+    gateway->served_buckets = buckets;
+    gateway->served_room = room;
+    for (uint32_t i = 0; i < room; i++)
+        buckets[i] = DOMI_NO_INDEX;
+    for (uint32_t i = 0; i < before; i++) /* all are in use, else there would be no need to grow */
+        served_link(gateway, i);
+    for (uint32_t i = before; i < room; i++)
+        larger[i] = (domi_served){.generation = 1, .next = i + 1 < room ? i + 1 : DOMI_NO_INDEX};
+    gateway->served_free = before;
+    return 0;
+}
+
+int domi_served_note(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                     uint64_t id, uint64_t *ret_tag)
+{
+    if (gateway->served_used == gateway->served_room) {
+        int error = served_grow(gateway);
+        if (error != 0)
+            return error;
+    }
+    uint32_t index = gateway->served_free;
+    domi_served *served = &gateway->served[index];
+    gateway->served_free = served->next;
+    gateway->served_used++;
+    served->peer = peer;
+    served->id = id;
+    served->gateway = from_gateway;
+    served->is_used = true;
+    served->asked = (domus_remote_asked){NULL, 0};
+    served_link(gateway, index);
+    *ret_tag = make_id(index, served->generation);
+    return 0;
+}
+
+domi_served *domi_served_at(domi_cluster_gateway *gateway, uint64_t tag)
+{
+    uint32_t index = (uint32_t)tag;
+
+    if (index >= gateway->served_room)
+        return NULL;
+    domi_served *served = &gateway->served[index];
+    return served->is_used && served->generation == tag >> 32 ? served : NULL;
+}
+
+void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served)
+{
+    uint32_t index = (uint32_t)(served - gateway->served);
+    uint32_t *link = served_bucket(gateway, served->id);
+
+    while (*link != index)
+        link = &gateway->served[*link].next;
+    *link = served->next;
+    served->is_used = false;
+    served->peer = NULL;
+    served->generation++;
+    served->next = gateway->served_free;
+    gateway->served_free = index;
+    gateway->served_used--;
+}
+
+/* Nobody waits for the answer any more. The entry goes when the answer, -ECANCELED, has come. */
+static void drop(domi_cluster_gateway *gateway, domi_served *served)
+{
+    served->peer = NULL;
+    (void)domus_remote_cancel(gateway->stack, served->asked);
+}
+
+void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
+{
+    if (gateway->served_room == 0)
+        return;
+    for (uint32_t i = *served_bucket(gateway, id); i != DOMI_NO_INDEX;
+         i = gateway->served[i].next) {
+        if (gateway->served[i].id != id || gateway->served[i].peer != peer)
+            continue;
+        drop(gateway, &gateway->served[i]);
+        return;
+    }
+}
+
+void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    for (uint32_t i = 0; i < gateway->served_room; i++) {
+        if (gateway->served[i].is_used && gateway->served[i].peer == peer)
+            drop(gateway, &gateway->served[i]);
+    }
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* Send the answer of an actor here to the node that has asked. */
+static void send_answer(domi_cluster_gateway *gateway, domi_peer *peer, const domi_served *served,
+                        const domus_answer *answer)
+{
+    domi_wire_envelope envelope = {.kind = DOMI_TO_FAIL, .error = answer->error, .id = served->id};
+
+    if (answer->error == 0) {
+        int bytes = domi_pickle_message(gateway, answer->type, answer->payload);
+        if (bytes < 0) {
+            atomic_fetch_add_explicit(&peer->record->refused, 1, memory_order_relaxed);
+            envelope.error = bytes;
+        } else {
+            envelope.kind = DOMI_TO_REPLY;
+            envelope.rest = gateway->message;
+            envelope.rest_size = (uint32_t)bytes;
+        }
+    }
+    int error = domi_send(gateway, peer, served->gateway, &envelope);
+    if (error != 0 && envelope.kind == DOMI_TO_REPLY) {
+        envelope = (domi_wire_envelope){.kind = DOMI_TO_FAIL, .error = error, .id = served->id};
+        (void)domi_send(gateway, peer, served->gateway, &envelope);
+    }
+}
+
+int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_cluster_gateway *gateway = self;
+
+    gateway->stack = stack;
+    if (answer->tag == UINT64_MAX) { /* the long sleep, which is cancelled when the gateway ends */
+        if (answer->error != 0)
+            return 0;
+        int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
+        return error != 0 ? error : domus_wait_first(stack, domi_hear_answer);
+    }
+    domi_served *served = domi_served_at(gateway, answer->tag);
+    if (served != NULL) {
+        domi_peer *peer = served->peer;
+        const domi_served what = *served;
+        domi_served_forget(gateway, served);
+        if (peer != NULL)
+            send_answer(gateway, peer, &what, answer);
+    }
+    return domus_wait_first(stack, domi_hear_answer);
+}
+
+void domi_asks_free(domi_cluster_gateway *gateway)
+{
+    free(gateway->asks);
+    free(gateway->served);
+    free(gateway->served_buckets);
+}

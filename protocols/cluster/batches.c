@@ -1,0 +1,224 @@
+/* Links make batches of envelopes, which are published once all of a phase were added. */
+#include "protocols/cluster/inside.h"
+
+#include <domus/channel.h>
+#include <domus/nats.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const domus_type domi_tick_type = {.name = "cluster tick"};
+
+#define TICK_NS UINT64_C(20000000) /* between two looks at what is not confirmed */
+
+static void count(_Atomic uint64_t *counter, uint64_t by)
+{
+    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slice bytes)
+{
+    domus_nats_publish publish = {.payload = bytes};
+    char whole[DOMUS_CLUSTER_NAME_MAX + 64];
+
+    (void)snprintf(whole, sizeof whole, "dm.%s.%s", gateway->cluster->options.name, subject);
+    /* A batch that the client does not take is as good as lost on the way: it is sent again. */
+    if (gateway->client.house == NULL || domus_nats_set_subject(&publish, whole) != 0 ||
+        domus_notice(gateway->stack, gateway->client, &domus_nats_publish_type, &publish) != 0)
+        domus_nats_publish_free(&publish);
+}
+
+static void publish_batch(domi_cluster_gateway *gateway, const domi_peer *peer, uint32_t index,
+                          domus_slice batch)
+{
+    char subject[64];
+
+    (void)snprintf(subject, sizeof subject, "t.%016llx.%u", (unsigned long long)peer->id, index);
+    domi_publish(gateway, subject, batch);
+}
+
+/* The record counts what the link has queued. */
+static void recount(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index)
+{
+    int64_t delta = (int64_t)(peer->links[index]->queued_bytes - peer->counted[index]);
+
+    peer->counted[index] = peer->links[index]->queued_bytes;
+    domi_node_count_queued(gateway, peer->record, delta);
+}
+
+static void flush_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool probes)
+{
+    domus_slice batch;
+
+    if (domi_link_flush(peer->links[index], domus_now_ns(gateway->stack), probes, &batch) == 1)
+        publish_batch(gateway, peer, index, batch);
+    recount(gateway, peer, index);
+}
+
+/* Call `act` for each link of each peer. */
+static void each_link(domi_cluster_gateway *gateway,
+                      void (*act)(domi_cluster_gateway *, domi_peer *, uint32_t, bool), bool flag)
+{
+    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
+        for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
+            for (uint32_t index = 0; index < peer->record->gateways; index++) {
+                if (peer->links[index] != NULL)
+                    act(gateway, peer, index, flag);
+            }
+        }
+    }
+}
+
+/* A peer that something is wanted of is asked to confirm, also where nothing is on the way. */
+static void flush_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool probes)
+{
+    flush_link(gateway, peer, index, probes && (peer->asks != 0 || peer->watched != 0));
+}
+
+void domi_flush_all(domi_cluster_gateway *gateway, bool probes)
+{
+    each_link(gateway, flush_one, probes);
+}
+
+static void resend_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool all)
+{
+    uint64_t cursor = 0;
+    domus_slice batch;
+
+    while (domi_link_resend(peer->links[index], domus_now_ns(gateway->stack), all, &cursor,
+                            &batch) == 1) {
+        publish_batch(gateway, peer, index, batch);
+        count(&peer->record->resent, 1);
+    }
+}
+
+void domi_resend(domi_cluster_gateway *gateway, bool all)
+{
+    each_link(gateway, resend_one, all);
+}
+
+static void confirm_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool unused)
+{
+    domi_link *link = peer->links[index];
+
+    (void)unused;
+    if (link->owed == 0)
+        return;
+    link->owes = true;
+    flush_link(gateway, peer, index, false);
+}
+
+void domi_confirm_all(domi_cluster_gateway *gateway)
+{
+    each_link(gateway, confirm_one, false);
+}
+
+static void look_at_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool unused)
+{
+    const domi_link *link = peer->links[index];
+
+    (void)unused;
+    if (link->waits_ns != 0 || link->owed != 0)
+        gateway->has_unconfirmed = true;
+}
+
+bool domi_has_unconfirmed(domi_cluster_gateway *gateway)
+{
+    gateway->has_unconfirmed = false;
+    each_link(gateway, look_at_one, false);
+    return gateway->has_unconfirmed;
+}
+
+bool domi_peer_is_stuck(const domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+
+    for (uint32_t i = 0; i < peer->record->gateways; i++) {
+        const domi_link *link = peer->links[i];
+        if (link != NULL && link->waits_ns != 0 &&
+            now_ns - link->waits_ns > gateway->cluster->options.down_after_ns)
+            return true;
+    }
+    return false;
+}
+
+void domi_tick_again(domi_cluster_gateway *gateway)
+{
+    if (!gateway->ticks)
+        gateway->ticks = domus_after(gateway->stack, TICK_NS, &domi_tick_type, NULL, NULL) == 0;
+}
+
+void domi_flush_soon(domi_cluster_gateway *gateway)
+{
+    if (!gateway->is_due)
+        gateway->is_due = domus_later(gateway->stack) == 0;
+    domi_tick_again(gateway);
+}
+
+int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+              const domi_wire_envelope *envelope)
+{
+    if (index >= peer->record->gateways)
+        return -EINVAL;
+    domi_link *link = domi_peer_link(gateway, peer, index);
+    if (link == NULL)
+        return -ENOMEM;
+    int error = domi_link_add(link, envelope);
+    if (error == -ENOBUFS) { /* it fits into the next one */
+        flush_link(gateway, peer, index, false);
+        error = domi_link_add(link, envelope);
+    }
+    if (error == 0)
+        count(&peer->record->sent, 1);
+    if (domi_link_is_full(link))
+        flush_link(gateway, peer, index, false);
+    recount(gateway, peer, index);
+    domi_flush_soon(gateway);
+    return error;
+}
+
+/* --- names and messages ----------------------------------------------------------------------- */
+
+void domi_name_of(domi_cluster_gateway *gateway, domus_address address, domus_remote_name *ret_name)
+{
+    if (domus_remote_name_of(gateway->stack, address, ret_name) != 0)
+        *ret_name = (domus_remote_name){.lease = 0};
+    else if (ret_name->node == DOMUS_REMOTE_HERE)
+        ret_name->node = gateway->cluster->id;
+}
+
+int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name,
+                    domus_address *ret_address)
+{
+    domus_remote_name local = *name;
+
+    *ret_address = (domus_address){NULL, 0};
+    if (name->lease == 0)
+        return 0;
+    if (name->node == gateway->cluster->id)
+        local.node = DOMUS_REMOTE_HERE;
+    int error = domus_remote_address(gateway->stack, &local, ret_address);
+    /* A node of which only others have told may be heard soon: until then it is down. */
+    if (error == -ENOENT && local.node != DOMUS_REMOTE_HERE) {
+        error = domus_remote_node_open(gateway->stack, local.node, -EHOSTDOWN);
+        if (error == 0)
+            error = domus_remote_address(gateway->stack, &local, ret_address);
+    }
+    /* An actor that is gone for sure has the address of nobody, which answers -ESTALE. */
+    return error == -ESTALE || (error == -ENOENT && local.node == DOMUS_REMOTE_HERE) ? 0 : error;
+}
+
+int domi_pickle_message(domi_cluster_gateway *gateway, const domus_type *type, const void *payload)
+{
+    size_t size = 0;
+
+    if (gateway->cluster->picklers == NULL)
+        return -ENOENT;
+    int error =
+        domus_pickle_into(gateway->cluster->picklers, &gateway->pickling, type, payload,
+                          gateway->message, gateway->cluster->options.message_max, &size, NULL, 0);
+    return error != 0 ? error : (int)size;
+}

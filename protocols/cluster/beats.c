@@ -1,0 +1,28 @@
+/* The heartbeats of this node. */
+#include "protocols/cluster/inside.h"
+
+void domi_beat(domi_cluster_gateway *gateway, uint8_t state)
+{
+    unsigned char bytes[DOMI_HEARTBEAT_MAX];
+    domus_slice slice;
+
+    if (domus_slice_copy(bytes, domi_nodes_write_beat(gateway, state, bytes), &slice) == 0)
+        domi_publish(gateway, "b", slice);
+    gateway->beat_ns = domus_now_ns(gateway->stack);
+}
+
+/* A stranger who makes up nodes does not make this one talk all the time. */
+void domi_beat_now(domi_cluster_gateway *gateway)
+{
+    uint64_t since_ns = domus_now_ns(gateway->stack) - gateway->beat_ns;
+
+    if (since_ns >= gateway->cluster->options.heartbeat_ns / 10 && !gateway->is_leaving)
+        domi_beat(gateway, DOMI_BEAT_UP);
+}
+
+void domi_tell_all(domi_cluster_gateway *gateway)
+{
+    domi_peers_follow(gateway);
+    for (uint32_t i = 1; i < gateway->cluster->gateways; i++)
+        (void)domus_notice(gateway->stack, gateway->cluster->addresses[i], &domi_follow_type, NULL);
+}

@@ -1,0 +1,108 @@
+/* A gateway follows the table of nodes: it lets go of what a node had here that is down or has
+ * ended. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+
+/* --- losing a peer ---------------------------------------------------------------------------- */
+
+void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer, const domi_link *told_by)
+{
+    uint64_t lost = 0;
+
+    for (uint32_t i = 0; i < peer->record->gateways; i++) {
+        if (peer->links[i] == NULL)
+            continue;
+        lost += domi_link_break(peer->links[i], peer->links[i] == told_by);
+        int64_t delta = -(int64_t)peer->counted[i];
+        peer->counted[i] = 0;
+        domi_node_count_queued(gateway, peer->record, delta);
+    }
+    atomic_fetch_add_explicit(&peer->record->lost, lost, memory_order_relaxed);
+    domi_served_drop(gateway, peer);
+    domi_watching_drop(gateway, peer);
+    domi_asks_fail(gateway, peer, -EHOSTDOWN);
+    domi_watched_down(gateway, peer);
+}
+
+#define ENDED_AT_A_TIME 64u
+
+/* The node has ended: end all addresses of its actors that this gateway owns. */
+static void end_addresses(domi_cluster_gateway *gateway, uint64_t id)
+{
+    domus_remote_name names[ENDED_AT_A_TIME];
+    uint32_t cursor = 0;
+
+    do {
+        uint32_t count = domus_remote_idle(gateway->stack, id, &cursor, names, ENDED_AT_A_TIME);
+        for (uint32_t i = 0; i < count; i++)
+            (void)domus_remote_end(gateway->stack, &names[i], -EHOSTDOWN);
+    } while (cursor != 0);
+}
+
+/* --- following the table ---------------------------------------------------------------------- */
+
+/* A record as it is now. */
+typedef struct seen_record {
+    uint64_t id;
+    uint32_t downs;
+    bool is_ended;
+} seen_record;
+
+static uint32_t read_records(domus_cluster *cluster, seen_record *seen)
+{
+    uint32_t count = 0;
+
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        const domi_node_record *record = cluster->nodes[i];
+        if (record == NULL)
+            continue;
+        seen[count++] = (seen_record){
+            .id = record->id,
+            .downs = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&record->downs,
+                                          memory_order_relaxed),
+            .is_ended = record->state == DOMUS_NODE_ENDED,
+        };
+    }
+    domi_lock_give(&cluster->lock);
+    return count;
+}
+
+/* Let go of a node that has ended, once for each gateway and node. */
+static void let_go(domi_cluster_gateway *gateway, uint64_t id)
+{
+    domus_cluster *cluster = gateway->cluster;
+    domi_peer *peer = domi_peer_find(gateway, id);
+
+    end_addresses(gateway, id);
+    if (peer != NULL)
+        domi_peer_forget(gateway, peer);
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        domi_node_record *record = cluster->nodes[i];
+        uint64_t bit = UINT64_C(1) << gateway->index % 64;
+        if (record != NULL && record->id == id &&
+            (record->let_go[gateway->index / 64] & bit) == 0) {
+            record->let_go[gateway->index / 64] |= bit;
+            record->holders--;
+        }
+    }
+    domi_lock_give(&cluster->lock);
+}
+
+void domi_peers_follow(domi_cluster_gateway *gateway)
+{
+    seen_record seen[DOMUS_CLUSTER_NODES_MAX];
+    uint32_t count = read_records(gateway->cluster, seen);
+
+    for (uint32_t i = 0; i < count; i++) {
+        domi_peer *peer = domi_peer_find(gateway, seen[i].id);
+        if (peer != NULL && peer->downs != seen[i].downs) {
+            peer->downs = seen[i].downs;
+            domi_peer_lose(gateway, peer, NULL);
+        }
+        if (seen[i].is_ended)
+            let_go(gateway, seen[i].id);
+    }
+}

@@ -1,0 +1,369 @@
+/* The gateway of a thread: a channels actor that carries what the actors of its thread send to
+ * other nodes, and what they send here (domus/remote.h). */
+#include "protocols/cluster/inside.h"
+
+#include <domus/channel.h>
+#include <domus/nats.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAYLOAD_ROOM 65536u /* DOMUS_PAYLOAD_MAX and a little more */
+#define IDLE_NAMES   64u    /* addresses that one heartbeat asks about */
+#define IDLE_BEATS   60u    /* heartbeats between two looks at addresses that nobody uses */
+
+const domus_type domi_leave_type = {.name = "cluster leave"};
+static const domus_type beat_type = {.name = "cluster beat"};
+static const domus_type begin_type = {.name = "cluster begin"};
+static const domus_type subscribe_type = {.name = "cluster subscribe"};
+static const domus_type left_type = {.name = "cluster left"};
+
+static domi_cluster_gateway *enter(domus_stack *stack, void *self)
+{
+    domi_cluster_gateway *gateway = self;
+
+    gateway->stack = stack;
+    return gateway;
+}
+
+/* --- heartbeats ---------------------------------------------------------------------------------
+ */
+
+/* Ask the nodes which of the addresses that nobody uses have ended. */
+static void ask_about_idle(domi_cluster_gateway *gateway, domi_peer *peer)
+{
+    domus_remote_name names[IDLE_NAMES];
+    unsigned char bytes[IDLE_NAMES * DOMI_NAME_BYTES];
+    uint32_t count =
+        domus_remote_idle(gateway->stack, peer->id, &peer->idle_cursor, names, IDLE_NAMES);
+
+    for (uint32_t i = 0; i < count; i++)
+        domi_name_write(&names[i], bytes + (size_t)i * DOMI_NAME_BYTES);
+    if (count == 0)
+        return;
+    const domi_wire_envelope envelope = {
+        .kind = DOMI_TO_ARE_ALIVE, .rest = bytes, .rest_size = count * DOMI_NAME_BYTES};
+    (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+}
+
+static void look_at_peers(domi_cluster_gateway *gateway)
+{
+    bool is_time = ++gateway->beats % IDLE_BEATS == 0;
+
+    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
+        for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
+            if (domi_peer_is_stuck(gateway, peer))
+                domi_peer_lose(gateway, peer, NULL);
+            if (is_time || peer->idle_cursor != 0)
+                ask_about_idle(gateway, peer);
+        }
+    }
+}
+
+static int take_beat(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+
+    (void)payload;
+    if (gateway->index == 0) {
+        if (!gateway->is_leaving)
+            domi_beat(gateway, DOMI_BEAT_UP);
+        if (domi_nodes_look(gateway).has_changed)
+            domi_tell_all(gateway);
+    }
+    domi_peers_follow(gateway);
+    look_at_peers(gateway);
+    domi_asks_sweep(gateway);
+    domi_watched_room(gateway);
+    domi_flush_all(gateway, true);
+    return 0;
+}
+
+static int take_follow(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+
+    (void)payload;
+    domi_peers_follow(gateway);
+    domi_watched_room(gateway);
+    return 0;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static int take_later(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+
+    (void)payload;
+    gateway->is_due = false;
+    domi_flush_all(gateway, false);
+    return 0;
+}
+
+static int take_tick(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+
+    (void)payload;
+    gateway->ticks = false;
+    domi_confirm_all(gateway);
+    domi_resend(gateway, false);
+    if (domi_has_unconfirmed(gateway))
+        domi_tick_again(gateway);
+    return 0;
+}
+
+static int take_from_server(domus_stack *stack, void *self, const void *payload)
+{
+    domi_take_batch(enter(stack, self), domus_nats_payload(payload));
+    return 0;
+}
+
+/* The connection to the servers has changed. */
+static int take_event(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+    const domus_nats_event *event = payload;
+    bool is_connected = event->happening == DOMUS_NATS_CONNECTED;
+
+    if (event->happening != DOMUS_NATS_CONNECTED && event->happening != DOMUS_NATS_DISCONNECTED)
+        return 0;
+    gateway->is_connected = is_connected;
+    if (gateway->index == 0) {
+        domi_lock_take(&gateway->cluster->lock);
+        gateway->cluster->is_connected = is_connected;
+        gateway->cluster->connected_ns = domus_now_ns(stack);
+        domi_lock_give(&gateway->cluster->lock);
+        if (is_connected && !gateway->is_leaving)
+            domi_beat(gateway, DOMI_BEAT_UP);
+    }
+    if (is_connected) /* what the last connection had may be lost */
+        domi_resend(gateway, true);
+    return 0;
+}
+
+/* --- control ---------------------------------------------------------------------------------- */
+
+static int take_cancel(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+    uint64_t id;
+    domi_ask *ask =
+        domi_ask_find_kept(gateway, ((const domus_remote_cancelled_ask *)payload)->kept, &id);
+
+    if (ask == NULL)
+        return 0;
+    domi_peer *peer = ask->peer;
+    const domi_wire_envelope envelope = {.kind = DOMI_TO_CANCEL, .id = id};
+    domi_ask_forget(gateway, ask);
+    (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+    return 0;
+}
+
+static void send_stop(domi_cluster_gateway *gateway, uint8_t kind, const domus_remote_name *to)
+{
+    domi_peer *peer = domi_peer_of(gateway, to->node);
+    const domi_wire_envelope envelope = {.kind = kind, .to = *to};
+
+    if (peer != NULL && domi_peer_is_up(gateway, peer))
+        (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+}
+
+static int take_stop(domus_stack *stack, void *self, const void *payload)
+{
+    send_stop(enter(stack, self), DOMI_TO_STOP, &((const domus_remote_stop *)payload)->name);
+    return 0;
+}
+
+static int take_last_stop(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+    domus_remote_message message;
+
+    (void)payload;
+    if (domus_remote_target(stack, &message) == 0)
+        send_stop(gateway, DOMI_TO_STOP_LAST, &message.to);
+    return 0;
+}
+
+static int hear_left(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    return domus_reply(stack, &left_type, NULL);
+}
+
+/* This node is about to end: the others hear of it before domus_cluster_leave() returns. */
+static int take_leave(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+
+    (void)payload;
+    if (gateway->client.house == NULL)
+        return domus_reply(stack, &left_type, NULL);
+    gateway->is_leaving = true;
+    domi_flush_all(gateway, false);
+    domi_beat(gateway, DOMI_BEAT_LEFT);
+    return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,
+                            gateway->cluster->options.heartbeat_ns, hear_left);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int write_address(void *context, domus_address address, unsigned char *bytes)
+{
+    domus_remote_name name;
+
+    domi_name_of(context, address, &name);
+    domi_name_write(&name, bytes);
+    return (int)DOMI_NAME_BYTES;
+}
+
+static int read_address(void *context, const unsigned char *bytes, size_t size,
+                        domus_address *ret_address)
+{
+    domus_remote_name name;
+
+    if (size != DOMI_NAME_BYTES)
+        return -EBADMSG;
+    domi_name_read(bytes, &name);
+    return domi_address_of(context, &name, ret_address);
+}
+
+/* The conversation that has all asks in the name of remote actors begins. */
+static int begin(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+    int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
+
+    (void)payload;
+    if (error == 0)
+        error = domus_conversation_of(stack, &gateway->asker);
+    return error != 0 ? error : domus_wait_first(stack, domi_hear_answer);
+}
+
+static int hear_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    return answer->error; /* the gateway has failed, and the root decides */
+}
+
+static int add_subscription(domus_stack *stack, domi_cluster_gateway *gateway, const char *subject)
+{
+    char whole[DOMUS_CLUSTER_NAME_MAX + 64];
+    domus_nats_subscribe subscribe;
+
+    (void)snprintf(whole, sizeof whole, "dm.%s.%s", gateway->cluster->options.name, subject);
+    int error = domus_nats_subscribe_make(whole, NULL, &subscribe);
+    if (error != 0)
+        return error;
+    error = domus_ask_add(stack, gateway->client, &domus_nats_subscribe_type, &subscribe, 0, 0);
+    if (error < 0)
+        domus_nats_subscribe_type.release(&subscribe);
+    return error;
+}
+
+static int subscribe(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+    char inbox[64];
+
+    (void)payload;
+    (void)snprintf(inbox, sizeof inbox, "t.%016llx.%u", (unsigned long long)gateway->cluster->id,
+                   gateway->index);
+    int error = add_subscription(stack, gateway, inbox);
+    if (error == 0 && gateway->index == 0)
+        error = add_subscription(stack, gateway, "b");
+    return error != 0 ? error : domus_wait_all(stack, hear_subscribed);
+}
+
+static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
+{
+    const domus_cluster_options *options = &gateway->cluster->options;
+    domus_nats_options nats = {
+        .servers = options->servers,
+        .name = options->node,
+        .user = options->user,
+        .password = options->password,
+        .token = options->token,
+        .nkey_seed = options->nkey_seed,
+        .jwt = options->jwt,
+        .front = options->front,
+        .no_echo = true,
+        .backoff_max_ns = 2 * options->down_after_ns,
+        .ping_interval_ns = options->heartbeat_ns,
+        .buffer_max = 4 * options->queued_max,
+        .events = domus_self(stack),
+        .seed = options->seed,
+    };
+
+    if (options->open_client != NULL)
+        return options->open_client(stack, options->context, gateway->index, &gateway->client);
+    return domus_nats_open(stack, &nats, &gateway->client);
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+    const domus_cluster_options *options = &gateway->cluster->options;
+    const domus_remote_options remote = {.addresses_max = options->addresses_max,
+                                         .nodes_max = 2 * DOMUS_CLUSTER_NODES_MAX};
+    int error = domus_remote_open(stack, &remote);
+
+    if (error != 0)
+        return error;
+    gateway->payload = aligned_alloc(64, PAYLOAD_ROOM);
+    gateway->message = malloc(options->message_max);
+    if (gateway->payload == NULL || gateway->message == NULL)
+        return -ENOMEM;
+    gateway->pickling = (domus_pickle_context){.bytes_max = options->message_max,
+                                               .write_address = write_address,
+                                               .read_address = read_address,
+                                               .context = gateway};
+    error = domus_notice(stack, domus_self(stack), &begin_type, NULL);
+    if (error != 0 || (options->servers == NULL && options->open_client == NULL))
+        return error;
+    error = open_client(stack, gateway);
+    if (error == 0)
+        error = domus_notice(stack, domus_self(stack), &subscribe_type, NULL);
+    if (error == 0)
+        error = domus_every(stack, options->heartbeat_ns, &beat_type, NULL, NULL);
+    return error;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+
+    domi_watches_free(gateway);
+    domi_asks_free(gateway);
+    domi_peers_free(gateway);
+    free(gateway->payload);
+    free(gateway->message);
+}
+
+const domus_behaviour domi_gateway_behaviour = {
+    .name = "cluster gateway",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domi_cluster_gateway),
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+    .on = (const domus_on[]){{&domus_nats_message_type, take_from_server, 0},
+                             {&domus_later_type, take_later, 0},
+                             {&domi_tick_type, take_tick, 0},
+                             {&beat_type, take_beat, 0},
+                             {&domi_follow_type, take_follow, 0},
+                             {&domus_remote_cancel_type, take_cancel, 0},
+                             {&domus_remote_watch_type, domi_take_watch, 0},
+                             {&domus_remote_stop_type, take_stop, 0},
+                             {&domus_remote_stop_after_mail_type, take_last_stop, 0},
+                             {&domus_down_type, domi_take_down, 0},
+                             {&domi_spawn_type, domi_take_spawn, 0},
+                             {&domus_nats_event_type, take_event, 0},
+                             {&domi_leave_type, take_leave, 0},
+                             {&begin_type, begin, 0},
+                             {&subscribe_type, subscribe, 0},
+                             {NULL, domi_take_message, 0}},
+};

@@ -1,0 +1,293 @@
+/* The two directions of a link; see the header. */
+#include "protocols/cluster/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define KEPT_FEW          16u                 /* batches for which there is room at first */
+#define RESEND_MIN_NS     UINT64_C(100000000) /* time without a confirmation until all are resent */
+#define RESEND_MAX_NS     UINT64_C(1600000000) /* and at most, after it has doubled */
+#define RTTS_UNTIL_RESEND 4u
+#define OWED_MAX          8u /* batches that are taken until one is confirmed in any case */
+
+void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gateway)
+{
+    *link = (domi_link){
+        .here = here,
+        .there = there,
+        .gateway = gateway,
+        .session = 1,
+        .next = {.size_max = DOMI_BATCH_MAX},
+    };
+}
+
+static domi_link_batch *kept_at(const domi_link *link, uint64_t number)
+{
+    return &link->kept[number & (link->kept_room - 1)];
+}
+
+/* Forget the batches up to `number`. Returns how many messages they had. */
+static uint64_t forget_until(domi_link *link, uint64_t number)
+{
+    uint64_t messages = 0;
+
+    while (link->confirmed < number) {
+        domi_link_batch *batch = kept_at(link, ++link->confirmed);
+        link->queued_bytes -= batch->bytes.size;
+        messages += batch->messages;
+        domus_slice_free(batch->bytes);
+    }
+    return messages;
+}
+
+void domi_link_fini(domi_link *link)
+{
+    (void)forget_until(link, link->last);
+    free(link->kept);
+    domus_append_drop(&link->next);
+}
+
+/* --- out -------------------------------------------------------------------------------------- */
+
+int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
+{
+    uint32_t bytes = DOMI_ENVELOPE_BYTES + envelope->rest_size;
+    uint32_t before = link->next.size;
+
+    if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT)
+        return -EMSGSIZE;
+    if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT - before)
+        return -ENOBUFS;
+    int error = domi_envelope_append(&link->next, envelope);
+    if (error != 0) { /* the whole batch is lost: its messages cannot be told from each other */
+        link->queued_bytes -= before;
+        link->next_messages = 0;
+        domus_append_drop(&link->next);
+        link->next.size_max = DOMI_BATCH_MAX;
+        return error;
+    }
+    link->next_messages++;
+    link->queued_bytes += bytes;
+    return 0;
+}
+
+/* See that one more batch can be kept. */
+static bool make_room(domi_link *link)
+{
+    uint64_t count = link->last - link->confirmed;
+
+    if (count < link->kept_room)
+        return true;
+    uint32_t room = link->kept_room != 0 ? 2 * link->kept_room : KEPT_FEW;
+    domi_link_batch *larger = malloc(room * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    for (uint64_t number = link->confirmed + 1; number <= link->last; number++)
+        larger[number & (room - 1)] = *kept_at(link, number);
+    free(link->kept);
+    link->kept = larger;
+    link->kept_room = room;
+    return true;
+}
+
+/* The foot of a batch that is sent now, which confirms all that has come. */
+static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
+{
+    domi_batch_foot foot = {
+        .from = link->here,
+        .to = link->there,
+        .gateway = link->gateway,
+        .session = link->session,
+        .number = number,
+        .last = number != 0 ? number : link->last,
+        .confirmed_session = link->their_session,
+        .confirmed = link->their_last,
+    };
+
+    if (link->resets) {
+        foot.flags |= DOMI_BATCH_RESET;
+        foot.confirmed_session = link->reset_session;
+    } else if (link->misses) {
+        foot.flags |= DOMI_BATCH_MISSING;
+    }
+    if (probes)
+        foot.flags |= DOMI_BATCH_PROBE;
+    return foot;
+}
+
+/* All that was owed is said. */
+static void settle_owed(domi_link *link)
+{
+    link->owed = 0;
+    link->owes = link->misses = link->resets = false;
+}
+
+static uint64_t resend_after(const domi_link *link)
+{
+    uint64_t after_ns = RTTS_UNTIL_RESEND * link->rtt_ns;
+
+    if (after_ns < RESEND_MIN_NS)
+        after_ns = RESEND_MIN_NS;
+    for (uint32_t i = 0; i < link->resends && after_ns < RESEND_MAX_NS; i++)
+        after_ns *= 2;
+    return after_ns < RESEND_MAX_NS ? after_ns : RESEND_MAX_NS;
+}
+
+/* Send the batch that was built. */
+static int flush_next(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
+{
+    unsigned char bytes[DOMI_BATCH_FOOT];
+    domus_slice batch = {NULL, 0, 0}, kept;
+    const domi_batch_foot foot = make_foot(link, link->last + 1, probes);
+
+    if (!make_room(link))
+        return -ENOMEM;
+    domi_batch_foot_write(&foot, bytes);
+    uint32_t built = link->next.size;
+    uint32_t messages = link->next_messages;
+    (void)domus_append(&link->next, bytes, sizeof bytes);
+    int error = domus_append_end(&link->next, &batch);
+    link->next.size_max = DOMI_BATCH_MAX;
+    link->next_messages = 0;
+    if (error == 0)
+        error = domus_slice_keep(batch, &kept);
+    if (error != 0) {
+        domus_slice_free(batch);
+        link->queued_bytes -= built;
+        return error;
+    }
+    link->last++;
+    link->queued_bytes += DOMI_BATCH_FOOT;
+    *kept_at(link, link->last) =
+        (domi_link_batch){.bytes = kept, .sent_ns = now_ns, .messages = messages};
+    if (link->waits_ns == 0) {
+        link->waits_ns = now_ns;
+        link->resend_ns = now_ns + resend_after(link);
+    }
+    settle_owed(link);
+    *ret_batch = batch;
+    return 1;
+}
+
+int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
+{
+    unsigned char bytes[DOMI_BATCH_FOOT];
+
+    if (link->next.size != 0)
+        return flush_next(link, now_ns, probes, ret_batch);
+    if (!probes && !link->owes && !link->misses && !link->resets && link->owed < OWED_MAX)
+        return 0;
+    const domi_batch_foot foot = make_foot(link, 0, probes);
+    domi_batch_foot_write(&foot, bytes);
+    int error = domus_slice_copy(bytes, sizeof bytes, ret_batch);
+    if (error != 0)
+        return error;
+    settle_owed(link);
+    return 1;
+}
+
+int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *cursor,
+                     domus_slice *ret_batch)
+{
+    if (*cursor == 0) {
+        if (link->last == link->confirmed ||
+            (!all && (link->resend_ns == 0 || link->resend_ns > now_ns)))
+            return 0;
+        link->resends++;
+        link->resend_ns = now_ns + resend_after(link);
+        *cursor = link->confirmed;
+    }
+    if (*cursor < link->confirmed || *cursor >= link->last)
+        return 0;
+    domi_link_batch *batch = kept_at(link, *cursor + 1);
+    int error = domus_slice_keep(batch->bytes, ret_batch);
+    if (error != 0)
+        return error;
+    batch->resent = true;
+    (*cursor)++;
+    return 1;
+}
+
+/* --- in --------------------------------------------------------------------------------------- */
+
+/* Take a confirmation. Returns whether it has confirmed something. */
+static bool take_confirmed(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
+{
+    if (foot->confirmed_session != link->session || foot->confirmed > link->last)
+        return false;
+    if ((foot->flags & DOMI_BATCH_MISSING) != 0 && foot->confirmed >= link->confirmed &&
+        foot->confirmed < link->last && link->resends == 0)
+        link->resend_ns = now_ns;
+    if (foot->confirmed <= link->confirmed)
+        return false;
+    const domi_link_batch *newest = kept_at(link, foot->confirmed);
+    if (!newest->resent)
+        link->rtt_ns = now_ns > newest->sent_ns ? now_ns - newest->sent_ns : 1;
+    (void)forget_until(link, foot->confirmed);
+    link->resends = 0;
+    bool waits = link->last != link->confirmed;
+    link->waits_ns = waits ? now_ns : 0;
+    if (!waits)
+        link->resend_ns = 0;
+    else if ((foot->flags & DOMI_BATCH_MISSING) == 0)
+        link->resend_ns = now_ns + resend_after(link);
+    else
+        link->resend_ns = now_ns;
+    return true;
+}
+
+domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
+{
+    domi_link_news news = {.takes = false};
+
+    if (foot->session <= link->over_session) {
+        link->resets = true;
+        link->reset_session = foot->session;
+        return news;
+    }
+    if (foot->session < link->their_session)
+        return news; /* it was under way when that session ended */
+    if ((foot->flags & DOMI_BATCH_RESET) != 0) {
+        news.is_over = foot->confirmed_session == link->session;
+        return news;
+    }
+    if (foot->session > link->their_session) {
+        news.renewed = link->their_session != 0;
+        link->their_session = foot->session;
+        link->their_last = 0;
+        link->owed = 0;
+    }
+    news.confirms = take_confirmed(link, foot, now_ns);
+    if ((foot->flags & DOMI_BATCH_PROBE) != 0)
+        link->owes = true;
+    if (foot->number == link->their_last + 1) {
+        link->their_last++;
+        link->owed++;
+        news.takes = true;
+    } else if (foot->number != 0 && foot->number <= link->their_last) {
+        link->owes = true; /* it was sent again: its confirmation is lost, or was late */
+    } else if (foot->last > link->their_last) {
+        link->misses = true;
+    }
+    return news;
+}
+
+uint64_t domi_link_break(domi_link *link, bool is_told)
+{
+    uint64_t lost = forget_until(link, link->last) + link->next_messages;
+
+    link->queued_bytes = 0;
+    domus_append_drop(&link->next);
+    link->next.size_max = DOMI_BATCH_MAX;
+    link->next_messages = 0;
+    link->session++;
+    link->last = link->confirmed = 0;
+    link->waits_ns = link->resend_ns = 0;
+    link->resends = 0;
+    if (is_told)
+        return lost;
+    link->over_session = link->their_session;
+    link->owed = 0;
+    link->owes = link->misses = false;
+    return lost;
+}

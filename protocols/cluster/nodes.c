@@ -1,0 +1,340 @@
+/* The table of nodes: heartbeats come in, and states come out.
+ *
+ *   HEARD   it was heard, but has not said that it hears this node
+ *   UP      both hear each other
+ *   DOWN    for down_after_ns it was silent, or did not say that it hears this node
+ *   ENDED   it has left, or a newer start of a node of its name was heard
+ *
+ *   HEARD -> UP    its heartbeat names this node         UP   -> DOWN   silence, in one direction
+ *   DOWN  -> UP    its heartbeat names this node again   HEARD -> DOWN  silence
+ *   any   -> ENDED it has said so, or has begun anew
+ *
+ * An ended node stays in the table until each gateway has let go of it. A node that was never up
+ * and is silent for ten times as long is ended, so strangers do not fill the table for ever. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const domus_type domi_follow_type = {.name = "cluster follow"};
+
+#define FORGET_AFTER 10u /* times down_after_ns, for nodes that are down */
+
+static domi_node_record *find(domus_cluster *cluster, uint64_t id)
+{
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        if (cluster->nodes[i] != NULL && cluster->nodes[i]->id == id)
+            return cluster->nodes[i];
+    }
+    return NULL;
+}
+
+static uint64_t load(const _Atomic uint64_t *count)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
+}
+
+/* Change the state. Under the lock. */
+static void move(domi_node_record *record, domus_node_state state, uint64_t now_ns)
+{
+    if (record->state == DOMUS_NODE_UP || state == DOMUS_NODE_ENDED)
+        atomic_fetch_add_explicit(&record->downs, 1, memory_order_relaxed);
+    record->state = state;
+    record->since_ns = now_ns;
+}
+
+/* The errno of the runtime for what is sent to this node. Under the lock. */
+static int error_of(const domi_node_record *record)
+{
+    if (record->state == DOMUS_NODE_ENDED)
+        return -ESTALE;
+    if (record->state != DOMUS_NODE_UP)
+        return -EHOSTDOWN;
+    return record->is_full ? -ENOBUFS : 0;
+}
+
+void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record)
+{
+    /* Under the lock, so that the last of several changes is the last that the runtime hears of. */
+    domi_lock_take(&gateway->cluster->lock);
+    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    domi_lock_give(&gateway->cluster->lock);
+}
+
+void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *record, int64_t delta)
+{
+    uint64_t max = gateway->cluster->options.queued_max;
+    uint64_t now =
+        atomic_fetch_add_explicit(&record->queued_bytes, (uint64_t)delta, memory_order_relaxed) +
+        (uint64_t)delta;
+    bool changes = false;
+
+    if (delta == 0 || (now <= max && now > max / 2))
+        return;
+    domi_lock_take(&gateway->cluster->lock);
+    if (record->is_full != (now > max)) {
+        record->is_full = now > max;
+        changes = true;
+        (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    }
+    domi_lock_give(&gateway->cluster->lock);
+    if (!changes || now > max)
+        return;
+    for (uint32_t i = 0; i < gateway->cluster->gateways; i++)
+        (void)domus_notice(gateway->stack, gateway->cluster->addresses[i], &domi_follow_type, NULL);
+}
+
+/* --- heartbeats that come --------------------------------------------------------------------- */
+
+/* Make a record, in a free place. Under the lock. Returns NULL if there is none, or no memory. */
+static domi_node_record *add(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+{
+    domus_cluster *cluster = gateway->cluster;
+    uint32_t slot = 0;
+
+    while (slot < cluster->nodes_used && cluster->nodes[slot] != NULL)
+        slot++;
+    if (slot == DOMUS_CLUSTER_NODES_MAX)
+        return NULL;
+    domi_node_record *record = calloc(1, sizeof *record);
+    if (record == NULL)
+        return NULL;
+    record->id = beat->id;
+    record->incarnation = beat->incarnation;
+    memcpy(record->name, beat->name, sizeof record->name);
+    record->gateways = beat->gateways;
+    record->slot = (uint16_t)slot;
+    record->state = DOMUS_NODE_HEARD;
+    record->since_ns = domus_now_ns(gateway->stack);
+    record->holders = cluster->gateways;
+    /* An address that was passed on may have made it known before. */
+    int error = domus_remote_node_open(gateway->stack, beat->id, -EHOSTDOWN);
+    if (error != 0 && error != -EALREADY) {
+        free(record);
+        return NULL;
+    }
+    cluster->nodes[slot] = record;
+    if (slot == cluster->nodes_used)
+        cluster->nodes_used++;
+    return record;
+}
+
+/* A node of this name has begun anew: its earlier starts have ended. Under the lock. Returns false
+ * if the heartbeat is that of an earlier start itself. */
+static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+{
+    domus_cluster *cluster = gateway->cluster;
+
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        domi_node_record *other = cluster->nodes[i];
+        if (other == NULL || other->id == beat->id || strcmp(other->name, beat->name) != 0)
+            continue;
+        if (other->incarnation > beat->incarnation)
+            return false;
+        if (other->state != DOMUS_NODE_ENDED) {
+            move(other, DOMUS_NODE_ENDED, domus_now_ns(gateway->stack));
+            (void)domus_remote_node_set(gateway->stack, other->id, -ESTALE);
+        }
+    }
+    return true;
+}
+
+/* A heartbeat of a node that the table has. Under the lock. Returns whether its state changes. */
+static bool hear_known(domi_cluster_gateway *gateway, domi_node_record *record,
+                       const domi_heartbeat *beat)
+{
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+    bool hears = domi_heartbeat_hears(beat, gateway->cluster->id);
+
+    if (record->state == DOMUS_NODE_ENDED)
+        return false;
+    record->heard_ns = now_ns;
+    if (hears)
+        record->hears_ns = now_ns;
+    record->is_leaving = beat->state != DOMI_BEAT_UP;
+    if (beat->state == DOMI_BEAT_LEFT)
+        move(record, DOMUS_NODE_ENDED, now_ns);
+    else if (hears && record->state != DOMUS_NODE_UP)
+        move(record, DOMUS_NODE_UP, now_ns);
+    else
+        return false;
+    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    return true;
+}
+
+domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+{
+    domus_cluster *cluster = gateway->cluster;
+    domi_nodes_news news = {.has_changed = false};
+
+    if (beat->id == cluster->id)
+        return news;
+    domi_lock_take(&cluster->lock);
+    if (strcmp(beat->name, cluster->options.node) == 0 &&
+        beat->incarnation > cluster->incarnation && beat->state == DOMI_BEAT_UP)
+        cluster->is_rival = true;
+    domi_node_record *record = find(cluster, beat->id);
+    bool is_known = record != NULL;
+    if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
+        end_earlier(gateway, beat)) {
+        record = add(gateway, beat);
+        news.is_new = record != NULL;
+    }
+    if (record != NULL)
+        news.has_changed = hear_known(gateway, record, beat) || !is_known;
+    domi_lock_give(&cluster->lock);
+    return news;
+}
+
+/* --- silence ---------------------------------------------------------------------------------- */
+
+/* Look at one node. Under the lock. Returns whether its state changes. */
+static bool look_at(domi_cluster_gateway *gateway, domi_node_record *record)
+{
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+    uint64_t after_ns = gateway->cluster->options.down_after_ns;
+    bool is_silent = now_ns - record->heard_ns > after_ns;
+
+    if (record->state == DOMUS_NODE_UP && (is_silent || now_ns - record->hears_ns > after_ns))
+        move(record, DOMUS_NODE_DOWN, now_ns);
+    else if (record->state == DOMUS_NODE_HEARD && is_silent)
+        move(record, DOMUS_NODE_DOWN, now_ns);
+    else if (record->state == DOMUS_NODE_DOWN && record->hears_ns == 0 &&
+             now_ns - record->heard_ns > FORGET_AFTER * after_ns)
+        move(record, DOMUS_NODE_ENDED, now_ns);
+    else
+        return false;
+    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    return true;
+}
+
+domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway)
+{
+    domus_cluster *cluster = gateway->cluster;
+    domi_nodes_news news = {.has_changed = false};
+
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        domi_node_record *record = cluster->nodes[i];
+        if (record == NULL)
+            continue;
+        if (record->state == DOMUS_NODE_ENDED && record->holders == 0) {
+            cluster->nodes[i] = NULL;
+            free(record);
+        } else if (look_at(gateway, record)) {
+            news.has_changed = true;
+        }
+    }
+    domi_lock_give(&cluster->lock);
+    return news;
+}
+
+/* --- this node's own -------------------------------------------------------------------------- */
+
+uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, unsigned char *bytes)
+{
+    domus_cluster *cluster = gateway->cluster;
+    uint64_t heard[DOMUS_CLUSTER_NODES_MAX];
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+    domi_heartbeat beat = {
+        .id = cluster->id,
+        .incarnation = cluster->incarnation,
+        .gateways = (uint16_t)cluster->gateways,
+        .state = state,
+    };
+
+    memcpy(beat.name, cluster->options.node, strlen(cluster->options.node) + 1);
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        const domi_node_record *record = cluster->nodes[i];
+        if (record != NULL && record->state != DOMUS_NODE_ENDED &&
+            now_ns - record->heard_ns <= cluster->options.down_after_ns)
+            heard[beat.heard_count++] = record->id;
+    }
+    domi_lock_give(&cluster->lock);
+    return domi_heartbeat_write(&beat, heard, bytes);
+}
+
+/* --- what programs see ------------------------------------------------------------------------ */
+
+domus_node domus_cluster_here(domus_cluster *cluster)
+{
+    return (domus_node){cluster, cluster->id};
+}
+
+/* Under the lock. */
+static domus_node_info info_of(domus_cluster *cluster, const domi_node_record *record)
+{
+    domus_node_info info = {
+        .node = {cluster, record->id},
+        .state = record->state,
+        .is_leaving = record->is_leaving,
+        .threads = record->gateways,
+        .since_ns = record->since_ns,
+        .rtt_ns = load(&record->rtt_ns),
+        .queued_bytes = load(&record->queued_bytes),
+        .sent = load(&record->sent),
+        .received = load(&record->received),
+        .refused = load(&record->refused),
+        .lost = load(&record->lost),
+        .resent = load(&record->resent),
+    };
+
+    memcpy(info.name, record->name, sizeof info.name);
+    return info;
+}
+
+/* Under the lock. */
+static domus_node_info info_of_here(domus_cluster *cluster)
+{
+    bool is_up = cluster->options.servers == NULL || cluster->is_connected;
+    domus_node_info info = {
+        .node = {cluster, cluster->id},
+        .state = is_up && !cluster->is_rival ? DOMUS_NODE_UP : DOMUS_NODE_DOWN,
+        .is_here = true,
+        .threads = (uint16_t)cluster->gateways,
+        .since_ns = cluster->connected_ns,
+    };
+
+    memcpy(info.name, cluster->options.node, strlen(cluster->options.node) + 1);
+    return info;
+}
+
+uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes, uint32_t room)
+{
+    uint32_t count = 1;
+
+    domi_lock_take(&cluster->lock);
+    if (room > 0)
+        ret_nodes[0] = info_of_here(cluster);
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        if (cluster->nodes[i] == NULL)
+            continue;
+        if (count < room)
+            ret_nodes[count] = info_of(cluster, cluster->nodes[i]);
+        count++;
+    }
+    domi_lock_give(&cluster->lock);
+    return count;
+}
+
+int domus_cluster_find_node(domus_cluster *cluster, const char *name, domus_node *ret_node)
+{
+    int error = -ENOENT;
+
+    if (strcmp(name, cluster->options.node) == 0) {
+        *ret_node = domus_cluster_here(cluster);
+        return 0;
+    }
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used && error != 0; i++) {
+        const domi_node_record *record = cluster->nodes[i];
+        if (record == NULL || record->state != DOMUS_NODE_UP || strcmp(record->name, name) != 0)
+            continue;
+        *ret_node = (domus_node){cluster, record->id};
+        error = 0;
+    }
+    domi_lock_give(&cluster->lock);
+    return error;
+}

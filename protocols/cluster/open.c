@@ -1,0 +1,285 @@
+/* A cluster is opened and closed: its options are checked and copied, and each thread gets a
+ * gateway. */
+#include "protocols/cluster/inside.h"
+
+#include <domus/nats.h>
+#include <domus/system.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+
+__attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t size,
+                                                        const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    if (size > 0)
+        (void)vsnprintf(error, size, format, list);
+    va_end(list);
+    return -EINVAL;
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+/* True if each byte of the name is a letter, a digit or one of `others`. */
+static bool has_only(const char *name, const char *others)
+{
+    for (; *name != '\0'; name++) {
+        bool is_letter = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z');
+        if (!is_letter && (*name < '0' || *name > '9') && strchr(others, *name) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* True if it is 1..63 bytes, each a letter, a digit or one of `others`. */
+static bool is_name(const char *name, const char *others)
+{
+    size_t length = strnlen(name, DOMUS_CLUSTER_NAME_MAX + 1);
+
+    return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX && has_only(name, others);
+}
+
+static uint64_t or_preset(uint64_t value, uint64_t preset)
+{
+    return value != 0 ? value : preset;
+}
+
+static void fill_presets(domus_cluster_options *options)
+{
+    options->heartbeat_ns = or_preset(options->heartbeat_ns, DOMUS_CLUSTER_HEARTBEAT);
+    if (options->down_after_ns == 0) {
+        options->down_after_ns = DOMUS_CLUSTER_DOWN_AFTER;
+        if (options->down_after_ns < 4 * options->heartbeat_ns)
+            options->down_after_ns = 4 * options->heartbeat_ns;
+    }
+    options->queued_max = or_preset(options->queued_max, DOMUS_CLUSTER_QUEUED_MAX);
+    options->asks_max = (uint32_t)or_preset(options->asks_max, DOMUS_CLUSTER_ASKS_MAX);
+    options->message_max = (uint32_t)or_preset(options->message_max, 512 * 1024);
+}
+
+static int check_numbers(const domus_cluster_options *options, char *error, size_t size)
+{
+    if (options->heartbeat_ns < 10 * MS || options->heartbeat_ns > 10000 * MS)
+        return refuse(error, size, "heartbeat: not in 10 ms..10 s");
+    if (options->down_after_ns < 2 * options->heartbeat_ns || options->down_after_ns > 60000 * MS)
+        return refuse(error, size, "downAfter: not in twice the heartbeat..1 min");
+    if (options->queued_max < 64 * 1024 || options->queued_max > UINT64_C(1) << 30)
+        return refuse(error, size, "queuedMax: not in 64 KiB..1 GiB");
+    if (options->asks_max > 1048576)
+        return refuse(error, size, "asksMax: not in 1..1048576");
+    if (options->message_max < 1024 || options->message_max > 512 * 1024)
+        return refuse(error, size, "messageMax: not in 1 KiB..512 KiB");
+    return 0;
+}
+
+/* Types that a gateway has rows for: a program that sent one to a remote actor would send it to
+ * the gateway. */
+static int check_picklers(const domus_pickler *picklers, char *error, size_t size)
+{
+    for (; picklers != NULL && picklers->type != NULL; picklers++) {
+        for (const domus_on *on = domi_gateway_behaviour.on; on->type != NULL; on++) {
+            if (on->type == picklers->type)
+                return refuse(error, size, "picklers: the type %s is the library's own",
+                              on->type->name);
+        }
+    }
+    return 0;
+}
+
+static int check_exports(const domus_cluster_export *exports, char *error, size_t size)
+{
+    for (; exports != NULL && exports->name != NULL; exports++) {
+        size_t length = strlen(exports->name);
+        if (length == 0 || length > DOMUS_CLUSTER_NAME_MAX)
+            return refuse(error, size, "exports: a name has not 1..63 bytes");
+        if (exports->behaviour == NULL || exports->behaviour->kind != DOMUS_STATE)
+            return refuse(error, size, "exports: %s is no state actor", exports->name);
+        if (exports->options.detached)
+            return refuse(error, size, "exports: %s is detached", exports->name);
+    }
+    return 0;
+}
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+/* Copy a text into a place of the cluster's, if there is one and it fits. */
+static int copy_text(domus_cluster *cluster, uint32_t place, const char **text, const char *key,
+                     char *error, size_t size)
+{
+    if (*text == NULL || **text == '\0') {
+        *text = NULL;
+        return 0;
+    }
+    if (strlen(*text) >= sizeof cluster->texts[place])
+        return refuse(error, size, "%s: longer than %zu bytes", key,
+                      sizeof cluster->texts[place] - 1);
+    memcpy(cluster->texts[place], *text, strlen(*text) + 1);
+    *text = cluster->texts[place];
+    return 0;
+}
+
+static int copy_texts(domus_cluster *cluster, char *error, size_t size)
+{
+    domus_cluster_options *options = &cluster->options;
+    struct {
+        const char **text;
+        const char *key;
+    } texts[] = {{&options->name, "name"},   {&options->node, "node"},
+                 {&options->user, "user"},   {&options->password, "password"},
+                 {&options->token, "token"}, {&options->nkey_seed, "nkeySeed"}};
+    int result = 0;
+
+    for (uint32_t i = 0; i < sizeof texts / sizeof texts[0] && result == 0; i++)
+        result = copy_text(cluster, i, texts[i].text, texts[i].key, error, size);
+    if (options->servers != NULL && options->servers[0] == '\0')
+        options->servers = NULL;
+    if (result == 0 && options->servers != NULL)
+        options->servers = cluster->servers = strdup(options->servers);
+    if (result == 0 && options->jwt != NULL)
+        options->jwt = cluster->jwt = strdup(options->jwt);
+    return result;
+}
+
+/* A number that differs from start to start, or that the seed gives. */
+static uint64_t draw(uint64_t seed)
+{
+    uint64_t number = seed;
+
+    if (seed == 0 && getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        number = (uint64_t)(uintptr_t)&number ^ (uint64_t)getpid() << 32;
+    number += UINT64_C(0x9e3779b97f4a7c15);
+    number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
+    number ^= number >> 31;
+    return number != 0 ? number : 1;
+}
+
+/* The name of a node that has none: that of the host, and a few digits. */
+static void name_node(domus_cluster *cluster)
+{
+    char host[32] = "node";
+
+    if (gethostname(host, sizeof host - 1) != 0 || !has_only(host, "-_."))
+        (void)snprintf(host, sizeof host, "node");
+    (void)snprintf(cluster->texts[1], sizeof cluster->texts[1], "%s-%06x", host,
+                   (unsigned)(cluster->id & 0xffffff));
+    cluster->options.node = cluster->texts[1];
+}
+
+/* Starts of one node are told apart by the time at which they began; a test says it. */
+static uint64_t incarnation_now(const domus_cluster_options *options)
+{
+    struct timespec now;
+
+    if (options->seed != 0)
+        return options->seed;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static int prepare(domus_cluster *cluster, const domus_cluster_options *options, char *error,
+                   size_t size)
+{
+    cluster->options = *options;
+    fill_presets(&cluster->options);
+    if (options->name == NULL || !is_name(options->name, "-_"))
+        return refuse(error, size, "name: 1..63 letters, digits, '-' and '_'");
+    int result = check_numbers(&cluster->options, error, size);
+    if (result == 0)
+        result = check_picklers(options->picklers, error, size);
+    if (result == 0)
+        result = check_exports(options->exports, error, size);
+    if (result == 0)
+        result = copy_texts(cluster, error, size);
+    if (result != 0)
+        return result;
+    cluster->id = draw(options->seed);
+    cluster->incarnation = incarnation_now(options);
+    const char *node = cluster->options.node;
+    if (node == NULL || strcmp(node, "auto") == 0)
+        name_node(cluster);
+    else if (!is_name(node, "-_."))
+        return refuse(error, size, "node: 1..63 letters, digits, '-', '_' and '.'");
+    if (options->picklers == NULL)
+        return 0;
+    return domus_picklers_new(options->picklers, error, size, &cluster->picklers);
+}
+
+/* --- open, leave, close ----------------------------------------------------------------------- */
+
+static int spawn_gateways(domus_cluster *cluster)
+{
+    domi_cluster_gateway *state = calloc(1, sizeof *state);
+    int error = state == NULL ? -ENOMEM : 0;
+
+    for (uint32_t i = 0; i < cluster->gateways && error == 0; i++) {
+        state->cluster = cluster;
+        state->index = i;
+        error = domus_outside_spawn_on(cluster->system, i, &domi_gateway_behaviour, state,
+                                       &cluster->addresses[i]);
+    }
+    free(state);
+    return error;
+}
+
+int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
+                       char *error, size_t error_size, domus_cluster **ret_cluster)
+{
+    domus_cluster *cluster = calloc(1, sizeof *cluster);
+
+    if (cluster == NULL)
+        return -ENOMEM;
+    cluster->system = system;
+    cluster->gateways = domus_system_threads(system);
+    cluster->lock = (domi_lock)DOMI_LOCK_FREE;
+    int result = prepare(cluster, options, error, error_size);
+    if (result == 0) {
+        cluster->addresses = calloc(cluster->gateways, sizeof *cluster->addresses);
+        result = cluster->addresses != NULL ? 0 : -ENOMEM;
+    }
+    if (result == 0)
+        result = spawn_gateways(cluster);
+    if (result != 0) {
+        for (uint32_t i = 0; cluster->addresses != NULL && i < cluster->gateways; i++) {
+            if (cluster->addresses[i].house != NULL)
+                (void)domus_outside_stop(system, cluster->addresses[i]);
+        }
+        if (cluster->addresses == NULL || cluster->addresses[0].house == NULL)
+            domus_cluster_close(cluster);
+        return result;
+    }
+    *ret_cluster = cluster;
+    return 0;
+}
+
+void domus_cluster_leave(domus_cluster *cluster)
+{
+    int error = domus_outside_ask(cluster->system, cluster->addresses[0], &domi_leave_type, NULL,
+                                  cluster->options.heartbeat_ns, NULL);
+
+    if (error == -EOPNOTSUPP) /* a test kit, which lets the time pass itself */
+        (void)domus_outside_notice(cluster->system, cluster->addresses[0], &domi_leave_type, NULL);
+}
+
+void domus_cluster_close(domus_cluster *cluster)
+{
+    if (cluster == NULL)
+        return;
+    for (uint32_t i = 0; i < cluster->nodes_used; i++)
+        free(cluster->nodes[i]);
+    domus_picklers_free(cluster->picklers);
+    free(cluster->addresses);
+    free(cluster->servers);
+    free(cluster->jwt);
+    free(cluster);
+}

@@ -1,0 +1,116 @@
+/* The other nodes as one gateway has them, with its links to them. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static domi_peer **bucket_of(domi_cluster_gateway *gateway, uint64_t id)
+{
+    return &gateway->peers[(id ^ id >> 32) % DOMI_PEERS_BUCKETS];
+}
+
+/* Find the record of a node that has not ended. */
+static domi_node_record *find_record(domus_cluster *cluster, uint64_t id)
+{
+    domi_node_record *found = NULL;
+
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used && found == NULL; i++) {
+        domi_node_record *record = cluster->nodes[i];
+        if (record != NULL && record->id == id && record->state != DOMUS_NODE_ENDED)
+            found = record;
+    }
+    domi_lock_give(&cluster->lock);
+    return found;
+}
+
+domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
+{
+    domi_peer **bucket = bucket_of(gateway, id);
+
+    for (domi_peer *peer = *bucket; peer != NULL; peer = peer->next) {
+        if (peer->id == id)
+            return peer;
+    }
+    domi_node_record *record = find_record(gateway->cluster, id);
+    domi_peer *peer = record != NULL ? calloc(1, sizeof *peer) : NULL;
+    if (peer == NULL)
+        return NULL;
+    peer->record = record;
+    peer->id = id;
+    peer->downs = atomic_load_explicit(&record->downs, memory_order_relaxed);
+    peer->links = calloc(record->gateways, sizeof(domi_link *));
+    peer->counted = calloc(record->gateways, sizeof(uint64_t));
+    if (peer->links == NULL || peer->counted == NULL) {
+        free(peer->links);
+        free(peer->counted);
+        free(peer);
+        return NULL;
+    }
+    peer->next = *bucket;
+    *bucket = peer;
+    return peer;
+}
+
+domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index)
+{
+    if (peer->links[index] == NULL) {
+        domi_link *link = malloc(sizeof *link);
+        if (link == NULL)
+            return NULL;
+        domi_link_init(link, gateway->cluster->id, peer->id, (uint16_t)gateway->index);
+        peer->links[index] = link;
+    }
+    return peer->links[index];
+}
+
+domi_peer *domi_peer_find(domi_cluster_gateway *gateway, uint64_t id)
+{
+    domi_peer *peer = *bucket_of(gateway, id);
+
+    while (peer != NULL && peer->id != id)
+        peer = peer->next;
+    return peer;
+}
+
+static void free_peer(domi_peer *peer)
+{
+    for (uint32_t i = 0; i < peer->record->gateways; i++) {
+        if (peer->links[i] == NULL)
+            continue;
+        domi_link_fini(peer->links[i]);
+        free(peer->links[i]);
+    }
+    free(peer->links);
+    free(peer->counted);
+    free(peer);
+}
+
+void domi_peer_forget(domi_cluster_gateway *gateway, domi_peer *peer)
+{
+    domi_peer **link = bucket_of(gateway, peer->id);
+
+    while (*link != peer)
+        link = &(*link)->next;
+    *link = peer->next;
+    free_peer(peer);
+}
+
+bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    domi_lock_take(&gateway->cluster->lock);
+    bool is = peer->record->state == DOMUS_NODE_UP;
+    domi_lock_give(&gateway->cluster->lock);
+    return is;
+}
+
+void domi_peers_free(domi_cluster_gateway *gateway)
+{
+    for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
+        while (gateway->peers[i] != NULL) {
+            domi_peer *peer = gateway->peers[i];
+            gateway->peers[i] = peer->next;
+            free_peer(peer);
+        }
+    }
+}

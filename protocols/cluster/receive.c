@@ -1,0 +1,330 @@
+/* Heartbeats and batches come to a gateway. Nothing in them is trusted. */
+#include "protocols/cluster/inside.h"
+
+#include <domus/nats.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One envelope, and whom it is from. */
+typedef struct arrival {
+    domi_cluster_gateway *gateway;
+    domi_peer *peer;
+    uint16_t from_gateway;
+    domi_wire_envelope envelope;
+    domus_slice rest; /* the bytes behind the envelope, in the page of the batch */
+} arrival;
+
+static void count_wrong(domi_cluster_gateway *gateway)
+{
+    atomic_fetch_add_explicit(&gateway->cluster->wrong, 1, memory_order_relaxed);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* Read the message into gateway->payload. Returns 0; a negative errno. */
+static int read_message(const arrival *came, const domus_type **ret_type)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    domus_pickled pickled;
+
+    if (gateway->cluster->picklers == NULL)
+        return -EOPNOTSUPP;
+    int error = domus_pickled_open(gateway->cluster->picklers, &gateway->pickling, came->rest,
+                                   &pickled, NULL, 0);
+    if (error == 0)
+        error = domus_unpickle(&pickled, &gateway->pickling, gateway->payload, NULL, 0);
+    if (error != 0)
+        return error == -ENOENT ? -EOPNOTSUPP : error;
+    *ret_type = pickled.pickler->type;
+    return 0;
+}
+
+static void release(domi_cluster_gateway *gateway, const domus_type *type)
+{
+    if (type->release != NULL)
+        type->release(gateway->payload);
+}
+
+static void take_notice(const arrival *came)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    domus_address from, to;
+    const domus_type *type;
+
+    if (read_message(came, &type) != 0) {
+        count_wrong(gateway);
+        return;
+    }
+    if (domi_address_of(gateway, &came->envelope.from, &from) != 0 ||
+        !domus_address_is_remote(from))
+        from = (domus_address){NULL, 0};
+    if (domi_address_of(gateway, &came->envelope.to, &to) != 0 ||
+        domus_remote_notice(gateway->stack, from, to, type, gateway->payload) != 0)
+        release(gateway, type);
+}
+
+static void send_fail(const arrival *came, int error)
+{
+    const domi_wire_envelope envelope = {
+        .kind = DOMI_TO_FAIL, .error = error, .id = came->envelope.id};
+
+    (void)domi_send(came->gateway, came->peer, came->from_gateway, &envelope);
+}
+
+/* Make the ask that has come, in the name of its sender. Returns 0; a negative errno, and the
+ * payload is still the caller's. */
+static int make_ask(const arrival *came, const domus_type *type)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    domus_address from, to;
+    domus_remote_asked asked;
+    uint64_t tag;
+
+    int error = domi_address_of(gateway, &came->envelope.from, &from);
+    if (error == 0)
+        error = domi_address_of(gateway, &came->envelope.to, &to);
+    if (error != 0)
+        return error;
+    if (to.house == NULL)
+        return -ESTALE;
+    error = domi_served_note(gateway, came->peer, came->from_gateway, came->envelope.id, &tag);
+    if (error != 0)
+        return error;
+    error = domus_remote_ask(gateway->stack, gateway->asker, from, to, type, gateway->payload,
+                             came->envelope.time_ns, tag, &asked);
+    domi_served *served = domi_served_at(gateway, tag);
+    if (error == 0)
+        served->asked = asked;
+    else
+        domi_served_forget(gateway, served);
+    return error;
+}
+
+static void take_ask(const arrival *came)
+{
+    const domus_type *type;
+    int error = read_message(came, &type);
+
+    if (error == 0) {
+        error = make_ask(came, type);
+        if (error != 0)
+            release(came->gateway, type);
+    } else {
+        count_wrong(came->gateway);
+    }
+    if (error != 0)
+        send_fail(came, error);
+}
+
+/* The answer to an ask of an actor here. */
+static void take_reply(const arrival *came)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    domi_ask *ask = domi_ask_find(gateway, came->peer, came->envelope.id);
+    const domus_type *type;
+
+    if (ask == NULL || ask->spawns)
+        return; /* it is over, or was never made */
+    domus_kept kept = ask->kept;
+    domi_ask_forget(gateway, ask);
+    int error = read_message(came, &type);
+    if (error != 0) {
+        count_wrong(gateway);
+        (void)domus_kept_fail(gateway->stack, kept, error);
+    } else if (domus_kept_reply(gateway->stack, kept, type, gateway->payload) != 0) {
+        release(gateway, type);
+    }
+}
+
+static void take_fail(const arrival *came)
+{
+    domi_ask *ask = domi_ask_find(came->gateway, came->peer, came->envelope.id);
+    int error = came->envelope.error;
+
+    if (ask == NULL)
+        return;
+    domus_kept kept = ask->kept;
+    domi_ask_forget(came->gateway, ask);
+    (void)domus_kept_fail(came->gateway->stack, kept, error < 0 && error > -4096 ? error : -EPROTO);
+}
+
+static void take_spawned(const arrival *came)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    domi_ask *ask = domi_ask_find(gateway, came->peer, came->envelope.id);
+    domus_cluster_spawned spawned;
+
+    if (ask == NULL || !ask->spawns)
+        return;
+    domus_kept kept = ask->kept;
+    domi_ask_forget(gateway, ask);
+    int error = domi_address_of(gateway, &came->envelope.from, &spawned.address);
+    if (error == 0)
+        (void)domus_kept_reply(gateway->stack, kept, &domus_cluster_spawned_type, &spawned);
+    else
+        (void)domus_kept_fail(gateway->stack, kept, error);
+}
+
+/* --- control ---------------------------------------------------------------------------------- */
+
+static void take_stop(const arrival *came, bool after_mail)
+{
+    domus_address to;
+
+    if (domi_address_of(came->gateway, &came->envelope.to, &to) != 0 || to.house == NULL)
+        return;
+    if (after_mail)
+        (void)domus_stop_after_mail(came->gateway->stack, to);
+    else
+        (void)domus_stop(came->gateway->stack, to);
+}
+
+/* The actor of the peer has ended. It can only tell that of its own actors. */
+static void take_end(const arrival *came)
+{
+    domus_remote_name name = came->envelope.from;
+    int reason = came->envelope.error;
+
+    name.node = came->peer->id;
+    domi_watched_end(came->gateway, &name, reason <= 0 && reason > -4096 ? reason : -EPROTO);
+}
+
+static void take_are_alive(const arrival *came)
+{
+    const unsigned char *at = came->envelope.rest;
+
+    for (uint32_t i = 0; i + DOMI_NAME_BYTES <= came->envelope.rest_size; i += DOMI_NAME_BYTES) {
+        domus_remote_name name;
+        domi_name_read(at + i, &name);
+        name.node = DOMUS_REMOTE_HERE;
+        if (domus_remote_is_alive(came->gateway->stack, &name))
+            continue;
+        const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = name, .error = -ESTALE};
+        (void)domi_send(came->gateway, came->peer, came->from_gateway, &envelope);
+    }
+}
+
+static void take(const arrival *came)
+{
+    switch ((enum domi_kind_of_envelope)came->envelope.kind) {
+    case DOMI_TO_NOTICE:
+        take_notice(came);
+        break;
+    case DOMI_TO_ASK:
+        take_ask(came);
+        break;
+    case DOMI_TO_REPLY:
+        take_reply(came);
+        break;
+    case DOMI_TO_FAIL:
+        take_fail(came);
+        break;
+    case DOMI_TO_CANCEL:
+        domi_served_cancel(came->gateway, came->peer, came->envelope.id);
+        break;
+    case DOMI_TO_WATCH:
+        domi_watching_add(came->gateway, came->peer, came->from_gateway, &came->envelope.to);
+        break;
+    case DOMI_TO_DOWN:
+        take_end(came);
+        break;
+    case DOMI_TO_STOP:
+    case DOMI_TO_STOP_LAST:
+        take_stop(came, came->envelope.kind == DOMI_TO_STOP_LAST);
+        break;
+    case DOMI_TO_SPAWN:
+        domi_spawn_here(came->gateway, came->peer, came->from_gateway, &came->envelope, came->rest);
+        break;
+    case DOMI_TO_SPAWNED:
+        take_spawned(came);
+        break;
+    case DOMI_TO_ARE_ALIVE:
+        take_are_alive(came);
+        break;
+    case DOMI_TO_KINDS:
+        break;
+    }
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static void take_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                           domus_slice bytes)
+{
+    const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
+    uint32_t end = bytes.size - DOMI_BATCH_FOOT;
+    uint32_t at = 0;
+
+    while (at < end) {
+        arrival came = {.gateway = gateway, .peer = peer, .from_gateway = from_gateway};
+        if (!domi_envelope_read(data, end, &at, &came.envelope)) {
+            count_wrong(gateway);
+            return;
+        }
+        came.rest = bytes;
+        came.rest.offset += (uint32_t)(came.envelope.rest - data);
+        came.rest.size = came.envelope.rest_size;
+        came.envelope.to.node = DOMUS_REMOTE_HERE;
+        if (came.envelope.from.lease != 0 && came.envelope.from.node == DOMUS_REMOTE_HERE)
+            came.envelope.from.node = peer->id;
+        atomic_fetch_add_explicit(&peer->record->received, 1, memory_order_relaxed);
+        take(&came);
+    }
+}
+
+static void take_linked(domi_cluster_gateway *gateway, domi_peer *peer, const domi_batch_foot *foot,
+                        domus_slice bytes)
+{
+    domi_link *link = domi_peer_link(gateway, peer, foot->gateway);
+
+    if (link == NULL)
+        return;
+    domi_link_news news = domi_link_receive(link, foot, domus_now_ns(gateway->stack));
+    if (news.is_over) {
+        domi_peer_lose(gateway, peer, link);
+    } else if (news.renewed) {
+        domi_served_drop(gateway, peer);
+        domi_watching_drop(gateway, peer);
+    }
+    if (news.confirms)
+        atomic_store_explicit(&peer->record->rtt_ns, link->rtt_ns, memory_order_relaxed);
+    if (news.takes)
+        take_envelopes(gateway, peer, foot->gateway, bytes);
+    domi_flush_soon(gateway);
+}
+
+static void take_beat(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+{
+    domi_nodes_news news = domi_nodes_hear(gateway, beat);
+
+    if (news.is_new)
+        domi_beat_now(gateway);
+    if (news.has_changed)
+        domi_tell_all(gateway);
+}
+
+void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes)
+{
+    const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
+    domi_heartbeat beat;
+    domi_batch_foot foot;
+
+    if (domi_heartbeat_read(data, bytes.size, &beat)) {
+        if (gateway->index == 0)
+            take_beat(gateway, &beat);
+        return;
+    }
+    if (!domi_batch_foot_read(data, bytes.size, &foot)) {
+        count_wrong(gateway);
+        return;
+    }
+    domi_peer *peer = foot.to == gateway->cluster->id ? domi_peer_of(gateway, foot.from) : NULL;
+    if (peer == NULL || foot.gateway >= peer->record->gateways) {
+        count_wrong(gateway); /* of a node that was not heard yet, or to an earlier start of this
+                                 one: it is sent again, or its sender learns better */
+        return;
+    }
+    take_linked(gateway, peer, &foot, bytes);
+}

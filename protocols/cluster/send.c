@@ -1,0 +1,83 @@
+/* Messages of actors here to remote actors become envelopes. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+
+/* The rest of the time-out of the ask in hand; 0: it has none. */
+static uint64_t time_left(const domus_stack *stack)
+{
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (deadline_ns == 0)
+        return 0;
+    return deadline_ns > now_ns ? deadline_ns - now_ns : 1;
+}
+
+/* Send the message in hand as `envelope` has it. An ask is kept until its answer comes. */
+static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
+                        domi_wire_envelope *envelope, bool is_ask)
+{
+    uint64_t deadline_ns = domus_deadline_ns(gateway->stack);
+    domus_kept kept;
+    domi_ask *ask = NULL;
+    int error;
+
+    if (is_ask) {
+        envelope->time_ns = time_left(gateway->stack);
+        error = domus_remote_keep(gateway->stack, &kept);
+        if (error != 0)
+            return error;
+        error = domi_ask_note(gateway, peer, kept, deadline_ns, false, &envelope->id);
+        if (error != 0) {
+            (void)domus_kept_fail(gateway->stack, kept, error);
+            return 0;
+        }
+        ask = domi_ask_find(gateway, peer, envelope->id);
+    }
+    error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), envelope);
+    if (error == 0 || ask == NULL)
+        return error;
+    domi_ask_forget(gateway, ask);
+    (void)domus_kept_fail(gateway->stack, kept, error);
+    return 0;
+}
+
+/* A notice that does not leave has nobody to tell. */
+static int refuse(domi_peer *peer, bool is_ask, int error)
+{
+    if (peer != NULL)
+        atomic_fetch_add_explicit(&peer->record->refused, 1, memory_order_relaxed);
+    return is_ask ? error : 0;
+}
+
+/* The actor has ended while the message waited here. */
+static int fail_if_ask(domus_stack *stack, int error)
+{
+    (void)domus_fail(stack, error); /* -EINVAL for a notice */
+    return 0;
+}
+
+int domi_take_message(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = self;
+    domus_remote_message message;
+
+    gateway->stack = stack;
+    int error = domus_remote_target(stack, &message);
+    if (error != 0)
+        return error == -ESTALE ? fail_if_ask(stack, error) : 0;
+    domi_peer *peer = domi_peer_of(gateway, message.to.node);
+    if (peer == NULL || !domi_peer_is_up(gateway, peer))
+        return refuse(peer, message.is_ask, -EHOSTDOWN);
+    int bytes = domi_pickle_message(gateway, message.type, payload);
+    if (bytes < 0)
+        return refuse(peer, message.is_ask, bytes);
+    domi_wire_envelope envelope = {.kind = message.is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE,
+                                   .to = message.to};
+    domi_name_of(gateway, domus_sender(stack), &envelope.from);
+    envelope.rest = gateway->message;
+    envelope.rest_size = (uint32_t)bytes;
+    error = send_message(gateway, peer, &envelope, message.is_ask);
+    return error != 0 ? refuse(peer, message.is_ask, error) : 0;
+}

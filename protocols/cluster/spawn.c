@@ -1,0 +1,216 @@
+/* Spawning on other nodes: a request names a behaviour that is exported there. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const domus_type domus_cluster_spawned_type = {.name = "cluster spawned",
+                                               .size = sizeof(domus_cluster_spawned)};
+
+static void release_request(void *request)
+{
+    domus_slice_free(((domi_spawn_request *)request)->message);
+}
+
+const domus_type domi_spawn_type = {
+    .name = "cluster spawn", .size = sizeof(domi_spawn_request), .release = release_request};
+
+/* --- the asker's side ------------------------------------------------------------------------- */
+
+static bool is_name(const char *name)
+{
+    size_t length = strnlen(name, DOMUS_CLUSTER_NAME_MAX + 1);
+
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] <= ' ' || name[i] > '~')
+            return false;
+    }
+    return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX;
+}
+
+/* Addresses in an input are names of remote actors only to a gateway, so they do not travel. */
+static int pickle_input(domus_cluster *cluster, const char *behaviour, const domus_type *type,
+                        const void *input, domus_slice *ret_message)
+{
+    domus_appender message = {.size_max = cluster->options.message_max};
+    unsigned char length = (unsigned char)strlen(behaviour);
+
+    (void)domus_append(&message, &length, 1);
+    int error = domus_append(&message, behaviour, length);
+    if (error == 0 && type != NULL)
+        error = cluster->picklers != NULL
+                    ? domus_pickle(cluster->picklers, NULL, type, input, &message, NULL, 0)
+                    : -ENOENT;
+    if (error != 0) {
+        domus_append_drop(&message);
+        return error;
+    }
+    return domus_append_end(&message, ret_message);
+}
+
+int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behaviour,
+                        const domus_type *input_type, const void *input, uint64_t timeout_ns,
+                        domus_resumed *then)
+{
+    domi_spawn_request request = {.node = node.id};
+    domus_address gateway;
+
+    if (node.cluster == NULL || !is_name(behaviour))
+        return -EINVAL;
+    int error = domus_remote_gateway(stack, &gateway);
+    if (error == 0)
+        error = pickle_input(node.cluster, behaviour, input_type, input, &request.message);
+    if (error != 0)
+        return error;
+    error = domus_ask_within(stack, gateway, &domi_spawn_type, &request, timeout_ns, then);
+    if (error < 0)
+        domus_slice_free(request.message);
+    return error;
+}
+
+static uint64_t time_left(const domus_stack *stack)
+{
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (deadline_ns == 0)
+        return 0;
+    return deadline_ns > now_ns ? deadline_ns - now_ns : 1;
+}
+
+static int spawn_there(domi_cluster_gateway *gateway, domi_peer *peer,
+                       const domi_spawn_request *request)
+{
+    domi_wire_envelope envelope = {
+        .kind = DOMI_TO_SPAWN,
+        .time_ns = time_left(gateway->stack),
+        .rest = (const unsigned char *)domus_slice_data(request->message),
+        .rest_size = request->message.size,
+    };
+    uint64_t deadline_ns = domus_deadline_ns(gateway->stack);
+    domus_kept kept;
+
+    if (peer == NULL || !domi_peer_is_up(gateway, peer))
+        return -EHOSTDOWN;
+    int error =
+        domi_ask_note(gateway, peer, (domus_kept){NULL, 0}, deadline_ns, true, &envelope.id);
+    if (error != 0)
+        return error;
+    domi_ask *ask = domi_ask_find(gateway, peer, envelope.id);
+    error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+    if (error == 0)
+        error = domus_remote_keep(gateway->stack, &kept);
+    if (error != 0) {
+        domi_ask_forget(gateway, ask);
+        return error;
+    }
+    ask->kept = kept;
+    return 0;
+}
+
+/* --- the spawner's side ----------------------------------------------------------------------- */
+
+static const domus_cluster_export *find_export(const domus_cluster *cluster, const char *name,
+                                               uint32_t length)
+{
+    const domus_cluster_export *at = cluster->options.exports;
+
+    for (; at != NULL && at->name != NULL; at++) {
+        if (strlen(at->name) == length && memcmp(at->name, name, length) == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* Read the input into gateway->payload, if the export has one. `ret_read` says whether it was. */
+static int read_input(domi_cluster_gateway *gateway, const domus_cluster_export *export,
+                      domus_slice bytes, bool *ret_read)
+{
+    domus_pickled pickled;
+
+    *ret_read = false;
+    if (export->input == NULL)
+        return bytes.size == 0 ? 0 : -EINVAL;
+    if (bytes.size == 0 || gateway->cluster->picklers == NULL)
+        return -EINVAL;
+    int error = domus_pickled_open(gateway->cluster->picklers, &gateway->pickling, bytes, &pickled,
+                                   NULL, 0);
+    if (error != 0 || pickled.pickler->type != export->input)
+        return error != 0 ? error : -EINVAL;
+    error = domus_unpickle(&pickled, &gateway->pickling, gateway->payload, NULL, 0);
+    *ret_read = error == 0;
+    return error;
+}
+
+static int spawn_export(domi_cluster_gateway *gateway, const domus_cluster_export *export,
+                        domus_slice bytes, domus_address *ret_address)
+{
+    uint32_t size = export->behaviour->state_size;
+    bool has_read;
+    int error = read_input(gateway, export, bytes, &has_read);
+
+    if (error != 0)
+        return error;
+    void *state = calloc(1, size != 0 ? size : 1);
+    if (state == NULL)
+        error = -ENOMEM;
+    else if (export->make != NULL)
+        error = export->make(has_read ? gateway->payload : NULL, state);
+    if (error == 0) {
+        domus_spawn_options options = export->options;
+        if (options.placement == DOMUS_NEAR && options.pool == NULL)
+            options.placement = DOMUS_SPREAD;
+        error = domus_spawn_with(gateway->stack, export->behaviour, state, &options, ret_address);
+    }
+    if (has_read && export->input->release != NULL)
+        export->input->release(gateway->payload);
+    free(state);
+    return error;
+}
+
+/* Spawn what the message says. Returns 0; a negative errno. */
+static int spawn_from(domi_cluster_gateway *gateway, domus_slice message,
+                      domus_address *ret_address)
+{
+    const char *data = domus_slice_data(message);
+    uint32_t length = message.size != 0 ? (unsigned char)data[0] : 0;
+
+    if (message.size < 1 + length)
+        return -EBADMSG;
+    const domus_cluster_export *export = find_export(gateway->cluster, data + 1, length);
+    if (export == NULL)
+        return -ENOENT;
+    message.offset += 1 + length;
+    message.size -= 1 + length;
+    return spawn_export(gateway, export, message, ret_address);
+}
+
+void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                     const domi_wire_envelope *envelope, domus_slice rest)
+{
+    domi_wire_envelope answer = {.kind = DOMI_TO_SPAWNED, .id = envelope->id};
+    domus_address address;
+    int error = spawn_from(gateway, rest, &address);
+
+    if (error == 0) {
+        domi_name_of(gateway, address, &answer.from);
+    } else {
+        answer.kind = DOMI_TO_FAIL;
+        answer.error = error;
+    }
+    (void)domi_send(gateway, peer, from_gateway, &answer);
+}
+
+int domi_take_spawn(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = self;
+    const domi_spawn_request *request = payload;
+    domus_cluster_spawned spawned;
+
+    gateway->stack = stack;
+    if (request->node != gateway->cluster->id)
+        return spawn_there(gateway, domi_peer_of(gateway, request->node), request);
+    int error = spawn_from(gateway, request->message, &spawned.address);
+    return error != 0 ? error : domus_reply(stack, &domus_cluster_spawned_type, &spawned);
+}

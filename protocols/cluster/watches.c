@@ -1,0 +1,254 @@
+/* Watches over nodes: remote actors that are watched here, and actors here that others watch. */
+#include "protocols/cluster/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint32_t bucket_of_name(const domus_remote_name *name)
+{
+    uint64_t hash =
+        (name->node ^ (uint64_t)name->number << 20 ^ name->lease ^ (uint64_t)name->home << 48) *
+        UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint32_t)(hash >> 32) % DOMI_WATCHED_BUCKETS;
+}
+
+static bool is_same_name(const domus_remote_name *one, const domus_remote_name *other)
+{
+    return one->node == other->node && one->number == other->number && one->lease == other->lease &&
+           one->home == other->home;
+}
+
+static void unlink_watched(domi_watched **link)
+{
+    domi_watched *watched = *link;
+
+    *link = watched->next;
+    free(watched);
+}
+
+/* --- remote actors that are watched here ------------------------------------------------------ */
+
+static domi_watched *find_watched(domi_cluster_gateway *gateway, const domus_remote_name *name)
+{
+    domi_watched *watched = gateway->watched[bucket_of_name(name)];
+
+    while (watched != NULL && !is_same_name(&watched->name, name))
+        watched = watched->next;
+    return watched;
+}
+
+/* Note that the actor is watched. Returns 1 if it was not before; 0; -ENOMEM. */
+static int note_watched(domi_cluster_gateway *gateway, domi_peer *peer,
+                        const domus_remote_watch *watch, domi_watched **ret_watched)
+{
+    domi_watched **bucket = &gateway->watched[bucket_of_name(&watch->name)];
+
+    *ret_watched = find_watched(gateway, &watch->name);
+    if (*ret_watched != NULL)
+        return 0;
+    domi_watched *watched = calloc(1, sizeof *watched);
+    if (watched == NULL)
+        return -ENOMEM;
+    watched->name = watch->name;
+    watched->peer = peer;
+    watched->next = *bucket;
+    *bucket = watched;
+    peer->watched++;
+    *ret_watched = watched;
+    return 1;
+}
+
+int domi_take_watch(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = self;
+    const domus_remote_watch *watch = payload;
+    domi_watched *watched;
+
+    gateway->stack = stack;
+    domi_peer *peer = domi_peer_of(gateway, watch->name.node);
+    if (peer == NULL || !domi_peer_is_up(gateway, peer)) {
+        (void)domus_remote_down(stack, &watch->name, -EHOSTDOWN);
+        return 0;
+    }
+    int made = note_watched(gateway, peer, watch, &watched);
+    if (made < 0) {
+        (void)domus_remote_down(stack, &watch->name, made);
+        return 0;
+    }
+    if (watch->room) {
+        watched->room = true;
+        domi_watched_room(gateway);
+    }
+    if (made == 1) {
+        const domi_wire_envelope envelope = {.kind = DOMI_TO_WATCH, .to = watch->name};
+        (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+    }
+    return 0;
+}
+
+void domi_watched_end(domi_cluster_gateway *gateway, const domus_remote_name *name, int reason)
+{
+    domi_watched **link = &gateway->watched[bucket_of_name(name)];
+
+    (void)domus_remote_end(gateway->stack, name, reason);
+    while (*link != NULL && !is_same_name(&(*link)->name, name))
+        link = &(*link)->next;
+    if (*link == NULL)
+        return;
+    (*link)->peer->watched--;
+    unlink_watched(link);
+}
+
+void domi_watched_down(domi_cluster_gateway *gateway, domi_peer *peer)
+{
+    for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS && peer->watched != 0; i++) {
+        domi_watched **link = &gateway->watched[i];
+        while (*link != NULL) {
+            if ((*link)->peer != peer) {
+                link = &(*link)->next;
+                continue;
+            }
+            domus_remote_name name = (*link)->name;
+            unlink_watched(link);
+            peer->watched--;
+            (void)domus_remote_down(gateway->stack, &name, -EHOSTDOWN);
+        }
+    }
+}
+
+static bool has_room(domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    domi_lock_take(&gateway->cluster->lock);
+    bool has = !peer->record->is_full;
+    domi_lock_give(&gateway->cluster->lock);
+    return has;
+}
+
+void domi_watched_room(domi_cluster_gateway *gateway)
+{
+    for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
+        for (domi_watched *watched = gateway->watched[i]; watched != NULL;
+             watched = watched->next) {
+            if (!watched->room || !has_room(gateway, watched->peer))
+                continue;
+            watched->room = false;
+            (void)domus_remote_room(gateway->stack, &watched->name);
+        }
+    }
+}
+
+/* --- actors here that others watch ------------------------------------------------------------ */
+
+static void send_down(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
+                      const domus_remote_name *name, int reason)
+{
+    const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = *name, .error = reason};
+
+    (void)domi_send(gateway, peer, to_gateway, &envelope);
+}
+
+static domi_watched **bucket_of_address(domi_cluster_gateway *gateway, domus_address address)
+{
+    return &gateway->watching[domus_address_hash(address) % DOMI_WATCHED_BUCKETS];
+}
+
+/* Returns an entry for the actor, that of this peer if it has one; NULL: no peer watches it. */
+static const domi_watched *find_watching(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                         domus_address address)
+{
+    const domi_watched *any = NULL;
+
+    for (const domi_watched *at = *bucket_of_address(gateway, address); at != NULL; at = at->next) {
+        if (!domus_address_equals(at->address, address))
+            continue;
+        any = at;
+        if (at->peer == peer)
+            break;
+    }
+    return any;
+}
+
+void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                       const domus_remote_name *name)
+{
+    domus_address address;
+
+    if (domus_remote_address(gateway->stack, name, &address) != 0 ||
+        !domus_remote_is_alive(gateway->stack, name)) {
+        send_down(gateway, peer, from_gateway, name, -ESTALE);
+        return;
+    }
+    const domi_watched *other = find_watching(gateway, peer, address);
+    if (other != NULL && other->peer == peer)
+        return;
+    domi_watched *watching = calloc(1, sizeof *watching);
+    if (watching != NULL && other != NULL)
+        watching->watch = other->watch;
+    else if (watching == NULL ||
+             domus_watch_actor(gateway->stack, address, &watching->watch) != 0) {
+        free(watching);
+        send_down(gateway, peer, from_gateway, name, -ENOMEM);
+        return;
+    }
+    domi_watched **bucket = bucket_of_address(gateway, address);
+    watching->name = *name;
+    watching->address = address;
+    watching->peer = peer;
+    watching->gateway = from_gateway;
+    watching->next = *bucket;
+    *bucket = watching;
+}
+
+int domi_take_down(domus_stack *stack, void *self, const void *payload)
+{
+    domi_cluster_gateway *gateway = self;
+    const domus_down *down = payload;
+    domi_watched **link = bucket_of_address(gateway, down->who);
+
+    gateway->stack = stack;
+    while (*link != NULL) {
+        domi_watched *at = *link;
+        if (!domus_address_equals(at->address, down->who)) {
+            link = &at->next;
+            continue;
+        }
+        send_down(gateway, at->peer, at->gateway, &at->name, down->reason);
+        unlink_watched(link);
+    }
+    return 0;
+}
+
+/* Nobody of this peer is told; the watch ends with the last peer that wants it. */
+static void drop_watching(domi_cluster_gateway *gateway, domi_watched **link)
+{
+    domus_watch watch = (*link)->watch;
+    domus_address address = (*link)->address;
+
+    unlink_watched(link);
+    if (find_watching(gateway, NULL, address) == NULL)
+        (void)domus_unwatch(gateway->stack, watch);
+}
+
+void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
+        domi_watched **link = &gateway->watching[i];
+        while (*link != NULL) {
+            if ((*link)->peer == peer)
+                drop_watching(gateway, link);
+            else
+                link = &(*link)->next;
+        }
+    }
+}
+
+void domi_watches_free(domi_cluster_gateway *gateway)
+{
+    for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
+        while (gateway->watched[i] != NULL)
+            unlink_watched(&gateway->watched[i]);
+        while (gateway->watching[i] != NULL)
+            unlink_watched(&gateway->watching[i]);
+    }
+}

@@ -1,0 +1,164 @@
+/* domus/cluster.h: actors of two nodes send to each other by the verbs that they use anyway. */
+#include "tests/cluster/pair.h"
+
+#include <errno.h>
+#include <time.h>
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * DOMT_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void wait_for(_Atomic uint64_t *count, uint64_t least)
+{
+    for (int i = 0; i < 2000 && atomic_load(count) < least; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    ck_assert_uint_ge(atomic_load(count), least);
+}
+
+START_TEST(asks_are_answered_by_the_other_node)
+{
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        domt_pair_open(threads, NULL);
+        domus_address worker = domt_spawn_worker();
+        for (uint64_t i = 0; i < 100; i++) {
+            uint64_t value;
+            ck_assert_int_eq(domt_ask(worker, &domt_twice_type, i, 5 * DOMT_SECOND, &value), 0);
+            ck_assert_uint_eq(value, 2 * i);
+        }
+        ck_assert_uint_ge(domt_info_b().sent, 101);
+        ck_assert_uint_ge(domt_info_b().received, 101);
+        domt_pair_close();
+    }
+}
+END_TEST
+
+START_TEST(notices_come_in_order)
+{
+    domt_pair_open(2, NULL);
+    domus_address worker = domt_spawn_worker();
+    for (uint64_t i = 0; i < 20000; i++) {
+        const domt_number number = {.value = i};
+        int error;
+        while ((error = domus_outsider_notice(domt_user, worker, &domt_tell_type, &number)) ==
+               -ENOBUFS)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        ck_assert_int_eq(error, 0);
+    }
+    wait_for(&domt_told, 20000);
+    ck_assert_uint_eq(atomic_load(&domt_disorder), 0);
+    domt_pair_close();
+}
+END_TEST
+
+START_TEST(senders_are_answered_and_passed_on_to)
+{
+    uint64_t value;
+    domus_outside_message message;
+
+    domt_pair_open(2, NULL);
+    domus_address first = domt_spawn_worker(), second = domt_spawn_worker();
+    ck_assert_int_eq(domt_ask_about(first, &domt_pass_type, second, &value), 0);
+    ck_assert_uint_eq(value, 42);
+    const domt_number number = {.value = 7};
+    ck_assert_int_eq(domus_outsider_notice(domt_user, first, &domt_back_type, &number), 0);
+    ck_assert_int_eq(domus_outside_receive(domt_user, NULL, 5 * DOMT_SECOND, &message), 0);
+    ck_assert_ptr_eq(message.type, &domt_number_type);
+    ck_assert_uint_eq(((const domt_number *)message.payload)->value, 7);
+    ck_assert(domus_address_equals(message.sender, first));
+    ck_assert(domus_address_equals(((const domt_number *)message.payload)->about, first));
+    domt_pair_close();
+}
+END_TEST
+
+START_TEST(an_ask_fails_within_its_time)
+{
+    domt_pair_open(2, NULL);
+    domus_address worker = domt_spawn_worker();
+    uint64_t begin_ns = now_ns();
+    ck_assert_int_eq(domt_ask(worker, &domt_hold_type, 0, 100 * DOMT_MS, NULL), -ETIMEDOUT);
+    ck_assert_uint_lt(now_ns() - begin_ns, 5 * DOMT_SECOND);
+    ck_assert_int_eq(domt_ask(worker, &domt_secret_type, 0, DOMT_SECOND, NULL), -ENOENT);
+    ck_assert_int_eq(domt_ask(worker, &domt_number_type, 0, DOMT_SECOND, NULL), -EOPNOTSUPP);
+    domt_pair_close();
+}
+END_TEST
+
+static domus_down heard;
+
+static void expect_down(domus_address who, int reason)
+{
+    domus_outside_message message;
+
+    ck_assert_int_eq(domus_outside_receive(domt_user, NULL, 5 * DOMT_SECOND, &message), 0);
+    ck_assert_ptr_eq(message.type, &domus_down_type);
+    heard = *(const domus_down *)message.payload;
+    ck_assert(domus_address_equals(heard.who, who));
+    ck_assert_int_eq(heard.reason, reason);
+}
+
+START_TEST(watches_hear_of_ends)
+{
+    domt_pair_open(2, NULL);
+    domus_address worker = domt_spawn_worker(), other = domt_spawn_worker();
+    ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
+    const domt_number none = {.value = 0};
+    ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
+    ck_assert_int_eq(domus_outsider_notice(domt_user, worker, &domt_end_type, &none), 0);
+    expect_down(worker, 0);
+    ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -ESTALE);
+    ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
+    expect_down(worker, -ESTALE);
+    ck_assert_int_eq(domus_outsider_watch(domt_user, other, NULL), 0);
+    ck_assert_int_eq(domus_outside_stop(domt_systems[0], other), 0);
+    expect_down(other, 0);
+    domt_pair_close();
+}
+END_TEST
+
+START_TEST(a_node_that_is_silent_is_down)
+{
+    domt_pair_open(1, NULL);
+    domus_address worker = domt_spawn_worker();
+    ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
+    ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
+    domt_pair_end(false);
+    uint64_t begin_ns = now_ns();
+    expect_down(worker, -EHOSTDOWN);
+    ck_assert_uint_lt(now_ns() - begin_ns, 2 * DOMT_SECOND);
+    ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -EHOSTDOWN);
+    domt_pair_begin();
+    for (int i = 0; i < 1000; i++) { /* its earlier start has ended then */
+        if (domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL) == -ESTALE)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -ESTALE);
+    domt_pair_wait(DOMUS_NODE_UP);
+    ck_assert_int_eq(domt_ask(domt_spawn_worker(), &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
+    domt_pair_close();
+}
+END_TEST
+
+START_TEST(a_node_that_leaves_has_ended_at_once)
+{
+    static const domus_cluster_options slow = {.heartbeat_ns = 2000 * DOMT_MS,
+                                               .down_after_ns = 20000 * DOMT_MS};
+
+    domt_pair_open(2, &slow);
+    domus_address worker = domt_spawn_worker();
+    ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
+    ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
+    domt_pair_end(true);
+    expect_down(worker, -EHOSTDOWN);
+    ck_assert_int_eq(domt_ask(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), -ESTALE);
+    domt_pair_close();
+}
+END_TEST
+
+DOMT_MAIN("nodes", 60, asks_are_answered_by_the_other_node, notices_come_in_order,
+          senders_are_answered_and_passed_on_to, an_ask_fails_within_its_time, watches_hear_of_ends,
+          a_node_that_is_silent_is_down, a_node_that_leaves_has_ended_at_once)
