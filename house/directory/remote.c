@@ -290,7 +290,7 @@ int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *nam
 
     domi_spinlock_lock(&remotes->lock);
     domi_remote_node *node = find_node(remotes, name->node);
-    remote = find_in_bucket(remotes, name);
+    remote = node != NULL ? find_in_bucket(remotes, name) : NULL;
     if (node == NULL)
         error = -ENOENT;
     else if (state_of(node) == -ESTALE)

@@ -21,9 +21,11 @@ static_assert(sizeof(domus_remote_stop) <= sizeof(((domi_envelope *)NULL)->paylo
 domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
 {
     domi_remotes *remotes = manager->directory.remotes;
+
+    if (remotes == NULL)
+        return (domus_address){NULL, 0};
     /* acquire: pairs with the store in domi_remotes_open(). */
     domi_gateway *gateways = atomic_load_explicit(&remotes->gateways, memory_order_acquire);
-
     if (gateways == NULL || index >= remotes->threads)
         return (domus_address){NULL, 0};
     /* acquire: pairs with the store of domus_remote_open(), which comes behind that of the lease.

@@ -121,9 +121,7 @@ static domi_house *local_house(const domus_stack *stack, const domus_remote_name
 int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
                          domus_address *ret_address)
 {
-    if (!is_gateway(stack))
-        return -EPERM;
-    if (name->lease == 0)
+    if (remotes_of(stack) == NULL || name->lease == 0)
         return -EINVAL;
     if (name->node != DOMUS_REMOTE_HERE)
         return domi_remote_find_or_make(
@@ -139,8 +137,6 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
 {
     const domi_house *house = address.house;
 
-    if (!is_gateway(stack))
-        return -EPERM;
     if (house == NULL || address.lease == 0 || house == stack->manager->asker)
         return -EINVAL;
     if (domi_house_is_remote(house))
@@ -161,8 +157,7 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
 
 bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name)
 {
-    const domi_house *house =
-        is_gateway(stack) && name->node == DOMUS_REMOTE_HERE ? local_house(stack, name) : NULL;
+    const domi_house *house = name->node == DOMUS_REMOTE_HERE ? local_house(stack, name) : NULL;
 
     if (house == NULL)
         return false;

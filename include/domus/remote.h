@@ -28,8 +28,8 @@
  *
  * Links (domus_link_actor()) of remote actors are refused with -EOPNOTSUPP.
  *
- * Thread-safety: all functions here that take a stack are for handlers of a gateway, with the stack
- * that the handler was given; any other actor gets -EPERM where a function returns an error. */
+ * Thread-safety: all functions here that take a stack are for handlers, with the stack that the
+ * handler was given; those that may return -EPERM are for gateways, and return it to others. */
 #ifndef DOMUS_REMOTE_H
 #define DOMUS_REMOTE_H
 
@@ -59,13 +59,13 @@ typedef struct domus_remote_name {
 /* Get the address of a name. That of an actor of this system may be stale, as any address; that of
  * a remote actor stays the same until domus_remote_end().
  *
- * Returns 0; -EPERM; -EINVAL for a lease of 0; -ENOENT when the node was not opened, or when this
- * system has no such slot or router; -ESTALE when the node has ended; -ENOSPC when addresses_max
+ * Returns 0; -EINVAL for a lease of 0; -ENOENT when the node was not opened, or when this system
+ * has no such slot or router; -ESTALE when the node has ended; -ENOSPC when addresses_max
  * remote addresses are in use; -ENOMEM. */
 DOMUS_API int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
                                    domus_address *ret_address);
 
-/* Get the name of an address. Returns 0; -EPERM; -EINVAL for nobody; -ESTALE for a remote address
+/* Get the name of an address. Returns 0; -EINVAL for nobody; -ESTALE for a remote address
  * that has ended. */
 DOMUS_API int domus_remote_name_of(domus_stack *stack, domus_address address,
                                    domus_remote_name *ret_name);
