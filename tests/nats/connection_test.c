@@ -439,6 +439,37 @@ START_TEST(slow_server_lets_messages_wait)
 }
 END_TEST
 
+/* Messages that are published while others wait for a slow connection come behind them. */
+START_TEST(order_is_kept_on_a_slow_connection)
+{
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer *peer = domt_nats_accept(listener);
+    static char payload[30001];
+    domus_nats_publish publish;
+    char number[8];
+
+    (void)domt_nats_login(peer, "INFO {\"max_payload\":100000}\r\n");
+    memset(payload, 'x', sizeof payload - 1);
+    domus_peer_pause(peer);
+    for (uint32_t i = 0; i < 200; i++) {
+        if (i == 100)
+            domus_peer_resume(peer);
+        snprintf(number, sizeof number, "%05u", i);
+        memcpy(payload, number, 5);
+        publish = domt_nats_message("a", payload);
+        domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+        for (int steps = 0; steps < 10; steps++)
+            (void)domus_testkit_step(domt_kit);
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        snprintf(number, sizeof number, "%05u", i);
+        ck_assert_str_eq(domt_nats_line(peer), "PUB a 30000");
+        ck_assert_int_eq(strncmp(domt_nats_line(peer), number, 5), 0);
+    }
+    domt_nats_end();
+}
+END_TEST
+
 /* Pings without an end, from a server that does not read the answers. */
 START_TEST(flood_of_pings_is_bounded)
 {
@@ -469,4 +500,5 @@ DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           lame_duck_is_told, silence_ends_the_connection, server_that_says_nothing_is_left,
           server_that_closes_at_once_is_not_asked_fast, wrong_greeting_ends_the_connection,
           wrong_user_waits_for_the_longest_time, error_of_the_server_is_told,
-          slow_server_lets_messages_wait, flood_of_pings_is_bounded)
+          slow_server_lets_messages_wait, order_is_kept_on_a_slow_connection,
+          flood_of_pings_is_bounded)
