@@ -269,8 +269,9 @@ DOMUS_API extern const domus_type domus_nats_unsubscribe_type;
 /* Options of a client. All fields but `servers` may be 0. Texts are copied, except the stages of
  * `front`, which have to stay valid as long as the client is there. */
 typedef struct domus_nats_options {
-    /* One or several, with "," between them: "host:port", "a.b.c.d:port", "[v6]:port"; a leading
-     * "nats://" or "tls://" is left away. */
+    /* One or several, with "," between them: "host:port", "a.b.c.d:port", "[v6]:port". A port that
+     * is left out is 4222, and a leading "nats://" is left away; so is "tls://", with a front only.
+     */
     const char *servers;
     const char *name; /* of this client, which the server shows; NULL: none */
 

@@ -257,6 +257,13 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
+/* The server has finished sending, so it is gone: nothing that is sent now would be read. */
+static int on_end(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return give_up(stack, self, -ECONNRESET);
+}
+
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
@@ -299,5 +306,6 @@ const domus_behaviour domi_nats_channel_behaviour = {
     .on = rows,
     .on_peer = peer_rows,
     .on_open = {on_open, 0},
+    .on_end = {on_end, 0},
     .on_close = {on_close, 0},
 };

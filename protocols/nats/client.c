@@ -11,13 +11,13 @@ static int on_publish(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_publish *publish = payload;
-    int error;
+    int error = -EPIPE;
 
-    if (client->draining) {
+    if (client->draining)
         error = -ESHUTDOWN;
-    } else if (domi_nats_may_send(client)) {
+    else if (domi_nats_may_send(client))
         error = domi_nats_send(stack, client, publish);
-    } else {
+    if (error == -EPIPE) { /* there is no connection, or it takes nothing now, or never again */
         error = domi_nats_check(publish, domi_nats_reply_of(publish));
         if (error == 0 && domi_nats_is_ready(client))
             error = domi_nats_fits(client, publish);

@@ -32,34 +32,60 @@ static domi_nats_server *find_place(domi_nats_client *client)
     return NULL;
 }
 
+/* Take what stands before the place of a server off its text. Returns 0; -EINVAL for TLS without
+ * a front, because that would go on in clear. */
+static int take_scheme(const domi_nats_client *client, const char **text, size_t *size)
+{
+    size_t length = 0;
+
+    if (begins_with(*text, *size, "nats://"))
+        length = strlen("nats://");
+    else if (begins_with(*text, *size, "tls://"))
+        length = strlen("tls://");
+    if (length == strlen("tls://") && client->options.front == NULL)
+        return -EINVAL;
+    *text += length;
+    *size -= length;
+    return 0;
+}
+
+/* Whether a place has a port: behind the bracket of an address of IPv6, or anywhere else. */
+static bool has_port(const char *text, size_t size)
+{
+    const char *bracket = memrchr(text, ']', size);
+    size_t before = bracket != NULL ? (size_t)(bracket - text) : 0;
+
+    return memchr(text + before, ':', size - before) != NULL;
+}
+
 int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size, bool is_told)
 {
+    domi_nats_server made = {.is_told = is_told};
+
     while (size != 0 && *text == ' ')
         text++, size--;
     while (size != 0 && text[size - 1] == ' ')
         size--;
-    if (begins_with(text, size, "nats://"))
-        text += 7, size -= 7;
-    else if (begins_with(text, size, "tls://"))
-        text += 6, size -= 6;
-    if (size == 0)
+    int error = take_scheme(client, &text, &size);
+    if (error != 0 || size == 0)
         return -EINVAL;
-    if (size >= DOMUS_NATS_SERVER_SIZE)
+    const char *port = has_port(text, size) ? "" : ":4222";
+    if (size + strlen(port) >= sizeof made.text)
         return -E2BIG;
     for (size_t i = 0; i < size; i++) {
         if (text[i] <= ' ' || text[i] > '~' || text[i] == '@')
             return -EINVAL;
     }
+    memcpy(made.text, text, size);
+    memcpy(made.text + size, port, strlen(port));
     for (uint32_t i = 0; i < client->servers_count; i++) {
-        const char *known = client->servers[i].text;
-        if (strlen(known) == size && memcmp(known, text, size) == 0)
+        if (strcmp(client->servers[i].text, made.text) == 0)
             return 0;
     }
     domi_nats_server *server = find_place(client);
     if (server == NULL)
         return -E2BIG;
-    *server = (domi_nats_server){.is_told = is_told};
-    memcpy(server->text, text, size);
+    *server = made;
     return 0;
 }
 

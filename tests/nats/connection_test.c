@@ -179,10 +179,11 @@ END_TEST
 START_TEST(client_goes_to_another_server)
 {
     static const domus_nats_options options = {
-        .servers = " nats://10.0.0.1:1 ,tls://10.0.0.2:2,10.0.0.3:3,10.0.0.3:3", .seed = 5};
+        .servers = " nats://10.0.0.1:1 ,10.0.0.2,10.0.0.3:3,[::1],10.0.0.3:3,nats://10.0.0.2:4222",
+        .seed = 5};
 
     domt_nats_make();
-    domus_peer_listener *listener = domt_nats_listen("10.0.0.2:2");
+    domus_peer_listener *listener = domt_nats_listen("10.0.0.2:4222");
     domt_nats_open(&options);
     domus_peer *peer = domt_nats_accept(listener);
     domt_nats_say(peer, INFO);
@@ -191,8 +192,8 @@ START_TEST(client_goes_to_another_server)
     domt_nats_say(peer, "PONG\r\n");
     domus_nats_status status = domt_nats_look();
     ck_assert(status.connected);
-    ck_assert_str_eq(status.server, "10.0.0.2:2");
-    ck_assert_uint_eq(status.servers, 3);
+    ck_assert_str_eq(status.server, "10.0.0.2:4222");
+    ck_assert_uint_eq(status.servers, 4);
     domt_nats_end();
 }
 END_TEST
@@ -438,6 +439,37 @@ START_TEST(slow_server_lets_messages_wait)
 }
 END_TEST
 
+/* Messages that are published while others wait for a slow connection come behind them. */
+START_TEST(order_is_kept_on_a_slow_connection)
+{
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer *peer = domt_nats_accept(listener);
+    static char payload[30001];
+    domus_nats_publish publish;
+    char number[8];
+
+    (void)domt_nats_login(peer, "INFO {\"max_payload\":100000}\r\n");
+    memset(payload, 'x', sizeof payload - 1);
+    domus_peer_pause(peer);
+    for (uint32_t i = 0; i < 200; i++) {
+        if (i == 100)
+            domus_peer_resume(peer);
+        snprintf(number, sizeof number, "%05u", i);
+        memcpy(payload, number, 5);
+        publish = domt_nats_message("a", payload);
+        domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+        for (int steps = 0; steps < 10; steps++)
+            (void)domus_testkit_step(domt_kit);
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        snprintf(number, sizeof number, "%05u", i);
+        ck_assert_str_eq(domt_nats_line(peer), "PUB a 30000");
+        ck_assert_int_eq(strncmp(domt_nats_line(peer), number, 5), 0);
+    }
+    domt_nats_end();
+}
+END_TEST
+
 /* Pings without an end, from a server that does not read the answers. */
 START_TEST(flood_of_pings_is_bounded)
 {
@@ -468,4 +500,5 @@ DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           lame_duck_is_told, silence_ends_the_connection, server_that_says_nothing_is_left,
           server_that_closes_at_once_is_not_asked_fast, wrong_greeting_ends_the_connection,
           wrong_user_waits_for_the_longest_time, error_of_the_server_is_told,
-          slow_server_lets_messages_wait, flood_of_pings_is_bounded)
+          slow_server_lets_messages_wait, order_is_kept_on_a_slow_connection,
+          flood_of_pings_is_bounded)

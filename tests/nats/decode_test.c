@@ -75,6 +75,7 @@ START_TEST(what_is_no_nats_is_refused)
     REFUSED("\r\n");
     REFUSED("\n");
     REFUSED("PING\n");
+    REFUSED("PONGx\n");
     REFUSED("PINGS\r\n");
     REFUSED("MSGS a 1 0\r\n\r\n");
     REFUSED("INFO\r\n");
@@ -83,6 +84,7 @@ START_TEST(what_is_no_nats_is_refused)
     REFUSED("MSG\r\n");
     REFUSED("MSG a 1\r\n");
     REFUSED("MSG a 1 r 0 x\r\n");
+    REFUSED("MSG a 1 r x 0\r\n");
     REFUSED("MSG a 1 r 0 x y z\r\n");
     REFUSED("MSG a x 0\r\n");
     REFUSED("MSG a 1 x\r\n");

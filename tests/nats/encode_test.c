@@ -220,6 +220,7 @@ START_TEST(headers_are_found_by_name)
     value_is(&message, "A", &from, NULL);
     value_is(&message, "Long-Name", NULL, "value : more");
     value_is(&message, "long-name", NULL, NULL);
+    value_is(&message, "Long", NULL, NULL);
     value_is(&message, "E", NULL, "");
     value_is(&message, "NATS/1.0 408  Request Timeout ", NULL, NULL);
     for (from = 0; domus_nats_header_next(&message, &from, &name, &value) == 0;)

@@ -116,6 +116,7 @@ START_TEST(wrong_options_are_refused)
         {{.servers = "a:1,,b:1"}, -EINVAL},
         {{.servers = "user@a:1"}, -EINVAL},
         {{.servers = "a b"}, -EINVAL},
+        {{.servers = "tls://a:1"}, -EINVAL},
         {{.servers = large}, -E2BIG},
         {{.servers = "a:1", .name = large}, -E2BIG},
         {{.servers = "a:1", .user = "u", .token = "t"}, -EINVAL},
