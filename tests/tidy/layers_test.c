@@ -33,7 +33,8 @@ static const struct guest {
     {"domus/http_proxy.h", "libdomus-http"},     {"domus/tls.h", "libdomus-tls"},
     {"domus/observe.h", "libdomus-observe"},     {"domus/pickle.h", "libdomus-cluster"},
     {"domus/pickle_code.h", "libdomus-cluster"}, {"domus/nats.h", "libdomus-nats"},
-    {"domus/cluster.h", "libdomus-cluster"},
+    {"domus/cluster.h", "libdomus-cluster"},     {"domus/nats_stream.h", "libdomus-nats"},
+    {"domus/nats_kv.h", "libdomus-nats"},
 };
 
 /* Headers that library code of other layers may not include. */

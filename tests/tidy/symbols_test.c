@@ -43,6 +43,8 @@ static const struct guest {
               {"include/domus/pickle_code.h", LIBDOMUS_CLUSTER},
               {"include/domus/cluster.h", LIBDOMUS_CLUSTER},
               {"include/domus/nats.h", LIBDOMUS_NATS},
+              {"include/domus/nats_stream.h", LIBDOMUS_NATS},
+              {"include/domus/nats_kv.h", LIBDOMUS_NATS},
               {"include/domus/http.h", LIBDOMUS_HTTP},
               {"include/domus/http_date.h", LIBDOMUS_HTTP},
               {"include/domus/http_event.h", LIBDOMUS_HTTP},

@@ -1,0 +1,78 @@
+/* Opens a consumer: subscribes to its inbox, and makes it on the server, which may have it already.
+ */
+#include "protocols/nats/js_pull.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int domi_js_consumer_subscribe(domus_stack *stack, const domi_js_consumer *consumer,
+                               domus_resumed *then)
+{
+    char subject[DOMI_JS_INBOX_SIZE + 2];
+    domus_nats_subscribe subscribe;
+
+    if (consumer->subscription != 0)
+        return domus_wait_all(stack, then); /* nothing is under way: it goes on at once */
+    (void)snprintf(subject, sizeof subject, "%s.*", consumer->inbox);
+    int error = domus_nats_subscribe_make(subject, NULL, &subscribe);
+    if (error != 0)
+        return error;
+    subscribe.to = domus_self(stack);
+    int result = domus_ask(stack, consumer->client, &domus_nats_subscribe_type, &subscribe, then);
+    if (result < 0)
+        domus_nats_subscribe_type.release(&subscribe);
+    return result;
+}
+
+int domi_js_consumer_subscribed(domi_js_consumer *consumer, const domus_answer *answer)
+{
+    if (answer->error != 0 || consumer->subscription != 0)
+        return answer->error;
+    if (answer->type != &domus_nats_subscription_type)
+        return -EPROTO;
+    consumer->subscription = ((const domus_nats_subscription *)answer->payload)->number;
+    return 0;
+}
+
+int domi_js_consumer_make(domus_stack *stack, const domi_js_consumer *consumer, domus_resumed *then)
+{
+    domus_slice body = {NULL, 0, 0};
+    int error = domus_slice_keep(consumer->create, &body);
+
+    if (error != 0)
+        return error;
+    if (!consumer->is_shared)
+        return domi_js_ask(stack, consumer->client, body, then, "$JS.API.CONSUMER.CREATE.%s",
+                           consumer->stream);
+    return domi_js_ask(stack, consumer->client, body, then, "$JS.API.CONSUMER.DURABLE.CREATE.%s.%s",
+                       consumer->stream, consumer->name);
+}
+
+/* Take the name that the server says; it becomes a part of subjects. */
+static int take_name(domi_js_consumer *consumer, const json_t *json)
+{
+    const char *name = NULL;
+    size_t size = 0;
+    int error = domi_js_get_text(json, "name", &name, &size);
+
+    if (error != 0 || !domi_js_is_name(name) || strlen(name) != size)
+        return -EPROTO;
+    if (consumer->is_shared)
+        return strcmp(name, consumer->name) == 0 ? 0 : -EPROTO;
+    memcpy(consumer->name, name, size + 1);
+    return 0;
+}
+
+int domi_js_consumer_made(domi_js_consumer *consumer, const domus_answer *answer)
+{
+    json_t *json = NULL;
+    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+
+    if (error != 0)
+        return error;
+    error = take_name(consumer, json);
+    json_decref(json);
+    consumer->is_open = error == 0;
+    return error;
+}

@@ -1,0 +1,259 @@
+/* Fetches: a fetch asks the server for messages, and gathers them until they are as many as were
+ * asked for, the server says that there are no more, or the time is over. */
+#include "protocols/nats/js_pull.h"
+
+#include <domus/await.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much longer than the server an actor waits for the end of a fetch. */
+#define GRACE_NS UINT64_C(1000000000)
+
+/* --- messages that come ----------------------------------------------------------------------- */
+
+/* Keep a message. One that exceeds a bound, or for which there is no memory, is dropped: nobody
+ * acknowledges it, so the server delivers it again. */
+static void keep_message(domi_js_consumer *consumer, const domus_nats_message *message)
+{
+    domus_nats_stream_message read;
+
+    if (domi_js_read_pushed(message, &read) != 0) /* a stranger has found the inbox */
+        return;
+    if (consumer->count == DOMUS_NATS_FETCH_MAX ||
+        (consumer->count != 0 && consumer->bytes + read.bytes.size > consumer->bytes_max))
+        return;
+    if (consumer->messages == NULL)
+        consumer->messages = malloc(DOMUS_NATS_FETCH_MAX * sizeof *consumer->messages);
+    if (consumer->messages == NULL || domus_slice_keep(message->bytes, &read.bytes) != 0)
+        return;
+    consumer->messages[consumer->count++] = read;
+    consumer->bytes += read.bytes.size;
+}
+
+/* The error that a status of the server means. */
+static int error_of(domi_js_consumer *consumer, const domus_nats_message *message)
+{
+    domus_slice words = domus_nats_description(message);
+
+    switch (message->status) {
+    case 404: /* there is none */
+    case 408: /* the time is over */
+        return 0;
+    case 409:
+        if (domus_slice_equals(words, "Message Size Exceeds MaxBytes", 29))
+            return consumer->count == 0 ? -EMSGSIZE : 0;
+        if (domus_slice_equals(words, "Consumer Deleted", 16)) {
+            consumer->is_open = false;
+            return -ENXIO;
+        }
+        return -EBUSY; /* too many fetches wait */
+    case 503:
+        consumer->is_open = false;
+        return -ECONNREFUSED;
+    default:
+        return domi_js_error(0, message->status);
+    }
+}
+
+/* Returns whether the message is for the fetch that is under way. */
+static bool is_of_fetch(const domi_js_consumer *consumer, const domus_nats_message *message)
+{
+    char subject[DOMI_JS_INBOX_SIZE + 24];
+    int size = snprintf(subject, sizeof subject, "%s.%llu", consumer->inbox,
+                        (unsigned long long)consumer->fetches);
+
+    return domus_slice_equals(domus_nats_subject(message), subject, (size_t)size);
+}
+
+static void hear(domi_js_consumer *consumer, const domus_nats_message *message)
+{
+    if (message->status == 0) {
+        keep_message(consumer, message);
+        return;
+    }
+    if (message->status == 100 || consumer->is_ended || !is_of_fetch(consumer, message))
+        return;
+    consumer->error = error_of(consumer, message);
+    consumer->is_ended = true;
+}
+
+int domi_js_take_message(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    hear(self, payload);
+    return 0;
+}
+
+/* --- a fetch ---------------------------------------------------------------------------------- */
+
+typedef struct fetch {
+    uint64_t until_ns; /* when the actor waits no longer */
+    uint64_t wait_ns;
+    uint32_t wanted;
+} fetch;
+
+static int check_fetch(const domus_nats_consumer_fetch *asked)
+{
+    return asked->count == 0 || asked->count > DOMUS_NATS_FETCH_MAX ||
+                   asked->wait_ns > DOMUS_NATS_WAIT_MAX
+               ? -EINVAL
+               : 0;
+}
+
+/* Ask the server for messages, with the next token of the inbox. */
+static int ask_next(domus_stack *stack, domi_js_consumer *consumer, fetch *frame,
+                    domus_resumed *then)
+{
+    char subject[2 * DOMUS_NATS_STREAM_NAME_MAX + 64];
+    char reply[DOMI_JS_INBOX_SIZE + 24];
+    domus_nats_publish publish = {0};
+
+    (void)snprintf(subject, sizeof subject, "$JS.API.CONSUMER.MSG.NEXT.%s.%s", consumer->stream,
+                   consumer->name);
+    (void)snprintf(reply, sizeof reply, "%s.%llu", consumer->inbox,
+                   (unsigned long long)++consumer->fetches);
+    consumer->is_ended = false;
+    consumer->error = 0;
+    frame->until_ns = domus_now_ns(stack) + frame->wait_ns + GRACE_NS;
+    int error = domi_js_pack(&publish.payload, "{s:i, s:i, s:I, s:b}", "batch", (int)frame->wanted,
+                             "max_bytes", (int)consumer->bytes_max, "expires",
+                             (json_int_t)frame->wait_ns, "no_wait", frame->wait_ns == 0);
+    if (error == 0)
+        error = domus_nats_set_subject(&publish, subject);
+    if (error == 0)
+        error = domus_nats_set_reply(&publish, reply);
+    if (error == 0)
+        error = domus_ask(stack, consumer->client, &domus_nats_publish_type, &publish, then);
+    if (error < 0)
+        domus_nats_publish_free(&publish);
+    return error;
+}
+
+static int receive(domus_stack *stack, const fetch *frame, domus_resumed *then)
+{
+    static const domus_type *const types[] = {&domus_nats_message_type, NULL};
+    static const domus_pattern messages = {.types = types};
+    uint64_t now_ns = domus_now_ns(stack);
+
+    return domus_receive_within(stack, &messages,
+                                frame->until_ns > now_ns ? frame->until_ns - now_ns : 0, then);
+}
+
+/* Take the first messages as a batch. Returns 0; -ENOMEM. */
+static int cut_batch(domi_js_consumer *consumer, uint32_t count, domus_nats_batch *ret_batch)
+{
+    size_t size = count * sizeof *consumer->messages;
+    domus_nats_batch batch = {.count = count};
+
+    if (count != 0) {
+        batch.messages = malloc(size);
+        if (batch.messages == NULL)
+            return -ENOMEM;
+        memcpy(batch.messages, consumer->messages, size);
+        consumer->count -= count;
+        memmove(consumer->messages, consumer->messages + count,
+                consumer->count * sizeof *consumer->messages);
+        for (uint32_t i = 0; i < count; i++)
+            consumer->bytes -= batch.messages[i].bytes.size;
+    }
+    *ret_batch = batch;
+    return 0;
+}
+
+static int reply_batch(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame)
+{
+    uint32_t count = consumer->count < frame->wanted ? consumer->count : frame->wanted;
+    domus_nats_batch batch;
+
+    if (count == 0 && consumer->error != 0)
+        return consumer->error;
+    int error = cut_batch(consumer, count, &batch);
+    if (error != 0)
+        return error;
+    error = domus_reply(stack, &domus_nats_batch_type, &batch);
+    if (error != 0)
+        domus_nats_batch_type.release(&batch);
+    return error;
+}
+
+/* Take what a receive has brought. Returns 1 when the fetch goes on; 0 when it is over; an error
+ * when nobody waits for its batch any more, whose messages then stay for the next one. */
+static int goes_on(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame,
+                   const domus_answer *answer)
+{
+    if (answer->error == -ETIMEDOUT && domus_now_ns(stack) >= frame->until_ns) {
+        consumer->is_open = false; /* the server has said nothing: look whether it is there */
+        return 0;
+    }
+    if (answer->error != 0)
+        return answer->error;
+    hear(consumer, answer->payload);
+    return !consumer->is_ended && consumer->count < frame->wanted;
+}
+
+/* End the opening: asks that were put aside have their turn. */
+static int end_opening(domus_stack *stack, domi_js_consumer *consumer, int error)
+{
+    consumer->is_busy = false;
+    domus_unstash(stack);
+    return error;
+}
+
+DOMUS_SEQUENCE(serve_fetch, fetch)
+{
+    domi_js_consumer *consumer = self;
+
+    DOMUS_BEGIN;
+    {
+        const domus_nats_consumer_fetch *asked = message;
+        int error = check_fetch(asked);
+        if (error != 0)
+            return error;
+        if (consumer->is_busy)
+            return domus_stash(stack);
+        frame->wanted = asked->count;
+        frame->wait_ns = asked->wait_ns;
+    }
+    if (!consumer->is_open) {
+        consumer->is_busy = true;
+        DOMUS_AWAIT(domi_js_consumer_subscribe(stack, consumer, then));
+        {
+            int error = domi_js_consumer_subscribed(consumer, answer);
+            if (error != 0)
+                return end_opening(stack, consumer, error);
+        }
+        DOMUS_AWAIT(domi_js_consumer_make(stack, consumer, then));
+        {
+            int error = end_opening(stack, consumer, domi_js_consumer_made(consumer, answer));
+            if (error != 0)
+                return error;
+        }
+    }
+    if (consumer->count == 0) {
+        DOMUS_AWAIT(ask_next(stack, consumer, frame, then));
+        if (answer->error != 0)
+            return answer->error;
+        while (!consumer->is_ended && consumer->count < frame->wanted) {
+            DOMUS_AWAIT(receive(stack, frame, then));
+            {
+                int result = goes_on(stack, consumer, frame, answer);
+                if (result < 0)
+                    return result;
+                if (result == 0)
+                    break;
+            }
+        }
+    }
+    return reply_batch(stack, consumer, frame);
+    DOMUS_END;
+}
+
+static_assert(sizeof(struct domi_serve_fetch_frame) <= DOMI_JS_FETCH_FRAME, "too large a frame");
+
+int domi_js_serve_fetch(domus_stack *stack, void *self, const void *payload)
+{
+    return domi_serve_fetch_begin(stack, self, payload);
+}

@@ -1,0 +1,162 @@
+/* Reads and writes the JSON of JetStream's API, by jansson.
+ *
+ * Jansson takes some dozens of bytes for each value, however short its text is, and calls itself
+ * for each nesting. So the text is looked over first: how many values and nestings it can have. */
+#include "protocols/nats/js.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NESTING_MAX 16u
+
+/* Returns where a string ends, behind its quote; `size` if it does not. */
+static size_t pass_string(const char *text, size_t size, size_t at)
+{
+    for (at++; at < size && text[at] != '"'; at++) {
+        if (text[at] == '\\')
+            at++;
+    }
+    return at < size ? at + 1 : size;
+}
+
+/* Returns whether the text stays within the bounds. A value begins the text, or stands behind one
+ * of these four characters. */
+static bool is_bounded(const char *text, size_t size)
+{
+    uint32_t values = 1;
+    uint32_t depth = 0;
+
+    for (size_t at = 0; at < size;) {
+        char c = text[at];
+        if (c == '"') {
+            at = pass_string(text, size, at);
+            continue;
+        }
+        at++;
+        if (c == '{' || c == '[')
+            depth++;
+        else if ((c == '}' || c == ']') && depth != 0)
+            depth--;
+        if (c == '{' || c == '[' || c == ':' || c == ',')
+            values++;
+        if (values > DOMUS_NATS_ANSWER_VALUES || depth > NESTING_MAX)
+            return false;
+    }
+    return true;
+}
+
+int domi_js_parse(const char *text, size_t size, size_t size_max, json_t **ret_json)
+{
+    json_error_t error;
+
+    if (size > size_max || !is_bounded(text, size))
+        return -EPROTO;
+    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (json == NULL)
+        return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EPROTO;
+    if (!json_is_object(json)) {
+        json_decref(json);
+        return -EPROTO;
+    }
+    *ret_json = json;
+    return 0;
+}
+
+/* The error that an answer tells; 0 if it tells none. */
+static int told_error(const json_t *json)
+{
+    const json_t *error = json_object_get(json, "error");
+    uint64_t number = 0;
+    uint64_t status = 0;
+
+    if (error == NULL || json_is_null(error))
+        return 0;
+    if (!json_is_object(error) || domi_js_get_number(error, "err_code", &number) != 0 ||
+        domi_js_get_number(error, "code", &status) != 0)
+        return -EPROTO;
+    return domi_js_error(number, status);
+}
+
+int domi_js_read(const domus_answer *answer, size_t size_max, json_t **ret_json)
+{
+    json_t *json = NULL;
+
+    if (answer->error != 0)
+        return answer->error;
+    if (answer->type != &domus_nats_message_type)
+        return -EPROTO;
+    const domus_nats_message *message = answer->payload;
+    if (message->status != 0)
+        return domi_js_error(0, message->status);
+    domus_slice payload = domus_nats_payload(message);
+    int error = domi_js_parse(domus_slice_data(payload), payload.size, size_max, &json);
+    if (error != 0)
+        return error;
+    error = told_error(json);
+    if (error != 0) {
+        json_decref(json);
+        return error;
+    }
+    *ret_json = json;
+    return 0;
+}
+
+const json_t *domi_js_object(const json_t *json, const char *name)
+{
+    const json_t *member = json_object_get(json, name);
+
+    return json_is_object(member) ? member : NULL;
+}
+
+int domi_js_get_number(const json_t *json, const char *name, uint64_t *ret_number)
+{
+    const json_t *member = json_object_get(json, name);
+
+    if (member != NULL && !json_is_integer(member))
+        return -EPROTO;
+    json_int_t number = json_integer_value(member); /* 0 of NULL */
+    *ret_number = number > 0 ? (uint64_t)number : 0;
+    return 0;
+}
+
+int domi_js_get_flag(const json_t *json, const char *name, bool *ret_flag)
+{
+    const json_t *member = json_object_get(json, name);
+
+    if (member != NULL && !json_is_boolean(member))
+        return -EPROTO;
+    *ret_flag = json_is_true(member);
+    return 0;
+}
+
+int domi_js_get_text(const json_t *json, const char *name, const char **ret_text, size_t *ret_size)
+{
+    const json_t *member = json_object_get(json, name);
+
+    if (member != NULL && !json_is_string(member))
+        return -EPROTO;
+    *ret_text = member != NULL ? json_string_value(member) : "";
+    *ret_size = json_string_length(member); /* 0 of NULL */
+    return 0;
+}
+
+int domi_js_pack(domus_slice *ret_text, const char *format, ...)
+{
+    json_error_t why;
+    va_list arguments;
+
+    va_start(arguments, format);
+    json_t *json = json_vpack_ex(&why, 0, format, arguments);
+    va_end(arguments);
+    if (json == NULL)
+        return json_error_code(&why) == json_error_out_of_memory ? -ENOMEM : -EINVAL;
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (text == NULL)
+        return -ENOMEM;
+    int error = domus_slice_copy(text, strlen(text), ret_text);
+    free(text);
+    return error;
+}

@@ -1,0 +1,237 @@
+/* Messages of a stream, in the three forms in which a server sends them: delivered by a consumer,
+ * whose place is in the subject of the acknowledgement; got directly, with the place in headers;
+ * and got through the API, as base64 in JSON. */
+#include "protocols/nats/js.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PLACE_TOKENS 9u  /* $JS ACK stream consumer deliveries sequence sequence time pending */
+#define PLACE_LONG   11u /* the same with the domain and the account behind ACK; or more */
+#define TOKENS_MAX   16u
+
+/* Split a subject. Returns how many tokens it has; 0 if they are too many. */
+static uint32_t split(domus_slice subject, domus_slice tokens[TOKENS_MAX])
+{
+    const char *data = domus_slice_data(subject);
+    uint32_t count = 0;
+    uint32_t begin = 0;
+
+    for (uint32_t i = 0; i <= subject.size; i++) {
+        if (i < subject.size && data[i] != '.')
+            continue;
+        if (count == TOKENS_MAX)
+            return 0;
+        tokens[count] = subject;
+        tokens[count].offset += begin;
+        tokens[count++].size = i - begin;
+        begin = i + 1;
+    }
+    return count;
+}
+
+int domi_js_read_place(domus_slice subject, domi_js_place *ret_place)
+{
+    domus_slice tokens[TOKENS_MAX];
+    uint32_t count = split(subject, tokens);
+    uint64_t numbers[5];
+
+    if (count != PLACE_TOKENS && count < PLACE_LONG)
+        return -EPROTO;
+    if (!domus_slice_equals(tokens[0], "$JS", 3) || !domus_slice_equals(tokens[1], "ACK", 3))
+        return -EPROTO;
+    const domus_slice *at = tokens + (count == PLACE_TOKENS ? 4 : 6);
+    for (uint32_t i = 0; i < 5; i++) {
+        if (domi_js_read_number(domus_slice_data(at[i]), at[i].size, &numbers[i]) != 0)
+            return -EPROTO;
+    }
+    *ret_place = (domi_js_place){.deliveries = numbers[0],
+                                 .sequence = numbers[1],
+                                 .consumer_sequence = numbers[2],
+                                 .stored_ns = numbers[3],
+                                 .pending = numbers[4]};
+    return 0;
+}
+
+/* Where a part of a message begins in its bytes. */
+static uint32_t offset_of(domus_slice bytes, domus_slice part)
+{
+    return part.offset - bytes.offset;
+}
+
+/* Fill in headers and payload, which lie alike in all messages. */
+static void set_parts(const domus_nats_message *message, domus_nats_stream_message *ret_message)
+{
+    domus_slice headers = domus_nats_headers(message);
+    domus_slice payload = domus_nats_payload(message);
+
+    ret_message->bytes = message->bytes;
+    ret_message->headers_at = offset_of(message->bytes, headers);
+    ret_message->headers_size = headers.size;
+    ret_message->payload_at = offset_of(message->bytes, payload);
+    ret_message->payload_size = payload.size;
+}
+
+int domi_js_read_pushed(const domus_nats_message *message, domus_nats_stream_message *ret_message)
+{
+    domi_js_place place;
+    int error = domi_js_read_place(domus_nats_reply_to(message), &place);
+
+    if (error != 0 || message->status != 0 || place.sequence == 0)
+        return -EPROTO;
+    *ret_message = (domus_nats_stream_message){.sequence = place.sequence,
+                                               .stored_ns = place.stored_ns,
+                                               .deliveries = place.deliveries,
+                                               .pending = place.pending,
+                                               .subject_size = message->subject_size,
+                                               .ack_at = message->reply_at,
+                                               .ack_size = message->reply_size};
+    set_parts(message, ret_message);
+    return 0;
+}
+
+int domi_js_ask_message(domus_stack *stack, const domi_js *js, uint64_t sequence,
+                        const char *subject, domus_resumed *then)
+{
+    domus_slice body = {NULL, 0, 0};
+    int error = 0;
+
+    if (js->is_direct && sequence == 0)
+        return domi_js_ask(stack, js->client, body, then, "$JS.API.DIRECT.GET.%s.%s", js->stream,
+                           subject);
+    if (sequence > INT64_MAX)
+        return -EINVAL;
+    if (sequence != 0)
+        error = domi_js_pack(&body, "{s:I}", "seq", (json_int_t)sequence);
+    else
+        error = domi_js_pack(&body, "{s:s}", "last_by_subj", subject);
+    if (error != 0)
+        return error;
+    const char *verb = js->is_direct ? "DIRECT.GET" : "STREAM.MSG.GET";
+    return domi_js_ask(stack, js->client, body, then, "$JS.API.%s.%s", verb, js->stream);
+}
+
+/* Find the last header of a name. The server's own ones stand behind those of the publisher, who
+ * may have sent one of the same name. */
+static bool find_last(const domus_nats_message *message, const char *name, domus_slice *ret_value)
+{
+    uint32_t from = 0;
+    bool is_found = false;
+
+    while (domus_nats_header(message, name, &from, ret_value) == 0)
+        is_found = true;
+    return is_found;
+}
+
+/* Read a message that a server has sent as it is stored. */
+static int read_direct(const domus_nats_message *message, domus_nats_stream_message *ret_message)
+{
+    domus_slice subject, sequence, time;
+    domus_nats_stream_message read = {0};
+
+    if (!find_last(message, "Nats-Subject", &subject) || subject.size > DOMUS_NATS_SUBJECT_MAX ||
+        !find_last(message, "Nats-Sequence", &sequence) ||
+        domi_js_read_number(domus_slice_data(sequence), sequence.size, &read.sequence) != 0 ||
+        read.sequence == 0)
+        return -EPROTO;
+    if (find_last(message, "Nats-Time-Stamp", &time))
+        read.stored_ns = domi_js_read_time(domus_slice_data(time), time.size);
+    set_parts(message, &read);
+    read.subject_at = offset_of(read.bytes, subject);
+    read.subject_size = (uint16_t)subject.size;
+    int error = domus_slice_keep(message->bytes, &read.bytes);
+    if (error == 0)
+        *ret_message = read;
+    return error;
+}
+
+/* Decode base64 behind what was appended. Returns 0; -EPROTO; as domus_append(). */
+static int append_decoded(domus_appender *bytes, const char *text, size_t size)
+{
+    if (size == 0)
+        return 0;
+    char *room = domus_append_room(bytes, DOMI_JS_BASE64_MAX(size));
+    if (room == NULL)
+        return -ENOMEM;
+    int64_t written = domi_js_read_base64(text, size, room);
+    if (written < 0)
+        return (int)written;
+    domus_append_written(bytes, (size_t)written);
+    return 0;
+}
+
+/* Make bytes of subject, headers and payload. */
+static int join_parts(const json_t *json, domus_appender *bytes, domus_nats_stream_message *message)
+{
+    const char *subject, *headers, *payload;
+    size_t subject_size, headers_size, payload_size;
+
+    if (domi_js_get_text(json, "subject", &subject, &subject_size) != 0 ||
+        domi_js_get_text(json, "hdrs", &headers, &headers_size) != 0 ||
+        domi_js_get_text(json, "data", &payload, &payload_size) != 0 ||
+        subject_size > DOMUS_NATS_SUBJECT_MAX)
+        return -EPROTO;
+    int error = domus_append(bytes, subject, subject_size);
+    message->subject_size = (uint16_t)subject_size;
+    message->headers_at = bytes->size;
+    if (error == 0)
+        error = append_decoded(bytes, headers, headers_size);
+    message->payload_at = bytes->size;
+    if (error == 0)
+        error = append_decoded(bytes, payload, payload_size);
+    message->headers_size = message->payload_at - message->headers_at;
+    message->payload_size = bytes->size - message->payload_at;
+    return error;
+}
+
+/* Read a message in JSON. */
+static int read_json(const json_t *json, domus_nats_stream_message *ret_message)
+{
+    domus_nats_stream_message read = {0};
+    domus_appender bytes = {0};
+    const char *time = NULL;
+    size_t time_size = 0;
+    const json_t *message = domi_js_object(json, "message");
+
+    if (message == NULL || domi_js_get_number(message, "seq", &read.sequence) != 0 ||
+        read.sequence == 0 || domi_js_get_text(message, "time", &time, &time_size) != 0)
+        return -EPROTO;
+    read.stored_ns = domi_js_read_time(time, time_size);
+    int error = join_parts(message, &bytes, &read);
+    if (error != 0) {
+        domus_append_drop(&bytes);
+        return error;
+    }
+    error = domus_append_end(&bytes, &read.bytes);
+    if (error == 0)
+        *ret_message = read;
+    return error;
+}
+
+int domi_js_read_message(const domus_answer *answer, domus_nats_stream_message *ret_message)
+{
+    json_t *json = NULL;
+
+    if (answer->error == 0 && answer->type == &domus_nats_message_type) {
+        const domus_nats_message *message = answer->payload;
+        if (message->status == 0 && message->headers_size != 0)
+            return read_direct(message, ret_message);
+    }
+    int error = domi_js_read(answer, DOMUS_NATS_PAYLOAD_LIMIT, &json);
+    if (error != 0)
+        return error;
+    error = read_json(json, ret_message);
+    json_decref(json);
+    return error;
+}
+
+int domus_nats_stream_header(const domus_nats_stream_message *message, const char *name,
+                             uint32_t *from, domus_slice *ret_value)
+{
+    /* Headers and payload lie at the end of the bytes, as those of every message of NATS. */
+    const domus_nats_message view = {.bytes = message->bytes,
+                                     .payload_size = message->payload_size,
+                                     .headers_size = message->headers_size};
+
+    return message->headers_size != 0 ? domus_nats_header(&view, name, from, ret_value) : -ENOENT;
+}

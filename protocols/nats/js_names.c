@@ -1,0 +1,53 @@
+/* Names that JetStream takes. A name becomes a token of a subject and a folder on the server's
+ * disk, so a wrong one is refused here, before it could mean something else there. */
+#include "protocols/nats/js.h"
+
+#include <string.h>
+
+static bool prints(char c)
+{
+    return (unsigned char)c > ' ' && c != 0x7f; /* letters of UTF-8, too */
+}
+
+bool domi_js_is_name(const char *text)
+{
+    size_t size = text != NULL ? strlen(text) : 0;
+
+    if (size == 0 || size > DOMUS_NATS_STREAM_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        if (!prints(text[i]) || strchr(".*>/\\", text[i]) != NULL)
+            return false;
+    }
+    return true;
+}
+
+/* Returns whether these bytes are a token. */
+static bool is_token(const char *text, size_t size, bool wildcards, bool is_last)
+{
+    if (size == 0)
+        return false;
+    if (size == 1 && (*text == '*' || *text == '>'))
+        return wildcards && (*text == '*' || is_last);
+    for (size_t i = 0; i < size; i++) {
+        if (!prints(text[i]) || text[i] == '*' || text[i] == '>')
+            return false;
+    }
+    return true;
+}
+
+bool domi_js_is_subject(const char *text, size_t size, bool wildcards)
+{
+    size_t begin = 0;
+
+    if (size == 0 || size > DOMUS_NATS_SUBJECT_MAX)
+        return false;
+    for (size_t i = 0; i <= size; i++) {
+        if (i < size && text[i] != '.')
+            continue;
+        if (!is_token(text + begin, i - begin, wildcards, i == size))
+            return false;
+        begin = i + 1;
+    }
+    return true;
+}

@@ -1,0 +1,38 @@
+/* Messages that are published to a stream: the headers by which the server compares, and its
+ * acknowledgement. */
+#include "protocols/nats/js.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int domi_js_add_number(domus_appender *headers, const char *name, uint64_t number)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    return domus_nats_headers_add(headers, name, text);
+}
+
+static int read_ack(const json_t *json, domus_nats_stream_ack *ret_ack)
+{
+    domus_nats_stream_ack ack = {0};
+
+    if (domi_js_get_number(json, "seq", &ack.sequence) != 0 || ack.sequence == 0 ||
+        domi_js_get_flag(json, "duplicate", &ack.duplicate) != 0)
+        return -EPROTO;
+    *ret_ack = ack;
+    return 0;
+}
+
+int domi_js_read_ack(const domus_answer *answer, domus_nats_stream_ack *ret_ack)
+{
+    json_t *json = NULL;
+    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+
+    if (error != 0)
+        return error;
+    error = read_ack(json, ret_ack);
+    json_decref(json);
+    return error;
+}

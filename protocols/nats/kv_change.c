@@ -1,0 +1,249 @@
+/* Gets and changes of a key. Each change is a message that the server stores only if the condition
+ * in its headers holds, so of several that change a key at a revision one succeeds. */
+#include "protocols/nats/kv.h"
+
+#include <domus/await.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define TRIES_MAX 3u /* of a create that meets markers of deletes */
+
+/* --- get -------------------------------------------------------------------------------------- */
+
+static int ask_entry(domus_stack *stack, const domi_kv *kv, uint64_t revision, const char *key,
+                     domus_resumed *then)
+{
+    char subject[DOMI_KV_SUBJECT_SIZE];
+
+    domi_kv_make_subject(kv->bucket, key, subject);
+    return domi_js_ask_message(stack, &kv->js, revision, subject, then);
+}
+
+/* Read the newest entry of a key, also one of a delete. Ownership: the entry is the caller's. */
+static int read_entry(const domi_kv *kv, const domus_answer *answer, const char *key,
+                      domus_nats_kv_entry *ret_entry)
+{
+    domus_nats_stream_message message;
+    int error = domi_js_read_message(answer, &message);
+
+    if (error != 0)
+        return error;
+    error = domi_kv_read_entry(kv->bucket, &message, ret_entry);
+    if (error == 0 && !domus_slice_equals(domus_nats_kv_key(ret_entry), key, strlen(key)))
+        error = -ENOENT; /* the revision of another key */
+    if (error != 0)
+        domus_slice_free(message.bytes);
+    return error;
+}
+
+static int reply_entry(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
+{
+    const domus_nats_kv_get *get = domus_asked(stack, &domus_nats_kv_get_type);
+    domus_nats_kv_entry entry;
+
+    if (get == NULL)
+        return -ECANCELED;
+    int error = domi_js_note(&kv->js, read_entry(kv, answer, get->key, &entry));
+    if (error != 0)
+        return error;
+    if (entry.operation == DOMUS_NATS_KV_PUT)
+        error = domus_reply(stack, &domus_nats_kv_entry_type, &entry);
+    else
+        error = -ENOENT;
+    if (error != 0)
+        domus_slice_free(entry.bytes);
+    return error;
+}
+
+static int ask_asked(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
+{
+    const domus_nats_kv_get *get = domus_asked(stack, &domus_nats_kv_get_type);
+
+    return get != NULL ? ask_entry(stack, kv, get->revision, get->key, then) : -ECANCELED;
+}
+
+DOMUS_SEQUENCE(serve_get, char)
+{
+    domi_kv *kv = self;
+
+    DOMUS_BEGIN;
+    {
+        const domus_nats_kv_get *get = message;
+        int error = domus_nats_kv_check_key(get->key);
+        if (error != 0)
+            return error;
+    }
+    if (!kv->js.is_open) {
+        DOMUS_AWAIT(domi_js_open(stack, &kv->js, then));
+        {
+            int error = domi_js_opened(&kv->js, answer);
+            if (error != 0)
+                return error;
+        }
+    }
+    DOMUS_AWAIT(ask_asked(stack, kv, then));
+    return reply_entry(stack, kv, answer);
+    DOMUS_END;
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+/* The locals of a change. */
+typedef struct change {
+    uint64_t expected; /* revision that the key has to have */
+    uint32_t tries;
+    bool is_conditional;
+} change;
+
+static int check_put(const domus_nats_kv_put *put)
+{
+    if (put->operation > DOMUS_NATS_KV_PURGE || put->condition > DOMUS_NATS_KV_IF_REVISION)
+        return -EINVAL;
+    if (put->operation != DOMUS_NATS_KV_PUT &&
+        (put->condition == DOMUS_NATS_KV_IF_NONE || put->value.size != 0))
+        return -EINVAL;
+    return domus_nats_kv_check_key(put->key);
+}
+
+/* Make the headers of a change; none for a put without a condition. */
+static int make_headers(const domus_nats_kv_put *put, const change *frame, domus_slice *ret_headers)
+{
+    domus_appender headers = {0};
+    int error = 0;
+
+    if (put->operation == DOMUS_NATS_KV_PUT && !frame->is_conditional) {
+        *ret_headers = (domus_slice){NULL, 0, 0};
+        return 0;
+    }
+    if (frame->is_conditional)
+        error =
+            domi_js_add_number(&headers, "Nats-Expected-Last-Subject-Sequence", frame->expected);
+    if (error == 0 && put->operation != DOMUS_NATS_KV_PUT)
+        error = domus_nats_headers_add(&headers, "KV-Operation",
+                                       put->operation == DOMUS_NATS_KV_DELETE ? "DEL" : "PURGE");
+    if (error == 0 && put->operation == DOMUS_NATS_KV_PURGE)
+        error = domus_nats_headers_add(&headers, "Nats-Rollup", "sub");
+    if (error == 0)
+        return domus_nats_headers_end(&headers, ret_headers);
+    domus_append_drop(&headers);
+    return error;
+}
+
+/* Send the change. The ask keeps its value, because a create may be sent again. */
+static int send_change(domus_stack *stack, const domi_kv *kv, const change *frame,
+                       domus_resumed *then)
+{
+    const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
+    char subject[DOMI_KV_SUBJECT_SIZE];
+    domus_nats_publish request = {0};
+
+    if (put == NULL)
+        return -ECANCELED;
+    domi_kv_make_subject(kv->bucket, put->key, subject);
+    int error = domus_nats_set_subject(&request, subject);
+    if (error == 0)
+        error = make_headers(put, frame, &request.headers);
+    if (error == 0)
+        error = domus_slice_keep(put->value, &request.payload);
+    if (error == 0)
+        error = domus_ask(stack, kv->js.client, &domus_nats_request_type, &request, then);
+    if (error < 0)
+        domus_nats_publish_free(&request);
+    return error;
+}
+
+/* Look at the answer to a change. `ret_again` says whether the key may have the marker of a delete,
+ * so that the create is to be tried at the marker's revision. Returns as a handler does. */
+static int take_ack(domus_stack *stack, domi_kv *kv, change *frame, const domus_answer *answer,
+                    bool *ret_again)
+{
+    const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
+    domus_nats_stream_ack ack;
+    int error = domi_js_note(&kv->js, domi_js_read_ack(answer, &ack));
+
+    if (error == 0)
+        return domus_reply(stack, &domus_nats_kv_revision_type,
+                           &(domus_nats_kv_revision){ack.sequence});
+    *ret_again = error == -EEXIST && put != NULL && put->condition == DOMUS_NATS_KV_IF_NONE &&
+                 ++frame->tries < TRIES_MAX;
+    return error;
+}
+
+static int ask_marker(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
+{
+    const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
+
+    return put != NULL ? ask_entry(stack, kv, 0, put->key, then) : -ECANCELED;
+}
+
+/* Take the revision of a marker. Returns -EEXIST when the key has a value. */
+static int take_marker(domus_stack *stack, const domi_kv *kv, change *frame,
+                       const domus_answer *answer)
+{
+    const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
+    domus_nats_kv_entry entry = {0};
+
+    if (put == NULL)
+        return -ECANCELED;
+    int error = read_entry(kv, answer, put->key, &entry);
+    domus_slice_free(entry.bytes);
+    if (error != 0 && error != -ENOENT)
+        return error;
+    if (error == 0 && entry.operation == DOMUS_NATS_KV_PUT)
+        return -EEXIST;
+    frame->expected = error == 0 ? entry.revision : 0;
+    return 0;
+}
+
+DOMUS_SEQUENCE(serve_put, change)
+{
+    domi_kv *kv = self;
+
+    DOMUS_BEGIN;
+    {
+        const domus_nats_kv_put *put = message;
+        int error = check_put(put);
+        if (error != 0)
+            return error;
+        frame->is_conditional = put->condition != DOMUS_NATS_KV_ALWAYS;
+        frame->expected = put->condition == DOMUS_NATS_KV_IF_REVISION ? put->revision : 0;
+    }
+    if (!kv->js.is_open) {
+        DOMUS_AWAIT(domi_js_open(stack, &kv->js, then));
+        {
+            int error = domi_js_opened(&kv->js, answer);
+            if (error != 0)
+                return error;
+        }
+    }
+    for (;;) {
+        DOMUS_AWAIT(send_change(stack, kv, frame, then));
+        {
+            bool is_again = false;
+            int result = take_ack(stack, kv, frame, answer, &is_again);
+            if (!is_again)
+                return result;
+        }
+        DOMUS_AWAIT(ask_marker(stack, kv, then));
+        {
+            int error = take_marker(stack, kv, frame, answer);
+            if (error != 0)
+                return error;
+        }
+    }
+    DOMUS_END;
+}
+
+static_assert(sizeof(struct domi_serve_get_frame) <= DOMI_KV_FRAME, "too large a frame");
+static_assert(sizeof(struct domi_serve_put_frame) <= DOMI_KV_FRAME, "too large a frame");
+
+int domi_kv_serve_get(domus_stack *stack, void *self, const void *payload)
+{
+    return domi_serve_get_begin(stack, self, payload);
+}
+
+int domi_kv_serve_put(domus_stack *stack, void *self, const void *payload)
+{
+    return domi_serve_put_begin(stack, self, payload);
+}

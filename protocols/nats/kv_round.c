@@ -1,0 +1,191 @@
+/* Rounds of a watch. A round is a consumer on the server, which delivers to an inbox that no other
+ * round has: so a message that is still under way when its round has ended is known by the tag of
+ * the subscription, and is not told. Each round begins behind the last entry that was told.
+ *
+ *   1. Subscribe to a new inbox.
+ *   2. Make the consumer. Its messages may come before the answer, and are put aside until then.
+ *   3. Answer the ask, if this is the first round. Tell that there are no initial entries, if so.
+ */
+#include "protocols/nats/kv.h"
+
+#include <domus/receive.h>
+
+#include <errno.h>
+#include <stdio.h>
+
+/* How the consumer begins, as the server calls it. `ret_from` gets the first sequence for
+ * "by_start_sequence"; 0 for others. */
+static const char *choose_begin(const domi_kv_watch *watch, uint64_t *ret_from)
+{
+    *ret_from = 0;
+    if (watch->last != 0) {
+        *ret_from = watch->last + 1;
+        return "by_start_sequence";
+    }
+    if (watch->options.from != 0) {
+        *ret_from = watch->options.from;
+        return "by_start_sequence";
+    }
+    if (watch->options.changes_only)
+        return "new";
+    return watch->options.history ? "all" : "last_per_subject";
+}
+
+static int make_request(const domi_kv_watch *watch, domus_slice *ret_body)
+{
+    char stream[DOMUS_NATS_KV_BUCKET_MAX + 4];
+    char filter[DOMI_KV_SUBJECT_SIZE];
+    const char *pattern = watch->options.pattern;
+    uint64_t from = 0;
+    const char *begin = choose_begin(watch, &from);
+
+    (void)snprintf(stream, sizeof stream, "KV_%s", watch->bucket);
+    domi_kv_make_subject(watch->bucket, *pattern != '\0' ? pattern : ">", filter);
+    /* A round that nobody hears any more ends on the server after three heartbeats. */
+    return domi_js_pack(
+        ret_body, "{s:s, s:{s:s, s:s, s:I, s:s, s:i, s:s, s:b, s:I, s:b, s:b, s:i, s:I}}",
+        "stream_name", stream, "config", "deliver_subject", watch->inbox, "deliver_policy", begin,
+        "opt_start_seq", (json_int_t)from, "ack_policy", "none", "max_deliver", 1, "filter_subject",
+        filter, "flow_control", 1, "idle_heartbeat", (json_int_t)watch->options.heartbeat_ns,
+        "headers_only", watch->options.no_values, "mem_storage", 1, "num_replicas", 1,
+        "inactive_threshold", (json_int_t)(3 * watch->options.heartbeat_ns));
+}
+
+/* A consumer as the server has made it. */
+typedef struct made {
+    uint64_t before;  /* the sequence before the first one that it may deliver */
+    uint64_t pending; /* messages that it will deliver of those that are there */
+} made;
+
+static int read_made(const domus_answer *answer, made *ret_made)
+{
+    json_t *json = NULL;
+    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+
+    if (error != 0)
+        return error;
+    const json_t *delivered = domi_js_object(json, "delivered");
+    if (delivered == NULL)
+        error = -EPROTO;
+    if (error == 0)
+        error = domi_js_get_number(delivered, "stream_seq", &ret_made->before);
+    if (error == 0)
+        error = domi_js_get_number(json, "num_pending", &ret_made->pending);
+    json_decref(json);
+    return error;
+}
+
+/* Errors that another try may not have. */
+static bool may_pass(int error)
+{
+    switch (error) {
+    case -ETIMEDOUT:
+    case -ECONNREFUSED:
+    case -EPIPE:
+    case -ENOTCONN:
+    case -EAGAIN:
+    case -ENOBUFS:
+    case -EBUSY:
+    case -ENOMEM:
+    case -ENOSPC:
+    case -ENOMSG:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Go on after an error of the round's beginning. */
+static int fail_round(domus_stack *stack, domi_kv_watch *watch, int error)
+{
+    watch->is_opening = false;
+    if (error == -ECANCELED || error == -ESTALE) /* this actor or the client ends */
+        return domi_kv_give_up(stack, watch, -ESHUTDOWN);
+    if (!watch->is_accepted || !may_pass(error))
+        return domi_kv_give_up(stack, watch, error);
+    domi_kv_retry(stack, watch);
+    return 0;
+}
+
+/* Accept the ask of a watch, and keep that of a list. */
+static int accept_ask(domus_stack *stack, domi_kv_watch *watch)
+{
+    domus_nats_kv_watching watching = {.watch = domus_self(stack)};
+
+    if (watch->is_accepted)
+        return 0;
+    watch->is_accepted = true;
+    return watch->is_list ? domus_keep(stack, &watch->asked)
+                          : domus_reply(stack, &domus_nats_kv_watching_type, &watching);
+}
+
+static int on_made(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_kv_watch *watch = self;
+    made consumer = {0};
+    int error = read_made(answer, &consumer);
+
+    /* A consumer that begins before the last entry that was told: the bucket is a new one. */
+    if (error == 0 && watch->last != 0 && consumer.before < watch->last)
+        error = -ENXIO;
+    if (error == 0)
+        error = accept_ask(stack, watch);
+    if (error != 0)
+        return fail_round(stack, watch, error);
+    if (watch->options.changes_only && watch->options.from == 0)
+        watch->options.from = consumer.before + 1; /* for rounds behind this one */
+    watch->is_opening = false;
+    watch->is_live = true;
+    watch->heard_ns = domus_now_ns(stack);
+    domus_unstash(stack);
+    if (consumer.pending == 0 && !watch->is_initial_told)
+        return domi_kv_tell_initial(stack, watch);
+    return 0;
+}
+
+static int on_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_kv_watch *watch = self;
+    domus_slice body = {NULL, 0, 0};
+    int error = answer->error;
+
+    if (error == 0 && answer->type != &domus_nats_subscription_type)
+        error = -EPROTO;
+    if (error != 0)
+        return fail_round(stack, watch, error);
+    watch->subscription = ((const domus_nats_subscription *)answer->payload)->number;
+    watch->next = 1;
+    int result = make_request(watch, &body);
+    if (result == 0)
+        result = domi_js_ask(stack, watch->client, body, on_made, "$JS.API.CONSUMER.CREATE.KV_%s",
+                             watch->bucket);
+    return result < 0 ? fail_round(stack, watch, result) : result;
+}
+
+int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
+{
+    domus_nats_subscribe subscribe;
+
+    if (watch->is_opening)
+        return 0;
+    if (watch->is_list && watch->round == DOMI_KV_ROUNDS_MAX)
+        return domi_kv_give_up(stack, watch, -EAGAIN);
+    domi_js_make_inbox(&watch->random, watch->inbox);
+    int result = domus_nats_subscribe_make(watch->inbox, NULL, &subscribe);
+    if (result == 0) {
+        subscribe.tag = ++watch->round;
+        subscribe.to = domus_self(stack);
+        watch->is_opening = true;
+        watch->is_live = false;
+        if (watch->is_list) { /* each round of a list begins with the first key */
+            domus_append_drop(&watch->bytes);
+            watch->count = 0;
+            watch->last = 0;
+        }
+        result =
+            domus_ask(stack, watch->client, &domus_nats_subscribe_type, &subscribe, on_subscribed);
+        if (result < 0)
+            domus_nats_subscribe_type.release(&subscribe);
+    }
+    return result < 0 ? fail_round(stack, watch, result) : result;
+}

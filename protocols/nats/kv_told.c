@@ -1,0 +1,138 @@
+/* Hears what the server delivers to a watch, and tells it.
+ *
+ * Deliveries of a round are numbered, so one that is missing is noticed at the next one, or at the
+ * next heartbeat, which says how far the server is. Then the round ends, and the next one begins
+ * behind the last entry that was told. It is the same when the watcher takes no more: its mailbox
+ * is what bounds the watch. */
+#include "protocols/nats/kv.h"
+
+#include <domus/spawn.h>
+#include <domus/supervise.h>
+
+#include <errno.h>
+
+/* Go on after the watcher has refused a notice. Returns `error`. */
+static int refused(domus_stack *stack, domi_kv_watch *watch, int error)
+{
+    if (error == -ESTALE) {
+        domi_kv_end_round(stack, watch);
+        (void)domus_stop(stack, domus_self(stack));
+        return error;
+    }
+    if (error == -ENOBUFS &&
+        domus_watch_room(stack, watch->options.to, NULL) == 0) { /* its event begins a round */
+        domi_kv_end_round(stack, watch);
+        return error;
+    }
+    domi_kv_retry(stack, watch);
+    return error;
+}
+
+int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch)
+{
+    domus_nats_kv_initial initial = {.tag = watch->options.tag, .revision = watch->last};
+
+    if (watch->is_list)
+        return domi_kv_end_list(stack, watch);
+    int error = domus_notice(stack, watch->options.to, &domus_nats_kv_initial_type, &initial);
+    if (error == 0)
+        watch->is_initial_told = true;
+    else
+        (void)refused(stack, watch, error);
+    return 0;
+}
+
+/* Tell an entry to the watcher. Returns 0; an error after which the round has ended. */
+static int tell(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry *entry)
+{
+    entry->tag = watch->options.tag;
+    entry->initial = !watch->is_initial_told;
+    int error = domus_slice_keep(entry->bytes, &entry->bytes);
+    if (error != 0)
+        return refused(stack, watch, error);
+    error = domus_notice(stack, watch->options.to, &domus_nats_kv_entry_type, entry);
+    if (error != 0) {
+        domus_slice_free(entry->bytes);
+        return refused(stack, watch, error);
+    }
+    return 0;
+}
+
+/* Pass an entry on, if it is wanted. Returns as tell(). */
+static int pass_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry *entry)
+{
+    if (watch->is_list) {
+        int error = domi_kv_add_to_list(watch, entry);
+        if (error != 0)
+            (void)domi_kv_give_up(stack, watch, error);
+        return error;
+    }
+    if (watch->options.ignore_deletes && entry->operation != DOMUS_NATS_KV_PUT)
+        return 0;
+    return tell(stack, watch, entry);
+}
+
+static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
+{
+    domus_nats_stream_message read;
+    domus_nats_kv_entry entry;
+    domi_js_place place;
+
+    if (domi_js_read_place(domus_nats_reply_to(message), &place) != 0 ||
+        domi_js_read_pushed(message, &read) != 0 ||
+        domi_kv_read_entry(watch->bucket, &read, &entry) != 0)
+        return 0; /* a stranger has found the inbox */
+    if (place.consumer_sequence != watch->next || place.sequence <= watch->last) {
+        domi_kv_retry(stack, watch);
+        return 0;
+    }
+    watch->next++;
+    if (pass_on(stack, watch, &entry) != 0)
+        return 0;
+    watch->last = place.sequence;
+    watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
+    if (place.pending == 0 && !watch->is_initial_told)
+        return domi_kv_tell_initial(stack, watch);
+    return 0;
+}
+
+/* Publish nothing to `subject`, which lets the server send on. */
+static void let_flow(domus_stack *stack, const domi_kv_watch *watch, domus_slice subject)
+{
+    domus_nats_publish publish = {0};
+
+    if (subject.size == 0 || domus_slice_keep(subject, &publish.subject) != 0)
+        return; /* the server asks again with its next heartbeat */
+    if (domus_notice(stack, watch->client, &domus_nats_publish_type, &publish) != 0)
+        domus_nats_publish_free(&publish);
+}
+
+/* Hear a heartbeat, or a request to say that all before it was handled. */
+static void hear_status(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
+{
+    domus_slice value;
+    uint64_t delivered = 0;
+    uint32_t from = 0;
+
+    if (message->status != 100) { /* the consumer was removed, or its server has ended */
+        domi_kv_retry(stack, watch);
+        return;
+    }
+    let_flow(stack, watch, domus_nats_reply_to(message));
+    if (domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0)
+        let_flow(stack, watch, value);
+    from = 0;
+    if (domus_nats_header(message, "Nats-Last-Consumer", &from, &value) == 0 &&
+        domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0 &&
+        delivered != watch->next - 1)
+        domi_kv_retry(stack, watch);
+}
+
+int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
+{
+    watch->heard_ns = domus_now_ns(stack);
+    if (message->status == 0)
+        return hear_entry(stack, watch, message);
+    hear_status(stack, watch, message);
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* Verbs that make an ask of texts and bytes. */
+#include "protocols/nats/kv.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Copy a key. Returns 0; -EINVAL. */
+static int set_key(char to[DOMUS_NATS_KV_KEY_MAX + 1], const char *key)
+{
+    int error = domus_nats_kv_check_key(key);
+
+    if (error == 0)
+        memcpy(to, key, strlen(key) + 1);
+    return error;
+}
+
+int domus_nats_kv_read(domus_stack *stack, domus_address bucket, const char *key,
+                       uint64_t timeout_ns, domus_resumed *then)
+{
+    domus_nats_kv_get get = {.revision = 0};
+    int error = set_key(get.key, key);
+
+    if (error != 0)
+        return error;
+    return domus_ask_within(stack, bucket, &domus_nats_kv_get_type, &get, timeout_ns, then);
+}
+
+/* Ask for a change. `value` is copied. */
+static int change(domus_stack *stack, domus_address bucket, const char *key, const void *value,
+                  size_t size, domus_nats_kv_put *put, uint64_t timeout_ns, domus_resumed *then)
+{
+    int error = set_key(put->key, key);
+
+    if (error == 0)
+        error = domus_slice_copy(value, size, &put->value);
+    if (error != 0)
+        return error;
+    error = domus_ask_within(stack, bucket, &domus_nats_kv_put_type, put, timeout_ns, then);
+    if (error < 0)
+        domus_slice_free(put->value);
+    return error;
+}
+
+int domus_nats_kv_write(domus_stack *stack, domus_address bucket, const char *key,
+                        const void *value, size_t size, uint64_t timeout_ns, domus_resumed *then)
+{
+    domus_nats_kv_put put = {.operation = DOMUS_NATS_KV_PUT};
+
+    return change(stack, bucket, key, value, size, &put, timeout_ns, then);
+}
+
+int domus_nats_kv_create(domus_stack *stack, domus_address bucket, const char *key,
+                         const void *value, size_t size, uint64_t timeout_ns, domus_resumed *then)
+{
+    domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE};
+
+    return change(stack, bucket, key, value, size, &put, timeout_ns, then);
+}
+
+int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *key,
+                         const void *value, size_t size, uint64_t revision, uint64_t timeout_ns,
+                         domus_resumed *then)
+{
+    domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_REVISION, .revision = revision};
+
+    return change(stack, bucket, key, value, size, &put, timeout_ns, then);
+}
+
+/* Ask for a delete or purge. */
+static int take_away(domus_stack *stack, domus_address bucket, const char *key,
+                     domus_nats_kv_operation operation, uint64_t revision, uint64_t timeout_ns,
+                     domus_resumed *then)
+{
+    domus_nats_kv_put put = {
+        .operation = (uint8_t)operation,
+        .condition = revision != 0 ? DOMUS_NATS_KV_IF_REVISION : DOMUS_NATS_KV_ALWAYS,
+        .revision = revision,
+    };
+
+    return change(stack, bucket, key, NULL, 0, &put, timeout_ns, then);
+}
+
+int domus_nats_kv_delete(domus_stack *stack, domus_address bucket, const char *key,
+                         uint64_t revision, uint64_t timeout_ns, domus_resumed *then)
+{
+    return take_away(stack, bucket, key, DOMUS_NATS_KV_DELETE, revision, timeout_ns, then);
+}
+
+int domus_nats_kv_purge(domus_stack *stack, domus_address bucket, const char *key,
+                        uint64_t revision, uint64_t timeout_ns, domus_resumed *then)
+{
+    return take_away(stack, bucket, key, DOMUS_NATS_KV_PURGE, revision, timeout_ns, then);
+}

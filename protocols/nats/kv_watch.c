@@ -1,0 +1,141 @@
+/* The actor of a watch, or of a list of keys. It begins with the ask, which the actor of the bucket
+ * has forwarded, and ends with its watcher. kv_round.c says how it gets its entries. */
+#include "protocols/nats/kv.h"
+
+#include <domus/receive.h>
+#include <domus/spawn.h>
+#include <domus/supervise.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define HEARTBEAT_LEAST UINT64_C(100000000) /* the server's bound */
+#define HEARTBEAT_MOST  UINT64_C(3600000000000)
+
+static const domus_type beat_type = {.name = "nats_kv_beat"};
+
+/* Begin the first round. */
+static int begin(domus_stack *stack, domi_kv_watch *watch)
+{
+    domus_nats_kv_watch *options = &watch->options;
+
+    if (options->heartbeat_ns == 0)
+        options->heartbeat_ns = DOMUS_NATS_KV_HEARTBEAT;
+    if (options->heartbeat_ns < HEARTBEAT_LEAST || options->heartbeat_ns > HEARTBEAT_MOST ||
+        options->from > INT64_MAX || (options->from != 0 && options->changes_only) ||
+        (*options->pattern != '\0' && !domi_kv_is_pattern(options->pattern)))
+        return domi_kv_give_up(stack, watch, -EINVAL);
+    watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
+    int error = domus_every(stack, options->heartbeat_ns, &beat_type, NULL, NULL);
+    if (error != 0)
+        return domi_kv_give_up(stack, watch, error);
+    return domi_kv_begin_round(stack, watch);
+}
+
+static int on_watch(domus_stack *stack, void *self, const void *payload)
+{
+    domi_kv_watch *watch = self;
+    const domus_address nobody = {NULL, 0};
+
+    watch->options = *(const domus_nats_kv_watch *)payload;
+    if (domus_address_equals(watch->options.to, nobody))
+        watch->options.to = domus_sender(stack);
+    if (domus_address_equals(watch->options.to, nobody))
+        return domi_kv_give_up(stack, watch, -EINVAL);
+    int error = domus_watch_actor(stack, watch->options.to, NULL);
+    if (error != 0)
+        return domi_kv_give_up(stack, watch, error);
+    return begin(stack, watch);
+}
+
+static int on_list(domus_stack *stack, void *self, const void *payload)
+{
+    domi_kv_watch *watch = self;
+    const domus_nats_kv_keys *keys = payload;
+
+    watch->is_list = true;
+    watch->options = (domus_nats_kv_watch){.no_values = true};
+    memcpy(watch->options.pattern, keys->pattern, sizeof keys->pattern);
+    return begin(stack, watch);
+}
+
+static int on_message(domus_stack *stack, void *self, const void *payload)
+{
+    domi_kv_watch *watch = self;
+    const domus_nats_message *message = payload;
+
+    if (message->tag != watch->round)
+        return 0; /* of a round that has ended */
+    if (watch->is_opening) {
+        (void)domus_stash(stack); /* if it cannot, the message is missed, and that is noticed */
+        return 0;
+    }
+    return watch->is_live ? domi_kv_hear(stack, watch, message) : 0;
+}
+
+/* Begin a round when its time has come, or when the watcher has room again. */
+static int on_again(domus_stack *stack, void *self, const void *payload)
+{
+    domi_kv_watch *watch = self;
+
+    (void)payload;
+    return watch->is_live ? 0 : domi_kv_begin_round(stack, watch);
+}
+
+static int on_room(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_down *down = payload;
+
+    if (down->reason != 0)
+        return domus_stop(stack, domus_self(stack));
+    return on_again(stack, self, payload);
+}
+
+static int on_down(domus_stack *stack, void *self, const void *payload)
+{
+    domi_kv_watch *watch = self;
+
+    (void)payload;
+    domi_kv_end_round(stack, watch);
+    return domus_stop(stack, domus_self(stack));
+}
+
+/* Look whether the server still sends. Two heartbeats may be late, the third one is missing. */
+static int on_beat(domus_stack *stack, void *self, const void *payload)
+{
+    domi_kv_watch *watch = self;
+    uint64_t silent_ns = domus_now_ns(stack) - watch->heard_ns;
+
+    (void)payload;
+    if (watch->is_live && silent_ns > watch->options.heartbeat_ns * 2)
+        domi_kv_retry(stack, watch);
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    domi_kv_watch *watch = self;
+
+    domi_kv_end_round(stack, watch);
+    domus_append_drop(&watch->bytes);
+}
+
+static const domus_on rows[] = {
+    {.type = &domus_nats_message_type, .handle = on_message},
+    {.type = &domus_nats_kv_watch_type, .handle = on_watch},
+    {.type = &domus_nats_kv_keys_type, .handle = on_list},
+    {.type = &beat_type, .handle = on_beat},
+    {.type = &domi_kv_again_type, .handle = on_again},
+    {.type = &domus_room_type, .handle = on_room},
+    {.type = &domus_down_type, .handle = on_down},
+    {.type = NULL},
+};
+
+const domus_behaviour domi_kv_watch_behaviour = {
+    .name = "nats_kv_watch",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(domi_kv_watch),
+    .on = rows,
+    .on_stop = on_stop,
+};

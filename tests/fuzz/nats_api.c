@@ -1,0 +1,158 @@
+/* Fuzzes what JetStream's API answers. The first byte chooses the reader: answers in JSON, messages
+ * as they are stored and as a consumer delivers them, and keys. What was read lies within the bytes
+ * that came, and a key of any bytes is read back as these. */
+#include "protocols/nats/kv.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* Look at each byte, for a sanitizer. */
+static unsigned look_at(domus_slice slice)
+{
+    const char *bytes = domus_slice_data(slice);
+    unsigned sum = 0;
+
+    for (uint32_t i = 0; i < slice.size; i++)
+        sum += (unsigned char)bytes[i];
+    return sum;
+}
+
+/* A message whose bytes are a copy: a subject, headers up to the empty line, and the payload. */
+static domus_nats_message make_message(const char *subject, const uint8_t *data, size_t size)
+{
+    domus_nats_message message = {.subject_size = (uint16_t)strlen(subject)};
+    domus_appender bytes = {0};
+    const char *text = (const char *)data;
+    const char *end =
+        size >= 12 && memcmp(text, "NATS/1.0", 8) == 0 ? memmem(text, size, "\r\n\r\n", 4) : NULL;
+
+    message.headers_size = end != NULL ? (uint32_t)(end - text) + 4 : 0;
+    message.payload_size = (uint32_t)size - message.headers_size;
+    (void)domus_append(&bytes, subject, message.subject_size);
+    (void)domus_append(&bytes, data, size);
+    must(domus_append_end(&bytes, &message.bytes) == 0);
+    return message;
+}
+
+static void hold_message(const domus_nats_stream_message *message)
+{
+    domus_nats_kv_entry entry;
+    domus_slice value;
+    uint32_t from = 0;
+
+    must(message->sequence != 0);
+    must((uint64_t)message->subject_at + message->subject_size <= message->bytes.size);
+    must((uint64_t)message->headers_at + message->headers_size <= message->bytes.size);
+    must((uint64_t)message->payload_at + message->payload_size <= message->bytes.size);
+    must((uint64_t)message->ack_at + message->ack_size <= message->bytes.size);
+    (void)look_at(domus_nats_stream_subject(message));
+    (void)look_at(domus_nats_stream_payload(message));
+    while (domus_nats_stream_header(message, "A", &from, &value) == 0)
+        (void)look_at(value);
+    if (domi_kv_read_entry("b", message, &entry) != 0)
+        return;
+    domus_slice key = domus_nats_kv_key(&entry);
+    must(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
+    must(memcmp(domus_slice_data(key) - 6, "$KV.b.", 6) == 0);
+    must(entry.revision == message->sequence && entry.operation <= DOMUS_NATS_KV_PURGE);
+    must(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
+    (void)look_at(domus_nats_kv_value(&entry));
+}
+
+/* Let all readers of answers have one. */
+static void read_answer(const uint8_t *data, size_t size)
+{
+    domus_nats_message message = make_message("_INBOX.x", data, size);
+    const domus_answer answer = {.type = &domus_nats_message_type, .payload = &message};
+    domus_nats_stream_message stored;
+    domus_nats_stream_status status;
+    domus_nats_stream_ack ack;
+
+    if (domi_js_read_message(&answer, &stored) == 0) {
+        hold_message(&stored);
+        must(stored.ack_size == 0);
+        domus_slice_free(stored.bytes);
+    }
+    if (domi_js_read_ack(&answer, &ack) == 0)
+        must(ack.sequence != 0);
+    (void)domi_js_read_status(&answer, &status);
+    domus_slice_free(message.bytes);
+}
+
+/* A message of a consumer: a line with the subject to which it is acknowledged, and the message. */
+static void read_pushed(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = size != 0 ? memchr(data, '\n', size) : NULL;
+    size_t line = end != NULL ? (size_t)(end - data) : 0;
+    size_t head = end != NULL ? line + 1 : 0;
+    domus_nats_message message = make_message("$KV.b.key", data + head, size - head);
+    domus_nats_stream_message pushed;
+    domus_appender bytes = {0};
+
+    domus_slice_free(message.bytes); /* made anew with the reply behind the subject */
+    (void)domus_append(&bytes, "$KV.b.key", 9);
+    (void)domus_append(&bytes, data, size);
+    must(domus_append_end(&bytes, &message.bytes) == 0);
+    message.reply_at = 9;
+    message.reply_size = line <= 1024 ? (uint16_t)line : 0;
+    if (domi_js_read_pushed(&message, &pushed) == 0) {
+        hold_message(&pushed);
+        must(pushed.ack_size == message.reply_size);
+    }
+    domus_slice_free(message.bytes);
+}
+
+static void read_texts(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data;
+    char *bytes = malloc(DOMI_JS_BASE64_MAX(size) + 1);
+    uint64_t number;
+    int64_t decoded = domi_js_read_base64(text, size, bytes);
+
+    must(decoded <= (int64_t)DOMI_JS_BASE64_MAX(size) && (decoded >= 0 || decoded == -EPROTO));
+    (void)domi_js_read_time(text, size);
+    if (domi_js_read_number(text, size, &number) == 0)
+        must(size != 0);
+    if (domi_js_is_subject(text, size, false))
+        must(domi_js_is_subject(text, size, true) && memchr(text, ' ', size) == NULL);
+    free(bytes);
+}
+
+static void hold_keys(const uint8_t *data, size_t size)
+{
+    char key[DOMUS_NATS_KV_KEY_MAX + 1], again[DOMUS_NATS_KV_KEY_MAX + 1];
+    unsigned char bytes[DOMUS_NATS_KV_KEY_MAX + 1];
+    size_t count = 0;
+
+    if (domus_nats_kv_make_key(data, size, key, sizeof key) == 0) {
+        must(domus_nats_kv_check_key(key) == 0);
+        must(domus_nats_kv_read_key(key, strlen(key), bytes, sizeof bytes, &count) == 0);
+        must(count == size && memcmp(bytes, data, size) == 0);
+    }
+    if (domus_nats_kv_read_key((const char *)data, size, bytes, sizeof bytes, &count) == 0) {
+        if (domus_nats_kv_make_key(bytes, count, again, sizeof again) == 0)
+            must(strlen(again) == size && memcmp(again, data, size) == 0);
+        else
+            must(size >= sizeof again);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const readers[])(const uint8_t *, size_t) = {read_answer, read_pushed, read_texts,
+                                                               hold_keys};
+
+    if (size != 0)
+        readers[data[0] % 4](data + 1, size - 1);
+    return 0;
+}

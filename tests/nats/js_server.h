@@ -1,0 +1,43 @@
+/* A nats-server with JetStream, whose store lies in a directory of its own, and a client of it. */
+#ifndef DOMT_JS_SERVER_H
+#define DOMT_JS_SERVER_H
+
+#include "tests/nats/server.h"
+
+#include <domus/nats_kv.h>
+
+#define DOMT_SECOND UINT64_C(1000000000)
+
+typedef struct domt_js_server {
+    domt_nats_server server;
+    domt_nats_user user;
+    char store[64];
+} domt_js_server;
+
+void domt_js_server_start(domt_js_server *js);
+void domt_js_server_stop(domt_js_server *js);
+
+/* Kill the server, and start another one on the same port with the same store. */
+void domt_js_server_restart(domt_js_server *js);
+
+/* Open a bucket, stream or consumer, whose parent is the thread of the test. */
+domus_address domt_js_server_kv(domt_js_server *js, const domus_nats_kv_options *options);
+domus_address domt_js_server_stream(domt_js_server *js, const domus_nats_stream_options *options);
+domus_address domt_js_server_consumer(domt_js_server *js,
+                                      const domus_nats_consumer_options *options);
+
+/* Ask an actor. Returns 0, and the answer, whose bytes are the caller's; or the error. */
+int domt_js_server_ask(domt_js_server *js, domus_address to, const domus_type *type,
+                       const void *payload, void *ret_answer, uint32_t size);
+
+/* Verbs of a bucket as calls that wait. `value` may be NULL; `ret_revision` too. */
+int domt_js_server_put(domt_js_server *js, domus_address bucket, const char *key, const char *value,
+                       domus_nats_kv_operation operation, domus_nats_kv_condition condition,
+                       uint64_t revision, uint64_t *ret_revision);
+int domt_js_server_get(domt_js_server *js, domus_address bucket, const char *key, uint64_t revision,
+                       domus_nats_kv_entry *ret_entry);
+
+/* Receive the next notice, which has this type. It is valid until the next one. */
+const void *domt_js_server_receive(domt_js_server *js, const domus_type *type, uint64_t within_ns);
+
+#endif

@@ -1,0 +1,214 @@
+/* A kit with a probe as the client. */
+#include "tests/nats/js_world.h"
+
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The options with which the opener opens; one of them. */
+static struct {
+    const domus_nats_kv_options *kv;
+    const domus_nats_stream_options *stream;
+    const domus_nats_consumer_options *consumer;
+    domus_address opened;
+    int result;
+} opening;
+
+static int open_one(domus_stack *stack, void *self)
+{
+    (void)self;
+    if (opening.kv != NULL)
+        opening.result = domus_nats_kv_open(stack, opening.kv, &opening.opened);
+    else if (opening.stream != NULL)
+        opening.result = domus_nats_stream_open(stack, opening.stream, &opening.opened);
+    else
+        opening.result = domus_nats_consumer_open(stack, opening.consumer, &opening.opened);
+    return 0;
+}
+
+static const domus_behaviour opener = {.name = "opener", .kind = DOMUS_STATE, .on_mount = open_one};
+
+void domt_js_begin(domt_js_world *world)
+{
+    char error[200];
+    domus_config config;
+
+    domus_config_init(&config);
+    config.system.threads = 1;
+    ck_assert_int_eq(
+        domus_testkit_new(&config, domus_testkit_seed(1), error, sizeof error, &world->kit), 0);
+    ck_assert_int_eq(domus_probe_new(world->kit, &world->client), 0);
+    ck_assert_int_eq(domus_probe_new(world->kit, &world->user), 0);
+}
+
+void domt_js_end(domt_js_world *world)
+{
+    domus_testkit_free(world->kit);
+}
+
+static int open_now(domt_js_world *world)
+{
+    domus_address address;
+
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(world->kit), &opener, NULL, &address),
+                     0);
+    ck_assert_int_eq(domus_testkit_run(world->kit), 0);
+    world->opened = opening.opened;
+    return opening.result;
+}
+
+int domt_js_open_kv(domt_js_world *world, const domus_nats_kv_options *options)
+{
+    domus_nats_kv_options own = *options;
+
+    own.client = domus_probe_address(world->client);
+    own.seed = 1;
+    memset(&opening, 0, sizeof opening);
+    opening.kv = &own;
+    return open_now(world);
+}
+
+int domt_js_open_stream(domt_js_world *world, const domus_nats_stream_options *options)
+{
+    domus_nats_stream_options own = *options;
+
+    own.client = domus_probe_address(world->client);
+    memset(&opening, 0, sizeof opening);
+    opening.stream = &own;
+    return open_now(world);
+}
+
+int domt_js_open_consumer(domt_js_world *world, const domus_nats_consumer_options *options)
+{
+    domus_nats_consumer_options own = *options;
+
+    own.client = domus_probe_address(world->client);
+    own.seed = 1;
+    memset(&opening, 0, sizeof opening);
+    opening.consumer = &own;
+    return open_now(world);
+}
+
+/* A part of a message that is sent, which lies in a slice or in the message. */
+static void copy_part(const domus_nats_publish *publish, domus_slice slice, uint8_t at,
+                      uint8_t size, char *to, size_t room)
+{
+    if (slice.size != 0)
+        snprintf(to, room, "%.*s", (int)slice.size, domus_slice_data(slice));
+    else
+        snprintf(to, room, "%.*s", size, publish->bytes + at);
+}
+
+void domt_js_expect(domt_js_world *world, const domus_type *type, const char *subject,
+                    const char *headers, const char *body, char reply[64])
+{
+    domus_nats_publish publish;
+    char text[2048], expected[1024];
+    int error = domus_probe_expect(world->client, type, 10 * DOMT_SECOND, &publish);
+
+    ck_assert_msg(error == 0, "%s: %s\n%s", subject, domus_testkit_error(world->kit),
+                  domus_testkit_trace(world->kit));
+    copy_part(&publish, publish.subject, publish.subject_at, publish.subject_size, text,
+              sizeof text);
+    ck_assert_str_eq(text, subject);
+    copy_part(&publish, publish.payload, publish.payload_at, publish.payload_size, text,
+              sizeof text);
+    if (body != NULL)
+        ck_assert_str_eq(text, body);
+    snprintf(text, sizeof text, "%.*s", (int)publish.headers.size,
+             domus_slice_data(publish.headers));
+    expected[0] = '\0';
+    if (headers != NULL)
+        snprintf(expected, sizeof expected, "NATS/1.0\r\n%s\r\n\r\n", headers);
+    ck_assert_str_eq(text, expected);
+    if (reply != NULL)
+        copy_part(&publish, publish.reply, publish.reply_at, publish.reply_size, reply, 64);
+    domus_nats_publish_free(&publish);
+}
+
+void domt_js_expect_request(domt_js_world *world, const char *subject, const char *headers,
+                            const char *body)
+{
+    domt_js_expect(world, &domus_nats_request_type, subject, headers, body, NULL);
+}
+
+domus_nats_message domt_js_message(const char *subject, const char *reply, const char *headers,
+                                   const char *payload)
+{
+    domus_nats_message message = {.subject_size = (uint16_t)strlen(subject),
+                                  .reply_at = (uint16_t)strlen(subject),
+                                  .reply_size = (uint16_t)(reply != NULL ? strlen(reply) : 0),
+                                  .headers_size = (uint32_t)(headers != NULL ? strlen(headers) : 0),
+                                  .payload_size = (uint32_t)strlen(payload)};
+    domus_appender bytes = {0};
+    unsigned status = 0;
+
+    (void)domus_append(&bytes, subject, strlen(subject));
+    if (reply != NULL)
+        (void)domus_append(&bytes, reply, strlen(reply));
+    if (headers != NULL) {
+        (void)domus_append(&bytes, headers, strlen(headers));
+        if (sscanf(headers, "NATS/1.0 %3u", &status) == 1)
+            message.status = (uint16_t)status;
+    }
+    (void)domus_append(&bytes, payload, strlen(payload));
+    ck_assert_int_eq(domus_append_end(&bytes, &message.bytes), 0);
+    return message;
+}
+
+void domt_js_answer(domt_js_world *world, const char *headers, const char *payload)
+{
+    domus_nats_message message = domt_js_message("_INBOX.x.1", NULL, headers, payload);
+
+    ck_assert_int_eq(domus_probe_reply(world->client, &domus_nats_message_type, &message), 0);
+}
+
+void domt_js_deliver(domt_js_world *world, domus_address to, uint64_t tag,
+                     domus_nats_message message)
+{
+    message.tag = tag;
+    message.subscription = 1;
+    ck_assert_int_eq(domus_probe_send(world->client, to, &domus_nats_message_type, &message), 0);
+}
+
+void domt_js_expect_error(domt_js_world *world, int error)
+{
+    int result = domus_probe_expect_error(world->user, error, 10 * DOMT_SECOND);
+
+    ck_assert_msg(result == 0, "%d: %s", result, domus_testkit_error(world->kit));
+}
+
+domus_address domt_js_expect_subscribe(domt_js_world *world, uint64_t number, uint64_t *ret_tag,
+                                       char inbox[64])
+{
+    domus_nats_subscribe subscribe;
+    domus_nats_subscription subscription = {.number = number};
+    int error =
+        domus_probe_expect(world->client, &domus_nats_subscribe_type, 60 * DOMT_SECOND, &subscribe);
+
+    ck_assert_msg(error == 0, "%s", domus_testkit_error(world->kit));
+    ck_assert_uint_eq(subscribe.queue.size, 0);
+    snprintf(inbox, 64, "%.*s", (int)subscribe.subject.size, domus_slice_data(subscribe.subject));
+    *ret_tag = subscribe.tag;
+    domus_nats_subscribe_type.release(&subscribe);
+    ck_assert_int_eq(domus_probe_reply(world->client, &domus_nats_subscription_type, &subscription),
+                     0);
+    return subscribe.to;
+}
+
+void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number)
+{
+    domus_nats_unsubscribe unsubscribe;
+    int error = domus_probe_expect(world->client, &domus_nats_unsubscribe_type, 60 * DOMT_SECOND,
+                                   &unsubscribe);
+
+    ck_assert_msg(error == 0, "%s", domus_testkit_error(world->kit));
+    ck_assert_uint_eq(unsubscribe.number, number);
+    ck_assert_uint_eq(unsubscribe.messages_max, 0);
+}
+
+bool domt_js_is(domus_slice slice, const char *text)
+{
+    return domus_slice_equals(slice, text, strlen(text));
+}

@@ -1,0 +1,413 @@
+/* A bucket says to the server what JetStream's protocol says, and reads its answers; a stranger's
+ * answers are errors. */
+#include "tests/nats/js_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define OPENED                                                                                     \
+    "{\"config\":{\"name\":\"KV_b\",\"max_msgs_per_subject\":3,\"max_age\":1000000000,"            \
+    "\"storage\":\"memory\",\"num_replicas\":1,\"max_bytes\":-1},"                                 \
+    "\"state\":{\"messages\":7,\"bytes\":99,\"first_seq\":1,\"last_seq\":12}}"
+#define OPENED_DIRECT                                                                              \
+    "{\"config\":{\"max_msgs_per_subject\":1,\"allow_direct\":true},\"state\":{\"messages\":0}}"
+#define WRONG_SEQUENCE                                                                             \
+    "{\"error\":{\"code\":400,\"err_code\":10071,\"description\":\"wrong last sequence: 4\"},"     \
+    "\"stream\":\"KV_b\",\"seq\":0}"
+
+static domt_js_world world;
+
+static void begin(void)
+{
+    domus_nats_kv_options options = {.bucket = "b"};
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+}
+
+/* A bucket whose gets are answered by any server. */
+static void begin_any(void)
+{
+    domus_nats_kv_options options = {.bucket = "b", .reads_any = true};
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+}
+
+static void expect_open(const char *answer)
+{
+    domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    domt_js_answer(&world, NULL, answer);
+}
+
+static void get(const char *key, uint64_t revision)
+{
+    domus_nats_kv_get ask = {.revision = revision};
+
+    memcpy(ask.key, key, strlen(key) + 1);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_get_type, &ask), 0);
+}
+
+static void put(const char *key, const char *value, domus_nats_kv_operation operation,
+                domus_nats_kv_condition condition, uint64_t revision)
+{
+    domus_nats_kv_put ask = {
+        .operation = (uint8_t)operation, .condition = (uint8_t)condition, .revision = revision};
+
+    memcpy(ask.key, key, strlen(key) + 1);
+    ck_assert_int_eq(domus_slice_copy(value, strlen(value), &ask.value), 0);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_put_type, &ask), 0);
+}
+
+static void expect_revision(uint64_t revision)
+{
+    domus_nats_kv_revision got;
+
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_revision_type, DOMT_SECOND, &got), 0);
+    ck_assert_uint_eq(got.revision, revision);
+}
+
+static domus_nats_kv_entry expect_entry(const char *key, const char *value, uint64_t revision)
+{
+    domus_nats_kv_entry entry;
+
+    int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
+    ck_assert_msg(error == 0, "%s", domus_testkit_error(world.kit));
+    ck_assert(domt_js_is(domus_nats_kv_key(&entry), key));
+    ck_assert(domt_js_is(domus_nats_kv_value(&entry), value));
+    ck_assert_uint_eq(entry.revision, revision);
+    ck_assert_uint_eq(entry.operation, DOMUS_NATS_KV_PUT);
+    domus_slice_free(entry.bytes);
+    return entry;
+}
+
+START_TEST(get_reads_the_leaders_json)
+{
+    begin();
+    get("x", 0);
+    expect_open(OPENED_DIRECT); /* others may answer, and are not asked */
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL,
+                           "{\"last_by_subj\":\"$KV.b.x\"}");
+    domt_js_answer(&world, NULL,
+                   "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2,\"data\":\"dHdv\","
+                   "\"time\":\"2026-11-29T04:46:58.517928504Z\"}}");
+    ck_assert_uint_eq(expect_entry("x", "two", 2).written_ns, UINT64_C(1795927618517928504));
+    get("x", 2); /* the bucket is open now */
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
+    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2}}");
+    (void)expect_entry("x", "", 2);
+    get("x", 3);
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":3}");
+    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.xy\",\"seq\":3}}");
+    domt_js_expect_error(&world, -ENOENT);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(get_reads_the_message_of_any_server)
+{
+    begin_any();
+    get("a.b", 0);
+    expect_open(OPENED_DIRECT);
+    domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.a.b", NULL, "");
+    domt_js_answer(&world,
+                   "NATS/1.0\r\nNats-Sequence: 99\r\nNats-Subject: $KV.b.other\r\n"
+                   "Nats-Stream: KV_b\r\nNats-Subject: $KV.b.a.b\r\nNats-Sequence: 5\r\n"
+                   "Nats-Time-Stamp: 1970-01-01T00:00:01Z\r\n\r\n",
+                   "value");
+    ck_assert_uint_eq(expect_entry("a.b", "value", 5).written_ns, DOMT_SECOND);
+    get("a.b", 4);
+    domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b", NULL, "{\"seq\":4}");
+    domt_js_answer(&world, "NATS/1.0 404 Message Not Found\r\n\r\n", "");
+    domt_js_expect_error(&world, -ENOENT);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(deleted_key_has_no_value)
+{
+    begin_any();
+    get("x", 0);
+    expect_open(OPENED_DIRECT);
+    domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
+    domt_js_answer(&world,
+                   "NATS/1.0\r\nKV-Operation: DEL\r\nNats-Subject: $KV.b.x\r\n"
+                   "Nats-Sequence: 3\r\n\r\n",
+                   "");
+    domt_js_expect_error(&world, -ENOENT);
+    get("x", 0);
+    domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
+    domt_js_answer(&world,
+                   "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-Subject: $KV.b.x\r\n"
+                   "Nats-Sequence: 3\r\n\r\n",
+                   "");
+    domt_js_expect_error(&world, -ENOENT);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(change_says_its_condition)
+{
+    begin();
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
+    domt_js_answer(&world, NULL, "{\"stream\":\"KV_b\", \"seq\":8}");
+    expect_revision(8);
+    put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 8", "w");
+    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+    domt_js_expect_error(&world, -EEXIST);
+    put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
+    domt_js_expect_request(&world, "$KV.b.x", "KV-Operation: DEL", "");
+    domt_js_answer(&world, NULL, "{\"seq\":9}");
+    expect_revision(9);
+    put("x", "", DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_IF_REVISION, 9);
+    domt_js_expect_request(&world, "$KV.b.x",
+                           "Nats-Expected-Last-Subject-Sequence: 9\r\nKV-Operation: PURGE\r\n"
+                           "Nats-Rollup: sub",
+                           "");
+    domt_js_answer(&world, NULL, "{\"seq\":10}");
+    expect_revision(10);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(create_goes_over_the_marker_of_a_delete)
+{
+    begin();
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
+    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+    domt_js_answer(&world, NULL,
+                   "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":4,"
+                   "\"hdrs\":\"TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==\"}}");
+    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 4", "v");
+    domt_js_answer(&world, NULL, "{\"seq\":5}");
+    expect_revision(5);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(create_of_a_key_with_a_value_fails)
+{
+    begin();
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
+    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":4}}");
+    domt_js_expect_error(&world, -EEXIST);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(create_that_always_loses_ends)
+{
+    begin();
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    expect_open(OPENED);
+    for (int i = 0; i < 2; i++) {
+        domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
+        domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+        domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+        domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10037}}");
+    }
+    domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
+    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+    domt_js_expect_error(&world, -EEXIST);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
+{
+    begin();
+    get("x", 0);
+    expect_open(
+        "{\"error\":{\"code\":404,\"err_code\":10059,\"description\":\"stream not found\"}}");
+    domt_js_expect_error(&world, -ENXIO);
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
+    ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
+    domt_js_expect_error(&world, -ECONNREFUSED);
+    get("x", 0); /* the bucket went meanwhile */
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+    ck_assert_int_eq(domus_probe_fail(world.client, -EPIPE), 0);
+    domt_js_expect_error(&world, -EPIPE);
+    get("x", 0);
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+    ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
+    domt_js_expect_error(&world, -ETIMEDOUT);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(others_wait_while_the_bucket_is_opened)
+{
+    begin();
+    put("x", "1", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    put("x", "2", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "1");
+    domt_js_answer(&world, NULL, "{\"seq\":1}");
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "2");
+    domt_js_answer(&world, NULL, "{\"seq\":2}");
+    expect_revision(1);
+    expect_revision(2);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(bucket_is_made_with_its_options)
+{
+    domus_nats_kv_config config = {.description = "d",
+                                   .storage = DOMUS_NATS_MEMORY,
+                                   .history = 5,
+                                   .replicas = 3,
+                                   .value_max = 100,
+                                   .bytes_max = 1000,
+                                   .ttl_ns = 10 * DOMT_SECOND};
+    domus_nats_kv_options options = {.bucket = "leases", .create = &config};
+    domus_nats_kv_status status;
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_look_type, NULL), 0);
+    domt_js_expect_request(
+        &world, "$JS.API.STREAM.CREATE.KV_leases", NULL,
+        "{\"name\":\"KV_leases\",\"description\":\"d\",\"subjects\":[\"$KV.leases.>\"],"
+        "\"storage\":\"memory\",\"retention\":\"limits\",\"discard\":\"new\",\"num_replicas\":3,"
+        "\"max_consumers\":-1,\"max_msgs\":-1,\"max_msgs_per_subject\":5,\"max_bytes\":1000,"
+        "\"max_msg_size\":100,\"max_age\":10000000000,\"duplicate_window\":10000000000,"
+        "\"allow_direct\":true,\"allow_rollup_hdrs\":true,\"deny_delete\":true,"
+        "\"deny_purge\":false}");
+    domt_js_answer(&world, NULL, OPENED_DIRECT);
+    domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_leases", NULL, "");
+    domt_js_answer(&world, NULL, OPENED);
+    ck_assert_int_eq(
+        domus_probe_expect(world.user, &domus_nats_kv_status_type, DOMT_SECOND, &status), 0);
+    ck_assert_uint_eq(status.entries, 7);
+    ck_assert_uint_eq(status.bytes, 99);
+    ck_assert_uint_eq(status.revision, 12);
+    ck_assert_uint_eq(status.history, 3);
+    ck_assert_uint_eq(status.ttl_ns, DOMT_SECOND);
+    ck_assert_uint_eq(status.bytes_max, 0);
+    ck_assert_int_eq(status.storage, DOMUS_NATS_MEMORY);
+    ck_assert(!status.allow_direct);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_remove_type, NULL),
+                     0);
+    domt_js_expect_request(&world, "$JS.API.STREAM.DELETE.KV_leases", NULL, "");
+    domt_js_answer(&world, NULL, "{\"success\":true}");
+    ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_done_type, DOMT_SECOND, NULL), 0);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(wrong_names_and_options_are_refused)
+{
+    static const char *const buckets[] = {NULL, "", "a.b", "a b", "a*", "a/b", "\xc3\xa4"};
+    domus_nats_kv_config config = {.history = 65};
+    domus_nats_kv_options options = {.bucket = "b", .create = &config};
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    config = (domus_nats_kv_config){.ttl_ns = 99999999};
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    config = (domus_nats_kv_config){.replicas = 6};
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    config = (domus_nats_kv_config){.bytes_max = UINT64_MAX};
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    options.create = NULL;
+    for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
+        options.bucket = buckets[i];
+        ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    }
+    options.bucket = "b";
+    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    get("", 0);
+    domt_js_expect_error(&world, -EINVAL);
+    get("a b", 0);
+    domt_js_expect_error(&world, -EINVAL);
+    get("a.>", 0);
+    domt_js_expect_error(&world, -EINVAL);
+    put("x", "v", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
+    domt_js_expect_error(&world, -EINVAL);
+    put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_IF_NONE, 0);
+    domt_js_expect_error(&world, -EINVAL);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(answers_of_a_stranger_are_errors)
+{
+    static const char *const acks[] = {"",
+                                       "{",
+                                       "[]",
+                                       "{}",
+                                       "{\"seq\":0}",
+                                       "{\"seq\":-1}",
+                                       "{\"seq\":\"1\"}",
+                                       "{\"seq\":1.5}",
+                                       "{\"seq\":1,\"seq\":2}",
+                                       "{\"seq\":99999999999999999999}",
+                                       "{\"seq\":1,\"duplicate\":1}",
+                                       "{\"error\":1,\"seq\":1}",
+                                       "{\"error\":{\"code\":\"x\"},\"seq\":1}",
+                                       "null",
+                                       "1"};
+    static const char *const messages[] = {
+        "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":0}}",
+        "{\"message\":{\"subject\":\"$KV.c.x\",\"seq\":1}}",
+        "{\"message\":{\"subject\":\"$KV.b\",\"seq\":1}}",
+        "{\"message\":{\"subject\":\"$KV.b.\",\"seq\":1}}",
+        "{\"message\":{\"subject\":1,\"seq\":1}}",
+        "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":1,\"data\":\"a\"}}",
+        "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":1,\"data\":\"a===\"}}",
+        "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":1,\"data\":\"a\\u0000==\"}}",
+        "{\"message\":[]}",
+        "{\"message\":null}"};
+
+    begin();
+    put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_open(OPENED);
+    domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
+    domt_js_answer(&world, "NATS/1.0\r\nA: b\r\n\r\n", "{\"seq\":1}"); /* headers do no harm */
+    expect_revision(1);
+    for (size_t i = 0; i < sizeof acks / sizeof acks[0]; i++) {
+        put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+        domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
+        domt_js_answer(&world, NULL, acks[i]);
+        domt_js_expect_error(&world, -EPROTO);
+    }
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+        get("x", 0);
+        domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+        domt_js_answer(&world, NULL, messages[i]);
+        domt_js_expect_error(&world, -EPROTO);
+    }
+    get("x", 0);
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+    domt_js_answer(&world, "NATS/1.0\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1x\r\n\r\n", "v");
+    domt_js_expect_error(&world, -EPROTO);
+    get("x", 0);
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
+    domt_js_answer(&world, "NATS/1.0 503\r\n\r\n", "");
+    domt_js_expect_error(&world, -EAGAIN);
+    domt_js_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("kv_bucket", 20, get_reads_the_leaders_json, get_reads_the_message_of_any_server,
+          deleted_key_has_no_value, change_says_its_condition,
+          create_goes_over_the_marker_of_a_delete, create_of_a_key_with_a_value_fails,
+          create_that_always_loses_ends, bucket_that_is_not_there_is_looked_for_by_each_ask,
+          others_wait_while_the_bucket_is_opened, bucket_is_made_with_its_options,
+          wrong_names_and_options_are_refused, answers_of_a_stranger_are_errors)

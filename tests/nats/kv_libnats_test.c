@@ -1,0 +1,261 @@
+/* A bucket of domus and one of libnats do the same, on Debian's nats-server. */
+#include "tests/nats/js_server.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef DOMT_LIBNATS
+#include <nats/nats.h>
+#endif
+
+static domt_js_server js;
+static domus_address bucket;
+
+static void open_bucket(const char *name, const domus_nats_kv_config *config)
+{
+    domus_nats_kv_options options = {.bucket = name, .create = config};
+
+    bucket = domt_js_server_kv(&js, &options);
+}
+
+static uint64_t put(const char *key, const char *value)
+{
+    uint64_t revision = 0;
+    int error = domt_js_server_put(&js, bucket, key, value, DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS,
+                                   0, &revision);
+
+    ck_assert_msg(error == 0, "%s", strerrorname_np(-error));
+    return revision;
+}
+
+static void remove_key(const char *key)
+{
+    ck_assert_int_eq(domt_js_server_put(&js, bucket, key, NULL, DOMUS_NATS_KV_DELETE,
+                                        DOMUS_NATS_KV_ALWAYS, 0, NULL),
+                     0);
+}
+
+static bool has(const char *key, const char *value)
+{
+    domus_nats_kv_entry entry;
+    int error = domt_js_server_get(&js, bucket, key, 0, &entry);
+
+    if (error != 0) {
+        ck_assert_int_eq(error, -ENOENT);
+        return false;
+    }
+    bool is_same = domt_slice_is(domus_nats_kv_value(&entry), value) &&
+                   domt_slice_is(domus_nats_kv_key(&entry), key);
+    ck_assert(entry.written_ns / DOMT_SECOND >= (uint64_t)time(NULL) - 60 &&
+              entry.written_ns / DOMT_SECOND <= (uint64_t)time(NULL) + 1);
+    domus_slice_free(entry.bytes);
+    return is_same;
+}
+
+static domus_address watch_keys(const char *pattern, uint64_t heartbeat_ns)
+{
+    domus_nats_kv_watch watch = {.heartbeat_ns = heartbeat_ns, .tag = 5};
+    domus_nats_kv_watching watching;
+
+    memcpy(watch.pattern, pattern, strlen(pattern) + 1);
+    int error = domt_js_server_ask(&js, bucket, &domus_nats_kv_watch_type, &watch, &watching,
+                                   sizeof watching);
+    ck_assert_msg(error == 0, "%s", strerrorname_np(-error));
+    return watching.watch;
+}
+
+static void hears(const char *key, const char *value, domus_nats_kv_operation operation)
+{
+    const domus_nats_kv_entry *entry =
+        domt_js_server_receive(&js, &domus_nats_kv_entry_type, 20 * DOMT_SECOND);
+
+    ck_assert_uint_eq(entry->tag, 5);
+    ck_assert(domt_slice_is(domus_nats_kv_key(entry), key));
+    ck_assert(domt_slice_is(domus_nats_kv_value(entry), value));
+    ck_assert_uint_eq(entry->operation, operation);
+}
+
+#ifdef DOMT_LIBNATS
+
+static natsConnection *connection;
+static jsCtx *context;
+
+static void judge_start(void)
+{
+    char url[100];
+
+    snprintf(url, sizeof url, "nats://%s", js.server.url);
+    ck_assert_int_eq(natsConnection_ConnectTo(&connection, url), NATS_OK);
+    ck_assert_int_eq(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
+}
+
+static void judge_stop(void)
+{
+    jsCtx_Destroy(context);
+    natsConnection_Destroy(connection);
+    nats_Close();
+}
+
+static kvStore *judge_bucket(const char *name, int history)
+{
+    kvConfig config;
+    kvStore *store = NULL;
+
+    kvConfig_Init(&config);
+    config.Bucket = name;
+    config.History = (uint8_t)history;
+    ck_assert_int_eq(js_CreateKeyValue(&store, context, &config), NATS_OK);
+    return store;
+}
+
+/* One random change by libnats. Returns whether it was made. */
+static bool judge_change(kvStore *store, int operation, const char *key, const char *value,
+                         uint64_t revision, uint64_t *ret_revision)
+{
+    switch (operation) {
+    case 0:
+        return kvStore_PutString(ret_revision, store, key, value) == NATS_OK;
+    case 1:
+        return kvStore_CreateString(ret_revision, store, key, value) == NATS_OK;
+    case 2:
+        return kvStore_UpdateString(ret_revision, store, key, value, revision) == NATS_OK;
+    case 3:
+        return kvStore_Delete(store, key) == NATS_OK;
+    default:
+        return kvStore_Purge(store, key, NULL) == NATS_OK;
+    }
+}
+
+static bool own_change(int operation, const char *key, const char *value, uint64_t revision,
+                       uint64_t *ret_revision)
+{
+    static const struct {
+        domus_nats_kv_operation operation;
+        domus_nats_kv_condition condition;
+    } rows[] = {{DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS},
+                {DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE},
+                {DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION},
+                {DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS},
+                {DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_ALWAYS}};
+    int error = domt_js_server_put(&js, bucket, key, operation < 3 ? value : NULL,
+                                   rows[operation].operation, rows[operation].condition, revision,
+                                   ret_revision);
+
+    ck_assert_msg(error == 0 || error == -EEXIST, "%s", strerrorname_np(-error));
+    return error == 0;
+}
+
+/* Hold that the value of a key is what libnats reads, at this revision or the newest (0). */
+static void hold_same(kvStore *store, const char *key, uint64_t revision)
+{
+    domus_nats_kv_entry own;
+    kvEntry *entry = NULL;
+    natsStatus status = revision != 0 ? kvStore_GetRevision(&entry, store, key, revision)
+                                      : kvStore_Get(&entry, store, key);
+    int error = domt_js_server_get(&js, bucket, key, revision, &own);
+
+    ck_assert_int_eq(status == NATS_OK, error == 0);
+    if (error != 0) {
+        ck_assert_int_eq(error, -ENOENT);
+        return;
+    }
+    ck_assert_uint_eq(own.revision, kvEntry_Revision(entry));
+    ck_assert(domus_slice_equals(domus_nats_kv_value(&own), kvEntry_Value(entry),
+                                 (size_t)kvEntry_ValueLen(entry)));
+    domus_slice_free(own.bytes);
+    kvEntry_Destroy(entry);
+}
+
+START_TEST(bucket_does_what_that_of_libnats_does)
+{
+    domus_nats_kv_config config = {.history = 4};
+    unsigned chance = 1;
+    char key[8], value[16];
+
+    domt_js_server_start(&js);
+    judge_start();
+    kvStore *store = judge_bucket("theirs", 4);
+    open_bucket("own", &config);
+    uint32_t rounds = domt_more_if_long(400);
+    for (uint32_t i = 0; i < rounds; i++) {
+        chance = chance * 1103515245 + 12345;
+        int operation = (int)(chance >> 16) % 5;
+        uint64_t own = 0, theirs = 0;
+        domus_nats_kv_entry entry;
+        snprintf(key, sizeof key, "k.%u", (chance >> 20) % 5);
+        snprintf(value, sizeof value, "v%u", i);
+        uint64_t revision = 0;
+        if (domt_js_server_get(&js, bucket, key, 0, &entry) == 0) {
+            revision = entry.revision - (chance >> 24) % 2; /* sometimes an old one */
+            domus_slice_free(entry.bytes);
+        }
+        bool is_made = own_change(operation, key, value, revision, &own);
+        ck_assert_int_eq(judge_change(store, operation, key, value, revision, &theirs), is_made);
+        if (is_made && operation < 3)
+            ck_assert_uint_eq(own, theirs);
+        hold_same(store, key, 0);
+        hold_same(store, key, 1 + (chance >> 8) % (i + 1));
+    }
+    kvStore_Destroy(store);
+    judge_stop();
+    domt_js_server_stop(&js);
+}
+END_TEST
+
+START_TEST(buckets_are_the_same_thing_to_both)
+{
+    domus_nats_kv_config config = {.history = 4};
+    kvEntry *entry = NULL;
+    kvStore *store = NULL;
+    uint64_t revision = 0;
+
+    domt_js_server_start(&js);
+    judge_start();
+    store = judge_bucket("theirs", 4);
+    ck_assert_int_eq(kvStore_PutString(&revision, store, "x", "1"), NATS_OK);
+    open_bucket("theirs", &config); /* it has the same configuration */
+    ck_assert(has("x", "1"));
+    ck_assert_uint_eq(put("x", "2"), revision + 1);
+    (void)watch_keys("x", DOMT_SECOND);
+    hears("x", "2", DOMUS_NATS_KV_PUT);
+    (void)domt_js_server_receive(&js, &domus_nats_kv_initial_type, DOMT_SECOND);
+    ck_assert_int_eq(kvStore_Delete(store, "x"), NATS_OK);
+    hears("x", "", DOMUS_NATS_KV_DELETE);
+    kvStore_Destroy(store);
+    open_bucket("own", &config);
+    (void)put("y.z", "3");
+    ck_assert_int_eq(js_KeyValue(&store, context, "own"), NATS_OK);
+    ck_assert_int_eq(kvStore_Get(&entry, store, "y.z"), NATS_OK);
+    ck_assert_str_eq(kvEntry_ValueString(entry), "3");
+    kvEntry_Destroy(entry);
+    remove_key("y.z");
+    ck_assert_int_eq(kvStore_Get(&entry, store, "y.z"), NATS_NOT_FOUND);
+    ck_assert_int_eq(kvStore_CreateString(&revision, store, "y.z", "4"), NATS_OK);
+    ck_assert(has("y.z", "4"));
+    kvStore_Destroy(store);
+    judge_stop();
+    domt_js_server_stop(&js);
+}
+END_TEST
+
+#else
+
+START_TEST(bucket_does_what_that_of_libnats_does)
+{
+    ck_abort_msg("this test was built without libnats (Debian: libnats-dev)");
+}
+END_TEST
+
+START_TEST(buckets_are_the_same_thing_to_both)
+{
+    ck_abort_msg("this test was built without libnats (Debian: libnats-dev)");
+}
+END_TEST
+
+#endif
+
+DOMT_MAIN("kv_libnats", 60, bucket_does_what_that_of_libnats_does,
+          buckets_are_the_same_thing_to_both)

@@ -1,0 +1,417 @@
+/* A watch tells each change once and in order, over consumers that get lost, messages that are
+ * missing and a watcher that takes no more. */
+#include "tests/nats/js_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPENED "{\"config\":{\"max_msgs_per_subject\":1},\"state\":{\"messages\":0}}"
+#define CREATE "$JS.API.CONSUMER.CREATE.KV_b"
+#define BEAT   "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %u\r\n\r\n"
+
+static domt_js_world world;
+static domus_address watch; /* the actor of the watch */
+static uint64_t tag;        /* of its subscription */
+
+static const domus_nats_kv_watch plain = {.tag = 7, .heartbeat_ns = DOMT_SECOND};
+
+static void begin(const domus_nats_kv_watch *options)
+{
+    domus_nats_kv_options bucket = {.bucket = "b"};
+
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_kv(&world, &bucket), 0);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, options),
+                     0);
+    domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    domt_js_answer(&world, NULL, OPENED);
+}
+
+/* Expect a round whose consumer begins so, and answer. */
+static void expect_round(const char *begins, uint64_t before, uint64_t pending)
+{
+    char inbox[64], body[1024], answer[200];
+
+    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    snprintf(body, sizeof body,
+             "{\"stream_name\":\"KV_b\",\"config\":{\"deliver_subject\":\"%s\",%s,"
+             "\"ack_policy\":\"none\",\"max_deliver\":1,\"filter_subject\":\"$KV.b.>\","
+             "\"flow_control\":true,\"idle_heartbeat\":1000000000,\"headers_only\":false,"
+             "\"mem_storage\":true,\"num_replicas\":1,\"inactive_threshold\":3000000000}}",
+             inbox, begins);
+    domt_js_expect_request(&world, CREATE, NULL, body);
+    snprintf(answer, sizeof answer,
+             "{\"name\":\"abc\",\"delivered\":{\"consumer_seq\":0,\"stream_seq\":%llu},"
+             "\"num_pending\":%llu}",
+             (unsigned long long)before, (unsigned long long)pending);
+    domt_js_answer(&world, NULL, answer);
+}
+
+#define NEWEST "\"deliver_policy\":\"last_per_subject\",\"opt_start_seq\":0"
+
+static void expect_watching(void)
+{
+    domus_nats_kv_watching watching;
+    int error =
+        domus_probe_expect(world.user, &domus_nats_kv_watching_type, DOMT_SECOND, &watching);
+
+    ck_assert_msg(error == 0, "%s", domus_testkit_error(world.kit));
+    ck_assert(domus_address_equals(watching.watch, watch));
+}
+
+static void deliver(unsigned delivery, unsigned revision, unsigned pending, const char *key,
+                    const char *headers)
+{
+    char reply[100], subject[100];
+
+    snprintf(reply, sizeof reply, "$JS.ACK.KV_b.abc.1.%u.%u.1000.%u", revision, delivery, pending);
+    snprintf(subject, sizeof subject, "$KV.b.%s", key);
+    domt_js_deliver(&world, watch, tag,
+                    domt_js_message(subject, reply, headers, headers != NULL ? "" : "value"));
+}
+
+static void deliver_status(const char *headers, const char *reply)
+{
+    domt_js_deliver(&world, watch, tag, domt_js_message("_INBOX.x", reply, headers, ""));
+}
+
+static void beat(unsigned delivered)
+{
+    char text[200];
+
+    snprintf(text, sizeof text, BEAT, delivered);
+    deliver_status(text, NULL);
+}
+
+static void expect_entry(const char *key, uint64_t revision, uint8_t operation, bool initial)
+{
+    domus_nats_kv_entry entry;
+    int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
+
+    ck_assert_msg(error == 0, "%s %s", key, domus_testkit_error(world.kit));
+    ck_assert(domt_js_is(domus_nats_kv_key(&entry), key));
+    ck_assert(
+        domt_js_is(domus_nats_kv_value(&entry), operation == DOMUS_NATS_KV_PUT ? "value" : ""));
+    ck_assert_uint_eq(entry.revision, revision);
+    ck_assert_uint_eq(entry.operation, operation);
+    ck_assert_uint_eq(entry.initial, initial);
+    ck_assert_uint_eq(entry.tag, 7);
+    ck_assert_uint_eq(entry.written_ns, 1000);
+    ck_assert(domus_address_equals(domus_probe_sender(world.user), watch));
+    domus_slice_free(entry.bytes);
+}
+
+static void expect_initial(uint64_t revision)
+{
+    domus_nats_kv_initial initial;
+    int error = domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND, &initial);
+
+    ck_assert_msg(error == 0, "%s", domus_testkit_error(world.kit));
+    ck_assert_uint_eq(initial.tag, 7);
+    ck_assert_uint_eq(initial.revision, revision);
+}
+
+static void expect_ended(int reason)
+{
+    domus_nats_kv_ended ended;
+    int error = domus_probe_expect(world.user, &domus_nats_kv_ended_type, DOMT_SECOND, &ended);
+
+    ck_assert_msg(error == 0, "%s", domus_testkit_error(world.kit));
+    ck_assert_uint_eq(ended.tag, 7);
+    ck_assert_int_eq(ended.error, reason);
+}
+
+START_TEST(watch_tells_entries_and_then_changes)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 2);
+    expect_watching();
+    deliver(1, 4, 1, "x", NULL);
+    deliver(2, 6, 0, "y.z", "NATS/1.0\r\nKV-Operation: PURGE\r\nNats-Rollup: sub\r\n\r\n");
+    deliver(3, 7, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
+    deliver(4, 8, 1, "x", "NATS/1.0\r\nKV-Operation: PUT\r\n\r\n");
+    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_entry("y.z", 6, DOMUS_NATS_KV_PURGE, true);
+    expect_initial(6);
+    expect_entry("x", 7, DOMUS_NATS_KV_DELETE, false);
+    domus_nats_kv_entry entry;
+    ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry),
+                     0);
+    ck_assert_uint_eq(entry.operation, DOMUS_NATS_KV_PUT);
+    ck_assert_uint_eq(entry.pending, 1);
+    domus_slice_free(entry.bytes);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(messages_before_the_answer_come_behind_it)
+{
+    char inbox[64];
+
+    begin(&plain);
+    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    domt_js_expect_request(&world, CREATE, NULL, NULL);
+    deliver(1, 4, 1, "x", NULL);
+    deliver(2, 5, 0, "y", NULL);
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
+    domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":2}");
+    expect_watching();
+    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_entry("y", 5, DOMUS_NATS_KV_PUT, true);
+    expect_initial(5);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(empty_bucket_has_its_mark_at_once)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 0);
+    expect_watching();
+    expect_initial(0);
+    deliver(1, 1, 0, "x", NULL);
+    expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(missing_message_is_asked_for_again)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 3);
+    expect_watching();
+    deliver(1, 4, 2, "x", NULL);
+    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
+    uint64_t old = tag;
+    deliver(3, 6, 0, "z", NULL); /* the second one is lost */
+    domt_js_expect_unsubscribe(&world, 40);
+    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 2);
+    ck_assert_uint_ne(tag, old);
+    uint64_t now = tag;
+    tag = old;
+    deliver(4, 7, 0, "late", NULL); /* of the old consumer */
+    tag = now;
+    deliver(1, 5, 1, "y", NULL);
+    deliver(2, 6, 0, "z", NULL);
+    expect_entry("y", 5, DOMUS_NATS_KV_PUT, true);
+    expect_entry("z", 6, DOMUS_NATS_KV_PUT, true);
+    expect_initial(6);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(heartbeat_tells_what_is_missing)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 1);
+    expect_watching();
+    deliver(1, 4, 0, "x", NULL);
+    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_initial(4);
+    beat(1);
+    ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND / 2), 0);
+    beat(2); /* the second one is lost, and nothing follows it */
+    domt_js_expect_unsubscribe(&world, 40);
+    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 1);
+    deliver(1, 5, 0, "y", NULL);
+    expect_entry("y", 5, DOMUS_NATS_KV_PUT, false);
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(silent_consumer_is_replaced)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 0);
+    expect_watching();
+    expect_initial(0);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(domus_testkit_advance(world.kit, DOMT_SECOND), 0);
+        beat(0);
+    }
+    uint64_t from_ns = domus_testkit_now_ns(world.kit);
+    domt_js_expect_unsubscribe(&world, 40);
+    uint64_t took_ns = domus_testkit_now_ns(world.kit) - from_ns;
+    ck_assert(took_ns > DOMT_SECOND && took_ns <= 3 * DOMT_SECOND);
+    expect_round(NEWEST, 0, 0);
+    deliver(1, 1, 0, "x", NULL);
+    expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
+    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    domt_js_expect_unsubscribe(&world, 40);
+    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":2", 1, 0);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(server_may_send_on_when_all_was_told)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 0);
+    expect_watching();
+    expect_initial(0);
+    deliver_status("NATS/1.0 100 FlowControl Request\r\n\r\n", "$JS.FC.KV_b.abc.1");
+    domt_js_expect(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.1", NULL, "", NULL);
+    deliver_status("NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 0\r\n"
+                   "Nats-Consumer-Stalled: $JS.FC.KV_b.abc.2\r\n\r\n",
+                   NULL);
+    domt_js_expect(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.2", NULL, "", NULL);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(watch_asks_for_what_is_wanted)
+{
+    domus_nats_kv_watch options = plain;
+
+    options.history = true;
+    begin(&options);
+    expect_round("\"deliver_policy\":\"all\",\"opt_start_seq\":0", 0, 1);
+    domt_js_end(&world);
+
+    options = plain;
+    options.changes_only = true;
+    begin(&options);
+    expect_round("\"deliver_policy\":\"new\",\"opt_start_seq\":0", 3, 0);
+    expect_watching();
+    expect_initial(0);
+    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    domt_js_expect_unsubscribe(&world, 40);
+    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":4", 3, 0);
+    domt_js_end(&world);
+
+    options = plain;
+    options.from = 9;
+    options.ignore_deletes = true;
+    begin(&options);
+    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":9", 8, 1);
+    expect_watching();
+    deliver(1, 9, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
+    expect_initial(9);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(wrong_watches_are_refused)
+{
+    domus_nats_kv_watch options = plain;
+
+    options.heartbeat_ns = DOMT_SECOND / 10 - 1;
+    begin(&options);
+    domt_js_expect_error(&world, -EINVAL);
+    options = plain;
+    memcpy(options.pattern, "a.>.b", 6);
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
+                     0);
+    domt_js_expect_error(&world, -EINVAL);
+    memset(options.pattern, 'a', sizeof options.pattern); /* without a zero */
+    ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
+                     0);
+    domt_js_expect_error(&world, -EINVAL);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(first_error_is_that_of_the_ask)
+{
+    char inbox[64];
+
+    begin(&plain);
+    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    domt_js_expect_request(&world, CREATE, NULL, NULL);
+    domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10003}}");
+    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_error(&world, -EINVAL);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(later_errors_pass_or_end_the_watch)
+{
+    char inbox[64];
+    uint64_t waited_ns = 0;
+
+    begin(&plain);
+    expect_round(NEWEST, 0, 1);
+    expect_watching();
+    deliver(1, 4, 0, "x", NULL);
+    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_initial(4);
+    deliver_status("NATS/1.0 409 Server Shutdown\r\n\r\n", NULL);
+    domt_js_expect_unsubscribe(&world, 40);
+    for (int i = 0; i < 12; i++) {
+        uint64_t from_ns = domus_testkit_now_ns(world.kit);
+        watch = domt_js_expect_subscribe(&world, 41, &tag, inbox);
+        waited_ns = domus_testkit_now_ns(world.kit) - from_ns;
+        domt_js_expect_request(&world, CREATE, NULL, NULL);
+        ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
+        domt_js_expect_unsubscribe(&world, 41);
+    }
+    ck_assert(waited_ns >= 4 * DOMT_SECOND && waited_ns < 6 * DOMT_SECOND); /* the back-off */
+    watch = domt_js_expect_subscribe(&world, 42, &tag, inbox);
+    domt_js_expect_request(&world, CREATE, NULL, NULL);
+    domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
+    expect_ended(-ENXIO);
+    domt_js_expect_unsubscribe(&world, 42);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(bucket_that_was_made_anew_ends_the_watch)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 1);
+    expect_watching();
+    deliver(1, 40, 0, "x", NULL);
+    expect_entry("x", 40, DOMUS_NATS_KV_PUT, true);
+    expect_initial(40);
+    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    domt_js_expect_unsubscribe(&world, 40);
+    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":41", 3, 0);
+    expect_ended(-ENXIO);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(strangers_messages_are_passed_over)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 0);
+    expect_watching();
+    expect_initial(0);
+    domt_js_deliver(&world, watch, tag, domt_js_message("$KV.b.x", NULL, NULL, "value"));
+    domt_js_deliver(&world, watch, tag, domt_js_message("$KV.b.x", "$JS.ACK.a.b.c", NULL, ""));
+    domt_js_deliver(&world, watch, tag,
+                    domt_js_message("$KV.c.x", "$JS.ACK.KV_b.abc.1.1.1.1.0", NULL, ""));
+    domt_js_deliver(&world, watch, tag,
+                    domt_js_message("$KV.b.x", "$JS.ACK.KV_b.abc.1.0.1.1.0", NULL, ""));
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
+    deliver(1, 1, 0, "x", NULL);
+    expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
+    deliver(2, 1, 0, "x", NULL); /* the server goes back */
+    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(watch_ends_with_its_watcher)
+{
+    begin(&plain);
+    expect_round(NEWEST, 0, 0);
+    expect_watching();
+    ck_assert_int_eq(
+        domus_outside_stop(domus_testkit_system(world.kit), domus_probe_address(world.user)), 0);
+    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("kv_watch", 20, watch_tells_entries_and_then_changes,
+          messages_before_the_answer_come_behind_it, empty_bucket_has_its_mark_at_once,
+          missing_message_is_asked_for_again, heartbeat_tells_what_is_missing,
+          silent_consumer_is_replaced, server_may_send_on_when_all_was_told,
+          watch_asks_for_what_is_wanted, wrong_watches_are_refused, first_error_is_that_of_the_ask,
+          later_errors_pass_or_end_the_watch, bucket_that_was_made_anew_ends_the_watch,
+          strangers_messages_are_passed_over, watch_ends_with_its_watcher)
