@@ -88,9 +88,13 @@ typedef struct domus_cluster_options {
     uint64_t heartbeat_ns;  /* between two signs of life; 10 ms..10 s; 0: 500 ms */
     uint64_t down_after_ns; /* silence after which a node is down; twice the heartbeat..1 min; 0: 2
                                s, or four times the heartbeat if that is more */
-    uint64_t queued_max;    /* bytes on the way to one node, 64 KiB..1 GiB; 0: 8 MiB */
-    uint32_t asks_max; /* asks to other nodes under way on each thread; as many of one node may be
-                          under way here; 1..1048576; 0: 65,536. One more fails with -ENOBUFS */
+    /* Of this node, in the key-value store: other nodes take over its names so long after its end.
+     * 500 ms..1 min; 0: as down_after_ns, but at least 500 ms. */
+    uint64_t lease_ns;
+    uint64_t queued_max; /* bytes on the way to one node, 64 KiB..1 GiB; 0: 8 MiB */
+    uint32_t replicas;   /* servers that have the key-value store, 1..5; 0: 1 */
+    uint32_t asks_max;   /* asks to other nodes under way on each thread; as many of one node may be
+                            under way here; 1..1048576; 0: 65,536. One more fails with -ENOBUFS */
     uint32_t addresses_max; /* as of domus_remote_options */
     uint32_t message_max;   /* bytes of one message as it travels, 1 KiB..512 KiB; 0: 512 KiB */
 
@@ -166,6 +170,49 @@ DOMUS_API uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *
 /* Find the node that is up, or this one, by its name. Returns 0; -ENOENT. */
 DOMUS_API int domus_cluster_find_node(domus_cluster *cluster, const char *name,
                                       domus_node *ret_node);
+
+/* --- names -------------------------------------------------------------------------------------
+ *
+ * Names of actors that are unique in the cluster, by the key-value store of JetStream, which the
+ * servers have to offer. A node holds a lease there, which it renews three times in its time. An
+ * actor that has a name keeps it until it ends, or gives it back, or its node could not renew the
+ * lease in time: then the name may be that of another actor already, and the actor is sent a notice
+ * of domus_cluster_lost_type. A name of a node whose lease is over is free.
+ *
+ * Without servers names are unique in this system, by the same verbs. (They are others than those
+ * of domus/name.h, which stay each system's own.)
+ *
+ * A name is as one of domus/name.h. All verbs return DOMUS_PARKED; -EINVAL for a wrong name; and as
+ * domus_ask_within(). Thread-safety: only from within a handler. */
+
+/* Give the running actor a name. The answer has no payload (domus_cluster_done_type). Errors:
+ * -EEXIST when another actor has it; -EALREADY when this actor has it; -EHOSTDOWN when this node
+ * has no lease, because no server with JetStream was found; -EOPNOTSUPP when the servers have no
+ * JetStream; -ENOSPC when this node has 65,536 names; and those of domus/nats_kv.h. */
+DOMUS_API int domus_cluster_register(domus_stack *stack, domus_cluster *cluster, const char *name,
+                                     uint64_t timeout_ns, domus_resumed *then);
+
+/* Give a name of the running actor back. Errors: -ENOENT when it is not this actor's; as above. */
+DOMUS_API int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluster, const char *name,
+                                       uint64_t timeout_ns, domus_resumed *then);
+
+/* Find the actor that has a name. The answer is a domus_cluster_found. Errors: -ENOENT; -EHOSTDOWN
+ * when no server answers; as above. */
+DOMUS_API int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
+                                 uint64_t timeout_ns, domus_resumed *then);
+
+typedef struct domus_cluster_found {
+    domus_address address; /* it may have ended meanwhile, as any */
+} domus_cluster_found;
+
+/* The name that an actor has lost. */
+typedef struct domus_cluster_lost {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+} domus_cluster_lost;
+
+DOMUS_API extern const domus_type domus_cluster_done_type;
+DOMUS_API extern const domus_type domus_cluster_found_type;
+DOMUS_API extern const domus_type domus_cluster_lost_type;
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 

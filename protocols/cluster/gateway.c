@@ -326,6 +326,11 @@ static int on_mount(domus_stack *stack, void *self)
     if (error != 0 || (options->servers == NULL && options->open_client == NULL))
         return error;
     error = open_client(stack, gateway);
+    if (error == 0 && gateway->index == 0) {
+        domi_lock_take(&gateway->cluster->lock);
+        gateway->cluster->client = gateway->client;
+        domi_lock_give(&gateway->cluster->lock);
+    }
     if (error == 0)
         error = domus_notice(stack, domus_self(stack), &subscribe_type, NULL);
     if (error == 0)

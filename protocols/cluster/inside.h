@@ -52,13 +52,17 @@ struct domus_cluster {
     domus_picklers *picklers;
     uint64_t id, incarnation;
     uint32_t gateways;
+    /* The addresses below are there: the opener sets it last, and gateways look at it. */
+    _Atomic bool is_open;
     domus_address *addresses; /* of the gateways */
+    domus_address registrar;
 
     domi_lock lock; /* guards the fields below, and those of records that say so */
     domi_node_record *nodes[DOMUS_CLUSTER_NODES_MAX]; /* NULL: free */
     uint32_t nodes_used;                              /* entries that were ever used */
     bool is_connected;                                /* gateway 0 has a server */
-    uint64_t connected_ns;                            /* when that began, or ended */
+    domus_address client;   /* of gateway 0; nobody: it has none, or none yet */
+    uint64_t connected_ns;  /* when that began, or ended */
     bool is_rival;          /* another node has this one's name, and is newer */
     _Atomic uint64_t wrong; /* messages of the server that could not be read, or were for nobody */
 };
@@ -147,6 +151,13 @@ struct domi_cluster_gateway {
     domus_stack *stack;         /* of the turn, for the callbacks of picklers */
     const domus_type *told[16]; /* types of which the log has said that they do not travel */
 };
+
+/* True if the addresses of all gateways are there. */
+static inline bool domi_cluster_is_open(const domus_cluster *cluster)
+{
+    /* acquire: pairs with the store in domus_cluster_open(). */
+    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&cluster->is_open, memory_order_acquire);
+}
 
 /* --- nodes.c ---------------------------------------------------------------------------------- */
 
@@ -330,6 +341,11 @@ void domi_watches_free(domi_cluster_gateway *gateway);
 int domi_take_spawn(domus_stack *stack, void *self, const void *payload);
 void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
                      const domi_wire_envelope *envelope, domus_slice rest);
+
+/* --- registrar.c ------------------------------------------------------------------------------ */
+
+/* The actor that has the node's lease, and its names. Its state begins with the cluster. */
+extern const domus_behaviour domi_registrar_behaviour;
 
 /* --- gateway.c -------------------------------------------------------------------------------- */
 

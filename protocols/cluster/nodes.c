@@ -79,7 +79,7 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
         (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
     }
     domi_lock_give(&gateway->cluster->lock);
-    if (!changes || now > max)
+    if (!changes || now > max || !domi_cluster_is_open(gateway->cluster))
         return;
     for (uint32_t i = 0; i < gateway->cluster->gateways; i++)
         (void)domus_notice(gateway->stack, gateway->cluster->addresses[i], &domi_follow_type, NULL);

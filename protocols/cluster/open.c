@@ -1,6 +1,6 @@
 /* A cluster is opened and closed: its options are checked and copied, and each thread gets a
  * gateway. */
-#include "protocols/cluster/inside.h"
+#include "protocols/cluster/registrar.h"
 
 #include <domus/nats.h>
 #include <domus/system.h>
@@ -62,6 +62,8 @@ static void fill_presets(domus_cluster_options *options)
         if (options->down_after_ns < 4 * options->heartbeat_ns)
             options->down_after_ns = 4 * options->heartbeat_ns;
     }
+    if (options->lease_ns == 0)
+        options->lease_ns = options->down_after_ns > 500 * MS ? options->down_after_ns : 500 * MS;
     options->queued_max = or_preset(options->queued_max, DOMUS_CLUSTER_QUEUED_MAX);
     options->asks_max = (uint32_t)or_preset(options->asks_max, DOMUS_CLUSTER_ASKS_MAX);
     options->message_max = (uint32_t)or_preset(options->message_max, 512 * 1024);
@@ -73,6 +75,10 @@ static int check_numbers(const domus_cluster_options *options, char *error, size
         return refuse(error, size, "heartbeat: not in 10 ms..10 s");
     if (options->down_after_ns < 2 * options->heartbeat_ns || options->down_after_ns > 60000 * MS)
         return refuse(error, size, "downAfter: not in twice the heartbeat..1 min");
+    if (options->lease_ns < 500 * MS || options->lease_ns > 60000 * MS)
+        return refuse(error, size, "lease: not in 500 ms..1 min");
+    if (options->replicas > 5)
+        return refuse(error, size, "replicas: not in 1..5");
     if (options->queued_max < 64 * 1024 || options->queued_max > UINT64_C(1) << 30)
         return refuse(error, size, "queuedMax: not in 64 KiB..1 GiB");
     if (options->asks_max > 1048576)
@@ -217,6 +223,19 @@ static int prepare(domus_cluster *cluster, const domus_cluster_options *options,
 
 /* --- open, leave, close ----------------------------------------------------------------------- */
 
+static int spawn_registrar(domus_cluster *cluster)
+{
+    domi_registrar *state = calloc(1, sizeof *state);
+
+    if (state == NULL)
+        return -ENOMEM;
+    state->cluster = cluster;
+    int error = domus_outside_spawn_on(cluster->system, 0, &domi_registrar_behaviour, state,
+                                       &cluster->registrar);
+    free(state);
+    return error;
+}
+
 static int spawn_gateways(domus_cluster *cluster)
 {
     domi_cluster_gateway *state = calloc(1, sizeof *state);
@@ -229,7 +248,7 @@ static int spawn_gateways(domus_cluster *cluster)
                                        &cluster->addresses[i]);
     }
     free(state);
-    return error;
+    return error == 0 ? spawn_registrar(cluster) : error;
 }
 
 int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
@@ -258,6 +277,8 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
             domus_cluster_close(cluster);
         return result;
     }
+    /* release: pairs with the load in domi_cluster_is_open(). */
+    atomic_store_explicit(&cluster->is_open, true, memory_order_release);
     *ret_cluster = cluster;
     return 0;
 }

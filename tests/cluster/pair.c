@@ -10,6 +10,7 @@ domt_nats_server domt_broker;
 domus_system *domt_systems[2];
 domus_cluster *domt_clusters[2];
 domus_outsider *domt_user;
+const char *domt_pair_config;
 _Atomic uint64_t domt_told, domt_disorder;
 _Atomic unsigned domt_cancelled;
 
@@ -176,7 +177,7 @@ void domt_pair_open(uint32_t threads_, const domus_cluster_options *options)
     chosen = options != NULL ? *options
                              : (domus_cluster_options){.heartbeat_ns = 50 * DOMT_MS,
                                                        .down_after_ns = 400 * DOMT_MS};
-    domt_nats_server_start(&domt_broker, NULL, 0);
+    domt_nats_server_start(&domt_broker, domt_pair_config, 0);
     open_node(0);
     open_node(1);
     ck_assert_int_eq(domus_outside_attach(domt_systems[0], NULL, &domt_user), 0);

@@ -38,6 +38,9 @@ extern const domus_type domt_back_type;  /* a notice: the sender is sent a numbe
 extern _Atomic uint64_t domt_told, domt_disorder;
 extern _Atomic unsigned domt_cancelled; /* conversations of workers that were cancelled */
 
+/* Further text of the server's configuration; NULL: none. Set before domt_pair_open(). */
+extern const char *domt_pair_config;
+
 /* Start the server and two nodes, "a" and "b", of so many threads; `options` (or NULL) for both:
  * times and bounds. Waits until they are up. */
 void domt_pair_open(uint32_t threads, const domus_cluster_options *options);

@@ -1,0 +1,494 @@
+/* Names of the whole cluster; see the header. */
+#include "protocols/cluster/registrar.h"
+
+#include <domus/await.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+const domus_type domus_cluster_done_type = {.name = "cluster done"};
+const domus_type domus_cluster_found_type = {.name = "cluster found",
+                                             .size = sizeof(domus_cluster_found)};
+const domus_type domus_cluster_lost_type = {.name = "cluster lost",
+                                            .size = sizeof(domus_cluster_lost)};
+
+static const domus_type register_type = {.name = "cluster register",
+                                         .size = sizeof(domi_name_request)};
+static const domus_type unregister_type = {.name = "cluster unregister",
+                                           .size = sizeof(domi_name_request)};
+static const domus_type find_type = {.name = "cluster find", .size = sizeof(domi_name_request)};
+static const domus_type keep_type = {.name = "cluster keep lease"};
+
+/* --- verbs ------------------------------------------------------------------------------------ */
+
+static int ask_registrar(domus_stack *stack, domus_cluster *cluster, const domus_type *type,
+                         const char *name, uint64_t timeout_ns, domus_resumed *then)
+{
+    domi_name_request request = {{0}};
+    size_t length = strnlen(name, sizeof request.name);
+
+    if (length == 0 || length == sizeof request.name)
+        return -EINVAL;
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] <= ' ' || name[i] > '~')
+            return -EINVAL;
+    }
+    memcpy(request.name, name, length);
+    return domus_ask_within(stack, cluster->registrar, type, &request, timeout_ns, then);
+}
+
+int domus_cluster_register(domus_stack *stack, domus_cluster *cluster, const char *name,
+                           uint64_t timeout_ns, domus_resumed *then)
+{
+    return ask_registrar(stack, cluster, &register_type, name, timeout_ns, then);
+}
+
+int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluster, const char *name,
+                             uint64_t timeout_ns, domus_resumed *then)
+{
+    return ask_registrar(stack, cluster, &unregister_type, name, timeout_ns, then);
+}
+
+int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
+                       uint64_t timeout_ns, domus_resumed *then)
+{
+    return ask_registrar(stack, cluster, &find_type, name, timeout_ns, then);
+}
+
+/* --- the table of names here ------------------------------------------------------------------ */
+
+static domi_name **bucket_of(domi_registrar *registrar, const char *name)
+{
+    return &registrar->names[domus_pickle_hash(name) % DOMI_NAMES_BUCKETS];
+}
+
+static domi_name *find_name(domi_registrar *registrar, const char *name)
+{
+    domi_name *at = *bucket_of(registrar, name);
+
+    while (at != NULL && strcmp(at->name, name) != 0)
+        at = at->next;
+    return at;
+}
+
+/* Note a name, whose entry is not made yet. */
+static int add_name(domus_stack *stack, domi_registrar *registrar, const char *name,
+                    domus_address actor)
+{
+    domi_name **bucket = bucket_of(registrar, name);
+
+    if (registrar->count == DOMI_NAMES_MAX)
+        return -ENOSPC;
+    domi_name *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return -ENOMEM;
+    int error = domus_watch_actor(stack, actor, &made->watch);
+    if (error != 0) {
+        free(made);
+        return error;
+    }
+    memcpy(made->name, name, strlen(name) + 1);
+    made->actor = actor;
+    made->next = *bucket;
+    *bucket = made;
+    registrar->count++;
+    return 0;
+}
+
+static void remove_name(domus_stack *stack, domi_registrar *registrar, const char *name)
+{
+    domi_name **link = bucket_of(registrar, name);
+
+    while (*link != NULL && strcmp((*link)->name, name) != 0)
+        link = &(*link)->next;
+    if (*link == NULL)
+        return;
+    domi_name *removed = *link;
+    *link = removed->next;
+    (void)domus_unwatch(stack, removed->watch);
+    registrar->count--;
+    free(removed);
+}
+
+/* --- the store -------------------------------------------------------------------------------- */
+
+static void key_of_name(const char *name, char key[DOMI_KEY_SIZE])
+{
+    memcpy(key, "w.", 2);
+    (void)domus_nats_kv_make_key(name, strlen(name), key + 2, DOMI_KEY_SIZE - 2);
+}
+
+static void key_of_node(uint64_t id, char key[DOMI_KEY_SIZE])
+{
+    (void)snprintf(key, DOMI_KEY_SIZE, "n.%016llx", (unsigned long long)id);
+}
+
+static bool is_alone(const domi_registrar *registrar)
+{
+    return registrar->cluster->options.servers == NULL &&
+           registrar->cluster->options.open_client == NULL;
+}
+
+/* Returns 0 if this node holds its lease now. */
+static int check_lease(const domus_stack *stack, const domi_registrar *registrar)
+{
+    if (is_alone(registrar))
+        return 0;
+    if (registrar->valid_until_ns > domus_now_ns(stack))
+        return 0;
+    return registrar->lease_error != 0 ? registrar->lease_error : -EHOSTDOWN;
+}
+
+/* Write the value of a name's entry. */
+static void write_entry(domus_stack *stack, const domi_registrar *registrar, domus_address actor,
+                        unsigned char bytes[DOMI_ENTRY_BYTES])
+{
+    domus_remote_name name = {.lease = 0};
+
+    (void)domus_remote_name_of(stack, actor, &name);
+    if (name.node == DOMUS_REMOTE_HERE)
+        name.node = registrar->cluster->id;
+    domi_name_write(&name, bytes);
+}
+
+static bool read_entry(const domus_answer *answer, domus_remote_name *ret_name)
+{
+    domus_slice value = domus_nats_kv_value(answer->payload);
+
+    if (value.size != DOMI_ENTRY_BYTES)
+        return false;
+    domi_name_read((const unsigned char *)domus_slice_data(value), ret_name);
+    return ret_name->node != 0 && ret_name->lease != 0;
+}
+
+/* --- register --------------------------------------------------------------------------------- */
+
+struct registering {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    domus_address actor;
+    uint64_t revision; /* of the entry that is to be changed */
+    uint64_t owner;    /* the node whose entry that is */
+};
+
+/* The store has the entry: the name is the actor's, if that and the lease are still there. */
+static int end_register(domus_stack *stack, domi_registrar *registrar, const char *name,
+                        uint64_t revision)
+{
+    domi_name *at = find_name(registrar, name);
+
+    if (at == NULL) /* it has ended meanwhile; its entry is found without a lease or an actor */
+        return -ESTALE;
+    at->revision = revision;
+    return domus_reply(stack, &domus_cluster_done_type, NULL);
+}
+
+static int give_up(domus_stack *stack, domi_registrar *registrar, const char *name, int error)
+{
+    remove_name(stack, registrar, name);
+    return error;
+}
+
+/* True if the actor of an entry of this node itself has ended, so the name is free. */
+static bool is_own_leftover(domus_stack *stack, const domi_registrar *registrar,
+                            domus_remote_name name)
+{
+    if (name.node != registrar->cluster->id)
+        return false;
+    name.node = DOMUS_REMOTE_HERE;
+    return !domus_remote_is_alive(stack, &name);
+}
+
+DOMUS_SEQUENCE(take_register, struct registering)
+{
+    domi_registrar *registrar = self;
+    char key[DOMI_KEY_SIZE];
+    unsigned char value[DOMI_ENTRY_BYTES];
+    domus_remote_name found;
+    int error;
+
+    if (message == NULL)
+        key_of_name(frame->name, key);
+    DOMUS_BEGIN;
+    memcpy(frame->name, ((const domi_name_request *)message)->name, sizeof frame->name);
+    frame->actor = domus_sender(stack);
+    domi_name *other;
+    other = find_name(registrar, frame->name);
+    if (other != NULL)
+        return domus_address_equals(other->actor, frame->actor) ? -EALREADY : -EEXIST;
+    error = check_lease(stack, registrar);
+    if (error == 0)
+        error = add_name(stack, registrar, frame->name, frame->actor);
+    if (error != 0)
+        return error;
+    if (is_alone(registrar))
+        return end_register(stack, registrar, frame->name, 1);
+    key_of_name(frame->name, key);
+    write_entry(stack, registrar, frame->actor, value);
+    DOMUS_AWAIT(domus_nats_kv_create(stack, registrar->entries, key, value, sizeof value, 0, then));
+    if (answer->error == 0)
+        return end_register(stack, registrar, frame->name,
+                            ((const domus_nats_kv_revision *)answer->payload)->revision);
+    if (answer->error != -EEXIST)
+        return give_up(stack, registrar, frame->name, answer->error);
+
+    DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
+    if (answer->error != 0)
+        return give_up(stack, registrar, frame->name,
+                       answer->error == -ENOENT ? -EEXIST : answer->error);
+    if (!read_entry(answer, &found))
+        return give_up(stack, registrar, frame->name, -EEXIST);
+    frame->revision = ((const domus_nats_kv_entry *)answer->payload)->revision;
+    frame->owner = found.node;
+    if (!is_own_leftover(stack, registrar, found)) {
+        key_of_node(frame->owner, key);
+        DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
+        if (answer->error != -ENOENT)
+            return give_up(stack, registrar, frame->name,
+                           answer->error == 0 ? -EEXIST : answer->error);
+    }
+    key_of_name(frame->name, key);
+    write_entry(stack, registrar, frame->actor, value);
+    DOMUS_AWAIT(domus_nats_kv_update(stack, registrar->entries, key, value, sizeof value,
+                                     frame->revision, 0, then));
+    if (answer->error != 0)
+        return give_up(stack, registrar, frame->name, answer->error);
+    return end_register(stack, registrar, frame->name,
+                        ((const domus_nats_kv_revision *)answer->payload)->revision);
+    DOMUS_END;
+}
+
+/* --- unregister, and the end of actors -------------------------------------------------------- */
+
+/* Delete the entry of a name, at the revision that it has had; nobody waits for the answer. */
+static void delete_entry(domus_stack *stack, const domi_registrar *registrar, const domi_name *name)
+{
+    domus_nats_kv_put put = {.revision = name->revision,
+                             .operation = DOMUS_NATS_KV_DELETE,
+                             .condition = DOMUS_NATS_KV_IF_REVISION};
+
+    if (is_alone(registrar) || name->revision == 0)
+        return;
+    key_of_name(name->name, put.key);
+    (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
+}
+
+static int forget_answers(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int reply_done(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    return domus_reply(stack, &domus_cluster_done_type, NULL);
+}
+
+static int take_unregister(domus_stack *stack, void *self, const void *payload)
+{
+    domi_registrar *registrar = self;
+    const domi_name_request *request = payload;
+    domi_name *name = find_name(registrar, request->name);
+
+    if (name == NULL || !domus_address_equals(name->actor, domus_sender(stack)))
+        return -ENOENT;
+    delete_entry(stack, registrar, name);
+    remove_name(stack, registrar, request->name);
+    return domus_wait_all(stack, reply_done);
+}
+
+static int take_down(domus_stack *stack, void *self, const void *payload)
+{
+    domi_registrar *registrar = self;
+    domus_address who = ((const domus_down *)payload)->who;
+
+    for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
+        domi_name *next;
+        for (domi_name *name = registrar->names[i]; name != NULL; name = next) {
+            next = name->next;
+            if (!domus_address_equals(name->actor, who))
+                continue;
+            delete_entry(stack, registrar, name);
+            remove_name(stack, registrar, name->name);
+        }
+    }
+    return domus_wait_all(stack, forget_answers);
+}
+
+/* --- find ------------------------------------------------------------------------------------- */
+
+/* True if the node of an entry is known to be up, or is this one. */
+static bool is_up(domi_registrar *registrar, uint64_t id)
+{
+    domus_cluster *cluster = registrar->cluster;
+    bool is = id == cluster->id;
+
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used && !is; i++)
+        is = cluster->nodes[i] != NULL && cluster->nodes[i]->id == id &&
+             cluster->nodes[i]->state == DOMUS_NODE_UP;
+    domi_lock_give(&cluster->lock);
+    return is;
+}
+
+static int reply_found(domus_stack *stack, const domi_registrar *registrar, domus_remote_name name)
+{
+    domus_cluster_found found;
+
+    if (name.node == registrar->cluster->id)
+        name.node = DOMUS_REMOTE_HERE;
+    int error = domus_remote_address(stack, &name, &found.address);
+    if (error != 0)
+        return error == -ESTALE ? -ENOENT : error;
+    return domus_reply(stack, &domus_cluster_found_type, &found);
+}
+
+struct finding {
+    domus_remote_name found;
+};
+
+DOMUS_SEQUENCE(take_find, struct finding)
+{
+    domi_registrar *registrar = self;
+    char key[DOMI_KEY_SIZE];
+
+    DOMUS_BEGIN;
+    const domi_name *name;
+    name = find_name(registrar, ((const domi_name_request *)message)->name);
+    if (name != NULL && name->revision != 0)
+        return domus_reply(stack, &domus_cluster_found_type, &(domus_cluster_found){name->actor});
+    if (is_alone(registrar))
+        return -ENOENT;
+    if (registrar->entries.house == NULL)
+        return -EHOSTDOWN;
+    key_of_name(((const domi_name_request *)message)->name, key);
+    DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
+    if (answer->error != 0)
+        return answer->error;
+    if (!read_entry(answer, &frame->found) || is_own_leftover(stack, registrar, frame->found))
+        return -ENOENT;
+    if (is_up(registrar, frame->found.node))
+        return reply_found(stack, registrar, frame->found);
+    key_of_node(frame->found.node, key);
+    DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
+    if (answer->error != 0)
+        return answer->error;
+    return reply_found(stack, registrar, frame->found);
+    DOMUS_END;
+}
+
+/* --- the lease -------------------------------------------------------------------------------- */
+
+/* The lease was not renewed in time: each name may be another actor's by now. */
+static void lose_names(domus_stack *stack, domi_registrar *registrar)
+{
+    for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
+        while (registrar->names[i] != NULL) {
+            domus_cluster_lost lost;
+            domus_address actor = registrar->names[i]->actor;
+            memcpy(lost.name, registrar->names[i]->name, sizeof lost.name);
+            remove_name(stack, registrar, lost.name);
+            (void)domus_notice(stack, actor, &domus_cluster_lost_type, &lost);
+        }
+    }
+}
+
+static domus_nats_kv_config config_of(const domi_registrar *registrar, uint64_t ttl_ns)
+{
+    return (domus_nats_kv_config){
+        .history = 1, .ttl_ns = ttl_ns, .replicas = registrar->cluster->options.replicas};
+}
+
+/* Open the buckets, once gateway 0 has a client. */
+static int open_buckets(domus_stack *stack, domi_registrar *registrar)
+{
+    domus_cluster *cluster = registrar->cluster;
+    domus_nats_kv_config leases = config_of(registrar, cluster->options.lease_ns);
+    domus_nats_kv_config names = config_of(registrar, 0);
+    domus_nats_kv_options options = {.create = &leases, .seed = cluster->options.seed};
+    char bucket[DOMUS_CLUSTER_NAME_MAX + 16];
+
+    domi_lock_take(&cluster->lock);
+    options.client = cluster->client;
+    domi_lock_give(&cluster->lock);
+    if (options.client.house == NULL)
+        return -EHOSTDOWN;
+    options.bucket = bucket;
+    (void)snprintf(bucket, sizeof bucket, "dm_%.48s_leases", cluster->options.name);
+    int error = domus_nats_kv_open(stack, &options, &registrar->leases);
+    if (error != 0)
+        return error;
+    options.create = &names;
+    (void)snprintf(bucket, sizeof bucket, "dm_%.48s_names", cluster->options.name);
+    return domus_nats_kv_open(stack, &options, &registrar->entries);
+}
+
+struct keeping {
+    uint64_t began_ns;
+};
+
+/* Renew the lease for as long as the node lives. */
+DOMUS_SEQUENCE(keep_lease, struct keeping)
+{
+    domi_registrar *registrar = self;
+    const domus_cluster_options *options = &registrar->cluster->options;
+    char key[DOMI_KEY_SIZE];
+
+    key_of_node(registrar->cluster->id, key);
+    DOMUS_BEGIN;
+    while (registrar->entries.house == NULL && open_buckets(stack, registrar) != 0)
+        DOMUS_SLEEP(20 * MS);
+    for (;;) {
+        frame->began_ns = domus_now_ns(stack);
+        DOMUS_AWAIT(domus_nats_kv_write(stack, registrar->leases, key, options->node,
+                                        strlen(options->node), options->lease_ns / 3, then));
+        if (answer->error == 0) {
+            registrar->lease_error = 0;
+            registrar->valid_until_ns = frame->began_ns + options->lease_ns;
+        } else {
+            registrar->lease_error = answer->error == -ECONNREFUSED ? -EOPNOTSUPP : -EHOSTDOWN;
+        }
+        if (registrar->valid_until_ns != 0 && registrar->valid_until_ns <= domus_now_ns(stack)) {
+            registrar->valid_until_ns = 0;
+            lose_names(stack, registrar);
+        }
+        DOMUS_SLEEP(registrar->lease_error != 0 ? options->lease_ns / 10 : options->lease_ns / 3);
+    }
+    DOMUS_END;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domi_registrar *registrar = self;
+
+    return is_alone(registrar) ? 0 : domus_notice(stack, domus_self(stack), &keep_type, NULL);
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    domi_registrar *registrar = self;
+
+    for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
+        while (registrar->names[i] != NULL)
+            remove_name(stack, registrar, registrar->names[i]->name);
+    }
+}
+
+const domus_behaviour domi_registrar_behaviour = {
+    .name = "cluster registrar",
+    .state_size = sizeof(domi_registrar),
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+    .on = (const domus_on[]){DOMUS_ON(&register_type, take_register),
+                             {&unregister_type, take_unregister, 0},
+                             DOMUS_ON(&find_type, take_find),
+                             DOMUS_ON(&keep_type, keep_lease),
+                             {&domus_down_type, take_down, 0},
+                             {NULL, NULL, 0}},
+};

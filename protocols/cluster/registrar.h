@@ -1,0 +1,48 @@
+/* The registrar of a node: an actor that holds the node's lease in the key-value store, and the
+ * names of the actors here.
+ *
+ * Two buckets belong to a cluster. In `dm_NAME_leases` entries live for lease_ns; a node renews its
+ * own, `n.ID`. In `dm_NAME_names` they stay: an entry `w.NAME` says which actor of which node has
+ * the name. An entry whose node has no lease is as good as none: whoever wants the name changes the
+ * entry at the revision that it has seen, so of several that try, one succeeds.
+ *
+ * A node trusts its lease until lease_ns have passed, by its own clock, since it began to write the
+ * last entry, and not a moment longer: the server counts from when it has the entry, which is
+ * later. */
+#ifndef DOMI_CLUSTER_REGISTRAR_H
+#define DOMI_CLUSTER_REGISTRAR_H
+
+#include "protocols/cluster/inside.h"
+
+#include <domus/nats_kv.h>
+
+#define DOMI_NAMES_MAX     65536u
+#define DOMI_NAMES_BUCKETS 1024u
+#define DOMI_KEY_SIZE      256u
+#define DOMI_ENTRY_BYTES   DOMI_NAME_BYTES /* the value of a name's entry */
+
+/* A name of an actor here. */
+typedef struct domi_name {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    domus_address actor;
+    domus_watch watch;
+    uint64_t revision; /* of its entry; 0: it is being registered */
+    struct domi_name *next;
+} domi_name;
+
+typedef struct domi_registrar {
+    domus_cluster *cluster;
+    domus_address leases, entries; /* the buckets; nobody: this machine alone, or not open yet */
+    uint64_t lease_revision;       /* of this node's entry; 0: none */
+    uint64_t valid_until_ns;       /* the lease is trusted until then; 0: it is not */
+    int lease_error;               /* why there is none */
+    uint32_t count;
+    domi_name *names[DOMI_NAMES_BUCKETS];
+} domi_registrar;
+
+/* The payload of an ask for a name. */
+typedef struct domi_name_request {
+    char name[DOMUS_CLUSTER_NAME_MAX + 1];
+} domi_name_request;
+
+#endif

@@ -1,0 +1,144 @@
+/* domus_cluster_register() and its like: names are unique over nodes, and free again when their
+ * actors or nodes have ended. */
+#include "tests/cluster/pair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static domus_outsider *users[2];
+static char directory[64], config[200];
+
+static void open_named(void)
+{
+    static const domus_cluster_options options = {
+        .heartbeat_ns = 50 * DOMT_MS, .down_after_ns = 400 * DOMT_MS, .lease_ns = 1000 * DOMT_MS};
+
+    snprintf(directory, sizeof directory, "/tmp/domus-names-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(config, sizeof config, "jetstream { store_dir: \"%s\" }", directory);
+    domt_pair_config = config;
+    domt_pair_open(2, &options);
+    users[0] = domt_user;
+    ck_assert_int_eq(domus_outside_attach(domt_systems[1], NULL, &users[1]), 0);
+}
+
+static void close_named(void)
+{
+    char command[100];
+
+    if (users[1] != NULL)
+        (void)domus_outside_detach(users[1]);
+    domt_pair_close();
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* --- one verb of one user ----------------------------------------------------------------------
+ */
+
+enum verb { REGISTERS, UNREGISTERS, FINDS };
+
+typedef struct doing {
+    enum verb verb;
+    domus_cluster *cluster;
+    const char *name;
+} doing;
+
+static int result;
+static domus_address found;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    result = answer->error;
+    if (answer->type == &domus_cluster_found_type)
+        found = ((const domus_cluster_found *)answer->payload)->address;
+    return 0;
+}
+
+static int act(domus_stack *stack, void *doing_)
+{
+    const doing *what = doing_;
+
+    switch (what->verb) {
+    case REGISTERS:
+        return domus_cluster_register(stack, what->cluster, what->name, 2 * DOMT_SECOND, hear);
+    case UNREGISTERS:
+        return domus_cluster_unregister(stack, what->cluster, what->name, 2 * DOMT_SECOND, hear);
+    default:
+        return domus_cluster_find(stack, what->cluster, what->name, 2 * DOMT_SECOND, hear);
+    }
+}
+
+/* Do it, and return the error of the answer. */
+static int does(uint32_t user, enum verb verb, const char *name)
+{
+    doing what = {verb, domt_clusters[user], name};
+    domus_outside_message message;
+
+    result = 1;
+    int begun = domus_outsider_act(users[user], act, &what);
+    if (begun < 0)
+        return begun;
+    for (int i = 0; i < 1000 && result == 1; i++)
+        (void)domus_outside_receive(users[user], NULL, 5 * DOMT_MS, &message);
+    return result;
+}
+
+/* Do it again until the error is this one: a lease is not there at once. */
+static void will(uint32_t user, enum verb verb, const char *name, int error)
+{
+    int last = 1;
+
+    for (int i = 0; i < 400 && (last = does(user, verb, name)) != error; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    ck_assert_int_eq(last, error);
+}
+
+START_TEST(a_name_is_unique_over_nodes)
+{
+    open_named();
+    will(0, REGISTERS, "printer", 0);
+    ck_assert_int_eq(does(0, REGISTERS, "printer"), -EALREADY);
+    will(1, REGISTERS, "printer", -EEXIST);
+    ck_assert_int_eq(does(1, FINDS, "printer"), 0);
+    ck_assert(domus_address_is_remote(found));
+    ck_assert_int_eq(does(0, FINDS, "printer"), 0);
+    ck_assert(domus_address_equals(found, domus_outsider_address(users[0])));
+    ck_assert_int_eq(does(1, FINDS, "scanner"), -ENOENT);
+    ck_assert_int_eq(does(1, UNREGISTERS, "printer"), -ENOENT);
+    ck_assert_int_eq(does(0, UNREGISTERS, "printer"), 0);
+    ck_assert_int_eq(does(1, FINDS, "printer"), -ENOENT);
+    ck_assert_int_eq(does(1, REGISTERS, "printer"), 0);
+    will(0, REGISTERS, "printer", -EEXIST);
+    ck_assert_int_eq(does(0, REGISTERS, "a name"), -EINVAL);
+    ck_assert_int_eq(does(0, REGISTERS, ""), -EINVAL);
+    close_named();
+}
+END_TEST
+
+START_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
+{
+    open_named();
+    will(1, REGISTERS, "printer", 0);
+    ck_assert_int_eq(does(0, REGISTERS, "printer"), -EEXIST);
+    (void)domus_outside_detach(users[1]); /* its actor has ended: the name is free at once */
+    users[1] = NULL;
+    will(0, REGISTERS, "printer", 0);
+    ck_assert_int_eq(does(0, UNREGISTERS, "printer"), 0);
+    ck_assert_int_eq(domus_outside_attach(domt_systems[1], NULL, &users[1]), 0);
+    ck_assert_int_eq(does(1, REGISTERS, "printer"), 0);
+    domus_outsider *left = users[1];
+    users[1] = NULL;
+    domt_pair_end(false);
+    (void)left; /* it went with its system */
+    will(0, REGISTERS, "printer", 0);
+    close_named();
+}
+END_TEST
+
+DOMT_MAIN("names", 60, a_name_is_unique_over_nodes,
+          names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
