@@ -24,7 +24,7 @@ typedef struct domt_heard {
     char subject[64];
     char reply[64];
     char headers[256];
-    char payload[256];
+    char payload[1024];
     uint64_t subscription;
     uint64_t tag;
     unsigned status;
