@@ -111,6 +111,16 @@ typedef int domus_testkit_resolver(void *context, const char *name, domus_endpoi
 DOMUS_API void domus_testkit_resolve_with(domus_testkit *kit, domus_testkit_resolver *resolver,
                                           void *context);
 
+/* The time at which the next timer is due, or something happens in the simulated network, for those
+ * who drive several kits on one time line. It is known when nothing but timers is left: after
+ * domus_testkit_run() and domus_testkit_advance(). UINT64_MAX: there is nothing to wait for. */
+DOMUS_API uint64_t domus_testkit_due_ns(const domus_testkit *kit);
+
+/* Let `by_ns` pass at once, as for a process that was stopped and goes on: all that has become due
+ * happens afterwards, at the new time. Takes steps until nothing but later timers is left.
+ * Returns as domus_testkit_advance(). */
+DOMUS_API int domus_testkit_jump(domus_testkit *kit, uint64_t by_ns);
+
 /* The virtual time, the one that actors see by domus_now_ns(). */
 DOMUS_API uint64_t domus_testkit_now_ns(const domus_testkit *kit);
 

@@ -245,9 +245,7 @@ bool domi_testkit_step(domus_testkit *kit)
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-/* Returns when the next timer of a sleeping thread is due, or something happens in the network;
- * UINT64_MAX: never. Called only when all threads sleep or have ended. */
-static uint64_t next_due(const domus_testkit *kit)
+uint64_t domi_testkit_due_ns(const domus_testkit *kit)
 {
     uint64_t net_ns = domi_net_due_ns(kit->net);
     uint64_t due_ns = domi_kit_runners_due_ns(kit);
@@ -325,7 +323,7 @@ int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), 
             return -ETIMEDOUT;
         }
         uint64_t now_ns = domi_clock_now(clock);
-        uint64_t due_ns = next_due(kit);
+        uint64_t due_ns = domi_testkit_due_ns(kit);
         if (now_ns >= until_ns || (due_ns == UINT64_MAX && until_ns == UINT64_MAX))
             return -ETIME;
         domi_clock_advance(clock, (due_ns < until_ns ? due_ns : until_ns) - now_ns);

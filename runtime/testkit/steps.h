@@ -16,6 +16,10 @@ bool domi_testkit_step(domus_testkit *kit);
 int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), const void *context,
                       uint64_t until_ns);
 
+/* Returns when the next timer is due, or something happens in the network; UINT64_MAX: never.
+ * Called only when there is no step to take. */
+uint64_t domi_testkit_due_ns(const domus_testkit *kit);
+
 /* Prepare the simulated thread of `manager` so that the test can act for it between steps: if the
  * thread sleeps it is woken, and it sees the kit's present time. */
 void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager);

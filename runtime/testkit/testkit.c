@@ -157,6 +157,23 @@ int domus_testkit_advance(domus_testkit *kit, uint64_t by_ns)
     return result == -ETIME ? 0 : result;
 }
 
+uint64_t domus_testkit_due_ns(const domus_testkit *kit)
+{
+    return domi_testkit_due_ns(kit);
+}
+
+int domus_testkit_jump(domus_testkit *kit, uint64_t by_ns)
+{
+    if (kit->stepping)
+        return -EBUSY;
+    if (by_ns >= UINT64_MAX - domus_testkit_now_ns(kit)) {
+        snprintf(kit->error, sizeof kit->error, "time would end");
+        return -ERANGE;
+    }
+    domi_clock_advance(&kit->system->clock, by_ns);
+    return domus_testkit_run(kit);
+}
+
 void domus_testkit_resolve_with(domus_testkit *kit, domus_testkit_resolver *resolver, void *context)
 {
     domi_resolver_use(kit->system->resolver, resolver, context);

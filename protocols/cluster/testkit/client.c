@@ -1,0 +1,292 @@
+/* The actor that plays a client of NATS. It takes the verbs of domus/nats.h in its turns; what
+ * comes over its connection is put aside by the cluster, which wakes the actor. So all that the
+ * client does happens in turns of its kit, and a node that is suspended hears nothing.
+ *
+ *   ALONE ----- retry_ns has come ----> TRYING
+ *   TRYING ---- WELCOME --------------> CONNECTED
+ *   TRYING ---- CLOSE, retry_ns ------> ALONE
+ *   CONNECTED - CLOSE, silence -------> ALONE */
+#include "protocols/cluster/testkit/client.h"
+
+#include <domus/conversation.h>
+#include <domus/spawn.h>
+#include <domus/supervise.h>
+#include <domus/system.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAKEN_MAX   64u    /* packets that the actor looks at in a turn */
+#define MAILBOX_MAX 65535u /* as many as an actor may have: the buffer is what bounds a client */
+
+const domus_type domi_sim_wake_type = {.name = "simulated nats wakes"};
+const domus_type domi_sim_timer_type = {.name = "simulated nats timer"};
+
+/* --- from outside of the actor ---------------------------------------------------------------- */
+
+void domi_sim_client_take(domi_sim_client *client, domi_sim_packet *packet)
+{
+    domi_sim_append(&client->came, packet);
+}
+
+void domi_sim_wake_clients(domi_sim_node *node)
+{
+    for (domi_sim_client *at = node->clients; at != NULL; at = at->next) {
+        if (at->is_over || at->is_woken || at->came.head == NULL)
+            continue;
+        at->is_woken = domus_outside_notice(domus_testkit_system(node->kit), at->self,
+                                            &domi_sim_wake_type, NULL) == 0;
+    }
+}
+
+/* Lose all that waits on either side. */
+static void lose_rest(domi_sim_client *client)
+{
+    domi_sim *sim = client->node->sim;
+    uint32_t node = client->node->index;
+
+    domi_sim_lose_all(sim, &client->waiting,
+                      (domi_sim_loss){DOMUS_FATE_LOST_WAITING, node, "the client has ended"});
+    domi_sim_lose_all(sim, &client->came,
+                      (domi_sim_loss){DOMUS_FATE_LOST_DOWN, node, "the client has ended"});
+}
+
+void domi_sim_client_end(domi_sim_client *client, bool silent)
+{
+    if (client->is_over)
+        return;
+    client->is_over = true;
+    if (client->connection != NULL)
+        domi_sim_client_close(client->connection, true, silent);
+    client->connection = NULL;
+    client->state = DOMI_SIM_ALONE;
+    lose_rest(client);
+    domi_sim_end_subscriptions(client, false);
+}
+
+void domi_sim_client_free(domi_sim_client *client)
+{
+    domi_sim_client_end(client, true);
+    free(client->slots);
+    free(client->drains);
+    free(client);
+}
+
+/* --- what the actor does for all its verbs ---------------------------------------------------- */
+
+void domi_sim_event(domus_stack *stack, domi_sim_client *client, domus_nats_happening happening,
+                    int error, const char *text)
+{
+    domus_nats_event event = {.happening = happening, .error = error, .of = client->self};
+
+    (void)snprintf(event.text, sizeof event.text, "%s", text);
+    (void)domus_notice(stack, client->events, &domus_nats_event_type, &event);
+}
+
+int domi_sim_refuse(domus_stack *stack, domi_sim_client *client, int error)
+{
+    client->counted.refused++;
+    client->node->sim->counts.refused++;
+    domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " refuses: %d", DOMI_SIM_CLIENT_OF(client),
+                  error);
+    (void)domus_fail(stack, error); /* of a notice nobody hears */
+    return 0;
+}
+
+/* The next time at which the client has something to do. */
+static uint64_t next_time(const domi_sim_client *client)
+{
+    uint64_t next_ns = client->slots_used != 0 ? client->expire_ns : DOMI_SIM_NEVER;
+
+    if (client->state == DOMI_SIM_CONNECTED && client->ping_ns < next_ns)
+        next_ns = client->ping_ns;
+    if (client->state != DOMI_SIM_CONNECTED && client->retry_ns < next_ns)
+        next_ns = client->retry_ns;
+    return client->drain_ns < next_ns ? client->drain_ns : next_ns;
+}
+
+void domi_sim_arm(domus_stack *stack, domi_sim_client *client)
+{
+    uint64_t next_ns = next_time(client);
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (next_ns >= client->armed_ns)
+        return; /* the timer that is armed looks again */
+    if (client->armed_ns != DOMI_SIM_NEVER)
+        (void)domus_timer_cancel(stack, client->timer);
+    client->armed_ns = DOMI_SIM_NEVER;
+    if (domus_after(stack, next_ns > now_ns ? next_ns - now_ns : 0, &domi_sim_timer_type, NULL,
+                    &client->timer) == 0)
+        client->armed_ns = next_ns;
+    else
+        client->node->sim->failed = -ENOMEM;
+}
+
+/* --- what comes ------------------------------------------------------------------------------- */
+
+static void handle(domus_stack *stack, domi_sim_client *client, const domi_sim_packet *packet)
+{
+    switch (packet->kind) {
+    case DOMI_SIM_WELCOME:
+        domi_sim_welcome(stack, client);
+        return;
+    case DOMI_SIM_MESSAGE:
+        domi_sim_deliver(stack, client, packet->number, packet->message);
+        return;
+    case DOMI_SIM_PONG:
+        client->pongs = packet->number;
+        domi_sim_pong(stack, client);
+        return;
+    case DOMI_SIM_CLOSE:
+        domi_sim_lost_connection(stack, client, packet->error != 0 ? packet->error : -ECONNRESET);
+        return;
+    default:
+        return; /* servers send nothing else */
+    }
+}
+
+static int on_wake(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+
+    (void)payload;
+    client->is_woken = false;
+    for (uint32_t i = 0; i < TAKEN_MAX && client->came.head != NULL; i++) {
+        domi_sim_packet *packet = domi_sim_pop(&client->came);
+        handle(stack, client, packet);
+        domi_sim_packet_free(packet);
+    }
+    /* If there is no room for this notice, the cluster wakes the actor when the kit is idle. */
+    if (client->came.head != NULL)
+        client->is_woken = domus_notice(stack, client->self, &domi_sim_wake_type, NULL) == 0;
+    domi_sim_check_drain(stack, client);
+    domi_sim_arm(stack, client);
+    return 0;
+}
+
+static int on_timer(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+
+    (void)payload;
+    client->armed_ns = DOMI_SIM_NEVER;
+    domi_sim_expire(stack, client);
+    domi_sim_pass_time(stack, client);
+    domi_sim_check_drain(stack, client);
+    domi_sim_arm(stack, client);
+    return 0;
+}
+
+static int on_look(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+    domus_nats_status status = client->counted;
+    bool connected = client->state == DOMI_SIM_CONNECTED;
+
+    (void)payload;
+    status.connected = status.has_headers = status.has_jetstream = connected;
+    status.draining = client->is_draining;
+    status.max_payload = connected ? client->node->sim->options.payload_max : 0;
+    status.servers = client->node->sim->options.servers;
+    status.subscriptions = client->subscription_count;
+    status.inflight = client->slots_used;
+    status.waiting_bytes = client->waiting.bytes;
+    for (const domi_sim_packet *at = client->waiting.head; at != NULL; at = at->next)
+        status.waiting += at->kind == DOMI_SIM_MESSAGE;
+    if (connected)
+        (void)snprintf(status.server, sizeof status.server, "simulated:%u",
+                       client->connection->server);
+    (void)snprintf(status.version, sizeof status.version, "simulated");
+    return domus_reply(stack, &domus_nats_status_type, &status);
+}
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+
+    client->self = domus_self(stack);
+    domi_sim_try(stack, client);
+    domi_sim_arm(stack, client);
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    domi_sim_client_end(((domi_sim_actor *)self)->client, false);
+}
+
+static const domus_on rows[] = {
+    {.type = &domus_nats_publish_type, .handle = domi_sim_on_publish},
+    {.type = &domus_nats_request_type, .handle = domi_sim_on_request},
+    {.type = &domus_nats_subscribe_type, .handle = domi_sim_on_subscribe},
+    {.type = &domus_nats_unsubscribe_type, .handle = domi_sim_on_unsubscribe},
+    {.type = &domus_nats_flush_type, .handle = domi_sim_on_flush},
+    {.type = &domus_nats_drain_type, .handle = domi_sim_on_drain},
+    {.type = &domus_nats_look_type, .handle = on_look},
+    {.type = &domi_sim_wake_type, .handle = on_wake},
+    {.type = &domi_sim_timer_type, .handle = on_timer},
+    {.type = &domi_sim_mark_type, .handle = domi_sim_on_mark},
+    {.type = &domus_down_type, .handle = domi_sim_on_down},
+    {.type = NULL},
+};
+
+static const domus_behaviour behaviour = {
+    .name = "nats (simulated)",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domi_sim_actor),
+    .on = rows,
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+static domi_sim_client *make_client(domi_sim_node *node, uint32_t gateway)
+{
+    domi_sim_client *client = calloc(1, sizeof *client);
+
+    if (client == NULL)
+        return NULL;
+    client->node = node;
+    client->gateway = gateway;
+    client->free_slot = DOMI_SIM_NO_SLOT;
+    client->expire_ns = client->drain_ns = client->armed_ns = DOMI_SIM_NEVER;
+    client->backoff_ns = node->sim->options.backoff_min_ns;
+    (void)snprintf(client->inbox, sizeof client->inbox, "_INBOX.%012" PRIx64 ".",
+                   domi_sim_draw(node->sim, UINT64_C(1) << 48));
+    return client;
+}
+
+int domus_testkit_cluster_open_client(domus_stack *stack, void *context, uint32_t gateway,
+                                      domus_address *ret_client)
+{
+    const domus_spawn_options options = {.mailbox_max = MAILBOX_MAX};
+    domi_sim_node *node = context;
+    domi_sim *sim = node->sim;
+
+    if (sim->client_count == DOMUS_TESTKIT_CLIENTS_MAX)
+        return -ENOSPC;
+    domi_sim_client *client = make_client(node, gateway);
+    if (client == NULL)
+        return -ENOMEM;
+    client->events = domus_self(stack);
+    domi_sim_actor actor = {client};
+    int error = domus_spawn_with(stack, &behaviour, &actor, &options, &client->self);
+    if (error != 0) {
+        free(client);
+        return error;
+    }
+    sim->client_count++;
+    if (node->last_client != NULL)
+        node->last_client->next = client;
+    else
+        node->clients = client;
+    node->last_client = client;
+    *ret_client = client->self;
+    return 0;
+}

@@ -1,0 +1,67 @@
+/* The inside of the actor that plays a client: what its files offer each other.
+ *
+ * All of it is called in turns of the actor, except domi_sim_put() and
+ * domi_sim_end_subscriptions(), which need no stack. */
+#ifndef DOMI_CLUSTER_TESTKIT_CLIENT_H
+#define DOMI_CLUSTER_TESTKIT_CLIENT_H
+
+#include "protocols/cluster/testkit/sim.h"
+
+typedef struct domi_sim_actor {
+    domi_sim_client *client;
+} domi_sim_actor;
+
+extern const domus_type domi_sim_wake_type;
+extern const domus_type domi_sim_timer_type;
+extern const domus_type domi_sim_mark_type;
+
+/* Let the timer fire when the next of the client's times has come (client.c). */
+void domi_sim_arm(domus_stack *stack, domi_sim_client *client);
+
+/* Tell `events`. */
+void domi_sim_event(domus_stack *stack, domi_sim_client *client, domus_nats_happening happening,
+                    int error, const char *text);
+
+/* Count and fail an ask that is not taken. Returns what a handler does then. */
+int domi_sim_refuse(domus_stack *stack, domi_sim_client *client, int error);
+
+/* Send a packet now, or let it wait (client_send.c). */
+void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet);
+
+int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_request(domus_stack *stack, void *self, const void *payload);
+
+/* Requests and flushes (client_asks.c). */
+int domi_sim_keep(domus_stack *stack, domi_sim_client *client, uint32_t *ret_slot);
+void domi_sim_free_slot(domi_sim_client *client, uint32_t slot);
+void domi_sim_fail_sent(domus_stack *stack, domi_sim_client *client, int error);
+void domi_sim_expire(domus_stack *stack, domi_sim_client *client);
+void domi_sim_answer(domus_stack *stack, domi_sim_client *client, domi_sim_message *message);
+void domi_sim_pong(domus_stack *stack, domi_sim_client *client);
+int domi_sim_on_flush(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_mark(domus_stack *stack, void *self, const void *payload);
+/* Send a ping. Returns its number; 0 without memory. */
+uint64_t domi_sim_ping(domi_sim_client *client);
+
+/* Connecting (client_life.c). */
+void domi_sim_try(domus_stack *stack, domi_sim_client *client);
+void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int error);
+void domi_sim_welcome(domus_stack *stack, domi_sim_client *client);
+void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client);
+/* End a drain if all is done. */
+void domi_sim_check_drain(domus_stack *stack, domi_sim_client *client);
+int domi_sim_on_drain(domus_stack *stack, void *self, const void *payload);
+
+/* Subscriptions (client_subs.c). */
+int domi_sim_on_subscribe(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload);
+int domi_sim_on_down(domus_stack *stack, void *self, const void *payload);
+void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t number,
+                      domi_sim_message *message);
+void domi_sim_subscribe_again(domi_sim_client *client);
+void domi_sim_end_subscriptions(domi_sim_client *client, bool tells);
+
+/* Make the payload of domus_nats_message_type. Ownership: the caller's. Returns 0; -ENOMEM. */
+int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *ret_message);
+
+#endif

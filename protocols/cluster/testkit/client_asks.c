@@ -1,0 +1,266 @@
+/* Requests and flushes of a client. Each has a slot until it is answered; the reply of a request
+ * names the slot, and how often it was used before. */
+#include "protocols/cluster/testkit/client.h"
+
+#include <domus/conversation.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS_LEAST 16u
+
+/* A flush behind the notices that its asker has sent before. */
+struct mark {
+    domus_kept kept;
+    uint64_t deadline_ns;
+};
+
+const domus_type domi_sim_mark_type = {.name = "simulated nats mark", .size = sizeof(struct mark)};
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+static int grow(domi_sim_client *client)
+{
+    uint32_t count = client->slot_count != 0 ? 2 * client->slot_count : SLOTS_LEAST;
+    uint32_t most = client->node->sim->options.inflight_max;
+
+    if (count > most)
+        count = most;
+    if (count <= client->slot_count)
+        return -ENOBUFS;
+    domi_sim_slot *slots = realloc(client->slots, count * sizeof *slots);
+    if (slots == NULL)
+        return -ENOMEM;
+    for (uint32_t i = count; i-- > client->slot_count;) {
+        slots[i] = (domi_sim_slot){.next_free = client->free_slot};
+        client->free_slot = i;
+    }
+    client->slots = slots;
+    client->slot_count = count;
+    return 0;
+}
+
+/* Take a slot for an ask that is kept already. Returns 0; -ENOBUFS; -ENOMEM. */
+static int take_slot(domi_sim_client *client, domus_kept kept, uint64_t deadline_ns,
+                     uint32_t *ret_slot)
+{
+    int error = client->free_slot == DOMI_SIM_NO_SLOT ? grow(client) : 0;
+
+    if (error != 0)
+        return error;
+    domi_sim_slot *slot = &client->slots[client->free_slot];
+    *ret_slot = client->free_slot;
+    client->free_slot = slot->next_free;
+    slot->kept = kept;
+    slot->deadline_ns = deadline_ns;
+    slot->generation++;
+    slot->is_used = true;
+    slot->is_flush = slot->is_sent = false;
+    slot->ping = 0;
+    if (client->slots_used++ == 0 || deadline_ns < client->expire_ns)
+        client->expire_ns = deadline_ns;
+    return 0;
+}
+
+static uint64_t deadline_of(domus_stack *stack, const domi_sim_client *client)
+{
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+
+    return deadline_ns != 0 ? deadline_ns
+                            : domus_now_ns(stack) + client->node->sim->options.request_timeout_ns;
+}
+
+int domi_sim_keep(domus_stack *stack, domi_sim_client *client, uint32_t *ret_slot)
+{
+    uint64_t deadline_ns = deadline_of(stack, client);
+    domus_kept kept = {0};
+    int error = take_slot(client, kept, deadline_ns, ret_slot);
+
+    if (error != 0)
+        return error;
+    error = domus_keep(stack, &client->slots[*ret_slot].kept);
+    if (error != 0)
+        domi_sim_free_slot(client, *ret_slot);
+    return error;
+}
+
+void domi_sim_free_slot(domi_sim_client *client, uint32_t slot)
+{
+    client->slots[slot].is_used = false;
+    client->slots[slot].next_free = client->free_slot;
+    client->free_slot = slot;
+    client->slots_used--;
+}
+
+void domi_sim_fail_sent(domus_stack *stack, domi_sim_client *client, int error)
+{
+    for (uint32_t i = 0; i < client->slot_count; i++) {
+        if (!client->slots[i].is_used || !client->slots[i].is_sent)
+            continue;
+        (void)domus_kept_fail(stack, client->slots[i].kept, error);
+        domi_sim_free_slot(client, i);
+    }
+}
+
+void domi_sim_expire(domus_stack *stack, domi_sim_client *client)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+    uint64_t next_ns = DOMI_SIM_NEVER;
+
+    if (client->slots_used == 0 || client->expire_ns > now_ns)
+        return;
+    for (uint32_t i = 0; i < client->slot_count; i++) {
+        domi_sim_slot *slot = &client->slots[i];
+        if (!slot->is_used)
+            continue;
+        if (slot->deadline_ns <= now_ns) {
+            (void)domus_kept_fail(stack, slot->kept, -ETIMEDOUT);
+            domi_sim_free_slot(client, i);
+        } else if (slot->deadline_ns < next_ns) {
+            next_ns = slot->deadline_ns;
+        }
+    }
+    client->expire_ns = next_ns;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *ret_message)
+{
+    domus_appender bytes = {0};
+    uint32_t subject_size = (uint32_t)strlen(message->subject);
+    uint32_t reply_size = (uint32_t)strlen(message->reply);
+    domus_nats_message made = {.payload_size = message->payload_size,
+                               .headers_size = message->headers_size,
+                               .subject_size = (uint16_t)subject_size,
+                               .reply_at = (uint16_t)(subject_size + 3),
+                               .reply_size = (uint16_t)reply_size,
+                               .status = message->status};
+    /* The bytes are those that a server sends: subject, sid, reply, sizes, and then the rest. */
+    int error = domus_append(&bytes, message->subject, subject_size);
+    if (error == 0)
+        error = domus_append_text(&bytes, " 1 %s%s%u\r\n", message->reply,
+                                  reply_size != 0 ? " " : "", domi_sim_message_size(message));
+    if (error == 0 && message->headers_size != 0)
+        error = domus_append(&bytes, message->headers, message->headers_size);
+    if (error == 0 && message->payload_size != 0)
+        error = domus_append(&bytes, message->payload, message->payload_size);
+    if (error != 0) {
+        domus_append_drop(&bytes);
+        return error;
+    }
+    error = domus_append_end(&bytes, &made.bytes);
+    if (error == 0)
+        *ret_message = made;
+    return error;
+}
+
+/* Find the slot that a reply names. Returns DOMI_SIM_NO_SLOT if it waits no more. */
+static uint32_t find_slot(const domi_sim_client *client, const char *subject)
+{
+    unsigned generation, slot;
+
+    if (strlen(subject) <= strlen(client->inbox) ||
+        sscanf(subject + strlen(client->inbox), "%8x%8x", &generation, &slot) != 2 ||
+        slot >= client->slot_count || !client->slots[slot].is_used ||
+        client->slots[slot].is_flush || client->slots[slot].generation != generation)
+        return DOMI_SIM_NO_SLOT;
+    return slot;
+}
+
+void domi_sim_answer(domus_stack *stack, domi_sim_client *client, domi_sim_message *message)
+{
+    domi_sim *sim = client->node->sim;
+    uint32_t slot = find_slot(client, message->subject);
+    domus_nats_message answer;
+    int error = -ENOENT;
+
+    if (slot != DOMI_SIM_NO_SLOT) {
+        domus_kept kept = client->slots[slot].kept;
+        domi_sim_free_slot(client, slot);
+        if (message->status == 503 && message->payload_size == 0) {
+            error = domus_kept_fail(stack, kept, -ECONNREFUSED);
+        } else if ((error = domi_sim_make_message(message, &answer)) == 0) {
+            error = domus_kept_reply(stack, kept, &domus_nats_message_type, &answer);
+            if (error != 0)
+                domus_slice_free(answer.bytes);
+        } else {
+            (void)domus_kept_fail(stack, kept, error);
+        }
+    }
+    if (error == 0) {
+        domi_sim_tell(sim, message, DOMUS_FATE_DELIVERED, client->node->index);
+        return;
+    }
+    client->counted.unknown++;
+    domi_sim_tell(sim, message, DOMUS_FATE_ENDED, client->node->index);
+}
+
+/* --- flushes ---------------------------------------------------------------------------------- */
+
+uint64_t domi_sim_ping(domi_sim_client *client)
+{
+    domi_sim_packet *packet = domi_sim_packet_new(client->node->sim, DOMI_SIM_PING, NULL);
+
+    if (packet == NULL)
+        return 0;
+    packet->number = ++client->pings;
+    domi_sim_put(client, packet);
+    return client->pings;
+}
+
+void domi_sim_pong(domus_stack *stack, domi_sim_client *client)
+{
+    if (client->pongs == client->pings)
+        client->counted.rtt_ns = domus_now_ns(stack) - client->pinged_ns;
+    for (uint32_t i = 0; i < client->slot_count; i++) {
+        domi_sim_slot *slot = &client->slots[i];
+        if (!slot->is_used || !slot->is_flush || slot->ping > client->pongs)
+            continue;
+        (void)domus_kept_reply(stack, slot->kept, &domus_nats_done_type, NULL);
+        domi_sim_free_slot(client, i);
+    }
+}
+
+/* The client sends a notice to itself, which comes behind those that the asker has sent before. */
+int domi_sim_on_flush(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+    struct mark mark = {.deadline_ns = deadline_of(stack, client)};
+
+    (void)payload;
+    if (client->is_draining)
+        return domi_sim_refuse(stack, client, -ESHUTDOWN);
+    int error = domus_keep(stack, &mark.kept);
+    if (error != 0)
+        return domi_sim_refuse(stack, client, error);
+    error = domus_notice(stack, client->self, &domi_sim_mark_type, &mark);
+    if (error != 0)
+        (void)domus_kept_fail(stack, mark.kept, error);
+    return 0;
+}
+
+int domi_sim_on_mark(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+    struct mark mark;
+    uint32_t slot;
+
+    memcpy(&mark, payload, sizeof mark);
+    int error = take_slot(client, mark.kept, mark.deadline_ns, &slot);
+    if (error != 0) {
+        (void)domus_kept_fail(stack, mark.kept, error);
+        return 0;
+    }
+    client->slots[slot].is_flush = true;
+    client->slots[slot].ping = client->pings + 1;
+    client->pinged_ns = domus_now_ns(stack);
+    if (domi_sim_ping(client) == 0) {
+        (void)domus_kept_fail(stack, mark.kept, -ENOMEM);
+        domi_sim_free_slot(client, slot);
+    }
+    domi_sim_arm(stack, client);
+    return 0;
+}

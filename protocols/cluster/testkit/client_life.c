@@ -1,0 +1,194 @@
+/* Connecting, silence, and the end of a client. */
+#include "protocols/cluster/testkit/client.h"
+
+#include <domus/conversation.h>
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void say_server(uint32_t server, char text[DOMUS_NATS_TEXT_SIZE])
+{
+    (void)snprintf(text, DOMUS_NATS_TEXT_SIZE, "simulated:%u", server);
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+/* Wait for the next try, and longer with each. */
+static void back_off(domus_stack *stack, domi_sim_client *client)
+{
+    domi_sim *sim = client->node->sim;
+    uint64_t half_ns = client->backoff_ns / 2;
+
+    client->state = DOMI_SIM_ALONE;
+    client->retry_ns = domus_now_ns(stack) + half_ns + domi_sim_draw(sim, half_ns + 1);
+    client->backoff_ns *= 2;
+    if (client->backoff_ns > sim->options.backoff_max_ns)
+        client->backoff_ns = sim->options.backoff_max_ns;
+}
+
+void domi_sim_try(domus_stack *stack, domi_sim_client *client)
+{
+    domi_sim *sim = client->node->sim;
+    uint32_t server = (uint32_t)domi_sim_draw(sim, sim->options.servers);
+
+    client->connection = domi_sim_connect(client, server);
+    if (client->connection == NULL) {
+        back_off(stack, client);
+        return;
+    }
+    client->state = DOMI_SIM_TRYING;
+    client->retry_ns = domus_now_ns(stack) + sim->options.connect_timeout_ns;
+}
+
+void domi_sim_welcome(domus_stack *stack, domi_sim_client *client)
+{
+    domi_sim *sim = client->node->sim;
+    char text[DOMUS_NATS_TEXT_SIZE];
+
+    if (client->state != DOMI_SIM_TRYING)
+        return;
+    client->state = DOMI_SIM_CONNECTED;
+    client->backoff_ns = sim->options.backoff_min_ns;
+    client->ping_ns = domus_now_ns(stack) + sim->options.ping_interval_ns;
+    client->unanswered = 0;
+    client->counted.reconnects += client->counted.connects != 0;
+    client->counted.connects++;
+    domi_sim_note(sim, DOMI_SIM_CLIENT " is connected to server %u", DOMI_SIM_CLIENT_OF(client),
+                  client->connection->server);
+    say_server(client->connection->server, text);
+    domi_sim_event(stack, client, DOMUS_NATS_CONNECTED, 0, text);
+    domi_sim_subscribe_again(client);
+    domi_sim_pump(client);
+    if (client->is_draining)
+        client->drain_ping = domi_sim_ping(client);
+}
+
+void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int error)
+{
+    domi_sim *sim = client->node->sim;
+    bool was_connected = client->state == DOMI_SIM_CONNECTED;
+    char text[DOMUS_NATS_TEXT_SIZE];
+
+    if (client->connection == NULL)
+        return;
+    domi_sim_note(sim, DOMI_SIM_CLIENT " %s server %u: %d", DOMI_SIM_CLIENT_OF(client),
+                  was_connected ? "has lost" : "does not reach", client->connection->server, error);
+    say_server(client->connection->server, text);
+    domi_sim_client_close(client->connection, true, false);
+    client->connection = NULL;
+    domi_sim_lose_all(
+        sim, &client->came,
+        (domi_sim_loss){DOMUS_FATE_LOST_DOWN, client->node->index, "the connection is given up"});
+    back_off(stack, client);
+    if (!was_connected) {
+        client->counted.failures++;
+        domi_sim_event(stack, client, DOMUS_NATS_FAILED, error, text);
+        return;
+    }
+    sim->counts.disconnects++;
+    domi_sim_event(stack, client, DOMUS_NATS_DISCONNECTED, error, text);
+    domi_sim_fail_sent(stack, client, -EPIPE);
+}
+
+/* --- silence ---------------------------------------------------------------------------------- */
+
+/* Look whether the server answers, and ask it again. */
+static void tick(domus_stack *stack, domi_sim_client *client)
+{
+    const domus_testkit_cluster_options *options = &client->node->sim->options;
+
+    if (client->pongs >= client->tick_ping)
+        client->unanswered = 0;
+    if (client->unanswered == options->pings_missed_max) {
+        client->counted.stale++;
+        domi_sim_lost_connection(stack, client, -ETIMEDOUT);
+        return;
+    }
+    client->pinged_ns = domus_now_ns(stack);
+    uint64_t ping = domi_sim_ping(client);
+    if (client->unanswered++ == 0)
+        client->tick_ping = ping;
+    client->ping_ns = client->pinged_ns + options->ping_interval_ns;
+}
+
+/* --- drain ------------------------------------------------------------------------------------ */
+
+static void end_drain(domus_stack *stack, domi_sim_client *client, int error)
+{
+    client->is_drained = true;
+    for (uint32_t i = 0; i < client->drain_count; i++) {
+        if (error == 0)
+            (void)domus_kept_reply(stack, client->drains[i], &domus_nats_done_type, NULL);
+        else
+            (void)domus_kept_fail(stack, client->drains[i], error);
+    }
+    client->drain_count = 0;
+    client->drain_ns = DOMI_SIM_NEVER;
+    domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " is drained: %d", DOMI_SIM_CLIENT_OF(client),
+                  error);
+    domi_sim_event(stack, client, DOMUS_NATS_CLOSED, error, "drained");
+    (void)domus_stop(stack, client->self);
+}
+
+void domi_sim_check_drain(domus_stack *stack, domi_sim_client *client)
+{
+    if (!client->is_draining || client->is_drained || client->slots_used != 0)
+        return;
+    bool is_sent = client->state == DOMI_SIM_CONNECTED
+                       ? client->drain_ping != 0 && client->drain_ping <= client->pongs
+                       : client->waiting.head == NULL;
+    if (is_sent && client->came.head == NULL)
+        end_drain(stack, client, 0);
+}
+
+/* Keep the ask for a drain, if it is one. */
+static int keep_drain(domus_stack *stack, domi_sim_client *client)
+{
+    domus_kept *drains =
+        realloc(client->drains, (client->drain_count + 1) * sizeof client->drains[0]);
+
+    if (drains == NULL)
+        return -ENOMEM;
+    client->drains = drains;
+    int error = domus_keep(stack, &drains[client->drain_count]);
+    client->drain_count += error == 0;
+    return error == -EINVAL ? 0 : error; /* a notice is none */
+}
+
+int domi_sim_on_drain(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+    int error = keep_drain(stack, client);
+
+    (void)payload;
+    if (error != 0)
+        return domi_sim_refuse(stack, client, error);
+    if (client->is_draining)
+        return 0;
+    client->is_draining = true;
+    client->drain_ns = domus_now_ns(stack) + client->node->sim->options.drain_timeout_ns;
+    domi_sim_end_subscriptions(client, true);
+    if (client->state == DOMI_SIM_CONNECTED)
+        client->drain_ping = domi_sim_ping(client);
+    domi_sim_check_drain(stack, client);
+    domi_sim_arm(stack, client);
+    return 0;
+}
+
+void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client)
+{
+    uint64_t now_ns = domus_now_ns(stack);
+
+    if (client->drain_ns <= now_ns) {
+        end_drain(stack, client, -ETIMEDOUT);
+        return;
+    }
+    if (client->state == DOMI_SIM_ALONE && client->retry_ns <= now_ns)
+        domi_sim_try(stack, client);
+    else if (client->state == DOMI_SIM_TRYING && client->retry_ns <= now_ns)
+        domi_sim_lost_connection(stack, client, -ETIMEDOUT);
+    else if (client->state == DOMI_SIM_CONNECTED && client->ping_ns <= now_ns)
+        tick(stack, client);
+}

@@ -1,0 +1,234 @@
+/* Publishing, and what waits while there is no connection, or a slow one. */
+#include "protocols/cluster/testkit/client.h"
+
+#include <domus/conversation.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REPLY_SIZE 64u
+
+static domi_sim_loss lost_up(const domi_sim_client *client)
+{
+    return (domi_sim_loss){DOMUS_FATE_LOST_UP, client->node->index,
+                           "the leg to the server has lost it"};
+}
+
+/* Returns whether the connection takes one more packet. */
+static bool may_send(const domi_sim_client *client)
+{
+    return client->state == DOMI_SIM_CONNECTED && !client->is_over &&
+           client->connection->up.bytes < client->node->sim->options.wire_max;
+}
+
+/* Note that the flushes of a ping are on their way. */
+static void note_ping(domi_sim_client *client, uint64_t ping)
+{
+    for (uint32_t i = 0; i < client->slot_count; i++) {
+        domi_sim_slot *slot = &client->slots[i];
+        if (slot->is_used && slot->is_flush && slot->ping == ping)
+            slot->is_sent = true;
+    }
+}
+
+static void send_now(domi_sim_client *client, domi_sim_packet *packet)
+{
+    if (packet->kind == DOMI_SIM_PING)
+        note_ping(client, packet->number);
+    if (packet->kind == DOMI_SIM_MESSAGE) {
+        client->counted.out_messages++;
+        client->counted.out_bytes += domi_sim_message_size(packet->message);
+        if (packet->number != 0)
+            client->slots[packet->number - 1].is_sent = true;
+    }
+    domi_sim_send(client->node->sim, &client->connection->up, packet, lost_up(client));
+}
+
+void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet)
+{
+    if (packet == NULL)
+        return;
+    if (client->waiting.head == NULL && may_send(client))
+        send_now(client, packet);
+    else
+        domi_sim_append(&client->waiting, packet);
+}
+
+/* Returns whether the ask that a packet is for waits no more. */
+static bool is_expired(const domi_sim_client *client, const domi_sim_packet *packet)
+{
+    if (packet->kind != DOMI_SIM_MESSAGE || packet->number == 0)
+        return false;
+    const domi_sim_slot *slot = &client->slots[packet->number - 1];
+    return !slot->is_used || slot->generation != packet->limit;
+}
+
+void domi_sim_pump(domi_sim_client *client)
+{
+    while (client->waiting.head != NULL && may_send(client)) {
+        domi_sim_packet *packet = domi_sim_pop(&client->waiting);
+        if (!is_expired(client, packet)) {
+            send_now(client, packet);
+            continue;
+        }
+        domi_sim_lose(client->node->sim, packet->message,
+                      (domi_sim_loss){DOMUS_FATE_LOST_WAITING, client->node->index,
+                                      "the time of the request is over"});
+        domi_sim_packet_free(packet);
+    }
+}
+
+/* --- messages of actors ----------------------------------------------------------------------- */
+
+typedef struct bytes {
+    const char *data;
+    uint32_t size;
+} bytes;
+
+/* A part of a message: that of the slice, or that in the message itself. */
+static bytes part_of(const domus_nats_publish *publish, domus_slice slice, uint8_t at, uint8_t size)
+{
+    if (slice.size != 0 || (uint32_t)at + size > DOMUS_NATS_INLINE)
+        return (bytes){domus_slice_data(slice), slice.size};
+    return (bytes){publish->bytes + at, size};
+}
+
+static uint16_t status_of(domus_slice headers)
+{
+    const char *text = domus_slice_data(headers);
+    unsigned status = 0;
+
+    for (uint32_t i = 9; i < 12 && headers.size > 12 && text[8] == ' '; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        status = status * 10 + (unsigned)(text[i] - '0');
+    }
+    return (uint16_t)status;
+}
+
+static bool is_headers(domus_slice headers)
+{
+    const char *text = domus_slice_data(headers);
+
+    return headers.size == 0 || (headers.size >= 12 && memcmp(text, "NATS/1.0", 8) == 0 &&
+                                 memcmp(text + headers.size - 4, "\r\n\r\n", 4) == 0);
+}
+
+/* Make a message of what an actor wants to publish, with `reply` if that is not NULL. Returns 0, or
+ * why not. */
+static int make_message(const domi_sim_client *client, const domus_nats_publish *publish,
+                        const char *reply, domi_sim_message **ret_message)
+{
+    bytes subject = part_of(publish, publish->subject, publish->subject_at, publish->subject_size);
+    bytes back = part_of(publish, publish->reply, publish->reply_at, publish->reply_size);
+    bytes payload = part_of(publish, publish->payload, publish->payload_at, publish->payload_size);
+
+    if (reply != NULL && back.size != 0)
+        return -EINVAL;
+    if (reply != NULL)
+        back = (bytes){reply, (uint32_t)strlen(reply)};
+    if (!domi_sim_is_subject(subject.data, subject.size, false) ||
+        (back.size != 0 && !domi_sim_is_subject(back.data, back.size, false)) ||
+        !is_headers(publish->headers))
+        return -EINVAL;
+    if ((uint64_t)publish->headers.size + payload.size > client->node->sim->options.payload_max)
+        return -EMSGSIZE;
+    const domi_sim_parts parts = {.subject = subject.data,
+                                  .subject_size = subject.size,
+                                  .reply = back.data,
+                                  .reply_size = back.size,
+                                  .headers = domus_slice_data(publish->headers),
+                                  .headers_size = publish->headers.size,
+                                  .payload = payload.data,
+                                  .payload_size = payload.size,
+                                  .status = status_of(publish->headers)};
+    *ret_message = domi_sim_message_new(&parts);
+    return *ret_message != NULL ? 0 : -ENOMEM;
+}
+
+static uint32_t hash_of(const domi_sim_message *message)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (uint32_t i = 0; i < message->payload_size; i++)
+        hash = (hash ^ (unsigned char)message->payload[i]) * 16777619u;
+    return hash;
+}
+
+/* Returns 0 if the client takes a message of this size. */
+static int check_room(const domi_sim_client *client, const domus_nats_publish *publish)
+{
+    uint64_t size = (uint64_t)publish->headers.size + DOMI_SIM_OVERHEAD +
+                    (publish->payload.size != 0 ? publish->payload.size : publish->payload_size);
+
+    if (client->is_draining || client->is_over)
+        return -ESHUTDOWN;
+    if (client->waiting.head == NULL && may_send(client))
+        return 0;
+    return client->waiting.bytes + size > client->node->sim->options.buffer_max ? -ENOBUFS : 0;
+}
+
+/* Send a message, with the slot of its ask. `message` is consumed. */
+static void put_message(domi_sim_client *client, domi_sim_message *message, uint32_t slot)
+{
+    domi_sim *sim = client->node->sim;
+
+    message->number = ++sim->numbers;
+    message->node = client->node->index;
+    domi_sim_tell(sim, message, DOMUS_FATE_PUBLISHED, message->node);
+    domi_sim_note(sim, DOMI_SIM_CLIENT " publishes %" PRIu64 " to %.64s, %u bytes of %08x",
+                  DOMI_SIM_CLIENT_OF(client), message->number, message->subject,
+                  message->payload_size, hash_of(message));
+    domi_sim_packet *packet = domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message);
+    domi_sim_message_drop(message);
+    if (packet == NULL)
+        return;
+    if (slot != DOMI_SIM_NO_SLOT) {
+        packet->number = slot + 1;
+        packet->limit = client->slots[slot].generation;
+    }
+    domi_sim_put(client, packet);
+}
+
+int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+    domi_sim_message *message = NULL;
+    int error = check_room(client, payload);
+
+    if (error == 0)
+        error = make_message(client, payload, NULL, &message);
+    if (error != 0)
+        return domi_sim_refuse(stack, client, error);
+    put_message(client, message, DOMI_SIM_NO_SLOT);
+    (void)domus_reply(stack, &domus_nats_done_type, NULL); /* of a notice nobody hears */
+    return 0;
+}
+
+int domi_sim_on_request(domus_stack *stack, void *self, const void *payload)
+{
+    domi_sim_client *client = ((domi_sim_actor *)self)->client;
+    domi_sim_message *message = NULL;
+    char reply[REPLY_SIZE];
+    uint32_t slot = DOMI_SIM_NO_SLOT;
+    int error = check_room(client, payload);
+
+    if (error == 0)
+        error = domi_sim_keep(stack, client, &slot);
+    if (error != 0)
+        return domi_sim_refuse(stack, client, error);
+    (void)snprintf(reply, sizeof reply, "%s%08x%08x", client->inbox, client->slots[slot].generation,
+                   slot);
+    /* The ask is kept, and its payload is there until this turn ends. */
+    error = make_message(client, payload, reply, &message);
+    if (error != 0) {
+        (void)domus_kept_fail(stack, client->slots[slot].kept, error);
+        domi_sim_free_slot(client, slot);
+        return domi_sim_refuse(stack, client, error);
+    }
+    put_message(client, message, slot);
+    domi_sim_arm(stack, client);
+    return 0;
+}

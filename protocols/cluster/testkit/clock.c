@@ -1,0 +1,198 @@
+/* One time line: the cluster looks who is next, of packets on legs, timers of kits and times of
+ * servers; moves its time there; and lets that happen.
+ *
+ * Each node has a clock of its own, which begins later and goes on faster or more slowly. A kit is
+ * moved only when something happens in it, so it may be behind meanwhile. */
+#include "protocols/cluster/testkit/sim.h"
+
+#include <errno.h>
+
+#define ROUNDS_MAX 8u /* for which a node is asked to take its mail at one time */
+
+/* --- clocks ----------------------------------------------------------------------------------- */
+
+/* Products of two 64-bit numbers would not fit, so the millions are apart from the rest. */
+uint64_t domi_sim_local(const domi_sim_node *node, uint64_t cluster_ns)
+{
+    uint64_t passed_ns = cluster_ns - node->begin_ns;
+    uint64_t millions = passed_ns / DOMUS_TESTKIT_PPM;
+    uint64_t rest = passed_ns % DOMUS_TESTKIT_PPM;
+
+    return node->local_ns + millions * node->rate + rest * node->rate / DOMUS_TESTKIT_PPM;
+}
+
+uint64_t domi_sim_global(const domi_sim_node *node, uint64_t local_ns)
+{
+    if (local_ns <= node->local_ns)
+        return node->begin_ns;
+    if (local_ns == DOMI_SIM_NEVER)
+        return DOMI_SIM_NEVER;
+    uint64_t passed_ns = local_ns - node->local_ns;
+    uint64_t rates = passed_ns / node->rate;
+    uint64_t rest = passed_ns % node->rate;
+
+    if (rates > (DOMI_SIM_NEVER - node->begin_ns) / DOMUS_TESTKIT_PPM - 1)
+        return DOMI_SIM_NEVER;
+    return node->begin_ns + rates * DOMUS_TESTKIT_PPM +
+           (rest * DOMUS_TESTKIT_PPM + node->rate - 1) / node->rate;
+}
+
+int domi_sim_catch_up(domi_sim_node *node)
+{
+    domi_sim *sim = node->sim;
+    uint64_t local_ns = domi_sim_local(node, sim->now_ns);
+    uint64_t kit_ns = domus_testkit_now_ns(node->kit);
+    int error;
+
+    domi_sim_wake_clients(node);
+    sim->stepping = true;
+    /* No timer is due before, so the clock may jump; what has come is seen at its time. */
+    error = domus_testkit_jump(node->kit, local_ns > kit_ns ? local_ns - kit_ns : 0);
+    sim->stepping = false;
+    node->due_ns = domi_sim_global(node, domus_testkit_due_ns(node->kit));
+    if (error != 0)
+        return domi_sim_fail(sim, error, "%s: %s", node->name, domus_testkit_error(node->kit));
+    return 0;
+}
+
+static bool moves(const domi_sim_node *node)
+{
+    return node->kit != NULL && !node->suspended;
+}
+
+/* Returns whether a client of a node has something to see. */
+static bool has_mail(const domi_sim_node *node)
+{
+    for (const domi_sim_client *at = node->clients; at != NULL; at = at->next) {
+        if (!at->is_over && at->came.head != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Let all nodes do what is due. The one that begins is drawn. */
+static int run_nodes(domi_sim *sim, bool all)
+{
+    if (sim->node_count == 0)
+        return 0;
+    uint32_t first = (uint32_t)domi_sim_draw(sim, sim->node_count);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        domi_sim_node *node = sim->nodes[(first + i) % sim->node_count];
+        if (!moves(node))
+            continue;
+        /* A client that cannot be woken, because it ends, is not waited for. */
+        bool is_due = all || node->due_ns <= sim->now_ns || has_mail(node);
+        for (uint32_t round = 0; is_due && round < ROUNDS_MAX; round++) {
+            int error = domi_sim_catch_up(node);
+            if (error != 0)
+                return error;
+            is_due = has_mail(node);
+        }
+    }
+    return 0;
+}
+
+/* --- what is next ----------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+static uint64_t next_ns(const domi_sim *sim)
+{
+    uint64_t due_ns = least(domi_sim_store_due(sim), domi_sim_routes_due(sim));
+
+    due_ns = least(due_ns, domi_sim_stale_due(sim));
+    for (const domi_sim_connection *at = sim->connections; at != NULL; at = at->next)
+        due_ns = least(due_ns, least(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (moves(sim->nodes[i]))
+            due_ns = least(due_ns, sim->nodes[i]->due_ns);
+    }
+    return due_ns;
+}
+
+/* Let what is due on legs arrive. */
+static void arrive(domi_sim *sim)
+{
+    for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
+        while (domi_sim_leg_due(&at->up) <= sim->now_ns)
+            domi_sim_arrive_up(at);
+        while (domi_sim_leg_due(&at->down) <= sim->now_ns)
+            domi_sim_arrive_down(at);
+    }
+    for (uint32_t from = 0; from < sim->options.servers; from++) {
+        for (uint32_t to = 0; to < sim->options.servers; to++) {
+            while (domi_sim_leg_due(&sim->routes[from][to].leg) <= sim->now_ns)
+                domi_sim_arrive_route(sim, from, to);
+        }
+    }
+    while (sim->store.leader != DOMUS_EVERY && domi_sim_leg_due(&sim->store.leg) <= sim->now_ns)
+        domi_sim_store_arrive(sim);
+}
+
+/* Let happen what is due, without nodes. */
+static void run_servers(domi_sim *sim)
+{
+    arrive(sim);
+    domi_sim_close_stale(sim);
+    domi_sim_break_routes(sim);
+    domi_sim_elect(sim);
+    domi_sim_store_tick(sim);
+    domi_sim_reap_connections(sim);
+    domi_sim_reap_interests(sim);
+}
+
+/* Go on until the time, or until the condition is met. Returns 0; -ETIME at the time without it. */
+static int pass(domi_sim *sim, bool (*is_done)(void *context), void *context, uint64_t until_ns)
+{
+    if (sim->stepping)
+        return domi_sim_fail(sim, -EBUSY, "a handler runs");
+    int error = run_nodes(sim, true);
+    while (error == 0) {
+        if (sim->failed != 0)
+            return domi_sim_fail(sim, sim->failed, "no memory for the cluster");
+        if (is_done != NULL && is_done(context))
+            return 0;
+        uint64_t due_ns = next_ns(sim);
+        if (due_ns > until_ns) {
+            sim->now_ns = until_ns;
+            error = run_nodes(sim, true);
+            return error == 0 ? -ETIME : error;
+        }
+        if (due_ns > sim->now_ns)
+            sim->now_ns = due_ns;
+        run_servers(sim);
+        error = run_nodes(sim, false);
+    }
+    return error;
+}
+
+int domus_testkit_cluster_advance(domus_testkit_cluster *cluster, uint64_t by_ns)
+{
+    if (by_ns > INT64_MAX - cluster->now_ns)
+        return domi_sim_fail(cluster, -ERANGE, "time would end");
+    int error = pass(cluster, NULL, NULL, cluster->now_ns + by_ns);
+    return error == -ETIME ? 0 : error;
+}
+
+int domus_testkit_cluster_run(domus_testkit_cluster *cluster)
+{
+    return domus_testkit_cluster_advance(cluster, 0);
+}
+
+int domus_testkit_cluster_until(domus_testkit_cluster *cluster, bool (*is_done)(void *context),
+                                void *context, uint64_t within_ns)
+{
+    if (within_ns > INT64_MAX - cluster->now_ns)
+        return domi_sim_fail(cluster, -ERANGE, "time would end");
+    int error = pass(cluster, is_done, context, cluster->now_ns + within_ns);
+    return error == -ETIME ? domi_sim_fail(cluster, -ETIME, "it has not come within the time")
+                           : error;
+}
+
+uint64_t domus_testkit_cluster_now_ns(const domus_testkit_cluster *cluster)
+{
+    return cluster->now_ns;
+}

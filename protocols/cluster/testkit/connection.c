@@ -1,0 +1,213 @@
+/* Connections, as servers see them: what comes over them, and how they end.
+ *
+ *   client            server
+ *   HELLO ----------->          it is accepted, or refused by a CLOSE
+ *         <----------- WELCOME
+ *   SUBSCRIBE, MESSAGE, PING -> <- MESSAGE, PONG
+ *   CLOSE ----------->          either side may end it, and the other may not hear of that
+ *
+ * A connection is freed when both sides have closed it. */
+#include "protocols/cluster/testkit/sim.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+static domi_sim_loss lost_up(const domi_sim_connection *connection, const char *why)
+{
+    return (domi_sim_loss){DOMUS_FATE_LOST_UP, connection->client->node->index, why};
+}
+
+static domi_sim_loss lost_down(const domi_sim_connection *connection, const char *why)
+{
+    return (domi_sim_loss){DOMUS_FATE_LOST_DOWN, connection->client->node->index, why};
+}
+
+static domi_sim *sim_of(const domi_sim_connection *connection)
+{
+    return connection->client->node->sim;
+}
+
+/* --- the client's side ------------------------------------------------------------------------ */
+
+domi_sim_connection *domi_sim_connect(domi_sim_client *client, uint32_t server)
+{
+    domi_sim *sim = client->node->sim;
+    domi_sim_connection *connection = calloc(1, sizeof *connection);
+
+    if (connection == NULL) {
+        sim->failed = -ENOMEM;
+        return NULL;
+    }
+    connection->client = client;
+    connection->server = server;
+    connection->client_open = true;
+    connection->up.way = &client->node->ways[server][DOMI_SIM_UP];
+    connection->down.way = &client->node->ways[server][DOMI_SIM_DOWN];
+    if (sim->last_connection != NULL)
+        sim->last_connection->next = connection;
+    else
+        sim->connections = connection;
+    sim->last_connection = connection;
+    domi_sim_note(sim, DOMI_SIM_CLIENT " goes to server %u", DOMI_SIM_CLIENT_OF(client), server);
+    domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_HELLO, NULL),
+                  lost_up(connection, "hello"));
+    return connection;
+}
+
+void domi_sim_client_close(domi_sim_connection *connection, bool abrupt, bool silent)
+{
+    domi_sim *sim = sim_of(connection);
+
+    connection->client_open = false;
+    domi_sim_lose_all(sim, &connection->down, lost_down(connection, "the client has closed"));
+    if (abrupt || !connection->server_open)
+        domi_sim_lose_all(sim, &connection->up, lost_up(connection, "the client has closed"));
+    if (connection->server_open && !silent)
+        domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_CLOSE, NULL),
+                      lost_up(connection, "close"));
+}
+
+/* --- the server's side ------------------------------------------------------------------------ */
+
+static void send_down(domi_sim_connection *connection, domi_sim_kind kind, uint64_t number,
+                      int error)
+{
+    domi_sim *sim = sim_of(connection);
+    domi_sim_packet *packet = domi_sim_packet_new(sim, kind, NULL);
+
+    if (packet == NULL)
+        return;
+    packet->number = number;
+    packet->error = error;
+    domi_sim_send(sim, &connection->down, packet, lost_down(connection, "control"));
+}
+
+void domi_sim_server_close(domi_sim_connection *connection, int error, const char *why)
+{
+    domi_sim *sim = sim_of(connection);
+
+    if (!connection->server_open)
+        return;
+    connection->server_open = false;
+    domi_sim_note(sim, "server %u closes " DOMI_SIM_CLIENT ": %s", connection->server,
+                  DOMI_SIM_CLIENT_OF(connection->client), why);
+    domi_sim_forget(connection);
+    domi_sim_lose_all(sim, &connection->up, lost_up(connection, why));
+    domi_sim_lose_all(sim, &connection->down, lost_down(connection, why));
+    if (connection->client_open)
+        send_down(connection, DOMI_SIM_CLOSE, 0, error);
+}
+
+static void accept_client(domi_sim_connection *connection)
+{
+    domi_sim *sim = sim_of(connection);
+
+    if (!sim->running[connection->server] || connection->client->node->barred_ns > sim->now_ns) {
+        send_down(connection, DOMI_SIM_CLOSE, 0, -ECONNREFUSED);
+        return;
+    }
+    connection->server_open = true;
+    sim->counts.connects++;
+    send_down(connection, DOMI_SIM_WELCOME, 0, 0);
+}
+
+static void handle_up(domi_sim_connection *connection, const domi_sim_packet *packet)
+{
+    domi_sim *sim = sim_of(connection);
+
+    connection->heard_ns = sim->now_ns;
+    switch (packet->kind) {
+    case DOMI_SIM_MESSAGE:
+        sim->counts.arrived++;
+        domi_sim_arrived(sim, connection->server, packet->message, connection);
+        return;
+    case DOMI_SIM_SUBSCRIBE:
+        domi_sim_subscribed(connection, packet);
+        return;
+    case DOMI_SIM_UNSUBSCRIBE:
+        domi_sim_unsubscribed(connection, packet);
+        return;
+    case DOMI_SIM_PING:
+        send_down(connection, DOMI_SIM_PONG, packet->number, 0);
+        return;
+    case DOMI_SIM_CLOSE:
+        domi_sim_server_close(connection, 0, "the client has closed");
+        return;
+    default:
+        return; /* clients send nothing else */
+    }
+}
+
+void domi_sim_arrive_up(domi_sim_connection *connection)
+{
+    domi_sim *sim = sim_of(connection);
+    domi_sim_packet *packet = domi_sim_pop(&connection->up);
+
+    if (packet->kind == DOMI_SIM_HELLO) {
+        connection->heard_ns = sim->now_ns;
+        accept_client(connection);
+    } else if (connection->server_open) {
+        handle_up(connection, packet);
+    } else if (packet->kind == DOMI_SIM_MESSAGE) {
+        domi_sim_lose(sim, packet->message, lost_up(connection, "the server has closed"));
+    }
+    domi_sim_packet_free(packet);
+    if (connection->client_open)
+        domi_sim_pump(connection->client);
+}
+
+void domi_sim_arrive_down(domi_sim_connection *connection)
+{
+    domi_sim_packet *packet = domi_sim_pop(&connection->down);
+
+    if (connection->client_open) {
+        domi_sim_client_take(connection->client, packet);
+        return;
+    }
+    if (packet->kind == DOMI_SIM_MESSAGE)
+        domi_sim_lose(sim_of(connection), packet->message,
+                      lost_down(connection, "the client has closed"));
+    domi_sim_packet_free(packet);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+void domi_sim_close_stale(domi_sim *sim)
+{
+    for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
+        if (at->server_open && sim->now_ns - at->heard_ns >= sim->options.stale_ns)
+            domi_sim_server_close(at, -ETIMEDOUT, "it says nothing");
+    }
+}
+
+uint64_t domi_sim_stale_due(const domi_sim *sim)
+{
+    uint64_t due_ns = DOMI_SIM_NEVER;
+
+    for (const domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
+        uint64_t stale_ns = at->heard_ns + sim->options.stale_ns;
+        if (at->server_open && stale_ns < due_ns)
+            due_ns = stale_ns;
+    }
+    return due_ns;
+}
+
+void domi_sim_reap_connections(domi_sim *sim)
+{
+    domi_sim_connection *last = NULL;
+
+    for (domi_sim_connection **link = &sim->connections; *link != NULL;) {
+        domi_sim_connection *at = *link;
+        if (at->client_open || at->server_open) {
+            last = at;
+            link = &at->next;
+            continue;
+        }
+        *link = at->next;
+        domi_sim_lose_all(sim, &at->up, lost_up(at, "both sides have closed"));
+        domi_sim_lose_all(sim, &at->down, lost_down(at, "both sides have closed"));
+        free(at);
+    }
+    sim->last_connection = last;
+}

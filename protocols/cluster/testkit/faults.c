@@ -1,0 +1,184 @@
+/* Faults that a test sets: legs that are cut, slow and lossy; clients that are disconnected; what
+ * goes wrong with buckets. */
+#include "protocols/cluster/testkit/sim.h"
+
+#include <errno.h>
+
+#define LATENCY_LEAST UINT64_C(1000)
+#define LATENCY_MOST  UINT64_C(3600000000000)
+
+/* Returns 0 if these name a node and a server, or every one. */
+static int check_pair(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways)
+{
+    if (sim->stepping)
+        return domi_sim_fail(sim, -EBUSY, "a handler runs");
+    if ((node != DOMUS_EVERY && node >= sim->node_count) ||
+        (server != DOMUS_EVERY && server >= sim->options.servers) || ways == 0 ||
+        (ways & ~(uint32_t)DOMUS_BOTH_WAYS) != 0)
+        return domi_sim_fail(sim, -EINVAL, "there is no leg of node %u and server %u", node,
+                             server);
+    return 0;
+}
+
+/* What a fault does with one leg. `change` says what is to be set. */
+typedef void change_way(domi_sim *sim, domi_sim_way *way, const void *change);
+
+/* Do it for all legs that are named. */
+static void for_each(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways,
+                     change_way *change, const void *what)
+{
+    for (uint32_t n = 0; n < sim->node_count; n++) {
+        for (uint32_t s = 0; s < sim->options.servers; s++) {
+            if ((node != DOMUS_EVERY && node != n) || (server != DOMUS_EVERY && server != s))
+                continue;
+            if ((ways & DOMUS_TO_SERVER) != 0)
+                change(sim, &sim->nodes[n]->ways[s][DOMI_SIM_UP], what);
+            if ((ways & DOMUS_FROM_SERVER) != 0)
+                change(sim, &sim->nodes[n]->ways[s][DOMI_SIM_DOWN], what);
+        }
+    }
+}
+
+static const char *say_ways(uint32_t ways)
+{
+    if (ways == DOMUS_BOTH_WAYS)
+        return "both ways";
+    return ways == DOMUS_TO_SERVER ? "to" : "from";
+}
+
+/* --- legs ------------------------------------------------------------------------------------- */
+
+static void set_way(domi_sim *sim, domi_sim_way *way, const void *change)
+{
+    const domus_testkit_leg *leg = change;
+
+    way->latency_ns = leg->latency_ns != 0 ? leg->latency_ns : sim->options.latency_ns;
+    way->jitter_ns = leg->jitter_ns != 0 ? leg->jitter_ns : sim->options.jitter_ns;
+    if (way->jitter_ns == DOMUS_TESTKIT_NO_JITTER)
+        way->jitter_ns = 0;
+    way->loss_ppm = leg->loss_ppm;
+}
+
+int domus_testkit_cluster_set_leg(domus_testkit_cluster *cluster, uint32_t node, uint32_t server,
+                                  domus_testkit_ways ways, const domus_testkit_leg *leg)
+{
+    int error = check_pair(cluster, node, server, ways);
+
+    if (error != 0)
+        return error;
+    if ((leg->latency_ns != 0 && leg->latency_ns < LATENCY_LEAST) ||
+        leg->latency_ns > LATENCY_MOST ||
+        (leg->jitter_ns > LATENCY_MOST && leg->jitter_ns != DOMUS_TESTKIT_NO_JITTER) ||
+        leg->loss_ppm > DOMUS_TESTKIT_PPM)
+        return domi_sim_fail(cluster, -EINVAL, "a leg is out of range");
+    for_each(cluster, node, server, ways, set_way, leg);
+    domi_sim_note(cluster, "legs of %d and server %d, %s, lose %u ppm", (int)node, (int)server,
+                  say_ways(ways), leg->loss_ppm);
+    return 0;
+}
+
+static void cut_way(domi_sim *sim, domi_sim_way *way, const void *change)
+{
+    (void)sim;
+    way->cut = *(const uint32_t *)change;
+}
+
+/* Lose what is under way on legs that lose. */
+static void lose_cut(domi_sim *sim)
+{
+    for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
+        uint32_t node = at->client->node->index;
+        if (at->up.way->cut == DOMUS_CUT_LOSES)
+            domi_sim_lose_messages(sim, &at->up,
+                                   (domi_sim_loss){DOMUS_FATE_LOST_UP, node, "the leg is cut"});
+        if (at->down.way->cut == DOMUS_CUT_LOSES)
+            domi_sim_lose_messages(sim, &at->down,
+                                   (domi_sim_loss){DOMUS_FATE_LOST_DOWN, node, "the leg is cut"});
+    }
+}
+
+int domus_testkit_cluster_cut(domus_testkit_cluster *cluster, uint32_t node, uint32_t server,
+                              domus_testkit_ways ways, domus_testkit_cut cut)
+{
+    int error = check_pair(cluster, node, server, ways);
+    uint32_t change = cut;
+
+    if (error != 0)
+        return error;
+    if (cut != DOMUS_CUT_HOLDS && cut != DOMUS_CUT_LOSES)
+        return domi_sim_fail(cluster, -EINVAL, "there is no such cut");
+    for_each(cluster, node, server, ways, cut_way, &change);
+    domi_sim_note(cluster, "legs of %d and server %d, %s, are cut%s", (int)node, (int)server,
+                  say_ways(ways), cut == DOMUS_CUT_LOSES ? " and lose" : "");
+    lose_cut(cluster);
+    return 0;
+}
+
+int domus_testkit_cluster_heal(domus_testkit_cluster *cluster, uint32_t node, uint32_t server,
+                               domus_testkit_ways ways)
+{
+    int error = check_pair(cluster, node, server, ways);
+    uint32_t change = 0;
+
+    if (error != 0)
+        return error;
+    for_each(cluster, node, server, ways, cut_way, &change);
+    domi_sim_note(cluster, "legs of %d and server %d, %s, are healed", (int)node, (int)server,
+                  say_ways(ways));
+    return 0;
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+/* Close all connections of a node at its servers. */
+static void close_all(domi_sim *sim, uint32_t node, int error, const char *why)
+{
+    for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
+        if (at->client->node->index == node && at->server_open) {
+            sim->counts.slow += error == -EPIPE;
+            domi_sim_server_close(at, error, why);
+        }
+    }
+}
+
+int domus_testkit_cluster_disconnect(domus_testkit_cluster *cluster, uint32_t node, uint64_t for_ns)
+{
+    domi_sim_node *at = domi_sim_node_of(cluster, node);
+
+    if (at == NULL)
+        return cluster->stepping ? -EBUSY : -EINVAL;
+    at->barred_ns =
+        for_ns < DOMI_SIM_NEVER - cluster->now_ns ? cluster->now_ns + for_ns : DOMI_SIM_NEVER;
+    domi_sim_note(cluster, "%s is disconnected", at->name);
+    close_all(cluster, node, -ECONNRESET, "it is disconnected");
+    return 0;
+}
+
+int domus_testkit_cluster_drop_slow(domus_testkit_cluster *cluster, uint32_t node)
+{
+    if (domi_sim_node_of(cluster, node) == NULL)
+        return cluster->stepping ? -EBUSY : -EINVAL;
+    close_all(cluster, node, -EPIPE, "slow consumer");
+    return 0;
+}
+
+/* --- buckets ---------------------------------------------------------------------------------- */
+
+int domus_testkit_cluster_set_store(domus_testkit_cluster *cluster,
+                                    const domus_testkit_store_faults *faults)
+{
+    if (cluster->stepping)
+        return domi_sim_fail(cluster, -EBUSY, "a handler runs");
+    if (faults->late_max_ns > LATENCY_MOST || faults->request_loss_ppm > DOMUS_TESTKIT_PPM ||
+        faults->answer_loss_ppm > DOMUS_TESTKIT_PPM)
+        return domi_sim_fail(cluster, -EINVAL, "faults of the buckets are out of range");
+    cluster->store.faults = *faults;
+    domi_sim_note(cluster, "buckets lose %u ppm of requests and %u of answers",
+                  faults->request_loss_ppm, faults->answer_loss_ppm);
+    return 0;
+}
+
+uint32_t domus_testkit_cluster_leader(const domus_testkit_cluster *cluster)
+{
+    return cluster->store.leader;
+}

@@ -1,0 +1,137 @@
+/* Messages in memory that counts its users, and subjects: their form, and the patterns that match
+ * them. A pattern has "*" for one token, and ">" at its end for one token or more. */
+#include "protocols/cluster/testkit/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *put_text(char *to, const char *text, size_t size)
+{
+    if (size != 0)
+        memcpy(to, text, size);
+    to[size] = '\0';
+    return to + size + 1;
+}
+
+domi_sim_message *domi_sim_message_new(const domi_sim_parts *parts)
+{
+    size_t match_size = parts->match != NULL ? strlen(parts->match) : 0;
+    size_t size = (size_t)parts->subject_size + parts->reply_size + match_size +
+                  parts->headers_size + parts->payload_size + 5;
+    domi_sim_message *message = calloc(1, sizeof *message + size);
+
+    if (message == NULL)
+        return NULL;
+    message->references = 1;
+    message->node = DOMUS_EVERY;
+    message->status = parts->status;
+    message->headers_size = parts->headers_size;
+    message->payload_size = parts->payload_size;
+    char *at = message->bytes;
+    message->subject = message->match = at;
+    at = put_text(at, parts->subject, parts->subject_size);
+    message->reply = at;
+    at = put_text(at, parts->reply, parts->reply_size);
+    if (match_size != 0) {
+        message->match = at;
+        at = put_text(at, parts->match, match_size);
+    }
+    message->headers = at;
+    at = put_text(at, parts->headers, parts->headers_size);
+    message->payload = at;
+    (void)put_text(at, parts->payload, parts->payload_size);
+    return message;
+}
+
+domi_sim_message *domi_sim_message_keep(domi_sim_message *message)
+{
+    message->references++;
+    return message;
+}
+
+void domi_sim_message_drop(domi_sim_message *message)
+{
+    if (message != NULL && --message->references == 0)
+        free(message);
+}
+
+bool domi_sim_is_word(const char *text, size_t size)
+{
+    if (size == 0 || size > DOMUS_NATS_SUBJECT_MAX)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* Returns whether a token of a subject is right. A wildcard is a token of its own. */
+static bool is_token(const char *text, size_t size, bool is_last, bool wildcards)
+{
+    if (size == 0)
+        return false;
+    if (!wildcards || size != 1)
+        return true;
+    return *text != '>' || is_last;
+}
+
+bool domi_sim_is_subject(const char *text, size_t size, bool wildcards)
+{
+    size_t begin = 0;
+
+    if (!domi_sim_is_word(text, size))
+        return false;
+    for (size_t i = 0; i <= size; i++) {
+        if (i < size && text[i] != '.')
+            continue;
+        if (!is_token(text + begin, i - begin, i == size, wildcards))
+            return false;
+        begin = i + 1;
+    }
+    return true;
+}
+
+bool domus_testkit_cluster_matches(const char *pattern, const char *subject)
+{
+    for (;;) {
+        size_t wanted = strcspn(pattern, ".");
+        size_t size = strcspn(subject, ".");
+        if (size == 0)
+            return false;
+        if (wanted == 1 && *pattern == '>' && pattern[1] == '\0')
+            return true;
+        bool is_any = wanted == 1 && *pattern == '*';
+        if (!is_any && (wanted != size || memcmp(pattern, subject, size) != 0))
+            return false;
+        if (pattern[wanted] == '\0' || subject[size] == '\0')
+            return pattern[wanted] == subject[size];
+        pattern += wanted + 1;
+        subject += size + 1;
+    }
+}
+
+int64_t domi_sim_find_header(const char *headers, uint32_t size, const char *name,
+                             const char **ret_value)
+{
+    size_t name_size = strlen(name);
+    const char *end = headers + size;
+
+    for (const char *line = headers; line < end;) {
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        if (next == NULL)
+            return -1;
+        const char *value = line + name_size + 1;
+        if (value <= next && memcmp(line, name, name_size) == 0 && line[name_size] == ':') {
+            const char *last = next > value && next[-1] == '\r' ? next - 1 : next;
+            while (value < last && *value == ' ')
+                value++;
+            while (last > value && last[-1] == ' ')
+                last--;
+            *ret_value = value;
+            return last - value;
+        }
+        line = next + 1;
+    }
+    return -1;
+}

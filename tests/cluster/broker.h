@@ -1,0 +1,66 @@
+/* A simulated cluster with one client for each node, and probes that use it. Each function holds
+ * that it succeeds. */
+#ifndef DOMT_BROKER_H
+#define DOMT_BROKER_H
+
+#include <domus/testkit_cluster.h>
+
+#define DOMT_MS     UINT64_C(1000000)
+#define DOMT_SECOND UINT64_C(1000000000)
+#define DOMT_NODES  8u
+
+typedef struct domt_member {
+    domus_testkit_cluster *cluster;
+    uint32_t node;
+    domus_testkit *kit;
+    domus_probe *probe;  /* asks the client, and gets messages */
+    domus_probe *events; /* gets what the client tells its gateway */
+    domus_address client;
+    domus_address host; /* the actor that has opened the client */
+} domt_member;
+
+/* A message as text. */
+typedef struct domt_heard {
+    char subject[64];
+    char reply[64];
+    char headers[256];
+    char payload[1024];
+    uint64_t subscription;
+    uint64_t tag;
+    unsigned status;
+} domt_heard;
+
+domus_testkit_cluster *domt_cluster_new(uint64_t seed,
+                                        const domus_testkit_cluster_options *options);
+void domt_pass(domus_testkit_cluster *cluster, uint64_t by_ns);
+
+/* Add a node with a client; it is not connected before time passes. */
+void domt_member_add(domus_testkit_cluster *cluster, const domus_testkit_node_options *options,
+                     domt_member *ret_member);
+/* Make host, client and probes in the new kit of a node. */
+void domt_member_start(domt_member *member);
+/* Make a cluster of nodes whose clients are connected. */
+domus_testkit_cluster *domt_members_new(uint64_t seed, const domus_testkit_cluster_options *options,
+                                        uint32_t count, domt_member *members);
+
+uint64_t domt_subscribe(domt_member *member, const char *subject, const char *queue);
+/* Publish as a notice. */
+void domt_publish(domt_member *member, const char *subject, const char *reply, const char *text);
+void domt_publish_bytes(domt_member *member, const char *subject, const void *data, size_t size);
+/* Begin a request, whose headers are lines "Name: value\r\n", or NULL. */
+void domt_request(domt_member *member, const char *subject, const char *headers, const char *text);
+/* Expect a message, which has come already. */
+domt_heard domt_hear(domt_member *member);
+void domt_hear_text(domt_member *member, const char *text);
+void domt_hear_nothing(domt_member *member);
+/* Expect that an ask has failed. */
+void domt_fails(domt_member *member, int error);
+/* Expect an answer without a payload. */
+void domt_done(domt_member *member);
+void domt_event(domt_member *member, domus_nats_happening happening, int error);
+domus_nats_status domt_look(domt_member *member);
+
+/* Take a message apart, and free it. */
+domt_heard domt_read(domus_nats_message *message);
+
+#endif

@@ -1,0 +1,462 @@
+/* Each fault of the simulated cluster does what its header says, and no loss is silent. */
+#include "tests/cluster/broker.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PASS (5 * DOMT_MS)
+
+static domus_testkit_cluster_counts count(const domt_member *member)
+{
+    return domus_testkit_cluster_count(member->cluster);
+}
+
+/* The server to which a client is connected. */
+static uint32_t server_of(domt_member *member)
+{
+    domus_nats_status status = domt_look(member);
+
+    ck_assert(status.connected);
+    return (uint32_t)(status.server[strlen("simulated:")] - '0');
+}
+
+/* Publish numbers, with time between them. */
+static void publish_numbers(domt_member *member, uint32_t first, uint32_t end)
+{
+    char text[16];
+
+    for (uint32_t i = first; i < end; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        domt_publish(member, "numbers", NULL, text);
+        domt_pass(member->cluster, 50000);
+    }
+}
+
+/* Hear numbers, which come in their order; some may be missing. Returns how many came. */
+static uint32_t hear_numbers(domt_member *member)
+{
+    domus_nats_message message;
+    uint32_t heard = 0;
+    int last = -1;
+
+    while (domus_probe_expect(member->probe, &domus_nats_message_type, 0, &message) == 0) {
+        int number = atoi(domt_read(&message).payload);
+        ck_assert_int_gt(number, last);
+        last = number;
+        heard++;
+    }
+    return heard;
+}
+
+START_TEST(leg_takes_its_latency_and_keeps_the_order)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(1, NULL, 2, members);
+    const domus_testkit_leg slow = {.latency_ns = 20 * DOMT_MS, .jitter_ns = 10 * DOMT_MS};
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(
+        domus_testkit_cluster_set_leg(cluster, members[0].node, 0, DOMUS_FROM_SERVER, &slow), 0);
+    publish_numbers(&members[1], 0, 100); /* takes 5 ms */
+    domt_pass(cluster, 14 * DOMT_MS);
+    domt_hear_nothing(&members[0]);
+    domt_pass(cluster, 20 * DOMT_MS);
+    ck_assert_uint_eq(hear_numbers(&members[0]), 100);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(messages_of_different_pairs_overtake_each_other)
+{
+    domt_member members[3];
+    domus_testkit_cluster *cluster = domt_members_new(2, NULL, 3, members);
+    const domus_testkit_leg jitters = {.jitter_ns = 3 * DOMT_MS};
+    uint32_t overtakings = 0;
+
+    domt_subscribe(&members[0], "a", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(
+        domus_testkit_cluster_set_leg(cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS, &jitters),
+        0);
+    for (uint32_t i = 0; i < 20; i++) {
+        domt_publish(&members[1], "a", NULL, "first");
+        domt_pass(cluster, 100000);
+        domt_publish(&members[2], "a", NULL, "second");
+        domt_pass(cluster, 10 * DOMT_MS);
+        overtakings += strcmp(domt_hear(&members[0]).payload, "second") == 0;
+        (void)domt_hear(&members[0]);
+    }
+    ck_assert_uint_ge(overtakings, 3);
+    ck_assert_uint_le(overtakings, 17);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(lossy_leg_counts_each_loss)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(3, NULL, 2, members);
+    const domus_testkit_leg lossy = {.loss_ppm = 300000};
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(
+        domus_testkit_cluster_set_leg(cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS, &lossy),
+        0);
+    publish_numbers(&members[1], 0, 400);
+    domt_pass(cluster, PASS);
+    uint32_t heard = hear_numbers(&members[0]);
+    ck_assert_uint_eq(heard + count(members).lost_up + count(members).lost_down, 400);
+    ck_assert_uint_ge(count(members).lost_up, 60); /* 120 on average */
+    ck_assert_uint_ge(count(members).lost_down, 40);
+    ck_assert(domt_look(&members[0]).connected);
+    ck_assert_uint_eq(count(members).disconnects, 0);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(short_cut_holds_what_is_said)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(4, NULL, 2, members);
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(domus_testkit_cluster_cut(cluster, members[1].node, DOMUS_EVERY,
+                                               DOMUS_BOTH_WAYS, DOMUS_CUT_HOLDS),
+                     0);
+    publish_numbers(&members[1], 0, 50);
+    domt_pass(cluster, DOMT_SECOND);
+    domt_hear_nothing(&members[0]);
+    ck_assert_int_eq(
+        domus_testkit_cluster_heal(cluster, members[1].node, DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(hear_numbers(&members[0]), 50);
+    ck_assert_uint_eq(count(members).disconnects, 0);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(long_cut_breaks_the_connection_on_both_sides)
+{
+    domt_member members[2];
+    domus_testkit_cluster_options options = {.stale_ns = 8 * DOMT_SECOND};
+    domus_testkit_cluster *cluster = domt_members_new(5, &options, 2, members);
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(domus_testkit_cluster_cut(cluster, members[0].node, DOMUS_EVERY,
+                                               DOMUS_BOTH_WAYS, DOMUS_CUT_HOLDS),
+                     0);
+    publish_numbers(&members[1], 0, 10);
+    domt_pass(cluster, 6100 * DOMT_MS);
+    domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT); /* two pings, and one is due */
+    ck_assert_uint_eq(domt_look(&members[0]).stale, 1);
+    ck_assert_uint_eq(count(members).lost_down, 10);
+    publish_numbers(&members[1], 10, 20); /* to a subscription that the server still has */
+    domt_pass(cluster, 3 * DOMT_SECOND);
+    ck_assert_uint_eq(count(members).lost_down, 20);
+    publish_numbers(&members[1], 20, 30);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).unheard, 10);
+    ck_assert_int_eq(
+        domus_testkit_cluster_heal(cluster, members[0].node, DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
+    domt_event(&members[0], DOMUS_NATS_FAILED, -ETIMEDOUT);
+    domt_pass(cluster, 5 * DOMT_SECOND);
+    domus_nats_status status = domt_look(&members[0]);
+    ck_assert(status.connected);
+    ck_assert_uint_eq(status.reconnects, 1);
+    publish_numbers(&members[1], 30, 40); /* the subscription was made again */
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(hear_numbers(&members[0]), 10);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(one_way_cut_loses_one_way)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(6, NULL, 2, members);
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_subscribe(&members[1], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(
+        domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_TO_SERVER, DOMUS_CUT_LOSES),
+        0);
+    publish_numbers(&members[0], 0, 10); /* nobody hears them */
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).lost_up, 10);
+    publish_numbers(&members[1], 10, 20); /* both hear them */
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(hear_numbers(&members[0]), 10);
+    ck_assert_uint_eq(hear_numbers(&members[1]), 10);
+    domus_testkit_cluster_heal(cluster, members[0].node, 0, DOMUS_TO_SERVER);
+    ck_assert_int_eq(
+        domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_FROM_SERVER, DOMUS_CUT_LOSES),
+        0);
+    publish_numbers(&members[0], 20, 30); /* the other one hears them */
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(hear_numbers(&members[0]), 0);
+    ck_assert_uint_eq(hear_numbers(&members[1]), 10);
+    ck_assert_uint_eq(count(members).lost_down, 10);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(server_that_is_cut_off_forgets_the_others)
+{
+    domus_testkit_cluster_options options = {.servers = 3};
+    domt_member members[6];
+    domus_testkit_cluster *cluster = domt_members_new(7, &options, 6, members);
+    domt_member *one = &members[0];
+    domt_member *other = NULL;
+
+    for (uint32_t i = 1; i < 6; i++) {
+        if (server_of(&members[i]) != server_of(one))
+            other = &members[i];
+    }
+    ck_assert_ptr_nonnull(other);
+    domt_subscribe(one, "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, server_of(one), DOMUS_EVERY), 0);
+    publish_numbers(other, 0, 10); /* they wait on the route */
+    domt_pass(cluster, DOMT_SECOND);
+    domt_hear_nothing(one);
+    domt_pass(cluster, 4 * DOMT_SECOND); /* now it is broken */
+    ck_assert_uint_eq(count(members).lost_route, 10);
+    publish_numbers(other, 10, 20);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).unheard, 10);
+    ck_assert_int_eq(domus_testkit_cluster_heal_route(cluster, server_of(one), DOMUS_EVERY), 0);
+    domt_pass(cluster, PASS);
+    publish_numbers(other, 20, 30);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(hear_numbers(one), 10);
+    ck_assert_uint_eq(count(members).disconnects, 0);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(route_that_is_cut_shortly_loses_nothing)
+{
+    domus_testkit_cluster_options options = {.servers = 2};
+    domt_member members[8];
+    domus_testkit_cluster *cluster = domt_members_new(8, &options, 8, members);
+
+    for (uint32_t i = 1; i < 8; i++)
+        domt_subscribe(&members[i], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, 0, 1), 0);
+    publish_numbers(&members[0], 0, 10);
+    domt_pass(cluster, DOMT_SECOND);
+    ck_assert_int_eq(domus_testkit_cluster_heal_route(cluster, 1, 0), 0);
+    domt_pass(cluster, PASS);
+    for (uint32_t i = 1; i < 8; i++)
+        ck_assert_uint_eq(hear_numbers(&members[i]), 10);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(server_that_stops_breaks_its_connections)
+{
+    domus_testkit_cluster_options options = {.servers = 2};
+    domt_member members[4];
+    domus_testkit_cluster *cluster = domt_members_new(9, &options, 4, members);
+    uint32_t server = server_of(&members[0]);
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    domt_request(&members[0], "numbers", NULL, "x"); /* to itself, and never answered */
+    ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
+    ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, server), 0);
+    domt_pass(cluster, PASS);
+    domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    domt_fails(&members[0], -EPIPE);
+    ck_assert_uint_eq(count(members).lost_up, 1);
+    domt_publish(&members[0], "numbers", NULL, "1"); /* waits for a connection */
+    domt_pass(cluster, 10 * DOMT_SECOND);
+    ck_assert_uint_eq(hear_numbers(&members[0]), 1);
+    ck_assert_uint_eq(server_of(&members[0]), 1 - server);
+    ck_assert_int_eq(domus_testkit_cluster_start_server(cluster, server), 0);
+    ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, 1 - server), 0);
+    domt_pass(cluster, 10 * DOMT_SECOND);
+    ck_assert_uint_eq(server_of(&members[0]), server);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(clients_come_back_when_they_may)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(10, NULL, 2, members);
+
+    ck_assert_int_eq(domus_testkit_cluster_disconnect(cluster, members[0].node, 3 * DOMT_SECOND),
+                     0);
+    domt_pass(cluster, 2900 * DOMT_MS);
+    ck_assert(!domt_look(&members[0]).connected);
+    ck_assert_uint_ge(domt_look(&members[0]).failures, 3); /* the back-off begins with 100 ms */
+    domt_pass(cluster, 3 * DOMT_SECOND);
+    ck_assert(domt_look(&members[0]).connected);
+    ck_assert_uint_eq(count(members).disconnects, 1);
+    ck_assert_uint_eq(domt_look(&members[1]).reconnects, 0);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(slow_consumer_is_dropped)
+{
+    domus_testkit_cluster_options options = {.pending_max = 100000};
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(11, &options, 2, members);
+    static const char data[20000];
+
+    domt_subscribe(&members[0], "big", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(
+        domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_FROM_SERVER, DOMUS_CUT_HOLDS),
+        0);
+    for (uint32_t i = 0; i < 4; i++)
+        domt_publish_bytes(&members[1], "big", data, sizeof data);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).slow, 0);
+    domt_publish_bytes(&members[1], "big", data, sizeof data);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).slow, 1);
+    ck_assert_uint_eq(count(members).lost_down, 5);
+    domus_testkit_cluster_heal(cluster, members[0].node, 0, DOMUS_FROM_SERVER);
+    domt_pass(cluster, PASS);
+    domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
+    domt_pass(cluster, DOMT_SECOND);
+    domt_event(&members[0], DOMUS_NATS_CONNECTED, 0);
+    ck_assert_int_eq(domus_testkit_cluster_drop_slow(cluster, members[0].node), 0);
+    domt_pass(cluster, PASS);
+    domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -EPIPE);
+    ck_assert_uint_eq(count(members).slow, 2);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(slow_leg_fills_the_buffer_of_the_client)
+{
+    domus_testkit_cluster_options options = {.wire_max = 50000, .buffer_max = 50000};
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(12, &options, 2, members);
+    static const char data[10000];
+
+    domt_subscribe(&members[1], "big", NULL);
+    domus_testkit_cluster_cut(cluster, members[0].node, 0, DOMUS_TO_SERVER, DOMUS_CUT_HOLDS);
+    for (uint32_t i = 0; i < 12; i++)
+        domt_publish_bytes(&members[0], "big", data, sizeof data);
+    ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
+    domus_nats_status status = domt_look(&members[0]);
+    ck_assert_uint_eq(status.out_messages, 5);
+    ck_assert_uint_eq(status.waiting, 4);
+    ck_assert_uint_eq(status.refused, 3);
+    domus_testkit_cluster_heal(cluster, members[0].node, 0, DOMUS_TO_SERVER);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).delivered, 9);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(node_that_crashes_is_heard_no_more)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(13, NULL, 2, members);
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    domt_publish(&members[0], "numbers", NULL, "1");
+    ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
+    ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[0].node, false), 0);
+    ck_assert_ptr_null(domus_testkit_cluster_kit(cluster, members[0].node));
+    ck_assert_uint_eq(count(members).lost_up, 1);
+    domt_pass(cluster, PASS); /* the server has been told */
+    publish_numbers(&members[1], 0, 5);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).unheard, 5);
+    ck_assert_int_eq(domus_testkit_cluster_start(cluster, members[0].node), 0);
+    domt_member_start(&members[0]);
+    domt_pass(cluster, PASS);
+    domt_event(&members[0], DOMUS_NATS_CONNECTED, 0);
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[0].node, true), 0);
+    domt_pass(cluster, PASS); /* the server still sends */
+    publish_numbers(&members[1], 5, 10);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).lost_down, 5);
+    domt_pass(cluster, 6 * DOMT_SECOND); /* it has noticed */
+    publish_numbers(&members[1], 10, 15);
+    domt_pass(cluster, PASS);
+    ck_assert_uint_eq(count(members).unheard, 10);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(suspended_node_goes_on_with_what_has_come)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(14, NULL, 2, members);
+    uint64_t before_ns;
+
+    domt_subscribe(&members[0], "numbers", NULL);
+    domt_pass(cluster, PASS);
+    before_ns = domus_testkit_now_ns(members[0].kit);
+    ck_assert_int_eq(domus_testkit_cluster_suspend(cluster, members[0].node), 0);
+    publish_numbers(&members[1], 0, 20);
+    domt_pass(cluster, 3 * DOMT_SECOND);
+    ck_assert_uint_eq(domus_testkit_now_ns(members[0].kit), before_ns);
+    ck_assert_int_eq(domus_testkit_cluster_resume(cluster, members[0].node, DOMUS_CLOCK_JUMPS), 0);
+    ck_assert_uint_eq(hear_numbers(&members[0]), 20);
+    ck_assert_uint_eq(domus_testkit_now_ns(members[0].kit), before_ns + 3001 * DOMT_MS);
+    domt_pass(cluster, PASS);
+    ck_assert(domt_look(&members[0]).connected);
+    /* Longer than the server waits: the connection is gone, which the node does not know yet. */
+    ck_assert_int_eq(domus_testkit_cluster_suspend(cluster, members[0].node), 0);
+    domt_pass(cluster, 10 * DOMT_SECOND);
+    before_ns = domus_testkit_now_ns(members[0].kit);
+    ck_assert_int_eq(domus_testkit_cluster_resume(cluster, members[0].node, DOMUS_CLOCK_STOOD), 0);
+    domt_event(&members[0], DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
+    domt_pass(cluster, DOMT_SECOND);
+    ck_assert_uint_eq(domus_testkit_now_ns(members[0].kit), before_ns + DOMT_SECOND);
+    domt_event(&members[0], DOMUS_NATS_CONNECTED, 0);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(clocks_differ_and_drift)
+{
+    static const int32_t drifts[] = {0, 200, -200, 499999, -500000};
+    domus_testkit_cluster *cluster = domt_cluster_new(15, NULL);
+    domt_member members[5];
+
+    for (uint32_t i = 0; i < 5; i++) {
+        domus_testkit_node_options options = {.clock_offset_ns = i * 3600 * DOMT_SECOND,
+                                              .clock_drift_ppm = drifts[i]};
+        domt_member_add(cluster, &options, &members[i]);
+    }
+    domt_pass(cluster, 1000 * DOMT_SECOND + 1);
+    for (uint32_t i = 0; i < 5; i++) {
+        int64_t passed = 1000000000001 * (1000000 + drifts[i]) / 1000000;
+        ck_assert_uint_eq(domus_testkit_now_ns(members[i].kit),
+                          DOMUS_TESTKIT_START_NS + i * 3600 * DOMT_SECOND + (uint64_t)passed);
+        ck_assert(domt_look(&members[i]).connected);
+        ck_assert_uint_eq(domt_look(&members[i]).stale, 0);
+    }
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+DOMT_MAIN("broker_faults", 60, leg_takes_its_latency_and_keeps_the_order,
+          messages_of_different_pairs_overtake_each_other, lossy_leg_counts_each_loss,
+          short_cut_holds_what_is_said, long_cut_breaks_the_connection_on_both_sides,
+          one_way_cut_loses_one_way, server_that_is_cut_off_forgets_the_others,
+          route_that_is_cut_shortly_loses_nothing, server_that_stops_breaks_its_connections,
+          clients_come_back_when_they_may, slow_consumer_is_dropped,
+          slow_leg_fills_the_buffer_of_the_client, node_that_crashes_is_heard_no_more,
+          suspended_node_goes_on_with_what_has_come, clocks_differ_and_drift)

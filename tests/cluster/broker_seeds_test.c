@@ -1,0 +1,421 @@
+/* For many seeds, and whatever faults they draw: the same seed is the same run; over one connection
+ * of the receiver no message comes twice, and those of one connection of the sender keep their
+ * order; and each loss is told.
+ *
+ * Over a new connection to another server a message may come later, or again: it may have waited on
+ * the route to that server. The same holds for nats-server. */
+#include "tests/cluster/broker.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include "base/random.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MEMBERS  4u
+#define SERVERS  3u
+#define ROUNDS   60u
+#define MESSAGES 400u /* more than a run publishes */
+
+#define CONNECTIONS 256u /* more than a node has */
+
+/* What is known of a run. Messages have the numbers of the cluster. */
+struct run {
+    domus_testkit_cluster *cluster;
+    domt_member members[MEMBERS];
+    domi_random random;
+    bool breaks; /* faults that break connections may be drawn */
+    uint32_t published[MEMBERS];
+    uint32_t kits[MEMBERS]; /* that each node has had */
+    /* The last number that one has heard of another, by the connection that it was sent over. */
+    int last[MEMBERS][MEMBERS][CONNECTIONS];
+    uint64_t connects[MEMBERS]; /* when it was heard last */
+    uint32_t held;              /* messages whose order was looked at */
+    bool heard[MEMBERS][MEMBERS][MESSAGES];
+    bool is_down[MEMBERS];
+    bool is_suspended[MEMBERS];
+    uint8_t fates[MESSAGES][MEMBERS]; /* how often a message was delivered to, or lost for, one */
+    uint32_t publisher[MESSAGES];     /* 0: nobody yet; else the node + 1 */
+    char *trace;
+    uint64_t digest;
+    domus_testkit_cluster_counts counts;
+};
+
+static void observe(void *context, const domus_testkit_happening *happening)
+{
+    struct run *run = context;
+    uint64_t number = happening->number;
+
+    if (number >= MESSAGES || strcmp(happening->subject, "all") != 0)
+        return;
+    switch (happening->fate) {
+    case DOMUS_FATE_PUBLISHED:
+        run->publisher[number] = happening->node + 1;
+        return;
+    case DOMUS_FATE_DELIVERED:
+    case DOMUS_FATE_LOST_DOWN:
+    case DOMUS_FATE_LOST_MAILBOX:
+        run->fates[number][happening->node]++;
+        return;
+    case DOMUS_FATE_LOST_WAITING:
+    case DOMUS_FATE_LOST_UP:
+        for (uint32_t i = 0; i < MEMBERS; i++)
+            run->fates[number][i]++;
+        return;
+    default:
+        return;
+    }
+}
+
+/* Take a number that was heard. With `holds` it has to be behind the last one. */
+static void take(struct run *run, uint32_t index, const char *text, bool holds)
+{
+    uint32_t from, connection;
+    int number;
+
+    ck_assert_int_eq(sscanf(text, "%u %u %d", &from, &connection, &number), 3);
+    int *last = &run->last[index][from][connection];
+    ck_assert_msg(!holds || number > *last, "%u has heard %d of %u behind %d", index, number, from,
+                  *last);
+    *last = number;
+    ck_assert_msg(!run->heard[index][from][number], "%u has heard %d of %u twice", index, number,
+                  from);
+    run->heard[index][from][number] = true;
+}
+
+static void hear(struct run *run, uint32_t index)
+{
+    static char texts[MESSAGES][32];
+    domt_member *member = &run->members[index];
+    domus_nats_message message;
+    uint32_t count = 0;
+
+    while (domus_probe_expect(member->probe, &domus_nats_message_type, 0, &message) == 0) {
+        ck_assert_uint_lt(count, MESSAGES);
+        snprintf(texts[count++], sizeof texts[0], "%.31s", domt_read(&message).payload);
+    }
+    uint64_t connects = domt_look(member).connects;
+    bool is_same = connects == run->connects[index];
+    run->connects[index] = connects;
+    if (!is_same) {
+        memset(run->last[index], 0xff, sizeof run->last[index]);
+        memset(run->heard[index], 0, sizeof run->heard[index]);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        take(run, index, texts[i], is_same);
+    run->held += is_same ? count : 0;
+}
+
+static uint64_t draw(struct run *run, uint64_t n)
+{
+    return domi_random_below(&run->random, n);
+}
+
+static void publish(struct run *run)
+{
+    uint32_t from = (uint32_t)draw(run, MEMBERS);
+    char text[32];
+
+    if (run->is_down[from] || run->is_suspended[from])
+        return;
+    /* What is published without a connection goes over the next one. */
+    hear(run, from);
+    domus_nats_status status = domt_look(&run->members[from]);
+    uint32_t connection = 32 * run->kits[from] + (uint32_t)status.connects + !status.connected;
+    ck_assert_uint_lt(connection, CONNECTIONS);
+    snprintf(text, sizeof text, "%u %u %u", from, connection, run->published[from]++);
+    domt_publish(&run->members[from], "all", NULL, text);
+}
+
+/* Draw a fault that breaks no connection: slow and lossy legs, short cuts. */
+static void draw_mild(struct run *run)
+{
+    uint32_t node = run->members[draw(run, MEMBERS)].node;
+    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw(run, 3));
+    const domus_testkit_leg leg = {.latency_ns = 1000 + draw(run, 5 * DOMT_MS),
+                                   .jitter_ns = draw(run, 5 * DOMT_MS),
+                                   .loss_ppm = (uint32_t)draw(run, 200000)};
+
+    switch (draw(run, 4)) {
+    case 0:
+        domus_testkit_cluster_set_leg(run->cluster, node, DOMUS_EVERY, ways, &leg);
+        return;
+    case 1:
+        domus_testkit_cluster_cut(run->cluster, node, DOMUS_EVERY, ways,
+                                  (domus_testkit_cut)(1 + draw(run, 2)));
+        return;
+    default:
+        domus_testkit_cluster_heal(run->cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
+        return;
+    }
+}
+
+static void restart(struct run *run, uint32_t index)
+{
+    domt_member *member = &run->members[index];
+
+    if (run->is_suspended[index])
+        return;
+    if (!run->is_down[index]) {
+        hear(run, index);
+        ck_assert_int_eq(domus_testkit_cluster_crash(run->cluster, member->node, draw(run, 2)), 0);
+        run->is_down[index] = true;
+        return;
+    }
+    ck_assert_int_eq(domus_testkit_cluster_start(run->cluster, member->node), 0);
+    domt_member_start(member);
+    domt_subscribe(member, "all", NULL);
+    run->kits[index]++;
+    run->connects[index] = 0;
+    run->is_down[index] = false;
+}
+
+static void stop_or_go_on(struct run *run, uint32_t index)
+{
+    uint32_t node = run->members[index].node;
+
+    if (run->is_down[index])
+        return;
+    if (run->is_suspended[index])
+        ck_assert_int_eq(
+            domus_testkit_cluster_resume(run->cluster, node, (domus_testkit_clock)draw(run, 2)), 0);
+    else
+        ck_assert_int_eq(domus_testkit_cluster_suspend(run->cluster, node), 0);
+    run->is_suspended[index] = !run->is_suspended[index];
+}
+
+/* Draw a fault that may break connections, or mends what is broken. */
+static void draw_hard(struct run *run)
+{
+    uint32_t index = (uint32_t)draw(run, MEMBERS);
+    uint32_t server = (uint32_t)draw(run, SERVERS);
+
+    switch (draw(run, 8)) {
+    case 0:
+        if (domus_testkit_cluster_stop_server(run->cluster, server) != 0)
+            domus_testkit_cluster_start_server(run->cluster, server);
+        return;
+    case 1:
+        domus_testkit_cluster_cut_route(run->cluster, server, DOMUS_EVERY);
+        return;
+    case 2:
+        domus_testkit_cluster_heal_route(run->cluster, server, DOMUS_EVERY);
+        return;
+    case 3:
+        domus_testkit_cluster_disconnect(run->cluster, run->members[index].node,
+                                         draw(run, DOMT_SECOND));
+        return;
+    case 4:
+        domus_testkit_cluster_drop_slow(run->cluster, run->members[index].node);
+        return;
+    case 5:
+        restart(run, index);
+        return;
+    case 6:
+        stop_or_go_on(run, index);
+        return;
+    default:
+        domt_pass(run->cluster, draw(run, 3 * DOMT_SECOND));
+        return;
+    }
+}
+
+/* Mend all, and let everything end. */
+static void settle(struct run *run)
+{
+    const domus_testkit_leg leg = {0};
+
+    domus_testkit_cluster_heal(run->cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
+    domus_testkit_cluster_set_leg(run->cluster, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS, &leg);
+    for (uint32_t server = 0; server < SERVERS; server++) {
+        (void)domus_testkit_cluster_start_server(run->cluster, server);
+        domus_testkit_cluster_heal_route(run->cluster, server, DOMUS_EVERY);
+    }
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        if (run->is_suspended[i])
+            stop_or_go_on(run, i);
+        if (run->is_down[i])
+            restart(run, i);
+    }
+    domt_pass(run->cluster, 20 * DOMT_SECOND);
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        hear(run, i);
+}
+
+/* Counts fit together when nothing is under way. */
+static void add_up(const struct run *run)
+{
+    const domus_testkit_cluster_counts *counts = &run->counts;
+
+    ck_assert_uint_eq(counts->published, counts->lost_waiting + counts->lost_up + counts->arrived);
+    ck_assert_uint_eq(counts->copies,
+                      counts->delivered + counts->lost_down + counts->lost_mailbox + counts->ended);
+}
+
+static void do_run(struct run *run, uint64_t seed, bool breaks)
+{
+    domus_testkit_cluster_options options = {.servers = SERVERS};
+
+    memset(run, 0, sizeof *run);
+    memset(run->last, 0xff, sizeof run->last);
+    run->breaks = breaks;
+    domi_random_init(&run->random, seed);
+    run->cluster = domt_members_new(seed, &options, MEMBERS, run->members);
+    domus_testkit_cluster_observe(run->cluster, observe, run);
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        domt_subscribe(&run->members[i], "all", NULL);
+    domt_pass(run->cluster, 20 * DOMT_MS);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint64_t count = draw(run, 6); count != 0; count--)
+            publish(run);
+        if (draw(run, 2) == 0)
+            draw_mild(run);
+        else if (breaks)
+            draw_hard(run);
+        domt_pass(run->cluster, draw(run, 20 * DOMT_MS));
+        for (uint32_t i = 0; i < MEMBERS; i++) {
+            if (!run->is_down[i])
+                hear(run, i);
+        }
+    }
+    settle(run);
+    run->counts = domus_testkit_cluster_count(run->cluster);
+    run->digest = domus_testkit_cluster_digest(run->cluster);
+    run->trace = strdup(domus_testkit_cluster_trace(run->cluster));
+    for (uint32_t i = 0; i < MEMBERS; i++) { /* the kits have traces of their own */
+        const char *text = domus_testkit_trace(run->members[i].kit);
+        for (; *text != '\0'; text++)
+            run->digest = run->digest * 31 + (unsigned char)*text;
+    }
+    domus_testkit_cluster_free(run->cluster);
+    add_up(run);
+}
+
+static int run_twice(uint64_t seed, void *context)
+{
+    static struct run first, second;
+    uint64_t *digests = context;
+
+    do_run(&first, seed, true);
+    do_run(&second, seed, true);
+    ck_assert_msg(strcmp(first.trace, second.trace) == 0, "two traces of seed %llu",
+                  (unsigned long long)seed);
+    ck_assert_uint_eq(first.digest, second.digest);
+    ck_assert_mem_eq(&first.counts, &second.counts, sizeof first.counts);
+    ck_assert_uint_ne(first.digest, digests[0]);
+    digests[0] = first.digest;
+    free(first.trace);
+    free(second.trace);
+    return 0;
+}
+
+START_TEST(same_seed_is_the_same_run)
+{
+    uint64_t last = 0;
+
+    ck_assert_int_eq(domus_testkit_sweep(1, 100, run_twice, &last, NULL), 0);
+}
+END_TEST
+
+static int run_hard(uint64_t seed, void *context)
+{
+    static struct run run;
+    domus_testkit_cluster_counts *sum = context;
+
+    do_run(&run, seed, true);
+    free(run.trace);
+    sum->delivered += run.counts.delivered;
+    sum->lost_up += run.counts.lost_up;
+    sum->lost_down += run.counts.lost_down;
+    sum->lost_route += run.counts.lost_route;
+    sum->disconnects += run.counts.disconnects;
+    sum->lost_waiting += run.counts.lost_waiting;
+    sum->arrived += run.held;
+    return 0;
+}
+
+START_TEST(no_message_comes_twice_or_overtakes_whatever_breaks)
+{
+    domus_testkit_cluster_counts sum = {0};
+
+    ck_assert_int_eq(domus_testkit_sweep(1000, domt_more_if_long(200), run_hard, &sum, NULL), 0);
+    if (getenv("DOMUS_SEED") != NULL)
+        return;
+    ck_assert_uint_ge(sum.delivered, 10000); /* the runs are not empty, and meet all losses */
+    ck_assert_uint_ge(sum.arrived, 5000);    /* of these the order was held */
+    ck_assert_uint_ge(sum.lost_up, 100);
+    ck_assert_uint_ge(sum.lost_down, 100);
+    ck_assert_uint_ge(sum.lost_route, 10);
+    ck_assert_uint_ge(sum.lost_waiting, 1);
+    ck_assert_uint_ge(sum.disconnects, 100);
+}
+END_TEST
+
+static int run_mild(uint64_t seed, void *context)
+{
+    static struct run run;
+
+    (void)context;
+    do_run(&run, seed, false);
+    free(run.trace);
+    ck_assert_uint_eq(run.counts.disconnects, 0);
+    for (uint32_t number = 0; number < MESSAGES; number++) {
+        for (uint32_t i = 0; run.publisher[number] != 0 && i < MEMBERS; i++)
+            ck_assert_msg(run.fates[number][i] == 1, "seed %llu: %u has %u fates at %u",
+                          (unsigned long long)seed, number, run.fates[number][i], i);
+    }
+    return 0;
+}
+
+START_TEST(each_copy_is_delivered_or_told_as_lost)
+{
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(200), run_mild, NULL, NULL), 0);
+}
+END_TEST
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+START_TEST(simulation_is_quick)
+{
+    domus_testkit_cluster_options options = {.servers = 3};
+    domt_member members[8];
+    domus_testkit_cluster *cluster = domt_members_new(1, &options, 8, members);
+    char subject[8];
+
+    for (uint32_t i = 0; i < 8; i++) {
+        snprintf(subject, sizeof subject, "to.%u", i);
+        domt_subscribe(&members[i], subject, NULL);
+    }
+    domt_pass(cluster, 20 * DOMT_MS);
+    double before = cpu_seconds();
+    for (uint32_t i = 0; i < 20000; i++) {
+        domus_nats_message message;
+        snprintf(subject, sizeof subject, "to.%u", i * 3 % 8);
+        domt_publish(&members[i % 8], subject, NULL, "0123456789012345678901234567890123456789");
+        domt_pass(cluster, 20000);
+        while (domus_probe_expect(members[i * 3 % 8].probe, &domus_nats_message_type, 0,
+                                  &message) == 0)
+            domus_slice_free(message.bytes);
+    }
+    domt_pass(cluster, 20 * DOMT_MS);
+    double rate = 20000 / (cpu_seconds() - before);
+    ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 20000);
+    domus_testkit_cluster_free(cluster);
+    printf("%.0f messages a second of CPU time\n", rate);
+    if (!DOMT_SANITIZED)
+        ck_assert_msg(rate >= 10000, "%.0f messages a second", rate);
+}
+END_TEST
+
+DOMT_MAIN("broker_seeds", 120, same_seed_is_the_same_run,
+          no_message_comes_twice_or_overtakes_whatever_breaks,
+          each_copy_is_delivered_or_told_as_lost, simulation_is_quick)

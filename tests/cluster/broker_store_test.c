@@ -1,0 +1,462 @@
+/* The buckets of the simulated cluster answer the requests of JetStream, and changes of a key have
+ * one order that all agree on, whatever breaks. */
+#include "tests/cluster/broker.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include "base/random.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PASS (5 * DOMT_MS)
+
+static const char create[] =
+    "{\"name\":\"KV_b\",\"subjects\":[\"$KV.b.>\"],\"max_msgs_per_subject\":1,\"max_age\":%" PRIu64
+    ",\"allow_direct\":true}";
+
+static domt_heard ask(domt_member *member, const char *subject, const char *headers,
+                      const char *text)
+{
+    domt_request(member, subject, headers, text);
+    domt_pass(member->cluster, PASS);
+    return domt_hear(member);
+}
+
+static void make_bucket(domt_member *member, uint64_t age_ns)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, create, age_ns);
+    domt_heard heard = ask(member, "$JS.API.STREAM.CREATE.KV_b", NULL, text);
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"config\""));
+}
+
+/* Returns the revision; 0 when the answer is an error. */
+static uint64_t revision_of(const domt_heard *heard)
+{
+    const char *at = strstr(heard->payload, "\"seq\":");
+
+    return at != NULL ? strtoull(at + 6, NULL, 10) : 0;
+}
+
+static uint64_t put(domt_member *member, const char *key, const char *headers, const char *value)
+{
+    char subject[64];
+
+    snprintf(subject, sizeof subject, "$KV.b.%s", key);
+    domt_heard heard = ask(member, subject, headers, value);
+    return revision_of(&heard);
+}
+
+static domt_heard get(domt_member *member, const char *key)
+{
+    char subject[96];
+
+    snprintf(subject, sizeof subject, "$JS.API.DIRECT.GET.KV_b.$KV.b.%s", key);
+    return ask(member, subject, NULL, "");
+}
+
+START_TEST(key_is_put_got_and_compared)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster =
+        domt_members_new(1, &(domus_testkit_cluster_options){.servers = 3}, 2, members);
+
+    domt_request(&members[0], "$KV.b.x", NULL, "1");
+    domt_pass(cluster, PASS);
+    domt_fails(&members[0], -ECONNREFUSED); /* there is no bucket yet */
+    make_bucket(&members[0], 0);
+    make_bucket(&members[1], 0); /* the same one */
+    ck_assert_uint_eq(get(&members[0], "x").status, 404);
+    ck_assert_uint_eq(put(&members[0], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "1"), 1);
+    ck_assert_uint_eq(put(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 0\r\n", "2"), 0);
+    ck_assert_uint_eq(put(&members[1], "y", NULL, "3"), 2);
+    ck_assert_uint_eq(put(&members[1], "x", "Nats-Expected-Last-Subject-Sequence: 1\r\n", "4"), 3);
+    domt_heard heard = get(&members[0], "x");
+    ck_assert_str_eq(heard.payload, "4");
+    ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Sequence: 3\r\n"));
+    ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Subject: $KV.b.x\r\n"));
+    ck_assert_ptr_nonnull(strstr(heard.headers, "Nats-Time-Stamp: 2023-11-14T22:13:2"));
+    ck_assert_uint_eq(put(&members[0], "x", "KV-Operation: PURGE\r\nNats-Rollup: sub\r\n", ""), 4);
+    ck_assert_ptr_nonnull(strstr(get(&members[0], "x").headers, "KV-Operation: PURGE\r\n"));
+    heard = ask(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"data\":\"Mw==\""));
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"subject\":\"$KV.b.y\""));
+    heard = ask(&members[0], "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":1}");
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10037"));
+    heard = ask(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"messages\":2"));
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"last_seq\":4"));
+    heard = ask(&members[0], "$JS.API.STREAM.DELETE.KV_b", NULL, "");
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"success\":true"));
+    heard = ask(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10059"));
+    heard = ask(&members[0], "$JS.API.STREAM.NAMES", NULL, "");
+    ck_assert_ptr_nonnull(strstr(heard.payload, "\"err_code\":10003"));
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(watch_gets_what_is_there_and_what_changes)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster =
+        domt_members_new(2, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
+
+    make_bucket(&members[0], 0);
+    for (uint32_t i = 0; i < 4; i++)
+        (void)put(&members[0], i % 2 == 0 ? "x" : "y", NULL, i < 2 ? "old" : "new");
+    domt_subscribe(&members[1], "inbox", NULL);
+    domt_pass(cluster, PASS);
+    domt_request(&members[1], "$JS.API.CONSUMER.CREATE.KV_b", NULL,
+                 "{\"stream_name\":\"KV_b\",\"config\":{\"deliver_subject\":\"inbox\","
+                 "\"deliver_policy\":\"last_per_subject\",\"filter_subject\":\"$KV.b.>\","
+                 "\"idle_heartbeat\":1000000000,\"inactive_threshold\":3000000000}}");
+    domt_pass(cluster, PASS);
+    domt_heard made = domt_hear(&members[1]), x = domt_hear(&members[1]);
+    domt_heard y = domt_hear(&members[1]);
+    if (made.subscription != 0) { /* entries may overtake the answer */
+        ck_assert_str_eq(x.reply, "");
+        domt_heard swapped = made;
+        made = x;
+        x = swapped;
+    }
+    ck_assert_ptr_nonnull(strstr(made.payload, "\"num_pending\":2"));
+    ck_assert_str_eq(x.payload, "new");
+    ck_assert_str_eq(x.subject, "$KV.b.x");
+    unsigned sequence, delivery, pending;
+    ck_assert_int_eq(
+        sscanf(x.reply, "$JS.ACK.KV_b.w1.1.%u.%u.%*u.%u", &sequence, &delivery, &pending), 3);
+    ck_assert_uint_eq(sequence, 3);
+    ck_assert_uint_eq(delivery, 1);
+    ck_assert_uint_eq(pending, 1);
+    ck_assert_str_eq(y.subject, "$KV.b.y");
+    ck_assert_uint_eq(put(&members[0], "x", "KV-Operation: DEL\r\n", ""), 5);
+    ck_assert_ptr_nonnull(strstr(domt_hear(&members[1]).headers, "KV-Operation: DEL"));
+    domt_hear_nothing(&members[1]);
+    domt_pass(cluster, DOMT_SECOND);
+    domt_heard beat = domt_hear(&members[1]);
+    ck_assert_uint_eq(beat.status, 100);
+    ck_assert_ptr_nonnull(strstr(beat.headers, "Nats-Last-Consumer: 3\r\n"));
+    ck_assert_ptr_nonnull(strstr(beat.headers, "Nats-Last-Stream: 5\r\n"));
+    ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[1].node, false), 0);
+    domt_pass(cluster, 4 * DOMT_SECOND);
+    ck_assert_ptr_nonnull(strstr(ask(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
+                                 "\"consumer_count\":0"));
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(lease_runs_out_late_and_never_early)
+{
+    domt_member members[1];
+    domus_testkit_cluster *cluster = domt_members_new(3, NULL, 1, members);
+    const domus_testkit_store_faults faults = {.late_max_ns = DOMT_SECOND};
+    char key[16];
+    uint32_t late = 0;
+
+    ck_assert_int_eq(domus_testkit_cluster_set_store(cluster, &faults), 0);
+    make_bucket(&members[0], 500 * DOMT_MS);
+    for (uint32_t i = 0; i < 20; i++) {
+        snprintf(key, sizeof key, "k%u", i);
+        ck_assert_uint_ne(put(&members[0], key, NULL, "x"), 0);
+        domt_pass(cluster, 480 * DOMT_MS);
+        ck_assert_uint_eq(get(&members[0], key).status, 0);
+        domt_pass(cluster, 520 * DOMT_MS);
+        late += get(&members[0], key).status == 0; /* 1 s and some ms after the put */
+        domt_pass(cluster, 500 * DOMT_MS);
+        ck_assert_uint_eq(get(&members[0], key).status, 404);
+    }
+    ck_assert_uint_ge(late, 3); /* half of them, on average */
+    ck_assert_uint_le(late, 17);
+    ck_assert_uint_eq(domus_testkit_cluster_count(cluster).expired, 20);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(answer_may_be_lost_when_the_change_was_made)
+{
+    domt_member members[1];
+    domus_testkit_cluster *cluster = domt_members_new(4, NULL, 1, members);
+    domus_testkit_store_faults faults = {.answer_loss_ppm = DOMUS_TESTKIT_PPM};
+
+    make_bucket(&members[0], 0);
+    domus_testkit_cluster_set_store(cluster, &faults);
+    domt_request(&members[0], "$KV.b.x", NULL, "made");
+    domt_pass(cluster, 6 * DOMT_SECOND);
+    domt_fails(&members[0], -ETIMEDOUT);
+    ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_answers, 1);
+    faults = (domus_testkit_store_faults){.request_loss_ppm = DOMUS_TESTKIT_PPM};
+    domus_testkit_cluster_set_store(cluster, &faults);
+    domt_request(&members[0], "$KV.b.x", NULL, "not made");
+    domt_pass(cluster, 6 * DOMT_SECOND);
+    domt_fails(&members[0], -ETIMEDOUT);
+    ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_requests, 1);
+    domus_testkit_cluster_set_store(cluster, &(domus_testkit_store_faults){0});
+    ck_assert_str_eq(get(&members[0], "x").payload, "made");
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+START_TEST(bucket_outlives_its_servers)
+{
+    domt_member members[1];
+    domus_testkit_cluster *cluster =
+        domt_members_new(5, &(domus_testkit_cluster_options){.servers = 3}, 1, members);
+    uint32_t leader = domus_testkit_cluster_leader(cluster);
+
+    make_bucket(&members[0], 0);
+    ck_assert_uint_eq(put(&members[0], "x", NULL, "kept"), 1);
+    ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, leader), 0);
+    ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
+    domt_pass(cluster, 5 * DOMT_SECOND);
+    ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
+    ck_assert_str_eq(get(&members[0], "x").payload, "kept");
+    /* Of two servers that do not reach each other none has more than half. */
+    uint32_t other = domus_testkit_cluster_leader(cluster);
+    ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, other, DOMUS_EVERY), 0);
+    domt_pass(cluster, 5 * DOMT_SECOND);
+    ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
+    domt_request(&members[0], "$KV.b.x", NULL, "no");
+    domt_pass(cluster, PASS);
+    domt_fails(&members[0], -ECONNREFUSED);
+    ck_assert_int_eq(domus_testkit_cluster_start_server(cluster, leader), 0);
+    domt_pass(cluster, 10 * DOMT_SECOND);
+    ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
+    ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), other);
+    domus_testkit_cluster_heal_route(cluster, other, DOMUS_EVERY);
+    domt_pass(cluster, 5 * DOMT_SECOND);
+    ck_assert_str_eq(get(&members[0], "x").payload, "kept");
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
+/* --- one order -------------------------------------------------------------------------------- */
+
+#define MEMBERS    4u
+#define OPERATIONS 400u
+
+typedef struct operation {
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    uint64_t expected; /* of a change: the revision that it replaces */
+    uint64_t revision; /* that a change has made, or a get has seen; 0: none */
+    int error;         /* of a change: 0, -EEXIST, or another one, after which it may be made */
+    bool is_get;
+    char value[24];
+} operation;
+
+struct history {
+    operation operations[OPERATIONS];
+    uint32_t count;
+    operation *under_way[MEMBERS];
+    uint64_t seen[MEMBERS]; /* the last revision that a member knows */
+};
+
+/* Finish the operation of a member, if its answer has come. */
+static void finish(struct history *history, domt_member *members, uint32_t index)
+{
+    operation *at = history->under_way[index];
+    domus_nats_message message;
+    int result;
+
+    if (at == NULL)
+        return;
+    result = domus_probe_expect(members[index].probe, &domus_nats_message_type, 0, &message);
+    if (result == -ETIMEDOUT)
+        return;
+    at->end_ns = domus_testkit_cluster_now_ns(members[0].cluster);
+    at->error = 0;
+    history->under_way[index] = NULL;
+    if (result == -EBADMSG) { /* the ask has failed */
+        static const int errors[] = {-EPIPE, -ETIMEDOUT, -ECONNREFUSED};
+        for (size_t i = 0; i < 3 && at->error == 0; i++) {
+            if (domus_probe_expect_error(members[index].probe, errors[i], 0) == 0)
+                at->error = errors[i];
+        }
+        ck_assert_int_ne(at->error, 0);
+        return;
+    }
+    domt_heard heard = domt_read(&message);
+    if (at->is_get) {
+        const char *place = strstr(heard.headers, "Nats-Sequence: ");
+        at->revision = place != NULL ? strtoull(place + 15, NULL, 10) : 0;
+        snprintf(at->value, sizeof at->value, "%.20s", heard.payload);
+    } else {
+        at->revision = revision_of(&heard);
+        at->error = at->revision != 0 ? 0 : -EEXIST;
+    }
+    if (at->revision > history->seen[index])
+        history->seen[index] = at->revision;
+}
+
+static void begin(struct history *history, domt_member *members, uint32_t index,
+                  domi_random *random)
+{
+    char headers[80];
+
+    if (history->under_way[index] != NULL || history->count == OPERATIONS)
+        return;
+    operation *at = &history->operations[history->count++];
+    history->under_way[index] = at;
+    at->begin_ns = domus_testkit_cluster_now_ns(members[0].cluster);
+    at->end_ns = UINT64_MAX;
+    at->error = -EINPROGRESS;
+    at->is_get = domi_random_below(random, 2) == 0;
+    if (at->is_get) {
+        domt_request(&members[index], "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
+        return;
+    }
+    at->expected = history->seen[index];
+    snprintf(headers, sizeof headers, "Nats-Expected-Last-Subject-Sequence: %" PRIu64 "\r\n",
+             at->expected);
+    snprintf(at->value, sizeof at->value, "%u", history->count);
+    domt_request(&members[index], "$KV.b.x", headers, at->value);
+}
+
+/* Returns whether a change has succeeded, or may have. */
+static bool may_be_made(const operation *at)
+{
+    return !at->is_get && (at->error == 0 || at->error == -EPIPE || at->error == -ETIMEDOUT ||
+                           at->error == -EINPROGRESS);
+}
+
+/* Of several changes that expect one revision, at most one was made. */
+static void hold_each_is_replaced_once(const struct history *history)
+{
+    for (uint32_t i = 0; i < history->count; i++) {
+        const operation *one = &history->operations[i];
+        if (one->is_get || one->revision == 0)
+            continue;
+        ck_assert_uint_gt(one->revision, one->expected);
+        for (uint32_t k = 0; k < i; k++) {
+            const operation *other = &history->operations[k];
+            if (!other->is_get && other->revision != 0)
+                ck_assert(other->expected != one->expected && other->revision != one->revision);
+        }
+    }
+}
+
+/* What has ended before something begins has no later place in the order. */
+static void hold_real_time(const struct history *history)
+{
+    for (uint32_t i = 0; i < history->count; i++) {
+        const operation *one = &history->operations[i];
+        for (uint32_t k = 0; k < history->count; k++) {
+            const operation *other = &history->operations[k];
+            if (one->error != 0 || other->error != 0 || one->end_ns >= other->begin_ns)
+                continue;
+            ck_assert_msg(one->revision <= other->revision &&
+                              (other->is_get || one->revision < other->revision),
+                          "%u has revision %llu, and %u after it %llu", i,
+                          (unsigned long long)one->revision, k,
+                          (unsigned long long)other->revision);
+        }
+    }
+}
+
+/* A get sees the value of a change that has its revision, or of one whose answer was lost; and a
+ * change was refused only if another one could have come first. */
+static void hold_values(const struct history *history)
+{
+    for (uint32_t i = 0; i < history->count; i++) {
+        const operation *one = &history->operations[i];
+        bool is_found = false;
+        if (one->is_get ? one->error != 0 || one->revision == 0 : one->error != -EEXIST)
+            continue;
+        for (uint32_t k = 0; k < history->count && !is_found; k++) {
+            const operation *other = &history->operations[k];
+            if (k == i || !may_be_made(other) || other->begin_ns > one->end_ns)
+                continue;
+            if (one->is_get)
+                is_found = strcmp(other->value, one->value) == 0 &&
+                           (other->revision == one->revision || other->error != 0);
+            else
+                is_found = other->revision > one->expected || other->error != 0;
+        }
+        ck_assert_msg(is_found, "operation %u has no cause", i);
+    }
+}
+
+static void draw_fault(domus_testkit_cluster *cluster, domi_random *random)
+{
+    uint32_t server = (uint32_t)domi_random_below(random, 3);
+    uint32_t node = (uint32_t)domi_random_below(random, MEMBERS);
+
+    switch (domi_random_below(random, 40)) {
+    case 0:
+        if (domus_testkit_cluster_stop_server(cluster, server) != 0)
+            domus_testkit_cluster_start_server(cluster, server);
+        return;
+    case 1:
+        domus_testkit_cluster_cut_route(cluster, server, DOMUS_EVERY);
+        return;
+    case 2:
+    case 3:
+        domus_testkit_cluster_heal_route(cluster, server, DOMUS_EVERY);
+        (void)domus_testkit_cluster_start_server(cluster, server);
+        return;
+    case 4:
+        domus_testkit_cluster_disconnect(cluster, node, 0);
+        return;
+    default:
+        return;
+    }
+}
+
+static int one_order(uint64_t seed, void *context)
+{
+    static struct history history;
+    const domus_testkit_store_faults faults = {.answer_loss_ppm = 50000, .request_loss_ppm = 50000};
+    domus_testkit_cluster_options options = {
+        .servers = 3, .request_timeout_ns = 200 * DOMT_MS, .election_ns = 100 * DOMT_MS};
+    domt_member members[MEMBERS];
+    domus_testkit_cluster *cluster = domt_members_new(seed, &options, MEMBERS, members);
+    uint32_t *sums = context;
+    domi_random random;
+
+    memset(&history, 0, sizeof history);
+    domi_random_init(&random, seed);
+    make_bucket(&members[0], 0);
+    ck_assert_int_eq(domus_testkit_cluster_set_store(cluster, &faults), 0);
+    for (uint32_t round = 0; round < 400; round++) {
+        begin(&history, members, (uint32_t)domi_random_below(&random, MEMBERS), &random);
+        domt_pass(cluster, domi_random_below(&random, 2 * DOMT_MS));
+        draw_fault(cluster, &random);
+        for (uint32_t i = 0; i < MEMBERS; i++)
+            finish(&history, members, i);
+    }
+    domus_testkit_cluster_free(cluster);
+    for (uint32_t i = 0; i < history.count; i++) {
+        sums[0] += history.operations[i].error == 0 && !history.operations[i].is_get;
+        sums[1] += history.operations[i].error == -EEXIST;
+        sums[2] +=
+            history.operations[i].error == -EPIPE || history.operations[i].error == -ETIMEDOUT;
+    }
+    hold_each_is_replaced_once(&history);
+    hold_real_time(&history);
+    hold_values(&history);
+    return 0;
+}
+
+START_TEST(changes_of_a_key_have_one_order)
+{
+    uint32_t sums[3] = {0}; /* changes that were made, refused, and of which nobody knows */
+
+    ck_assert_int_eq(
+        domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), one_order, sums, NULL), 0);
+    if (getenv("DOMUS_SEED") != NULL)
+        return;
+    ck_assert_uint_ge(sums[0], 200);
+    ck_assert_uint_ge(sums[1], 200);
+    ck_assert_uint_ge(sums[2], 20);
+}
+END_TEST
+
+DOMT_MAIN("broker_store", 120, key_is_put_got_and_compared,
+          watch_gets_what_is_there_and_what_changes, lease_runs_out_late_and_never_early,
+          answer_may_be_lost_when_the_change_was_made, bucket_outlives_its_servers,
+          changes_of_a_key_have_one_order)

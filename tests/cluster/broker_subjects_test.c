@@ -1,0 +1,106 @@
+/* Subjects match patterns as a model says, which tries all ways to cover the tokens. */
+#include "tests/cluster/broker.h"
+#include "tests/support/suite.h"
+
+#include "base/random.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TOKENS_MAX 5u
+
+typedef struct tokens {
+    uint32_t count;
+    char text[TOKENS_MAX][4];
+} tokens;
+
+/* The model: the rest of the pattern covers the rest of the subject. */
+static bool covers(const tokens *pattern, uint32_t p, const tokens *subject, uint32_t s)
+{
+    if (p == pattern->count)
+        return s == subject->count;
+    if (s == subject->count)
+        return false;
+    if (strcmp(pattern->text[p], ">") == 0 && p + 1 == pattern->count)
+        return true;
+    if (strcmp(pattern->text[p], "*") != 0 && strcmp(pattern->text[p], subject->text[s]) != 0)
+        return false;
+    return covers(pattern, p + 1, subject, s + 1);
+}
+
+static tokens draw(domi_random *random, const char *const *words, uint32_t count)
+{
+    tokens drawn = {.count = 1 + (uint32_t)domi_random_below(random, TOKENS_MAX)};
+
+    for (uint32_t i = 0; i < drawn.count; i++)
+        snprintf(drawn.text[i], sizeof drawn.text[i], "%s",
+                 words[domi_random_below(random, count)]);
+    return drawn;
+}
+
+static void join(const tokens *from, char text[64])
+{
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < from->count; i++)
+        used += (size_t)snprintf(text + used, 64 - used, "%s%s", i != 0 ? "." : "", from->text[i]);
+}
+
+START_TEST(patterns_match_as_the_model_says)
+{
+    static const char *const words[] = {"a", "b", "ab", "*", "*", ">"};
+    char pattern_text[64], subject_text[64];
+    uint32_t matches = 0;
+    domi_random random;
+
+    domi_random_init(&random, 1);
+    for (uint32_t i = 0; i < 200000; i++) {
+        tokens pattern = draw(&random, words, 6);
+        tokens subject = draw(&random, words, 3);
+        for (uint32_t k = 0; k + 1 < pattern.count; k++) {
+            if (strcmp(pattern.text[k], ">") == 0) /* it stands at the end only */
+                snprintf(pattern.text[k], sizeof pattern.text[k], "a");
+        }
+        join(&pattern, pattern_text);
+        join(&subject, subject_text);
+        bool wanted = covers(&pattern, 0, &subject, 0);
+        bool got = domus_testkit_cluster_matches(pattern_text, subject_text);
+        ck_assert_msg(got == wanted, "%s and %s: %d", pattern_text, subject_text, got);
+        matches += got;
+    }
+    ck_assert_uint_ge(matches, 15000);
+}
+END_TEST
+
+START_TEST(borders_of_patterns)
+{
+    static const struct {
+        const char *pattern;
+        const char *subject;
+        bool matches;
+    } rows[] = {
+        {">", "a", true},
+        {">", "a.b.c", true},
+        {"a.>", "a", false},
+        {"a.>", "a.b", true},
+        {"*", "a", true},
+        {"*", "a.b", false},
+        {"a.*.c", "a.b.c", true},
+        {"a.*.c", "a.c", false},
+        {"a", "ab", false},
+        {"ab", "a", false},
+        {"a.b", "a.b", true},
+        {"a*", "ab", false},
+        {"$KV.x.>", "$KV.x.k", true},
+        {"a.>", "", false},
+        {"a.b", "a", false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        ck_assert_msg(domus_testkit_cluster_matches(rows[i].pattern, rows[i].subject) ==
+                          rows[i].matches,
+                      "%s and %s", rows[i].pattern, rows[i].subject);
+}
+END_TEST
+
+DOMT_MAIN("broker_subjects", 30, patterns_match_as_the_model_says, borders_of_patterns)
