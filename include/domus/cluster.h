@@ -159,7 +159,21 @@ typedef struct domus_node_info {
     uint64_t resent;  /* batches that were sent again */
 } domus_node_info;
 
-/* This node. Thread-safety: any thread; so are the next two. */
+/* Counts since this node was opened, over all nodes that it has known. */
+typedef struct domus_cluster_counts {
+    uint64_t sent;     /* messages that have left */
+    uint64_t received; /* that have come */
+    uint64_t refused;  /* that could not be written, or were for a node that is down */
+    uint64_t lost;     /* that were on the way when their node went down; they may have come */
+    uint64_t resent;   /* batches that were sent again */
+    uint64_t dropped;  /* notices that have come and found no actor, or a full mailbox */
+    uint64_t wrong;    /* what could not be read, or was for nobody */
+} domus_cluster_counts;
+
+/* Thread-safety: any thread; so are the next three. */
+DOMUS_API domus_cluster_counts domus_cluster_count(const domus_cluster *cluster);
+
+/* This node. */
 DOMUS_API domus_node domus_cluster_here(domus_cluster *cluster);
 
 /* Write what is known of up to `room` nodes, this one first. Returns how many there are, which may

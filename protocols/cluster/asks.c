@@ -241,7 +241,7 @@ static void send_answer(domi_cluster_gateway *gateway, domi_peer *peer, const do
     if (answer->error == 0) {
         int bytes = domi_pickle_message(gateway, answer->type, answer->payload);
         if (bytes < 0) {
-            atomic_fetch_add_explicit(&peer->record->refused, 1, memory_order_relaxed);
+            DOMI_COUNT(gateway, peer->record, refused, 1);
             envelope.error = bytes;
         } else {
             envelope.kind = DOMI_TO_REPLY;

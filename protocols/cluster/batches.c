@@ -12,11 +12,6 @@ const domus_type domi_tick_type = {.name = "cluster tick"};
 
 #define TICK_NS UINT64_C(20000000) /* between two looks at what is not confirmed */
 
-static void count(_Atomic uint64_t *counter, uint64_t by)
-{
-    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
-}
-
 /* --- publishing ------------------------------------------------------------------------------- */
 
 void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slice bytes)
@@ -91,7 +86,7 @@ static void resend_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t 
     while (domi_link_resend(peer->links[index], domus_now_ns(gateway->stack), all, &cursor,
                             &batch) == 1) {
         publish_batch(gateway, peer, index, batch);
-        count(&peer->record->resent, 1);
+        DOMI_COUNT(gateway, peer->record, resent, 1);
     }
 }
 
@@ -172,7 +167,7 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
         error = domi_link_add(link, envelope);
     }
     if (error == 0)
-        count(&peer->record->sent, 1);
+        DOMI_COUNT(gateway, peer->record, sent, 1);
     if (domi_link_is_full(link))
         flush_link(gateway, peer, index, false);
     recount(gateway, peer, index);

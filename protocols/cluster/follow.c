@@ -18,7 +18,7 @@ void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer, const domi_l
         peer->counted[i] = 0;
         domi_node_count_queued(gateway, peer->record, delta);
     }
-    atomic_fetch_add_explicit(&peer->record->lost, lost, memory_order_relaxed);
+    DOMI_COUNT(gateway, peer->record, lost, lost);
     domi_served_drop(gateway, peer);
     domi_watching_drop(gateway, peer);
     domi_asks_fail(gateway, peer, -EHOSTDOWN);

@@ -344,7 +344,7 @@ static void on_stop(domus_stack *stack, void *self)
 
     domi_watches_free(gateway);
     domi_asks_free(gateway);
-    domi_peers_free(gateway);
+    domi_peers_forget_all(gateway);
     free(gateway->payload);
     free(gateway->message);
 }

@@ -61,9 +61,10 @@ struct domus_cluster {
     domi_node_record *nodes[DOMUS_CLUSTER_NODES_MAX]; /* NULL: free */
     uint32_t nodes_used;                              /* entries that were ever used */
     bool is_connected;                                /* gateway 0 has a server */
-    domus_address client;   /* of gateway 0; nobody: it has none, or none yet */
-    uint64_t connected_ns;  /* when that began, or ended */
-    bool is_rival;          /* another node has this one's name, and is newer */
+    domus_address client;  /* of gateway 0; nobody: it has none, or none yet */
+    uint64_t connected_ns; /* when that began, or ended */
+    bool is_rival;         /* another node has this one's name, and is newer */
+    _Atomic uint64_t sent, received, refused, lost, resent, dropped; /* over all nodes */
     _Atomic uint64_t wrong; /* messages of the server that could not be read, or were for nobody */
 };
 
@@ -152,6 +153,11 @@ struct domi_cluster_gateway {
     const domus_type *told[16]; /* types of which the log has said that they do not travel */
 };
 
+/* Add to a count of a node, and to that of the whole cluster. */
+#define DOMI_COUNT(gateway, record, count, by)                                                     \
+    (atomic_fetch_add_explicit(&(record)->count, (by), memory_order_relaxed),                      \
+     (void)atomic_fetch_add_explicit(&(gateway)->cluster->count, (by), memory_order_relaxed))
+
 /* True if the addresses of all gateways are there. */
 static inline bool domi_cluster_is_open(const domus_cluster *cluster)
 {
@@ -199,7 +205,7 @@ domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16
 /* True if the table says that the node is up. */
 bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer);
 
-void domi_peers_free(domi_cluster_gateway *gateway);
+void domi_peers_forget_all(domi_cluster_gateway *gateway);
 
 /* --- batches.c -----------------------------------------------------------------------------------
  */

@@ -258,6 +258,19 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
 
 /* --- what programs see ------------------------------------------------------------------------ */
 
+domus_cluster_counts domus_cluster_count(const domus_cluster *cluster)
+{
+    return (domus_cluster_counts){
+        .sent = load(&cluster->sent),
+        .received = load(&cluster->received),
+        .refused = load(&cluster->refused),
+        .lost = load(&cluster->lost),
+        .resent = load(&cluster->resent),
+        .dropped = load(&cluster->dropped),
+        .wrong = load(&cluster->wrong),
+    };
+}
+
 domus_node domus_cluster_here(domus_cluster *cluster)
 {
     return (domus_node){cluster, cluster->id};

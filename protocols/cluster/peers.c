@@ -104,7 +104,7 @@ bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer)
     return is;
 }
 
-void domi_peers_free(domi_cluster_gateway *gateway)
+void domi_peers_forget_all(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
         while (gateway->peers[i] != NULL) {

@@ -61,8 +61,10 @@ static void take_notice(const arrival *came)
         !domus_address_is_remote(from))
         from = (domus_address){NULL, 0};
     if (domi_address_of(gateway, &came->envelope.to, &to) != 0 ||
-        domus_remote_notice(gateway->stack, from, to, type, gateway->payload) != 0)
+        domus_remote_notice(gateway->stack, from, to, type, gateway->payload) != 0) {
         release(gateway, type);
+        atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
+    }
 }
 
 static void send_fail(const arrival *came, int error)
@@ -269,7 +271,7 @@ static void take_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint1
         came.envelope.to.node = DOMUS_REMOTE_HERE;
         if (came.envelope.from.lease != 0 && came.envelope.from.node == DOMUS_REMOTE_HERE)
             came.envelope.from.node = peer->id;
-        atomic_fetch_add_explicit(&peer->record->received, 1, memory_order_relaxed);
+        DOMI_COUNT(gateway, peer->record, received, 1);
         take(&came);
     }
 }

@@ -43,18 +43,14 @@ static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
     return 0;
 }
 
-/* A notice that does not leave has nobody to tell. */
-static int refuse(domi_peer *peer, bool is_ask, int error)
+/* The message does not leave: an ask fails, and a notice is counted, because its sender has gone
+ * on. `peer` is NULL if its node is not known any more. */
+static int refuse(domi_cluster_gateway *gateway, domi_peer *peer, int error)
 {
     if (peer != NULL)
         atomic_fetch_add_explicit(&peer->record->refused, 1, memory_order_relaxed);
-    return is_ask ? error : 0;
-}
-
-/* The actor has ended while the message waited here. */
-static int fail_if_ask(domus_stack *stack, int error)
-{
-    (void)domus_fail(stack, error); /* -EINVAL for a notice */
+    atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
+    (void)domus_fail(gateway->stack, error); /* -EINVAL for a notice */
     return 0;
 }
 
@@ -66,18 +62,18 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
     gateway->stack = stack;
     int error = domus_remote_target(stack, &message);
     if (error != 0)
-        return error == -ESTALE ? fail_if_ask(stack, error) : 0;
+        return error == -ESTALE ? refuse(gateway, NULL, error) : 0;
     domi_peer *peer = domi_peer_of(gateway, message.to.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
-        return refuse(peer, message.is_ask, -EHOSTDOWN);
+        return refuse(gateway, peer, -EHOSTDOWN);
     int bytes = domi_pickle_message(gateway, message.type, payload);
     if (bytes < 0)
-        return refuse(peer, message.is_ask, bytes);
+        return refuse(gateway, peer, bytes);
     domi_wire_envelope envelope = {.kind = message.is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE,
                                    .to = message.to};
     domi_name_of(gateway, domus_sender(stack), &envelope.from);
     envelope.rest = gateway->message;
     envelope.rest_size = (uint32_t)bytes;
     error = send_message(gateway, peer, &envelope, message.is_ask);
-    return error != 0 ? refuse(peer, message.is_ask, error) : 0;
+    return error != 0 ? refuse(gateway, peer, error) : 0;
 }

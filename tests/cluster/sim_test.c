@@ -1,0 +1,500 @@
+/* Clusters of three nodes in a simulated network, with the faults that a seed draws: no message is
+ * doubled, the order is kept, none is lost that was not told as lost, and each ask ends.
+ *
+ * On each node a talker has a worker on each other node, which it spawns there, and again when it
+ * hears that it is gone. It sends the worker notices that are numbered, and asks that are numbered,
+ * some with a time-out. The model knows what was sent, taken and told. */
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/testkit_cluster.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS        UINT64_C(1000000)
+#define SECOND    UINT64_C(1000000000)
+#define NODES     3u
+#define ASKS_MAX  60000u
+#define PAIRS_MAX 4000u
+#define DOWN_NS   (600 * MS)
+#define PATIENCE  (4 * SECOND) /* within which an ask without a time-out ends after all is healed  \
+                                */
+
+/* One worker of one talker: all that was sent to it. */
+typedef struct pair {
+    uint64_t sent;  /* notices that domus_notice() has taken */
+    uint64_t taken; /* that the worker had */
+    uint64_t next;  /* the least number that may come next */
+} pair;
+
+/* One ask: its end, and how often it was handled. */
+typedef struct asking {
+    uint8_t handled, answered;
+    bool has_time;
+    int error;
+    uint64_t begun_ns;
+} asking;
+
+static struct {
+    domus_testkit_cluster *sim;
+    domus_cluster *clusters[NODES];
+    uint32_t numbers[NODES];
+    uint64_t starts;           /* of nodes */
+    domus_cluster_counts gone; /* of nodes that have crashed */
+    pair pairs[PAIRS_MAX];
+    uint32_t pairs_used;
+    asking asks[ASKS_MAX];
+    uint32_t asks_used;
+    uint64_t doubled, disordered, twice;
+    uint64_t chance;
+    bool talks;
+    uint64_t crashed_sent, crashed_taken; /* notices of talkers that have crashed do not count */
+} model;
+
+static uint64_t draw(uint64_t below)
+{
+    model.chance += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = model.chance;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ z >> 31) % below;
+}
+
+/* --- messages ----------------------------------------------------------------------------------
+ */
+
+typedef struct word {
+    uint32_t pair;
+    uint64_t number;
+} word;
+
+static const domus_type notice_type = {.name = "sim notice", .size = sizeof(word)};
+static const domus_type ask_type = {.name = "sim ask", .size = sizeof(word)};
+static const domus_type answer_type = {.name = "sim answer", .size = sizeof(word)};
+static const domus_pickle_field fields[] = {
+    {DOMUS_PICKLE(1, word, pair, UINT(0))},
+    {DOMUS_PICKLE(2, word, number, UINT(0))},
+};
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(word, fields);
+static const domus_pickler picklers[] = {
+    {.type = &notice_type, .version = 1, .table = &table},
+    {.type = &ask_type, .version = 1, .table = &table},
+    {.type = &answer_type, .version = 1, .table = &table},
+    {.type = NULL},
+};
+
+/* --- workers -----------------------------------------------------------------------------------
+ */
+
+static int take_notice(domus_stack *stack, void *self, const void *payload)
+{
+    const word *came = payload;
+    pair *of = &model.pairs[came->pair];
+
+    (void)stack, (void)self;
+    if (came->number < of->next)
+        model.disordered++;
+    of->next = came->number + 1;
+    of->taken++;
+    return 0;
+}
+
+static int take_ask(domus_stack *stack, void *self, const void *payload)
+{
+    const word *came = payload;
+
+    (void)self;
+    if (model.asks[came->number].handled++ != 0)
+        model.doubled++;
+    return domus_reply(stack, &answer_type, came);
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .on = (const domus_on[]){{&notice_type, take_notice, 0},
+                             {&ask_type, take_ask, 0},
+                             {NULL, NULL, 0}},
+};
+static const domus_cluster_export exports[] = {{.name = "worker", .behaviour = &worker},
+                                               {.name = NULL}};
+
+/* --- talkers -----------------------------------------------------------------------------------
+ */
+
+typedef struct friend
+{
+    domus_address worker;
+    uint32_t pair;
+    bool is_there, is_wanted;
+}
+friend;
+
+typedef struct talker {
+    uint32_t node;
+    friend friends[NODES];
+} talker;
+
+static const domus_type tick_type = {.name = "tick"};
+
+static int hear_worker(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    talker *self = self_;
+    uint32_t node = *(const uint32_t *)domus_frame(stack);
+    friend *of = &self->friends[node];
+
+    of->is_wanted = false;
+    if (answer->error != 0 || model.pairs_used == PAIRS_MAX)
+        return 0;
+    of->worker = ((const domus_cluster_spawned *)answer->payload)->address;
+    of->pair = model.pairs_used++;
+    of->is_there = domus_watch_actor(stack, of->worker, NULL) == 0;
+    return 0;
+}
+
+static const domus_type want_type = {.name = "want", .size = sizeof(uint32_t)};
+
+static int want(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+    char name[8];
+    domus_node node;
+
+    *(uint32_t *)domus_frame(stack) = *(const uint32_t *)payload;
+    snprintf(name, sizeof name, "n%u", *(const uint32_t *)payload);
+    if (domus_cluster_find_node(model.clusters[self->node], name, &node) != 0) {
+        self->friends[*(const uint32_t *)payload].is_wanted = false;
+        return 0;
+    }
+    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, hear_worker);
+}
+
+static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    asking *ask = &model.asks[answer->tag];
+
+    (void)stack, (void)self;
+    if (ask->answered++ != 0)
+        model.twice++;
+    ask->error = answer->error;
+    return 0;
+}
+
+/* Ask once, in a conversation of its own. */
+static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(word)};
+
+static int ask_one(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+    const word *what = payload;
+    friend *of = &self->friends[what->pair];
+    asking *ask = &model.asks[what->number];
+    const word question = {of->pair, what->number};
+
+    ask->begun_ns = domus_testkit_cluster_now_ns(model.sim);
+    ask->has_time = what->number % 3 == 0;
+    int error = domus_ask_add(stack, of->worker, &ask_type, &question, ask->has_time ? 300 * MS : 0,
+                              what->number);
+    return error != 0 ? error : domus_wait_all(stack, hear_answer);
+}
+
+static void talk_to(domus_stack *stack, talker *self, uint32_t node)
+{
+    friend *of = &self->friends[node];
+
+    if (!of->is_there) {
+        if (!of->is_wanted)
+            of->is_wanted = domus_notice(stack, domus_self(stack), &want_type, &node) == 0;
+        return;
+    }
+    for (uint64_t i = draw(4); i > 0; i--) {
+        pair *to = &model.pairs[of->pair];
+        const word what = {of->pair, to->sent};
+        if (domus_notice(stack, of->worker, &notice_type, &what) == 0)
+            to->sent++;
+    }
+    if (draw(2) == 0 && model.asks_used < ASKS_MAX) {
+        const word what = {node, model.asks_used};
+        if (domus_notice(stack, domus_self(stack), &ask_one_type, &what) == 0)
+            model.asks_used++;
+    }
+}
+
+static int tick(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+
+    (void)payload;
+    for (uint32_t node = 0; node < NODES && model.talks; node++) {
+        if (node != self->node)
+            talk_to(stack, self, node);
+    }
+    return 0;
+}
+
+static int hear_down(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+    const domus_down *down = payload;
+
+    (void)stack;
+    for (uint32_t node = 0; node < NODES; node++) {
+        if (domus_address_equals(self->friends[node].worker, down->who))
+            self->friends[node].is_there = false;
+    }
+    return 0;
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, 10 * MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour talking = {
+    .name = "talker",
+    .state_size = sizeof(talker),
+    .on_mount = on_mount,
+    .on = (const domus_on[]){{&tick_type, tick, 0},
+                             {&want_type, want, sizeof(uint32_t)},
+                             {&ask_one_type, ask_one, 0},
+                             {&domus_down_type, hear_down, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+static void open_node(uint32_t i)
+{
+    domus_system *system =
+        domus_testkit_system(domus_testkit_cluster_kit(model.sim, model.numbers[i]));
+    const talker state = {.node = i};
+    char name[8], error[200] = "";
+    domus_cluster_options options = {
+        .name = "sim",
+        .node = name,
+        .heartbeat_ns = 100 * MS,
+        .down_after_ns = DOWN_NS,
+        .picklers = picklers,
+        .exports = exports,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(model.sim, model.numbers[i]),
+        .seed = ++model.starts,
+    };
+
+    snprintf(name, sizeof name, "n%u", i);
+    ck_assert_msg(domus_cluster_open(system, &options, error, sizeof error, &model.clusters[i]) ==
+                      0,
+                  "%s", error);
+    ck_assert_int_eq(domus_outside_spawn(system, &talking, &state, NULL), 0);
+}
+
+static void add_counts(domus_cluster_counts *sum, const domus_cluster *cluster)
+{
+    domus_cluster_counts counts = domus_cluster_count(cluster);
+
+    sum->lost += counts.lost;
+    sum->refused += counts.refused;
+    sum->dropped += counts.dropped;
+    sum->sent += counts.sent;
+    sum->resent += counts.resent;
+}
+
+static void begin(uint64_t seed)
+{
+    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 3)};
+
+    memset(&model, 0, sizeof model);
+    model.chance = seed * 7919;
+    model.talks = true;
+    ck_assert_int_eq(domus_testkit_cluster_new(seed, &options, &model.sim), 0);
+    for (uint32_t i = 0; i < NODES; i++) {
+        domus_config config;
+        domus_config_init(&config);
+        config.system.threads = 1 + (uint32_t)draw(3);
+        domus_testkit_node_options node = {.config = &config,
+                                           .clock_offset_ns = draw(100 * SECOND),
+                                           .clock_drift_ppm = (int32_t)draw(400) - 200};
+        ck_assert_int_eq(domus_testkit_cluster_add_node(model.sim, &node, &model.numbers[i]), 0);
+        open_node(i);
+    }
+}
+
+static void end(void)
+{
+    domus_testkit_cluster_free(model.sim);
+    for (uint32_t i = 0; i < NODES; i++)
+        domus_cluster_close(model.clusters[i]);
+}
+
+static void advance(uint64_t by_ns)
+{
+    ck_assert_msg(domus_testkit_cluster_advance(model.sim, by_ns) == 0, "%s",
+                  domus_testkit_cluster_error(model.sim));
+}
+
+/* --- faults ------------------------------------------------------------------------------------
+ */
+
+static void heal_all(void)
+{
+    for (uint32_t i = 0; i < NODES; i++)
+        (void)domus_testkit_cluster_resume(model.sim, model.numbers[i], DOMUS_CLOCK_JUMPS);
+    (void)domus_testkit_cluster_heal(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)domus_testkit_cluster_heal_route(model.sim, i, DOMUS_EVERY);
+        (void)domus_testkit_cluster_start_server(model.sim, i);
+    }
+    (void)domus_testkit_cluster_set_leg(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS,
+                                        &(domus_testkit_leg){0});
+}
+
+static void fault(uint64_t seed)
+{
+    uint32_t node = model.numbers[draw(NODES)];
+    uint32_t server = (uint32_t)draw(1 + seed % 3);
+    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw(3));
+
+    switch (draw(8)) {
+    case 0:
+        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_HOLDS);
+        break;
+    case 1:
+        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_LOSES);
+        break;
+    case 2:
+        (void)domus_testkit_cluster_disconnect(model.sim, node, draw(SECOND));
+        break;
+    case 3:
+        (void)domus_testkit_cluster_drop_slow(model.sim, node);
+        break;
+    case 4:
+        (void)domus_testkit_cluster_stop_server(model.sim, server);
+        break;
+    case 5:
+        (void)domus_testkit_cluster_set_leg(
+            model.sim, node, DOMUS_EVERY, ways,
+            &(domus_testkit_leg){.loss_ppm = (uint32_t)draw(200000)});
+        break;
+    case 6:
+        (void)domus_testkit_cluster_cut_route(model.sim, server, DOMUS_EVERY);
+        break;
+    default:
+        (void)domus_testkit_cluster_suspend(model.sim, node);
+        break;
+    }
+}
+
+static void crash(uint32_t i)
+{
+    add_counts(&model.gone, model.clusters[i]);
+    if (domus_testkit_cluster_crash(model.sim, model.numbers[i], draw(2) == 0) != 0)
+        return;
+    domus_cluster_close(model.clusters[i]);
+    model.clusters[i] = NULL;
+    advance(draw(2 * SECOND));
+    ck_assert_int_eq(domus_testkit_cluster_start(model.sim, model.numbers[i]), 0);
+    open_node(i);
+}
+
+/* --- what has to hold --------------------------------------------------------------------------
+ */
+
+static uint32_t count_open_asks(void)
+{
+    uint32_t open = 0;
+
+    for (uint32_t i = 0; i < model.asks_used; i++)
+        open += model.asks[i].answered == 0;
+    return open;
+}
+
+static void check_all(uint64_t seed, bool has_crashed)
+{
+    domus_cluster_counts sum = model.gone;
+    uint64_t sent = 0, taken = 0;
+
+    for (uint32_t i = 0; i < NODES; i++)
+        add_counts(&sum, model.clusters[i]);
+    for (uint32_t i = 0; i < model.pairs_used; i++) {
+        sent += model.pairs[i].sent;
+        taken += model.pairs[i].taken;
+        ck_assert_uint_le(model.pairs[i].taken, model.pairs[i].sent);
+    }
+    ck_assert_msg(model.disordered == 0 && model.doubled == 0 && model.twice == 0,
+                  "seed %llu: %llu in disorder, %llu asks handled twice, %llu answered twice",
+                  (unsigned long long)seed, (unsigned long long)model.disordered,
+                  (unsigned long long)model.doubled, (unsigned long long)model.twice);
+    if (has_crashed)
+        return; /* what a node had when it crashed is told by nobody */
+    ck_assert_msg(count_open_asks() == 0, "seed %llu: %u of %u asks have not ended",
+                  (unsigned long long)seed, count_open_asks(), model.asks_used);
+    ck_assert_msg(sent - taken <= sum.lost + sum.refused + sum.dropped,
+                  "seed %llu: %llu sent, %llu taken, %llu told as lost, %llu refused, %llu dropped",
+                  (unsigned long long)seed, (unsigned long long)sent, (unsigned long long)taken,
+                  (unsigned long long)sum.lost, (unsigned long long)sum.refused,
+                  (unsigned long long)sum.dropped);
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    bool crashes = seed % 4 == 3;
+
+    (void)context;
+    begin(seed);
+    advance(SECOND);
+    for (uint32_t round = 0; round < 4; round++) {
+        for (uint64_t i = 1 + draw(2); i > 0; i--)
+            fault(seed);
+        advance(draw(1500 * MS));
+        if (draw(2) == 0)
+            heal_all();
+        if (crashes && draw(2) == 0) {
+            heal_all();
+            crash((uint32_t)draw(NODES));
+        }
+        advance(draw(SECOND));
+    }
+    model.talks = false;
+    heal_all();
+    advance(PATIENCE);
+    check_all(seed, crashes);
+    end();
+    return 0;
+}
+
+START_TEST(without_faults_everything_comes)
+{
+    begin(1);
+    advance(3 * SECOND);
+    model.talks = false;
+    advance(SECOND);
+    check_all(1, false);
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < model.pairs_used; i++) {
+        ck_assert_uint_eq(model.pairs[i].taken, model.pairs[i].sent);
+        taken += model.pairs[i].taken;
+    }
+    ck_assert_uint_ge(taken, 1000);
+    for (uint32_t i = 0; i < model.asks_used; i++) {
+        ck_assert_int_eq(model.asks[i].error, 0);
+        ck_assert_uint_eq(model.asks[i].handled, 1);
+    }
+    ck_assert_uint_ge(model.asks_used, 300);
+    end();
+}
+END_TEST
+
+START_TEST(faults_lose_nothing_in_silence)
+{
+    uint64_t failed;
+
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(40), run_seed, NULL, &failed), 0);
+}
+END_TEST
+
+DOMT_MAIN("sim", 240, without_faults_everything_comes, faults_lose_nothing_in_silence)
