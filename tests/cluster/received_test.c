@@ -24,7 +24,7 @@ static domus_stage_message receive(domus_stage_kit *kit, domus_slice bytes)
     ck_assert_int_eq(domus_stage_kit_feed(kit, length, sizeof length), 0);
     ck_assert_int_eq(domus_stage_kit_feed(kit, domus_slice_data(bytes), bytes.size), 0);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
-    ck_assert_ptr_eq(message.type, &domus_slice_type);
+    ck_assert_ptr_eq(message.type, &domus_packet_type);
     return message;
 }
 
@@ -47,7 +47,7 @@ START_TEST(message_is_read_on_where_its_page_was_moved)
     domus_slice bytes = domt_pickle(picklers, &context, &domt_all_type, &all);
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
     domus_stage_message message = receive(kit, bytes);
-    const domus_slice *received = message.payload;
+    const domus_slice *received = &((const domus_packet *)message.payload)->bytes;
     const char *before = domus_slice_data(*received);
     int result = domt_unpickle(picklers, &context, *received, &read, error, sizeof error);
     ck_assert_msg(result == 0, "%s", error);
