@@ -309,7 +309,7 @@ static int get_field(domus_pickle_reader *reader, const domus_pickle_field *fiel
 {
     int error;
 
-    if (field->has && is_nil(reader)) { /* absent, as if it were not there */
+    if (field->has != 0 && is_nil(reader)) { /* absent, as if it were not there */
         reader->at++;
         error = domi_pickle_set_missing(reader, field, value);
         return error;
@@ -318,7 +318,7 @@ static int get_field(domus_pickle_reader *reader, const domus_pickle_field *fiel
                                              : get_elements(reader, field, value);
     if (error != 0)
         return domi_pickle_fault_name(&reader->fault, field->name);
-    if (field->has)
+    if (field->has != 0)
         domi_store(value + field->has_offset, 1, 1);
     return 0;
 }

@@ -154,7 +154,7 @@ static int put_elements(domus_pickle_writer *writer, const domus_pickle_field *f
 
 static bool is_absent(const domus_pickle_field *field, const char *value)
 {
-    return field->has && domi_load(value + field->has_offset, 1) == 0;
+    return field->has != 0 && domi_load(value + field->has_offset, 1) == 0;
 }
 
 int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
