@@ -132,6 +132,9 @@ static int check_size(const domus_pickle_field *field, size_t size, const domi_c
                : complain(complaint, "the member has %u bytes, not %zu", field->size, size);
 }
 
+/* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
+ * NOLINTBEGIN(misc-no-recursion) */
+
 static int check_struct(const domus_pickle_field *field, uint32_t depth,
                         const domi_complaint *complaint);
 
@@ -343,3 +346,5 @@ int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_s
         return complain(&complaint, "it owns memory, and its type has no release");
     return result;
 }
+
+/* NOLINTEND(misc-no-recursion) */
