@@ -102,6 +102,7 @@ typedef struct domus_pickle_field {
     char member;      /* the compiler's word for the type of the member; 0: not known */
 
     uint8_t shape;         /* domus_pickle_shape */
+    char elements;         /* the compiler's word for where they are: 'a', 'p'; 0: not known */
     uint8_t count_size;    /* bytes of the member with the count */
     uint32_t count_offset; /* of that member, an unsigned integer */
     uint32_t count_max;    /* elements of the member, at most */
@@ -122,7 +123,9 @@ typedef struct domus_pickle_field {
     const domus_pickle_table *table;
 
     bool required; /* a message without this field is refused; not for a field with a `has` */
-    bool has;      /* the field may be absent: a bool at `has_offset` says whether it is there */
+    /* the field may be absent: a bool of so many bytes at `has_offset` says whether it is there;
+     * 0: it is always there */
+    uint8_t has;
     uint32_t has_offset;
 } domus_pickle_field;
 
@@ -169,25 +172,26 @@ struct domus_pickle_table {
  * are read, the others get their default; more are refused with -EMSGSIZE. */
 #define DOMUS_PICKLE_ARRAY(field_number, type, field, sort)                                        \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
-        .shape = DOMUS_PICKLE_FIXED, .count_max = DOMUS_PICKLE_COUNT_(type, field),                \
-        DOMUS_PICKLE_##sort
+        DOMUS_PICKLE_SHAPE_(FIXED, type, field), .count_max = DOMUS_PICKLE_COUNT_(type, field),    \
+                                                 DOMUS_PICKLE_##sort
 
 /* An array of which `count`, another member, an unsigned integer, says how many elements are in
  * use. The others are not written, and zero when they were read. */
 #define DOMUS_PICKLE_LIST(field_number, type, field, count, sort)                                  \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
-        .shape = DOMUS_PICKLE_COUNTED, DOMUS_PICKLE_COUNTER_(type, count),                         \
+        DOMUS_PICKLE_SHAPE_(COUNTED, type, field), DOMUS_PICKLE_COUNTER_(type, count),             \
         .count_max = DOMUS_PICKLE_COUNT_(type, field), DOMUS_PICKLE_##sort
 
 /* A pointer to `count` elements in memory of malloc(3), at most `most`; NULL if there are none. */
 #define DOMUS_PICKLE_OWNED(field_number, type, field, count, most, sort)                           \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
-        .shape = DOMUS_PICKLE_POINTED, DOMUS_PICKLE_COUNTER_(type, count), .count_max = (most),    \
-        DOMUS_PICKLE_##sort
+        DOMUS_PICKLE_SHAPE_(POINTED, type, field), DOMUS_PICKLE_COUNTER_(type, count),             \
+        .count_max = (most), DOMUS_PICKLE_##sort
 
 /* Behind one of the macros: the field may be absent, and this member, a bool, says whether it is
  * there. An absent one is not written; read, its member has the default. */
-#define DOMUS_PICKLE_HAS(type, field) .has = true, .has_offset = (uint32_t)offsetof(type, field)
+#define DOMUS_PICKLE_HAS(type, field)                                                              \
+    .has = (uint8_t)sizeof(((type *)NULL)->field), .has_offset = (uint32_t)offsetof(type, field)
 
 #define DOMUS_PICKLE_BOOL(value)                                                                   \
     .kind = DOMUS_PICKLE_KIND_BOOL, .preset = (uint64_t)((value) ? 1 : 0)
@@ -221,9 +225,14 @@ struct domus_pickle_table {
 #define DOMUS_PICKLE_MEMBER_(field_number, type, field, value)                                     \
     .name = #field, .offset = (uint32_t)offsetof(type, field), .size = (uint32_t)sizeof(value),    \
     .number = (field_number), .member = DOMUS_PICKLE_TYPE_(value)
+#define DOMUS_PICKLE_SHAPE_(of, type, field)                                                       \
+    .shape = DOMUS_PICKLE_##of, .elements = DOMUS_PICKLE_WHERE_(((type *)NULL)->field)
 #ifdef __cplusplus
-#define DOMUS_PICKLE_TYPE_(value) 0
+#define DOMUS_PICKLE_TYPE_(value)   0
+#define DOMUS_PICKLE_WHERE_(member) 0
 #else
+#define DOMUS_PICKLE_WHERE_(member)                                                                \
+    (__builtin_types_compatible_p(__typeof__(member), __typeof__(&(member)[0])) ? 'p' : 'a')
 #define DOMUS_PICKLE_TYPE_(value)                                                                  \
     _Generic(&(value),                                                                             \
         bool *: 'b',                                                                               \

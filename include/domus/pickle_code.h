@@ -51,7 +51,7 @@ DOMUS_API int domus_pickle_put_int(domus_pickle_writer *writer, int64_t value);
 DOMUS_API int domus_pickle_put_uint(domus_pickle_writer *writer, uint64_t value);
 DOMUS_API int domus_pickle_put_float(domus_pickle_writer *writer, float value);
 DOMUS_API int domus_pickle_put_double(domus_pickle_writer *writer, double value);
-/* A text with a zero at its end, which is not written; and one of `size` bytes. */
+/* A text with a zero at its end, which is not written (NULL: -EINVAL); and one of `size` bytes. */
 DOMUS_API int domus_pickle_put_text(domus_pickle_writer *writer, const char *text);
 DOMUS_API int domus_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
 DOMUS_API int domus_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
@@ -128,7 +128,8 @@ DOMUS_API int domus_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpo
 DOMUS_API int domus_pickle_get_array(domus_pickle_reader *reader, uint32_t most,
                                      uint32_t *ret_count);
 DOMUS_API int domus_pickle_get_map(domus_pickle_reader *reader, uint32_t most, uint32_t *ret_count);
-/* A struct by its table. After an error it is zeroed, and owns nothing. */
+/* A struct by its table, into memory that need not be zeroed. After an error in it that memory is
+ * zeroed, and owns nothing. */
 DOMUS_API int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
                                       void *ret_value);
 

@@ -108,6 +108,9 @@ int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_fiel
 
 /* Read one value. `ret_value` is untouched after an error. */
 int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text);
+/* Copy a text into memory of malloc(3), which the caller owns then. */
+int domi_pickle_own_text(domus_pickle_reader *reader, const void *bytes, size_t size,
+                         char **ret_text);
 int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice);
 int domi_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address);
 int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint);

@@ -195,9 +195,9 @@ int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_tabl
 {
     int error = begin_value(reader);
 
-    memset(ret_value, 0, table->size);
     if (error != 0)
         return error;
+    memset(ret_value, 0, table->size);
     error = domi_pickle_get_struct(reader, table, ret_value);
     if (error != 0) {
         domus_pickle_release(table, ret_value);

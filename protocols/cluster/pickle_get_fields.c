@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
+ * NOLINTBEGIN(misc-no-recursion) */
+
 static int get_value(domus_pickle_reader *reader, const domus_pickle_field *field, void *at);
 
 static int get_bool(domus_pickle_reader *reader, void *at)
@@ -170,7 +173,6 @@ static int set_preset(domus_pickle_reader *reader, const domus_pickle_field *fie
 {
     const char *text = field->preset_text;
     float small = (float)field->preset_real;
-    size_t size;
     int error;
 
     switch ((domus_pickle_kind)field->kind) {
@@ -191,17 +193,7 @@ static int set_preset(domus_pickle_reader *reader, const domus_pickle_field *fie
             memcpy(at, text, strlen(text));
         return 0;
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
-        if (text == NULL)
-            return 0;
-        size = strlen(text) + 1;
-        error = domi_pickle_take_memory(reader, size);
-        if (error != 0)
-            return error;
-        *(char **)at = malloc(size);
-        if (*(char **)at == NULL)
-            return domi_pickle_fault_say(&reader->fault, -ENOMEM, "no memory");
-        memcpy(*(char **)at, text, size);
-        return 0;
+        return text != NULL ? domi_pickle_own_text(reader, text, strlen(text), at) : 0;
     case DOMUS_PICKLE_KIND_SLICE:
     case DOMUS_PICKLE_KIND_ADDRESS:
     case DOMUS_PICKLE_KIND_ENDPOINT:
@@ -309,7 +301,7 @@ static int get_field(domus_pickle_reader *reader, const domus_pickle_field *fiel
 {
     int error;
 
-    if (field->has && is_nil(reader)) { /* absent, as if it were not there */
+    if (field->has != 0 && is_nil(reader)) { /* absent, as if it were not there */
         reader->at++;
         error = domi_pickle_set_missing(reader, field, value);
         return error;
@@ -318,7 +310,7 @@ static int get_field(domus_pickle_reader *reader, const domus_pickle_field *fiel
                                              : get_elements(reader, field, value);
     if (error != 0)
         return domi_pickle_fault_name(&reader->fault, field->name);
-    if (field->has)
+    if (field->has != 0)
         domi_store(value + field->has_offset, 1, 1);
     return 0;
 }
@@ -414,3 +406,5 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
     }
     return known == table->count ? 0 : finish(reader, table, seen, value);
 }
+
+/* NOLINTEND(misc-no-recursion) */

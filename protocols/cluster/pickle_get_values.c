@@ -50,22 +50,28 @@ int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size
     return 0;
 }
 
+int domi_pickle_own_text(domus_pickle_reader *reader, const void *bytes, size_t size,
+                         char **ret_text)
+{
+    int error = domi_pickle_take_memory(reader, (uint64_t)size + 1);
+
+    if (error != 0)
+        return error;
+    char *text = malloc(size + 1);
+    if (text == NULL)
+        return refuse_memory(reader);
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    *ret_text = text;
+    return 0;
+}
+
 int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text)
 {
     const domi_pickle_token *token = &reader->token;
     int error = read_text(reader, most);
 
-    if (error == 0)
-        error = domi_pickle_take_memory(reader, (uint64_t)token->size + 1);
-    if (error != 0)
-        return error;
-    char *text = malloc((size_t)token->size + 1);
-    if (text == NULL)
-        return refuse_memory(reader);
-    memcpy(text, token->body, token->size);
-    text[token->size] = '\0';
-    *ret_text = text;
-    return 0;
+    return error != 0 ? error : domi_pickle_own_text(reader, token->body, token->size, ret_text);
 }
 
 /* Make a slice that shares the page of the message. The page may be moved by this, if it is where

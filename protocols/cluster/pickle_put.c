@@ -74,6 +74,8 @@ int domus_pickle_put_double(domus_pickle_writer *writer, double value)
 
 int domus_pickle_put_text(domus_pickle_writer *writer, const char *text)
 {
+    if (text == NULL)
+        return domi_pickle_fault_say(&writer->fault, -EINVAL, "its function writes a NULL");
     return domus_pickle_put_chars(writer, text, strlen(text));
 }
 

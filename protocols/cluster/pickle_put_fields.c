@@ -2,6 +2,9 @@
 #include "protocols/cluster/pickle_pack.h"
 #include "protocols/cluster/pickle_words.h"
 
+/* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
+ * NOLINTBEGIN(misc-no-recursion) */
+
 static int refuse_range(domus_pickle_writer *writer, const domus_pickle_field *field,
                         uint64_t number)
 {
@@ -154,7 +157,7 @@ static int put_elements(domus_pickle_writer *writer, const domus_pickle_field *f
 
 static bool is_absent(const domus_pickle_field *field, const char *value)
 {
-    return field->has && domi_load(value + field->has_offset, 1) == 0;
+    return field->has != 0 && domi_load(value + field->has_offset, 1) == 0;
 }
 
 int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
@@ -181,3 +184,5 @@ int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table
     }
     return error;
 }
+
+/* NOLINTEND(misc-no-recursion) */

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+/* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
+ * NOLINTBEGIN(misc-no-recursion) */
+
 static bool owns(const domus_pickle_field *field)
 {
     switch ((domus_pickle_kind)field->kind) {
@@ -73,3 +76,5 @@ void domus_pickle_release(const domus_pickle_table *table, void *value)
             release_field(field, value);
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */

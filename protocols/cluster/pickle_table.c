@@ -132,6 +132,9 @@ static int check_size(const domus_pickle_field *field, size_t size, const domi_c
                : complain(complaint, "the member has %u bytes, not %zu", field->size, size);
 }
 
+/* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
+ * NOLINTBEGIN(misc-no-recursion) */
+
 static int check_struct(const domus_pickle_field *field, uint32_t depth,
                         const domi_complaint *complaint);
 
@@ -206,7 +209,7 @@ static uint32_t find_extents(const domus_pickle_field *field, domi_extent extent
     if (field->shape == DOMUS_PICKLE_COUNTED || field->shape == DOMUS_PICKLE_POINTED)
         extents[count++] =
             (domi_extent){field->count_offset, (uint64_t)field->count_offset + field->count_size};
-    if (field->has)
+    if (field->has != 0)
         extents[count++] =
             (domi_extent){field->has_offset, (uint64_t)field->has_offset + sizeof(bool)};
     return count;
@@ -245,8 +248,12 @@ static int check_shape(const domus_pickle_field *field, const domi_complaint *co
 {
     if (field->shape > DOMUS_PICKLE_POINTED)
         return complain(complaint, "a row without a shape");
+    if (field->has != 0 && field->has != sizeof(bool))
+        return complain(complaint, "the member that says whether it is there is no bool");
     if (field->shape == DOMUS_PICKLE_ONE)
         return 0;
+    if (field->elements == (field->shape == DOMUS_PICKLE_POINTED ? 'a' : 'p'))
+        return complain(complaint, "the elements are not where the row says");
     if (field->count_max == 0 || field->count_max > DOMUS_PICKLE_ELEMENTS_MAX)
         return complain(complaint, "the bound of elements is 0, or above %u",
                         DOMUS_PICKLE_ELEMENTS_MAX);
@@ -266,7 +273,7 @@ static int check_row(const domus_pickle_table *table, uint32_t row, uint32_t dep
     if (field->number > DOMUS_PICKLE_NUMBER_MAX || field->number <= before)
         return complain(complaint, "the numbers of a table go up, from 1 to %u",
                         DOMUS_PICKLE_NUMBER_MAX);
-    if (field->required && field->has)
+    if (field->required && field->has != 0)
         return complain(complaint, "a required field cannot be absent");
     int error = check_shape(field, complaint);
     if (error == 0)
@@ -339,3 +346,5 @@ int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_s
         return complain(&complaint, "it owns memory, and its type has no release");
     return result;
 }
+
+/* NOLINTEND(misc-no-recursion) */

@@ -128,7 +128,8 @@ static int read_extension(domus_pickle_reader *reader, uint32_t size)
 {
     if (lacks(reader, 1))
         return refuse_end(reader);
-    reader->token.ext = (int8_t)*reader->at++;
+    unsigned char type = *reader->at++; /* which has a sign */
+    reader->token.ext = type < 0x80 ? type : (int32_t)type - 0x100;
     return read_body(reader, DOMUS_PICKLE_EXTENSION, size);
 }
 

@@ -77,6 +77,11 @@ static int fails_to_write(domus_pickle_writer *writer)
     return -EAGAIN;
 }
 
+static int writes_null(domus_pickle_writer *writer)
+{
+    return domus_pickle_put_text(writer, NULL);
+}
+
 static void unwritten(domt_writes *what, int error, const char *text)
 {
     domus_picklers *picklers = domt_picklers(its);
@@ -100,6 +105,7 @@ START_TEST(function_that_writes_another_number_of_values_is_refused)
     unwritten(writes_two, -EINVAL, "it: its function writes more values than it has announced");
     unwritten(writes_behind_an_array, -EINVAL,
               "it: its function writes more values than it has announced");
+    unwritten(writes_null, -EINVAL, "it: its function writes a NULL");
     unwritten(refuses_to_write, -ENODATA, "it: has no soul");
     unwritten(refuses_with_no_errno, -EINVAL, "it: is odd");
     unwritten(fails_to_write, -EAGAIN, "it: its function cannot write it");
@@ -155,6 +161,27 @@ static int takes_memory(domus_pickle_reader *reader)
     return domus_pickle_take_memory(reader, 1);
 }
 
+/* A struct is not touched after an error, nor freed. */
+static int reads_a_struct_after_an_error(domus_pickle_reader *reader)
+{
+    domt_part part = {.id = 77};
+
+    (void)domus_pickle_reject(reader, -EDOM, "is wrong");
+    ck_assert_int_eq(domus_pickle_get_struct(reader, &domt_part_table, &part), -EDOM);
+    ck_assert_uint_eq(part.id, 77);
+    return -EDOM;
+}
+
+/* A struct that is refused frees what it had read. */
+static int reads_a_wrong_struct(domus_pickle_reader *reader)
+{
+    domt_part part = {.id = 77};
+
+    ck_assert_int_eq(domus_pickle_get_struct(reader, &domt_part_table, &part), -ERANGE);
+    ck_assert(part.id == 0 && part.text == NULL);
+    return -EDOM; /* the first error counts */
+}
+
 static int has_no_room(domus_pickle_reader *reader)
 {
     char text;
@@ -187,6 +214,9 @@ START_TEST(function_that_reads_another_number_of_values_is_refused)
     unread(fails_to_read, "\x01", -ENOMEM, "it: its function refuses it");
     unread(takes_memory, "\x01", -EMSGSIZE,
            "it: needs 1 bytes of memory, and the message may take 0 more");
+    unread(reads_a_struct_after_an_error, "\x01", -EDOM, "it: is wrong");
+    unread(reads_a_wrong_struct, "\x82\x02\xa1x\x01\xcd\xff\xff", -ERANGE,
+           "it.id: 65535 is not in 1..60000");
     unread(has_no_room, "\xa0", -EMSGSIZE, "it: there is no room for a text");
     unread(reads_a_negative, "\xfe", -ERANGE, "it: -2 is negative");
     unread(reads_a_negative, "\x0a", -ERANGE, "it: 10 is not in 0..9");

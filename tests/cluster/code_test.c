@@ -132,6 +132,48 @@ START_TEST(depth_of_arrays_is_bounded)
 }
 END_TEST
 
+static int read_deep(domus_pickle_reader *reader, void *payload, uint32_t version)
+{
+    char name[101];
+    int error = domus_pickle_reject(reader, -EDOM, "is deep");
+
+    (void)payload;
+    (void)version;
+    memset(name, 'n', sizeof name);
+    name[100] = '\0';
+    for (uint32_t i = 0; i < 5; i++)
+        error = domus_pickle_blame(reader, domus_pickle_blame_element(reader, error, i), name);
+    return error;
+}
+
+static int write_deep(domus_pickle_writer *writer, const void *payload)
+{
+    (void)payload;
+    return domus_pickle_put_nil(writer);
+}
+
+/* The outer part of a path gives way to dots. */
+START_TEST(path_that_is_too_long_is_cut)
+{
+    static const domus_type deep_type = {"deep", 0, NULL};
+    const domus_pickler list[] = {
+        {.type = &deep_type, .version = 1, .write = write_deep, .read = read_deep}, {.type = NULL}};
+    domus_picklers *picklers = domt_picklers(list);
+    domus_slice bytes = domt_pickled("deep", 1, "\xc0", 1);
+    char error[400] = "";
+    char few[8];
+
+    ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, NULL, error, sizeof error), -EDOM);
+    ck_assert(strncmp(error, "deep...[2].nnn", 14) == 0);
+    ck_assert_ptr_nonnull(strstr(error, "n[1].nn"));
+    ck_assert_ptr_nonnull(strstr(error, "n[0]: is deep"));
+    ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, NULL, few, sizeof few), -EDOM);
+    ck_assert_str_eq(few, "deep...");
+    domus_slice_free(bytes);
+    domus_picklers_free(picklers);
+}
+END_TEST
+
 /* --- each function -----------------------------------------------------------------------------
  */
 
@@ -270,4 +312,5 @@ START_TEST(each_function_reads_what_its_twin_wrote)
 END_TEST
 
 DOMT_MAIN("code", 20, functions_write_and_read_a_tree, error_in_a_function_has_its_place,
-          depth_of_arrays_is_bounded, each_function_reads_what_its_twin_wrote)
+          depth_of_arrays_is_bounded, path_that_is_too_long_is_cut,
+          each_function_reads_what_its_twin_wrote)

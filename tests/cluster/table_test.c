@@ -194,8 +194,16 @@ START_TEST(place_or_shape_that_is_wrong_is_refused)
     WRONG(beyond, .name = "part", .size = 1, .number = 1, .shape = DOMUS_PICKLE_POINTED,
           .count_offset = sizeof(domt_some), .count_size = 1, .count_max = 9,
           .kind = DOMUS_PICKLE_KIND_UINT);
-    WRONG(beyond, .name = "part", .size = 1, .number = 1, .kind = DOMUS_PICKLE_KIND_UINT,
-          .has = true, .has_offset = sizeof(domt_some));
+    WRONG(beyond, .name = "part", .size = 1, .number = 1, .kind = DOMUS_PICKLE_KIND_UINT, .has = 1,
+          .has_offset = sizeof(domt_some));
+    WRONG("pointed: the elements are not where the row says", .name = "pointed", .size = 4,
+          .number = 1, .shape = DOMUS_PICKLE_FIXED, .elements = 'p'); /* gcc warns of such a row */
+    WRONG("pointed: the elements are not where the row says", .name = "pointed", .size = 4,
+          .number = 1, .shape = DOMUS_PICKLE_COUNTED, .elements = 'p');
+    WRONG("list: the elements are not where the row says",
+          DOMUS_PICKLE_OWNED(1, domt_some, list, count, 3, UINT(0)));
+    WRONG("flag: the member that says whether it is there is no bool",
+          DOMUS_PICKLE(1, domt_some, flag, BOOL(true)), DOMUS_PICKLE_HAS(domt_some, number));
     WRONG("part: a row without a shape", .name = "part", .size = 1, .number = 1, .shape = 4);
     WRONG("a row without a name", .size = 1, .number = 1);
     WRONG("flag: a required field cannot be absent", DOMUS_PICKLE(1, domt_some, flag, BOOL(true)),
