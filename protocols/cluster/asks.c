@@ -222,11 +222,12 @@ void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, ui
     }
 }
 
-void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer)
+void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint16_t from_gateway)
 {
     for (uint32_t i = 0; i < gateway->served_room; i++) {
-        if (gateway->served[i].is_used && gateway->served[i].peer == peer)
-            drop(gateway, &gateway->served[i]);
+        domi_served *served = &gateway->served[i];
+        if (served->is_used && served->peer == peer && served->gateway == from_gateway)
+            drop(gateway, served);
     }
 }
 

@@ -70,7 +70,8 @@ static void each_link(domi_cluster_gateway *gateway,
 /* A peer that something is wanted of is asked to confirm, also where nothing is on the way. */
 static void flush_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool probes)
 {
-    flush_link(gateway, peer, index, probes && (peer->asks != 0 || peer->watched != 0));
+    flush_link(gateway, peer, index,
+               probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
 }
 
 void domi_flush_all(domi_cluster_gateway *gateway, bool probes)
@@ -127,17 +128,10 @@ bool domi_has_unconfirmed(domi_cluster_gateway *gateway)
     return gateway->has_unconfirmed;
 }
 
-bool domi_peer_is_stuck(const domi_cluster_gateway *gateway, const domi_peer *peer)
+bool domi_link_is_stuck(const domi_cluster_gateway *gateway, const domi_link *link)
 {
-    uint64_t now_ns = domus_now_ns(gateway->stack);
-
-    for (uint32_t i = 0; i < peer->record->gateways; i++) {
-        const domi_link *link = peer->links[i];
-        if (link != NULL && link->waits_ns != 0 &&
-            now_ns - link->waits_ns > gateway->cluster->options.down_after_ns)
-            return true;
-    }
-    return false;
+    return link->waits_ns != 0 &&
+           domus_now_ns(gateway->stack) - link->waits_ns > gateway->cluster->options.down_after_ns;
 }
 
 void domi_tick_again(domi_cluster_gateway *gateway)

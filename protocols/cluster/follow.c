@@ -6,21 +6,29 @@
 
 /* --- losing a peer ---------------------------------------------------------------------------- */
 
-void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer, const domi_link *told_by)
+void domi_link_lose(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index, bool is_told)
 {
-    uint64_t lost = 0;
+    uint64_t lost = domi_link_break(peer->links[index], is_told);
+    int64_t delta = -(int64_t)peer->counted[index];
 
-    for (uint32_t i = 0; i < peer->record->gateways; i++) {
-        if (peer->links[i] == NULL)
-            continue;
-        lost += domi_link_break(peer->links[i], peer->links[i] == told_by);
-        int64_t delta = -(int64_t)peer->counted[i];
-        peer->counted[i] = 0;
-        domi_node_count_queued(gateway, peer->record, delta);
-    }
+    peer->counted[index] = 0;
+    domi_node_count_queued(gateway, peer->record, delta);
     DOMI_COUNT(gateway, peer->record, lost, lost);
-    domi_served_drop(gateway, peer);
-    domi_watching_drop(gateway, peer);
+    domi_served_drop(gateway, peer, index);
+    domi_watching_drop(gateway, peer, index);
+    if (index != domi_gateway_at(gateway, peer))
+        return;
+    domi_asks_fail(gateway, peer, -EHOSTDOWN);
+    domi_watched_down(gateway, peer);
+}
+
+void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
+{
+    for (uint16_t i = 0; i < peer->record->gateways; i++) {
+        if (peer->links[i] != NULL)
+            domi_link_lose(gateway, peer, i, false);
+    }
+    /* An ask or a watch may wait for a link that could not be made. */
     domi_asks_fail(gateway, peer, -EHOSTDOWN);
     domi_watched_down(gateway, peer);
 }
@@ -100,7 +108,7 @@ void domi_peers_follow(domi_cluster_gateway *gateway)
         domi_peer *peer = domi_peer_find(gateway, seen[i].id);
         if (peer != NULL && peer->downs != seen[i].downs) {
             peer->downs = seen[i].downs;
-            domi_peer_lose(gateway, peer, NULL);
+            domi_peer_lose(gateway, peer);
         }
         if (seen[i].is_ended)
             let_go(gateway, seen[i].id);

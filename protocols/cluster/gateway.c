@@ -54,8 +54,10 @@ static void look_at_peers(domi_cluster_gateway *gateway)
 
     for (uint32_t i = 0; i < DOMI_PEERS_BUCKETS; i++) {
         for (domi_peer *peer = gateway->peers[i]; peer != NULL; peer = peer->next) {
-            if (domi_peer_is_stuck(gateway, peer))
-                domi_peer_lose(gateway, peer, NULL);
+            for (uint16_t j = 0; j < peer->record->gateways; j++) {
+                if (peer->links[j] != NULL && domi_link_is_stuck(gateway, peer->links[j]))
+                    domi_link_lose(gateway, peer, j, false);
+            }
             if (is_time || peer->idle_cursor != 0)
                 ask_about_idle(gateway, peer);
         }

@@ -231,8 +231,8 @@ void domi_confirm_all(domi_cluster_gateway *gateway);
 /* True if something is not confirmed, on either side. */
 bool domi_has_unconfirmed(domi_cluster_gateway *gateway);
 
-/* True if the peer has confirmed nothing for so long that it counts as down for this gateway. */
-bool domi_peer_is_stuck(const domi_cluster_gateway *gateway, const domi_peer *peer);
+/* True if nothing was confirmed over the link for so long that it counts as broken. */
+bool domi_link_is_stuck(const domi_cluster_gateway *gateway, const domi_link *link);
 
 /* Begin the timer of domi_tick_type, unless it runs. */
 void domi_tick_again(domi_cluster_gateway *gateway);
@@ -264,10 +264,14 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload);
 /* Act on what the table says of all nodes now. */
 void domi_peers_follow(domi_cluster_gateway *gateway);
 
-/* Nothing comes from a peer, or goes there, any more: its links are broken, asks to it fail, asks
- * of it are cancelled, and watches are told. `told_by`: the link whose other side has said so;
- * NULL: this side gives up. */
-void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer, const domi_link *told_by);
+/* Nothing comes from a gateway of a peer, or goes there, any more: the link is broken, asks of that
+ * gateway are cancelled, and it hears of no watches. If it is the one to which this gateway sends
+ * its asks and watches, they fail. `is_told`: the other side has said so; else this side gives up.
+ */
+void domi_link_lose(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index, bool is_told);
+
+/* The same for all gateways of a peer. */
+void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer);
 
 /* --- beats.c ---------------------------------------------------------------------------------- */
 
@@ -306,9 +310,9 @@ int domi_served_note(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
 domi_served *domi_served_at(domi_cluster_gateway *gateway, uint64_t tag);
 void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served);
 
-/* Cancel an ask of a peer by its id; cancel all of a peer, which gets no answers. */
+/* Cancel an ask of a peer by its id; cancel all of one gateway of a peer, which gets no answers. */
 void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);
-void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer);
+void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint16_t from_gateway);
 
 /* An actor here has answered an ask of another node. */
 int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer);
@@ -336,8 +340,9 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
 /* A local actor that peers watch has ended (domus_down_type). */
 int domi_take_down(domus_stack *stack, void *self, const void *payload);
 
-/* Nobody of a peer waits for such news any more. */
-void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer);
+/* One gateway of a peer does not wait for such news any more. */
+void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer,
+                        uint16_t from_gateway);
 
 void domi_watches_free(domi_cluster_gateway *gateway);
 

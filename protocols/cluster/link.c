@@ -54,6 +54,8 @@ int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
     uint32_t bytes = DOMI_ENVELOPE_BYTES + envelope->rest_size;
     uint32_t before = link->next.size;
 
+    if (link->is_broken)
+        return -EHOSTDOWN;
     if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT)
         return -EMSGSIZE;
     if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT - before)
@@ -104,9 +106,9 @@ static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
         .confirmed = link->their_last,
     };
 
-    if (link->resets) {
+    if (link->is_broken || link->resets) {
         foot.flags |= DOMI_BATCH_RESET;
-        foot.confirmed_session = link->reset_session;
+        foot.confirmed_session = link->is_broken ? link->over_session : link->reset_session;
     } else if (link->misses) {
         foot.flags |= DOMI_BATCH_MISSING;
     }
@@ -247,7 +249,9 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
     }
     if (foot->session < link->their_session)
         return news; /* it was under way when that session ended */
+    link->is_broken = false;
     if ((foot->flags & DOMI_BATCH_RESET) != 0) {
+        link->owes = true; /* so that the other side hears of this side's session */
         news.is_over = foot->confirmed_session == link->session;
         return news;
     }
@@ -287,6 +291,7 @@ uint64_t domi_link_break(domi_link *link, bool is_told)
     if (is_told)
         return lost;
     link->over_session = link->their_session;
+    link->is_broken = link->their_session != 0;
     link->owed = 0;
     link->owes = link->misses = false;
     return lost;

@@ -10,8 +10,10 @@
  *
  * When one side gives up (domi_link_break()), its session is over: what was not confirmed is lost,
  * and the next session begins. It also regards the other side's session as over, and says so
- * (DOMI_BATCH_RESET) to every batch of that session that still comes. So both sides learn of it, in
- * whatever order they hear each other again, and nothing of an old session is taken in a new one.
+ * (DOMI_BATCH_RESET) with each probe and to every batch of that session that still comes. Until it
+ * has heard the other side's next session it sends nothing else: an ask that was taken there now
+ * would be answered in a session that is about to end. So both sides learn of it, in whatever order
+ * they hear each other again, and nothing of an old session is taken in a new one.
  *
  * A link does no IO and reads no clock. Its gateway alone uses it. */
 #ifndef DOMI_CLUSTER_LINK_H
@@ -52,6 +54,7 @@ typedef struct domi_link {
     uint64_t their_session; /* 0: nothing has come yet */
     uint64_t their_last;    /* number of the last batch that was taken */
     uint64_t over_session;  /* sessions up to this one are over */
+    bool is_broken;         /* this side has given up, and has not heard the next session yet */
     uint32_t owed;          /* batches that were taken and not confirmed yet */
     bool owes;              /* confirm at the next flush, whatever is owed */
     bool misses;            /* batches are missing */
@@ -65,7 +68,7 @@ void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gat
 void domi_link_fini(domi_link *link);
 
 /* Add an envelope to the next batch. Returns 0; -EMSGSIZE when it fits into no batch; -ENOBUFS when
- * it fits behind a flush; -ENOMEM. */
+ * it fits behind a flush; -EHOSTDOWN while the link is broken; -ENOMEM. */
 int domi_link_add(domi_link *link, const domi_wire_envelope *envelope);
 
 /* True if the next batch is to be sent at once. */

@@ -285,10 +285,10 @@ static void take_linked(domi_cluster_gateway *gateway, domi_peer *peer, const do
         return;
     domi_link_news news = domi_link_receive(link, foot, domus_now_ns(gateway->stack));
     if (news.is_over) {
-        domi_peer_lose(gateway, peer, link);
+        domi_link_lose(gateway, peer, foot->gateway, true);
     } else if (news.renewed) {
-        domi_served_drop(gateway, peer);
-        domi_watching_drop(gateway, peer);
+        domi_served_drop(gateway, peer, foot->gateway);
+        domi_watching_drop(gateway, peer, foot->gateway);
     }
     if (news.confirms)
         atomic_store_explicit(&peer->record->rtt_ns, link->rtt_ns, memory_order_relaxed);

@@ -59,6 +59,18 @@ static int note_watched(domi_cluster_gateway *gateway, domi_peer *peer,
     return 1;
 }
 
+/* The other node cannot be told of the watch. */
+static void end_watched(domi_cluster_gateway *gateway, const domus_remote_name *name, int error)
+{
+    domi_watched **link = &gateway->watched[bucket_of_name(name)];
+
+    while (!is_same_name(&(*link)->name, name))
+        link = &(*link)->next;
+    (*link)->peer->watched--;
+    unlink_watched(link);
+    (void)domus_remote_down(gateway->stack, name, error);
+}
+
 int domi_take_watch(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
@@ -82,7 +94,9 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
     }
     if (made == 1) {
         const domi_wire_envelope envelope = {.kind = DOMI_TO_WATCH, .to = watch->name};
-        (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+        int error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+        if (error != 0)
+            end_watched(gateway, &watch->name, error);
     }
     return 0;
 }
@@ -153,9 +167,10 @@ static domi_watched **bucket_of_address(domi_cluster_gateway *gateway, domus_add
     return &gateway->watching[domus_address_hash(address) % DOMI_WATCHED_BUCKETS];
 }
 
-/* Returns an entry for the actor, that of this peer if it has one; NULL: no peer watches it. */
+/* Returns an entry for the actor, that of this gateway of this peer if there is one; NULL: no peer
+ * watches it. */
 static const domi_watched *find_watching(domi_cluster_gateway *gateway, const domi_peer *peer,
-                                         domus_address address)
+                                         uint16_t from_gateway, domus_address address)
 {
     const domi_watched *any = NULL;
 
@@ -163,7 +178,7 @@ static const domi_watched *find_watching(domi_cluster_gateway *gateway, const do
         if (!domus_address_equals(at->address, address))
             continue;
         any = at;
-        if (at->peer == peer)
+        if (at->peer == peer && at->gateway == from_gateway)
             break;
     }
     return any;
@@ -179,8 +194,8 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
         send_down(gateway, peer, from_gateway, name, -ESTALE);
         return;
     }
-    const domi_watched *other = find_watching(gateway, peer, address);
-    if (other != NULL && other->peer == peer)
+    const domi_watched *other = find_watching(gateway, peer, from_gateway, address);
+    if (other != NULL && other->peer == peer && other->gateway == from_gateway)
         return;
     domi_watched *watching = calloc(1, sizeof *watching);
     if (watching != NULL && other != NULL)
@@ -226,16 +241,16 @@ static void drop_watching(domi_cluster_gateway *gateway, domi_watched **link)
     domus_address address = (*link)->address;
 
     unlink_watched(link);
-    if (find_watching(gateway, NULL, address) == NULL)
+    if (find_watching(gateway, NULL, 0, address) == NULL)
         (void)domus_unwatch(gateway->stack, watch);
 }
 
-void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer)
+void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint16_t from_gateway)
 {
     for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
         domi_watched **link = &gateway->watching[i];
         while (*link != NULL) {
-            if ((*link)->peer == peer)
+            if ((*link)->peer == peer && (*link)->gateway == from_gateway)
                 drop_watching(gateway, link);
             else
                 link = &(*link)->next;
