@@ -331,6 +331,24 @@ START_TEST(server_that_closes_at_once_is_not_asked_fast)
 }
 END_TEST
 
+/* A server that only finishes sending would else be kept for as long as it does not close. */
+START_TEST(server_that_finishes_is_left_at_once)
+{
+    domus_peer_listener *listener;
+    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
+
+    domus_peer_finish(peer);
+    domt_nats_run();
+    domt_nats_publish("a", "x");
+    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    ck_assert_uint_eq(domus_testkit_now_ns(domt_kit), begun_ns);
+    peer = again(listener);
+    domt_nats_hears(peer, "PUB a 1\r\nx\r\n");
+    domt_nats_end();
+}
+END_TEST
+
 /* Words of a server before the login, and what becomes of them. */
 START_TEST(wrong_greeting_ends_the_connection)
 {
@@ -517,7 +535,7 @@ DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           backoff_doubles_up_to_its_bound, client_goes_to_another_server,
           servers_that_info_tells_are_taken, servers_are_bounded, lame_duck_is_told,
           silence_ends_the_connection, server_that_says_nothing_is_left,
-          server_that_closes_at_once_is_not_asked_fast, wrong_greeting_ends_the_connection,
-          wrong_user_waits_for_the_longest_time, error_of_the_server_is_told,
-          slow_server_lets_messages_wait, order_is_kept_on_a_slow_connection,
-          flood_of_pings_is_bounded)
+          server_that_closes_at_once_is_not_asked_fast, server_that_finishes_is_left_at_once,
+          wrong_greeting_ends_the_connection, wrong_user_waits_for_the_longest_time,
+          error_of_the_server_is_told, slow_server_lets_messages_wait,
+          order_is_kept_on_a_slow_connection, flood_of_pings_is_bounded)
