@@ -73,6 +73,7 @@ START_TEST(what_was_sent_fails_and_what_waits_is_sent)
     domt_nats_fails(-ETIMEDOUT);
     domt_nats_pass(10 * MS);
     ck_assert_uint_eq(domt_nats_look().inflight, 2);
+    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 4 * 320 + 1); /* it gives its bytes back */
     peer = again(listener);
     domt_nats_hears(peer, "PUB a 1\r\n1\r\nPUB c 1\r\n3\r\n"); /* those of no answer first */
     ck_assert_int_eq(strncmp(domt_nats_line(peer), "PUB b _INBOX.", 13), 0);
