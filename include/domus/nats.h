@@ -198,7 +198,7 @@ DOMUS_API extern const domus_type domus_nats_done_type; /* no payload */
  *   -EPIPE         the connection broke when the request was sent; it may have been handled
  *   -ENOTCONN      there is no connection, and `fails_fast` is set
  *   -ENOBUFS       also: `inflight_max` requests and flushes are under way
- *   -ESTALE        the client was stopped */
+ *   -ESTALE        the client was stopped, or the connection broke before the request was sent */
 DOMUS_API extern const domus_type domus_nats_request_type;
 
 /* --- subscriptions ---------------------------------------------------------------------------- */

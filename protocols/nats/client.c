@@ -68,6 +68,7 @@ static int on_mount(domus_stack *stack, void *self)
     client->self = domus_self(stack);
     client->free_slot = client->free_place = client->finished = DOMI_NATS_NONE;
     client->first_flush = client->last_flush = DOMI_NATS_NONE;
+    client->end = &client->first;
     client->end_of_asks = &client->first_ask;
     int error =
         domus_every(stack, client->options.ping_interval_ns, &domi_nats_tick_type, NULL, NULL);

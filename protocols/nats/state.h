@@ -61,8 +61,9 @@ typedef struct domi_nats_slot {
 /* A message that waits: one that is published, or an ask, which is kept by the client. */
 typedef struct domi_nats_waiting {
     struct domi_nats_waiting *next;
+    struct domi_nats_waiting **before; /* what points to it */
     struct domi_nats_waiting *next_ask;
-    struct domi_nats_waiting **before_ask; /* what points to it; NULL: it is no ask that waits */
+    struct domi_nats_waiting **before_ask;
     bool is_ask;
     uint64_t bytes; /* that count */
     domus_kept kept;
@@ -143,7 +144,7 @@ typedef struct domi_nats_client {
 
     /* Messages that wait. */
     domi_nats_waiting *first;
-    domi_nats_waiting *last;
+    domi_nats_waiting **end; /* where the next one is put */
     domi_nats_waiting *first_ask;
     domi_nats_waiting **end_of_asks; /* where the next one is put */
     uint32_t waiting;
@@ -181,7 +182,7 @@ extern const domus_behaviour domi_nats_client_behaviour;
 
 /* --- send.c ----------------------------------------------------------------------------------- */
 
-/* The bytes that wait on the connection allow one more message. */
+/* Whether the server of the connection has accepted this client. */
 static inline bool domi_nats_is_ready(const domi_nats_client *client)
 {
     return client->phase == DOMI_NATS_READY && client->channel != NULL;

@@ -29,15 +29,12 @@ static int put(domi_nats_client *client, uint64_t bytes, bool is_ask,
     domi_nats_waiting *waiting = malloc(size);
     if (waiting == NULL)
         return -ENOMEM;
-    waiting->next = waiting->next_ask = NULL;
-    waiting->before_ask = NULL;
+    waiting->next = NULL;
     waiting->is_ask = is_ask;
     waiting->bytes = bytes;
-    if (client->last != NULL)
-        client->last->next = waiting;
-    else
-        client->first = waiting;
-    client->last = waiting;
+    waiting->before = client->end;
+    *client->end = waiting;
+    client->end = &waiting->next;
     client->waiting++;
     client->waiting_bytes += bytes;
     *ret_waiting = waiting;
@@ -47,29 +44,26 @@ static int put(domi_nats_client *client, uint64_t bytes, bool is_ask,
 /* Take an ask out of the row of asks. */
 static void unlink_ask(domi_nats_client *client, domi_nats_waiting *waiting)
 {
-    domi_nats_waiting **at = waiting->before_ask;
-
-    *at = waiting->next_ask;
+    *waiting->before_ask = waiting->next_ask;
     if (waiting->next_ask != NULL)
-        waiting->next_ask->before_ask = at;
+        waiting->next_ask->before_ask = waiting->before_ask;
     else
-        client->end_of_asks = at;
+        client->end_of_asks = waiting->before_ask;
     client->waiting_asks--;
-    waiting->before_ask = NULL;
 }
 
-/* Take the first one out of the row. */
-static void drop_first(domi_nats_client *client)
+/* Take a message out of the row, and free it. */
+static void drop(domi_nats_client *client, domi_nats_waiting *waiting)
 {
-    domi_nats_waiting *waiting = client->first;
-
-    client->first = waiting->next;
-    if (client->first == NULL)
-        client->last = NULL;
-    if (!waiting->is_ask)
-        domus_nats_publish_free(&waiting->publish);
-    else if (waiting->before_ask != NULL)
+    *waiting->before = waiting->next;
+    if (waiting->next != NULL)
+        waiting->next->before = waiting->before;
+    else
+        client->end = waiting->before;
+    if (waiting->is_ask)
         unlink_ask(client, waiting);
+    else
+        domus_nats_publish_free(&waiting->publish);
     client->waiting--;
     client->waiting_bytes -= waiting->bytes;
     free(waiting);
@@ -133,6 +127,7 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
     waiting->kept = kept;
     waiting->deadline_ns =
         deadline_ns != 0 ? deadline_ns : domus_now_ns(stack) + client->options.request_timeout_ns;
+    waiting->next_ask = NULL;
     waiting->before_ask = client->end_of_asks;
     *client->end_of_asks = waiting;
     client->end_of_asks = &waiting->next_ask;
@@ -154,7 +149,7 @@ int domi_nats_on_look_at_waiting(domus_stack *stack, void *self, const void *pay
         next = waiting->next_ask;
         if (waiting->deadline_ns <= now_ns) {
             (void)domus_kept_fail(stack, waiting->kept, -ETIMEDOUT);
-            unlink_ask(client, waiting);
+            drop(client, waiting);
         } else if (waiting->deadline_ns < next_ns) {
             next_ns = waiting->deadline_ns;
         }
@@ -167,7 +162,7 @@ int domi_nats_on_look_at_waiting(domus_stack *stack, void *self, const void *pay
 void domi_nats_drop_waiting(domi_nats_client *client)
 {
     while (client->first != NULL)
-        drop_first(client);
+        drop(client, client->first);
 }
 
 /* --- the pump --------------------------------------------------------------------------------- */
@@ -192,7 +187,7 @@ static int send_first(domus_stack *stack, domi_nats_client *client)
             return error;
         client->counted.refused += error != 0;
     }
-    drop_first(client);
+    drop(client, waiting);
     return 0;
 }
 

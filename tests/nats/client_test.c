@@ -263,6 +263,22 @@ START_TEST(flush_is_answered_behind_what_was_sent_before)
 }
 END_TEST
 
+/* More publications than a run of the client handles. */
+START_TEST(flush_is_behind_many)
+{
+    domus_nats_publish publish = domt_nats_message("a", "x");
+    domus_peer *peer = domt_nats_ready(NULL, NULL);
+
+    for (int i = 0; i < 3000; i++)
+        domt_ok(domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
+    domt_ok(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
+    for (int i = 0; i < 3000; i++)
+        domt_nats_hears(peer, "PUB a 1\r\nx\r\n");
+    domt_nats_hears(peer, "PING\r\n");
+    domt_nats_end();
+}
+END_TEST
+
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
 static void message(domus_peer *peer, const char *subject, uint64_t number, const char *payload)
@@ -414,5 +430,6 @@ DOMT_MAIN("nats client", 60, client_logs_in_and_publishes, what_the_server_does_
           headers_go_only_to_servers_that_know_them, request_gets_its_answer,
           nobody_answers_a_request, request_ends_with_its_time, requests_under_way_are_bounded,
           wrong_replies_are_for_nobody, flush_is_answered_behind_what_was_sent_before,
-          messages_come_to_their_subscriber_in_order, subscription_ends_after_its_messages,
-          subscription_ends_with_its_subscriber, subscriptions_are_bounded)
+          flush_is_behind_many, messages_come_to_their_subscriber_in_order,
+          subscription_ends_after_its_messages, subscription_ends_with_its_subscriber,
+          subscriptions_are_bounded)

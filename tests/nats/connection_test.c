@@ -1,20 +1,10 @@
-/* Connections that break, servers that are not there, slow or hostile ones: the client comes back,
- * what waits is bounded, and what was sent is told as lost. */
+/* Connections that break, servers that are not there, and slow ones: the client comes back, what
+ * waits is bounded, and what was sent is told as lost. */
 #include "tests/nats/world.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* A connection that is new again: log in, without the inbox. */
-static domus_peer *again(domus_peer_listener *listener)
-{
-    domus_peer *peer = domt_nats_accept(listener);
-
-    (void)domt_nats_login(peer, NULL);
-    return peer;
-}
 
 START_TEST(client_comes_back_and_subscribes_again)
 {
@@ -31,7 +21,7 @@ START_TEST(client_comes_back_and_subscribes_again)
     domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     ck_assert(!domt_nats_look().connected);
     uint64_t three = domt_nats_subscribe("c", NULL, 0, 3); /* while there is no connection */
-    peer = again(listener);
+    peer = domt_nats_again(listener);
     snprintf(text, sizeof text, "SUB a %llu\r\nSUB b q %llu\r\nUNSUB %llu 2\r\nSUB c %llu\r\n",
              (unsigned long long)one, (unsigned long long)two, (unsigned long long)two,
              (unsigned long long)three);
@@ -73,7 +63,8 @@ START_TEST(what_was_sent_fails_and_what_waits_is_sent)
     domt_nats_fails(-ETIMEDOUT);
     domt_nats_pass(10 * MS);
     ck_assert_uint_eq(domt_nats_look().inflight, 2);
-    peer = again(listener);
+    ck_assert_uint_eq(domt_nats_look().waiting_bytes, 4 * 320 + 1); /* it gives its bytes back */
+    peer = domt_nats_again(listener);
     domt_nats_hears(peer, "PUB a 1\r\n1\r\nPUB c 1\r\n3\r\n"); /* those of no answer first */
     ck_assert_int_eq(strncmp(domt_nats_line(peer), "PUB b _INBOX.", 13), 0);
     domt_nats_hears(peer, "2\r\nPING\r\n");
@@ -126,6 +117,23 @@ START_TEST(what_waits_is_bounded)
     domt_nats_fails(-ENOBUFS);
     ck_assert_uint_eq(domt_nats_look().refused, 3);
     ck_assert_uint_eq(domt_nats_look().waiting, 6);
+    domt_nats_end();
+}
+END_TEST
+
+START_TEST(asks_that_wait_are_bounded)
+{
+    static const domus_nats_options options = {.inflight_max = 8};
+
+    domt_nats_make();
+    domt_nats_open(&options); /* nobody listens */
+    for (int i = 0; i < 8; i++)
+        domt_nats_request("a", "x", 0);
+    ck_assert_uint_eq(domt_nats_look().inflight, 8);
+    domt_nats_request("a", "x", 0);
+    domt_nats_fails(-ENOBUFS);
+    for (int i = 0; i < 8; i++)
+        domt_nats_fails(-ETIMEDOUT);
     domt_nats_end();
 }
 END_TEST
@@ -246,149 +254,6 @@ START_TEST(lame_duck_is_told)
 }
 END_TEST
 
-/* --- hostile servers -------------------------------------------------------------------------- */
-
-START_TEST(silence_ends_the_connection)
-{
-    static const domus_nats_options options = {.ping_interval_ns = SECOND, .pings_missed_max = 2};
-    domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(&options, &listener);
-
-    domt_nats_hears(peer, "PING\r\n");
-    domt_nats_say(peer, "PONG\r\n");
-    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-    domt_nats_hears(peer, "PING\r\nPING\r\n");
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
-    ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 3 * SECOND);
-    ck_assert_uint_eq(domt_nats_look().stale, 1);
-    (void)again(listener);
-    domt_nats_end();
-}
-END_TEST
-
-START_TEST(server_that_says_nothing_is_left)
-{
-    static const domus_nats_options options = {.connect_timeout_ns = SECOND};
-    domus_peer_listener *listener = domt_nats_begin(&options);
-    domus_peer *peer = domt_nats_accept(listener);
-    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-
-    domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
-    ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
-    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept(listener); /* and so one that does not go on */
-    domt_nats_say(peer, INFO);
-    domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
-    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept(listener); /* a line that never ends */
-    for (int i = 0; i < 20 && !domus_peer_has_end(peer); i++) {
-        (void)domus_peer_send(peer, "I", 1);
-        domt_nats_pass(100 * MS);
-    }
-    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    (void)again(listener);
-    ck_assert_uint_eq(domt_nats_look().failures, 3);
-    domt_nats_end();
-}
-END_TEST
-
-START_TEST(server_that_closes_at_once_is_not_asked_fast)
-{
-    domus_peer_listener *listener = domt_nats_begin(NULL);
-    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-
-    for (int i = 0; i < 12; i++) {
-        domus_peer *peer = domt_nats_accept(listener);
-        domus_peer_close(peer);
-        domt_nats_happens(DOMUS_NATS_FAILED, -ECONNRESET);
-    }
-    ck_assert_uint_gt(domus_testkit_now_ns(domt_kit) - begun_ns, 25 * SECOND);
-    for (int i = 0; i < 3; i++) { /* also behind the login */
-        domus_peer *peer = again(listener);
-        domus_peer_close(peer);
-        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-    }
-    ck_assert_uint_gt(domus_testkit_now_ns(domt_kit) - begun_ns, 40 * SECOND);
-    domt_nats_end();
-}
-END_TEST
-
-/* Words of a server before the login, and what becomes of them. */
-START_TEST(wrong_greeting_ends_the_connection)
-{
-    static const struct {
-        const char *says;
-        int error;
-    } wrong[] = {
-        {"HTTP/1.1 200 OK\r\n", -EPROTO},
-        {"INFO\r\n", -EPROTO},
-        {"INFO []\r\n", -EPROTO},
-        {"INFO {\"max_payload\":\"x\"}\r\n", -EPROTO},
-        {"INFO {\"tls_required\":true}\r\n", -EPROTONOSUPPORT},
-        {"MSG a 1 2000\r\n", -EMSGSIZE},
-        {"-ERR 'Authorization Violation'\r\n", -EACCES},
-        {"-ERR 'maximum connections exceeded'\r\n", -ECONNREFUSED},
-        {"INFO {}\r\n-ERR 'Authorization Violation'\r\n", -EACCES},
-        {"INFO {}\r\nMSG a 1 99999999\r\n", -EMSGSIZE},
-    };
-    domus_peer_listener *listener = domt_nats_begin(NULL);
-    domus_nats_event event;
-
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        domus_peer *peer = domt_nats_accept(listener);
-        domt_nats_say(peer, wrong[i].says);
-        do
-            domt_ok(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
-        while (event.happening == DOMUS_NATS_ERROR);
-        ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
-        ck_assert_msg(event.error == wrong[i].error, "%s %d", wrong[i].says, event.error);
-    }
-    (void)again(listener);
-    domt_nats_end();
-}
-END_TEST
-
-/* A user that is not known is not tried again at once. */
-START_TEST(wrong_user_waits_for_the_longest_time)
-{
-    static const domus_nats_options options = {.user = "u", .password = "p"};
-    domus_peer_listener *listener = domt_nats_begin(&options);
-    domus_peer *peer = domt_nats_accept(listener);
-
-    domt_nats_say(peer, INFO);
-    ck_assert_ptr_nonnull(strstr(domt_nats_line(peer), "\"user\":\"u\",\"pass\":\"p\"}"));
-    domt_nats_say(peer, "-ERR 'Authorization Violation'\r\n");
-    domt_nats_happens(DOMUS_NATS_ERROR, -EACCES);
-    domt_nats_happens(DOMUS_NATS_FAILED, -EACCES);
-    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-    (void)domt_nats_accept(listener);
-    ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 5 * SECOND);
-    domt_nats_end();
-}
-END_TEST
-
-START_TEST(error_of_the_server_is_told)
-{
-    domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_ready(NULL, &listener);
-    domus_nats_event event;
-
-    domt_nats_say(peer, "-ERR 'Permissions Violation for Subscription to \"a\"'\r\n");
-    domt_ok(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
-    ck_assert_int_eq(event.happening, DOMUS_NATS_ERROR);
-    ck_assert_str_eq(event.text, "Permissions Violation for Subscription to \"a\"");
-    ck_assert(domt_nats_look().connected);
-    domt_nats_say(peer, "-ERR 'User Authentication Expired'\r\n");
-    domt_nats_happens(DOMUS_NATS_ERROR, -EACCES);
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -EACCES);
-    ck_assert_uint_eq(domt_nats_look().errors, 2);
-    peer = again(listener);
-    domt_nats_say(peer, "garbage\r\n");
-    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -EPROTO);
-    domt_nats_end();
-}
-END_TEST
-
 /* --- slow ones -------------------------------------------------------------------------------- */
 
 /* A server that does not read: what it does not take waits here, up to the bound, is sent when it
@@ -470,35 +335,9 @@ START_TEST(order_is_kept_on_a_slow_connection)
 }
 END_TEST
 
-/* Pings without an end, from a server that does not read the answers. */
-START_TEST(flood_of_pings_is_bounded)
-{
-    static char pings[60000];
-    domus_peer *peer = domt_nats_ready(NULL, NULL);
-
-    for (size_t i = 0; i < sizeof pings; i += 6)
-        memcpy(pings + i, "PING\r\n", 6);
-    domus_peer_pause(peer);
-    for (int i = 0; i < 100; i++) {
-        domt_ok(domus_peer_send(peer, pings, sizeof pings));
-        domt_nats_run();
-    }
-    domus_peer_counts counts = domus_peer_count(peer);
-    ck_assert_uint_gt(counts.unsent, 4000000); /* the client reads no more */
-    ck_assert_uint_gt(domus_testkit_net_totals(domt_kit).received, 1000000);
-    domus_peer_resume(peer);
-    domt_nats_pass(SECOND);
-    ck_assert_uint_eq(domus_peer_count(peer).unsent, 0);
-    domt_nats_end();
-}
-END_TEST
-
 DOMT_MAIN("nats connection", 60, client_comes_back_and_subscribes_again,
           what_was_sent_fails_and_what_waits_is_sent, client_that_fails_fast_does,
-          what_waits_is_bounded, buffer_takes_its_last_byte, backoff_doubles_up_to_its_bound,
-          client_goes_to_another_server, servers_that_info_tells_are_taken, servers_are_bounded,
-          lame_duck_is_told, silence_ends_the_connection, server_that_says_nothing_is_left,
-          server_that_closes_at_once_is_not_asked_fast, wrong_greeting_ends_the_connection,
-          wrong_user_waits_for_the_longest_time, error_of_the_server_is_told,
-          slow_server_lets_messages_wait, order_is_kept_on_a_slow_connection,
-          flood_of_pings_is_bounded)
+          what_waits_is_bounded, asks_that_wait_are_bounded, buffer_takes_its_last_byte,
+          backoff_doubles_up_to_its_bound, client_goes_to_another_server,
+          servers_that_info_tells_are_taken, servers_are_bounded, lame_duck_is_told,
+          slow_server_lets_messages_wait, order_is_kept_on_a_slow_connection)

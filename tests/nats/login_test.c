@@ -5,10 +5,16 @@
 
 #include <domus/tls.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
@@ -225,5 +231,94 @@ START_TEST(tls_begins_behind_info)
 }
 END_TEST
 
+/* --- TLS first -------------------------------------------------------------------------------- */
+
+/* openssl's server, which passes on what it reads to the other side of TLS. */
+typedef struct tls_server {
+    FILE *in;
+    FILE *out;
+    pid_t pid;
+} tls_server;
+
+/* A port of loopback that nobody has now. */
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static void tls_server_start(tls_server *tls, const char *directory, unsigned port)
+{
+    int to[2], from[2];
+    char accept[40], cert[100], key[100];
+
+    snprintf(accept, sizeof accept, "127.0.0.1:%u", port);
+    snprintf(cert, sizeof cert, "%s/right.pem", directory);
+    snprintf(key, sizeof key, "%s/right.key", directory);
+    ck_assert(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
+    tls->pid = fork();
+    ck_assert_int_ge(tls->pid, 0);
+    if (tls->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (dup2(to[0], 0) < 0 || dup2(from[1], 1) < 0)
+            _exit(1);
+        execlp("openssl", "openssl", "s_server", "-quiet", "-accept", accept, "-cert", cert, "-key",
+               key, (char *)NULL);
+        _exit(1);
+    }
+    close(to[0]);
+    close(from[1]);
+    tls->in = fdopen(to[1], "w");
+    tls->out = fdopen(from[0], "r");
+    setvbuf(tls->in, NULL, _IONBF, 0);
+}
+
+static void tls_server_stop(tls_server *tls)
+{
+    kill(tls->pid, SIGKILL);
+    waitpid(tls->pid, NULL, 0);
+    fclose(tls->in);
+    fclose(tls->out);
+}
+
+/* A server with handshake_first: all of NATS is within TLS. */
+START_TEST(tls_may_begin_at_once)
+{
+    char directory[] = "/tmp/domus-nats-tls-XXXXXX", line[1000], command[100], url[40];
+    unsigned port = free_port();
+    tls_server tls;
+    domt_nats_user user;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    make_certificate(directory, "right");
+    domus_tls_options right = {.tls = context(directory, "right")};
+    const domus_pipeline_stage front[] = {{&domus_tls_stage, &right}, {NULL, NULL}};
+    tls_server_start(&tls, directory, port);
+    snprintf(url, sizeof url, "tls://127.0.0.1:%u", port);
+    domt_nats_user_start(&user, &(domus_nats_options){.servers = url,
+                                                      .front = front,
+                                                      .tls_first = true,
+                                                      .backoff_max_ns = SECOND / 5});
+    fprintf(tls.in, "INFO {\"tls_required\":true}\r\n");
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, tls.out));
+    ck_assert_int_eq(strncmp(line, "CONNECT {", 9), 0);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, tls.out));
+    ck_assert_str_eq(line, "PING\r\n");
+    fprintf(tls.in, "PONG\r\n");
+    domt_nats_user_connected(&user);
+    domt_nats_user_stop(&user);
+    tls_server_stop(&tls);
+    domus_tls_free(right.tls);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 DOMT_MAIN("nats login", 60, token_is_accepted, user_is_accepted, key_is_accepted,
-          wrong_options_are_refused, tls_begins_behind_info)
+          wrong_options_are_refused, tls_begins_behind_info, tls_may_begin_at_once)

@@ -146,6 +146,14 @@ const char *domt_nats_login(domus_peer *peer, const char *info)
     return inbox;
 }
 
+domus_peer *domt_nats_again(domus_peer_listener *listener)
+{
+    domus_peer *peer = domt_nats_accept(listener);
+
+    (void)domt_nats_login(peer, NULL);
+    return peer;
+}
+
 domus_peer *domt_nats_ready(const domus_nats_options *options, domus_peer_listener **ret_listener)
 {
     domus_peer_listener *listener = domt_nats_begin(options);

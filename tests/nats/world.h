@@ -48,6 +48,9 @@ const char *domt_nats_line(domus_peer *peer);
  * without the star. With events, hold that it is connected. */
 const char *domt_nats_login(domus_peer *peer, const char *info);
 
+/* Take the next connection, and let the client log in. */
+domus_peer *domt_nats_again(domus_peer_listener *listener);
+
 /* A client that is logged in. */
 domus_peer *domt_nats_ready(const domus_nats_options *options, domus_peer_listener **ret_listener);
 

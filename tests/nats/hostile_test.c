@@ -1,0 +1,194 @@
+/* Servers that are silent, wrong or hostile: the client leaves them, and does not come back fast.
+ */
+#include "tests/nats/world.h"
+
+#include <errno.h>
+#include <string.h>
+
+START_TEST(silence_ends_the_connection)
+{
+    static const domus_nats_options options = {.ping_interval_ns = SECOND, .pings_missed_max = 2};
+    domus_peer_listener *listener;
+    domus_peer *peer = domt_nats_ready(&options, &listener);
+
+    domt_nats_hears(peer, "PING\r\n");
+    domt_nats_say(peer, "PONG\r\n");
+    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
+    domt_nats_hears(peer, "PING\r\nPING\r\n");
+    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
+    ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 3 * SECOND);
+    ck_assert_uint_eq(domt_nats_look().stale, 1);
+    (void)domt_nats_again(listener);
+    domt_nats_end();
+}
+END_TEST
+
+START_TEST(server_that_says_nothing_is_left)
+{
+    static const domus_nats_options options = {.connect_timeout_ns = SECOND};
+    domus_peer_listener *listener = domt_nats_begin(&options);
+    domus_peer *peer = domt_nats_accept(listener);
+    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
+
+    domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
+    ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
+    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
+    peer = domt_nats_accept(listener); /* and so one that does not go on */
+    domt_nats_say(peer, INFO);
+    domt_ok(domus_peer_expect_reset(peer, 10 * SECOND));
+    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
+    peer = domt_nats_accept(listener); /* a line that never ends */
+    for (int i = 0; i < 20 && !domus_peer_has_end(peer); i++) {
+        (void)domus_peer_send(peer, "I", 1);
+        domt_nats_pass(100 * MS);
+    }
+    domt_nats_happens(DOMUS_NATS_FAILED, -ETIMEDOUT);
+    (void)domt_nats_again(listener);
+    ck_assert_uint_eq(domt_nats_look().failures, 3);
+    domt_nats_end();
+}
+END_TEST
+
+START_TEST(server_that_closes_at_once_is_not_asked_fast)
+{
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
+
+    for (int i = 0; i < 12; i++) {
+        domus_peer *peer = domt_nats_accept(listener);
+        domus_peer_close(peer);
+        domt_nats_happens(DOMUS_NATS_FAILED, -ECONNRESET);
+    }
+    ck_assert_uint_gt(domus_testkit_now_ns(domt_kit) - begun_ns, 25 * SECOND);
+    begun_ns = domus_testkit_now_ns(domt_kit);
+    for (int i = 0; i < 3; i++) { /* also behind the login */
+        domus_peer *peer = domt_nats_again(listener);
+        domus_peer_close(peer);
+        domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    }
+    ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 15 * SECOND);
+    domt_nats_end();
+}
+END_TEST
+
+/* A server that only finishes sending would else be kept for as long as it does not close. */
+START_TEST(server_that_finishes_is_left_at_once)
+{
+    domus_peer_listener *listener;
+    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
+
+    domus_peer_finish(peer);
+    domt_nats_run();
+    domt_nats_publish("a", "x");
+    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
+    ck_assert_uint_eq(domus_testkit_now_ns(domt_kit), begun_ns);
+    peer = domt_nats_again(listener);
+    domt_nats_hears(peer, "PUB a 1\r\nx\r\n");
+    domt_nats_end();
+}
+END_TEST
+
+/* Words of a server before the login, and what becomes of them. */
+START_TEST(wrong_greeting_ends_the_connection)
+{
+    static const struct {
+        const char *says;
+        int error;
+    } wrong[] = {
+        {"HTTP/1.1 200 OK\r\n", -EPROTO},
+        {"INFO\r\n", -EPROTO},
+        {"INFO []\r\n", -EPROTO},
+        {"INFO {\"max_payload\":\"x\"}\r\n", -EPROTO},
+        {"INFO {\"tls_required\":true}\r\n", -EPROTONOSUPPORT},
+        {"MSG a 1 2000\r\n", -EMSGSIZE},
+        {"-ERR 'Authorization Violation'\r\n", -EACCES},
+        {"-ERR 'maximum connections exceeded'\r\n", -ECONNREFUSED},
+        {"INFO {}\r\n-ERR 'Authorization Violation'\r\n", -EACCES},
+        {"INFO {}\r\nMSG a 1 99999999\r\n", -EMSGSIZE},
+    };
+    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_nats_event event;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domus_peer *peer = domt_nats_accept(listener);
+        domt_nats_say(peer, wrong[i].says);
+        do
+            domt_ok(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
+        while (event.happening == DOMUS_NATS_ERROR);
+        ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
+        ck_assert_msg(event.error == wrong[i].error, "%s %d", wrong[i].says, event.error);
+    }
+    (void)domt_nats_again(listener);
+    domt_nats_end();
+}
+END_TEST
+
+/* A user that is not known is not tried again at once. */
+START_TEST(wrong_user_waits_for_the_longest_time)
+{
+    static const domus_nats_options options = {.user = "u", .password = "p"};
+    domus_peer_listener *listener = domt_nats_begin(&options);
+    domus_peer *peer = domt_nats_accept(listener);
+
+    domt_nats_say(peer, INFO);
+    ck_assert_ptr_nonnull(strstr(domt_nats_line(peer), "\"user\":\"u\",\"pass\":\"p\"}"));
+    domt_nats_say(peer, "-ERR 'Authorization Violation'\r\n");
+    domt_nats_happens(DOMUS_NATS_ERROR, -EACCES);
+    domt_nats_happens(DOMUS_NATS_FAILED, -EACCES);
+    uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
+    (void)domt_nats_accept(listener);
+    ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 5 * SECOND);
+    domt_nats_end();
+}
+END_TEST
+
+START_TEST(error_of_the_server_is_told)
+{
+    domus_peer_listener *listener;
+    domus_peer *peer = domt_nats_ready(NULL, &listener);
+    domus_nats_event event;
+
+    domt_nats_say(peer, "-ERR 'Permissions Violation for Subscription to \"a\"'\r\n");
+    domt_ok(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
+    ck_assert_int_eq(event.happening, DOMUS_NATS_ERROR);
+    ck_assert_str_eq(event.text, "Permissions Violation for Subscription to \"a\"");
+    ck_assert(domt_nats_look().connected);
+    domt_nats_say(peer, "-ERR 'User Authentication Expired'\r\n");
+    domt_nats_happens(DOMUS_NATS_ERROR, -EACCES);
+    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -EACCES);
+    ck_assert_uint_eq(domt_nats_look().errors, 2);
+    peer = domt_nats_again(listener);
+    domt_nats_say(peer, "garbage\r\n");
+    domt_nats_happens(DOMUS_NATS_DISCONNECTED, -EPROTO);
+    domt_nats_end();
+}
+END_TEST
+
+/* Pings without an end, from a server that does not read the answers. */
+START_TEST(flood_of_pings_is_bounded)
+{
+    static char pings[60000];
+    domus_peer *peer = domt_nats_ready(NULL, NULL);
+
+    for (size_t i = 0; i < sizeof pings; i += 6)
+        memcpy(pings + i, "PING\r\n", 6);
+    domus_peer_pause(peer);
+    for (int i = 0; i < 100; i++) {
+        domt_ok(domus_peer_send(peer, pings, sizeof pings));
+        domt_nats_run();
+    }
+    domus_peer_counts counts = domus_peer_count(peer);
+    ck_assert_uint_gt(counts.unsent, 4000000); /* the client reads no more */
+    ck_assert_uint_gt(domus_testkit_net_totals(domt_kit).received, 1000000);
+    domus_peer_resume(peer);
+    domt_nats_pass(SECOND);
+    ck_assert_uint_eq(domus_peer_count(peer).unsent, 0);
+    domt_nats_end();
+}
+END_TEST
+
+DOMT_MAIN("nats hostile", 60, silence_ends_the_connection, server_that_says_nothing_is_left,
+          server_that_closes_at_once_is_not_asked_fast, server_that_finishes_is_left_at_once,
+          wrong_greeting_ends_the_connection, wrong_user_waits_for_the_longest_time,
+          error_of_the_server_is_told, flood_of_pings_is_bounded)
