@@ -28,6 +28,10 @@
  * there is what buckets need: STREAM.CREATE, INFO, DELETE and MSG.GET, DIRECT.GET, CONSUMER.CREATE,
  * INFO and DELETE; anything else is answered as a wrong request (10003).
  *
+ * **Order** is kept between two connections. A client that comes back at another server may
+ * overtake what it has said before, and may hear a message again that has waited on the route to
+ * that server: nats-server does the same, and whoever needs more numbers his messages.
+ *
  * **Chance** comes from the seed alone, so the same seed and the same calls give the same run, byte
  * for byte in its trace. Faults that are set as probabilities are drawn for each message.
  *
@@ -85,7 +89,8 @@ typedef struct domus_testkit_cluster_options {
     uint64_t drain_timeout_ns;   /* 30 s */
     uint64_t backoff_min_ns;     /* 100 ms */
     uint64_t backoff_max_ns;     /* 2 s */
-    uint64_t wire_max;           /* bytes that a leg takes before a client's buffer fills; 1 MiB */
+    bool no_echo; /* messages of a client do not come to its own subscriptions without a group */
+    uint64_t wire_max; /* bytes that a leg takes before a client's buffer fills; 1 MiB */
 
     /* Servers. */
     uint32_t payload_max;    /* max_payload of INFO: bytes of headers and payload; 1 MiB */
@@ -119,6 +124,11 @@ typedef struct domus_testkit_node_options {
     /* In a million ns of the cluster the node's clock goes on by so much more, or less:
      * -500,000..500,000. */
     int32_t clock_drift_ppm;
+    /* Called when the system of a kit has stopped, before it is freed: at a crash, and at the end
+     * of the cluster. It frees what the test has for that system, as domus_cluster_close() does.
+     * NULL: nothing. */
+    void (*on_stopped)(void *context, uint32_t node);
+    void *context;
 } domus_testkit_node_options;
 
 /* Add a node: a kit of its own, with a seed that is drawn. `ret_node` gets its number; nodes are
@@ -267,11 +277,10 @@ DOMUS_API int domus_testkit_cluster_set_store(domus_testkit_cluster *cluster,
 
 /* --- what happened ---------------------------------------------------------------------------- */
 
-/* What happened to messages. All `lost_*` count copies, one for each receiver that is known then.
+/* What happened to messages. When nothing is under way:
  *
- *   published + served = still under way + lost_waiting + lost_up + arrived
- *   copies = still under way + lost_down + lost_mailbox + ended + delivered
- */
+ *   published = lost_waiting + lost_up + arrived
+ *   copies = delivered + lost_down + lost_mailbox + ended */
 typedef struct domus_testkit_cluster_counts {
     uint64_t published; /* messages that clients have taken from actors, with requests */
     uint64_t refused;   /* messages that they have not taken: full, too large, wrong, draining */
@@ -347,8 +356,7 @@ DOMUS_API const char *domus_testkit_cluster_trace(domus_testkit_cluster *cluster
 /* A hash of all lines so far, also of those that are gone: equal for equal runs. */
 DOMUS_API uint64_t domus_testkit_cluster_digest(const domus_testkit_cluster *cluster);
 
-/* The state of the whole as text is asked for by domus_nats_look_type at each client. This is one
- * line about the last call that failed; "" at first. Ownership: the cluster's. */
+/* One line about the last call that failed; "" at first. Ownership: the cluster's. */
 DOMUS_API const char *domus_testkit_cluster_error(const domus_testkit_cluster *cluster);
 
 /* Returns the server that leads the buckets; DOMUS_EVERY while there is none. */

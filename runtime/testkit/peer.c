@@ -268,7 +268,7 @@ void domus_peer_listener_close(domus_peer_listener *listener)
     listener->socket = NULL;
 }
 
-void domi_peers_free(domus_testkit *kit)
+void domi_kit_peers_free(domus_testkit *kit)
 {
     while (kit->listeners != NULL) {
         domus_peer_listener *listener = kit->listeners;

@@ -77,7 +77,7 @@ int domi_peer_fail(domus_testkit *kit, const char *what, const char *where, int 
 int domi_peer_of_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer);
 
 /* Free all peers and listeners of the kit. */
-void domi_peers_free(domus_testkit *kit);
+void domi_kit_peers_free(domus_testkit *kit);
 void domi_datagram_peers_free(domus_testkit *kit);
 
 #endif

@@ -119,7 +119,7 @@ void domus_testkit_free(domus_testkit *kit)
     }
     if (kit->net != NULL)
         kit->net->note = NULL; /* the trace needs the system */
-    domi_peers_free(kit);
+    domi_kit_peers_free(kit);
     domi_datagram_peers_free(kit);
     domi_net_free(kit->net);
     domi_trace_fini(&kit->trace);

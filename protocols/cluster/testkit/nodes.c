@@ -126,6 +126,9 @@ static void end_kit(domi_sim_node *node, bool silent)
     for (domi_sim_client *at = node->clients; at != NULL; at = at->next)
         domi_sim_client_end(at, silent);
     node->sim->stepping = true;
+    (void)domus_testkit_stop(node->kit);
+    if (node->on_stopped != NULL)
+        node->on_stopped(node->context, node->index);
     domus_testkit_free(node->kit);
     node->sim->stepping = false;
     node->kit = NULL;
@@ -234,6 +237,8 @@ int domus_testkit_cluster_add_node(domus_testkit_cluster *cluster,
     node->has_config = options->config != NULL;
     if (node->has_config)
         node->config = *options->config;
+    node->on_stopped = options->on_stopped;
+    node->context = options->context;
     node->begin_ns = sim->now_ns;
     node->local_ns = DOMUS_TESTKIT_START_NS + options->clock_offset_ns;
     node->rate = (uint64_t)((int64_t)DOMUS_TESTKIT_PPM + options->clock_drift_ppm);

@@ -198,14 +198,16 @@ static void send_pick(domi_sim *sim, uint32_t server, domi_sim_interest *pick,
     domi_sim_send_over(sim, server, pick->server, packet);
 }
 
-/* Send a message to all that a server knows. Returns whether there was anybody. */
-static bool send_all(domi_sim *sim, uint32_t server, domi_sim_message *message)
+/* Send a message to all that a server knows, but not to `except`. Returns whether there was
+ * anybody. */
+static bool send_all(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                     const domi_sim_connection *except)
 {
     uint32_t others = 0;
     bool is_heard = false;
 
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
-        if (!wants(at, server, message->match))
+        if (!wants(at, server, message->match) || (except != NULL && at->connection == except))
             continue;
         is_heard = true;
         if (has_queue(at)) {
@@ -259,7 +261,7 @@ void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
         domi_sim_is_for_store(sim, message->subject) && domi_sim_store_take(sim, server, message);
 
     domi_sim_note(sim, "%" PRIu64 " comes to server %u", message->number, server);
-    is_heard = send_all(sim, server, message) || is_heard;
+    is_heard = send_all(sim, server, message, sim->options.no_echo ? from : NULL) || is_heard;
     if (is_heard)
         return;
     domi_sim_tell(sim, message, DOMUS_FATE_UNHEARD, message->node);

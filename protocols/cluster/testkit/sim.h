@@ -189,6 +189,8 @@ struct domi_sim_node {
     char name[DOMI_SIM_NAME];
     domus_config config;
     bool has_config;
+    void (*on_stopped)(void *context, uint32_t node);
+    void *context;
     bool suspended;
     uint32_t index;
     uint64_t begin_ns; /* of the cluster, at which the clock of the node showed `local_ns` */

@@ -1,0 +1,195 @@
+/* The library of clusters runs in a simulated one: nodes find each other, notice who is silent, and
+ * agree on names in the buckets. */
+#include "tests/cluster/broker.h"
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NODES 3u
+
+struct world {
+    uint64_t seed;
+    domus_testkit_cluster *servers;
+    uint32_t nodes[NODES];
+    domus_cluster *clusters[NODES];
+    uint64_t starts;
+};
+
+static void close_cluster(void *context, uint32_t node)
+{
+    struct world *world = context;
+
+    domus_cluster_close(world->clusters[node]);
+    world->clusters[node] = NULL;
+}
+
+static void open_cluster(struct world *world, uint32_t node)
+{
+    char error[200] = "", name[16];
+    domus_testkit *kit = domus_testkit_cluster_kit(world->servers, node);
+    domus_cluster_options options = {
+        .name = "test",
+        .node = name,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(world->servers, node),
+        .seed = world->seed * 1000 + ++world->starts,
+    };
+
+    snprintf(name, sizeof name, "n%u", node);
+    int result = domus_cluster_open(domus_testkit_system(kit), &options, error, sizeof error,
+                                    &world->clusters[node]);
+    ck_assert_msg(result == 0, "%d: %s", result, error);
+}
+
+static void open_world(struct world *world, uint64_t seed)
+{
+    const domus_testkit_cluster_options options = {.servers = 3, .no_echo = true};
+
+    *world = (struct world){.seed = seed, .servers = domt_cluster_new(seed, &options)};
+    for (uint32_t i = 0; i < NODES; i++) {
+        const domus_testkit_node_options node = {.clock_offset_ns = i * 100 * DOMT_SECOND,
+                                                 .clock_drift_ppm = (int32_t)i * 100,
+                                                 .on_stopped = close_cluster,
+                                                 .context = world};
+        ck_assert_int_eq(domus_testkit_cluster_add_node(world->servers, &node, &world->nodes[i]),
+                         0);
+        open_cluster(world, i);
+    }
+}
+
+/* How many nodes one sees in a state. */
+static uint32_t count(const struct world *world, uint32_t node, domus_node_state state)
+{
+    domus_node_info infos[2 * NODES];
+    uint32_t known = domus_cluster_nodes(world->clusters[node], infos, 2 * NODES);
+    uint32_t counted = 0;
+
+    for (uint32_t i = 0; i < known && i < 2 * NODES; i++)
+        counted += infos[i].state == state;
+    return counted;
+}
+
+static int nodes_come_and_go(uint64_t seed, void *context)
+{
+    struct world world;
+    uint64_t *digest = context;
+
+    open_world(&world, seed);
+    domt_pass(world.servers, 5 * DOMT_SECOND);
+    for (uint32_t i = 0; i < NODES; i++)
+        ck_assert_uint_eq(count(&world, i, DOMUS_NODE_UP), NODES);
+    ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, 1, true), 0);
+    ck_assert_ptr_null(world.clusters[1]);
+    domt_pass(world.servers, 3 * DOMT_SECOND);
+    ck_assert_uint_eq(count(&world, 0, DOMUS_NODE_UP), NODES - 1);
+    ck_assert_int_eq(domus_testkit_cluster_start(world.servers, 1), 0);
+    open_cluster(&world, 1);
+    domt_pass(world.servers, 5 * DOMT_SECOND);
+    for (uint32_t i = 0; i < NODES; i++)
+        ck_assert_uint_eq(count(&world, i, DOMUS_NODE_UP), NODES);
+    *digest = domus_testkit_cluster_digest(world.servers);
+    domus_testkit_cluster_free(world.servers);
+    return 0;
+}
+
+START_TEST(nodes_find_each_other_and_notice_a_crash)
+{
+    uint64_t digest;
+
+    ck_assert_int_eq(domus_testkit_sweep(1, 10, nodes_come_and_go, &digest, NULL), 0);
+}
+END_TEST
+
+START_TEST(same_seed_is_the_same_run_of_a_cluster)
+{
+    uint64_t first, second;
+
+    (void)nodes_come_and_go(7, &first);
+    (void)nodes_come_and_go(7, &second);
+    ck_assert_uint_eq(first, second);
+}
+END_TEST
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+struct registrant {
+    domus_cluster *cluster;
+    int *result;
+};
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    *((struct registrant *)self)->result = answer->error;
+    return 0;
+}
+
+static const domus_type begin_type = {.name = "begin"};
+
+static int begin(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_cluster_register(stack, ((struct registrant *)self)->cluster, "one",
+                                  2 * DOMT_SECOND, hear);
+}
+
+static const domus_on rows[] = {
+    {.type = &begin_type, .handle = begin},
+    {.type = NULL},
+};
+
+static const domus_behaviour registrant_behaviour = {
+    .name = "registrant",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(struct registrant),
+    .on = rows,
+};
+
+static void register_name(struct world *world, uint32_t node, int *result)
+{
+    domus_system *system = domus_testkit_system(domus_testkit_cluster_kit(world->servers, node));
+    struct registrant registrant = {world->clusters[node], result};
+    domus_address address;
+
+    *result = 1;
+    ck_assert_int_eq(domus_outside_spawn(system, &registrant_behaviour, &registrant, &address), 0);
+    ck_assert_int_eq(domus_outside_notice(system, address, &begin_type, NULL), 0);
+}
+
+START_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
+{
+    struct world world;
+    int results[NODES];
+    uint32_t owners = 0, owner = 0;
+
+    open_world(&world, 3);
+    domt_pass(world.servers, 5 * DOMT_SECOND);
+    for (uint32_t i = 0; i < NODES; i++)
+        register_name(&world, i, &results[i]);
+    domt_pass(world.servers, 3 * DOMT_SECOND);
+    for (uint32_t i = 0; i < NODES; i++) {
+        ck_assert(results[i] == 0 || results[i] == -EEXIST);
+        owners += results[i] == 0;
+        owner = results[i] == 0 ? i : owner;
+    }
+    ck_assert_uint_eq(owners, 1);
+    uint32_t other = (owner + 1) % NODES;
+    ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, owner, true), 0);
+    register_name(&world, other, &results[other]);
+    domt_pass(world.servers, DOMT_SECOND);
+    ck_assert_int_eq(results[other], -EEXIST); /* the lease has not run out */
+    domt_pass(world.servers, 9 * DOMT_SECOND);
+    register_name(&world, other, &results[other]);
+    domt_pass(world.servers, 3 * DOMT_SECOND);
+    ck_assert_int_eq(results[other], 0);
+    domus_testkit_cluster_free(world.servers);
+}
+END_TEST
+
+DOMT_MAIN("broker_cluster", 60, nodes_find_each_other_and_notice_a_crash,
+          same_seed_is_the_same_run_of_a_cluster,
+          names_are_unique_and_end_with_the_lease_of_their_node)
