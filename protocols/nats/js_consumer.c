@@ -194,16 +194,20 @@ int domus_nats_ack_make(const domus_nats_stream_message *message, domus_nats_ack
 {
     static const char *const words[] = {"+ACK", "-NAK", "+TERM", "+WPI"};
     domus_nats_publish publish = {0};
+    char to[DOMUS_NATS_SUBJECT_MAX + 1];
     char text[64];
 
-    if (message->ack_size == 0 || kind > DOMUS_NATS_IN_PROGRESS || delay_ns > INT64_MAX)
+    if (message->ack_size == 0 || message->ack_size > DOMUS_NATS_SUBJECT_MAX ||
+        kind > DOMUS_NATS_IN_PROGRESS || delay_ns > INT64_MAX)
         return -EINVAL;
     int size =
         kind == DOMUS_NATS_NAK && delay_ns != 0
             ? snprintf(text, sizeof text, "-NAK {\"delay\": %llu}", (unsigned long long)delay_ns)
             : snprintf(text, sizeof text, "%s", words[kind]);
     domus_slice subject = domus_nats_stream_part(message, message->ack_at, message->ack_size);
-    int error = domus_slice_copy(domus_slice_data(subject), subject.size, &publish.subject);
+    memcpy(to, domus_slice_data(subject), subject.size);
+    to[subject.size] = '\0';
+    int error = domus_nats_set_subject(&publish, to);
     if (error == 0)
         error = domus_nats_set_payload(&publish, text, (size_t)size);
     if (error != 0) {

@@ -1,6 +1,6 @@
-/* Fuzzes what JetStream's API answers. The first byte chooses the reader: answers in JSON, messages
- * as they are stored and as a consumer delivers them, and keys. What was read lies within the bytes
- * that came, and a key of any bytes is read back as these. */
+/* Fuzzes the answers of JetStream's API. The first byte chooses the reader: answers in JSON,
+ * messages as they are stored and as a consumer delivers them, and keys. Parts that were read lie
+ * within the bytes that came, and a key of any bytes is read back as these. */
 #include "protocols/nats/kv.h"
 
 #include <errno.h>

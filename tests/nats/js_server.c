@@ -107,7 +107,9 @@ int domt_js_server_ask(domt_js_server *js, domus_address to, const domus_type *t
 {
     domus_outside_reply reply = {.buffer = ret_answer, .size = size};
 
-    return domus_outsider_ask(js->user.outsider, to, type, payload, 10 * DOMT_SECOND,
+    uint64_t timeout_ns = js->ask_ns != 0 ? js->ask_ns : 10 * DOMT_SECOND;
+
+    return domus_outsider_ask(js->user.outsider, to, type, payload, timeout_ns,
                               ret_answer != NULL ? &reply : NULL);
 }
 

@@ -12,6 +12,7 @@ typedef struct domt_js_server {
     domt_nats_server server;
     domt_nats_user user;
     char store[64];
+    uint64_t ask_ns; /* time-out of an ask; 0: 10 s */
 } domt_js_server;
 
 void domt_js_server_start(domt_js_server *js);

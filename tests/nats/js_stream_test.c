@@ -180,8 +180,10 @@ START_TEST(stream_is_looked_at_purged_and_removed)
     domt_js_expect_request(&world, "$JS.API.STREAM.DELETE.S", NULL, "");
     domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
     domt_js_expect_error(&world, -ENXIO);
-    ask(&domus_nats_stream_look_type, NULL); /* it is opened anew */
+    domus_nats_stream_get get = {.sequence = 1};
+    ask(&domus_nats_stream_get_type, &get); /* it is opened anew */
     expect_open();
+    domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":1}");
     domt_js_end(&world);
 }
 END_TEST

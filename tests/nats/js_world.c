@@ -197,15 +197,20 @@ domus_address domt_js_expect_subscribe(domt_js_world *world, uint64_t number, ui
     return subscribe.to;
 }
 
-void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number)
+void domt_js_expect_unsubscribe_within(domt_js_world *world, uint64_t number, uint64_t within_ns)
 {
     domus_nats_unsubscribe unsubscribe;
-    int error = domus_probe_expect(world->client, &domus_nats_unsubscribe_type, 60 * DOMT_SECOND,
-                                   &unsubscribe);
+    int error =
+        domus_probe_expect(world->client, &domus_nats_unsubscribe_type, within_ns, &unsubscribe);
 
     ck_assert_msg(error == 0, "%s", domus_testkit_error(world->kit));
     ck_assert_uint_eq(unsubscribe.number, number);
     ck_assert_uint_eq(unsubscribe.messages_max, 0);
+}
+
+void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number)
+{
+    domt_js_expect_unsubscribe_within(world, number, DOMT_SECOND / 100);
 }
 
 bool domt_js_is(domus_slice slice, const char *text)

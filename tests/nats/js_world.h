@@ -50,7 +50,9 @@ void domt_js_expect_error(domt_js_world *world, int error);
 /* Expect a subscription, and answer with this number. Returns to whom, and its tag. */
 domus_address domt_js_expect_subscribe(domt_js_world *world, uint64_t number, uint64_t *ret_tag,
                                        char inbox[64]);
+/* Expect that a subscription ends, at once or after this time at the latest. */
 void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number);
+void domt_js_expect_unsubscribe_within(domt_js_world *world, uint64_t number, uint64_t within_ns);
 
 bool domt_js_is(domus_slice slice, const char *text);
 

@@ -133,7 +133,7 @@ END_TEST
 
 START_TEST(entries_end_with_their_time)
 {
-    domus_nats_kv_config config = {.ttl_ns = DOMT_SECOND / 2, .storage = DOMUS_NATS_MEMORY};
+    domus_nats_kv_config config = {.ttl_ns = 3 * DOMT_SECOND / 2, .storage = DOMUS_NATS_MEMORY};
     uint64_t revision = 0;
 
     domt_js_server_start(&js);
@@ -145,7 +145,7 @@ START_TEST(entries_end_with_their_time)
                                         DOMUS_NATS_KV_IF_NONE, 0, &revision),
                      -EEXIST);
     for (int i = 0; i < 4; i++) { /* renewed in time, it stays */
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 450000000}, NULL);
         ck_assert_int_eq(domt_js_server_put(&js, bucket, "leader", "one", DOMUS_NATS_KV_PUT,
                                             DOMUS_NATS_KV_IF_REVISION, revision, &revision),
                          0);

@@ -1,0 +1,160 @@
+/* A bucket with three replicas lives through the end of each of its servers: a lease stays with its
+ * holder, and a watch hears each change. It takes half a minute, so only the long form runs it. */
+#include "tests/nats/js_server.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SERVERS 3
+
+static domt_nats_server servers[SERVERS];
+static uint16_t routes[SERVERS];
+static domt_js_server js; /* its user alone */
+
+/* Find a port that is free now. Servers of a cluster have to know those of the others. */
+static uint16_t find_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static void start_server(int i, uint16_t port)
+{
+    char config[600];
+
+    snprintf(config, sizeof config,
+             "server_name: n%d\njetstream { store_dir: \"%s/%d\" }\ncluster { name: c, listen: "
+             "\"127.0.0.1:%u\", routes: [ \"nats://127.0.0.1:%u\", \"nats://127.0.0.1:%u\", "
+             "\"nats://127.0.0.1:%u\" ] }",
+             i, js.store, i, routes[i], routes[0], routes[1], routes[2]);
+    domt_nats_server_start(&servers[i], config, port);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* Renew the lease: an update whose answer is lost may have been made, so look. */
+static void renew(domus_address bucket, const char *value, uint64_t *revision)
+{
+    uint64_t until_ms = now_ms() + 30000;
+
+    while (now_ms() < until_ms) {
+        domus_nats_kv_entry entry;
+        int error = domt_js_server_put(&js, bucket, "leader", value, DOMUS_NATS_KV_PUT,
+                                       DOMUS_NATS_KV_IF_REVISION, *revision, revision);
+        if (error == 0)
+            return;
+        if (domt_js_server_get(&js, bucket, "leader", 0, &entry) == 0) {
+            bool is_made = domt_slice_is(domus_nats_kv_value(&entry), value);
+            ck_assert(is_made || entry.revision == *revision); /* nobody else has it */
+            if (is_made)
+                *revision = entry.revision;
+            domus_slice_free(entry.bytes);
+            if (is_made)
+                return;
+        }
+        pause_ms(50);
+    }
+    ck_abort_msg("the lease cannot be renewed");
+}
+
+/* Receive changes until the lease has this value. */
+static void hear(const char *value)
+{
+    for (;;) {
+        const domus_nats_kv_entry *entry =
+            domt_js_server_receive(&js, &domus_nats_kv_entry_type, 30 * DOMT_SECOND);
+        if (domt_slice_is(domus_nats_kv_value(entry), value))
+            return;
+    }
+}
+
+static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
+{
+    (void)status, (void)flag, (void)walk;
+    return remove(path);
+}
+
+static domus_address begin(uint64_t *ret_revision)
+{
+    static char urls[200];
+    const domus_nats_kv_config config = {.replicas = 3};
+    const domus_nats_kv_options options = {.bucket = "leases", .create = &config};
+
+    snprintf(js.store, sizeof js.store, "/tmp/domus-js-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(js.store));
+    for (int i = 0; i < SERVERS; i++)
+        routes[i] = find_port();
+    for (int i = 0; i < SERVERS; i++)
+        start_server(i, 0);
+    snprintf(urls, sizeof urls, "%s, %s, %s", servers[0].url, servers[1].url, servers[2].url);
+    domt_nats_user_start(&js.user, &(domus_nats_options){.servers = urls,
+                                                         .request_timeout_ns = DOMT_SECOND,
+                                                         .backoff_max_ns = DOMT_SECOND / 5});
+    domus_address bucket = domt_js_server_kv(&js, &options);
+    for (int i = 0; i < 300; i++) { /* until the servers have found each other */
+        int error = domt_js_server_put(&js, bucket, "leader", "begin", DOMUS_NATS_KV_PUT,
+                                       DOMUS_NATS_KV_ALWAYS, 0, ret_revision);
+        if (error == 0)
+            return bucket;
+        pause_ms(100);
+    }
+    ck_abort_msg("the servers do not make a bucket");
+}
+
+START_TEST(lease_and_watch_live_through_the_end_of_each_server)
+{
+    domus_nats_kv_watch watch = {.heartbeat_ns = DOMT_SECOND / 5};
+    uint64_t revision = 0;
+    char value[32];
+
+    if (!domt_is_long())
+        return;
+    js.ask_ns = DOMT_SECOND / 2;
+    domus_address bucket = begin(&revision);
+    ck_assert_int_eq(domt_js_server_ask(&js, bucket, &domus_nats_kv_watch_type, &watch, NULL, 0),
+                     0);
+    hear("begin");
+    (void)domt_js_server_receive(&js, &domus_nats_kv_initial_type, 5 * DOMT_SECOND);
+    for (int i = 0; i < 2 * SERVERS; i++) {
+        uint16_t port = servers[i % SERVERS].port;
+        domt_nats_server_stop(&servers[i % SERVERS]); /* kill -9 */
+        snprintf(value, sizeof value, "without %d", i);
+        renew(bucket, value, &revision);
+        hear(value);
+        start_server(i % SERVERS, port);
+        pause_ms(3000); /* it catches up; two of three are needed when the next one ends */
+    }
+    domt_nats_user_stop(&js.user);
+    for (int i = 0; i < SERVERS; i++)
+        domt_nats_server_stop(&servers[i]);
+    ck_assert_int_eq(nftw(js.store, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+END_TEST
+
+DOMT_MAIN("kv_cluster", 300, lease_and_watch_live_through_the_end_of_each_server)
