@@ -1,0 +1,276 @@
+/* The cluster bench: what a message to another process on this machine costs, through NATS and
+ * beside it.
+ *
+ * Rows: `ask`, 64 asks under way with 16 bytes each way, and `notice`, notices of 64 bytes
+ * (support/cluster_side.h says exactly what is done and checked). The contenders do them in turn;
+ * each round begins with another one. The CPU time of an ask or notice is that of both sides
+ * together; that of the broker stands apart.
+ *
+ * bench_cluster [--rounds N] [--asks N] [--notices N] [--row ROW] [CONTENDER ...]: without a name
+ * all contenders run. One that is not installed is left out, and a line on stderr says so.
+ * stdout: lines `name value unit`, medians over the rounds. stderr: progress, and for each row a
+ * table with quartiles. Exit 1 if a contender failed or had a wrong result, never on a missed
+ * goal. */
+#include "bench/cluster_pair.h"
+#include "bench/support/command.h"
+#include "bench/support/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS_MAX  100u
+#define SECONDS_MAX 120
+
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
+/* The rows that a contender does. */
+#define ASK    1u
+#define NOTICE 2u
+
+struct entry {
+    const char *name;
+    const char *file; /* beside this program */
+    const char *style;
+    enum cluster_broker broker;
+    unsigned rows;
+    const char *needs;
+};
+
+static const struct entry entries[] = {
+    {"domus", "cluster_domus", NULL, CLUSTER_NATS, ASK | NOTICE, "a build of domus, nats-server"},
+    {"bare", "cluster_bare", NULL, CLUSTER_NATS, ASK | NOTICE, "nats-server"},
+    {"bare_batch", "cluster_bare", "batch", CLUSTER_NATS, ASK | NOTICE, "nats-server"},
+    {"libnats", "cluster_libnats", NULL, CLUSTER_NATS, ASK | NOTICE, "libnats-dev, nats-server"},
+    {"libnats_asap", "cluster_libnats", "asap", CLUSTER_NATS, ASK | NOTICE,
+     "libnats-dev, nats-server"},
+    {"libnats_threads", "cluster_libnats", "threads", CLUSTER_NATS, ASK,
+     "libnats-dev, nats-server"},
+    {"erlang", "cluster.beam", NULL, CLUSTER_EPMD, ASK | NOTICE, "erlang-base"},
+    {"erlang_call", "cluster.beam", "call", CLUSTER_EPMD, ASK, "erlang-base"},
+    {"caf", "cluster_caf", NULL, CLUSTER_NO_BROKER, ASK | NOTICE, "g++ and libcaf-dev"},
+};
+
+#define ENTRIES LENGTH(entries)
+
+static char paths[ENTRIES][PATH_MAX];
+static struct cluster_contender contenders[ENTRIES];
+static bool is_out[ENTRIES]; /* not wanted, not there, or failed */
+
+static const struct row {
+    const char *name;
+    unsigned bit;
+} rows[] = {{"ask", ASK}, {"notice", NOTICE}};
+
+static uint64_t counts[LENGTH(rows)] = {200000, 1000000};
+static uint32_t rounds = 7;
+static const char *only_row;
+
+/* The figures of a row. Times of the CPU are those of one ask or notice. */
+enum figure { RATE, CPU, REQUESTER_CPU, RESPONDER_CPU, BROKER_CPU, FIGURES };
+
+static const struct {
+    const char *name;
+    const char *unit;
+} figures[FIGURES] = {
+    [RATE] = {"rate", "1/s"},
+    [CPU] = {"cpu", "ns"},
+    [REQUESTER_CPU] = {"cpu_requester", "ns"},
+    [RESPONDER_CPU] = {"cpu_responder", "ns"},
+    [BROKER_CPU] = {"cpu_broker", "ns"},
+};
+
+static double outcomes[ENTRIES][FIGURES][ROUNDS_MAX];
+
+/* Whether the contender's program, and its broker, are there. */
+static bool is_there(size_t who)
+{
+    const struct entry *entry = &entries[who];
+    char *path = paths[who];
+    int error = command_beside(entry->file, path);
+    bool is_erlang = entry->broker == CLUSTER_EPMD;
+
+    /* a module is no program, and its folder is what erl wants to know */
+    bool there = is_erlang ? access(path, R_OK) == 0 : error == 0;
+    there = there && cluster_broker_is_there(entry->broker);
+    if (!there) {
+        fprintf(stderr, "cluster: %s is left out: it needs %s\n", entry->name, entry->needs);
+        return false;
+    }
+    if (is_erlang)
+        *strrchr(path, '/') = '\0';
+    contenders[who] = (struct cluster_contender){
+        .name = entry->name,
+        .program = path,
+        .is_erlang = is_erlang,
+        .broker = entry->broker,
+        .style = entry->style,
+    };
+    return true;
+}
+
+static void keep(size_t who, uint32_t round, double count, const struct cluster_result *result)
+{
+    double requester = (double)result->requester_cpu_ns / count;
+    double responder = (double)result->responder_cpu_ns / count;
+
+    outcomes[who][RATE][round] = count / (double)result->took_ns * 1e9;
+    outcomes[who][CPU][round] = requester + responder;
+    outcomes[who][REQUESTER_CPU][round] = requester;
+    outcomes[who][RESPONDER_CPU][round] = responder;
+    outcomes[who][BROKER_CPU][round] = (double)result->broker_cpu_ns / count;
+}
+
+/* Returns false if the contender failed, which then is out. */
+static bool run_one(const struct row *row, uint64_t count, size_t who, uint32_t round)
+{
+    struct cluster_work work = {.row = row->name, .count = count, .seconds_max = SECONDS_MAX};
+    struct cluster_result result;
+    const char *side;
+    int error = cluster_pair_run(&contenders[who], &work, &result, &side);
+
+    if (error != 0) {
+        fprintf(stderr, "cluster: %s %s is out: %s: %s\n", row->name, entries[who].name, side,
+                error == -EBADMSG ? "a wrong result" : strerror(-error));
+        is_out[who] = true;
+        return false;
+    }
+    fprintf(stderr,
+            "%s %s: %" PRIu64 " in %" PRIu64 " ns, requester cpu %" PRIu64
+            " ns, responder cpu %" PRIu64 " ns, broker cpu %" PRIu64 " ns, ok\n",
+            row->name, entries[who].name, count, result.took_ns, result.requester_cpu_ns,
+            result.responder_cpu_ns, result.broker_cpu_ns);
+    keep(who, round, (double)count, &result);
+    return true;
+}
+
+static double quantile(size_t who, enum figure figure, double part)
+{
+    return cluster_result_quantile(outcomes[who][figure], rounds, part);
+}
+
+/* Print the rate of domus to that of each peer, and the same of its CPU time: medians of the
+ * ratios of the rounds. It comes before outcomes are sorted. */
+static void print_ratios(const struct row *row)
+{
+    static const enum figure kinds[] = {RATE, CPU};
+    double ratios[ROUNDS_MAX];
+
+    for (size_t who = 1; who < ENTRIES && !is_out[0]; who++) {
+        for (size_t i = 0; i < LENGTH(kinds) && !is_out[who] && (entries[who].rows & row->bit);
+             i++) {
+            for (uint32_t round = 0; round < rounds; round++)
+                ratios[round] = outcomes[0][kinds[i]][round] / outcomes[who][kinds[i]][round];
+            printf("cluster.%s.ratio.%s.domus.%s %.3f ratio\n", row->name, figures[kinds[i]].name,
+                   entries[who].name, cluster_result_quantile(ratios, rounds, 0.5));
+        }
+    }
+}
+
+static void print_row(const struct row *row)
+{
+    print_ratios(row);
+    fprintf(stderr,
+            "\n| %s | rate (1/s) | quartiles | CPU of both (us) | quartiles | requester | "
+            "responder | broker |\n|---|---|---|---|---|---|---|---|\n",
+            row->name);
+    for (size_t who = 0; who < ENTRIES; who++) {
+        if (is_out[who] || !(entries[who].rows & row->bit))
+            continue;
+        for (int figure = 0; figure < FIGURES; figure++)
+            printf("cluster.%s.%s.%s %.1f %s\n", row->name, entries[who].name, figures[figure].name,
+                   quantile(who, (enum figure)figure, 0.5), figures[figure].unit);
+        fprintf(stderr, "| %s | %.0f | %.0f to %.0f | %.2f | %.2f to %.2f | %.2f | %.2f | %.2f |\n",
+                entries[who].name, quantile(who, RATE, 0.5), quantile(who, RATE, 0.25),
+                quantile(who, RATE, 0.75), quantile(who, CPU, 0.5) / 1e3,
+                quantile(who, CPU, 0.25) / 1e3, quantile(who, CPU, 0.75) / 1e3,
+                quantile(who, REQUESTER_CPU, 0.5) / 1e3, quantile(who, RESPONDER_CPU, 0.5) / 1e3,
+                quantile(who, BROKER_CPU, 0.5) / 1e3);
+    }
+    fprintf(stderr, "\n");
+    fflush(stdout);
+}
+
+/* Returns false if a contender failed. */
+static bool run_row(const struct row *row, uint64_t count)
+{
+    bool well = true;
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < ENTRIES; i++) {
+            size_t who = (i + round) % ENTRIES;
+            if (!is_out[who] && (entries[who].rows & row->bit))
+                well = run_one(row, count, who, round) && well;
+        }
+    }
+    print_row(row);
+    return well;
+}
+
+/* Returns false if the text is not a number from 1 to `max`. */
+static bool parse(const char *text, uint64_t max, uint64_t *ret_number)
+{
+    char *end;
+    uint64_t number = strtoull(text, &end, 10);
+
+    if (*end != '\0' || number == 0 || number > max)
+        return false;
+    *ret_number = number;
+    return true;
+}
+
+static bool take_options(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"rounds", required_argument, NULL, 'r'},
+        {"asks", required_argument, NULL, 'a'},
+        {"notices", required_argument, NULL, 'n'},
+        {"row", required_argument, NULL, 'o'},
+        {NULL, 0, NULL, 0},
+    };
+    uint64_t number = rounds;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        bool well = true;
+        if (option == 'r')
+            well = parse(optarg, ROUNDS_MAX, &number);
+        else if (option == 'a')
+            well = parse(optarg, INT32_MAX, &counts[0]);
+        else if (option == 'n')
+            well = parse(optarg, INT32_MAX, &counts[1]);
+        else if (option == 'o')
+            only_row = optarg;
+        else
+            well = false;
+        if (!well)
+            return false;
+    }
+    rounds = (uint32_t)number;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    int status = 0;
+
+    if (!take_options(argc, argv)) {
+        fprintf(stderr, "usage: bench_cluster [--rounds N] [--asks N] [--notices N] "
+                        "[--row ask|notice] [CONTENDER ...]\n");
+        return 2;
+    }
+    for (size_t who = 0; who < ENTRIES; who++)
+        is_out[who] =
+            !options_wanted(argc - optind, argv + optind, entries[who].name) || !is_there(who);
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        if ((only_row == NULL || strcmp(only_row, rows[i].name) == 0) &&
+            !run_row(&rows[i], counts[i]))
+            status = 1;
+    }
+    return status;
+}

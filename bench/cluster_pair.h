@@ -1,0 +1,40 @@
+/* A pair of `bench cluster`: the responder and the requester of one contender, and its broker, for
+ * one row.
+ *
+ * All three are started afresh for a run and ended after it. The bench reads the clocks of their
+ * processes just before it lets the requester go, and just after its result has come; so start,
+ * connections and end count nowhere, and every contender is measured alike. Nothing is pinned. */
+#ifndef DOMUS_BENCH_CLUSTER_PAIR_H
+#define DOMUS_BENCH_CLUSTER_PAIR_H
+
+#include "bench/cluster_result.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum cluster_broker { CLUSTER_NO_BROKER, CLUSTER_NATS, CLUSTER_EPMD };
+
+struct cluster_contender {
+    const char *name;
+    const char *program; /* a path; of Erlang the folder that has cluster.beam */
+    bool is_erlang;
+    enum cluster_broker broker;
+    const char *style; /* the last word of the command line; NULL: none */
+};
+
+struct cluster_work {
+    const char *row; /* "ask" or "notice" */
+    uint64_t count;
+    uint32_t seconds_max;
+};
+
+/* Whether the broker is installed; CLUSTER_NO_BROKER always is. */
+bool cluster_broker_is_there(enum cluster_broker broker);
+
+/* Do the work. Returns 0 and fills `ret_result`; a negative errno of cluster_result_read(); -ENOENT
+ * if the broker is not installed; -ECHILD if a process ended, or could not start; -ETIMEDOUT; or
+ * what a system call said. `ret_who` then names who it was. No process is left in any case. */
+int cluster_pair_run(const struct cluster_contender *contender, const struct cluster_work *work,
+                     struct cluster_result *ret_result, const char **ret_who);
+
+#endif

@@ -1,0 +1,62 @@
+/* This file reads the line of a requester (cluster_result.h). */
+#include "bench/cluster_result.h"
+
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Skip `text`. Returns false if the line does not go on with it. */
+static bool skip(const char **line, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (strncmp(*line, text, length) != 0)
+        return false;
+    *line += length;
+    return true;
+}
+
+/* Read digits, no sign and no blank. */
+static bool read_number(const char **line, uint64_t *ret_number)
+{
+    char *end;
+
+    if (**line < '0' || **line > '9')
+        return false;
+    errno = 0;
+    *ret_number = strtoull(*line, &end, 10);
+    *line = end;
+    return errno == 0;
+}
+
+int cluster_result_read(const char *line, const char *row, uint64_t count, uint64_t waited_ns,
+                        uint64_t *ret_took_ns)
+{
+    uint64_t counted;
+    uint64_t took_ns;
+
+    if (!skip(&line, row) || !skip(&line, ": ") || !read_number(&line, &counted) ||
+        !skip(&line, " in ") || !read_number(&line, &took_ns) || !skip(&line, " ns, "))
+        return -EPROTO;
+    if (strncmp(line, "wrong", strlen("wrong")) == 0)
+        return -EBADMSG;
+    if (strcmp(line, "ok") != 0 || counted != count)
+        return -EPROTO;
+    if (took_ns == 0 || took_ns > waited_ns || took_ns < waited_ns / 2)
+        return -ERANGE;
+    *ret_took_ns = took_ns;
+    return 0;
+}
+
+double cluster_result_quantile(double *values, size_t count, double part)
+{
+    double place = part * (double)(count - 1);
+    size_t below = (size_t)place;
+    size_t above = below + 1 < count ? below + 1 : below;
+
+    (void)measure_median(values, count); /* sorts */
+    return values[below] + (values[above] - values[below]) * (place - (double)below);
+}

@@ -1,0 +1,394 @@
+/* The bare contender of `bench cluster`: the text protocol of NATS by hand, on one blocking socket.
+ *
+ * This is the least that a round trip through nats-server costs. Each side has one thread, one
+ * connection and one subscription. It reads what is there, handles all messages of that, gathers
+ * what it has to say, and writes it by one call. Without a style each ask is a publication of its
+ * own. With the style `batch`, all asks (or answers, or up to NOTICES_A_BATCH notices) that are
+ * ready together are one publication, which is what a library may do that knows both ends. */
+#include "bench/support/cluster_side.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define INPUT_MAX       65536u
+#define OUTPUT_MAX      262144u
+#define OUTPUT_ENOUGH   32768u /* notices are written when so many bytes are gathered */
+#define NOTICES_A_BATCH 64u
+#define HEAD_MAX        128u /* bytes of "PUB", a subject and so on */
+
+#define RESPONDER "dm.bare.r"
+#define REQUESTER "dm.bare.q"
+
+static struct cluster_side side;
+static bool batches;
+static int connection;
+
+static char input[INPUT_MAX];
+static size_t input_start, input_end;
+static char output[OUTPUT_MAX];
+static size_t output_length;
+
+/* A message that came. `reply` is "" if there is none. */
+struct message {
+    char reply[HEAD_MAX];
+    const char *payload;
+    size_t length;
+};
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "cluster_bare: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void flush_output(void)
+{
+    size_t written = 0;
+
+    while (written < output_length) {
+        ssize_t more = write(connection, output + written, output_length - written);
+        if (more < 0)
+            fail("write");
+        written += (size_t)more;
+    }
+    output_length = 0;
+}
+
+static void gather(const void *bytes, size_t length)
+{
+    if (length > OUTPUT_MAX - output_length)
+        flush_output();
+    memcpy(output + output_length, bytes, length);
+    output_length += length;
+}
+
+static void gather_number(uint64_t number)
+{
+    char digits[20];
+    size_t count = 0;
+
+    do {
+        digits[sizeof digits - ++count] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    gather(digits + sizeof digits - count, count);
+}
+
+/* Gather the head of a publication, whose payload and "\r\n" the caller gathers next. */
+static void gather_head(const char *subject, const char *reply, size_t length)
+{
+    gather("PUB ", 4);
+    gather(subject, strlen(subject));
+    gather(" ", 1);
+    if (reply[0] != '\0') {
+        gather(reply, strlen(reply));
+        gather(" ", 1);
+    }
+    gather_number(length);
+    gather("\r\n", 2);
+}
+
+static void publish(const char *subject, const char *reply, const void *payload, size_t length)
+{
+    gather_head(subject, reply, length);
+    gather(payload, length);
+    gather("\r\n", 2);
+}
+
+/* Wait until more bytes are there. */
+static void read_input(void)
+{
+    if (input_start > 0) {
+        memmove(input, input + input_start, input_end - input_start);
+        input_end -= input_start;
+        input_start = 0;
+    }
+    if (input_end == INPUT_MAX) {
+        errno = EMSGSIZE;
+        fail("the server");
+    }
+    ssize_t more = read(connection, input + input_end, INPUT_MAX - input_end);
+    if (more == 0) /* the bench ends the server first */
+        exit(0);
+    if (more < 0)
+        fail("read");
+    input_end += (size_t)more;
+}
+
+/* Read a decimal number that ends the line. */
+static size_t last_number(const char *line, const char *end)
+{
+    size_t number = 0;
+    size_t factor = 1;
+
+    for (const char *digit = end; digit > line && digit[-1] >= '0' && digit[-1] <= '9'; digit--) {
+        number += (size_t)(digit[-1] - '0') * factor;
+        factor *= 10;
+    }
+    return number;
+}
+
+/* Take the reply of "MSG subject sid [reply] length", if there is one. */
+static void take_reply(const char *line, const char *end, struct message *message)
+{
+    const char *words[5] = {line, end, end, end, end};
+    size_t count = 1;
+
+    for (const char *at = line; at < end && count < 5; at++) {
+        if (*at == ' ')
+            words[count++] = at + 1;
+    }
+    size_t length = count == 5 ? (size_t)(words[4] - words[3]) - 1 : 0;
+    if (length >= sizeof message->reply)
+        length = 0;
+    memcpy(message->reply, words[3], length);
+    message->reply[length] = '\0';
+}
+
+/* Take the next line, and the payload if it is that of a message. Returns false if not all of it
+ * has come. `ret_message->payload` is NULL if the line is no message; its bytes stay until the next
+ * read_input(). */
+static bool take_line(struct message *ret_message)
+{
+    const char *line = input + input_start;
+    size_t there = input_end - input_start;
+    const char *end = memmem(line, there, "\r\n", 2);
+
+    if (end == NULL)
+        return false;
+    size_t used = (size_t)(end - line) + 2;
+    ret_message->payload = NULL;
+    if (memcmp(line, "MSG ", 4) == 0) {
+        size_t length = last_number(line, end);
+        if (length + 2 > there - used)
+            return false;
+        take_reply(line, end, ret_message);
+        ret_message->payload = end + 2;
+        ret_message->length = length;
+        used += length + 2;
+    } else if (memcmp(line, "PING", 4) == 0) {
+        gather("PONG\r\n", 6);
+    } else if (memcmp(line, "-ERR", 4) == 0) {
+        fprintf(stderr, "cluster_bare: %.*s\n", (int)(end - line), line);
+        exit(1);
+    }
+    input_start += used;
+    return true;
+}
+
+/* Wait for the next message. What was gathered is written before this sleeps. */
+static void next_message(struct message *ret_message)
+{
+    for (;;) {
+        while (take_line(ret_message)) {
+            if (ret_message->payload != NULL)
+                return;
+        }
+        flush_output();
+        read_input();
+    }
+}
+
+static void connect_as(const char *subject)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons(side.port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    const char connect_line[] =
+        "CONNECT {\"verbose\":false,\"pedantic\":false,\"echo\":false,\"protocol\":1}\r\n";
+
+    connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof address) != 0 ||
+        setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) != 0)
+        fail("connect");
+    gather(connect_line, sizeof connect_line - 1);
+    gather("SUB ", 4);
+    gather(subject, strlen(subject));
+    gather(" 1\r\nPING\r\n", 10);
+    flush_output();
+    /* PONG tells that the server has the subscription. */
+    for (;;) {
+        struct message message;
+        read_input();
+        bool is_there = memmem(input, input_end, "PONG\r\n", 6) != NULL;
+        while (take_line(&message))
+            continue;
+        if (is_there)
+            break;
+    }
+    flush_output();
+}
+
+/* ---- The responder ------------------------------------------------------------------------ */
+
+/* Answer a publication that has one ask or, as a batch, several. */
+static void answer(const struct message *message)
+{
+    gather_head(message->reply, "", message->length);
+    for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
+        struct cluster_words words;
+        memcpy(&words, message->payload + at, sizeof words);
+        words = cluster_side_answer(words);
+        gather(&words, sizeof words);
+    }
+    gather("\r\n", 2);
+}
+
+static _Noreturn void respond(void)
+{
+    struct cluster_words counts = {0, 0};
+
+    connect_as(RESPONDER);
+    cluster_side_ready();
+    for (;;) {
+        struct message message;
+        next_message(&message);
+        if (message.reply[0] != '\0' && !side.notices) {
+            answer(&message);
+        } else if (message.reply[0] != '\0') {
+            publish(message.reply, "", &counts, sizeof counts);
+        } else {
+            for (size_t at = 0; at + CLUSTER_NOTICE_BYTES <= message.length;
+                 at += CLUSTER_NOTICE_BYTES) {
+                uint64_t number;
+                memcpy(&number, message.payload + at, sizeof number);
+                counts = cluster_side_count(counts, number);
+            }
+        }
+    }
+}
+
+/* ---- The requester ------------------------------------------------------------------------ */
+
+/* Send the asks as one publication, or one for each. */
+static void ask(const struct cluster_words *asks, size_t count)
+{
+    if (batches && count > 0) {
+        publish(RESPONDER, REQUESTER, asks, count * sizeof asks[0]);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        publish(RESPONDER, REQUESTER, &asks[i], sizeof asks[i]);
+}
+
+/* Take the answers of a message, and hand out the asks that follow them. Returns false if one is
+ * wrong. */
+static bool take_answers(struct cluster_asks *asks, const struct message *message,
+                         struct cluster_words *next, size_t *count)
+{
+    for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
+        struct cluster_words words;
+        memcpy(&words, message->payload + at, sizeof words);
+        if (!cluster_asks_take(asks, words))
+            return false;
+        words = (struct cluster_words){words.first + CLUSTER_UNDER_WAY, 0};
+        if (words.first < asks->count)
+            next[(*count)++] = words;
+    }
+    return true;
+}
+
+static const char *do_asks(void)
+{
+    static struct cluster_asks asks;
+    struct cluster_words next[CLUSTER_UNDER_WAY];
+    size_t count = 0;
+
+    cluster_asks_begin(&asks, side.count);
+    for (uint64_t i = 0; i < CLUSTER_UNDER_WAY && i < side.count; i++)
+        next[count++] = (struct cluster_words){i, 0};
+    for (;;) {
+        struct message message;
+        ask(next, count);
+        count = 0;
+        if (asks.answered == side.count)
+            return NULL;
+        next_message(&message);
+        do { /* and all that came with it */
+            if (message.payload != NULL && !take_answers(&asks, &message, next, &count))
+                return "an answer";
+        } while (take_line(&message));
+    }
+}
+
+/* Wait for the answer to the oldest mark under way, which was sent after `sent` notices. */
+static bool mark_is_right(uint64_t sent)
+{
+    struct message message;
+    struct cluster_words counts;
+
+    next_message(&message);
+    if (message.length != sizeof counts)
+        return false;
+    memcpy(&counts, message.payload, sizeof counts);
+    return cluster_side_mark_is_right(counts, sent);
+}
+
+/* Gather a publication of notices that begin with `number`. */
+static void notify(uint64_t number, size_t count)
+{
+    char notice[CLUSTER_NOTICE_BYTES] = {0};
+
+    gather_head(RESPONDER, "", count * sizeof notice);
+    for (size_t i = 0; i < count; i++, number++) {
+        memcpy(notice, &number, sizeof number);
+        gather(notice, sizeof notice);
+    }
+    gather("\r\n", 2);
+    if (output_length >= OUTPUT_ENOUGH)
+        flush_output();
+}
+
+static const char *do_notices(void)
+{
+    uint64_t sent = 0;
+    uint64_t answered = 0; /* notices before the last mark that was answered */
+
+    while (sent < side.count) {
+        uint64_t until = sent + CLUSTER_NOTICES_A_MARK;
+        until = until < side.count ? until : side.count;
+        while (sent < until) {
+            uint64_t count = batches ? NOTICES_A_BATCH : 1;
+            count = count < until - sent ? count : until - sent;
+            notify(sent, count);
+            sent += count;
+        }
+        publish(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
+        if (sent - answered >= CLUSTER_MARKS_MAX * CLUSTER_NOTICES_A_MARK) {
+            answered += CLUSTER_NOTICES_A_MARK;
+            if (!mark_is_right(answered))
+                return "a mark";
+        }
+    }
+    while (answered < side.count) {
+        answered += CLUSTER_NOTICES_A_MARK;
+        answered = answered < side.count ? answered : side.count;
+        if (!mark_is_right(answered))
+            return "a mark";
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct message message;
+
+    cluster_side_init(&side, argc, argv);
+    batches = strcmp(side.style, "batch") == 0;
+    if (side.responds)
+        respond();
+    connect_as(REQUESTER);
+    publish(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
+    next_message(&message);
+    cluster_side_await_go(&side);
+    cluster_side_done(&side, side.notices ? do_notices() : do_asks());
+    return 0;
+}

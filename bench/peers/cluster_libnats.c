@@ -1,0 +1,233 @@
+/* The contender of `bench cluster` that uses libnats, the C client of NATS (Debian's libnats-dev).
+ *
+ * Row `ask` without a style: the requester has an inbox and one subscription of its own, whose
+ * callback takes an answer and publishes the next ask. With the style `threads` it has
+ * CLUSTER_UNDER_WAY threads, each of which asks by natsConnection_Request(). The responder has one
+ * subscription with a callback.
+ *
+ * A publication waits in the library's buffer for its thread that flushes, which gathers several.
+ * With the style `asap` the calling thread writes each at once (natsOptions_SetSendAsap()). */
+#include "bench/support/cluster_side.h"
+
+#include <nats/nats.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RESPONDER  "dm.libnats.r"
+#define TIMEOUT_MS 60000
+
+static struct cluster_side side;
+static natsConnection *connection;
+static natsInbox *inbox;
+static struct cluster_asks asks;
+static struct cluster_words counts; /* of the responder; only its callback uses them */
+static atomic_bool wrong;
+static sem_t done; /* the row is done, or a mark was answered */
+
+static void check(natsStatus status, const char *what)
+{
+    if (status == NATS_OK)
+        return;
+    fprintf(stderr, "cluster_libnats: %s: %s\n", what, natsStatus_GetText(status));
+    exit(1);
+}
+
+static bool take_words(natsMsg *message, struct cluster_words *ret_words)
+{
+    if (natsMsg_GetDataLength(message) != (int)sizeof *ret_words)
+        return false;
+    memcpy(ret_words, natsMsg_GetData(message), sizeof *ret_words);
+    return true;
+}
+
+static void ask(uint64_t number)
+{
+    struct cluster_words words = {number, 0};
+
+    check(natsConnection_PublishRequest(connection, RESPONDER, inbox, &words, sizeof words),
+          "an ask");
+}
+
+/* ---- The responder ------------------------------------------------------------------------ */
+
+static void on_message(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
+                       void *closure)
+{
+    (void)nc;
+    (void)subscription;
+    (void)closure;
+    const char *reply = natsMsg_GetReply(message);
+    struct cluster_words words;
+    uint64_t number;
+
+    if (reply == NULL) {
+        memcpy(&number, natsMsg_GetData(message), sizeof number);
+        counts = cluster_side_count(counts, number);
+    } else if (take_words(message, &words)) {
+        words = side.notices ? counts : cluster_side_answer(words);
+        check(natsConnection_Publish(connection, reply, &words, sizeof words), "an answer");
+    }
+    natsMsg_Destroy(message);
+}
+
+/* ---- The requester ------------------------------------------------------------------------ */
+
+static void on_answer(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
+                      void *closure)
+{
+    (void)nc;
+    (void)subscription;
+    (void)closure;
+    struct cluster_words words;
+
+    if (!take_words(message, &words) || !cluster_asks_take(&asks, words)) {
+        wrong = true;
+        sem_post(&done);
+    } else if (asks.answered == side.count) {
+        sem_post(&done);
+    } else if (words.first + CLUSTER_UNDER_WAY < side.count) {
+        ask(words.first + CLUSTER_UNDER_WAY);
+    }
+    natsMsg_Destroy(message);
+}
+
+static uint64_t marked; /* notices before the last mark that was answered; only on_mark() uses it */
+
+static void on_mark(natsConnection *nc, natsSubscription *subscription, natsMsg *message,
+                    void *closure)
+{
+    (void)nc;
+    (void)subscription;
+    (void)closure;
+    struct cluster_words words;
+
+    marked += CLUSTER_NOTICES_A_MARK;
+    marked = marked < side.count ? marked : side.count;
+    if (!take_words(message, &words) || !cluster_side_mark_is_right(words, marked))
+        wrong = true;
+    natsMsg_Destroy(message);
+    sem_post(&done);
+}
+
+static const char *do_asks(void)
+{
+    for (uint64_t i = 0; i < CLUSTER_UNDER_WAY && i < side.count; i++)
+        ask(i);
+    sem_wait(&done);
+    return wrong ? "an answer" : NULL;
+}
+
+static const char *do_notices(void)
+{
+    char notice[CLUSTER_NOTICE_BYTES] = {0};
+    uint64_t marks = 0;
+    uint64_t answered = 0;
+
+    for (uint64_t number = 0; number < side.count && !wrong;) {
+        memcpy(notice, &number, sizeof number);
+        check(natsConnection_Publish(connection, RESPONDER, notice, sizeof notice), "a notice");
+        number++;
+        if (number % CLUSTER_NOTICES_A_MARK != 0 && number != side.count)
+            continue;
+        ask(0);
+        marks++;
+        if (marks - answered == CLUSTER_MARKS_MAX) {
+            sem_wait(&done);
+            answered++;
+        }
+    }
+    while (answered++ < marks && !wrong)
+        sem_wait(&done);
+    return wrong ? "a mark" : NULL;
+}
+
+/* Ask for every number that is `first` modulo CLUSTER_UNDER_WAY, one after the other. */
+static void *ask_in_turn(void *first_)
+{
+    const uint64_t *first = first_;
+
+    for (uint64_t number = *first; number < side.count; number += CLUSTER_UNDER_WAY) {
+        struct cluster_words words = {number, 0};
+        natsMsg *message = NULL;
+        check(natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words,
+                                     TIMEOUT_MS),
+              "a request");
+        struct cluster_words right = cluster_side_answer(words);
+        if (!take_words(message, &words) || memcmp(&words, &right, sizeof right) != 0)
+            wrong = true;
+        natsMsg_Destroy(message);
+    }
+    return NULL;
+}
+
+static const char *do_asks_by_threads(void)
+{
+    pthread_t threads[CLUSTER_UNDER_WAY];
+    uint64_t firsts[CLUSTER_UNDER_WAY];
+
+    for (uint64_t i = 0; i < CLUSTER_UNDER_WAY; i++) {
+        firsts[i] = i;
+        if (pthread_create(&threads[i], NULL, ask_in_turn, &firsts[i]) != 0)
+            exit(1);
+    }
+    for (uint64_t i = 0; i < CLUSTER_UNDER_WAY; i++)
+        pthread_join(threads[i], NULL);
+    return wrong ? "an answer" : NULL;
+}
+
+static void open_connection(void)
+{
+    natsOptions *options = NULL;
+    char url[64];
+
+    snprintf(url, sizeof url, "nats://127.0.0.1:%u", side.port);
+    check(natsOptions_Create(&options), "options");
+    check(natsOptions_SetURL(options, url), "options");
+    check(natsOptions_SetSendAsap(options, strcmp(side.style, "asap") == 0), "options");
+    check(natsConnection_Connect(&connection, options), "connect");
+    natsOptions_Destroy(options);
+}
+
+static void subscribe(const char *subject, natsMsgHandler handler)
+{
+    natsSubscription *subscription = NULL;
+
+    check(natsConnection_Subscribe(&subscription, connection, subject, handler, NULL), "subscribe");
+    check(natsSubscription_SetPendingLimits(subscription, -1, -1), "limits");
+    check(natsConnection_Flush(connection), "flush");
+}
+
+int main(int argc, char **argv)
+{
+    natsMsg *message = NULL;
+    struct cluster_words words = {0, 0};
+
+    cluster_side_init(&side, argc, argv);
+    sem_init(&done, 0, 0);
+    open_connection();
+    if (side.responds) {
+        subscribe(RESPONDER, on_message);
+        cluster_side_ready();
+        cluster_side_await_end();
+        _exit(0); /* the library's threads are at work */
+    }
+    check(natsInbox_Create(&inbox), "inbox");
+    cluster_asks_begin(&asks, side.count);
+    subscribe(inbox, side.notices ? on_mark : on_answer);
+    check(natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words, TIMEOUT_MS),
+          "the first request");
+    natsMsg_Destroy(message);
+    cluster_side_await_go(&side);
+    if (side.notices)
+        cluster_side_done(&side, do_notices());
+    else if (strcmp(side.style, "threads") == 0)
+        cluster_side_done(&side, do_asks_by_threads());
+    else
+        cluster_side_done(&side, do_asks());
+    _exit(0);
+}

@@ -1,0 +1,100 @@
+/* One side of a contender of `bench cluster`: what all these programs have in common.
+ *
+ * A program plays one of two sides, each in a process of its own:
+ *
+ *     PROGRAM responder|requester ask|notice COUNT PORT [STYLE]
+ *
+ * PORT of 127.0.0.1 is that of the broker that the bench has started (nats-server, epmd); if a
+ * contender needs no broker, the port is free, and its responder listens there. STYLE tells apart
+ * the contenders that are one program.
+ *
+ * Both sides print `ready` when they are connected: the responder when it would answer, the
+ * requester when it has had an answer. The requester then reads one line (`go`), does the row and
+ * prints one line:
+ *
+ *     ask: 100000 in 1234567890 ns, ok
+ *
+ * or `wrong` and a reason in place of `ok`. After that both stay as they are until their stdin ends
+ * or SIGTERM comes, so that the bench can read the clocks of their processes.
+ *
+ * Row `ask`: COUNT asks, CLUSTER_UNDER_WAY at once. The payload of an ask is two words of 8 bytes,
+ * its number (0 to COUNT - 1) and a zero; the answer has the number and its complement. Each number
+ * is answered exactly once.
+ *
+ * Row `notice`: COUNT notices of CLUSTER_NOTICE_BYTES, whose first word is the number. The
+ * responder counts those that came and those whose number is not the next one. After each
+ * CLUSTER_NOTICES_A_MARK notices, and after the last one, the requester sends a mark, an ask that
+ * is answered with these two counts; it has at most CLUSTER_MARKS_MAX of them under way. So what is
+ * on the way has a bound, and the time ends when the responder has had the last notice. */
+#ifndef DOMUS_BENCH_CLUSTER_SIDE_H
+#define DOMUS_BENCH_CLUSTER_SIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLUSTER_UNDER_WAY      64u
+#define CLUSTER_ASK_BYTES      16u
+#define CLUSTER_NOTICE_BYTES   64u
+#define CLUSTER_NOTICES_A_MARK 1000u
+#define CLUSTER_MARKS_MAX      16u
+#define CLUSTER_COUNT_MAX      UINT64_C(1000000000)
+
+struct cluster_side {
+    bool responds; /* else it requests */
+    bool notices;  /* the row is `notice`, else `ask` */
+    uint64_t count;
+    uint16_t port;
+    const char *style; /* "" if none was given */
+    uint64_t began_ns;
+};
+
+/* Two words of a payload, in the byte order of the machine: both sides are on one. */
+struct cluster_words {
+    uint64_t first;
+    uint64_t second;
+};
+
+/* Read the command line. Returns false if it is none. */
+bool cluster_side_parse(struct cluster_side *side, int argc, char **argv);
+
+/* As cluster_side_parse(); if the line is none, print the usage and exit with 2. */
+void cluster_side_init(struct cluster_side *side, int argc, char **argv);
+
+/* Print `ready`. */
+void cluster_side_ready(void);
+
+/* Print `ready`, wait for the line, and take the time. If stdin ends before, exit with 0. */
+void cluster_side_await_go(struct cluster_side *side);
+
+/* Print the result, `wrong` being NULL if it is right, and wait until stdin ends. */
+void cluster_side_done(const struct cluster_side *side, const char *wrong);
+
+/* Wait until stdin ends. */
+void cluster_side_await_end(void);
+
+/* Returns the answer of `ask`. */
+struct cluster_words cluster_side_answer(struct cluster_words ask);
+
+/* What the responder knows of the notices: how many came, and how many of them were not next. */
+struct cluster_words cluster_side_count(struct cluster_words counts, uint64_t number);
+
+/* Whether a mark that was sent after `sent` notices was answered as it has to be. */
+bool cluster_side_mark_is_right(struct cluster_words counts, uint64_t sent);
+
+/* The asks of a requester that has one thread: which numbers are under way. */
+struct cluster_asks {
+    uint64_t count;
+    uint64_t answered;
+    uint64_t
+        numbers[CLUSTER_UNDER_WAY]; /* by `number % CLUSTER_UNDER_WAY`; CLUSTER_COUNT_MAX: none */
+};
+
+/* Begin with the first CLUSTER_UNDER_WAY numbers under way, or all if there are less. */
+void cluster_asks_begin(struct cluster_asks *asks, uint64_t count);
+
+/* Take an answer. The next ask has the same place among those under way, so its number is that of
+ * the answer plus CLUSTER_UNDER_WAY, if that is less than `count`. Returns false if it is the
+ * answer of no ask that is under way, or says something else. */
+bool cluster_asks_take(struct cluster_asks *asks, struct cluster_words answer);
+
+#endif
