@@ -219,10 +219,13 @@ static int do_work(struct pair *pair, const struct cluster_work *work,
 
 static int prepare(struct pair *pair)
 {
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
     char port[8];
     uint64_t number;
 
-    signal(SIGPIPE, SIG_IGN); /* a side that has ended is seen when its line is read */
+    /* A side that has ended is seen when its line is read. */
+    if (sigaction(SIGPIPE, &ignore, NULL) != 0)
+        return -errno;
     pair->port = versus_free_port();
     if (pair->port == 0)
         return -EADDRNOTAVAIL;

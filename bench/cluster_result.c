@@ -45,7 +45,8 @@ int cluster_result_read(const char *line, const char *row, uint64_t count, uint6
         return -EBADMSG;
     if (strcmp(line, "ok") != 0 || counted != count)
         return -EPROTO;
-    if (took_ns == 0 || took_ns > waited_ns || took_ns < waited_ns / 2)
+    if (took_ns == 0 || took_ns > waited_ns ||
+        waited_ns - took_ns > took_ns + CLUSTER_RESULT_SLACK_NS)
         return -ERANGE;
     *ret_took_ns = took_ns;
     return 0;

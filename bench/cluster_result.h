@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How much later than the line was printed the bench may have read it. */
+#define CLUSTER_RESULT_SLACK_NS UINT64_C(100000000)
+
 /* One run of a contender: the row's time, and the CPU time in it of each of its processes. */
 struct cluster_result {
     uint64_t took_ns;
@@ -19,7 +22,8 @@ struct cluster_result {
 
 /* Read a line. `waited_ns` is the time that the bench waited for it. Returns 0; -EBADMSG if the
  * contender says that its result was wrong; -EPROTO if the line is no such line, or is one of
- * another row or count; -ERANGE if its time is longer than `waited_ns`, or less than half of it. */
+ * another row or count; -ERANGE if its time is longer than `waited_ns`, or less than half of it
+ * and of the slack. */
 int cluster_result_read(const char *line, const char *row, uint64_t count, uint64_t waited_ns,
                         uint64_t *ret_took_ns);
 

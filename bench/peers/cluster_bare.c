@@ -182,7 +182,7 @@ static bool take_line(struct message *ret_message)
     return true;
 }
 
-/* Wait for the next message. What was gathered is written before this sleeps. */
+/* Wait for the next message. Gathered bytes are written before this sleeps. */
 static void next_message(struct message *ret_message)
 {
     for (;;) {

@@ -75,7 +75,7 @@ void cluster_side_await_end(void);
 /* Returns the answer of `ask`. */
 struct cluster_words cluster_side_answer(struct cluster_words ask);
 
-/* What the responder knows of the notices: how many came, and how many of them were not next. */
+/* Count a notice. The responder's counts are how many came, and how many of them were not next. */
 struct cluster_words cluster_side_count(struct cluster_words counts, uint64_t number);
 
 /* Whether a mark that was sent after `sent` notices was answered as it has to be. */

@@ -18,11 +18,13 @@
 
 static _Noreturn void become(char *const arguments[], int input, int output, pid_t parent)
 {
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+
     /* The child must not outlive the bench. If the bench ended before this request, the child sees
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(127);
-    if (signal(SIGPIPE, SIG_DFL) != SIG_ERR && dup2(input, STDIN_FILENO) >= 0 &&
+    if (sigaction(SIGPIPE, &usual, NULL) == 0 && dup2(input, STDIN_FILENO) >= 0 &&
         dup2(output, STDOUT_FILENO) >= 0)
         execvp(arguments[0], arguments);
     _exit(127);
@@ -102,7 +104,7 @@ int dialog_write(struct dialog *dialog, const char *text)
 {
     size_t length = strlen(text);
 
-    return write(dialog->input, text, length) == (ssize_t)length ? 0 : -EPIPE;
+    return write(dialog->input, text, length) == (ssize_t)length ? 0 : -ECHILD;
 }
 
 void dialog_end(struct dialog *dialog)

@@ -26,7 +26,8 @@ int dialog_start(struct dialog *dialog, char *const arguments[]);
  * -ETIMEDOUT; -ECHILD if the output has ended; -EMSGSIZE if the line is too long. */
 int dialog_read(struct dialog *dialog, uint64_t patience_ns, char *ret_line);
 
-/* Write `text` to its stdin. Returns 0; -EPIPE if nobody reads it. The bench ignores SIGPIPE. */
+/* Write `text` to its stdin. Returns 0; -ECHILD if the program reads it no more. The
+ * bench ignores SIGPIPE. */
 int dialog_write(struct dialog *dialog, const char *text);
 
 /* End its stdin, send SIGTERM, wait (at most 5 s, then it is killed), and forget it. A dialog that
