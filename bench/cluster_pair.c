@@ -7,6 +7,7 @@
 
 #include "bench/support/dialog.h"
 #include "bench/support/measure.h"
+#include "bench/support/quiet.h"
 #include "bench/support/server.h"
 #include "bench/versus.h"
 
@@ -193,8 +194,9 @@ static int do_work(struct pair *pair, const struct cluster_work *work,
                    struct cluster_result *ret_result)
 {
     struct cluster_result before, after;
+    struct quiet from = {0}, to = {0};
     char line[DIALOG_LINE_MAX];
-    int error = read_clocks(pair, &before);
+    int error = quiet_read(&from) ? read_clocks(pair, &before) : -EIO;
     uint64_t began_ns = measure_now_ns();
 
     if (error == 0)
@@ -203,7 +205,7 @@ static int do_work(struct pair *pair, const struct cluster_work *work,
         error = dialog_read(&pair->requester, work->seconds_max * UINT64_C(1000000000), line);
     uint64_t waited_ns = measure_now_ns() - began_ns;
     if (error == 0)
-        error = read_clocks(pair, &after);
+        error = quiet_read(&to) ? read_clocks(pair, &after) : -EIO;
     if (error == 0)
         error = cluster_result_read(line, work->row, work->count, waited_ns, &after.took_ns);
     if (error != 0)
@@ -214,6 +216,9 @@ static int do_work(struct pair *pair, const struct cluster_work *work,
         .responder_cpu_ns = after.responder_cpu_ns - before.responder_cpu_ns,
         .broker_cpu_ns = after.broker_cpu_ns - before.broker_cpu_ns,
     };
+    ret_result->others = quiet_others(&from, &to,
+                                      ret_result->requester_cpu_ns + ret_result->responder_cpu_ns +
+                                          ret_result->broker_cpu_ns);
     return 0;
 }
 

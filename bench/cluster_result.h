@@ -18,6 +18,7 @@ struct cluster_result {
     uint64_t requester_cpu_ns;
     uint64_t responder_cpu_ns;
     uint64_t broker_cpu_ns; /* 0 if there is none */
+    double others;          /* the part of all CPUs that other processes took (support/quiet.h) */
 };
 
 /* Read a line. `waited_ns` is the time that the bench waited for it. Returns 0; -EBADMSG if the

@@ -1,0 +1,64 @@
+/* This file reads /proc/stat (quiet.h). */
+#include "bench/support/quiet.h"
+
+#include "bench/support/measure.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_S 0.2
+
+bool quiet_parse(const char *line, struct quiet *ret_quiet)
+{
+    uint64_t user, nice, system, idle, wait, irq, softirq, steal;
+
+    if (strncmp(line, "cpu ", 4) != 0 || /* cpu0 is one of them */
+        sscanf(line,
+               "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64 " %" SCNu64,
+               &user, &nice, &system, &idle, &wait, &irq, &softirq, &steal) != 8)
+        return false;
+    *ret_quiet = (struct quiet){
+        .busy = user + nice + system + irq + softirq + steal,
+        .idle = idle + wait,
+    };
+    return true;
+}
+
+bool quiet_read(struct quiet *ret_quiet)
+{
+    char line[256];
+    FILE *file = fopen("/proc/stat", "re");
+    bool well = file != NULL && fgets(line, sizeof line, file) != NULL;
+
+    if (file != NULL)
+        fclose(file);
+    return well && quiet_parse(line, ret_quiet);
+}
+
+double quiet_others(const struct quiet *from, const struct quiet *to, uint64_t own_ns)
+{
+    double busy = (double)(to->busy - from->busy);
+    double all = busy + (double)(to->idle - from->idle);
+    double own = (double)own_ns * 1e-9 * (double)sysconf(_SC_CLK_TCK);
+
+    return all == 0 || busy <= own ? 0 : (busy - own) / all;
+}
+
+bool quiet_await(double part, uint64_t end_ns)
+{
+    struct quiet from, to;
+
+    while (quiet_read(&from)) {
+        measure_nap(LOOK_S);
+        if (!quiet_read(&to))
+            return false;
+        if (quiet_others(&from, &to, 0) <= part)
+            return true;
+        if (measure_now_ns() >= end_ns)
+            return false;
+    }
+    return false;
+}
