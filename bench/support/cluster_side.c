@@ -111,7 +111,7 @@ void cluster_asks_begin(struct cluster_asks *asks, uint64_t count)
     asks->count = count;
     asks->answered = 0;
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY; i++)
-        asks->numbers[i] = i < count ? i : CLUSTER_COUNT_MAX;
+        asks->numbers[i] = i;
 }
 
 bool cluster_asks_take(struct cluster_asks *asks, struct cluster_words answer)
@@ -120,8 +120,7 @@ bool cluster_asks_take(struct cluster_asks *asks, struct cluster_words answer)
 
     if (answer.first >= asks->count || *place != answer.first || answer.second != ~answer.first)
         return false;
-    uint64_t next = answer.first + CLUSTER_UNDER_WAY;
-    *place = next < asks->count ? next : CLUSTER_COUNT_MAX;
+    *place += CLUSTER_UNDER_WAY;
     asks->answered++;
     return true;
 }

@@ -85,8 +85,7 @@ bool cluster_side_mark_is_right(struct cluster_words counts, uint64_t sent);
 struct cluster_asks {
     uint64_t count;
     uint64_t answered;
-    uint64_t
-        numbers[CLUSTER_UNDER_WAY]; /* by `number % CLUSTER_UNDER_WAY`; CLUSTER_COUNT_MAX: none */
+    uint64_t numbers[CLUSTER_UNDER_WAY]; /* under way, if they are less than `count` */
 };
 
 /* Begin with the first CLUSTER_UNDER_WAY numbers under way, or all if there are less. */

@@ -65,6 +65,10 @@ START_TEST(time_that_is_not_the_time_of_the_bench_is_refused)
     ck_assert_int_eq(read_line("ask: 10 in 1000000001 ns, ok"), -ERANGE);
     ck_assert_int_eq(read_line("ask: 10 in 449999999 ns, ok"), -ERANGE);
     ck_assert_int_eq(read_line("ask: 10 in 0 ns, ok"), -ERANGE);
+
+    uint64_t took_ns = 0;
+    ck_assert_int_eq(cluster_result_read("ask: 10 in 0 ns, ok", "ask", 10, 9, &took_ns), -ERANGE);
+    ck_assert_int_eq(cluster_result_read("ask: 10 in 1 ns, ok", "ask", 10, 9, &took_ns), 0);
 }
 END_TEST
 
