@@ -24,8 +24,9 @@
  * Row `notice`: COUNT notices of CLUSTER_NOTICE_BYTES, whose first word is the number. The
  * responder counts those that came and those whose number is not the next one. After each
  * CLUSTER_NOTICES_A_MARK notices, and after the last one, the requester sends a mark, an ask that
- * is answered with these two counts; it has at most CLUSTER_MARKS_MAX of them under way. So what is
- * on the way has a bound, and the time ends when the responder has had the last notice. */
+ * is answered with these two counts (or a notice, where an ask would overtake notices); it has at
+ * most CLUSTER_MARKS_MAX of them under way. So what is on the way has a bound, and the time ends
+ * when the responder has had the last notice. */
 #ifndef DOMUS_BENCH_CLUSTER_SIDE_H
 #define DOMUS_BENCH_CLUSTER_SIDE_H
 

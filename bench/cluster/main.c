@@ -1,0 +1,334 @@
+/* cluster_domus SIDE ROW COUNT PORT: the contender of `bench cluster` on libdomus-cluster.
+ *
+ * Each side is a node whose system has one thread. The requester spawns an actor at the responder.
+ * Row `ask`: CLUSTER_UNDER_WAY actors ask it, each one ask after the other. Row `notice`: one actor
+ * sends the notices of a mark in one turn, then the mark, and goes on with the next ones when a
+ * mark was answered. Both payloads travel as bytes of their whole size (domus/pickle_code.h), as
+ * those of the other contenders do. */
+#include "bench/support/cluster_side.h"
+#include "bench/support/measure.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/pickle_code.h>
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES_MAX   8u
+#define PATIENCE_NS UINT64_C(20000000000)
+#define LOOK_S      0.01
+
+struct notice {
+    uint64_t number;
+    char rest[CLUSTER_NOTICE_BYTES - sizeof(uint64_t)];
+};
+static_assert(sizeof(struct notice) == CLUSTER_NOTICE_BYTES, "no hole");
+
+static const domus_type words_type = {.name = "words", .size = sizeof(struct cluster_words)};
+static const domus_type mark_type = {.name = "mark", .size = sizeof(struct cluster_words)};
+static const domus_type notice_type = {.name = "notice", .size = sizeof(struct notice)};
+static const domus_type go_type = {.name = "go"};
+
+static struct cluster_side side;
+static domus_node node;    /* of the responder */
+static domus_address peer; /* the actor there */
+static struct cluster_asks asks;
+static const char *wrong; /* what was wrong; NULL: nothing */
+static sem_t told;        /* the thread of the system has done what main() waits for */
+
+static _Noreturn void fail(const char *what, int error)
+{
+    fprintf(stderr, "cluster_domus: %s: %s\n", what, strerror(-error));
+    _Exit(1);
+}
+
+/* ---- What travels -------------------------------------------------------------------------- */
+
+static int take_bytes(domus_pickle_reader *reader, void *payload, uint32_t size)
+{
+    domus_slice slice;
+    int error = domus_pickle_get_slice(reader, size, &slice);
+
+    if (error != 0)
+        return error;
+    if (slice.size != size)
+        error = domus_pickle_reject(reader, -EBADMSG, "%u bytes", slice.size);
+    else
+        memcpy(payload, domus_slice_data(slice), size);
+    domus_slice_free(slice);
+    return error;
+}
+
+static int write_words(domus_pickle_writer *writer, const void *payload)
+{
+    return domus_pickle_put_bytes(writer, payload, sizeof(struct cluster_words));
+}
+
+static int read_words(domus_pickle_reader *reader, void *payload, uint32_t version)
+{
+    (void)version;
+    return take_bytes(reader, payload, sizeof(struct cluster_words));
+}
+
+static int write_notice(domus_pickle_writer *writer, const void *payload)
+{
+    return domus_pickle_put_bytes(writer, payload, sizeof(struct notice));
+}
+
+static int read_notice(domus_pickle_reader *reader, void *payload, uint32_t version)
+{
+    (void)version;
+    return take_bytes(reader, payload, sizeof(struct notice));
+}
+
+static const domus_pickler picklers[] = {
+    {.type = &words_type, .version = 1, .write = write_words, .read = read_words},
+    {.type = &mark_type, .version = 1, .write = write_words, .read = read_words},
+    {.type = &notice_type, .version = 1, .write = write_notice, .read = read_notice},
+    {.type = NULL},
+};
+
+/* ---- The responder ------------------------------------------------------------------------- */
+
+static int responder_asked(domus_stack *stack, void *self, const void *words)
+{
+    struct cluster_words answer = cluster_side_answer(*(const struct cluster_words *)words);
+
+    (void)self;
+    return domus_reply(stack, &words_type, &answer);
+}
+
+/* An ask would overtake the notices before it, so a mark is a notice, and so is what answers it. */
+static int responder_marked(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return domus_notice(stack, domus_sender(stack), &mark_type, self);
+}
+
+static int responder_told(domus_stack *stack, void *self, const void *notice)
+{
+    struct cluster_words *counts = self;
+
+    (void)stack;
+    *counts = cluster_side_count(*counts, ((const struct notice *)notice)->number);
+    return 0;
+}
+
+static const domus_behaviour responder = {
+    .name = "responder",
+    .state_size = sizeof(struct cluster_words),
+    .on = (const domus_on[]){{.type = &words_type, .handle = responder_asked},
+                             {.type = &notice_type, .handle = responder_told},
+                             {.type = &mark_type, .handle = responder_marked},
+                             {.type = NULL}},
+};
+
+static const domus_cluster_export exports[] = {{.name = "responder", .behaviour = &responder},
+                                               {.name = NULL}};
+
+/* ---- The requester ------------------------------------------------------------------------- */
+
+static int end_row(const char *what)
+{
+    wrong = what;
+    sem_post(&told);
+    return 0;
+}
+
+static int asker_answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint64_t *number = self;
+
+    if (answer->error != 0)
+        fail("an ask", answer->error);
+    if (!cluster_asks_take(&asks, *(const struct cluster_words *)answer->payload))
+        return end_row("an answer");
+    if (asks.answered == side.count)
+        return end_row(NULL);
+    *number += CLUSTER_UNDER_WAY;
+    if (*number >= side.count)
+        return 0;
+    return domus_ask(stack, peer, &words_type, &(struct cluster_words){*number, 0}, asker_answered);
+}
+
+static int asker_go(domus_stack *stack, void *self, const void *nothing)
+{
+    const uint64_t *number = self;
+
+    (void)nothing;
+    return domus_ask(stack, peer, &words_type, &(struct cluster_words){*number, 0}, asker_answered);
+}
+
+static const domus_behaviour asker = {
+    .name = "asker",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{.type = &go_type, .handle = asker_go}, {.type = NULL}},
+};
+
+struct notifier {
+    uint64_t sent;
+    uint64_t marked; /* notices before the last mark that was answered */
+};
+
+static int notifier_answered(domus_stack *stack, void *self, const void *counts)
+{
+    struct notifier *notifier = self;
+
+    notifier->marked += CLUSTER_NOTICES_A_MARK;
+    notifier->marked = notifier->marked < side.count ? notifier->marked : side.count;
+    if (!cluster_side_mark_is_right(*(const struct cluster_words *)counts, notifier->marked))
+        return end_row("a mark");
+    if (notifier->marked == side.count)
+        return end_row(NULL);
+    return domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+/* Send the notices of a mark, and the mark. */
+static int notifier_go(domus_stack *stack, void *self, const void *nothing)
+{
+    struct notifier *notifier = self;
+    uint64_t until = notifier->sent + CLUSTER_NOTICES_A_MARK;
+
+    (void)nothing;
+    until = until < side.count ? until : side.count;
+    if (notifier->sent == until)
+        return 0;
+    while (notifier->sent < until) {
+        struct notice notice = {.number = notifier->sent++};
+        int error = domus_notice(stack, peer, &notice_type, &notice);
+        if (error != 0)
+            fail("a notice", error);
+    }
+    return domus_notice(stack, peer, &mark_type, &(struct cluster_words){0, 0});
+}
+
+static const domus_behaviour notifier = {
+    .name = "notifier",
+    .state_size = sizeof(struct notifier),
+    .on = (const domus_on[]){{.type = &go_type, .handle = notifier_go},
+                             {.type = &mark_type, .handle = notifier_answered},
+                             {.type = NULL}},
+};
+
+/* The one that spawns the responder's actor, and asks it once. */
+static int finder_answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    if (answer->error != 0)
+        fail("the first ask", answer->error);
+    sem_post(&told);
+    return 0;
+}
+
+static int finder_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    if (answer->error != 0)
+        fail("spawn", answer->error);
+    peer = ((const domus_cluster_spawned *)answer->payload)->address;
+    return domus_ask(stack, peer, &words_type, &(struct cluster_words){0, 0}, finder_answered);
+}
+
+static int finder_go(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return domus_cluster_spawn(stack, node, "responder", NULL, NULL, PATIENCE_NS, finder_spawned);
+}
+
+static const domus_behaviour finder = {
+    .name = "finder",
+    .on = (const domus_on[]){{.type = &go_type, .handle = finder_go}, {.type = NULL}},
+};
+
+/* ---- Both ---------------------------------------------------------------------------------- */
+
+/* Wait until a node is up, the other one or this. */
+static domus_node await_node(domus_cluster *cluster, bool is_here)
+{
+    domus_node_info infos[NODES_MAX];
+    uint64_t end_ns = measure_now_ns() + PATIENCE_NS;
+
+    while (measure_now_ns() < end_ns) {
+        uint32_t count = domus_cluster_nodes(cluster, infos, NODES_MAX);
+        for (uint32_t i = 0; i < count && i < NODES_MAX; i++) {
+            if (infos[i].is_here == is_here && infos[i].state == DOMUS_NODE_UP)
+                return infos[i].node;
+        }
+        measure_nap(LOOK_S);
+    }
+    fail("no node is up", -ETIMEDOUT);
+}
+
+static void start(domus_system *system, const domus_behaviour *behaviour, const void *state,
+                  uint32_t times)
+{
+    domus_address address;
+    int error = domus_outside_spawn(system, behaviour, state, &address);
+
+    for (uint32_t i = 0; i < times && error == 0; i++)
+        error = domus_outside_notice(system, address, &go_type, NULL);
+    if (error != 0)
+        fail(behaviour->name, error);
+}
+
+static void await_told(void)
+{
+    while (sem_wait(&told) != 0)
+        continue;
+}
+
+static void request(domus_system *system, domus_cluster *cluster)
+{
+    node = await_node(cluster, false);
+    start(system, &finder, NULL, 1);
+    await_told();
+    cluster_asks_begin(&asks, side.count);
+    cluster_side_await_go(&side);
+    if (side.notices)
+        start(system, &notifier, &(struct notifier){0, 0}, CLUSTER_MARKS_MAX);
+    for (uint64_t i = 0; !side.notices && i < CLUSTER_UNDER_WAY && i < side.count; i++)
+        start(system, &asker, &i, 1);
+    await_told();
+    cluster_side_done(&side, wrong);
+}
+
+int main(int argc, char **argv)
+{
+    domus_cluster_options options = {.name = "bench", .picklers = picklers, .exports = exports};
+    domus_config config;
+    domus_system *system;
+    domus_cluster *cluster;
+    char server[32], error[256] = "";
+
+    cluster_side_init(&side, argc, argv);
+    sem_init(&told, 0, 0);
+    snprintf(server, sizeof server, "127.0.0.1:%u", side.port);
+    options.servers = server;
+    options.node = argv[1];
+    domus_config_init(&config);
+    config.system.threads = 1;
+    if (domus_system_new(&config, error, sizeof error, &system) != 0 ||
+        domus_system_start(system) != 0 ||
+        domus_cluster_open(system, &options, error, sizeof error, &cluster) != 0) {
+        fprintf(stderr, "cluster_domus: %s\n", error);
+        return 1;
+    }
+    if (side.responds) {
+        (void)await_node(cluster, true);
+        cluster_side_ready();
+        cluster_side_await_end();
+    } else {
+        request(system, cluster);
+    }
+    domus_cluster_leave(cluster);
+    (void)domus_system_stop(system);
+    domus_cluster_close(cluster);
+    domus_system_free(system);
+    return 0;
+}
