@@ -35,9 +35,7 @@ typedef struct pair {
 /* One ask: its end, and how often it was handled. */
 typedef struct asking {
     uint8_t handled, answered;
-    bool has_time;
     int error;
-    uint64_t begun_ns;
 } asking;
 
 static struct {
@@ -53,7 +51,6 @@ static struct {
     uint64_t doubled, disordered, twice;
     uint64_t chance;
     bool talks;
-    uint64_t crashed_sent, crashed_taken; /* notices of talkers that have crashed do not count */
 } model;
 
 static uint64_t draw(uint64_t below)
@@ -192,13 +189,10 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
     talker *self = self_;
     const word *what = payload;
     friend *of = &self->friends[what->pair];
-    asking *ask = &model.asks[what->number];
     const word question = {of->pair, what->number};
 
-    ask->begun_ns = domus_testkit_cluster_now_ns(model.sim);
-    ask->has_time = what->number % 3 == 0;
-    int error = domus_ask_add(stack, of->worker, &ask_type, &question, ask->has_time ? 300 * MS : 0,
-                              what->number);
+    int error = domus_ask_add(stack, of->worker, &ask_type, &question,
+                              what->number % 3 == 0 ? 300 * MS : 0, what->number);
     return error != 0 ? error : domus_wait_all(stack, hear_answer);
 }
 
