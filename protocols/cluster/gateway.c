@@ -306,9 +306,8 @@ static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
     return domus_nats_open(stack, &nats, &gateway->client);
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
     const domus_cluster_options *options = &gateway->cluster->options;
     const domus_remote_options remote = {.addresses_max = options->addresses_max,
                                          .nodes_max = 2 * DOMUS_CLUSTER_NODES_MAX};
@@ -337,6 +336,18 @@ static int on_mount(domus_stack *stack, void *self)
         error = domus_notice(stack, domus_self(stack), &subscribe_type, NULL);
     if (error == 0)
         error = domus_every(stack, options->heartbeat_ns, &beat_type, NULL, NULL);
+    return error;
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+    int error = mount(stack, gateway);
+
+    if (error != 0) { /* no on_stop follows */
+        free(gateway->payload);
+        free(gateway->message);
+    }
     return error;
 }
 
