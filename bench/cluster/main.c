@@ -21,6 +21,7 @@
 #define NODES_MAX   8u
 #define PATIENCE_NS UINT64_C(20000000000)
 #define LOOK_S      0.01
+#define TRY_NS      UINT64_C(50000000) /* between two marks before the row */
 
 struct notice {
     uint64_t number;
@@ -214,15 +215,33 @@ static const domus_behaviour notifier = {
                              {.type = NULL}},
 };
 
-/* The one that spawns the responder's actor, and asks it once. */
-static int finder_answered(domus_stack *stack, void *self, const domus_answer *answer)
+/* The one that spawns the responder's actor, asks it once, and sends it marks until one is
+ * answered: a node may answer asks of another one before it sends notices there, which it does from
+ * the moment when it knows that it is heard. */
+static int finder_told(domus_stack *stack, void *self, const void *counts)
 {
+    bool *has_told = self;
+
     (void)stack;
-    (void)self;
+    (void)counts;
+    if (!*has_told)
+        sem_post(&told);
+    *has_told = true;
+    return 0;
+}
+
+static int finder_try(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const bool *has_told = self;
+
     if (answer->error != 0)
         fail("the first ask", answer->error);
-    sem_post(&told);
-    return 0;
+    if (*has_told)
+        return 0;
+    int error = domus_notice(stack, peer, &mark_type, &(struct cluster_words){0, 0});
+    if (error != 0)
+        fail("the first mark", error);
+    return domus_sleep(stack, TRY_NS, finder_try);
 }
 
 static int finder_spawned(domus_stack *stack, void *self, const domus_answer *answer)
@@ -231,7 +250,7 @@ static int finder_spawned(domus_stack *stack, void *self, const domus_answer *an
     if (answer->error != 0)
         fail("spawn", answer->error);
     peer = ((const domus_cluster_spawned *)answer->payload)->address;
-    return domus_ask(stack, peer, &words_type, &(struct cluster_words){0, 0}, finder_answered);
+    return domus_ask(stack, peer, &words_type, &(struct cluster_words){0, 0}, finder_try);
 }
 
 static int finder_go(domus_stack *stack, void *self, const void *nothing)
@@ -243,7 +262,10 @@ static int finder_go(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour finder = {
     .name = "finder",
-    .on = (const domus_on[]){{.type = &go_type, .handle = finder_go}, {.type = NULL}},
+    .state_size = sizeof(bool),
+    .on = (const domus_on[]){{.type = &go_type, .handle = finder_go},
+                             {.type = &mark_type, .handle = finder_told},
+                             {.type = NULL}},
 };
 
 /* ---- Both ---------------------------------------------------------------------------------- */

@@ -130,16 +130,16 @@ static int run_bench(char *contender, struct command_result *ret_result)
 }
 
 /* Counts are not multiples of what is under way; notices are more than may be under way. */
-START_TEST(bench_measures_the_bare_protocol)
+START_TEST(bench_measures_domus_and_the_bare_protocol)
 {
-    char *const contenders[] = {(char[]){"bare"}, (char[]){"bare_batch"}};
+    char *const contenders[] = {(char[]){"domus"}, (char[]){"bare"}, (char[]){"bare_batch"}};
     static const char *const names[] = {"rate", "cpu", "cpu_requester", "cpu_responder",
                                         "cpu_broker"};
     struct command_result figures;
     char name[64];
 
     ck_assert_msg(cluster_broker_is_there(CLUSTER_NATS), "nats-server is missing: ./dev setup");
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         ck_assert_int_eq(run_bench(contenders[i], &figures), 0);
         for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
             snprintf(name, sizeof name, "cluster.ask.%s.%s", contenders[i], names[j]);
@@ -154,4 +154,4 @@ END_TEST
 DOMT_MAIN("cluster_pair", 120, pair_that_does_its_work_has_a_result,
           clock_of_each_side_is_its_own_and_begins_at_go, pair_whose_result_is_no_result_has_none,
           side_that_ends_or_is_silent_ends_the_run, program_that_is_not_there_ends_the_run,
-          bench_measures_the_bare_protocol)
+          bench_measures_domus_and_the_bare_protocol)
