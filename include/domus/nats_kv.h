@@ -250,7 +250,7 @@ static inline bool domus_nats_kv_next(const domus_nats_kv_list *list, uint32_t *
  *   domus_nats_kv_initial_type  once, behind the entries that were there at the beginning, also if
  *                               there were none
  *   domus_nats_kv_ended_type    the watch has ended by itself, for good: the bucket is gone
- *                               (-ENXIO), or it is not permitted
+ *                               (-ENXIO), the client is (-ESHUTDOWN), or it is not permitted
  *
  * Their sender is the address of the watch. It goes on over broken connections, and asks the server
  * for what it has missed: no key is missing, and none is told twice, but of several changes of a

@@ -197,7 +197,7 @@ int domus_nats_ack_make(const domus_nats_stream_message *message, domus_nats_ack
     char to[DOMUS_NATS_SUBJECT_MAX + 1];
     char text[64];
 
-    if (message->ack_size == 0 || message->ack_size > DOMUS_NATS_SUBJECT_MAX ||
+    if (message->ack_size > DOMUS_NATS_SUBJECT_MAX || /* 0 makes no subject, see below */
         kind > DOMUS_NATS_IN_PROGRESS || delay_ns > INT64_MAX)
         return -EINVAL;
     int size =

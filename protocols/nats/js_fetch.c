@@ -202,6 +202,12 @@ static int end_opening(domus_stack *stack, domi_js_consumer *consumer, int error
     return error;
 }
 
+/* Go on with a step of the opening, or end it if it cannot begin. */
+static int step(domus_stack *stack, domi_js_consumer *consumer, int result)
+{
+    return result < 0 ? end_opening(stack, consumer, result) : result;
+}
+
 DOMUS_SEQUENCE(serve_fetch, fetch)
 {
     domi_js_consumer *consumer = self;
@@ -219,13 +225,13 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     }
     if (!consumer->is_open) {
         consumer->is_busy = true;
-        DOMUS_AWAIT(domi_js_consumer_subscribe(stack, consumer, then));
+        DOMUS_AWAIT(step(stack, consumer, domi_js_consumer_subscribe(stack, consumer, then)));
         {
             int error = domi_js_consumer_subscribed(consumer, answer);
             if (error != 0)
                 return end_opening(stack, consumer, error);
         }
-        DOMUS_AWAIT(domi_js_consumer_make(stack, consumer, then));
+        DOMUS_AWAIT(step(stack, consumer, domi_js_consumer_make(stack, consumer, then)));
         {
             int error = end_opening(stack, consumer, domi_js_consumer_made(consumer, answer));
             if (error != 0)

@@ -9,6 +9,7 @@
 #include "protocols/nats/kv.h"
 
 #include <domus/receive.h>
+#include <domus/spawn.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,7 +100,12 @@ static bool may_pass(int error)
 static int fail_round(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     watch->is_opening = false;
-    if (error == -ECANCELED || error == -ESTALE) /* this actor or the client ends */
+    if (error == -ECANCELED) { /* somebody stops this actor, or the asker waits no more */
+        domi_kv_end_round(stack, watch);
+        (void)domus_stop(stack, domus_self(stack));
+        return error;
+    }
+    if (error == -ESTALE) /* the client has ended */
         return domi_kv_give_up(stack, watch, -ESHUTDOWN);
     if (!watch->is_accepted || !may_pass(error))
         return domi_kv_give_up(stack, watch, error);

@@ -13,7 +13,25 @@
 #define HEARTBEAT_LEAST UINT64_C(100000000) /* the server's bound */
 #define HEARTBEAT_MOST  UINT64_C(3600000000000)
 
+#define UNASKED_NS UINT64_C(1000000000) /* how long the actor waits for its ask */
+
 static const domus_type beat_type = {.name = "nats_kv_beat"};
+static const domus_type unasked_type = {.name = "nats_kv_unasked"};
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, UNASKED_NS, &unasked_type, NULL, NULL);
+}
+
+/* End if the ask has not come, because its asker waits no more. */
+static int on_unasked(domus_stack *stack, void *self, const void *payload)
+{
+    const domi_kv_watch *watch = self;
+
+    (void)payload;
+    return watch->round == 0 ? domus_stop(stack, domus_self(stack)) : 0;
+}
 
 /* Begin the first round. */
 static int begin(domus_stack *stack, domi_kv_watch *watch)
@@ -125,6 +143,7 @@ static const domus_on rows[] = {
     {.type = &domus_nats_message_type, .handle = on_message},
     {.type = &domus_nats_kv_watch_type, .handle = on_watch},
     {.type = &domus_nats_kv_keys_type, .handle = on_list},
+    {.type = &unasked_type, .handle = on_unasked},
     {.type = &beat_type, .handle = on_beat},
     {.type = &domi_kv_again_type, .handle = on_again},
     {.type = &domus_room_type, .handle = on_room},
@@ -137,5 +156,6 @@ const domus_behaviour domi_kv_watch_behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_kv_watch),
     .on = rows,
+    .on_mount = on_mount,
     .on_stop = on_stop,
 };

@@ -1,5 +1,6 @@
 /* A watch tells each change once and in order, over consumers that get lost, messages that are
  * missing and a watcher that takes no more. */
+#include "protocols/nats/kv.h"
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
 
@@ -408,10 +409,57 @@ START_TEST(watch_ends_with_its_watcher)
 }
 END_TEST
 
+START_TEST(watch_that_is_stopped_says_nothing)
+{
+    char inbox[64];
+
+    begin(&plain);
+    expect_round(NEWEST, 0, 0);
+    expect_watching();
+    expect_initial(0);
+    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    domt_js_expect_unsubscribe(&world, 40);
+    watch = domt_js_expect_subscribe(&world, 41, &tag, inbox);
+    domt_js_expect_request(&world, CREATE, NULL, NULL);
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(world.kit), watch), 0);
+    domt_js_expect_unsubscribe(&world, 41);
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND), 0);
+    domt_js_end(&world);
+}
+END_TEST
+
+START_TEST(watch_that_nobody_waits_for_ends)
+{
+    char inbox[64];
+
+    domus_nats_kv_options bucket = {.bucket = "b"};
+    domt_js_begin(&world);
+    ck_assert_int_eq(domt_js_open_kv(&world, &bucket), 0);
+    ck_assert_int_eq(domus_probe_ask_within(world.user, world.opened, &domus_nats_kv_watch_type,
+                                            &plain, DOMT_SECOND),
+                     0);
+    domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
+    domt_js_answer(&world, NULL, OPENED);
+    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    domt_js_expect_request(&world, CREATE, NULL, NULL);
+    domt_js_expect_error(&world, -ETIMEDOUT);
+    domt_js_expect_unsubscribe(&world, 40);
+    ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND), 0);
+    ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(world.kit), &domi_kv_watch_behaviour,
+                                         NULL, &watch),
+                     0); /* as if its ask had been dropped before */
+    ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * DOMT_SECOND), 0);
+    ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
+    domt_js_end(&world);
+}
+END_TEST
+
 DOMT_MAIN("kv_watch", 20, watch_tells_entries_and_then_changes,
           messages_before_the_answer_come_behind_it, empty_bucket_has_its_mark_at_once,
           missing_message_is_asked_for_again, heartbeat_tells_what_is_missing,
           silent_consumer_is_replaced, server_may_send_on_when_all_was_told,
           watch_asks_for_what_is_wanted, wrong_watches_are_refused, first_error_is_that_of_the_ask,
           later_errors_pass_or_end_the_watch, bucket_that_was_made_anew_ends_the_watch,
-          strangers_messages_are_passed_over, watch_ends_with_its_watcher)
+          strangers_messages_are_passed_over, watch_ends_with_its_watcher,
+          watch_that_is_stopped_says_nothing, watch_that_nobody_waits_for_ends)
