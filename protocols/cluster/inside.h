@@ -176,6 +176,9 @@ typedef struct domi_nodes_news {
 /* A heartbeat has come. Gateway 0. */
 domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartbeat *beat);
 
+/* A batch has come from a node. Any gateway. */
+void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *record);
+
 /* Look which nodes are silent, and which have no holder any more. Gateway 0. */
 domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway);
 

@@ -5,12 +5,16 @@
  *   DOWN    for down_after_ns it was silent, or did not say that it hears this node
  *   ENDED   it has left, or a newer start of a node of its name was heard
  *
- *   HEARD -> UP    its heartbeat names this node         UP   -> DOWN   silence, in one direction
- *   DOWN  -> UP    its heartbeat names this node again   HEARD -> DOWN  silence
+ *   HEARD -> UP    its heartbeat names this node, or a batch has come from it, which it only sends
+ *                  to nodes that it takes for up
+ *   UP    -> DOWN  silence, in one direction
+ *   DOWN  -> UP    its heartbeat names this node again
+ *   HEARD -> DOWN  silence
  *   any   -> ENDED it has said so, or has begun anew
  *
  * An ended node stays in the table until each gateway has let go of it. A node that was never up
- * and is silent for ten times as long is ended, so strangers do not fill the table for ever. */
+ * and is silent for ten times as long is ended, and so is one that was up and is silent for an
+ * hour, so neither strangers nor nodes that crash and get new names fill the table for ever. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
@@ -19,7 +23,8 @@
 
 const domus_type domi_follow_type = {.name = "cluster follow"};
 
-#define FORGET_AFTER 10u /* times down_after_ns, for nodes that are down */
+#define FORGET_AFTER 10u                     /* times down_after_ns; for nodes that were never up */
+#define FORGET_NS    UINT64_C(3600000000000) /* for nodes that were */
 
 static domi_node_record *find(domus_cluster *cluster, uint64_t id)
 {
@@ -187,6 +192,19 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
     return news;
 }
 
+void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *record)
+{
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+
+    domi_lock_take(&gateway->cluster->lock);
+    if (record->state == DOMUS_NODE_HEARD) {
+        record->heard_ns = record->hears_ns = now_ns;
+        move(record, DOMUS_NODE_UP, now_ns);
+        (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    }
+    domi_lock_give(&gateway->cluster->lock);
+}
+
 /* --- silence ---------------------------------------------------------------------------------- */
 
 /* Look at one node. Under the lock. Returns whether its state changes. */
@@ -200,8 +218,9 @@ static bool look_at(domi_cluster_gateway *gateway, domi_node_record *record)
         move(record, DOMUS_NODE_DOWN, now_ns);
     else if (record->state == DOMUS_NODE_HEARD && is_silent)
         move(record, DOMUS_NODE_DOWN, now_ns);
-    else if (record->state == DOMUS_NODE_DOWN && record->hears_ns == 0 &&
-             now_ns - record->heard_ns > FORGET_AFTER * after_ns)
+    else if (record->state == DOMUS_NODE_DOWN &&
+             now_ns - record->heard_ns >
+                 (record->hears_ns == 0 ? FORGET_AFTER * after_ns : FORGET_NS))
         move(record, DOMUS_NODE_ENDED, now_ns);
     else
         return false;

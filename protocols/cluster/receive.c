@@ -292,8 +292,10 @@ static void take_linked(domi_cluster_gateway *gateway, domi_peer *peer, const do
     }
     if (news.confirms)
         atomic_store_explicit(&peer->record->rtt_ns, link->rtt_ns, memory_order_relaxed);
-    if (news.takes)
+    if (news.takes) {
+        domi_nodes_hear_batch(gateway, peer->record);
         take_envelopes(gateway, peer, foot->gateway, bytes);
+    }
     domi_flush_soon(gateway);
 }
 
