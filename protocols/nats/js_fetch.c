@@ -97,7 +97,7 @@ typedef struct fetch {
 
 static int check_fetch(const domus_nats_consumer_fetch *asked)
 {
-    return asked->count == 0 || asked->count > DOMUS_NATS_FETCH_MAX ||
+    return asked == NULL || asked->count == 0 || asked->count > DOMUS_NATS_FETCH_MAX ||
                    asked->wait_ns > DOMUS_NATS_WAIT_MAX
                ? -EINVAL
                : 0;
@@ -148,7 +148,7 @@ static int cut_batch(domi_js_consumer *consumer, uint32_t count, domus_nats_batc
     size_t size = count * sizeof *consumer->messages;
     domus_nats_batch batch = {.count = count};
 
-    if (count != 0) {
+    if (count != 0 && consumer->messages != NULL) {
         batch.messages = malloc(size);
         if (batch.messages == NULL)
             return -ENOMEM;
@@ -216,7 +216,7 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     {
         const domus_nats_consumer_fetch *asked = message;
         int error = check_fetch(asked);
-        if (error != 0)
+        if (error != 0 || asked == NULL) /* it is there in the first turn, always */
             return error;
         if (consumer->is_busy)
             return domus_stash(stack);

@@ -48,7 +48,10 @@ static int send_asked(domus_stack *stack, const domi_js *js, domus_resumed *then
     if (asked == NULL)
         return -ECANCELED;
     domus_nats_publish request = asked->message;
-    request.subject = request.reply = request.headers = request.payload = no_bytes;
+    request.subject = no_bytes;
+    request.reply = no_bytes;
+    request.headers = no_bytes;
+    request.payload = no_bytes;
     int error = domus_slice_keep(asked->message.subject, &request.subject);
     if (error == 0)
         error = domus_slice_keep(asked->message.payload, &request.payload);
@@ -78,7 +81,7 @@ DOMUS_SEQUENCE(serve_publish, char)
     DOMUS_BEGIN;
     {
         const domus_nats_stream_publish *publish = message;
-        if (strnlen(publish->id, sizeof publish->id) > DOMUS_NATS_ID_MAX)
+        if (publish == NULL || strnlen(publish->id, sizeof publish->id) > DOMUS_NATS_ID_MAX)
             return -EINVAL;
     }
     if (!js->is_open) {
@@ -95,6 +98,17 @@ DOMUS_SEQUENCE(serve_publish, char)
 }
 
 /* --- get -------------------------------------------------------------------------------------- */
+
+static int check_get(const domus_nats_stream_get *get)
+{
+    if (get == NULL) /* it is there in the first turn, always */
+        return -EINVAL;
+    size_t size = strnlen(get->subject, sizeof get->subject);
+    bool is_subject =
+        size <= DOMUS_NATS_FILTER_MAX && domi_js_is_subject(get->subject, size, false);
+
+    return get->sequence != 0 || is_subject ? 0 : -EINVAL;
+}
 
 static int ask_got(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
@@ -124,12 +138,9 @@ DOMUS_SEQUENCE(serve_get, char)
 
     DOMUS_BEGIN;
     {
-        const domus_nats_stream_get *get = message;
-        size_t size = strnlen(get->subject, sizeof get->subject);
-        bool is_subject =
-            size <= DOMUS_NATS_FILTER_MAX && domi_js_is_subject(get->subject, size, false);
-        if (get->sequence == 0 && !is_subject)
-            return -EINVAL;
+        int error = check_get(message);
+        if (error != 0)
+            return error;
     }
     if (!js->is_open) {
         DOMUS_AWAIT(domi_js_open(stack, js, then));
@@ -148,8 +159,9 @@ DOMUS_SEQUENCE(serve_get, char)
 
 static int check_purge(const domus_nats_stream_purge *purge)
 {
+    if (purge == NULL) /* it is there in the first turn, always */
+        return -EINVAL;
     size_t size = strnlen(purge->subject, sizeof purge->subject);
-
     if (purge->below > INT64_MAX || purge->keep > INT64_MAX ||
         (purge->below != 0 && purge->keep != 0) || size > DOMUS_NATS_FILTER_MAX ||
         (size != 0 && !domi_js_is_subject(purge->subject, size, true)))

@@ -115,8 +115,10 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to)
 
 uint64_t domi_js_seed(uint64_t seed)
 {
+    static const char place = 0;
+
     if (seed == 0 && getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        seed = (uint64_t)(uintptr_t)&seed; /* at boot, when the kernel has none yet */
+        return (uint64_t)(uintptr_t)&place; /* at boot, when the kernel has none yet */
     return seed;
 }
 

@@ -40,7 +40,7 @@ static int read_entry(const domi_kv *kv, const domus_answer *answer, const char 
 static int reply_entry(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
 {
     const domus_nats_kv_get *get = domus_asked(stack, &domus_nats_kv_get_type);
-    domus_nats_kv_entry entry;
+    domus_nats_kv_entry entry = {0};
 
     if (get == NULL)
         return -ECANCELED;
@@ -70,7 +70,7 @@ DOMUS_SEQUENCE(serve_get, char)
     DOMUS_BEGIN;
     {
         const domus_nats_kv_get *get = message;
-        int error = domus_nats_kv_check_key(get->key);
+        int error = get != NULL ? domus_nats_kv_check_key(get->key) : -EINVAL;
         if (error != 0)
             return error;
     }
@@ -98,7 +98,8 @@ typedef struct change {
 
 static int check_put(const domus_nats_kv_put *put)
 {
-    if (put->operation > DOMUS_NATS_KV_PURGE || put->condition > DOMUS_NATS_KV_IF_REVISION)
+    if (put == NULL || put->operation > DOMUS_NATS_KV_PURGE ||
+        put->condition > DOMUS_NATS_KV_IF_REVISION)
         return -EINVAL;
     if (put->operation != DOMUS_NATS_KV_PUT &&
         (put->condition == DOMUS_NATS_KV_IF_NONE || put->value.size != 0))
@@ -204,7 +205,7 @@ DOMUS_SEQUENCE(serve_put, change)
     {
         const domus_nats_kv_put *put = message;
         int error = check_put(put);
-        if (error != 0)
+        if (error != 0 || put == NULL) /* it is there in the first turn, always */
             return error;
         frame->is_conditional = put->condition != DOMUS_NATS_KV_ALWAYS;
         frame->expected = put->condition == DOMUS_NATS_KV_IF_REVISION ? put->revision : 0;

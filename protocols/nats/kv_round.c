@@ -49,7 +49,7 @@ static int make_request(const domi_kv_watch *watch, domus_slice *ret_body)
         "opt_start_seq", (json_int_t)from, "ack_policy", "none", "max_deliver", 1, "filter_subject",
         filter, "flow_control", 1, "idle_heartbeat", (json_int_t)watch->options.heartbeat_ns,
         "headers_only", watch->options.no_values, "mem_storage", 1, "num_replicas", 1,
-        "inactive_threshold", (json_int_t)(3 * watch->options.heartbeat_ns));
+        "inactive_threshold", 3 * (json_int_t)watch->options.heartbeat_ns);
 }
 
 /* A consumer as the server has made it. */
