@@ -24,9 +24,9 @@
  * **The servers** know the subscriptions of each other by routes, which are legs too. They deliver
  * with wildcards and queue groups, answer "no responders", drop clients that are slow or silent,
  * and have buckets of JetStream (domus/nats_kv.h): one of them is the leader of all buckets, as
- * long as it reaches more than half of the servers. Its state survives restarts. Of JetStream's API
- * there is what buckets need: STREAM.CREATE, INFO, DELETE and MSG.GET, DIRECT.GET, CONSUMER.CREATE,
- * INFO and DELETE; anything else is answered as a wrong request (10003).
+ * long as it reaches more than half of the servers. Its state survives restarts. The
+ * API of JetStream has what buckets need: STREAM.CREATE, INFO, DELETE and MSG.GET, DIRECT.GET,
+ * CONSUMER.CREATE, INFO and DELETE; anything else is answered as a wrong request (10003).
  *
  * **Order** is kept between two connections. A client that comes back at another server may
  * overtake what it has said before, and may hear a message again that has waited on the route to
@@ -166,7 +166,7 @@ DOMUS_API int domus_testkit_cluster_crash(domus_testkit_cluster *cluster, uint32
  * on. Returns 0; -EINVAL; -EALREADY for one that runs; as domus_testkit_new(). */
 DOMUS_API int domus_testkit_cluster_start(domus_testkit_cluster *cluster, uint32_t node);
 
-/* Suspend a node, as SIGSTOP does: it takes no step until it is resumed. What servers send waits in
+/* Suspend a node, as SIGSTOP does: it takes no step until it is resumed. Bytes of servers wait in
  * its sockets. Returns 0; -EINVAL; -EALREADY. */
 DOMUS_API int domus_testkit_cluster_suspend(domus_testkit_cluster *cluster, uint32_t node);
 
@@ -256,7 +256,7 @@ DOMUS_API int domus_testkit_cluster_stop_server(domus_testkit_cluster *cluster, 
 DOMUS_API int domus_testkit_cluster_start_server(domus_testkit_cluster *cluster, uint32_t server);
 
 /* Break the connections of a node's clients at once, which connect again by their back-off; not
- * before `for_ns` has passed. What was under way is lost. Returns 0; -EINVAL. */
+ * before `for_ns` has passed. Messages under way are lost. Returns 0; -EINVAL. */
 DOMUS_API int domus_testkit_cluster_disconnect(domus_testkit_cluster *cluster, uint32_t node,
                                                uint64_t for_ns);
 
@@ -264,7 +264,7 @@ DOMUS_API int domus_testkit_cluster_disconnect(domus_testkit_cluster *cluster, u
  * connections end. Returns 0; -EINVAL. */
 DOMUS_API int domus_testkit_cluster_drop_slow(domus_testkit_cluster *cluster, uint32_t node);
 
-/* What goes wrong with the buckets. */
+/* Faults of the buckets. */
 typedef struct domus_testkit_store_faults {
     uint64_t late_max_ns;      /* an entry stays longer than its time to live by up to so much */
     uint32_t request_loss_ppm; /* requests that are lost before anything was done */
@@ -277,7 +277,7 @@ DOMUS_API int domus_testkit_cluster_set_store(domus_testkit_cluster *cluster,
 
 /* --- what happened ---------------------------------------------------------------------------- */
 
-/* What happened to messages. When nothing is under way:
+/* Counts of what happened to messages. When nothing is under way:
  *
  *   published = lost_waiting + lost_up + arrived
  *   copies = delivered + lost_down + lost_mailbox + ended */

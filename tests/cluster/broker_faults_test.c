@@ -42,7 +42,8 @@ static uint32_t hear_numbers(domt_member *member)
     int last = -1;
 
     while (domus_probe_expect(member->probe, &domus_nats_message_type, 0, &message) == 0) {
-        int number = atoi(domt_read(&message).payload);
+        domt_heard text = domt_read(&message);
+        int number = (int)strtol(text.payload, NULL, 10);
         ck_assert_int_gt(number, last);
         last = number;
         heard++;

@@ -22,7 +22,7 @@
 
 #define CONNECTIONS 256u /* more than a node has */
 
-/* What is known of a run. Messages have the numbers of the cluster. */
+/* The state of a run. Messages have the numbers of the cluster. */
 struct run {
     domus_testkit_cluster *cluster;
     domt_member members[MEMBERS];
@@ -121,7 +121,7 @@ static void publish(struct run *run)
 
     if (run->is_down[from] || run->is_suspended[from])
         return;
-    /* What is published without a connection goes over the next one. */
+    /* A message that is published without a connection goes over the next one. */
     hear(run, from);
     domus_nats_status status = domt_look(&run->members[from]);
     uint32_t connection = 32 * run->kits[from] + (uint32_t)status.connects + !status.connected;

@@ -215,7 +215,7 @@ START_TEST(bucket_outlives_its_servers)
     domt_pass(cluster, 5 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     ck_assert_str_eq(get(&members[0], "x").payload, "kept");
-    /* Of two servers that do not reach each other none has more than half. */
+    /* No one of two servers that do not reach each other has more than half. */
     uint32_t other = domus_testkit_cluster_leader(cluster);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, other, DOMUS_EVERY), 0);
     domt_pass(cluster, 5 * DOMT_SECOND);
@@ -324,7 +324,7 @@ static bool may_be_made(const operation *at)
                            at->error == -EINPROGRESS);
 }
 
-/* Of several changes that expect one revision, at most one was made. */
+/* At most one of several changes that expect one revision was made. */
 static void hold_each_is_replaced_once(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {
@@ -340,7 +340,7 @@ static void hold_each_is_replaced_once(const struct history *history)
     }
 }
 
-/* What has ended before something begins has no later place in the order. */
+/* An operation that has ended before another one begins has no later place in the order. */
 static void hold_real_time(const struct history *history)
 {
     for (uint32_t i = 0; i < history->count; i++) {

@@ -34,7 +34,7 @@ static const struct guest {
     {"domus/observe.h", "libdomus-observe"},     {"domus/pickle.h", "libdomus-cluster"},
     {"domus/pickle_code.h", "libdomus-cluster"}, {"domus/nats.h", "libdomus-nats"},
     {"domus/cluster.h", "libdomus-cluster"},     {"domus/nats_stream.h", "libdomus-nats"},
-    {"domus/nats_kv.h", "libdomus-nats"},
+    {"domus/nats_kv.h", "libdomus-nats"},        {"domus/testkit_cluster.h", "libdomus-cluster"},
 };
 
 /* Headers that library code of other layers may not include. */

@@ -42,6 +42,7 @@ static const struct guest {
               {"include/domus/pickle.h", LIBDOMUS_CLUSTER},
               {"include/domus/pickle_code.h", LIBDOMUS_CLUSTER},
               {"include/domus/cluster.h", LIBDOMUS_CLUSTER},
+              {"include/domus/testkit_cluster.h", LIBDOMUS_CLUSTER},
               {"include/domus/nats.h", LIBDOMUS_NATS},
               {"include/domus/nats_stream.h", LIBDOMUS_NATS},
               {"include/domus/nats_kv.h", LIBDOMUS_NATS},

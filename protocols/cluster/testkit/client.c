@@ -6,7 +6,7 @@
  *   TRYING ---- WELCOME --------------> CONNECTED
  *   TRYING ---- CLOSE, retry_ns ------> ALONE
  *   CONNECTED - CLOSE, silence -------> ALONE */
-#include "protocols/cluster/testkit/client.h"
+#include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
 #include <domus/spawn.h>
@@ -24,14 +24,8 @@
 #define MAILBOX_MAX 65535u /* as many as an actor may have: the buffer is what bounds a client */
 
 const domus_type domi_sim_wake_type = {.name = "simulated nats wakes"};
-const domus_type domi_sim_timer_type = {.name = "simulated nats timer"};
 
 /* --- from outside of the actor ---------------------------------------------------------------- */
-
-void domi_sim_client_take(domi_sim_client *client, domi_sim_packet *packet)
-{
-    domi_sim_append(&client->came, packet);
-}
 
 void domi_sim_wake_clients(domi_sim_node *node)
 {
@@ -74,56 +68,6 @@ void domi_sim_client_free(domi_sim_client *client)
     free(client->slots);
     free(client->drains);
     free(client);
-}
-
-/* --- what the actor does for all its verbs ---------------------------------------------------- */
-
-void domi_sim_event(domus_stack *stack, domi_sim_client *client, domus_nats_happening happening,
-                    int error, const char *text)
-{
-    domus_nats_event event = {.happening = happening, .error = error, .of = client->self};
-
-    (void)snprintf(event.text, sizeof event.text, "%s", text);
-    (void)domus_notice(stack, client->events, &domus_nats_event_type, &event);
-}
-
-int domi_sim_refuse(domus_stack *stack, domi_sim_client *client, int error)
-{
-    client->counted.refused++;
-    client->node->sim->counts.refused++;
-    domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " refuses: %d", DOMI_SIM_CLIENT_OF(client),
-                  error);
-    (void)domus_fail(stack, error); /* of a notice nobody hears */
-    return 0;
-}
-
-/* The next time at which the client has something to do. */
-static uint64_t next_time(const domi_sim_client *client)
-{
-    uint64_t next_ns = client->slots_used != 0 ? client->expire_ns : DOMI_SIM_NEVER;
-
-    if (client->state == DOMI_SIM_CONNECTED && client->ping_ns < next_ns)
-        next_ns = client->ping_ns;
-    if (client->state != DOMI_SIM_CONNECTED && client->retry_ns < next_ns)
-        next_ns = client->retry_ns;
-    return client->drain_ns < next_ns ? client->drain_ns : next_ns;
-}
-
-void domi_sim_arm(domus_stack *stack, domi_sim_client *client)
-{
-    uint64_t next_ns = next_time(client);
-    uint64_t now_ns = domus_now_ns(stack);
-
-    if (next_ns >= client->armed_ns)
-        return; /* the timer that is armed looks again */
-    if (client->armed_ns != DOMI_SIM_NEVER)
-        (void)domus_timer_cancel(stack, client->timer);
-    client->armed_ns = DOMI_SIM_NEVER;
-    if (domus_after(stack, next_ns > now_ns ? next_ns - now_ns : 0, &domi_sim_timer_type, NULL,
-                    &client->timer) == 0)
-        client->armed_ns = next_ns;
-    else
-        client->node->sim->failed = -ENOMEM;
 }
 
 /* --- what comes ------------------------------------------------------------------------------- */

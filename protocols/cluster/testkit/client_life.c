@@ -1,5 +1,5 @@
 /* Connecting, silence, and the end of a client. */
-#include "protocols/cluster/testkit/client.h"
+#include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
 #include <domus/spawn.h>

@@ -1,5 +1,5 @@
 /* Publishing, and what waits while there is no connection, or a slow one. */
-#include "protocols/cluster/testkit/client.h"
+#include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
 

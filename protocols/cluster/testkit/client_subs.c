@@ -1,6 +1,6 @@
 /* Subscriptions of a client: how they begin and end, and what comes for them. The subscription with
  * the number 0 is that of the inbox, which has no record. */
-#include "protocols/cluster/testkit/client.h"
+#include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
 #include <domus/supervise.h>

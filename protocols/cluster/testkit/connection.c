@@ -112,6 +112,16 @@ static void accept_client(domi_sim_connection *connection)
     send_down(connection, DOMI_SIM_WELCOME, 0, 0);
 }
 
+static void take_message(domi_sim_connection *connection, domi_sim_message *message)
+{
+    domi_sim *sim = sim_of(connection);
+    bool is_taken = domi_sim_is_for_store(sim, message->subject) &&
+                    domi_sim_store_take(sim, connection->server, message);
+
+    sim->counts.arrived++;
+    domi_sim_arrived(sim, connection->server, message, connection, is_taken);
+}
+
 static void handle_up(domi_sim_connection *connection, const domi_sim_packet *packet)
 {
     domi_sim *sim = sim_of(connection);
@@ -119,8 +129,7 @@ static void handle_up(domi_sim_connection *connection, const domi_sim_packet *pa
     connection->heard_ns = sim->now_ns;
     switch (packet->kind) {
     case DOMI_SIM_MESSAGE:
-        sim->counts.arrived++;
-        domi_sim_arrived(sim, connection->server, packet->message, connection);
+        take_message(connection, packet->message);
         return;
     case DOMI_SIM_SUBSCRIBE:
         domi_sim_subscribed(connection, packet);
@@ -162,7 +171,7 @@ void domi_sim_arrive_down(domi_sim_connection *connection)
     domi_sim_packet *packet = domi_sim_pop(&connection->down);
 
     if (connection->client_open) {
-        domi_sim_client_take(connection->client, packet);
+        domi_sim_append(&connection->client->came, packet);
         return;
     }
     if (packet->kind == DOMI_SIM_MESSAGE)
@@ -176,6 +185,10 @@ void domi_sim_arrive_down(domi_sim_connection *connection)
 void domi_sim_close_stale(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
+        if (at->server_open && at->is_slow) {
+            sim->counts.slow++;
+            domi_sim_server_close(at, -EPIPE, "slow consumer");
+        }
         if (at->server_open && sim->now_ns - at->heard_ns >= sim->options.stale_ns)
             domi_sim_server_close(at, -ETIMEDOUT, "it says nothing");
     }

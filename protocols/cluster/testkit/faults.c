@@ -20,7 +20,7 @@ static int check_pair(domi_sim *sim, uint32_t node, uint32_t server, uint32_t wa
     return 0;
 }
 
-/* What a fault does with one leg. `change` says what is to be set. */
+/* A fault as it changes one leg. `change` says what is to be set. */
 typedef void change_way(domi_sim *sim, domi_sim_way *way, const void *change);
 
 /* Do it for all legs that are named. */

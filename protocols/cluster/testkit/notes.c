@@ -1,4 +1,4 @@
-/* What is noted: lines of the trace, counts, and the fate of each message; and chance. */
+/* Notes: lines of the trace, counts, and the fate of each message; and chance. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <inttypes.h>

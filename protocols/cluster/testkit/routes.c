@@ -3,8 +3,6 @@
  * stopped, it is broken, and both forget what they knew of each other. */
 #include "protocols/cluster/testkit/sim.h"
 
-#include <errno.h>
-
 static const domi_sim_loss lost = {DOMUS_FATE_LOST_ROUTE, DOMUS_EVERY, "the route is broken"};
 
 void domi_sim_send_over(domi_sim *sim, uint32_t from, uint32_t to, domi_sim_packet *packet)
@@ -37,29 +35,6 @@ void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind k
     }
 }
 
-void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to)
-{
-    domi_sim_packet *packet = domi_sim_pop(&sim->routes[from][to].leg);
-    domi_sim_interest *interest = packet->interest;
-
-    switch (packet->kind) {
-    case DOMI_SIM_INTEREST:
-        if (interest->connection != NULL)
-            interest->known |= UINT32_C(1) << to;
-        break;
-    case DOMI_SIM_NO_INTEREST:
-        interest->known &= ~(UINT32_C(1) << to);
-        break;
-    case DOMI_SIM_REQUEST:
-        domi_sim_store_put(sim, to, packet->message);
-        break;
-    default:
-        domi_sim_routed(sim, to, packet->message, interest);
-        break;
-    }
-    domi_sim_packet_free(packet);
-}
-
 /* --- broken routes ---------------------------------------------------------------------------- */
 
 static void break_one_way(domi_sim *sim, uint32_t from, uint32_t to)
@@ -72,7 +47,7 @@ static void break_one_way(domi_sim *sim, uint32_t from, uint32_t to)
     }
 }
 
-static void break_route(domi_sim *sim, uint32_t one, uint32_t other)
+void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other)
 {
     if (sim->routes[one][other].broken)
         return;
@@ -81,8 +56,7 @@ static void break_route(domi_sim *sim, uint32_t one, uint32_t other)
     break_one_way(sim, other, one);
 }
 
-/* Let two servers tell each other all that they have, if nothing keeps them apart. */
-static void mend_route(domi_sim *sim, uint32_t one, uint32_t other)
+void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other)
 {
     domi_sim_route *there = &sim->routes[one][other];
 
@@ -113,7 +87,7 @@ void domi_sim_break_routes(domi_sim *sim)
     for (uint32_t one = 0; one < sim->options.servers; one++) {
         for (uint32_t other = one + 1; other < sim->options.servers; other++) {
             if (break_due(sim, one, other) <= sim->now_ns)
-                break_route(sim, one, other);
+                domi_sim_break_route(sim, one, other);
         }
     }
 }
@@ -131,103 +105,4 @@ uint64_t domi_sim_routes_due(const domi_sim *sim)
         }
     }
     return due_ns;
-}
-
-/* --- faults ----------------------------------------------------------------------------------- */
-
-static int check_pair(domi_sim *sim, uint32_t server, uint32_t other)
-{
-    if (sim->stepping)
-        return domi_sim_fail(sim, -EBUSY, "a handler runs");
-    if (server >= sim->options.servers || server == other ||
-        (other != DOMUS_EVERY && other >= sim->options.servers))
-        return domi_sim_fail(sim, -EINVAL, "there is no route of servers %u and %u", server, other);
-    return 0;
-}
-
-static void set_cut(domi_sim *sim, uint32_t one, uint32_t other, uint32_t cut)
-{
-    domi_sim_route *ways[2] = {&sim->routes[one][other], &sim->routes[other][one]};
-
-    if (one == other || ways[0]->way.cut == cut)
-        return;
-    domi_sim_note(sim, "the route of servers %u and %u is %s", one, other,
-                  cut != 0 ? "cut" : "healed");
-    for (int i = 0; i < 2; i++) {
-        ways[i]->way.cut = cut;
-        ways[i]->cut_ns = sim->now_ns;
-    }
-    if (cut == 0)
-        mend_route(sim, one, other);
-}
-
-int domus_testkit_cluster_cut_route(domus_testkit_cluster *cluster, uint32_t server, uint32_t other)
-{
-    int error = check_pair(cluster, server, other);
-
-    for (uint32_t i = 0; error == 0 && i < cluster->options.servers; i++) {
-        if (other == DOMUS_EVERY || other == i)
-            set_cut(cluster, server, i, DOMUS_CUT_HOLDS);
-    }
-    return error;
-}
-
-int domus_testkit_cluster_heal_route(domus_testkit_cluster *cluster, uint32_t server,
-                                     uint32_t other)
-{
-    int error = check_pair(cluster, server, other);
-
-    for (uint32_t i = 0; error == 0 && i < cluster->options.servers; i++) {
-        if (other == DOMUS_EVERY || other == i)
-            set_cut(cluster, server, i, 0);
-    }
-    return error;
-}
-
-/* Returns 0 if the server can change to `running`. */
-static int check_server(domi_sim *sim, uint32_t server, bool running)
-{
-    if (sim->stepping)
-        return domi_sim_fail(sim, -EBUSY, "a handler runs");
-    if (server >= sim->options.servers)
-        return domi_sim_fail(sim, -EINVAL, "there is no server %u", server);
-    if (sim->running[server] == running)
-        return domi_sim_fail(sim, -EALREADY, "server %u %s", server,
-                             running ? "runs" : "has stopped");
-    return 0;
-}
-
-int domus_testkit_cluster_stop_server(domus_testkit_cluster *cluster, uint32_t server)
-{
-    int error = check_server(cluster, server, false);
-
-    if (error != 0)
-        return error;
-    domi_sim_note(cluster, "server %u stops", server);
-    cluster->running[server] = false;
-    for (domi_sim_connection *at = cluster->connections; at != NULL; at = at->next) {
-        if (at->server == server)
-            domi_sim_server_close(at, -ECONNRESET, "the server stops");
-    }
-    for (uint32_t other = 0; other < cluster->options.servers; other++) {
-        if (other != server)
-            break_route(cluster, server, other);
-    }
-    domi_sim_elect(cluster);
-    return 0;
-}
-
-int domus_testkit_cluster_start_server(domus_testkit_cluster *cluster, uint32_t server)
-{
-    int error = check_server(cluster, server, true);
-
-    if (error != 0)
-        return error;
-    domi_sim_note(cluster, "server %u starts", server);
-    cluster->running[server] = true;
-    for (uint32_t other = 0; other < cluster->options.servers; other++) {
-        if (other != server)
-            mend_route(cluster, server, other);
-    }
-    return 0;
 }

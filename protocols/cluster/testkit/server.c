@@ -131,7 +131,8 @@ static bool share_queue(const domi_sim_interest *one, const domi_sim_interest *o
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-/* Send a copy to a subscription of one of the server's own clients. */
+/* Send a copy to a subscription of one of the server's own clients. One for which too much waits is
+ * closed a little later. */
 static void send_copy(domi_sim *sim, domi_sim_interest *interest, domi_sim_message *message)
 {
     domi_sim_connection *connection = interest->connection;
@@ -146,10 +147,7 @@ static void send_copy(domi_sim *sim, domi_sim_interest *interest, domi_sim_messa
                                   "the leg to the client has lost it"});
     if (++interest->sent == interest->limit)
         end_interest(sim, interest);
-    if (connection->down.bytes > sim->options.pending_max) {
-        sim->counts.slow++;
-        domi_sim_server_close(connection, -EPIPE, "slow consumer");
-    }
+    connection->is_slow = connection->down.bytes > sim->options.pending_max || connection->is_slow;
 }
 
 /* Draw one of the members of a queue group, of which `first` is the first one that the server
@@ -255,13 +253,10 @@ static void send_no_responders(domi_sim *sim, domi_sim_connection *from,
 }
 
 void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                      domi_sim_connection *from)
+                      domi_sim_connection *from, bool is_taken)
 {
-    bool is_heard =
-        domi_sim_is_for_store(sim, message->subject) && domi_sim_store_take(sim, server, message);
-
     domi_sim_note(sim, "%" PRIu64 " comes to server %u", message->number, server);
-    is_heard = send_all(sim, server, message, sim->options.no_echo ? from : NULL) || is_heard;
+    bool is_heard = send_all(sim, server, message, sim->options.no_echo ? from : NULL) || is_taken;
     if (is_heard)
         return;
     domi_sim_tell(sim, message, DOMUS_FATE_UNHEARD, message->node);

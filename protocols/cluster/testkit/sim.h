@@ -7,7 +7,8 @@
  *   client*.c     the actor that plays a client
  *   connection.c  connections, as a server sees them
  *   server.c      subscriptions, and which of them gets a message
- *   routes.c      what servers tell each other; servers that stop
+ *   routes.c      legs between servers, and what they tell each other
+ *   servers.c     servers that stop; routes that are cut
  *   store*.c      buckets, and the requests of JetStream
  *   faults.c      what is cut, slow and lossy
  *   notes.c       the trace, the counts, chance
@@ -49,7 +50,7 @@ typedef struct domi_sim_message {
     char bytes[];
 } domi_sim_message;
 
-/* What a message is made of. Texts have sizes, since they may be slices. */
+/* The parts of a message that is made. Texts have sizes, since they may be slices. */
 typedef struct domi_sim_parts {
     const char *subject;
     const char *reply;
@@ -129,7 +130,7 @@ typedef struct domi_sim_leg {
     uint64_t bytes;   /* of messages */
 } domi_sim_leg;
 
-/* What a message counts on a leg and in a buffer, as domus_nats_options.buffer_max has it. */
+/* Bytes that a message counts on a leg and in a buffer, as domus_nats_options.buffer_max has it. */
 #define DOMI_SIM_OVERHEAD 320u
 
 /* Make a packet, which keeps `message`. Returns NULL without memory, and notes it. */
@@ -143,7 +144,7 @@ domi_sim_packet *domi_sim_pop(domi_sim_leg *leg);
 /* When the first packet comes; DOMI_SIM_NEVER. */
 uint64_t domi_sim_leg_due(const domi_sim_leg *leg);
 
-/* What the loss of a packet's message is called. */
+/* A loss: whose it is, and why. */
 typedef struct domi_sim_loss {
     domus_testkit_fate fate;
     uint32_t node;
@@ -298,9 +299,6 @@ int domi_sim_catch_up(domi_sim_node *node);
 void domi_sim_client_end(domi_sim_client *client, bool silent);
 void domi_sim_client_free(domi_sim_client *client);
 
-/* A packet has come for a client, or a leg has room for it. */
-void domi_sim_client_take(domi_sim_client *client, domi_sim_packet *packet);
-
 /* Send what waits, as far as the leg takes it. */
 void domi_sim_pump(domi_sim_client *client);
 
@@ -318,6 +316,7 @@ struct domi_sim_connection {
     uint64_t heard_ns; /* when the server has heard the client last */
     bool client_open;
     bool server_open; /* the server has accepted it, and not closed it */
+    bool is_slow;     /* too much waits for the client, so the server is about to close it */
 };
 
 /* Begin a connection: the client says hello. Returns NULL without memory. */
@@ -332,7 +331,7 @@ void domi_sim_server_close(domi_sim_connection *connection, int error, const cha
 void domi_sim_arrive_up(domi_sim_connection *connection);
 void domi_sim_arrive_down(domi_sim_connection *connection);
 
-/* Close connections of silent clients. */
+/* Close connections of silent and of slow clients. */
 void domi_sim_close_stale(domi_sim *sim);
 /* When the next one may be stale. */
 uint64_t domi_sim_stale_due(const domi_sim *sim);
@@ -355,9 +354,10 @@ struct domi_sim_interest {
     uint32_t packets; /* that name it */
 };
 
-/* A message has come to a server, from a client (`from`), or from the buckets (NULL). */
+/* A message has come to a server, from a client (`from`), or from the buckets (NULL). The buckets
+ * may have taken it. */
 void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                      domi_sim_connection *from);
+                      domi_sim_connection *from, bool is_taken);
 
 /* A message has come over a route: for all, or for one of a queue group. */
 void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
@@ -386,7 +386,10 @@ void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind k
 void domi_sim_send_over(domi_sim *sim, uint32_t from, uint32_t to, domi_sim_packet *packet);
 /* The first packet of a route comes. */
 void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to);
-/* Two servers hear each other. */
+void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other);
+/* Let two servers tell each other all that they have, if nothing keeps them apart. */
+void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other);
+/* Returns whether two servers hear each other. */
 bool domi_sim_is_routed(const domi_sim *sim, uint32_t one, uint32_t other);
 /* Break routes that are cut for too long, and say when the next one is. */
 void domi_sim_break_routes(domi_sim *sim);

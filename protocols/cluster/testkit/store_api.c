@@ -1,5 +1,5 @@
 /* The requests of JetStream's API that buckets need, in the JSON of nats-server. */
-#include "protocols/cluster/testkit/store.h"
+#include "protocols/cluster/testkit/store_parts.h"
 
 #include <jansson.h>
 

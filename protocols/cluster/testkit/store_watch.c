@@ -1,12 +1,11 @@
 /* Consumers that push, as watches of buckets have them: each sends the entries of its filter to a
  * subject, in order and numbered, and a heartbeat when it has sent nothing for a time. While nobody
  * has subscribed to the subject it waits, and after a time it ends. */
-#include "protocols/cluster/testkit/store.h"
+#include "protocols/cluster/testkit/store_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Returns whether a consumer sends an entry that it has not looked at. */
@@ -147,13 +146,6 @@ uint64_t domi_sim_store_due(const domi_sim *sim)
         }
     }
     return due_ns;
-}
-
-void domi_sim_consumer_free(domi_sim_consumer *consumer)
-{
-    free(consumer->deliver);
-    free(consumer->filter);
-    free(consumer);
 }
 
 void domi_sim_end_consumers(domi_sim *sim)

@@ -2,8 +2,8 @@
  *
  * All of it is called in turns of the actor, except domi_sim_put() and
  * domi_sim_end_subscriptions(), which need no stack. */
-#ifndef DOMI_CLUSTER_TESTKIT_CLIENT_H
-#define DOMI_CLUSTER_TESTKIT_CLIENT_H
+#ifndef DOMI_CLUSTER_TESTKIT_CLIENT_PARTS_H
+#define DOMI_CLUSTER_TESTKIT_CLIENT_PARTS_H
 
 #include "protocols/cluster/testkit/sim.h"
 
@@ -15,7 +15,7 @@ extern const domus_type domi_sim_wake_type;
 extern const domus_type domi_sim_timer_type;
 extern const domus_type domi_sim_mark_type;
 
-/* Let the timer fire when the next of the client's times has come (client.c). */
+/* Let the timer fire when the next of the client's times has come (client_base.c). */
 void domi_sim_arm(domus_stack *stack, domi_sim_client *client);
 
 /* Tell `events`. */
@@ -31,7 +31,13 @@ void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet);
 int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload);
 int domi_sim_on_request(domus_stack *stack, void *self, const void *payload);
 
-/* Requests and flushes (client_asks.c). */
+/* Requests and flushes (client_slots.c, client_asks.c). */
+/* Take a slot for an ask that is kept already. Returns 0; -ENOBUFS; -ENOMEM. */
+int domi_sim_take_slot(domi_sim_client *client, domus_kept kept, uint64_t deadline_ns,
+                       uint32_t *ret_slot);
+/* The time at which the ask at hand fails, or the preset for one without. */
+uint64_t domi_sim_deadline(domus_stack *stack, const domi_sim_client *client);
+/* Keep the ask at hand in a slot. */
 int domi_sim_keep(domus_stack *stack, domi_sim_client *client, uint32_t *ret_slot);
 void domi_sim_free_slot(domi_sim_client *client, uint32_t slot);
 void domi_sim_fail_sent(domus_stack *stack, domi_sim_client *client, int error);

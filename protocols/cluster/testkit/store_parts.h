@@ -3,8 +3,8 @@
  * A bucket is a stream of messages, of which each has a sequence; those that are there form a list
  * in that order. All of it is at one leader, which handles one request after the other, so changes
  * of a key have an order that all agree on. */
-#ifndef DOMI_CLUSTER_TESTKIT_STORE_H
-#define DOMI_CLUSTER_TESTKIT_STORE_H
+#ifndef DOMI_CLUSTER_TESTKIT_STORE_PARTS_H
+#define DOMI_CLUSTER_TESTKIT_STORE_PARTS_H
 
 #include "protocols/cluster/testkit/sim.h"
 
@@ -61,6 +61,13 @@ uint32_t domi_sim_hash(const char *text);
 /* The last entry of a subject; NULL. */
 domi_sim_entry *domi_sim_last_of(const domi_sim_bucket *bucket, const char *subject);
 domi_sim_bucket *domi_sim_find_bucket(const domi_sim *sim, const char *stream);
+/* Bytes of an entry, as `bytes` of its bucket counts them. */
+uint64_t domi_sim_size(const domi_sim_message *message);
+/* Append an entry. Returns NULL without memory, which is noted. */
+domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
+                                   domi_sim_message *message);
+/* Remove the oldest entries of a subject, so that `keep` are left. */
+void domi_sim_trim(domi_sim_bucket *bucket, const char *subject, uint64_t keep);
 /* Remove entries whose time is over. */
 void domi_sim_sweep(domi_sim *sim, domi_sim_bucket *bucket);
 void domi_sim_bucket_free(domi_sim_bucket *bucket);
