@@ -448,7 +448,7 @@ START_TEST(changes_of_a_key_have_one_order)
 
     ck_assert_int_eq(
         domus_testkit_sweep(1, DOMT_SCALE(domt_more_if_long(200), 20), one_order, sums, NULL), 0);
-    if (getenv("DOMUS_SEED") != NULL)
+    if (getenv("DOMUS_SEED") != NULL || DOMT_SANITIZED)
         return;
     ck_assert_uint_ge(sums[0], 200);
     ck_assert_uint_ge(sums[1], 200);
