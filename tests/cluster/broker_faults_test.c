@@ -308,6 +308,30 @@ START_TEST(clients_come_back_when_they_may)
 }
 END_TEST
 
+START_TEST(request_that_waits_too_long_is_not_sent)
+{
+    domt_member members[2];
+    domus_testkit_cluster *cluster = domt_members_new(18, NULL, 2, members);
+    domus_nats_publish publish = {0};
+
+    domt_subscribe(&members[1], "asked", NULL);
+    ck_assert_int_eq(domus_testkit_cluster_disconnect(cluster, members[0].node, DOMT_SECOND), 0);
+    domt_pass(cluster, PASS);
+    ck_assert_int_eq(domus_nats_set_subject(&publish, "asked"), 0);
+    ck_assert_int_eq(domus_probe_ask_within(members[0].probe, members[0].client,
+                                            &domus_nats_request_type, &publish, 100 * DOMT_MS),
+                     0);
+    domt_request(&members[0], "asked", NULL, "in time");
+    domt_pass(cluster, 4 * DOMT_SECOND);
+    domt_fails(&members[0], -ETIMEDOUT);
+    domt_hear_text(&members[1], "in time");
+    domt_hear_nothing(&members[1]);
+    ck_assert_uint_eq(count(members).lost_waiting, 1);
+    ck_assert_uint_eq(count(members).arrived, 1);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
 START_TEST(slow_consumer_is_dropped)
 {
     domus_testkit_cluster_options options = {.pending_max = 100000};
@@ -458,6 +482,7 @@ DOMT_MAIN("broker_faults", 60, leg_takes_its_latency_and_keeps_the_order,
           short_cut_holds_what_is_said, long_cut_breaks_the_connection_on_both_sides,
           one_way_cut_loses_one_way, server_that_is_cut_off_forgets_the_others,
           route_that_is_cut_shortly_loses_nothing, server_that_stops_breaks_its_connections,
-          clients_come_back_when_they_may, slow_consumer_is_dropped,
-          slow_leg_fills_the_buffer_of_the_client, node_that_crashes_is_heard_no_more,
-          suspended_node_goes_on_with_what_has_come, clocks_differ_and_drift)
+          clients_come_back_when_they_may, request_that_waits_too_long_is_not_sent,
+          slow_consumer_is_dropped, slow_leg_fills_the_buffer_of_the_client,
+          node_that_crashes_is_heard_no_more, suspended_node_goes_on_with_what_has_come,
+          clocks_differ_and_drift)

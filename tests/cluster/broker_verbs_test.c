@@ -185,6 +185,35 @@ START_TEST(queue_group_of_one_server_shares_the_work)
 }
 END_TEST
 
+START_TEST(queue_group_prefers_members_of_its_server)
+{
+    domt_member members[6];
+    domus_testkit_cluster *cluster =
+        domt_members_new(17, &(domus_testkit_cluster_options){.servers = 2}, 6, members);
+    uint32_t own = 0;
+
+    for (uint32_t i = 1; i < 6; i++) {
+        own += strcmp(domt_look(&members[i]).server, domt_look(&members[0]).server) == 0;
+        domt_subscribe(&members[i], "work", "workers");
+    }
+    ck_assert(own != 0 && own != 5);
+    domt_pass(cluster, PASS);
+    for (uint32_t i = 0; i < 50; i++)
+        domt_publish(&members[0], "work", NULL, domt_look(&members[0]).server);
+    domt_pass(cluster, PASS);
+    for (uint32_t i = 1; i < 6; i++) {
+        domus_nats_message message;
+        char server[DOMUS_NATS_SERVER_SIZE] = "";
+        while (domus_probe_expect(members[i].probe, &domus_nats_message_type, 0, &message) == 0)
+            snprintf(server, sizeof server, "%.99s", domt_read(&message).payload);
+        if (server[0] != '\0')
+            ck_assert_str_eq(server, domt_look(&members[i]).server);
+    }
+    ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 50);
+    domus_testkit_cluster_free(cluster);
+}
+END_TEST
+
 START_TEST(subscription_ends_when_told_so)
 {
     domt_member members[2];
@@ -211,6 +240,8 @@ START_TEST(subscription_ends_when_told_so)
     domt_hear_text(&members[0], "yes");
     domt_hear_text(&members[0], "yes");
     domt_hear_nothing(&members[0]);
+    ck_assert_uint_eq(domus_testkit_cluster_count(cluster).copies,
+                      2); /* the server knows it, too */
     ck_assert_uint_eq(domt_look(&members[0]).subscriptions, 0);
     ck_assert_int_eq(domus_probe_ask(probe, members[0].client, &domus_nats_unsubscribe_type, &now),
                      0);
@@ -420,7 +451,8 @@ DOMT_MAIN("broker_verbs", 60, message_comes_to_all_subscribers_with_its_parts,
           large_message_comes_whole, request_gets_its_answer_with_headers,
           request_that_nobody_hears_is_refused_at_once,
           request_without_an_answer_ends_at_its_time_out, queue_group_gets_each_message_once,
-          queue_group_of_one_server_shares_the_work, subscription_ends_when_told_so,
-          subscription_ends_with_its_subscriber, flush_is_answered_behind_what_was_published,
-          state_of_a_client_is_told, drain_sends_all_and_ends_the_client,
-          client_refuses_at_its_limits, options_out_of_range_are_refused)
+          queue_group_of_one_server_shares_the_work, queue_group_prefers_members_of_its_server,
+          subscription_ends_when_told_so, subscription_ends_with_its_subscriber,
+          flush_is_answered_behind_what_was_published, state_of_a_client_is_told,
+          drain_sends_all_and_ends_the_client, client_refuses_at_its_limits,
+          options_out_of_range_are_refused)
