@@ -167,42 +167,58 @@ static bool read_entry(const domus_answer *answer, domus_remote_name *ret_name)
 
 /* --- register --------------------------------------------------------------------------------- */
 
-struct registering {
+typedef struct registering {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
     uint64_t revision; /* of the entry that is to be changed */
     uint64_t owner;    /* the node whose entry that is */
-};
+} registering;
+
+/* Delete the entry of a name, at the revision that it has had; nobody waits for the answer. */
+static void delete_entry(domus_stack *stack, const domi_registrar *registrar, const char *name,
+                         uint64_t revision)
+{
+    domus_nats_kv_put put = {.revision = revision,
+                             .operation = DOMUS_NATS_KV_DELETE,
+                             .condition = DOMUS_NATS_KV_IF_REVISION};
+
+    if (is_alone(registrar) || revision == 0)
+        return;
+    key_of_name(name, put.key);
+    (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
+}
+
+static int fail_stale(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return -ESTALE;
+}
 
 /* The store has the entry: the name is the actor's, if that and the lease are still there. */
-static int end_register(domus_stack *stack, domi_registrar *registrar, const char *name,
+static int end_register(domus_stack *stack, domi_registrar *registrar, const registering *frame,
                         uint64_t revision)
 {
-    domi_name *at = find_name(registrar, name);
+    domi_name *at = find_name(registrar, frame->name);
 
-    if (at == NULL) /* it has ended meanwhile; its entry is found without a lease or an actor */
-        return -ESTALE;
+    if (at == NULL || !domus_address_equals(at->actor, frame->actor)) { /* ended meanwhile */
+        delete_entry(stack, registrar, frame->name, revision);
+        return domus_wait_all(stack, fail_stale);
+    }
     at->revision = revision;
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 
-static int give_up(domus_stack *stack, domi_registrar *registrar, const char *name, int error)
+static int give_up(domus_stack *stack, domi_registrar *registrar, const registering *frame,
+                   int error)
 {
-    remove_name(stack, registrar, name);
+    const domi_name *at = find_name(registrar, frame->name);
+
+    if (at != NULL && domus_address_equals(at->actor, frame->actor))
+        remove_name(stack, registrar, frame->name);
     return error;
 }
 
-/* True if the actor of an entry of this node itself has ended, so the name is free. */
-static bool is_own_leftover(domus_stack *stack, const domi_registrar *registrar,
-                            domus_remote_name name)
-{
-    if (name.node != registrar->cluster->id)
-        return false;
-    name.node = DOMUS_REMOTE_HERE;
-    return !domus_remote_is_alive(stack, &name);
-}
-
-DOMUS_SEQUENCE(take_register, struct registering)
+DOMUS_SEQUENCE(take_register, registering)
 {
     domi_registrar *registrar = self;
     char key[DOMI_KEY_SIZE];
@@ -225,56 +241,43 @@ DOMUS_SEQUENCE(take_register, struct registering)
     if (error != 0)
         return error;
     if (is_alone(registrar))
-        return end_register(stack, registrar, frame->name, 1);
+        return end_register(stack, registrar, frame, 1);
     key_of_name(frame->name, key);
     write_entry(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_create(stack, registrar->entries, key, value, sizeof value, 0, then));
     if (answer->error == 0)
-        return end_register(stack, registrar, frame->name,
+        return end_register(stack, registrar, frame,
                             ((const domus_nats_kv_revision *)answer->payload)->revision);
     if (answer->error != -EEXIST)
-        return give_up(stack, registrar, frame->name, answer->error);
+        return give_up(stack, registrar, frame, answer->error);
 
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
-        return give_up(stack, registrar, frame->name,
-                       answer->error == -ENOENT ? -EEXIST : answer->error);
+        return give_up(stack, registrar, frame, answer->error == -ENOENT ? -EEXIST : answer->error);
     if (!read_entry(answer, &found))
-        return give_up(stack, registrar, frame->name, -EEXIST);
+        return give_up(stack, registrar, frame, -EEXIST);
     frame->revision = ((const domus_nats_kv_entry *)answer->payload)->revision;
     frame->owner = found.node;
-    if (!is_own_leftover(stack, registrar, found)) {
+    /* An entry of this node of a name that the table does not have is that of an actor which has
+     * ended, or has lost its names: it is worth nothing. */
+    if (found.node != registrar->cluster->id) {
         key_of_node(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
         if (answer->error != -ENOENT)
-            return give_up(stack, registrar, frame->name,
-                           answer->error == 0 ? -EEXIST : answer->error);
+            return give_up(stack, registrar, frame, answer->error == 0 ? -EEXIST : answer->error);
     }
     key_of_name(frame->name, key);
     write_entry(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_update(stack, registrar->entries, key, value, sizeof value,
                                      frame->revision, 0, then));
     if (answer->error != 0)
-        return give_up(stack, registrar, frame->name, answer->error);
-    return end_register(stack, registrar, frame->name,
+        return give_up(stack, registrar, frame, answer->error);
+    return end_register(stack, registrar, frame,
                         ((const domus_nats_kv_revision *)answer->payload)->revision);
     DOMUS_END;
 }
 
 /* --- unregister, and the end of actors -------------------------------------------------------- */
-
-/* Delete the entry of a name, at the revision that it has had; nobody waits for the answer. */
-static void delete_entry(domus_stack *stack, const domi_registrar *registrar, const domi_name *name)
-{
-    domus_nats_kv_put put = {.revision = name->revision,
-                             .operation = DOMUS_NATS_KV_DELETE,
-                             .condition = DOMUS_NATS_KV_IF_REVISION};
-
-    if (is_alone(registrar) || name->revision == 0)
-        return;
-    key_of_name(name->name, put.key);
-    (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
-}
 
 static int forget_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -296,7 +299,7 @@ static int take_unregister(domus_stack *stack, void *self, const void *payload)
 
     if (name == NULL || !domus_address_equals(name->actor, domus_sender(stack)))
         return -ENOENT;
-    delete_entry(stack, registrar, name);
+    delete_entry(stack, registrar, name->name, name->revision);
     remove_name(stack, registrar, request->name);
     return domus_wait_all(stack, reply_done);
 }
@@ -312,7 +315,7 @@ static int take_down(domus_stack *stack, void *self, const void *payload)
             next = name->next;
             if (!domus_address_equals(name->actor, who))
                 continue;
-            delete_entry(stack, registrar, name);
+            delete_entry(stack, registrar, name->name, name->revision);
             remove_name(stack, registrar, name->name);
         }
     }
@@ -369,8 +372,8 @@ DOMUS_SEQUENCE(take_find, struct finding)
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
         return answer->error;
-    if (!read_entry(answer, &frame->found) || is_own_leftover(stack, registrar, frame->found))
-        return -ENOENT;
+    if (!read_entry(answer, &frame->found) || frame->found.node == registrar->cluster->id)
+        return -ENOENT; /* or nobody has it here any more */
     if (is_up(registrar, frame->found.node))
         return reply_found(stack, registrar, frame->found);
     key_of_node(frame->found.node, key);
@@ -383,7 +386,7 @@ DOMUS_SEQUENCE(take_find, struct finding)
 
 /* --- the lease -------------------------------------------------------------------------------- */
 
-/* The lease was not renewed in time: each name may be another actor's by now. */
+/* Each name may be another actor's by now. */
 static void lose_names(domus_stack *stack, domi_registrar *registrar)
 {
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
@@ -395,6 +398,16 @@ static void lose_names(domus_stack *stack, domi_registrar *registrar)
             (void)domus_notice(stack, actor, &domus_cluster_lost_type, &lost);
         }
     }
+}
+
+/* The lease is over, if it was not renewed in time. A renewal that came later, because nothing ran
+ * here for a while, has not made up for it. */
+static void look_at_lease(domus_stack *stack, domi_registrar *registrar)
+{
+    if (registrar->valid_until_ns == 0 || registrar->valid_until_ns > domus_now_ns(stack))
+        return;
+    registrar->valid_until_ns = 0;
+    lose_names(stack, registrar);
 }
 
 static domus_nats_kv_config config_of(const domi_registrar *registrar, uint64_t ttl_ns)
@@ -446,15 +459,12 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
         frame->began_ns = domus_now_ns(stack);
         DOMUS_AWAIT(domus_nats_kv_write(stack, registrar->leases, key, options->node,
                                         strlen(options->node), options->lease_ns / 3, then));
+        look_at_lease(stack, registrar);
         if (answer->error == 0) {
             registrar->lease_error = 0;
             registrar->valid_until_ns = frame->began_ns + options->lease_ns;
         } else {
             registrar->lease_error = answer->error == -ECONNREFUSED ? -EOPNOTSUPP : -EHOSTDOWN;
-        }
-        if (registrar->valid_until_ns != 0 && registrar->valid_until_ns <= domus_now_ns(stack)) {
-            registrar->valid_until_ns = 0;
-            lose_names(stack, registrar);
         }
         DOMUS_SLEEP(registrar->lease_error != 0 ? options->lease_ns / 10 : options->lease_ns / 3);
     }
