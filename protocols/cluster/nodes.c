@@ -67,24 +67,34 @@ void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record)
     domi_lock_give(&gateway->cluster->lock);
 }
 
+/* Look whether the node is full, or has room again, by what is on the way now: another gateway may
+ * have changed that since this one has. Under the lock. Returns true if it has room again. */
+static bool look_at_room(domi_cluster_gateway *gateway, domi_node_record *record)
+{
+    uint64_t max = gateway->cluster->options.queued_max;
+    uint64_t now = load(&record->queued_bytes);
+    bool is_full = now > max || (record->is_full && now > max / 2);
+
+    if (record->is_full == is_full)
+        return false;
+    record->is_full = is_full;
+    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    return !is_full;
+}
+
 void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *record, int64_t delta)
 {
     uint64_t max = gateway->cluster->options.queued_max;
     uint64_t now =
         atomic_fetch_add_explicit(&record->queued_bytes, (uint64_t)delta, memory_order_relaxed) +
         (uint64_t)delta;
-    bool changes = false;
 
     if (delta == 0 || (now <= max && now > max / 2))
         return;
     domi_lock_take(&gateway->cluster->lock);
-    if (record->is_full != (now > max)) {
-        record->is_full = now > max;
-        changes = true;
-        (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
-    }
+    bool has_room = look_at_room(gateway, record);
     domi_lock_give(&gateway->cluster->lock);
-    if (!changes || now > max || !domi_cluster_is_open(gateway->cluster))
+    if (!has_room || !domi_cluster_is_open(gateway->cluster))
         return;
     for (uint32_t i = 0; i < gateway->cluster->gateways; i++)
         (void)domus_notice(gateway->stack, gateway->cluster->addresses[i], &domi_follow_type, NULL);
@@ -126,7 +136,8 @@ static domi_node_record *add(domi_cluster_gateway *gateway, const domi_heartbeat
 }
 
 /* A node of this name has begun anew: its earlier starts have ended. Under the lock. Returns false
- * if the heartbeat is that of an earlier start itself. */
+ * if the heartbeat is that of an earlier start itself. One that is silent is the earlier one
+ * whatever the clock of its host has said: that may have been set back. */
 static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
 {
     domus_cluster *cluster = gateway->cluster;
@@ -135,7 +146,8 @@ static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *bea
         domi_node_record *other = cluster->nodes[i];
         if (other == NULL || other->id == beat->id || strcmp(other->name, beat->name) != 0)
             continue;
-        if (other->incarnation > beat->incarnation)
+        bool is_heard = other->state == DOMUS_NODE_UP || other->state == DOMUS_NODE_HEARD;
+        if (is_heard && other->incarnation > beat->incarnation)
             return false;
         if (other->state != DOMUS_NODE_ENDED) {
             move(other, DOMUS_NODE_ENDED, domus_now_ns(gateway->stack));
