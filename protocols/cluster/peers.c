@@ -9,8 +9,8 @@ static domi_peer **bucket_of(domi_cluster_gateway *gateway, uint64_t id)
     return &gateway->peers[(id ^ id >> 32) % DOMI_PEERS_BUCKETS];
 }
 
-/* Find the record of a node that has not ended, and how often it went down until then: a node that
- * goes down a moment later is lost by the peer that is made now. */
+/* Find the record of a node that was heard and has not ended, and how often it went down until
+ * then: a node that goes down a moment later is lost by the peer that is made now. */
 static domi_node_record *find_record(domus_cluster *cluster, uint64_t id, uint32_t *ret_downs)
 {
     domi_node_record *found = NULL;
@@ -18,7 +18,8 @@ static domi_node_record *find_record(domus_cluster *cluster, uint64_t id, uint32
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used && found == NULL; i++) {
         domi_node_record *record = cluster->nodes[i];
-        if (record != NULL && record->id == id && record->state != DOMUS_NODE_ENDED)
+        if (record != NULL && record->id == id && record->gateways != 0 &&
+            record->state != DOMUS_NODE_ENDED)
             found = record;
     }
     if (found != NULL)
