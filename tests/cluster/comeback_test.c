@@ -1,10 +1,13 @@
 /* Nodes of a simulated cluster that were away: asks over one link outlive what happens to another
  * one, a node that slept over its lease hears that its names are lost, names can be had again when
- * the servers are back, and a node whose clock was set back may begin anew. */
+ * the servers are back, and a node whose clock was set back may begin anew. A router may not be
+ * watched from afar, and stays as it is. */
 #include "tests/support/suite.h"
 
 #include <domus/cluster.h>
 #include <domus/domus.h>
+#include <domus/remote.h>
+#include <domus/router.h>
 #include <domus/testkit_cluster.h>
 #include <domus/timer.h>
 
@@ -17,7 +20,7 @@
 /* Node a has one thread, and node b two: so the gateway of a has a link to each of those of b. */
 enum { A, B, NODES };
 enum { OF_A, FIRST_OF_B, SECOND_OF_B, USERS };
-enum { REGISTER, FIND, SPAWN, ASK, ASK_SLOWLY };
+enum { REGISTER, FIND, SPAWN, ASK, ASK_SLOWLY, MAKE_ROUTER, WATCH_ROUTER, ASK_ROUTER };
 
 static struct {
     domus_testkit_cluster *sim;
@@ -27,6 +30,8 @@ static struct {
     int results[USERS]; /* of what they do; 1: it has not ended */
     uint32_t lost[USERS];
     domus_address found;
+    domus_remote_name router; /* of node b */
+    int told;                 /* by the watch of that */
 } world;
 
 /* --- workers ---------------------------------------------------------------------------------- */
@@ -109,6 +114,32 @@ static int spawn(domus_stack *stack, const user *self)
     return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, hear);
 }
 
+static int make_router(domus_stack *stack)
+{
+    domus_address router;
+    int error = domus_spawn_many(stack, &worker, NULL, 2, NULL, NULL, &router);
+
+    if (error == 0)
+        error = domus_remote_name_of(stack, router, &world.router);
+    world.router.node = domus_cluster_here(world.clusters[B]).id;
+    return error;
+}
+
+static domus_address router_at(domus_stack *stack)
+{
+    domus_address router;
+
+    ck_assert_int_eq(domus_remote_address(stack, &world.router, &router), 0);
+    return router;
+}
+
+static int hear_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    world.told = ((const domus_down *)payload)->reason;
+    return 0;
+}
+
 static int obey(domus_stack *stack, void *self_, const void *payload)
 {
     user *self = self_;
@@ -122,6 +153,12 @@ static int obey(domus_stack *stack, void *self_, const void *payload)
         return domus_cluster_find(stack, cluster, "printer", SECOND, hear);
     case SPAWN:
         return spawn(stack, self);
+    case MAKE_ROUTER:
+        return make_router(stack);
+    case WATCH_ROUTER:
+        return domus_watch_actor(stack, router_at(stack), NULL);
+    case ASK_ROUTER:
+        return domus_ask(stack, router_at(stack), &quick_type, &what, hear);
     case ASK:
         return domus_ask(stack, self->worker, &quick_type, &what, hear);
     default:
@@ -144,6 +181,7 @@ static const domus_behaviour using = {
     .state_size = sizeof(user),
     .on = (const domus_on[]){{&order_type, obey, 0},
                              {&domus_cluster_lost_type, hear_lost, 0},
+                             {&domus_down_type, hear_down, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -268,6 +306,18 @@ START_TEST(ask_over_one_link_outlives_the_new_session_of_another)
 }
 END_TEST
 
+START_TEST(watch_of_a_remote_router_does_not_end_its_address)
+{
+    begin();
+    (void)does(FIRST_OF_B, MAKE_ROUTER);
+    ck_assert_uint_eq(world.router.home, DOMUS_REMOTE_ROUTER);
+    (void)does(OF_A, WATCH_ROUTER);
+    ck_assert_int_eq(world.told, -EOPNOTSUPP);
+    ck_assert_int_eq(does(OF_A, ASK_ROUTER), 0);
+    end();
+}
+END_TEST
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 START_TEST(node_that_slept_over_its_lease_has_lost_its_names)
@@ -327,5 +377,6 @@ START_TEST(node_whose_clock_was_set_back_begins_anew)
 END_TEST
 
 DOMT_MAIN("comeback", 60, ask_over_one_link_outlives_the_new_session_of_another,
+          watch_of_a_remote_router_does_not_end_its_address,
           node_that_slept_over_its_lease_has_lost_its_names,
           lost_name_can_be_had_again_by_the_same_actor, node_whose_clock_was_set_back_begins_anew)
