@@ -22,6 +22,7 @@ static const domus_type unregister_type = {.name = "cluster unregister",
                                            .size = sizeof(domi_name_request)};
 static const domus_type find_type = {.name = "cluster find", .size = sizeof(domi_name_request)};
 static const domus_type keep_type = {.name = "cluster keep lease"};
+static const domus_type sweep_type = {.name = "cluster sweep names"};
 
 /* --- verbs ------------------------------------------------------------------------------------ */
 
@@ -57,61 +58,6 @@ int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *n
                        uint64_t timeout_ns, domus_resumed *then)
 {
     return ask_registrar(stack, cluster, &find_type, name, timeout_ns, then);
-}
-
-/* --- the table of names here ------------------------------------------------------------------ */
-
-static domi_name **bucket_of(domi_registrar *registrar, const char *name)
-{
-    return &registrar->names[domus_pickle_hash(name) % DOMI_NAMES_BUCKETS];
-}
-
-static domi_name *find_name(domi_registrar *registrar, const char *name)
-{
-    domi_name *at = *bucket_of(registrar, name);
-
-    while (at != NULL && strcmp(at->name, name) != 0)
-        at = at->next;
-    return at;
-}
-
-/* Note a name, whose entry is not made yet. */
-static int add_name(domus_stack *stack, domi_registrar *registrar, const char *name,
-                    domus_address actor)
-{
-    domi_name **bucket = bucket_of(registrar, name);
-
-    if (registrar->count == DOMI_NAMES_MAX)
-        return -ENOSPC;
-    domi_name *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return -ENOMEM;
-    int error = domus_watch_actor(stack, actor, &made->watch);
-    if (error != 0) {
-        free(made);
-        return error;
-    }
-    memcpy(made->name, name, strlen(name) + 1);
-    made->actor = actor;
-    made->next = *bucket;
-    *bucket = made;
-    registrar->count++;
-    return 0;
-}
-
-static void remove_name(domus_stack *stack, domi_registrar *registrar, const char *name)
-{
-    domi_name **link = bucket_of(registrar, name);
-
-    while (*link != NULL && strcmp((*link)->name, name) != 0)
-        link = &(*link)->next;
-    if (*link == NULL)
-        return;
-    domi_name *removed = *link;
-    *link = removed->next;
-    (void)domus_unwatch(stack, removed->watch);
-    registrar->count--;
-    free(removed);
 }
 
 /* --- the store -------------------------------------------------------------------------------- */
@@ -198,7 +144,7 @@ static int fail_stale(domus_stack *stack, void *self, const domus_answer *answer
 static int end_register(domus_stack *stack, domi_registrar *registrar, const registering *frame,
                         uint64_t revision)
 {
-    domi_name *at = find_name(registrar, frame->name);
+    domi_name *at = domi_name_find(registrar, frame->name);
 
     if (at == NULL || !domus_address_equals(at->actor, frame->actor)) { /* ended meanwhile */
         delete_entry(stack, registrar, frame->name, revision);
@@ -211,10 +157,10 @@ static int end_register(domus_stack *stack, domi_registrar *registrar, const reg
 static int give_up(domus_stack *stack, domi_registrar *registrar, const registering *frame,
                    int error)
 {
-    const domi_name *at = find_name(registrar, frame->name);
+    const domi_name *at = domi_name_find(registrar, frame->name);
 
     if (at != NULL && domus_address_equals(at->actor, frame->actor))
-        remove_name(stack, registrar, frame->name);
+        domi_name_remove(stack, registrar, frame->name);
     return error;
 }
 
@@ -232,12 +178,12 @@ DOMUS_SEQUENCE(take_register, registering)
     memcpy(frame->name, ((const domi_name_request *)message)->name, sizeof frame->name);
     frame->actor = domus_sender(stack);
     domi_name *other;
-    other = find_name(registrar, frame->name);
+    other = domi_name_find(registrar, frame->name);
     if (other != NULL)
         return domus_address_equals(other->actor, frame->actor) ? -EALREADY : -EEXIST;
     error = check_lease(stack, registrar);
     if (error == 0)
-        error = add_name(stack, registrar, frame->name, frame->actor);
+        error = domi_name_add(stack, registrar, frame->name, frame->actor);
     if (error != 0)
         return error;
     if (is_alone(registrar))
@@ -295,12 +241,12 @@ static int take_unregister(domus_stack *stack, void *self, const void *payload)
 {
     domi_registrar *registrar = self;
     const domi_name_request *request = payload;
-    domi_name *name = find_name(registrar, request->name);
+    domi_name *name = domi_name_find(registrar, request->name);
 
     if (name == NULL || !domus_address_equals(name->actor, domus_sender(stack)))
         return -ENOENT;
     delete_entry(stack, registrar, name->name, name->revision);
-    remove_name(stack, registrar, request->name);
+    domi_name_remove(stack, registrar, request->name);
     return domus_wait_all(stack, reply_done);
 }
 
@@ -316,7 +262,7 @@ static int take_down(domus_stack *stack, void *self, const void *payload)
             if (!domus_address_equals(name->actor, who))
                 continue;
             delete_entry(stack, registrar, name->name, name->revision);
-            remove_name(stack, registrar, name->name);
+            domi_name_remove(stack, registrar, name->name);
         }
     }
     return domus_wait_all(stack, forget_answers);
@@ -361,7 +307,7 @@ DOMUS_SEQUENCE(take_find, struct finding)
 
     DOMUS_BEGIN;
     const domi_name *name;
-    name = find_name(registrar, ((const domi_name_request *)message)->name);
+    name = domi_name_find(registrar, ((const domi_name_request *)message)->name);
     if (name != NULL && name->revision != 0)
         return domus_reply(stack, &domus_cluster_found_type, &(domus_cluster_found){name->actor});
     if (is_alone(registrar))
@@ -386,18 +332,64 @@ DOMUS_SEQUENCE(take_find, struct finding)
 
 /* --- the lease -------------------------------------------------------------------------------- */
 
-/* Each name may be another actor's by now. */
+/* Each name may be another actor's by now. Those that are not would be this node's again with its
+ * next lease: their entries are deleted then. */
 static void lose_names(domus_stack *stack, domi_registrar *registrar)
 {
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL) {
             domus_cluster_lost lost;
-            domus_address actor = registrar->names[i]->actor;
-            memcpy(lost.name, registrar->names[i]->name, sizeof lost.name);
-            remove_name(stack, registrar, lost.name);
-            (void)domus_notice(stack, actor, &domus_cluster_lost_type, &lost);
+            domi_name *name = domi_name_take(stack, registrar, registrar->names[i]->name);
+            memcpy(lost.name, name->name, sizeof lost.name);
+            (void)domus_notice(stack, name->actor, &domus_cluster_lost_type, &lost);
+            name->next = registrar->lost;
+            registrar->lost = name;
         }
     }
+}
+
+/* Forget a lost name. Others may have been lost since it was the first. */
+static void end_lost(domi_registrar *registrar, domi_name *name)
+{
+    domi_name **link = &registrar->lost;
+
+    while (*link != name)
+        link = &(*link)->next;
+    *link = name->next;
+    free(name);
+}
+
+struct sweeping {
+    domi_name *name; /* stays in the list until its entry is deleted */
+};
+
+/* Delete the entries of lost names, one after the other, at the revisions that they have had. */
+DOMUS_SEQUENCE(sweep_lost, struct sweeping)
+{
+    domi_registrar *registrar = self;
+    char key[DOMI_KEY_SIZE];
+
+    (void)message;
+    DOMUS_BEGIN;
+    while (registrar->lost != NULL) {
+        frame->name = registrar->lost;
+        if (frame->name->revision != 0) {
+            key_of_name(frame->name->name, key);
+            DOMUS_AWAIT(domus_nats_kv_delete(stack, registrar->entries, key, frame->name->revision,
+                                             0, then));
+            if (answer->error != 0 && answer->error != -EEXIST && answer->error != -ENOENT)
+                break; /* it is tried again with the next renewal */
+        }
+        end_lost(registrar, frame->name);
+    }
+    registrar->is_sweeping = false;
+    DOMUS_END;
+}
+
+static void sweep_soon(domus_stack *stack, domi_registrar *registrar)
+{
+    if (registrar->lost != NULL && !registrar->is_sweeping)
+        registrar->is_sweeping = domus_notice(stack, domus_self(stack), &sweep_type, NULL) == 0;
 }
 
 /* The lease is over, if it was not renewed in time. A renewal that came later, because nothing ran
@@ -463,6 +455,7 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
         if (answer->error == 0) {
             registrar->lease_error = 0;
             registrar->valid_until_ns = frame->began_ns + options->lease_ns;
+            sweep_soon(stack, registrar);
         } else {
             registrar->lease_error = answer->error == -ECONNREFUSED ? -EOPNOTSUPP : -EHOSTDOWN;
         }
@@ -486,8 +479,10 @@ static void on_stop(domus_stack *stack, void *self)
 
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL)
-            remove_name(stack, registrar, registrar->names[i]->name);
+            domi_name_remove(stack, registrar, registrar->names[i]->name);
     }
+    while (registrar->lost != NULL)
+        end_lost(registrar, registrar->lost);
 }
 
 const domus_behaviour domi_registrar_behaviour = {
@@ -499,6 +494,7 @@ const domus_behaviour domi_registrar_behaviour = {
                              {&unregister_type, take_unregister, 0},
                              DOMUS_ON(&find_type, take_find),
                              DOMUS_ON(&keep_type, keep_lease),
+                             DOMUS_ON(&sweep_type, sweep_lost),
                              {&domus_down_type, take_down, 0},
                              {NULL, NULL, 0}},
 };

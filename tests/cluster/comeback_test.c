@@ -356,6 +356,22 @@ START_TEST(lost_name_can_be_had_again_by_the_same_actor)
 }
 END_TEST
 
+START_TEST(lost_name_can_be_had_by_another_node)
+{
+    begin();
+    ck_assert_int_eq(does(OF_A, REGISTER), 0);
+    ck_assert_int_eq(domus_testkit_cluster_stop_server(world.sim, 0), 0);
+    advance(3 * SECOND);
+    ck_assert_uint_eq(world.lost[OF_A], 1);
+    ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
+    advance(8 * SECOND);
+    ck_assert_int_eq(does(FIRST_OF_B, FIND), -ENOENT);
+    ck_assert_int_eq(does(FIRST_OF_B, REGISTER), 0);
+    ck_assert_int_eq(does(OF_A, REGISTER), -EEXIST);
+    end();
+}
+END_TEST
+
 /* --- clocks ----------------------------------------------------------------------------------- */
 
 START_TEST(node_whose_clock_was_set_back_begins_anew)
@@ -379,4 +395,5 @@ END_TEST
 DOMT_MAIN("comeback", 60, ask_over_one_link_outlives_the_new_session_of_another,
           watch_of_a_remote_router_does_not_end_its_address,
           node_that_slept_over_its_lease_has_lost_its_names,
-          lost_name_can_be_had_again_by_the_same_actor, node_whose_clock_was_set_back_begins_anew)
+          lost_name_can_be_had_again_by_the_same_actor, lost_name_can_be_had_by_another_node,
+          node_whose_clock_was_set_back_begins_anew)
