@@ -135,6 +135,15 @@ void domi_watch_drop_node(domi_manager *manager, domi_node *node)
         end_leg(manager, watch, 1);
 }
 
+/* The reason that a watch is told when the house ends; a remote actor whose node is down may live,
+ * and its address be good again. */
+static int reason_for(const domi_watch *watch, const domi_house *house)
+{
+    bool may_live = house->reason == -EHOSTDOWN && domi_house_is_remote(house);
+
+    return watch->type == &domus_room_type && !may_live ? -ESTALE : house->reason;
+}
+
 void domi_watch_fire_all(domi_manager *manager, domi_house *house)
 {
     domi_link *next;
@@ -145,7 +154,7 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house)
             continue;
         domi_watch *watch = watch_of(domi_link_node(link));
         detach(house, watch);
-        send_event(manager, watch, watch->type == &domus_room_type ? -ESTALE : house->reason);
+        send_event(manager, watch, reason_for(watch, house));
     }
 }
 

@@ -117,8 +117,8 @@ DOMUS_API int domus_unwatch(domus_stack *stack, domus_watch watch);
 /* Watch for room in the mailbox of `address`, after it has refused a message with -ENOBUFS (not
  * after -EBUSY, which no mailbox causes). This actor gets one event of domus_room_type as soon as
  * fewer than half of the messages wait there that may wait, or when the actor is gone; at once if
- * that is so already. The payload is a domus_down with the `reason` 0, or -ESTALE if the actor is
- * gone. Returns as domus_watch_actor(). */
+ * that is so already. The payload is a domus_down with the `reason` 0; -ESTALE if the actor is
+ * gone; -EHOSTDOWN if its node is down. Returns as domus_watch_actor(). */
 DOMUS_API int domus_watch_room(domus_stack *stack, domus_address address, domus_watch *ret_watch);
 
 DOMUS_API extern const domus_type domus_room_type;

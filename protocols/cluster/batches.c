@@ -192,7 +192,7 @@ int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name
     int error = domus_remote_address(gateway->stack, &local, ret_address);
     /* A node of which only others have told may be heard soon: until then it is down. */
     if (error == -ENOENT && local.node != DOMUS_REMOTE_HERE) {
-        error = domus_remote_node_open(gateway->stack, local.node, -EHOSTDOWN);
+        error = domi_nodes_mention(gateway, local.node);
         if (error == 0)
             error = domus_remote_address(gateway->stack, &local, ret_address);
     }

@@ -106,7 +106,7 @@ void domi_peers_follow(domi_cluster_gateway *gateway)
 
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_find(gateway, seen[i].id);
-        if (peer != NULL && peer->downs != seen[i].downs) {
+        if (peer != NULL && (peer->downs != seen[i].downs || seen[i].is_ended)) {
             peer->downs = seen[i].downs;
             domi_peer_lose(gateway, peer);
         }

@@ -21,8 +21,8 @@
 
 /* --- what gateways share ---------------------------------------------------------------------- */
 
-/* A node in the table. `id`, `name` and `gateways` are constant while it is there; the rest up to
- * `holders` is under the lock. */
+/* A node in the table. `id` is constant while it is there, `name` and `gateways` once it was heard
+ * (before, `gateways` is 0); the rest up to `holders` is under the lock. */
 typedef struct domi_node_record {
     uint64_t id;
     uint64_t incarnation;
@@ -175,6 +175,10 @@ typedef struct domi_nodes_news {
 
 /* A heartbeat has come. Gateway 0. */
 domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartbeat *beat);
+
+/* An address of an actor of a node has come: see that the runtime knows the node. Returns 0;
+ * -ESTALE when it has ended; -ENOSPC. Any gateway. */
+int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id);
 
 /* A batch has come from a node. Any gateway. */
 void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *record);

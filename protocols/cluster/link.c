@@ -117,11 +117,16 @@ static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
     return foot;
 }
 
-/* All that was owed is said. */
+/* What the last foot has said is not owed any more. One that tells the end of a session confirms
+ * nothing. */
 static void settle_owed(domi_link *link)
 {
+    if (link->is_broken || link->resets) {
+        link->owes = link->resets = false;
+        return;
+    }
     link->owed = 0;
-    link->owes = link->misses = link->resets = false;
+    link->owes = link->misses = false;
 }
 
 static uint64_t resend_after(const domi_link *link)
@@ -215,7 +220,8 @@ int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *curso
 /* Take a confirmation. Returns whether it has confirmed something. */
 static bool take_confirmed(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
 {
-    if (foot->confirmed_session != link->session || foot->confirmed > link->last)
+    if (foot->confirmed_session != link->session || foot->confirmed > link->last ||
+        (foot->flags & DOMI_BATCH_RESET) != 0)
         return false;
     if ((foot->flags & DOMI_BATCH_MISSING) != 0 && foot->confirmed >= link->confirmed &&
         foot->confirmed < link->last && link->resends == 0)
@@ -250,10 +256,11 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
     if (foot->session < link->their_session)
         return news; /* it was under way when that session ended */
     link->is_broken = false;
+    /* The batch has envelopes, too, if a late one of an old session was answered by it. When it is
+     * sent again it says the same again. */
     if ((foot->flags & DOMI_BATCH_RESET) != 0) {
         link->owes = true; /* so that the other side hears of this side's session */
         news.is_over = foot->confirmed_session == link->session;
-        return news;
     }
     if (foot->session > link->their_session) {
         news.renewed = link->their_session != 0;

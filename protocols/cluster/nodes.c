@@ -12,6 +12,9 @@
  *   HEARD -> DOWN  silence
  *   any   -> ENDED it has said so, or has begun anew
  *
+ * A node that was not heard, of whose actors another node has sent an address, is in the table,
+ * too, as DOWN, but programs do not see it.
+ *
  * An ended node stays in the table until each gateway has let go of it. A node that was never up
  * and is silent for ten times as long is ended, and so is one that was up and is silent for an
  * hour, so neither strangers nor nodes that crash and get new names fill the table for ever. */
@@ -25,6 +28,7 @@ const domus_type domi_follow_type = {.name = "cluster follow"};
 
 #define FORGET_AFTER 10u                     /* times down_after_ns; for nodes that were never up */
 #define FORGET_NS    UINT64_C(3600000000000) /* for nodes that were */
+#define HEARSAY_MAX  64u                     /* nodes that were not heard, but mentioned */
 
 static domi_node_record *find(domus_cluster *cluster, uint64_t id)
 {
@@ -67,24 +71,34 @@ void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record)
     domi_lock_give(&gateway->cluster->lock);
 }
 
+/* Look whether the node is full, or has room again, by what is on the way now: another gateway may
+ * have changed that since this one has. Under the lock. Returns true if it has room again. */
+static bool look_at_room(domi_cluster_gateway *gateway, domi_node_record *record)
+{
+    uint64_t max = gateway->cluster->options.queued_max;
+    uint64_t now = load(&record->queued_bytes);
+    bool is_full = now > max || (record->is_full && now > max / 2);
+
+    if (record->is_full == is_full)
+        return false;
+    record->is_full = is_full;
+    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    return !is_full;
+}
+
 void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *record, int64_t delta)
 {
     uint64_t max = gateway->cluster->options.queued_max;
     uint64_t now =
         atomic_fetch_add_explicit(&record->queued_bytes, (uint64_t)delta, memory_order_relaxed) +
         (uint64_t)delta;
-    bool changes = false;
 
     if (delta == 0 || (now <= max && now > max / 2))
         return;
     domi_lock_take(&gateway->cluster->lock);
-    if (record->is_full != (now > max)) {
-        record->is_full = now > max;
-        changes = true;
-        (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
-    }
+    bool has_room = look_at_room(gateway, record);
     domi_lock_give(&gateway->cluster->lock);
-    if (!changes || now > max || !domi_cluster_is_open(gateway->cluster))
+    if (!has_room || !domi_cluster_is_open(gateway->cluster))
         return;
     for (uint32_t i = 0; i < gateway->cluster->gateways; i++)
         (void)domus_notice(gateway->stack, gateway->cluster->addresses[i], &domi_follow_type, NULL);
@@ -93,7 +107,7 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
 /* --- heartbeats that come --------------------------------------------------------------------- */
 
 /* Make a record, in a free place. Under the lock. Returns NULL if there is none, or no memory. */
-static domi_node_record *add(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+static domi_node_record *add(domi_cluster_gateway *gateway, uint64_t id, domus_node_state state)
 {
     domus_cluster *cluster = gateway->cluster;
     uint32_t slot = 0;
@@ -105,16 +119,12 @@ static domi_node_record *add(domi_cluster_gateway *gateway, const domi_heartbeat
     domi_node_record *record = calloc(1, sizeof *record);
     if (record == NULL)
         return NULL;
-    record->id = beat->id;
-    record->incarnation = beat->incarnation;
-    memcpy(record->name, beat->name, sizeof record->name);
-    record->gateways = beat->gateways;
+    record->id = id;
     record->slot = (uint16_t)slot;
-    record->state = DOMUS_NODE_HEARD;
-    record->since_ns = domus_now_ns(gateway->stack);
+    record->state = state;
+    record->since_ns = record->heard_ns = domus_now_ns(gateway->stack);
     record->holders = cluster->gateways;
-    /* An address that was passed on may have made it known before. */
-    int error = domus_remote_node_open(gateway->stack, beat->id, -EHOSTDOWN);
+    int error = domus_remote_node_open(gateway->stack, id, -EHOSTDOWN);
     if (error != 0 && error != -EALREADY) {
         free(record);
         return NULL;
@@ -125,8 +135,57 @@ static domi_node_record *add(domi_cluster_gateway *gateway, const domi_heartbeat
     return record;
 }
 
+/* A node is heard for the first time: note what it says of itself. `record` is NULL, or was made
+ * when the node was mentioned. Under the lock. Returns the record; NULL as add(). */
+static domi_node_record *introduce(domi_cluster_gateway *gateway, domi_node_record *record,
+                                   const domi_heartbeat *beat)
+{
+    if (record == NULL)
+        record = add(gateway, beat->id, DOMUS_NODE_HEARD);
+    if (record == NULL)
+        return NULL;
+    record->state = DOMUS_NODE_HEARD;
+    record->since_ns = domus_now_ns(gateway->stack);
+    record->incarnation = beat->incarnation;
+    memcpy(record->name, beat->name, sizeof record->name);
+    record->gateways = beat->gateways;
+    return record;
+}
+
+/* True if the node was not heard: others have only mentioned it. Under the lock. */
+static bool is_hearsay(const domi_node_record *record)
+{
+    return record->gateways == 0;
+}
+
+static uint32_t count_hearsay(const domus_cluster *cluster)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < cluster->nodes_used; i++)
+        count += cluster->nodes[i] != NULL && is_hearsay(cluster->nodes[i]);
+    return count;
+}
+
+int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
+{
+    domus_cluster *cluster = gateway->cluster;
+    int error = 0;
+
+    domi_lock_take(&cluster->lock);
+    const domi_node_record *record = find(cluster, id);
+    if (record == NULL &&
+        (count_hearsay(cluster) == HEARSAY_MAX || add(gateway, id, DOMUS_NODE_DOWN) == NULL))
+        error = -ENOSPC;
+    else if (record != NULL && record->state == DOMUS_NODE_ENDED)
+        error = -ESTALE;
+    domi_lock_give(&cluster->lock);
+    return error;
+}
+
 /* A node of this name has begun anew: its earlier starts have ended. Under the lock. Returns false
- * if the heartbeat is that of an earlier start itself. */
+ * if the heartbeat is that of an earlier start itself. One that is silent is the earlier one
+ * whatever the clock of its host has said: that may have been set back. */
 static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
 {
     domus_cluster *cluster = gateway->cluster;
@@ -135,7 +194,8 @@ static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *bea
         domi_node_record *other = cluster->nodes[i];
         if (other == NULL || other->id == beat->id || strcmp(other->name, beat->name) != 0)
             continue;
-        if (other->incarnation > beat->incarnation)
+        bool is_heard = other->state == DOMUS_NODE_UP || other->state == DOMUS_NODE_HEARD;
+        if (is_heard && other->incarnation > beat->incarnation)
             return false;
         if (other->state != DOMUS_NODE_ENDED) {
             move(other, DOMUS_NODE_ENDED, domus_now_ns(gateway->stack));
@@ -180,13 +240,13 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
         beat->incarnation > cluster->incarnation && beat->state == DOMI_BEAT_UP)
         cluster->is_rival = true;
     domi_node_record *record = find(cluster, beat->id);
-    bool is_known = record != NULL;
+    bool is_known = record != NULL && (!is_hearsay(record) || record->state == DOMUS_NODE_ENDED);
     if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
         end_earlier(gateway, beat)) {
-        record = add(gateway, beat);
+        record = introduce(gateway, record, beat);
         news.is_new = record != NULL;
     }
-    if (record != NULL)
+    if (record != NULL && (!is_hearsay(record) || beat->state == DOMI_BEAT_LEFT))
         news.has_changed = hear_known(gateway, record, beat) || !is_known;
     domi_lock_give(&cluster->lock);
     return news;
@@ -267,7 +327,7 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         const domi_node_record *record = cluster->nodes[i];
-        if (record != NULL && record->state != DOMUS_NODE_ENDED &&
+        if (record != NULL && record->state != DOMUS_NODE_ENDED && !is_hearsay(record) &&
             now_ns - record->heard_ns <= cluster->options.down_after_ns)
             heard[beat.heard_count++] = record->id;
     }
@@ -341,7 +401,7 @@ uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes,
     if (room > 0)
         ret_nodes[0] = info_of_here(cluster);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
-        if (cluster->nodes[i] == NULL)
+        if (cluster->nodes[i] == NULL || is_hearsay(cluster->nodes[i]))
             continue;
         if (count < room)
             ret_nodes[count] = info_of(cluster, cluster->nodes[i]);

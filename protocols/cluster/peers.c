@@ -9,17 +9,21 @@ static domi_peer **bucket_of(domi_cluster_gateway *gateway, uint64_t id)
     return &gateway->peers[(id ^ id >> 32) % DOMI_PEERS_BUCKETS];
 }
 
-/* Find the record of a node that has not ended. */
-static domi_node_record *find_record(domus_cluster *cluster, uint64_t id)
+/* Find the record of a node that was heard and has not ended, and how often it went down until
+ * then: a node that goes down a moment later is lost by the peer that is made now. */
+static domi_node_record *find_record(domus_cluster *cluster, uint64_t id, uint32_t *ret_downs)
 {
     domi_node_record *found = NULL;
 
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used && found == NULL; i++) {
         domi_node_record *record = cluster->nodes[i];
-        if (record != NULL && record->id == id && record->state != DOMUS_NODE_ENDED)
+        if (record != NULL && record->id == id && record->gateways != 0 &&
+            record->state != DOMUS_NODE_ENDED)
             found = record;
     }
+    if (found != NULL)
+        *ret_downs = atomic_load_explicit(&found->downs, memory_order_relaxed);
     domi_lock_give(&cluster->lock);
     return found;
 }
@@ -32,13 +36,14 @@ domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
         if (peer->id == id)
             return peer;
     }
-    domi_node_record *record = find_record(gateway->cluster, id);
+    uint32_t downs;
+    domi_node_record *record = find_record(gateway->cluster, id, &downs);
     domi_peer *peer = record != NULL ? calloc(1, sizeof *peer) : NULL;
     if (peer == NULL)
         return NULL;
     peer->record = record;
     peer->id = id;
-    peer->downs = atomic_load_explicit(&record->downs, memory_order_relaxed);
+    peer->downs = downs;
     peer->links = calloc(record->gateways, sizeof(domi_link *));
     peer->counted = calloc(record->gateways, sizeof(uint64_t));
     if (peer->links == NULL || peer->counted == NULL) {

@@ -22,6 +22,7 @@ static const domus_type unregister_type = {.name = "cluster unregister",
                                            .size = sizeof(domi_name_request)};
 static const domus_type find_type = {.name = "cluster find", .size = sizeof(domi_name_request)};
 static const domus_type keep_type = {.name = "cluster keep lease"};
+static const domus_type sweep_type = {.name = "cluster sweep names"};
 
 /* --- verbs ------------------------------------------------------------------------------------ */
 
@@ -57,61 +58,6 @@ int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *n
                        uint64_t timeout_ns, domus_resumed *then)
 {
     return ask_registrar(stack, cluster, &find_type, name, timeout_ns, then);
-}
-
-/* --- the table of names here ------------------------------------------------------------------ */
-
-static domi_name **bucket_of(domi_registrar *registrar, const char *name)
-{
-    return &registrar->names[domus_pickle_hash(name) % DOMI_NAMES_BUCKETS];
-}
-
-static domi_name *find_name(domi_registrar *registrar, const char *name)
-{
-    domi_name *at = *bucket_of(registrar, name);
-
-    while (at != NULL && strcmp(at->name, name) != 0)
-        at = at->next;
-    return at;
-}
-
-/* Note a name, whose entry is not made yet. */
-static int add_name(domus_stack *stack, domi_registrar *registrar, const char *name,
-                    domus_address actor)
-{
-    domi_name **bucket = bucket_of(registrar, name);
-
-    if (registrar->count == DOMI_NAMES_MAX)
-        return -ENOSPC;
-    domi_name *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return -ENOMEM;
-    int error = domus_watch_actor(stack, actor, &made->watch);
-    if (error != 0) {
-        free(made);
-        return error;
-    }
-    memcpy(made->name, name, strlen(name) + 1);
-    made->actor = actor;
-    made->next = *bucket;
-    *bucket = made;
-    registrar->count++;
-    return 0;
-}
-
-static void remove_name(domus_stack *stack, domi_registrar *registrar, const char *name)
-{
-    domi_name **link = bucket_of(registrar, name);
-
-    while (*link != NULL && strcmp((*link)->name, name) != 0)
-        link = &(*link)->next;
-    if (*link == NULL)
-        return;
-    domi_name *removed = *link;
-    *link = removed->next;
-    (void)domus_unwatch(stack, removed->watch);
-    registrar->count--;
-    free(removed);
 }
 
 /* --- the store -------------------------------------------------------------------------------- */
@@ -167,42 +113,58 @@ static bool read_entry(const domus_answer *answer, domus_remote_name *ret_name)
 
 /* --- register --------------------------------------------------------------------------------- */
 
-struct registering {
+typedef struct registering {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
     uint64_t revision; /* of the entry that is to be changed */
     uint64_t owner;    /* the node whose entry that is */
-};
+} registering;
+
+/* Delete the entry of a name, at the revision that it has had; nobody waits for the answer. */
+static void delete_entry(domus_stack *stack, const domi_registrar *registrar, const char *name,
+                         uint64_t revision)
+{
+    domus_nats_kv_put put = {.revision = revision,
+                             .operation = DOMUS_NATS_KV_DELETE,
+                             .condition = DOMUS_NATS_KV_IF_REVISION};
+
+    if (is_alone(registrar) || revision == 0)
+        return;
+    key_of_name(name, put.key);
+    (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
+}
+
+static int fail_stale(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return -ESTALE;
+}
 
 /* The store has the entry: the name is the actor's, if that and the lease are still there. */
-static int end_register(domus_stack *stack, domi_registrar *registrar, const char *name,
+static int end_register(domus_stack *stack, domi_registrar *registrar, const registering *frame,
                         uint64_t revision)
 {
-    domi_name *at = find_name(registrar, name);
+    domi_name *at = domi_name_find(registrar, frame->name);
 
-    if (at == NULL) /* it has ended meanwhile; its entry is found without a lease or an actor */
-        return -ESTALE;
+    if (at == NULL || !domus_address_equals(at->actor, frame->actor)) { /* ended meanwhile */
+        delete_entry(stack, registrar, frame->name, revision);
+        return domus_wait_all(stack, fail_stale);
+    }
     at->revision = revision;
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 
-static int give_up(domus_stack *stack, domi_registrar *registrar, const char *name, int error)
+static int give_up(domus_stack *stack, domi_registrar *registrar, const registering *frame,
+                   int error)
 {
-    remove_name(stack, registrar, name);
+    const domi_name *at = domi_name_find(registrar, frame->name);
+
+    if (at != NULL && domus_address_equals(at->actor, frame->actor))
+        domi_name_remove(stack, registrar, frame->name);
     return error;
 }
 
-/* True if the actor of an entry of this node itself has ended, so the name is free. */
-static bool is_own_leftover(domus_stack *stack, const domi_registrar *registrar,
-                            domus_remote_name name)
-{
-    if (name.node != registrar->cluster->id)
-        return false;
-    name.node = DOMUS_REMOTE_HERE;
-    return !domus_remote_is_alive(stack, &name);
-}
-
-DOMUS_SEQUENCE(take_register, struct registering)
+DOMUS_SEQUENCE(take_register, registering)
 {
     domi_registrar *registrar = self;
     char key[DOMI_KEY_SIZE];
@@ -216,65 +178,52 @@ DOMUS_SEQUENCE(take_register, struct registering)
     memcpy(frame->name, ((const domi_name_request *)message)->name, sizeof frame->name);
     frame->actor = domus_sender(stack);
     domi_name *other;
-    other = find_name(registrar, frame->name);
+    other = domi_name_find(registrar, frame->name);
     if (other != NULL)
         return domus_address_equals(other->actor, frame->actor) ? -EALREADY : -EEXIST;
     error = check_lease(stack, registrar);
     if (error == 0)
-        error = add_name(stack, registrar, frame->name, frame->actor);
+        error = domi_name_add(stack, registrar, frame->name, frame->actor);
     if (error != 0)
         return error;
     if (is_alone(registrar))
-        return end_register(stack, registrar, frame->name, 1);
+        return end_register(stack, registrar, frame, 1);
     key_of_name(frame->name, key);
     write_entry(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_create(stack, registrar->entries, key, value, sizeof value, 0, then));
     if (answer->error == 0)
-        return end_register(stack, registrar, frame->name,
+        return end_register(stack, registrar, frame,
                             ((const domus_nats_kv_revision *)answer->payload)->revision);
     if (answer->error != -EEXIST)
-        return give_up(stack, registrar, frame->name, answer->error);
+        return give_up(stack, registrar, frame, answer->error);
 
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
-        return give_up(stack, registrar, frame->name,
-                       answer->error == -ENOENT ? -EEXIST : answer->error);
+        return give_up(stack, registrar, frame, answer->error == -ENOENT ? -EEXIST : answer->error);
     if (!read_entry(answer, &found))
-        return give_up(stack, registrar, frame->name, -EEXIST);
+        return give_up(stack, registrar, frame, -EEXIST);
     frame->revision = ((const domus_nats_kv_entry *)answer->payload)->revision;
     frame->owner = found.node;
-    if (!is_own_leftover(stack, registrar, found)) {
+    /* An entry of this node of a name that the table does not have is that of an actor which has
+     * ended, or has lost its names: it is worth nothing. */
+    if (found.node != registrar->cluster->id) {
         key_of_node(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
         if (answer->error != -ENOENT)
-            return give_up(stack, registrar, frame->name,
-                           answer->error == 0 ? -EEXIST : answer->error);
+            return give_up(stack, registrar, frame, answer->error == 0 ? -EEXIST : answer->error);
     }
     key_of_name(frame->name, key);
     write_entry(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_update(stack, registrar->entries, key, value, sizeof value,
                                      frame->revision, 0, then));
     if (answer->error != 0)
-        return give_up(stack, registrar, frame->name, answer->error);
-    return end_register(stack, registrar, frame->name,
+        return give_up(stack, registrar, frame, answer->error);
+    return end_register(stack, registrar, frame,
                         ((const domus_nats_kv_revision *)answer->payload)->revision);
     DOMUS_END;
 }
 
 /* --- unregister, and the end of actors -------------------------------------------------------- */
-
-/* Delete the entry of a name, at the revision that it has had; nobody waits for the answer. */
-static void delete_entry(domus_stack *stack, const domi_registrar *registrar, const domi_name *name)
-{
-    domus_nats_kv_put put = {.revision = name->revision,
-                             .operation = DOMUS_NATS_KV_DELETE,
-                             .condition = DOMUS_NATS_KV_IF_REVISION};
-
-    if (is_alone(registrar) || name->revision == 0)
-        return;
-    key_of_name(name->name, put.key);
-    (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
-}
 
 static int forget_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -292,12 +241,12 @@ static int take_unregister(domus_stack *stack, void *self, const void *payload)
 {
     domi_registrar *registrar = self;
     const domi_name_request *request = payload;
-    domi_name *name = find_name(registrar, request->name);
+    domi_name *name = domi_name_find(registrar, request->name);
 
     if (name == NULL || !domus_address_equals(name->actor, domus_sender(stack)))
         return -ENOENT;
-    delete_entry(stack, registrar, name);
-    remove_name(stack, registrar, request->name);
+    delete_entry(stack, registrar, name->name, name->revision);
+    domi_name_remove(stack, registrar, request->name);
     return domus_wait_all(stack, reply_done);
 }
 
@@ -312,8 +261,8 @@ static int take_down(domus_stack *stack, void *self, const void *payload)
             next = name->next;
             if (!domus_address_equals(name->actor, who))
                 continue;
-            delete_entry(stack, registrar, name);
-            remove_name(stack, registrar, name->name);
+            delete_entry(stack, registrar, name->name, name->revision);
+            domi_name_remove(stack, registrar, name->name);
         }
     }
     return domus_wait_all(stack, forget_answers);
@@ -358,7 +307,7 @@ DOMUS_SEQUENCE(take_find, struct finding)
 
     DOMUS_BEGIN;
     const domi_name *name;
-    name = find_name(registrar, ((const domi_name_request *)message)->name);
+    name = domi_name_find(registrar, ((const domi_name_request *)message)->name);
     if (name != NULL && name->revision != 0)
         return domus_reply(stack, &domus_cluster_found_type, &(domus_cluster_found){name->actor});
     if (is_alone(registrar))
@@ -369,8 +318,8 @@ DOMUS_SEQUENCE(take_find, struct finding)
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
         return answer->error;
-    if (!read_entry(answer, &frame->found) || is_own_leftover(stack, registrar, frame->found))
-        return -ENOENT;
+    if (!read_entry(answer, &frame->found) || frame->found.node == registrar->cluster->id)
+        return -ENOENT; /* or nobody has it here any more */
     if (is_up(registrar, frame->found.node))
         return reply_found(stack, registrar, frame->found);
     key_of_node(frame->found.node, key);
@@ -383,18 +332,74 @@ DOMUS_SEQUENCE(take_find, struct finding)
 
 /* --- the lease -------------------------------------------------------------------------------- */
 
-/* The lease was not renewed in time: each name may be another actor's by now. */
+/* Each name may be another actor's by now. Those that are not would be this node's again with its
+ * next lease: their entries are deleted then. */
 static void lose_names(domus_stack *stack, domi_registrar *registrar)
 {
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL) {
             domus_cluster_lost lost;
-            domus_address actor = registrar->names[i]->actor;
-            memcpy(lost.name, registrar->names[i]->name, sizeof lost.name);
-            remove_name(stack, registrar, lost.name);
-            (void)domus_notice(stack, actor, &domus_cluster_lost_type, &lost);
+            domi_name *name = domi_name_take(stack, registrar, registrar->names[i]->name);
+            memcpy(lost.name, name->name, sizeof lost.name);
+            (void)domus_notice(stack, name->actor, &domus_cluster_lost_type, &lost);
+            name->next = registrar->lost;
+            registrar->lost = name;
         }
     }
+}
+
+/* Forget a lost name. Others may have been lost since it was the first. */
+static void end_lost(domi_registrar *registrar, domi_name *name)
+{
+    domi_name **link = &registrar->lost;
+
+    while (*link != name)
+        link = &(*link)->next;
+    *link = name->next;
+    free(name);
+}
+
+struct sweeping {
+    domi_name *name; /* stays in the list until its entry is deleted */
+};
+
+/* Delete the entries of lost names, one after the other, at the revisions that they have had. */
+DOMUS_SEQUENCE(sweep_lost, struct sweeping)
+{
+    domi_registrar *registrar = self;
+    char key[DOMI_KEY_SIZE];
+
+    (void)message;
+    DOMUS_BEGIN;
+    while (registrar->lost != NULL) {
+        frame->name = registrar->lost;
+        if (frame->name->revision != 0) {
+            key_of_name(frame->name->name, key);
+            DOMUS_AWAIT(domus_nats_kv_delete(stack, registrar->entries, key, frame->name->revision,
+                                             0, then));
+            if (answer->error != 0 && answer->error != -EEXIST && answer->error != -ENOENT)
+                break; /* it is tried again with the next renewal */
+        }
+        end_lost(registrar, frame->name);
+    }
+    registrar->is_sweeping = false;
+    DOMUS_END;
+}
+
+static void sweep_soon(domus_stack *stack, domi_registrar *registrar)
+{
+    if (registrar->lost != NULL && !registrar->is_sweeping)
+        registrar->is_sweeping = domus_notice(stack, domus_self(stack), &sweep_type, NULL) == 0;
+}
+
+/* The lease is over, if it was not renewed in time. A renewal that came later, because nothing ran
+ * here for a while, has not made up for it. */
+static void look_at_lease(domus_stack *stack, domi_registrar *registrar)
+{
+    if (registrar->valid_until_ns == 0 || registrar->valid_until_ns > domus_now_ns(stack))
+        return;
+    registrar->valid_until_ns = 0;
+    lose_names(stack, registrar);
 }
 
 static domus_nats_kv_config config_of(const domi_registrar *registrar, uint64_t ttl_ns)
@@ -446,15 +451,13 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
         frame->began_ns = domus_now_ns(stack);
         DOMUS_AWAIT(domus_nats_kv_write(stack, registrar->leases, key, options->node,
                                         strlen(options->node), options->lease_ns / 3, then));
+        look_at_lease(stack, registrar);
         if (answer->error == 0) {
             registrar->lease_error = 0;
             registrar->valid_until_ns = frame->began_ns + options->lease_ns;
+            sweep_soon(stack, registrar);
         } else {
             registrar->lease_error = answer->error == -ECONNREFUSED ? -EOPNOTSUPP : -EHOSTDOWN;
-        }
-        if (registrar->valid_until_ns != 0 && registrar->valid_until_ns <= domus_now_ns(stack)) {
-            registrar->valid_until_ns = 0;
-            lose_names(stack, registrar);
         }
         DOMUS_SLEEP(registrar->lease_error != 0 ? options->lease_ns / 10 : options->lease_ns / 3);
     }
@@ -476,8 +479,10 @@ static void on_stop(domus_stack *stack, void *self)
 
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL)
-            remove_name(stack, registrar, registrar->names[i]->name);
+            domi_name_remove(stack, registrar, registrar->names[i]->name);
     }
+    while (registrar->lost != NULL)
+        end_lost(registrar, registrar->lost);
 }
 
 const domus_behaviour domi_registrar_behaviour = {
@@ -489,6 +494,7 @@ const domus_behaviour domi_registrar_behaviour = {
                              {&unregister_type, take_unregister, 0},
                              DOMUS_ON(&find_type, take_find),
                              DOMUS_ON(&keep_type, keep_lease),
+                             DOMUS_ON(&sweep_type, sweep_lost),
                              {&domus_down_type, take_down, 0},
                              {NULL, NULL, 0}},
 };

@@ -38,7 +38,24 @@ typedef struct domi_registrar {
     int lease_error;               /* why there is none */
     uint32_t count;
     domi_name *names[DOMI_NAMES_BUCKETS];
+    domi_name *lost;  /* names whose entries are to be deleted when there is a lease again */
+    bool is_sweeping; /* that is under way */
 } domi_registrar;
+
+/* --- names.c ---------------------------------------------------------------------------------- */
+
+domi_name *domi_name_find(domi_registrar *registrar, const char *name);
+
+/* Note a name, whose entry is not made yet, and watch its actor. Returns 0; -ENOSPC; -ENOMEM; as
+ * domus_watch_actor(). */
+int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *name,
+                  domus_address actor);
+
+/* Take a name out of the table; it is the caller's then. Returns NULL if it is not there. */
+domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name);
+void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char *name);
+
+/* --- registrar.c ------------------------------------------------------------------------------ */
 
 /* The payload of an ask for a name. */
 typedef struct domi_name_request {

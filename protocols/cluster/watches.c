@@ -78,6 +78,10 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
     domi_watched *watched;
 
     gateway->stack = stack;
+    if (watch->name.home == DOMUS_REMOTE_ROUTER) { /* as on this node, it cannot be watched */
+        (void)domus_remote_down(stack, &watch->name, -EOPNOTSUPP);
+        return 0;
+    }
     domi_peer *peer = domi_peer_of(gateway, watch->name.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer)) {
         (void)domus_remote_down(stack, &watch->name, -EHOSTDOWN);

@@ -9,6 +9,7 @@
 
 static domus_down heard[4];
 static unsigned downs, rooms;
+static int room_reason;
 
 static int run_call(domus_stack *stack, void *self, const void *call_)
 {
@@ -27,7 +28,8 @@ static int hear_down(domus_stack *stack, void *self, const void *payload)
 
 static int hear_room(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
+    (void)stack, (void)self;
+    room_reason = ((const domus_down *)payload)->reason;
     rooms++;
     return 0;
 }
@@ -176,6 +178,21 @@ START_TEST(room_is_told_by_the_gateway)
 }
 END_TEST
 
+START_TEST(who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone)
+{
+    open_watching(1);
+    domt_do(&domt_remote, watcher, watch_room, NULL);
+    domt_as_gateway(0, tell_down, (void *)(intptr_t)-EHOSTDOWN);
+    ck_assert_uint_eq(rooms, 1);
+    ck_assert_int_eq(room_reason, -EHOSTDOWN);
+    domt_do(&domt_remote, watcher, watch_room, NULL);
+    domt_as_gateway(0, tell_end, (void *)(intptr_t)-EIO);
+    ck_assert_uint_eq(rooms, 2);
+    ck_assert_int_eq(room_reason, -ESTALE);
+    close_watching();
+}
+END_TEST
+
 static int stop_self(domus_stack *stack, void *context)
 {
     (void)context;
@@ -251,5 +268,7 @@ END_TEST
 
 DOMT_MAIN("remote_watch", 20, the_end_of_a_remote_actor_is_told_to_who_watches_it,
           a_node_that_is_down_leaves_its_addresses, a_watch_that_is_taken_back_is_not_told,
-          room_is_told_by_the_gateway, a_watcher_that_ends_leaves_nothing,
-          the_end_of_a_gateway_tells_its_watches, stops_are_told_to_a_gateway)
+          room_is_told_by_the_gateway,
+          who_waits_for_room_hears_whether_the_actor_or_its_node_is_gone,
+          a_watcher_that_ends_leaves_nothing, the_end_of_a_gateway_tells_its_watches,
+          stops_are_told_to_a_gateway)

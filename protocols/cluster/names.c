@@ -1,0 +1,63 @@
+/* The names of the actors of this node, as its registrar has them. */
+#include "protocols/cluster/registrar.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static domi_name **bucket_of(domi_registrar *registrar, const char *name)
+{
+    return &registrar->names[domus_pickle_hash(name) % DOMI_NAMES_BUCKETS];
+}
+
+domi_name *domi_name_find(domi_registrar *registrar, const char *name)
+{
+    domi_name *at = *bucket_of(registrar, name);
+
+    while (at != NULL && strcmp(at->name, name) != 0)
+        at = at->next;
+    return at;
+}
+
+int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *name,
+                  domus_address actor)
+{
+    domi_name **bucket = bucket_of(registrar, name);
+
+    if (registrar->count == DOMI_NAMES_MAX)
+        return -ENOSPC;
+    domi_name *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return -ENOMEM;
+    int error = domus_watch_actor(stack, actor, &made->watch);
+    if (error != 0) {
+        free(made);
+        return error;
+    }
+    memcpy(made->name, name, strlen(name) + 1);
+    made->actor = actor;
+    made->next = *bucket;
+    *bucket = made;
+    registrar->count++;
+    return 0;
+}
+
+domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name)
+{
+    domi_name **link = bucket_of(registrar, name);
+
+    while (*link != NULL && strcmp((*link)->name, name) != 0)
+        link = &(*link)->next;
+    domi_name *taken = *link;
+    if (taken == NULL)
+        return NULL;
+    *link = taken->next;
+    (void)domus_unwatch(stack, taken->watch);
+    registrar->count--;
+    return taken;
+}
+
+void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char *name)
+{
+    free(domi_name_take(stack, registrar, name));
+}

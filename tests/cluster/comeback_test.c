@@ -1,0 +1,399 @@
+/* Nodes of a simulated cluster that were away: asks over one link outlive what happens to another
+ * one, a node that slept over its lease hears that its names are lost, names can be had again when
+ * the servers are back, and a node whose clock was set back may begin anew. A router may not be
+ * watched from afar, and stays as it is. */
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/remote.h>
+#include <domus/router.h>
+#include <domus/testkit_cluster.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+/* Node a has one thread, and node b two: so the gateway of a has a link to each of those of b. */
+enum { A, B, NODES };
+enum { OF_A, FIRST_OF_B, SECOND_OF_B, USERS };
+enum { REGISTER, FIND, SPAWN, ASK, ASK_SLOWLY, MAKE_ROUTER, WATCH_ROUTER, ASK_ROUTER };
+
+static struct {
+    domus_testkit_cluster *sim;
+    uint32_t numbers[NODES];
+    domus_cluster *clusters[NODES];
+    domus_address users[USERS];
+    int results[USERS]; /* of what they do; 1: it has not ended */
+    uint32_t lost[USERS];
+    domus_address found;
+    domus_remote_name router; /* of node b */
+    int told;                 /* by the watch of that */
+} world;
+
+/* --- workers ---------------------------------------------------------------------------------- */
+
+typedef struct word {
+    uint64_t value;
+} word;
+
+static const domus_type quick_type = {.name = "comeback quick", .size = sizeof(word)};
+static const domus_type slow_type = {.name = "comeback slow", .size = sizeof(word)};
+static const domus_type answer_type = {.name = "comeback answer", .size = sizeof(word)};
+static const domus_pickle_field fields[] = {{DOMUS_PICKLE(1, word, value, UINT(0))}};
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(word, fields);
+static const domus_pickler picklers[] = {
+    {.type = &quick_type, .version = 1, .table = &table},
+    {.type = &slow_type, .version = 1, .table = &table},
+    {.type = &answer_type, .version = 1, .table = &table},
+    {.type = NULL},
+};
+
+static int answer_now(domus_stack *stack, void *self, const void *payload)
+{
+    const word what = {1};
+
+    (void)self, (void)payload;
+    return domus_reply(stack, &answer_type, &what);
+}
+
+static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    return answer->error != 0 ? answer->error : answer_now(stack, self, NULL);
+}
+
+static int answer_slowly(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_sleep(stack, 500 * MS, hear_sleep);
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .on = (const domus_on[]){{&quick_type, answer_now, 0},
+                             {&slow_type, answer_slowly, 0},
+                             {NULL, NULL, 0}},
+};
+static const domus_cluster_export exports[] = {{.name = "worker", .behaviour = &worker},
+                                               {.name = NULL}};
+
+/* --- users ------------------------------------------------------------------------------------ */
+
+typedef struct user {
+    uint32_t index, node;
+    domus_address worker;
+} user;
+
+typedef struct order {
+    uint32_t verb;
+} order;
+static const domus_type order_type = {.name = "comeback order", .size = sizeof(order)};
+
+static int hear(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    user *self = self_;
+
+    (void)stack;
+    world.results[self->index] = answer->error;
+    if (answer->type == &domus_cluster_spawned_type)
+        self->worker = ((const domus_cluster_spawned *)answer->payload)->address;
+    if (answer->type == &domus_cluster_found_type)
+        world.found = ((const domus_cluster_found *)answer->payload)->address;
+    return 0;
+}
+
+static int spawn(domus_stack *stack, const user *self)
+{
+    domus_node node;
+
+    ck_assert_int_eq(
+        domus_cluster_find_node(world.clusters[self->node], self->node == A ? "b" : "a", &node), 0);
+    return domus_cluster_spawn(stack, node, "worker", NULL, NULL, SECOND, hear);
+}
+
+static int make_router(domus_stack *stack)
+{
+    domus_address router;
+    int error = domus_spawn_many(stack, &worker, NULL, 2, NULL, NULL, &router);
+
+    if (error == 0)
+        error = domus_remote_name_of(stack, router, &world.router);
+    world.router.node = domus_cluster_here(world.clusters[B]).id;
+    return error;
+}
+
+static domus_address router_at(domus_stack *stack)
+{
+    domus_address router;
+
+    ck_assert_int_eq(domus_remote_address(stack, &world.router, &router), 0);
+    return router;
+}
+
+static int hear_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    world.told = ((const domus_down *)payload)->reason;
+    return 0;
+}
+
+static int obey(domus_stack *stack, void *self_, const void *payload)
+{
+    user *self = self_;
+    domus_cluster *cluster = world.clusters[self->node];
+    const word what = {0};
+
+    switch (((const order *)payload)->verb) {
+    case REGISTER:
+        return domus_cluster_register(stack, cluster, "printer", SECOND, hear);
+    case FIND:
+        return domus_cluster_find(stack, cluster, "printer", SECOND, hear);
+    case SPAWN:
+        return spawn(stack, self);
+    case MAKE_ROUTER:
+        return make_router(stack);
+    case WATCH_ROUTER:
+        return domus_watch_actor(stack, router_at(stack), NULL);
+    case ASK_ROUTER:
+        return domus_ask(stack, router_at(stack), &quick_type, &what, hear);
+    case ASK:
+        return domus_ask(stack, self->worker, &quick_type, &what, hear);
+    default:
+        return domus_ask(stack, self->worker, &slow_type, &what, hear);
+    }
+}
+
+static int hear_lost(domus_stack *stack, void *self_, const void *payload)
+{
+    const user *self = self_;
+
+    (void)stack;
+    ck_assert_str_eq(((const domus_cluster_lost *)payload)->name, "printer");
+    world.lost[self->index]++;
+    return 0;
+}
+
+static const domus_behaviour using = {
+    .name = "user",
+    .state_size = sizeof(user),
+    .on = (const domus_on[]){{&order_type, obey, 0},
+                             {&domus_cluster_lost_type, hear_lost, 0},
+                             {&domus_down_type, hear_down, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static domus_system *system_of(uint32_t node)
+{
+    return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
+}
+
+static void open_user(uint32_t index, uint32_t node, uint32_t thread)
+{
+    const user state = {.index = index, .node = node};
+
+    ck_assert_int_eq(
+        domus_outside_spawn_on(system_of(node), thread, &using, &state, &world.users[index]), 0);
+}
+
+static void open_node(uint32_t node, uint64_t seed)
+{
+    char error[200] = "";
+    const domus_cluster_options options = {
+        .name = "sim",
+        .node = node == A ? "a" : "b",
+        .heartbeat_ns = 100 * MS,
+        .down_after_ns = 600 * MS,
+        .lease_ns = SECOND,
+        .picklers = picklers,
+        .exports = exports,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(world.sim, world.numbers[node]),
+        .seed = seed,
+    };
+
+    ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
+                                     &world.clusters[node]) == 0,
+                  "%s", error);
+    open_user(node == A ? OF_A : FIRST_OF_B, node, 0);
+    if (node == B)
+        open_user(SECOND_OF_B, node, 1);
+}
+
+static void advance(uint64_t by_ns)
+{
+    ck_assert_msg(domus_testkit_cluster_advance(world.sim, by_ns) == 0, "%s",
+                  domus_testkit_cluster_error(world.sim));
+}
+
+static void begin(void)
+{
+    const domus_testkit_cluster_options options = {.servers = 1};
+
+    memset(&world, 0, sizeof world);
+    ck_assert_int_eq(domus_testkit_cluster_new(7, &options, &world.sim), 0);
+    for (uint32_t node = 0; node < NODES; node++) {
+        domus_config config;
+        domus_config_init(&config);
+        config.system.threads = 1 + node;
+        const domus_testkit_node_options chosen = {.config = &config};
+        ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, &chosen, &world.numbers[node]),
+                         0);
+        open_node(node, 100 * (1 + node));
+    }
+    advance(3 * SECOND);
+}
+
+static void end(void)
+{
+    domus_testkit_cluster_free(world.sim);
+    for (uint32_t node = 0; node < NODES; node++)
+        domus_cluster_close(world.clusters[node]);
+}
+
+static void order_to(uint32_t index, uint32_t verb)
+{
+    const order what = {verb};
+
+    world.results[index] = 1;
+    ck_assert_int_eq(domus_outside_notice(system_of(index == OF_A ? A : B), world.users[index],
+                                          &order_type, &what),
+                     0);
+}
+
+static int does(uint32_t index, uint32_t verb)
+{
+    order_to(index, verb);
+    advance(SECOND);
+    return world.results[index];
+}
+
+static bool sees_b(void)
+{
+    domus_node node;
+
+    return domus_cluster_find_node(world.clusters[A], "b", &node) == 0;
+}
+
+/* --- links ------------------------------------------------------------------------------------ */
+
+START_TEST(ask_over_one_link_outlives_the_new_session_of_another)
+{
+    begin();
+    ck_assert(sees_b());
+    for (uint32_t i = FIRST_OF_B; i <= SECOND_OF_B; i++) {
+        ck_assert_int_eq(does(i, SPAWN), 0);
+        ck_assert_int_eq(does(i, ASK), 0);
+    }
+    ck_assert_int_eq(domus_testkit_cluster_cut(world.sim, world.numbers[B], DOMUS_EVERY,
+                                               DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
+                     0);
+    advance(2 * SECOND);
+    ck_assert(!sees_b());
+    ck_assert_int_eq(
+        domus_testkit_cluster_heal(world.sim, world.numbers[B], DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
+    advance(5 * SECOND);
+    ck_assert(sees_b());
+    order_to(FIRST_OF_B, ASK_SLOWLY);
+    advance(100 * MS);
+    ck_assert_int_eq(does(SECOND_OF_B, ASK), 0);
+    ck_assert_int_eq(world.results[FIRST_OF_B], 0);
+    end();
+}
+END_TEST
+
+START_TEST(watch_of_a_remote_router_does_not_end_its_address)
+{
+    begin();
+    (void)does(FIRST_OF_B, MAKE_ROUTER);
+    ck_assert_uint_eq(world.router.home, DOMUS_REMOTE_ROUTER);
+    (void)does(OF_A, WATCH_ROUTER);
+    ck_assert_int_eq(world.told, -EOPNOTSUPP);
+    ck_assert_int_eq(does(OF_A, ASK_ROUTER), 0);
+    end();
+}
+END_TEST
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+START_TEST(node_that_slept_over_its_lease_has_lost_its_names)
+{
+    begin();
+    ck_assert_int_eq(does(OF_A, REGISTER), 0);
+    ck_assert_int_eq(domus_testkit_cluster_suspend(world.sim, world.numbers[A]), 0);
+    advance(2500 * MS);
+    ck_assert_int_eq(does(FIRST_OF_B, REGISTER), 0);
+    ck_assert_int_eq(domus_testkit_cluster_resume(world.sim, world.numbers[A], DOMUS_CLOCK_JUMPS),
+                     0);
+    advance(3 * SECOND);
+    ck_assert_uint_eq(world.lost[OF_A], 1);
+    ck_assert_uint_eq(world.lost[FIRST_OF_B], 0);
+    ck_assert_int_eq(does(OF_A, FIND), 0);
+    ck_assert(domus_address_is_remote(world.found));
+    ck_assert_int_eq(does(OF_A, REGISTER), -EEXIST);
+    end();
+}
+END_TEST
+
+START_TEST(lost_name_can_be_had_again_by_the_same_actor)
+{
+    begin();
+    ck_assert_int_eq(does(OF_A, REGISTER), 0);
+    ck_assert_int_eq(domus_testkit_cluster_stop_server(world.sim, 0), 0);
+    advance(3 * SECOND);
+    ck_assert_uint_eq(world.lost[OF_A], 1);
+    ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
+    advance(8 * SECOND);
+    ck_assert_int_eq(does(OF_A, FIND), -ENOENT);
+    ck_assert_int_eq(does(OF_A, REGISTER), 0);
+    ck_assert_int_eq(does(FIRST_OF_B, FIND), 0);
+    ck_assert_int_eq(does(FIRST_OF_B, REGISTER), -EEXIST);
+    end();
+}
+END_TEST
+
+START_TEST(lost_name_can_be_had_by_another_node)
+{
+    begin();
+    ck_assert_int_eq(does(OF_A, REGISTER), 0);
+    ck_assert_int_eq(domus_testkit_cluster_stop_server(world.sim, 0), 0);
+    advance(3 * SECOND);
+    ck_assert_uint_eq(world.lost[OF_A], 1);
+    ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
+    advance(8 * SECOND);
+    ck_assert_int_eq(does(FIRST_OF_B, FIND), -ENOENT);
+    ck_assert_int_eq(does(FIRST_OF_B, REGISTER), 0);
+    ck_assert_int_eq(does(OF_A, REGISTER), -EEXIST);
+    end();
+}
+END_TEST
+
+/* --- clocks ----------------------------------------------------------------------------------- */
+
+START_TEST(node_whose_clock_was_set_back_begins_anew)
+{
+    begin();
+    ck_assert(sees_b());
+    ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], true), 0);
+    domus_cluster_close(world.clusters[B]);
+    advance(2 * SECOND);
+    ck_assert(!sees_b());
+    ck_assert_int_eq(domus_testkit_cluster_start(world.sim, world.numbers[B]), 0);
+    open_node(B, 150); /* an earlier time than before */
+    advance(3 * SECOND);
+    ck_assert(sees_b());
+    ck_assert_int_eq(does(OF_A, SPAWN), 0);
+    ck_assert_int_eq(does(OF_A, ASK), 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("comeback", 60, ask_over_one_link_outlives_the_new_session_of_another,
+          watch_of_a_remote_router_does_not_end_its_address,
+          node_that_slept_over_its_lease_has_lost_its_names,
+          lost_name_can_be_had_again_by_the_same_actor, lost_name_can_be_had_by_another_node,
+          node_whose_clock_was_set_back_begins_anew)

@@ -1,0 +1,229 @@
+/* Addresses of actors of nodes that nobody hears, as another node may send them: they are down at
+ * first, and stale when their node is not heard for long; and however many such nodes a node makes
+ * up, real ones are heard. */
+#include "protocols/cluster/link.h"
+#include "tests/cluster/broker.h"
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GOSSIP 77u   /* the node that mentions others, played by the test */
+#define FIRST  1000u /* the first node that it makes up */
+
+static struct {
+    domus_testkit_cluster *sim;
+    uint32_t numbers[2];
+    domus_cluster *clusters[2];
+    domt_member gossip;
+    domi_link link;
+    domus_slice hello;
+    domus_address user, stranger; /* the last sender of a hello */
+    domus_remote_name name;       /* of the user */
+    unsigned hellos;
+    int result;
+} world;
+
+typedef struct word {
+    uint64_t value;
+} word;
+
+static const domus_type hello_type = {.name = "hearsay hello", .size = sizeof(word)};
+static const domus_type order_type = {.name = "hearsay order", .size = sizeof(word)};
+static const domus_pickle_field fields[] = {{DOMUS_PICKLE(1, word, value, UINT(0))}};
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(word, fields);
+static const domus_pickler picklers[] = {{.type = &hello_type, .version = 1, .table = &table},
+                                         {.type = NULL}};
+
+/* --- the user --------------------------------------------------------------------------------- */
+
+static int hear_hello(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    world.hellos++;
+    if (domus_address_is_remote(domus_sender(stack)))
+        world.stranger = domus_sender(stack);
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    world.result = answer->error;
+    return 0;
+}
+
+static int obey(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_ask(stack, world.stranger, &hello_type, payload, hear);
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_remote_name_of(stack, domus_self(stack), &world.name);
+}
+
+static const domus_behaviour user = {
+    .name = "user",
+    .on_mount = on_mount,
+    .on = (const domus_on[]){{&hello_type, hear_hello, 0}, {&order_type, obey, 0}, {NULL, NULL, 0}},
+};
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static domus_system *system_of(uint32_t node)
+{
+    return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.numbers[node]));
+}
+
+static void open_node(uint32_t node)
+{
+    char error[200] = "";
+
+    ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, NULL, &world.numbers[node]), 0);
+    const domus_cluster_options options = {
+        .name = "sim",
+        .node = node == 0 ? "a" : "b",
+        .heartbeat_ns = 100 * DOMT_MS,
+        .down_after_ns = 600 * DOMT_MS,
+        .picklers = picklers,
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(world.sim, world.numbers[node]),
+        .seed = 1 + node,
+    };
+    ck_assert_msg(domus_cluster_open(system_of(node), &options, error, sizeof error,
+                                     &world.clusters[node]) == 0,
+                  "%s", error);
+}
+
+static void make_hello(void)
+{
+    const word what = {1};
+    domus_picklers *all;
+    domus_appender to = {0};
+
+    ck_assert_int_eq(domus_picklers_new(picklers, NULL, 0, &all), 0);
+    ck_assert_int_eq(domus_pickle(all, NULL, &hello_type, &what, &to, NULL, 0), 0);
+    ck_assert_int_eq(domus_append_end(&to, &world.hello), 0);
+    domus_picklers_free(all);
+}
+
+/* Say that the node of the test lives, and hears node a. */
+static void beat(void)
+{
+    const domi_heartbeat beat = {.id = GOSSIP,
+                                 .incarnation = 1,
+                                 .gateways = 1,
+                                 .state = DOMI_BEAT_UP,
+                                 .name = "gossip",
+                                 .heard_count = 1};
+    const uint64_t heard[] = {domus_cluster_here(world.clusters[0]).id};
+    unsigned char bytes[DOMI_HEARTBEAT_MAX];
+
+    domt_publish_bytes(&world.gossip, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
+}
+
+static void pass(uint64_t time_ns)
+{
+    for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
+        beat();
+        domt_pass(world.sim, 100 * DOMT_MS);
+    }
+}
+
+static void begin(void)
+{
+    memset(&world, 0, sizeof world);
+    world.sim = domt_cluster_new(7, NULL);
+    open_node(0);
+    ck_assert_int_eq(domus_outside_spawn(system_of(0), &user, NULL, &world.user), 0);
+    domt_member_add(world.sim, NULL, &world.gossip);
+    domi_link_init(&world.link, GOSSIP, domus_cluster_here(world.clusters[0]).id, 0);
+    make_hello();
+    pass(DOMT_SECOND);
+}
+
+static void end(void)
+{
+    domi_link_fini(&world.link);
+    domus_slice_free(world.hello);
+    domus_testkit_cluster_free(world.sim);
+    domus_cluster_close(world.clusters[0]);
+    domus_cluster_close(world.clusters[1]);
+}
+
+/* Let actors of `count` nodes from `first` on say hello to the user. */
+static void mention(uint64_t first, uint32_t count)
+{
+    char subject[64];
+    domus_slice batch;
+
+    for (uint64_t node = first; node < first + count; node++) {
+        const domi_wire_envelope envelope = {
+            .kind = DOMI_TO_NOTICE,
+            .from = {.node = node, .number = 5, .lease = 1},
+            .to = world.name,
+            .rest = (const unsigned char *)domus_slice_data(world.hello),
+            .rest_size = world.hello.size,
+        };
+        ck_assert_int_eq(domi_link_add(&world.link, &envelope), 0);
+    }
+    ck_assert_int_eq(domi_link_flush(&world.link, 1, false, &batch), 1);
+    snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",
+             (unsigned long long)domus_cluster_here(world.clusters[0]).id);
+    domt_publish_bytes(&world.gossip, subject, domus_slice_data(batch), batch.size);
+    domus_slice_free(batch);
+}
+
+static int ask_stranger(void)
+{
+    const word what = {1};
+
+    world.result = 1;
+    ck_assert_int_eq(domus_outside_notice(system_of(0), world.user, &order_type, &what), 0);
+    pass(200 * DOMT_MS);
+    return world.result;
+}
+
+START_TEST(actor_of_a_node_that_nobody_hears_is_stale_in_the_end)
+{
+    begin();
+    mention(FIRST, 1);
+    pass(200 * DOMT_MS);
+    ck_assert_uint_eq(world.hellos, 1);
+    ck_assert(domus_address_is_remote(world.stranger));
+    ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
+    ck_assert_uint_eq(domus_cluster_nodes(world.clusters[0], NULL, 0), 2);
+    pass(8 * DOMT_SECOND);
+    ck_assert_int_eq(ask_stranger(), -ESTALE);
+    mention(FIRST, 1); /* it may be heard of again */
+    pass(200 * DOMT_MS);
+    ck_assert_int_eq(ask_stranger(), -EHOSTDOWN);
+    end();
+}
+END_TEST
+
+START_TEST(nodes_that_are_made_up_do_not_keep_out_real_ones)
+{
+    begin();
+    for (uint32_t i = 0; i < 12; i++) {
+        mention(FIRST + 200 * i, 200);
+        pass(100 * DOMT_MS);
+    }
+    ck_assert_uint_eq(world.hellos, 2400);
+    open_node(1);
+    pass(2 * DOMT_SECOND);
+    domus_node node;
+    ck_assert_int_eq(domus_cluster_find_node(world.clusters[0], "b", &node), 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("hearsay", 60, actor_of_a_node_that_nobody_hears_is_stale_in_the_end,
+          nodes_that_are_made_up_do_not_keep_out_real_ones)

@@ -1,0 +1,411 @@
+/* Two links over a channel that loses, doubles, delays and reorders, and with sides that give up:
+ * messages come in order, each once, none is lost that domi_link_break() has not counted, asks end,
+ * and all goes on when the channel is good again. */
+#include "base/random.h"
+#include "protocols/cluster/link.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS           UINT64_C(1000000)
+#define SECOND       (1000 * MS)
+#define MESSAGES_MAX 20000u
+#define PACKETS_MAX  4096u
+#define DOWN_NS      (2 * SECOND)
+
+enum { SIDES = 2 };
+
+/* A message of one side. Every third one is an ask, which the other side answers. */
+typedef struct message {
+    uint64_t batch;   /* the number of its batch */
+    uint64_t session; /* of its side */
+    uint32_t taken;   /* how often the other side has had it */
+    bool may_be_lost; /* its side gave up before it was confirmed */
+    bool is_ask, has_ended;
+} message;
+
+typedef struct side {
+    domi_link link;
+    message messages[MESSAGES_MAX];
+    uint32_t sent;
+    uint64_t next; /* the least number of a message that may come next */
+    uint64_t lost; /* as domi_link_break() has told */
+    uint64_t flush_ns, tick_ns, beat_ns;
+} side;
+
+typedef struct packet {
+    domus_slice bytes;
+    uint64_t at_ns;
+    uint32_t to;
+} packet;
+
+static struct {
+    side sides[SIDES];
+    packet packets[PACKETS_MAX];
+    uint32_t count;
+    uint64_t now_ns;
+    domi_random random;
+    uint32_t loss, doubles, late_ms; /* in a hundred; ms */
+} world;
+
+static uint64_t draw(uint64_t below)
+{
+    return domi_random_below(&world.random, below);
+}
+
+/* --- the channel ------------------------------------------------------------------------------ */
+
+static void put(uint32_t to, domus_slice bytes)
+{
+    if (world.count == PACKETS_MAX || draw(100) < world.loss) {
+        domus_slice_free(bytes);
+        return;
+    }
+    world.packets[world.count++] =
+        (packet){bytes, world.now_ns + MS / 2 + draw(1 + world.late_ms * MS), to};
+}
+
+static void publish(uint32_t from, domus_slice bytes)
+{
+    domus_slice copy;
+
+    if (draw(100) < world.doubles && domus_slice_keep(bytes, &copy) == 0)
+        put(1 - from, copy);
+    put(1 - from, bytes);
+}
+
+static void flush(uint32_t i, bool probes)
+{
+    domus_slice batch;
+
+    if (domi_link_flush(&world.sides[i].link, world.now_ns, probes, &batch) == 1)
+        publish(i, batch);
+    world.sides[i].flush_ns = UINT64_MAX;
+}
+
+static void flush_soon(uint32_t i)
+{
+    if (world.sides[i].flush_ns == UINT64_MAX)
+        world.sides[i].flush_ns = world.now_ns + draw(MS);
+}
+
+/* --- what a gateway does ---------------------------------------------------------------------- */
+
+/* Returns false if the link is broken. */
+static bool send_envelope(uint32_t i, uint8_t kind, uint64_t id, bool is_ask)
+{
+    static unsigned char rest[3000];
+    side *of = &world.sides[i];
+    domi_wire_envelope envelope = {.kind = kind,
+                                   .id = id,
+                                   .time_ns = of->sent,
+                                   .rest = rest,
+                                   .rest_size = (uint32_t)draw(sizeof rest)};
+
+    ck_assert_uint_lt(of->sent, MESSAGES_MAX);
+    int error = domi_link_add(&of->link, &envelope);
+    if (error == -EHOSTDOWN)
+        return false;
+    ck_assert_int_eq(error, 0);
+    of->messages[of->sent++] =
+        (message){.batch = of->link.last + 1, .session = of->link.session, .is_ask = is_ask};
+    if (domi_link_is_full(&of->link))
+        flush(i, false);
+    flush_soon(i);
+    return true;
+}
+
+static void give_up(uint32_t i, bool is_told)
+{
+    side *of = &world.sides[i];
+    uint64_t confirmed = of->link.confirmed, session = of->link.session, unconfirmed = 0;
+
+    for (uint32_t number = 0; number < of->sent; number++) {
+        message *at = &of->messages[number];
+        if (at->session == session && at->batch > confirmed) {
+            at->may_be_lost = true;
+            unconfirmed++;
+        }
+        at->has_ended |= at->is_ask; /* it fails */
+    }
+    uint64_t lost = domi_link_break(&of->link, is_told);
+    ck_assert_uint_eq(lost, unconfirmed);
+    ck_assert_uint_eq(of->link.queued_bytes, 0);
+    of->lost += lost;
+}
+
+static void take(uint32_t i, const domi_wire_envelope *envelope)
+{
+    side *from = &world.sides[1 - i];
+    side *to = &world.sides[i];
+    uint64_t number = envelope->time_ns;
+
+    ck_assert_uint_lt(number, from->sent);
+    ck_assert_msg(number >= to->next, "message %llu comes behind %llu", (unsigned long long)number,
+                  (unsigned long long)to->next);
+    to->next = number + 1;
+    ck_assert_uint_eq(from->messages[number].taken++, 0);
+    if (envelope->kind == DOMI_TO_ASK)
+        (void)send_envelope(i, DOMI_TO_REPLY, number, false);
+    else if (envelope->kind == DOMI_TO_REPLY)
+        to->messages[envelope->id].has_ended = true;
+}
+
+static void receive(uint32_t i, domus_slice bytes)
+{
+    const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
+    domi_wire_envelope envelope;
+    domi_batch_foot foot;
+    uint32_t at = 0;
+
+    ck_assert(domi_batch_foot_read(data, bytes.size, &foot));
+    domi_link_news news = domi_link_receive(&world.sides[i].link, &foot, world.now_ns);
+    if (news.is_over)
+        give_up(i, true);
+    while (news.takes && at < bytes.size - DOMI_BATCH_FOOT) {
+        ck_assert(domi_envelope_read(data, bytes.size - DOMI_BATCH_FOOT, &at, &envelope));
+        take(i, &envelope);
+    }
+    flush_soon(i);
+}
+
+static void tick(uint32_t i)
+{
+    domi_link *link = &world.sides[i].link;
+    uint64_t cursor = 0;
+    domus_slice batch;
+
+    if (link->owed != 0) {
+        link->owes = true;
+        flush(i, false);
+    }
+    while (domi_link_resend(link, world.now_ns, false, &cursor, &batch) == 1)
+        publish(i, batch);
+    world.sides[i].tick_ns = world.now_ns + 20 * MS;
+}
+
+static void beat(uint32_t i)
+{
+    const domi_link *link = &world.sides[i].link;
+
+    if (link->waits_ns != 0 && world.now_ns - link->waits_ns > DOWN_NS)
+        give_up(i, false);
+    flush(i, true);
+    world.sides[i].beat_ns = world.now_ns + 500 * MS;
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+/* Deliver what is due, in the order of its times. */
+static void deliver(void)
+{
+    for (;;) {
+        uint32_t first = world.count;
+        for (uint32_t i = 0; i < world.count; i++) {
+            if (world.packets[i].at_ns <= world.now_ns &&
+                (first == world.count || world.packets[i].at_ns < world.packets[first].at_ns))
+                first = i;
+        }
+        if (first == world.count)
+            return;
+        packet came = world.packets[first];
+        world.packets[first] = world.packets[--world.count];
+        receive(came.to, came.bytes);
+        domus_slice_free(came.bytes);
+    }
+}
+
+static void step(void)
+{
+    world.now_ns += MS / 2;
+    deliver();
+    for (uint32_t i = 0; i < SIDES; i++) {
+        if (world.sides[i].flush_ns <= world.now_ns)
+            flush(i, false);
+        if (world.sides[i].tick_ns <= world.now_ns)
+            tick(i);
+        if (world.sides[i].beat_ns <= world.now_ns)
+            beat(i);
+    }
+}
+
+static void pass(uint64_t time_ns, bool talks)
+{
+    for (uint64_t until_ns = world.now_ns + time_ns; world.now_ns < until_ns;) {
+        step();
+        uint32_t i = (uint32_t)draw(SIDES);
+        bool is_ask = draw(3) == 0;
+        if (talks && draw(8) == 0)
+            (void)send_envelope(i, is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE, 0, is_ask);
+    }
+}
+
+static void begin(uint64_t seed)
+{
+    memset(&world, 0, sizeof world);
+    domi_random_init(&world.random, seed);
+    world.now_ns = SECOND;
+    for (uint32_t i = 0; i < SIDES; i++) {
+        domi_link_init(&world.sides[i].link, i + 1, 2 - i, 0);
+        world.sides[i].flush_ns = UINT64_MAX;
+    }
+}
+
+static void make_good(void)
+{
+    world.loss = world.doubles = world.late_ms = 0;
+}
+
+static void end(void)
+{
+    while (world.count > 0)
+        domus_slice_free(world.packets[--world.count].bytes);
+    for (uint32_t i = 0; i < SIDES; i++)
+        domi_link_fini(&world.sides[i].link);
+}
+
+/* --- what has to hold ------------------------------------------------------------------------- */
+
+static void check(uint64_t seed)
+{
+    for (uint32_t i = 0; i < SIDES; i++) {
+        const side *of = &world.sides[i];
+        for (uint32_t number = 0; number < of->sent; number++) {
+            const message *at = &of->messages[number];
+            ck_assert_msg(at->taken == 1 || at->may_be_lost,
+                          "seed %llu: message %u of side %u is lost in silence",
+                          (unsigned long long)seed, number, i);
+            ck_assert_msg(!at->is_ask || at->has_ended, "seed %llu: ask %u of side %u does not end",
+                          (unsigned long long)seed, number, i);
+        }
+        ck_assert_uint_eq(of->link.waits_ns, 0);
+        ck_assert_uint_eq(of->link.queued_bytes, 0);
+    }
+}
+
+/* With a good channel nothing more is lost, and each message comes. */
+static void check_goes_on(uint64_t seed)
+{
+    uint64_t lost = world.sides[0].lost + world.sides[1].lost;
+
+    for (uint32_t i = 0; i < SIDES; i++) {
+        ck_assert(send_envelope(i, DOMI_TO_NOTICE, 0, false));
+        ck_assert(send_envelope(i, DOMI_TO_ASK, 0, true));
+    }
+    pass(500 * MS, false);
+    for (uint32_t i = 0; i < SIDES; i++) {
+        const side *of = &world.sides[i];
+        ck_assert_msg(of->messages[of->sent - 1].taken == 1,
+                      "seed %llu: side %u is not heard any more", (unsigned long long)seed, i);
+    }
+    ck_assert_uint_eq(world.sides[0].lost + world.sides[1].lost, lost);
+    check(seed);
+}
+
+START_TEST(nothing_is_lost_without_faults)
+{
+    begin(1);
+    pass(3 * SECOND, true);
+    pass(SECOND, false);
+    check(1);
+    ck_assert_uint_gt(world.sides[0].sent, 200);
+    ck_assert_uint_eq(world.sides[0].lost + world.sides[1].lost, 0);
+    end();
+}
+END_TEST
+
+START_TEST(what_a_bad_channel_loses_is_sent_again)
+{
+    for (uint64_t seed = 1; seed <= domt_more_if_long(30); seed++) {
+        begin(seed);
+        world.loss = (uint32_t)draw(30);
+        world.doubles = (uint32_t)draw(30);
+        world.late_ms = (uint32_t)draw(50);
+        pass(3 * SECOND, true);
+        make_good();
+        pass(8 * SECOND, false);
+        check(seed);
+        check_goes_on(seed);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(sides_that_give_up_find_together_again)
+{
+    for (uint64_t seed = 1; seed <= domt_more_if_long(60); seed++) {
+        begin(seed);
+        for (uint32_t round = 0; round < 6; round++) {
+            world.loss = draw(3) == 0 ? 100 : (uint32_t)draw(40);
+            world.doubles = (uint32_t)draw(30);
+            world.late_ms = (uint32_t)draw(200);
+            pass(draw(SECOND), true);
+            uint64_t who = draw(4);
+            if (who == 0 || who == 2)
+                give_up(0, false);
+            if (who == 1 || who == 2)
+                give_up(1, false);
+            pass(draw(100 * MS), true);
+        }
+        make_good();
+        pass(10 * SECOND, false);
+        check(seed);
+        check_goes_on(seed);
+        end();
+    }
+}
+END_TEST
+
+/* A batch of an old session comes late, and the answer that this session is over is one batch with
+ * a message, which has to be taken, now or when it is sent again. */
+START_TEST(batch_that_tells_the_end_of_a_session_is_taken)
+{
+    domus_slice late;
+
+    for (uint32_t loss = 0; loss <= 100; loss += 100) {
+        begin(1);
+        ck_assert(send_envelope(1, DOMI_TO_NOTICE, 0, false));
+        while (world.count == 0)
+            step();
+        ck_assert_int_eq(domus_slice_keep(world.packets[0].bytes, &late), 0);
+        pass(200 * MS, false);
+        give_up(0, false);
+        pass(2 * SECOND, false);
+        put(0, late);
+        while (!world.sides[0].link.resets)
+            step();
+        ck_assert(send_envelope(0, DOMI_TO_NOTICE, 0, false));
+        world.loss = loss;
+        pass(10 * MS, false);
+        world.loss = 0;
+        pass(SECOND, false);
+        ck_assert_uint_eq(world.sides[0].messages[0].taken, 1);
+        check(1);
+        end();
+    }
+}
+END_TEST
+
+/* An ask of a new session is not answered in a session that its asker regards as over. */
+START_TEST(ask_of_a_new_session_is_answered)
+{
+    begin(1);
+    ck_assert(send_envelope(1, DOMI_TO_NOTICE, 0, false));
+    pass(200 * MS, false);
+    give_up(0, false);
+    while (!send_envelope(0, DOMI_TO_ASK, 0, true))
+        step();
+    pass(SECOND, false);
+    check(1);
+    ck_assert_uint_eq(world.sides[1].sent, 2);
+    ck_assert_uint_eq(world.sides[0].messages[0].taken, 1);
+    ck_assert_uint_eq(world.sides[1].messages[1].taken, 1);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("link", 60, nothing_is_lost_without_faults, what_a_bad_channel_loses_is_sent_again,
+          sides_that_give_up_find_together_again, batch_that_tells_the_end_of_a_session_is_taken,
+          ask_of_a_new_session_is_answered)
