@@ -1,5 +1,5 @@
 /* The names of the actors of this node, as its registrar has them. */
-#include "protocols/cluster/registrar.h"
+#include "protocols/cluster/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>

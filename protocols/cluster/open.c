@@ -1,6 +1,6 @@
 /* A cluster is opened and closed: its options are checked and copied, and each thread gets a
  * gateway. */
-#include "protocols/cluster/registrar.h"
+#include "protocols/cluster/registry.h"
 
 #include <domus/nats.h>
 #include <domus/system.h>

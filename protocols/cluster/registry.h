@@ -9,8 +9,8 @@
  * A node trusts its lease until lease_ns have passed, by its own clock, since it began to write the
  * last entry, and not a moment longer: the server counts from when it has the entry, which is
  * later. */
-#ifndef DOMI_CLUSTER_REGISTRAR_H
-#define DOMI_CLUSTER_REGISTRAR_H
+#ifndef DOMI_CLUSTER_REGISTRY_H
+#define DOMI_CLUSTER_REGISTRY_H
 
 #include "protocols/cluster/inside.h"
 
