@@ -243,7 +243,7 @@ int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address
                      uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked)
 {
     domus_stack *waiting = asker.stack;
-    domi_promise *promise;
+    domi_promise *promise = NULL;
     int error = check_from(stack, from);
 
     if (error == 0 && from.house == NULL)

@@ -273,10 +273,10 @@ static bool look_at(domi_cluster_gateway *gateway, domi_node_record *record)
     uint64_t now_ns = domus_now_ns(gateway->stack);
     uint64_t after_ns = gateway->cluster->options.down_after_ns;
     bool is_silent = now_ns - record->heard_ns > after_ns;
+    bool is_one_way = record->state == DOMUS_NODE_UP && now_ns - record->hears_ns > after_ns;
 
-    if (record->state == DOMUS_NODE_UP && (is_silent || now_ns - record->hears_ns > after_ns))
-        move(record, DOMUS_NODE_DOWN, now_ns);
-    else if (record->state == DOMUS_NODE_HEARD && is_silent)
+    if (is_one_way ||
+        (is_silent && (record->state == DOMUS_NODE_UP || record->state == DOMUS_NODE_HEARD)))
         move(record, DOMUS_NODE_DOWN, now_ns);
     else if (record->state == DOMUS_NODE_DOWN &&
              now_ns - record->heard_ns >

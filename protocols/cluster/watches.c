@@ -202,12 +202,14 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
     if (other != NULL && other->peer == peer && other->gateway == from_gateway)
         return;
     domi_watched *watching = calloc(1, sizeof *watching);
-    if (watching != NULL && other != NULL)
+    int error = watching == NULL ? -ENOMEM : 0;
+    if (error == 0 && other != NULL)
         watching->watch = other->watch;
-    else if (watching == NULL ||
-             domus_watch_actor(gateway->stack, address, &watching->watch) != 0) {
+    else if (error == 0)
+        error = domus_watch_actor(gateway->stack, address, &watching->watch);
+    if (error != 0) {
         free(watching);
-        send_down(gateway, peer, from_gateway, name, -ENOMEM);
+        send_down(gateway, peer, from_gateway, name, error);
         return;
     }
     domi_watched **bucket = bucket_of_address(gateway, address);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A flush behind the notices that its asker has sent before. */
@@ -51,11 +52,14 @@ int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *r
 /* Find the slot that a reply names. Returns DOMI_SIM_NO_SLOT if it waits no more. */
 static uint32_t find_slot(const domi_sim_client *client, const char *subject)
 {
-    unsigned generation, slot;
+    char *end;
 
-    if (strlen(subject) <= strlen(client->inbox) ||
-        sscanf(subject + strlen(client->inbox), "%8x%8x", &generation, &slot) != 2 ||
-        slot >= client->slot_count || !client->slots[slot].is_used ||
+    if (strlen(subject) <= strlen(client->inbox))
+        return DOMI_SIM_NO_SLOT;
+    /* 8 digits of the generation, and 8 of the slot */
+    unsigned long long token = strtoull(subject + strlen(client->inbox), &end, 16);
+    uint32_t generation = (uint32_t)(token >> 32), slot = (uint32_t)token;
+    if (*end != '\0' || slot >= client->slot_count || !client->slots[slot].is_used ||
         client->slots[slot].is_flush || client->slots[slot].generation != generation)
         return DOMI_SIM_NO_SLOT;
     return slot;
