@@ -117,8 +117,8 @@ static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
     return foot;
 }
 
-/* What the last foot has said is not owed any more. One that tells the end of a session confirms
- * nothing. */
+/* A foot was sent: all that it has said is not owed any more. One that tells the end of a session
+ * confirms nothing. */
 static void settle_owed(domi_link *link)
 {
     if (link->is_broken || link->resets) {

@@ -332,8 +332,8 @@ DOMUS_SEQUENCE(take_find, struct finding)
 
 /* --- the lease -------------------------------------------------------------------------------- */
 
-/* Each name may be another actor's by now. Those that are not would be this node's again with its
- * next lease: their entries are deleted then. */
+/* Each name may be another actor's by now. The others would be this node's again with its next
+ * lease: their entries are deleted then. */
 static void lose_names(domus_stack *stack, domi_registrar *registrar)
 {
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
