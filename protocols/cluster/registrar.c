@@ -64,8 +64,7 @@ int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *n
 
 static void key_of_name(const char *name, char key[DOMI_KEY_SIZE])
 {
-    key[0] = 'w';
-    key[1] = '.';
+    (void)snprintf(key, DOMI_KEY_SIZE, "w.");
     (void)domus_nats_kv_make_key(name, strlen(name), key + 2, DOMI_KEY_SIZE - 2);
 }
 
