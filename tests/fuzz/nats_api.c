@@ -63,7 +63,9 @@ static void hold_message(const domus_nats_stream_message *message)
         return;
     domus_slice key = domus_nats_kv_key(&entry);
     must(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
-    must(memcmp(domus_slice_data(key) - 6, "$KV.b.", 6) == 0);
+    must(key.offset >= 6);
+    key.offset -= 6; /* what stands before it in the page */
+    must(memcmp(domus_slice_data(key), "$KV.b.", 6) == 0);
     must(entry.revision == message->sequence && entry.operation <= DOMUS_NATS_KV_PURGE);
     must(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
     (void)look_at(domus_nats_kv_value(&entry));
