@@ -174,10 +174,11 @@ int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
 
     domi_lock_take(&cluster->lock);
     const domi_node_record *record = find(cluster, id);
-    if (record == NULL &&
-        (count_hearsay(cluster) == HEARSAY_MAX || add(gateway, id, DOMUS_NODE_DOWN) == NULL))
+    if (record == NULL && count_hearsay(cluster) != HEARSAY_MAX)
+        record = add(gateway, id, DOMUS_NODE_DOWN);
+    if (record == NULL)
         error = -ENOSPC;
-    else if (record != NULL && record->state == DOMUS_NODE_ENDED)
+    else if (record->state == DOMUS_NODE_ENDED)
         error = -ESTALE;
     domi_lock_give(&cluster->lock);
     return error;
