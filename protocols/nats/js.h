@@ -105,6 +105,19 @@ int domi_js_open(domus_stack *stack, const domi_js *js, domus_resumed *then);
 /* Take the answer. Returns 0 when it is open now. */
 int domi_js_opened(domi_js *js, const domus_answer *answer);
 
+/* In a conversation: go on once the stream is open. Returns from the handler if it cannot be. */
+#define DOMI_JS_AWAIT_OPEN(stack, js, then, answer)                                                \
+    do {                                                                                           \
+        if (!(js)->is_open) {                                                                      \
+            DOMUS_AWAIT(domi_js_open(stack, js, then));                                            \
+            {                                                                                      \
+                int error_ = domi_js_opened(js, answer);                                           \
+                if (error_ != 0)                                                                   \
+                    return error_;                                                                 \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
 /* Reply that it is done, if the answer says so. Returns as a handler does. */
 int domi_js_reply_done(domus_stack *stack, const domus_answer *answer);
 

@@ -84,14 +84,7 @@ DOMUS_SEQUENCE(serve_publish, char)
         if (publish == NULL || strnlen(publish->id, sizeof publish->id) > DOMUS_NATS_ID_MAX)
             return -EINVAL;
     }
-    if (!js->is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, js, then));
-        {
-            int error = domi_js_opened(js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
     DOMUS_AWAIT(send_asked(stack, js, then));
     return reply_ack(stack, js, answer);
     DOMUS_END;
@@ -142,14 +135,7 @@ DOMUS_SEQUENCE(serve_get, char)
         if (error != 0)
             return error;
     }
-    if (!js->is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, js, then));
-        {
-            int error = domi_js_opened(js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
     DOMUS_AWAIT(ask_got(stack, js, then));
     return reply_message(stack, js, answer);
     DOMUS_END;
@@ -207,14 +193,7 @@ DOMUS_SEQUENCE(serve_purge, char)
         if (error != 0)
             return error;
     }
-    if (!js->is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, js, then));
-        {
-            int error = domi_js_opened(js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
     DOMUS_AWAIT(ask_purge(stack, js, then));
     return reply_count(stack, js, answer);
     DOMUS_END;
@@ -235,14 +214,7 @@ DOMUS_SEQUENCE(serve_look, char)
     domi_js *js = self;
 
     DOMUS_BEGIN;
-    if (!js->is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, js, then));
-        {
-            int error = domi_js_opened(js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
     DOMUS_AWAIT(
         domi_js_ask(stack, js->client, no_bytes, then, "$JS.API.STREAM.INFO.%s", js->stream));
     return reply_status(stack, js, answer);

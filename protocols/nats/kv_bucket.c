@@ -37,14 +37,7 @@ DOMUS_SEQUENCE(serve_watch, char)
     domi_kv *kv = self;
 
     DOMUS_BEGIN;
-    if (!kv->js.is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, &kv->js, then));
-        {
-            int error = domi_js_opened(&kv->js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
     return hand_over(stack, kv);
     DOMUS_END;
 }
@@ -78,14 +71,7 @@ DOMUS_SEQUENCE(serve_look, char)
     domi_kv *kv = self;
 
     DOMUS_BEGIN;
-    if (!kv->js.is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, &kv->js, then));
-        {
-            int error = domi_js_opened(&kv->js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
     DOMUS_AWAIT(domi_js_ask(stack, kv->js.client, (domus_slice){NULL, 0, 0}, then,
                             "$JS.API.STREAM.INFO.%s", kv->js.stream));
     return reply_status(stack, kv, answer);

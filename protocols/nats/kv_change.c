@@ -74,14 +74,7 @@ DOMUS_SEQUENCE(serve_get, char)
         if (error != 0)
             return error;
     }
-    if (!kv->js.is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, &kv->js, then));
-        {
-            int error = domi_js_opened(&kv->js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
     DOMUS_AWAIT(ask_asked(stack, kv, then));
     return reply_entry(stack, kv, answer);
     DOMUS_END;
@@ -210,14 +203,7 @@ DOMUS_SEQUENCE(serve_put, change)
         frame->is_conditional = put->condition != DOMUS_NATS_KV_ALWAYS;
         frame->expected = put->condition == DOMUS_NATS_KV_IF_REVISION ? put->revision : 0;
     }
-    if (!kv->js.is_open) {
-        DOMUS_AWAIT(domi_js_open(stack, &kv->js, then));
-        {
-            int error = domi_js_opened(&kv->js, answer);
-            if (error != 0)
-                return error;
-        }
-    }
+    DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
     for (;;) {
         DOMUS_AWAIT(send_change(stack, kv, frame, then));
         {
