@@ -35,9 +35,12 @@ static int asks_grow(domi_cluster_gateway *gateway)
     return 0;
 }
 
-int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
-                  uint64_t deadline_ns, bool spawns, uint64_t *ret_id)
+int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept, bool spawns,
+                  domi_wire_envelope *envelope, domi_ask **ret_ask)
 {
+    uint64_t deadline_ns = domus_deadline_ns(gateway->stack);
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+
     if (gateway->asks_used == gateway->asks_room) {
         int error = asks_grow(gateway);
         if (error != 0)
@@ -52,7 +55,11 @@ int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kep
     ask->deadline_ns = deadline_ns;
     ask->spawns = spawns;
     peer->asks++;
-    *ret_id = make_id(index, ask->generation);
+    envelope->id = make_id(index, ask->generation);
+    envelope->time_ns = deadline_ns;
+    if (deadline_ns != 0)
+        envelope->time_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 1;
+    *ret_ask = ask;
     return 0;
 }
 

@@ -298,9 +298,10 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes);
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
-/* Note an ask to a peer that was kept. Returns 0, and its id; -ENOBUFS at asks_max; -ENOMEM. */
-int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
-                  uint64_t deadline_ns, bool spawns, uint64_t *ret_id);
+/* Note that the ask in hand goes to a peer: the envelope gets its id, and the rest of its time-out.
+ * Returns 0; -ENOBUFS at asks_max; -ENOMEM. */
+int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept, bool spawns,
+                  domi_wire_envelope *envelope, domi_ask **ret_ask);
 
 /* Find an ask by its id, if it went to this peer; NULL: it is over. */
 domi_ask *domi_ask_find(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);

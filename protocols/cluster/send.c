@@ -3,37 +3,23 @@
 
 #include <errno.h>
 
-/* The rest of the time-out of the ask in hand; 0: it has none. */
-static uint64_t time_left(const domus_stack *stack)
-{
-    uint64_t deadline_ns = domus_deadline_ns(stack);
-    uint64_t now_ns = domus_now_ns(stack);
-
-    if (deadline_ns == 0)
-        return 0;
-    return deadline_ns > now_ns ? deadline_ns - now_ns : 1;
-}
-
 /* Send the message in hand as `envelope` has it. An ask is kept until its answer comes. */
 static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
                         domi_wire_envelope *envelope, bool is_ask)
 {
-    uint64_t deadline_ns = domus_deadline_ns(gateway->stack);
     domus_kept kept;
     domi_ask *ask = NULL;
     int error;
 
     if (is_ask) {
-        envelope->time_ns = time_left(gateway->stack);
         error = domus_remote_keep(gateway->stack, &kept);
         if (error != 0)
             return error;
-        error = domi_ask_note(gateway, peer, kept, deadline_ns, false, &envelope->id);
+        error = domi_ask_note(gateway, peer, kept, false, envelope, &ask);
         if (error != 0) {
             (void)domus_kept_fail(gateway->stack, kept, error);
             return 0;
         }
-        ask = domi_ask_find(gateway, peer, envelope->id);
     }
     error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), envelope);
     if (error == 0 || ask == NULL)

@@ -69,35 +69,22 @@ int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behavio
     return error;
 }
 
-static uint64_t time_left(const domus_stack *stack)
-{
-    uint64_t deadline_ns = domus_deadline_ns(stack);
-    uint64_t now_ns = domus_now_ns(stack);
-
-    if (deadline_ns == 0)
-        return 0;
-    return deadline_ns > now_ns ? deadline_ns - now_ns : 1;
-}
-
 static int spawn_there(domi_cluster_gateway *gateway, domi_peer *peer,
                        const domi_spawn_request *request)
 {
     domi_wire_envelope envelope = {
         .kind = DOMI_TO_SPAWN,
-        .time_ns = time_left(gateway->stack),
         .rest = (const unsigned char *)domus_slice_data(request->message),
         .rest_size = request->message.size,
     };
-    uint64_t deadline_ns = domus_deadline_ns(gateway->stack);
     domus_kept kept;
+    domi_ask *ask;
 
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
         return -EHOSTDOWN;
-    int error =
-        domi_ask_note(gateway, peer, (domus_kept){NULL, 0}, deadline_ns, true, &envelope.id);
+    int error = domi_ask_note(gateway, peer, (domus_kept){NULL, 0}, true, &envelope, &ask);
     if (error != 0)
         return error;
-    domi_ask *ask = domi_ask_find(gateway, peer, envelope.id);
     error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
     if (error == 0)
         error = domus_remote_keep(gateway->stack, &kept);
