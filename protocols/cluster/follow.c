@@ -82,19 +82,16 @@ static void let_go(domi_cluster_gateway *gateway, uint64_t id)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_peer *peer = domi_peer_find(gateway, id);
+    uint64_t bit = UINT64_C(1) << gateway->index % 64;
 
     end_addresses(gateway, id);
     if (peer != NULL)
         domi_peer_forget(gateway, peer);
     domi_lock_take(&cluster->lock);
-    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
-        domi_node_record *record = cluster->nodes[i];
-        uint64_t bit = UINT64_C(1) << gateway->index % 64;
-        if (record != NULL && record->id == id &&
-            (record->let_go[gateway->index / 64] & bit) == 0) {
-            record->let_go[gateway->index / 64] |= bit;
-            record->holders--;
-        }
+    domi_node_record *record = domi_node_find(cluster, id);
+    if (record != NULL && (record->let_go[gateway->index / 64] & bit) == 0) {
+        record->let_go[gateway->index / 64] |= bit;
+        record->holders--;
     }
     domi_lock_give(&cluster->lock);
 }

@@ -167,6 +167,9 @@ static inline bool domi_cluster_is_open(const domus_cluster *cluster)
 
 /* --- nodes.c ---------------------------------------------------------------------------------- */
 
+/* Find a node in the table; NULL: it is not there. The caller holds the lock. */
+domi_node_record *domi_node_find(domus_cluster *cluster, uint64_t id);
+
 /* The changes by a heartbeat, or by a look. */
 typedef struct domi_nodes_news {
     bool has_changed; /* gateways are to be told */

@@ -30,7 +30,7 @@ const domus_type domi_follow_type = {.name = "cluster follow"};
 #define FORGET_NS    UINT64_C(3600000000000) /* for nodes that were */
 #define HEARSAY_MAX  64u                     /* nodes that were not heard, but mentioned */
 
-static domi_node_record *find(domus_cluster *cluster, uint64_t id)
+domi_node_record *domi_node_find(domus_cluster *cluster, uint64_t id)
 {
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         if (cluster->nodes[i] != NULL && cluster->nodes[i]->id == id)
@@ -173,7 +173,7 @@ int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
     int error = 0;
 
     domi_lock_take(&cluster->lock);
-    const domi_node_record *record = find(cluster, id);
+    const domi_node_record *record = domi_node_find(cluster, id);
     if (record == NULL && count_hearsay(cluster) != HEARSAY_MAX)
         record = add(gateway, id, DOMUS_NODE_DOWN);
     if (record == NULL)
@@ -240,7 +240,7 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
     if (strcmp(beat->name, cluster->options.node) == 0 &&
         beat->incarnation > cluster->incarnation && beat->state == DOMI_BEAT_UP)
         cluster->is_rival = true;
-    domi_node_record *record = find(cluster, beat->id);
+    domi_node_record *record = domi_node_find(cluster, beat->id);
     bool is_known = record != NULL && (!is_hearsay(record) || record->state == DOMUS_NODE_ENDED);
     if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
         end_earlier(gateway, beat)) {

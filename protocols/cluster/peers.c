@@ -13,15 +13,10 @@ static domi_peer **bucket_of(domi_cluster_gateway *gateway, uint64_t id)
  * then: a node that goes down a moment later is lost by the peer that is made now. */
 static domi_node_record *find_record(domus_cluster *cluster, uint64_t id, uint32_t *ret_downs)
 {
-    domi_node_record *found = NULL;
-
     domi_lock_take(&cluster->lock);
-    for (uint32_t i = 0; i < cluster->nodes_used && found == NULL; i++) {
-        domi_node_record *record = cluster->nodes[i];
-        if (record != NULL && record->id == id && record->gateways != 0 &&
-            record->state != DOMUS_NODE_ENDED)
-            found = record;
-    }
+    domi_node_record *found = domi_node_find(cluster, id);
+    if (found != NULL && (found->gateways == 0 || found->state == DOMUS_NODE_ENDED))
+        found = NULL;
     if (found != NULL)
         *ret_downs = atomic_load_explicit(&found->downs, memory_order_relaxed);
     domi_lock_give(&cluster->lock);

@@ -274,12 +274,10 @@ static int take_down(domus_stack *stack, void *self, const void *payload)
 static bool is_up(domi_registrar *registrar, uint64_t id)
 {
     domus_cluster *cluster = registrar->cluster;
-    bool is = id == cluster->id;
 
     domi_lock_take(&cluster->lock);
-    for (uint32_t i = 0; i < cluster->nodes_used && !is; i++)
-        is = cluster->nodes[i] != NULL && cluster->nodes[i]->id == id &&
-             cluster->nodes[i]->state == DOMUS_NODE_UP;
+    const domi_node_record *record = domi_node_find(cluster, id);
+    bool is = id == cluster->id || (record != NULL && record->state == DOMUS_NODE_UP);
     domi_lock_give(&cluster->lock);
     return is;
 }
