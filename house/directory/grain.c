@@ -38,6 +38,59 @@ static void unlock(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe
     domi_links_end(manager);
 }
 
+/* --- parts ---------------------------------------------------------------------------------- */
+
+/* FNV-1a of the kind's name and the key, with a last step that spreads its upper bits: it has no
+ * secret, because each node has to find the same part. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    do {
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    } while (*text++ != '\0');
+    return hash;
+}
+
+int domi_grain_part_of(const domi_grain_kind *kind, const char *key)
+{
+    size_t length = strnlen(key, DOMI_NAME_MAX + 1);
+
+    if (length == 0 || length > DOMI_NAME_MAX)
+        return -EINVAL;
+    uint64_t hash = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), kind->name), key);
+    return (int)((hash ^ hash >> 32) % DOMUS_REMOTE_PARTS);
+}
+
+static domi_grain_parts *parts_of(const domi_grain *grain)
+{
+    return atomic_load_explicit(&grain->kind->parts, memory_order_relaxed);
+}
+
+/* Note the part of a grain that is spread, and its fence. Returns 0; -EHOSTDOWN if this system may
+ * not have it. */
+static int take_part(domi_grain *grain)
+{
+    domi_grain_parts *parts = parts_of(grain);
+
+    if (parts == NULL)
+        return 0;
+    grain->part = (uint16_t)domi_grain_part_of(grain->kind, grain->key);
+    /* The count comes first: whoever takes the fence away and then sees no grain knows that none is
+     * made any more. seq_cst for that, as in domus_remote_part_set(). */
+    atomic_fetch_add_explicit(&parts->living[grain->part], 1, memory_order_seq_cst);
+    grain->fence = atomic_load_explicit(&parts->fences[grain->part], memory_order_seq_cst);
+    if (grain->fence != 0)
+        return 0;
+    atomic_fetch_sub_explicit(&parts->living[grain->part], 1, memory_order_release);
+    return -EHOSTDOWN;
+}
+
+/* True if this system has lost the part since the life was made. */
+static bool is_lost(const domi_grain *grain)
+{
+    return grain->fence != 0 && atomic_load_explicit(&parts_of(grain)->fences[grain->part],
+                                                     memory_order_relaxed) != grain->fence;
+}
+
 /* --- mail that is held ---------------------------------------------------------------------- */
 
 /* Append the circular list `more` to `tail`. */
@@ -148,6 +201,8 @@ static domi_node *remove_grain(domi_grain *grain)
     grain->held = 0;
     int error = domi_names_remove(&grain->kind->names, grain->slot, nobody_yet);
     DOMI_CHECK(error == 0);
+    if (grain->fence != 0)
+        atomic_fetch_sub_explicit(&parts_of(grain)->living[grain->part], 1, memory_order_release);
     return left;
 }
 
@@ -231,7 +286,7 @@ static int make(domi_manager *manager, domi_manager *near, domi_grain *grain, do
 
 /* --- a put ---------------------------------------------------------------------------------- */
 
-/* Begin a grain. Returns 0; -EAGAIN at the limit. Under the lock. */
+/* Begin a grain. Returns 0; -EAGAIN at the limit; -EHOSTDOWN. Under the lock. */
 static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
                        domi_grain **ret_grain)
 {
@@ -244,6 +299,12 @@ static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
     *grain = (domi_grain){
         .kind = kind, .slot = slot, .stripe = (uint8_t)stripe, .state = DOMI_GRAIN_MAKING};
     memcpy(grain->key, key, strlen(key) + 1); /* the table has checked the length */
+    error = take_part(grain);
+    if (error != 0) {
+        int removed = domi_names_remove(&kind->names, slot, nobody_yet);
+        DOMI_CHECK(removed == 0);
+        return error;
+    }
     *ret_grain = grain;
     return 0;
 }
@@ -286,13 +347,12 @@ __attribute__((noinline)) static int put_slow(domi_manager *manager, domi_manage
     return make(manager, near, grain, node, ret_address);
 }
 
-int domi_grain_put(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                   const char *key, domi_node *node, uint32_t mail, domus_address *ret_address)
+int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                         const char *key, domi_node *node, uint32_t mail,
+                         domus_address *ret_address)
 {
     domi_names_hit hit;
 
-    if (kind == NULL)
-        return -EINVAL;
     int found = domi_names_hit_on(&kind->names, key, &hit);
     if (DOMI_LIKELY(found == 0) && domi_mailbox_put_at_home(manager, hit.address, node, mail)) {
         *ret_address = hit.address;
@@ -401,6 +461,8 @@ void domi_grain_leave(domi_manager *manager, domi_house *house)
     bool again = false;
     domus_address next;
     house->family->grain = NULL;
+    if (error == 0 && is_lost(grain))
+        error = -EHOSTDOWN;
     if (table->unmake != NULL && is_unmounted(house))
         table->unmake(table->context, grain->key, house->self);
     lock(manager, kind, stripe);

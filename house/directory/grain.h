@@ -30,10 +30,23 @@
 #include "house/message/manager.h"
 
 #include <domus/grain.h>
+#include <domus/remote.h>
 
 #include <stdalign.h>
 
 typedef struct domi_grain_kind domi_grain_kind;
+
+/* The state that all kinds of a system share whose grains are spread over nodes (grain_parts.h). */
+typedef struct domi_grain_parts {
+    _Atomic uint64_t fences[DOMUS_REMOTE_PARTS]; /* 0: no life is made; any thread reads */
+    _Atomic uint32_t living[DOMUS_REMOTE_PARTS]; /* grains of each part that live here */
+    domus_address elsewhere; /* messages that a gateway is to send; constant, as is `here` */
+    domus_address here;      /* messages that a gateway passes on */
+    uint32_t threads;        /* constant */
+    /* Whether a thread has opened a part: DOMUS_REMOTE_PARTS for each thread, which alone touches
+     * its own. */
+    uint8_t opened[];
+} domi_grain_parts;
 
 typedef enum domi_grain_state {
     DOMI_GRAIN_MAKING, /* a thread makes a life */
@@ -48,11 +61,13 @@ typedef struct domi_grain {
     domus_address address;             /* the life that was made last; nobody before the first */
     domi_node *returned;               /* mail that a life gave back, a circular list by its tail */
     domi_node *waiting;                /* mail that is held for the next life, likewise */
+    uint64_t fence;                    /* of its part; 0: it is not spread; constant */
     uint32_t held;                     /* messages in `waiting` */
     uint32_t slot;                     /* constant */
     uint8_t state;                     /* a domi_grain_state */
     uint8_t stripe;                    /* which lock of the kind its key has; constant */
     int16_t reason; /* with ENDED: why it could not be made, a negative errno; 0: it was */
+    uint16_t part;  /* constant */
     char key[DOMI_NAME_MAX + 1]; /* constant */
 } domi_grain;
 
@@ -67,26 +82,28 @@ typedef struct domi_grain_stripe {
     unsigned char apart[DOMI_LINES - sizeof(domi_spinlock)]; /* unused */
 } domi_grain_stripe;
 
-/* A kind of grains, as it was opened. All but `stripes` and what the names and grains hold is
- * constant. */
+/* A kind of grains, as it was opened. All but `parts`, `stripes` and what the names and grains hold
+ * is constant. */
 struct domi_grain_kind {
-    domus_grain_kind table; /* its `name` leads to `name` below */
-    domi_names names;       /* the keys of the grains that live */
-    domi_grain *grains;     /* by the slots of their names */
-    size_t grains_bytes;    /* bytes mapped for them */
-    domi_grain_kind *next;  /* the next kind of the system */
+    _Atomic(domi_grain_parts *) parts; /* NULL: its grains are not spread */
+    domus_grain_kind table;            /* its `name` leads to `name` below */
+    domi_names names;                  /* the keys of the grains that live */
+    domi_grain *grains;                /* by the slots of their names */
+    size_t grains_bytes;               /* bytes mapped for them */
+    domi_grain_kind *next;             /* the next kind of the system */
     char name[DOMI_NAME_MAX + 1];
     domi_grain_stripe stripes[DOMI_GRAIN_STRIPES];
 };
 
 /* All kinds of a system. */
 typedef struct domi_grains {
-    domi_spinlock lock;     /* guards the next two */
-    domi_grain_kind *first; /* the kinds, linked by `next` */
-    uint32_t count;         /* how many they are */
-    uint32_t kinds_max;     /* most kinds; this and the rest are constant */
-    uint32_t living_max;    /* grains of a kind that names no number */
-    uint64_t key[2];        /* secret and random: hashes of keys start from it */
+    domi_spinlock lock;                /* guards the next two */
+    domi_grain_kind *first;            /* the kinds, linked by `next` */
+    uint32_t count;                    /* how many they are */
+    uint32_t kinds_max;                /* most kinds; this and the rest are constant */
+    uint32_t living_max;               /* grains of a kind that names no number */
+    uint64_t key[2];                   /* secret and random: hashes of keys start from it */
+    _Atomic(domi_grain_parts *) parts; /* NULL: no kind is spread */
 } domi_grains;
 
 /* --- kinds (grain_kind.c) ----------------------------------------------------------------------
@@ -99,6 +116,13 @@ void domi_grains_init(domi_grains *grains, uint32_t kinds_max, uint32_t living_m
  * registry is accepted. */
 void domi_grains_fini(domi_grains *grains);
 
+/* Find the kind of this name. Returns NULL if there is none. Any thread. */
+domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name);
+
+/* The first kind, from which `next` leads to the others; NULL: there is none. Kinds are added in
+ * front and stay. Any thread. */
+domi_grain_kind *domi_grain_kind_first(domi_grains *grains);
+
 /* As domus_grain_open(), on the thread of `manager`. */
 int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
                     domi_grain_kind **ret_kind);
@@ -106,12 +130,17 @@ int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
 /* --- messages (grain.c) ------------------------------------------------------------------------
  */
 
-/* Put `node`, an ask or a notice by its `mail`, to the grain `key`, which is made if it does not
- * live. `near` is the home of the sender. `ret_address` gets the life that the message is for, or
- * nobody if it waits for the first one. Returns 0; the errors of domus_grain_ask(), and then the
- * caller still owns the node. Owner. */
-int domi_grain_put(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                   const char *key, domi_node *node, uint32_t mail, domus_address *ret_address);
+/* Put `node`, an ask or a notice by its `mail`, to the grain `key` of this system, which is made if
+ * it does not live. `near` is the home of the sender. `ret_address` gets the life that the message
+ * is for, or nobody if it waits for the first one. Returns 0; the errors of domus_grain_ask(), and
+ * then the caller still owns the node. Owner. */
+int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                         const char *key, domi_node *node, uint32_t mail,
+                         domus_address *ret_address);
+
+/* Returns the part of a grain of a kind that is spread; -EINVAL for a key that cannot be one
+ * (grain.c). */
+int domi_grain_part_of(const domi_grain_kind *kind, const char *key);
 
 /* As domus_grain_notice(), from the thread of `manager`; `sender` may be NULL. */
 int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,

@@ -54,6 +54,8 @@ void domi_grains_fini(domi_grains *grains)
         grains->first = kind->next;
         kind_free(kind);
     }
+    domi_memory_free(atomic_load_explicit(&grains->parts, memory_order_relaxed));
+    grains->parts = NULL;
 }
 
 static bool is_name(const char *name)
@@ -125,6 +127,22 @@ static domi_grain_kind *find(const domi_grains *grains, const char *name)
     return kind;
 }
 
+domi_grain_kind *domi_grain_kind_first(domi_grains *grains)
+{
+    domi_spinlock_lock(&grains->lock);
+    domi_grain_kind *first = grains->first;
+    domi_spinlock_unlock(&grains->lock);
+    return first;
+}
+
+domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name)
+{
+    domi_spinlock_lock(&grains->lock);
+    domi_grain_kind *kind = find(grains, name);
+    domi_spinlock_unlock(&grains->lock);
+    return kind;
+}
+
 /* Find the kind of the table, or add `made` (NULL: none was made yet). Returns 0, also if there is
  * none and none to add; -EEXIST; -ENOSPC. */
 static int find_or_add(domi_grains *grains, const domus_grain_kind *table, domi_grain_kind *made,
@@ -182,6 +200,13 @@ const char *domus_grain_key(const domus_stack *stack)
     const domi_family *family = domi_stack_house(stack)->family;
 
     return family != NULL && family->grain != NULL ? family->grain->key : NULL;
+}
+
+uint64_t domus_grain_fence(const domus_stack *stack)
+{
+    const domi_family *family = domi_stack_house(stack)->family;
+
+    return family != NULL && family->grain != NULL ? family->grain->fence : 0;
 }
 
 uint32_t domus_grain_count(domus_grains grains)

@@ -1,7 +1,7 @@
 /* The verbs of domus/grain.h that send: messages are made here, as those to actors are, and put to
  * grains. */
 #include "house/conversation/ask_make.h"
-#include "house/directory/grain.h"
+#include "house/directory/grain_parts.h"
 
 #include <errno.h>
 

@@ -17,6 +17,7 @@
 #ifndef DOMI_HOUSE_DIRECTORY_REMOTE_H
 #define DOMI_HOUSE_DIRECTORY_REMOTE_H
 
+#include "house/conversation/ask_make.h"
 #include "house/directory/remote_layout.h"
 
 /* Make an empty table, which allocates nothing. */
@@ -72,6 +73,12 @@ static inline int32_t domi_remote_tag(uint32_t index, uint32_t lease)
 {
     return (int32_t)(lease << 24 | index);
 }
+
+/* As domus_remote_ask(), put by `put` with `context` (remote_verbs.c). */
+int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_address from,
+                       domus_address to, const domus_type *type, const void *payload,
+                       uint64_t timeout_ns, uint64_t tag, domi_ask_put *put, void *context,
+                       domus_remote_asked *ret_asked);
 
 /* --- puts (remote_put.c) ---------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* A put to a remote actor goes to a gateway: asks and notices to that of the sender's home, so that
  * they stay in order; answers to that which has asked; watches to that which owns the address. */
+#include "house/directory/grain_parts.h"
 #include "house/directory/remote.h"
 
 #include "house/conversation/holder.h"
@@ -133,7 +134,8 @@ int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
     if (atomic_load_explicit(&remote->idle, memory_order_relaxed) != 0)
         atomic_store_explicit(&remote->idle, 0, memory_order_relaxed);
     if (domi_node_is_user_mail(node))
-        return put_message(manager, remote, message);
+        return remote->is_here ? domi_grain_put_here(manager, node)
+                               : put_message(manager, remote, message);
     if (node->kind != DOMI_EVENT || domi_node_is_part(node))
         return -ESTALE;
     if (message->type == &domi_held_type)

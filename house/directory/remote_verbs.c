@@ -91,7 +91,10 @@ int domus_remote_gateway(const domus_stack *stack, domus_address *ret_gateway)
 
 int domus_remote_node_open(domus_stack *stack, uint64_t node, int error)
 {
-    return is_gateway(stack) ? domi_remote_node_open(remotes_of(stack), node, error) : -EPERM;
+    if (!is_gateway(stack))
+        return -EPERM;
+    return node != DOMUS_REMOTE_GRAINS ? domi_remote_node_open(remotes_of(stack), node, error)
+                                       : -EINVAL;
 }
 
 int domus_remote_node_set(domus_stack *stack, uint64_t node, int error)
@@ -121,7 +124,7 @@ static domi_house *local_house(const domus_stack *stack, const domus_remote_name
 int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
                          domus_address *ret_address)
 {
-    if (remotes_of(stack) == NULL || name->lease == 0)
+    if (remotes_of(stack) == NULL || name->lease == 0 || name->node == DOMUS_REMOTE_GRAINS)
         return -EINVAL;
     if (name->node != DOMUS_REMOTE_HERE)
         return domi_remote_find_or_make(
@@ -231,17 +234,34 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
     return error;
 }
 
+/* How an ask in the name of a remote actor is put. */
+typedef struct remote_put {
+    domus_address from;
+    domi_ask_put *put;
+    void *context;
+} remote_put;
+
 /* Put an ask that has another sender than the actor that makes it. */
-static int put_ask_as(domi_manager *manager, domus_address to, domi_node *node, void *from)
+static int put_ask_as(domi_manager *manager, domus_address to, domi_node *node, void *how_)
 {
-    sign_as((domi_envelope *)(void *)node, *(const domus_address *)from);
+    const remote_put *how = how_;
+
+    sign_as((domi_envelope *)(void *)node, how->from);
+    return how->put(manager, to, node, how->context);
+}
+
+static int put_to_actor(domi_manager *manager, domus_address to, domi_node *node, void *context)
+{
+    (void)context;
     return domi_mailbox_put(manager, to, node, DOMI_ASK);
 }
 
-int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address from,
-                     domus_address to, const domus_type *type, const void *payload,
-                     uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked)
+int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_address from,
+                       domus_address to, const domus_type *type, const void *payload,
+                       uint64_t timeout_ns, uint64_t tag, domi_ask_put *put, void *context,
+                       domus_remote_asked *ret_asked)
 {
+    remote_put how = {.from = from, .put = put, .context = context};
     domus_stack *waiting = asker.stack;
     domi_promise *promise = NULL;
     int error = check_from(stack, from);
@@ -257,10 +277,18 @@ int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address
     /* An answer finds this gateway by the manager to which the promise belongs, and the first one
      * of a stack does not say that. */
     waiting->first.node.owner = (uint16_t)stack->manager->index;
-    error = domi_ask_make(waiting, to, type, payload, timeout_ns, tag, put_ask_as, &from, &promise);
+    error = domi_ask_make(waiting, to, type, payload, timeout_ns, tag, put_ask_as, &how, &promise);
     if (error == 0 && ret_asked != NULL)
         *ret_asked = (domus_remote_asked){promise, domi_promise_serial(promise)};
     return error;
+}
+
+int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address from,
+                     domus_address to, const domus_type *type, const void *payload,
+                     uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked)
+{
+    return domi_remote_ask_by(stack, asker, from, to, type, payload, timeout_ns, tag, put_to_actor,
+                              NULL, ret_asked);
 }
 
 int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)

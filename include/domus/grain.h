@@ -163,6 +163,13 @@ DOMUS_API int domus_outside_grain_ask(struct domus_system *system, domus_grains 
  * on_stop. Returns NULL if the actor is no grain. */
 DOMUS_API const char *domus_grain_key(const domus_stack *stack);
 
+/* The fence of the actor that is running, if it is a life of a kind that is spread over a cluster
+ * (domus/cluster.h): greater than that of every life of this grain on another node before it, so
+ * that a store behind grains can refuse the writes of a predecessor that does not know yet that it
+ * is one. Lives that follow each other on one node may have the same. Also in on_mount and on_stop.
+ * Returns 0 if the actor is no such life. */
+DOMUS_API uint64_t domus_grain_fence(const domus_stack *stack);
+
 /* The number of grains of this kind that live, or are being made, or end: each counts from the
  * message that makes it until its last life has ended and no message waits for the next. 0 for a
  * zeroed handle. Thread-safety: any thread. */

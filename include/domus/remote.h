@@ -34,6 +34,7 @@
 #define DOMUS_REMOTE_H
 
 #include <domus/conversation.h>
+#include <domus/grain.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,9 +60,9 @@ typedef struct domus_remote_name {
 /* Get the address of a name. That of an actor of this system may be stale, as any address; that of
  * a remote actor stays the same until domus_remote_end().
  *
- * Returns 0; -EINVAL for a lease of 0; -ENOENT when the node was not opened, or when this system
- * has no such slot or router; -ESTALE when the node has ended; -ENOSPC when addresses_max
- * remote addresses are in use; -ENOMEM. */
+ * Returns 0; -EINVAL for a lease of 0 and for the node DOMUS_REMOTE_GRAINS; -ENOENT when the node
+ * was not opened, or when this system has no such slot or router; -ESTALE when the node has ended;
+ * -ENOSPC when addresses_max remote addresses are in use; -ENOMEM. */
 DOMUS_API int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
                                    domus_address *ret_address);
 
@@ -93,7 +94,8 @@ DOMUS_API int domus_remote_open(domus_stack *stack, const domus_remote_options *
 DOMUS_API int domus_remote_gateway(const domus_stack *stack, domus_address *ret_gateway);
 
 /* Make a node known, in the state `error`. Returns 0; -EPERM; -EINVAL for the number of this
- * system, or a wrong state; -EALREADY when it is known; -ENOSPC at nodes_max. */
+ * system, DOMUS_REMOTE_GRAINS, or a wrong state; -EALREADY when it is known; -ENOSPC at nodes_max.
+ */
 DOMUS_API int domus_remote_node_open(domus_stack *stack, uint64_t node, int error);
 
 /* Change the state of a node: 0, or the negative errno with which what is sent to its actors is
@@ -211,6 +213,81 @@ DOMUS_API int domus_remote_room(domus_stack *stack, const domus_remote_name *nam
  * Returns how many it wrote. */
 DOMUS_API uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t *cursor,
                                      domus_remote_name *ret_names, uint32_t room);
+
+/* --- grains that are spread over nodes --------------------------------------------------------
+ *
+ * A library may spread the grains of some kinds (domus/grain.h) over several systems. They fall
+ * into parts, by a hash of kind and key that is the same in each system, and the library decides
+ * which system has a part. In it each gateway opens the part: from then on messages of actors of
+ * its thread go to the grains of this system as ever. All others come to the gateway of their
+ * sender, which asks domus_remote_grain() for whom they are: it sends them to the system that has
+ * the part, or passes them on to the grain here.
+ *
+ * A life is made in a part that has a fence alone (domus_remote_part_set()), and keeps it as its
+ * domus_grain_fence(). So to give a part to another system in order, all gateways close it,
+ * domus_remote_part_stop() is called until no grain of it lives, and then the fence is taken away.
+ */
+
+#define DOMUS_REMOTE_PARTS  256u
+#define DOMUS_REMOTE_GRAINS UINT64_MAX /* domus_remote_message.to.node of a message to a grain */
+
+/* Spread the grains of a kind, for good. Grains that live already stay as they are.
+ *
+ * Returns 0, also if they were spread before; -EPERM; -EINVAL for a zeroed handle; -ENOSPC;
+ * -ENOMEM. */
+DOMUS_API int domus_remote_grains_place(domus_stack *stack, domus_grains grains);
+
+/* Find the kind of this name. Returns 0; -ENOENT when it was not opened, or is not spread. */
+DOMUS_API int domus_remote_grains_find(const domus_stack *stack, const char *name,
+                                       domus_grains *ret_grains);
+
+typedef struct domus_remote_grain {
+    domus_grains grains;
+    const char *kind; /* name of the kind, valid until the system is freed */
+    char key[DOMUS_GRAIN_KEY_MAX + 1];
+    uint32_t part;
+} domus_remote_grain;
+
+/* Get the grain that the message in hand is for, if domus_remote_target() says that it is for one.
+ * Returns 0; -EPERM; -EINVAL. */
+DOMUS_API int domus_remote_grain_of(const domus_stack *stack, domus_remote_grain *ret_grain);
+
+/* Get the part of a grain. Returns 0..255; -EINVAL for a key that cannot be one, and for a zeroed
+ * handle. Thread-safety: any thread. */
+DOMUS_API int domus_remote_part_of(domus_grains grains, const char *key);
+
+/* Pass the message in hand, or an ask that was kept, on to the grain of this system, as
+ * domus_forward() and domus_kept_forward() would. Return as these; -EPERM; -EHOSTDOWN without a
+ * fence; and the errors of domus_grain_ask(). */
+DOMUS_API int domus_remote_grain_pass(domus_stack *stack);
+DOMUS_API int domus_remote_grain_pass_kept(domus_stack *stack, domus_kept kept);
+
+/* As domus_remote_notice() and domus_remote_ask(), to a grain of this system. `from` of a notice
+ * may be an actor of this system, too. Also return -EHOSTDOWN without a fence, and the errors of
+ * domus_grain_ask(). */
+DOMUS_API int domus_remote_grain_notice(domus_stack *stack, domus_address from, domus_grains grains,
+                                        const char *key, const domus_type *type,
+                                        const void *payload);
+DOMUS_API int domus_remote_grain_ask(domus_stack *stack, domus_conversation asker,
+                                     domus_address from, domus_grains grains, const char *key,
+                                     const domus_type *type, const void *payload,
+                                     uint64_t timeout_ns, uint64_t tag,
+                                     domus_remote_asked *ret_asked);
+
+/* Let messages of the actors of this thread go to the grains of a part here, or no more.
+ * domus_remote_part_open() returns 0; -EAGAIN while other messages wait for this gateway, which
+ * they would overtake: then it passes them on, and tries again; -EPERM; -EINVAL. */
+DOMUS_API int domus_remote_part_open(domus_stack *stack, uint32_t part);
+DOMUS_API void domus_remote_part_close(domus_stack *stack, uint32_t part);
+
+/* Let lives be made in a part, with this fence; 0: no more. When a fence is taken away, mail that
+ * waits for grains which end later fails with -EHOSTDOWN. Thread-safety: any handler. Returns 0;
+ * -EINVAL; -ENOENT when no kind is spread. */
+DOMUS_API int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence);
+
+/* Stop the grains of a part that live here, behind their mail or at once. Thread-safety: any
+ * handler. Returns how many grains of it live: 0 once the last has ended. */
+DOMUS_API uint32_t domus_remote_part_stop(domus_stack *stack, uint32_t part, bool after_mail);
 
 /* True if an actor of this system has this name: it lives, and is not about to stop. */
 DOMUS_API bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name);

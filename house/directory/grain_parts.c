@@ -1,0 +1,76 @@
+/* Messages to grains that may live on other nodes: those that this thread may not take itself go to
+ * its gateway, as copies with a tail. Such messages are pickled next, so a copy is small beside
+ * that. */
+#include "house/directory/grain_parts.h"
+
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Where the tail stands in a message. */
+static uint32_t tail_at(uint32_t head, const domus_type *type)
+{
+    return (head + type->size + 7) & ~7u;
+}
+
+static uint32_t head_of(uint32_t mail)
+{
+    return mail == DOMI_ASK ? DOMI_ASK_HEAD : DOMI_ENVELOPE_HEAD;
+}
+
+const domi_grain_tail *domi_grain_tail_of(const domi_envelope *message)
+{
+    return (
+        const domi_grain_tail *)(const void *)((const char *)message +
+                                               tail_at(head_of(message->node.kind), message->type));
+}
+
+/* Put a copy of the message to the gateway. Returns 0, and the message was freed; a negative errno.
+ */
+static int put_elsewhere(domi_manager *manager, domus_address elsewhere, domi_envelope *message,
+                         uint32_t mail, const domi_grain_tail *tail)
+{
+    uint32_t at = tail_at(head_of(mail), message->type);
+    domi_envelope *copy = domi_message_new(manager, at + sizeof *tail);
+
+    if (copy == NULL)
+        return domi_message_explain_failure(manager);
+    memcpy((char *)copy + sizeof copy->node, (char *)message + sizeof message->node,
+           head_of(mail) + message->type->size - sizeof copy->node);
+    memcpy((char *)copy + at, tail, sizeof *tail);
+    int error = domi_mailbox_put(manager, elsewhere, &copy->node, mail);
+    domi_pool_free(manager, error == 0 ? &message->node : &copy->node);
+    return error;
+}
+
+int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                          const char *key, domi_node *node, uint32_t mail,
+                          domus_address *ret_address)
+{
+    /* acquire: pairs with the store of domus_remote_grains_place(). */
+    const domi_grain_parts *parts = atomic_load_explicit(&kind->parts, memory_order_acquire);
+    domi_grain_tail tail = {.kind = kind};
+    int part = domi_grain_part_of(kind, key);
+
+    if (part < 0)
+        return part;
+    /* An actor that runs elsewhere than at home, in a pool or on a borrower's thread, has no thread
+     * whose gateway could know that nothing of it is on the way. */
+    if (manager == near && manager->index < parts->threads &&
+        parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0)
+        return domi_grain_put_local(manager, near, kind, key, node, mail, ret_address);
+    tail.part = (uint32_t)part;
+    memcpy(tail.key, key, strlen(key) + 1);
+    *ret_address = parts->elsewhere;
+    return put_elsewhere(manager, parts->elsewhere, (domi_envelope *)(void *)node, mail, &tail);
+}
+
+int domi_grain_put_here(domi_manager *manager, domi_node *node)
+{
+    const domi_grain_tail *tail = domi_grain_tail_of((domi_envelope *)(void *)node);
+    domus_address to;
+
+    return domi_grain_put_local(manager, manager, tail->kind, tail->key, node, node->kind, &to);
+}
