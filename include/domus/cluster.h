@@ -38,6 +38,7 @@
 #define DOMUS_CLUSTER_H
 
 #include <domus/conversation.h>
+#include <domus/grain.h>
 #include <domus/pickle.h>
 #include <domus/spawn.h>
 
@@ -100,6 +101,10 @@ typedef struct domus_cluster_options {
 
     const domus_pickler *picklers; /* types that travel, as of domus_picklers_new(); NULL: none */
     const domus_cluster_export *exports; /* NULL: none */
+    /* The kinds of grains that are spread over the nodes (see below), a list that a kind with a
+     * NULL name ends; NULL: none. */
+    const domus_grain_kind *grains;
+    bool hosts_no_grains; /* this node sends to grains, and none live here */
 
     /* For tests: makes the client of each gateway, on its thread, in place of domus_nats_open().
      * The running actor is the client's `events`. NULL: domus_nats_open(). */
@@ -119,8 +124,8 @@ typedef struct domus_cluster_options {
 DOMUS_API int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
                                  char *error, size_t error_size, domus_cluster **ret_cluster);
 
-/* Leave: the others are told that this node ends. It blocks for as long as that takes, at most
- * `heartbeat_ns`.
+/* Leave: the grains of this node stop behind their mail and go to others, and these are told that
+ * this node ends. It blocks for as long as that takes, at most `down_after_ns` and `heartbeat_ns`.
  * Thread-safety: a foreign thread, before domus_system_stop(). */
 DOMUS_API void domus_cluster_leave(domus_cluster *cluster);
 
@@ -250,6 +255,53 @@ DOMUS_API extern const domus_type domus_cluster_spawned_type;
 DOMUS_API int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behaviour,
                                   const domus_type *input_type, const void *input,
                                   uint64_t timeout_ns, domus_resumed *then);
+
+/* --- grains ------------------------------------------------------------------------------------
+ *
+ * The kinds of grains that the options name are spread over the nodes: domus_grain_ask(),
+ * domus_grain_notice() and their like (domus/grain.h) find the one life of a kind and a key in the
+ * cluster, or let one begin. Actors get the handle of a kind by domus_grain_open() with the same
+ * name and behaviour. Messages to grains, and their answers, need picklers.
+ *
+ * Grains fall into 256 parts by a hash of kind and key. Which node has a part follows from the
+ * names of the nodes that are up, so the parts are spread evenly, and a node that comes or goes
+ * moves only its own. A node holds its parts by entries in the key-value store, which are worth as
+ * much as its lease: of a node that has died they are free when the lease is over. The revision of
+ * the entry is the domus_grain_fence() of the lives.
+ *
+ * When a part goes to another node in order, because a node has come or leaves, its grains stop
+ * behind their mail, and the next lives begin on the other node; messages that come meanwhile wait
+ * at their senders. When a node could not renew its lease in time, its grains are stopped at once:
+ * others may live elsewhere by then, and a store behind grains has to refuse what has a smaller
+ * fence than it has seen. Where there is no such store, two lives may do something at the same
+ * time for as long as it takes the first one to notice.
+ *
+ * The promises of domus/grain.h hold with these additions. Messages of one sender to one grain stay
+ * in order while a part moves; what was on the way to a node that goes down is lost, as above. An
+ * ask also fails with
+ *
+ *   -EHOSTDOWN   its node went down; or no node had the part for down_after_ns
+ *   -ENOBUFS     too much is on the way to its node, or waits for parts (queued_max, each)
+ *   -EOPNOTSUPP  the servers have no JetStream; or the node does not know the type
+ *   -ENOENT      the type has no pickler; or the node has no such kind
+ *
+ * A notice to a grain elsewhere is counted as refused or dropped in such a case, and
+ * domus_grain_notice() returns 0. All nodes that host grains have to name the same kinds.
+ *
+ * Without servers all grains live here, as those of domus/grain.h, and have no fence. */
+
+/* Counts of this node. */
+typedef struct domus_cluster_grain_counts {
+    uint64_t parts;    /* of the 256 that this node has now */
+    uint64_t taken;    /* parts that it has taken */
+    uint64_t given;    /* that it has given in order */
+    uint64_t lost;     /* that it has lost with its lease */
+    uint64_t waiting;  /* messages that wait for parts now */
+    uint64_t returned; /* that other nodes did not take, because the part had gone */
+} domus_cluster_grain_counts;
+
+/* Thread-safety: any thread. */
+DOMUS_API domus_cluster_grain_counts domus_cluster_count_grains(const domus_cluster *cluster);
 
 #ifdef __cplusplus
 }

@@ -35,10 +35,9 @@ static int asks_grow(domi_cluster_gateway *gateway)
     return 0;
 }
 
-int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept, bool spawns,
-                  domi_wire_envelope *envelope, domi_ask **ret_ask)
+int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
+                  uint64_t deadline_ns, domi_wire_envelope *envelope, domi_ask **ret_ask)
 {
-    uint64_t deadline_ns = domus_deadline_ns(gateway->stack);
     uint64_t now_ns = domus_now_ns(gateway->stack);
 
     if (gateway->asks_used == gateway->asks_room) {
@@ -53,7 +52,7 @@ int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kep
     ask->kept = kept;
     ask->peer = peer;
     ask->deadline_ns = deadline_ns;
-    ask->spawns = spawns;
+    ask->spawns = false;
     peer->asks++;
     envelope->id = make_id(index, ask->generation);
     envelope->time_ns = deadline_ns;

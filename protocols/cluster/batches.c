@@ -211,3 +211,20 @@ int domi_pickle_message(domi_cluster_gateway *gateway, const domus_type *type, c
                           gateway->message, gateway->cluster->options.message_max, &size, NULL, 0);
     return error != 0 ? error : (int)size;
 }
+
+int domi_unpickle_message(domi_cluster_gateway *gateway, domus_slice message,
+                          const domus_type **ret_type)
+{
+    domus_pickled pickled;
+
+    if (gateway->cluster->picklers == NULL)
+        return -EOPNOTSUPP;
+    int error = domus_pickled_open(gateway->cluster->picklers, &gateway->pickling, message,
+                                   &pickled, NULL, 0);
+    if (error == 0)
+        error = domus_unpickle(&pickled, &gateway->pickling, gateway->payload, NULL, 0);
+    if (error != 0)
+        return error == -ENOENT ? -EOPNOTSUPP : error;
+    *ret_type = pickled.pickler->type;
+    return 0;
+}

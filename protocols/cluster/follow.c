@@ -1,6 +1,6 @@
 /* A gateway follows the table of nodes: it lets go of what a node had here that is down or has
  * ended. */
-#include "protocols/cluster/inside.h"
+#include "protocols/cluster/parts.h"
 
 #include <errno.h>
 
@@ -16,10 +16,12 @@ void domi_link_lose(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t ind
     DOMI_COUNT(gateway, peer->record, lost, lost);
     domi_served_drop(gateway, peer, index);
     domi_watching_drop(gateway, peer, index);
+    domi_grain_forget_returns(peer, index);
     if (index != domi_gateway_at(gateway, peer))
         return;
     domi_asks_fail(gateway, peer, -EHOSTDOWN);
     domi_watched_down(gateway, peer);
+    domi_routes_lose(gateway, peer);
 }
 
 void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
@@ -31,6 +33,7 @@ void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
     /* An ask or a watch may wait for a link that could not be made. */
     domi_asks_fail(gateway, peer, -EHOSTDOWN);
     domi_watched_down(gateway, peer);
+    domi_routes_lose(gateway, peer);
 }
 
 #define ENDED_AT_A_TIME 64u

@@ -1,6 +1,6 @@
 /* The gateway of a thread: a channels actor that carries what the actors of its thread send to
  * other nodes, and what they send here (domus/remote.h). */
-#include "protocols/cluster/inside.h"
+#include "protocols/cluster/parts.h"
 
 #include <domus/channel.h>
 #include <domus/nats.h>
@@ -70,14 +70,16 @@ static int take_beat(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (gateway->index == 0) {
-        if (!gateway->is_leaving)
-            domi_beat(gateway, DOMI_BEAT_UP);
+        if (!gateway->has_left)
+            domi_beat(gateway, gateway->is_leaving ? DOMI_BEAT_LEAVING : DOMI_BEAT_UP);
         if (domi_nodes_look(gateway).has_changed)
             domi_tell_all(gateway);
     }
     domi_peers_follow(gateway);
+    domi_routes_follow(gateway);
     look_at_peers(gateway);
     domi_asks_sweep(gateway);
+    domi_routes_sweep(gateway);
     domi_watched_room(gateway);
     domi_flush_all(gateway, true);
     return 0;
@@ -89,6 +91,7 @@ static int take_follow(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     domi_peers_follow(gateway);
+    domi_routes_follow(gateway);
     domi_watched_room(gateway);
     return 0;
 }
@@ -102,6 +105,8 @@ static int take_later(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     gateway->is_due = false;
     domi_flush_all(gateway, false);
+    if (domi_routes_open(gateway))
+        domi_flush_soon(gateway);
     return 0;
 }
 
@@ -152,10 +157,12 @@ static int take_event(domus_stack *stack, void *self, const void *payload)
 static int take_cancel(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = enter(stack, self);
+    domus_kept kept = ((const domus_remote_cancelled_ask *)payload)->kept;
     uint64_t id;
-    domi_ask *ask =
-        domi_ask_find_kept(gateway, ((const domus_remote_cancelled_ask *)payload)->kept, &id);
 
+    if (domi_routes_cancel(gateway, kept))
+        return 0;
+    domi_ask *ask = domi_ask_find_kept(gateway, kept, &id);
     if (ask == NULL)
         return 0;
     domi_peer *peer = ask->peer;
@@ -197,19 +204,34 @@ static int hear_left(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_reply(stack, &left_type, NULL);
 }
 
+/* The parts of grains were given to others, or their time is over. */
+static int hear_given(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_cluster_gateway *gateway = enter(stack, self);
+
+    (void)answer;
+    gateway->has_left = true;
+    domi_flush_all(gateway, false);
+    domi_beat(gateway, DOMI_BEAT_LEFT);
+    return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,
+                            gateway->cluster->options.heartbeat_ns, hear_left);
+}
+
 /* This node is about to end: the others hear of it before domus_cluster_leave() returns. */
 static int take_leave(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = enter(stack, self);
+    domus_address warden = gateway->cluster->parts->warden;
 
     (void)payload;
     if (gateway->client.house == NULL)
         return domus_reply(stack, &left_type, NULL);
     gateway->is_leaving = true;
-    domi_flush_all(gateway, false);
-    domi_beat(gateway, DOMI_BEAT_LEFT);
-    return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,
-                            gateway->cluster->options.heartbeat_ns, hear_left);
+    if (warden.house == NULL)
+        return hear_given(stack, gateway, NULL);
+    domi_beat(gateway, DOMI_BEAT_LEAVING);
+    return domus_ask_within(stack, warden, &domi_give_all_type, NULL,
+                            gateway->cluster->options.down_after_ns, hear_given);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -306,6 +328,22 @@ static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
     return domus_nats_open(stack, &nats, &gateway->client);
 }
 
+/* The kinds that the options name are spread, and this gateway has routes for them. */
+static int spread_grains(domi_cluster_gateway *gateway)
+{
+    const domus_cluster *cluster = gateway->cluster;
+    int error = 0;
+
+    if (cluster->kinds_count == 0)
+        return 0;
+    gateway->routes = calloc(DOMUS_REMOTE_PARTS, sizeof *gateway->routes);
+    if (gateway->routes == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < cluster->kinds_count && error == 0; i++)
+        error = domus_remote_grains_place(gateway->stack, cluster->kinds[i]);
+    return error;
+}
+
 static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
 {
     const domus_cluster_options *options = &gateway->cluster->options;
@@ -324,7 +362,10 @@ static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
                                                .read_address = read_address,
                                                .context = gateway};
     error = domus_notice(stack, domus_self(stack), &begin_type, NULL);
-    if (error != 0 || (options->servers == NULL && options->open_client == NULL))
+    if (error != 0 || domi_is_alone(gateway->cluster))
+        return error;
+    error = spread_grains(gateway);
+    if (error != 0)
         return error;
     error = open_client(stack, gateway);
     if (error == 0 && gateway->index == 0) {
@@ -345,6 +386,7 @@ static int on_mount(domus_stack *stack, void *self)
     int error = mount(stack, gateway);
 
     if (error != 0) { /* no on_stop follows */
+        free(gateway->routes);
         free(gateway->payload);
         free(gateway->message);
     }
@@ -356,6 +398,7 @@ static void on_stop(domus_stack *stack, void *self)
     domi_cluster_gateway *gateway = enter(stack, self);
 
     domi_watches_free(gateway);
+    domi_routes_free(gateway);
     domi_asks_free(gateway);
     domi_peers_forget_all(gateway);
     free(gateway->payload);

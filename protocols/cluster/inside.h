@@ -30,6 +30,7 @@ typedef struct domi_node_record {
     uint16_t gateways;
     uint16_t slot; /* its place in the table */
 
+    bool hosts_grains; /* constant as these */
     domus_node_state state;
     bool is_leaving;
     bool is_full;                            /* more than queued_max bytes are on the way */
@@ -44,6 +45,8 @@ typedef struct domi_node_record {
     _Atomic uint64_t queued_bytes, sent, received, refused, lost, resent, rtt_ns;
 } domi_node_record;
 
+typedef struct domi_parts domi_parts;
+
 struct domus_cluster {
     struct domus_system *system;
     domus_cluster_options options; /* texts are copies that belong to the cluster */
@@ -56,6 +59,9 @@ struct domus_cluster {
     _Atomic bool is_open;
     domus_address *addresses; /* of the gateways */
     domus_address registrar;
+    domi_parts *parts;   /* of grains (parts.h); its fields say who touches them */
+    domus_grains *kinds; /* the kinds that are spread */
+    uint32_t kinds_count;
 
     domi_lock lock; /* guards the fields below, and those of records that say so */
     domi_node_record *nodes[DOMUS_CLUSTER_NODES_MAX]; /* NULL: free */
@@ -83,7 +89,10 @@ struct domi_peer {
     uint32_t idle_cursor; /* of domus_remote_idle() */
     domi_link **links;    /* to its gateways, made when they are used */
     uint64_t *counted;    /* queued_bytes of each link, as the record counts them */
-    domi_peer *next;      /* in its bucket */
+    /* For each of its gateways a bit for each part whose messages are returned to it until it
+     * fences them. */
+    unsigned char (*returns)[DOMUS_REMOTE_PARTS / 8];
+    domi_peer *next; /* in its bucket */
 };
 
 /* An ask to another node. */
@@ -134,7 +143,8 @@ struct domi_cluster_gateway {
     bool is_due;              /* domus_later() was called */
     bool ticks;               /* the timer of domi_tick_type runs */
     bool has_unconfirmed;     /* a look over the links has found something */
-    bool is_leaving;          /* the others were told that this node ends */
+    bool is_leaving;          /* this node gives its parts, and then leaves */
+    bool has_left;            /* the others were told that it has ended */
     uint64_t beat_ns;         /* when the last heartbeat was sent; of gateway 0 */
     uint32_t beats;           /* heartbeats since the begin */
     domus_conversation asker; /* has the asks in the name of remote actors */
@@ -146,6 +156,8 @@ struct domi_cluster_gateway {
     uint32_t *served_buckets;                     /* served_room of them, by id */
     domi_watched *watched[DOMI_WATCHED_BUCKETS];  /* remote actors, by name */
     domi_watched *watching[DOMI_WATCHED_BUCKETS]; /* local actors, by address */
+    struct domi_route *routes;                    /* of grains, by part; NULL: no kind is spread */
+    uint64_t waiting_bytes;                       /* of messages that wait for parts */
     unsigned char *payload;                       /* room for a payload that is read */
     unsigned char *message; /* room for a message that is written: message_max bytes */
     domus_pickle_context pickling;
@@ -157,6 +169,12 @@ struct domi_cluster_gateway {
 #define DOMI_COUNT(gateway, record, count, by)                                                     \
     (atomic_fetch_add_explicit(&(record)->count, (by), memory_order_relaxed),                      \
      (void)atomic_fetch_add_explicit(&(gateway)->cluster->count, (by), memory_order_relaxed))
+
+/* True if this machine is alone: no server was named. */
+static inline bool domi_is_alone(const domus_cluster *cluster)
+{
+    return cluster->options.servers == NULL && cluster->options.open_client == NULL;
+}
 
 /* True if the addresses of all gateways are there. */
 static inline bool domi_cluster_is_open(const domus_cluster *cluster)
@@ -264,6 +282,10 @@ int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name
 /* Write a message into gateway->message. Returns its bytes, or a negative errno. */
 int domi_pickle_message(domi_cluster_gateway *gateway, const domus_type *type, const void *payload);
 
+/* Read a message into gateway->payload. Returns 0; a negative errno. */
+int domi_unpickle_message(domi_cluster_gateway *gateway, domus_slice message,
+                          const domus_type **ret_type);
+
 /* --- send.c ----------------------------------------------------------------------------------- */
 
 /* A message to a remote actor has come to the gateway (domus/remote.h). */
@@ -301,10 +323,10 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes);
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
-/* Note that the ask in hand goes to a peer: the envelope gets its id, and the rest of its time-out.
- * Returns 0; -ENOBUFS at asks_max; -ENOMEM. */
-int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept, bool spawns,
-                  domi_wire_envelope *envelope, domi_ask **ret_ask);
+/* Note that an ask goes to a peer: the envelope gets its id, and the rest of the time until
+ * `deadline_ns` (0: it has none). Returns 0; -ENOBUFS at asks_max; -ENOMEM. */
+int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
+                  uint64_t deadline_ns, domi_wire_envelope *envelope, domi_ask **ret_ask);
 
 /* Find an ask by its id, if it went to this peer; NULL: it is over. */
 domi_ask *domi_ask_find(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);

@@ -149,6 +149,7 @@ static domi_node_record *introduce(domi_cluster_gateway *gateway, domi_node_reco
     record->incarnation = beat->incarnation;
     memcpy(record->name, beat->name, sizeof record->name);
     record->gateways = beat->gateways;
+    record->hosts_grains = beat->hosts_grains;
     return record;
 }
 
@@ -322,6 +323,7 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
         .incarnation = cluster->incarnation,
         .gateways = (uint16_t)cluster->gateways,
         .state = state,
+        .hosts_grains = cluster->options.grains != NULL && !cluster->options.hosts_no_grains,
     };
 
     memcpy(beat.name, cluster->options.node, strlen(cluster->options.node) + 1);

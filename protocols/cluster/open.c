@@ -1,5 +1,6 @@
 /* A cluster is opened and closed: its options are checked and copied, and each thread gets a
  * gateway. */
+#include "protocols/cluster/parts.h"
 #include "protocols/cluster/registry.h"
 
 #include <domus/nats.h>
@@ -236,6 +237,51 @@ static int spawn_registrar(domus_cluster *cluster)
     return error;
 }
 
+static uint32_t count_kinds(const domus_cluster_options *options)
+{
+    uint32_t count = 0;
+
+    while (options->grains != NULL && options->grains[count].name != NULL)
+        count++;
+    return count;
+}
+
+/* Open the kinds of grains, which gateways spread when they are mounted. */
+static int open_grains(domus_cluster *cluster, char *error, size_t size)
+{
+    uint32_t count = count_kinds(&cluster->options);
+    int result = 0;
+
+    cluster->parts = calloc(1, sizeof *cluster->parts);
+    cluster->kinds = calloc(count + 1, sizeof *cluster->kinds);
+    if (cluster->parts == NULL || cluster->kinds == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count && result == 0; i++) {
+        result = domus_outside_grain_open(cluster->system, &cluster->options.grains[i],
+                                          &cluster->kinds[i]);
+        if (result != 0)
+            (void)refuse(error, size, "grains: %s cannot be opened: %s",
+                         cluster->options.grains[i].name, strerror(-result));
+    }
+    cluster->kinds_count = count;
+    return result;
+}
+
+/* The actor that takes parts of grains and gives them. */
+static int spawn_warden(domus_cluster *cluster)
+{
+    if (cluster->kinds_count == 0 || domi_is_alone(cluster))
+        return 0;
+    void *state = calloc(1, domi_warden_behaviour.state_size);
+    if (state == NULL)
+        return -ENOMEM;
+    domi_warden_prepare(state, cluster);
+    int error = domus_outside_spawn_on(cluster->system, 0, &domi_warden_behaviour, state,
+                                       &cluster->parts->warden);
+    free(state);
+    return error;
+}
+
 static int spawn_gateways(domus_cluster *cluster)
 {
     domi_cluster_gateway *state = calloc(1, sizeof *state);
@@ -248,7 +294,9 @@ static int spawn_gateways(domus_cluster *cluster)
                                        &cluster->addresses[i]);
     }
     free(state);
-    return error == 0 ? spawn_registrar(cluster) : error;
+    if (error == 0)
+        error = spawn_registrar(cluster);
+    return error == 0 ? spawn_warden(cluster) : error;
 }
 
 int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
@@ -262,6 +310,8 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     cluster->gateways = domus_system_threads(system);
     cluster->lock = (domi_lock)DOMI_LOCK_FREE;
     int result = prepare(cluster, options, error, error_size);
+    if (result == 0)
+        result = open_grains(cluster, error, error_size);
     if (result == 0) {
         cluster->addresses = calloc(cluster->gateways, sizeof *cluster->addresses);
         result = cluster->addresses != NULL ? 0 : -ENOMEM;
@@ -285,8 +335,9 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
 
 void domus_cluster_leave(domus_cluster *cluster)
 {
-    int error = domus_outside_ask(cluster->system, cluster->addresses[0], &domi_leave_type, NULL,
-                                  cluster->options.heartbeat_ns, NULL);
+    int error =
+        domus_outside_ask(cluster->system, cluster->addresses[0], &domi_leave_type, NULL,
+                          cluster->options.heartbeat_ns + cluster->options.down_after_ns, NULL);
 
     if (error == -EOPNOTSUPP) /* a test kit, which lets the time pass itself */
         (void)domus_outside_notice(cluster->system, cluster->addresses[0], &domi_leave_type, NULL);
@@ -299,6 +350,8 @@ void domus_cluster_close(domus_cluster *cluster)
     for (uint32_t i = 0; i < cluster->nodes_used; i++)
         free(cluster->nodes[i]);
     domus_picklers_free(cluster->picklers);
+    free(cluster->parts);
+    free(cluster->kinds);
     free(cluster->addresses);
     free(cluster->servers);
     free(cluster->jwt);

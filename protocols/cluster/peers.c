@@ -41,9 +41,11 @@ domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
     peer->downs = downs;
     peer->links = calloc(record->gateways, sizeof(domi_link *));
     peer->counted = calloc(record->gateways, sizeof(uint64_t));
-    if (peer->links == NULL || peer->counted == NULL) {
+    peer->returns = calloc(record->gateways, sizeof *peer->returns);
+    if (peer->links == NULL || peer->counted == NULL || peer->returns == NULL) {
         free(peer->links);
         free(peer->counted);
+        free(peer->returns);
         free(peer);
         return NULL;
     }
@@ -83,6 +85,7 @@ static void free_peer(domi_peer *peer)
     }
     free(peer->links);
     free(peer->counted);
+    free(peer->returns);
     free(peer);
 }
 

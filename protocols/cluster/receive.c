@@ -1,5 +1,5 @@
 /* Heartbeats and batches come to a gateway. Nothing in them is trusted. */
-#include "protocols/cluster/inside.h"
+#include "protocols/cluster/parts.h"
 
 #include <domus/nats.h>
 
@@ -26,19 +26,7 @@ static void count_wrong(domi_cluster_gateway *gateway)
 /* Read the message into gateway->payload. Returns 0; a negative errno. */
 static int read_message(const arrival *came, const domus_type **ret_type)
 {
-    domi_cluster_gateway *gateway = came->gateway;
-    domus_pickled pickled;
-
-    if (gateway->cluster->picklers == NULL)
-        return -EOPNOTSUPP;
-    int error = domus_pickled_open(gateway->cluster->picklers, &gateway->pickling, came->rest,
-                                   &pickled, NULL, 0);
-    if (error == 0)
-        error = domus_unpickle(&pickled, &gateway->pickling, gateway->payload, NULL, 0);
-    if (error != 0)
-        return error == -ENOENT ? -EOPNOTSUPP : error;
-    *ret_type = pickled.pickler->type;
-    return 0;
+    return domi_unpickle_message(came->gateway, came->rest, ret_type);
 }
 
 static void release(domi_cluster_gateway *gateway, const domus_type *type)
@@ -47,21 +35,34 @@ static void release(domi_cluster_gateway *gateway, const domus_type *type)
         type->release(gateway->payload);
 }
 
-static void take_notice(const arrival *came)
+/* Send the notice that has come, in the name of its sender. `grain` is NULL if it is for an actor.
+ */
+static int make_notice(const arrival *came, const domi_grain_name *grain, const domus_type *type)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from, to;
+
+    if (domi_address_of(gateway, &came->envelope.from, &from) != 0 ||
+        !domus_address_is_remote(from))
+        from = (domus_address){NULL, 0};
+    if (grain != NULL)
+        return domus_remote_grain_notice(gateway->stack, from, grain->grains, grain->key, type,
+                                         gateway->payload);
+    int error = domi_address_of(gateway, &came->envelope.to, &to);
+    return error != 0 ? error
+                      : domus_remote_notice(gateway->stack, from, to, type, gateway->payload);
+}
+
+static void take_notice(const arrival *came, const domi_grain_name *grain)
+{
+    domi_cluster_gateway *gateway = came->gateway;
     const domus_type *type;
 
     if (read_message(came, &type) != 0) {
         count_wrong(gateway);
         return;
     }
-    if (domi_address_of(gateway, &came->envelope.from, &from) != 0 ||
-        !domus_address_is_remote(from))
-        from = (domus_address){NULL, 0};
-    if (domi_address_of(gateway, &came->envelope.to, &to) != 0 ||
-        domus_remote_notice(gateway->stack, from, to, type, gateway->payload) != 0) {
+    if (make_notice(came, grain, type) != 0) {
         release(gateway, type);
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
     }
@@ -75,27 +76,41 @@ static void send_fail(const arrival *came, int error)
     (void)domi_send(came->gateway, came->peer, came->from_gateway, &envelope);
 }
 
-/* Make the ask that has come, in the name of its sender. Returns 0; a negative errno, and the
- * payload is still the caller's. */
-static int make_ask(const arrival *came, const domus_type *type)
+/* Ask an actor or a grain, with what the peer has said of the ask. */
+static int ask_here(const arrival *came, const domi_grain_name *grain, domus_address from,
+                    domus_address to, const domus_type *type, uint64_t tag,
+                    domus_remote_asked *ret_asked)
 {
     domi_cluster_gateway *gateway = came->gateway;
-    domus_address from, to;
+
+    if (grain != NULL)
+        return domus_remote_grain_ask(gateway->stack, gateway->asker, from, grain->grains,
+                                      grain->key, type, gateway->payload, came->envelope.time_ns,
+                                      tag, ret_asked);
+    return domus_remote_ask(gateway->stack, gateway->asker, from, to, type, gateway->payload,
+                            came->envelope.time_ns, tag, ret_asked);
+}
+
+/* Make the ask that has come, in the name of its sender. Returns 0; a negative errno, and the
+ * payload is still the caller's. */
+static int make_ask(const arrival *came, const domi_grain_name *grain, const domus_type *type)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    domus_address from, to = {NULL, 0};
     domus_remote_asked asked;
     uint64_t tag;
 
     int error = domi_address_of(gateway, &came->envelope.from, &from);
-    if (error == 0)
+    if (error == 0 && grain == NULL)
         error = domi_address_of(gateway, &came->envelope.to, &to);
     if (error != 0)
         return error;
-    if (to.house == NULL)
+    if (grain == NULL && to.house == NULL)
         return -ESTALE;
     error = domi_served_note(gateway, came->peer, came->from_gateway, came->envelope.id, &tag);
     if (error != 0)
         return error;
-    error = domus_remote_ask(gateway->stack, gateway->asker, from, to, type, gateway->payload,
-                             came->envelope.time_ns, tag, &asked);
+    error = ask_here(came, grain, from, to, type, tag, &asked);
     domi_served *served = domi_served_at(gateway, tag);
     if (error == 0)
         served->asked = asked;
@@ -104,13 +119,13 @@ static int make_ask(const arrival *came, const domus_type *type)
     return error;
 }
 
-static void take_ask(const arrival *came)
+static void take_ask(const arrival *came, const domi_grain_name *grain)
 {
     const domus_type *type;
     int error = read_message(came, &type);
 
     if (error == 0) {
-        error = make_ask(came, type);
+        error = make_ask(came, grain, type);
         if (error != 0)
             release(came->gateway, type);
     } else {
@@ -118,6 +133,31 @@ static void take_ask(const arrival *came)
     }
     if (error != 0)
         send_fail(came, error);
+}
+
+/* A message to a grain: it is taken, or returned, if this node does not have the grain's part. */
+static void take_for_grain(arrival *came)
+{
+    domi_cluster_gateway *gateway = came->gateway;
+    bool is_ask = came->envelope.kind == DOMI_TO_GRAIN_ASK;
+    domi_grain_name grain;
+    int error =
+        domi_grain_name_read(gateway, came->envelope.rest, came->envelope.rest_size, &grain);
+
+    if (error != 0) {
+        count_wrong(gateway);
+        if (is_ask)
+            send_fail(came, error);
+        return;
+    }
+    if (!domi_grain_is_taken(gateway, came->peer, came->from_gateway, grain.part, &came->envelope))
+        return;
+    came->rest.offset += grain.bytes;
+    came->rest.size -= grain.bytes;
+    if (is_ask)
+        take_ask(came, &grain);
+    else
+        take_notice(came, &grain);
 }
 
 /* The answer to an ask of an actor here. */
@@ -208,14 +248,14 @@ static void take_are_alive(const arrival *came)
     }
 }
 
-static void take(const arrival *came)
+static void take(arrival *came)
 {
     switch ((enum domi_kind_of_envelope)came->envelope.kind) {
     case DOMI_TO_NOTICE:
-        take_notice(came);
+        take_notice(came, NULL);
         break;
     case DOMI_TO_ASK:
-        take_ask(came);
+        take_ask(came, NULL);
         break;
     case DOMI_TO_REPLY:
         take_reply(came);
@@ -244,6 +284,19 @@ static void take(const arrival *came)
         break;
     case DOMI_TO_ARE_ALIVE:
         take_are_alive(came);
+        break;
+    case DOMI_TO_GRAIN_NOTICE:
+    case DOMI_TO_GRAIN_ASK:
+        take_for_grain(came);
+        break;
+    case DOMI_TO_RETURN:
+        domi_route_returned(came->gateway, came->peer, &came->envelope);
+        break;
+    case DOMI_TO_FENCE:
+        domi_grain_fence(came->gateway, came->peer, came->from_gateway, came->envelope.id);
+        break;
+    case DOMI_TO_FENCED:
+        domi_route_fenced(came->gateway, came->peer, came->envelope.id);
         break;
     case DOMI_TO_KINDS:
         break;
@@ -289,6 +342,7 @@ static void take_linked(domi_cluster_gateway *gateway, domi_peer *peer, const do
     } else if (news.renewed) {
         domi_served_drop(gateway, peer, foot->gateway);
         domi_watching_drop(gateway, peer, foot->gateway);
+        domi_grain_forget_returns(peer, foot->gateway);
     }
     if (news.confirms)
         atomic_store_explicit(&peer->record->rtt_ns, link->rtt_ns, memory_order_relaxed);

@@ -1,4 +1,5 @@
 /* Names of the whole cluster; see the header. */
+#include "protocols/cluster/parts.h"
 #include "protocols/cluster/registry.h"
 
 #include <domus/await.h>
@@ -10,55 +11,8 @@
 
 #define MS UINT64_C(1000000)
 
-const domus_type domus_cluster_done_type = {.name = "cluster done"};
-const domus_type domus_cluster_found_type = {.name = "cluster found",
-                                             .size = sizeof(domus_cluster_found)};
-const domus_type domus_cluster_lost_type = {.name = "cluster lost",
-                                            .size = sizeof(domus_cluster_lost)};
-
-static const domus_type register_type = {.name = "cluster register",
-                                         .size = sizeof(domi_name_request)};
-static const domus_type unregister_type = {.name = "cluster unregister",
-                                           .size = sizeof(domi_name_request)};
-static const domus_type find_type = {.name = "cluster find", .size = sizeof(domi_name_request)};
 static const domus_type keep_type = {.name = "cluster keep lease"};
 static const domus_type sweep_type = {.name = "cluster sweep names"};
-
-/* --- verbs ------------------------------------------------------------------------------------ */
-
-static int ask_registrar(domus_stack *stack, domus_cluster *cluster, const domus_type *type,
-                         const char *name, uint64_t timeout_ns, domus_resumed *then)
-{
-    domi_name_request request = {{0}};
-    size_t length = strnlen(name, sizeof request.name);
-
-    if (length == 0 || length == sizeof request.name)
-        return -EINVAL;
-    for (size_t i = 0; i < length; i++) {
-        if (name[i] <= ' ' || name[i] > '~')
-            return -EINVAL;
-    }
-    memcpy(request.name, name, length);
-    return domus_ask_within(stack, cluster->registrar, type, &request, timeout_ns, then);
-}
-
-int domus_cluster_register(domus_stack *stack, domus_cluster *cluster, const char *name,
-                           uint64_t timeout_ns, domus_resumed *then)
-{
-    return ask_registrar(stack, cluster, &register_type, name, timeout_ns, then);
-}
-
-int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluster, const char *name,
-                             uint64_t timeout_ns, domus_resumed *then)
-{
-    return ask_registrar(stack, cluster, &unregister_type, name, timeout_ns, then);
-}
-
-int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
-                       uint64_t timeout_ns, domus_resumed *then)
-{
-    return ask_registrar(stack, cluster, &find_type, name, timeout_ns, then);
-}
 
 /* --- the store -------------------------------------------------------------------------------- */
 
@@ -68,15 +22,14 @@ static void key_of_name(const char *name, char key[DOMI_KEY_SIZE])
     (void)domus_nats_kv_make_key(name, strlen(name), key + 2, DOMI_KEY_SIZE - 2);
 }
 
-static void key_of_node(uint64_t id, char key[DOMI_KEY_SIZE])
+void domi_key_of_node(uint64_t id, char key[DOMI_KEY_SIZE])
 {
     (void)snprintf(key, DOMI_KEY_SIZE, "n.%016llx", (unsigned long long)id);
 }
 
 static bool is_alone(const domi_registrar *registrar)
 {
-    return registrar->cluster->options.servers == NULL &&
-           registrar->cluster->options.open_client == NULL;
+    return domi_is_alone(registrar->cluster);
 }
 
 /* Returns 0 if this node holds its lease now. */
@@ -207,7 +160,7 @@ DOMUS_SEQUENCE(take_register, registering)
     /* An entry of this node of a name that the table does not have is that of an actor which has
      * ended, or has lost its names: it is worth nothing. */
     if (found.node != registrar->cluster->id) {
-        key_of_node(frame->owner, key);
+        domi_key_of_node(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
         if (answer->error != -ENOENT)
             return give_up(stack, registrar, frame, answer->error == 0 ? -EEXIST : answer->error);
@@ -320,7 +273,7 @@ DOMUS_SEQUENCE(take_find, struct finding)
         return -ENOENT; /* or nobody has it here any more */
     if (is_up(registrar, frame->found.node))
         return reply_found(stack, registrar, frame->found);
-    key_of_node(frame->found.node, key);
+    domi_key_of_node(frame->found.node, key);
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
     if (answer->error != 0)
         return answer->error;
@@ -400,6 +353,26 @@ static void look_at_lease(domus_stack *stack, domi_registrar *registrar)
     lose_names(stack, registrar);
 }
 
+/* Tell the others of this node who need the lease. */
+static void show_lease(const domi_registrar *registrar)
+{
+    domi_parts *parts = registrar->cluster->parts;
+
+    atomic_store_explicit(&parts->lease_until_ns, registrar->valid_until_ns, memory_order_relaxed);
+    atomic_store_explicit(&parts->error, registrar->lease_error == -EOPNOTSUPP ? -EOPNOTSUPP : 0,
+                          memory_order_relaxed);
+}
+
+static void show_buckets(const domi_registrar *registrar)
+{
+    domus_cluster *cluster = registrar->cluster;
+
+    domi_lock_take(&cluster->lock);
+    cluster->parts->leases = registrar->leases;
+    cluster->parts->entries = registrar->entries;
+    domi_lock_give(&cluster->lock);
+}
+
 static domus_nats_kv_config config_of(const domi_registrar *registrar, uint64_t ttl_ns)
 {
     return (domus_nats_kv_config){
@@ -441,10 +414,11 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
     const domus_cluster_options *options = &registrar->cluster->options;
     char key[DOMI_KEY_SIZE];
 
-    key_of_node(registrar->cluster->id, key);
+    domi_key_of_node(registrar->cluster->id, key);
     DOMUS_BEGIN;
     while (registrar->entries.house == NULL && open_buckets(stack, registrar) != 0)
         DOMUS_SLEEP(20 * MS);
+    show_buckets(registrar);
     for (;;) {
         frame->began_ns = domus_now_ns(stack);
         DOMUS_AWAIT(domus_nats_kv_write(stack, registrar->leases, key, options->node,
@@ -457,6 +431,7 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
         } else {
             registrar->lease_error = answer->error == -ECONNREFUSED ? -EOPNOTSUPP : -EHOSTDOWN;
         }
+        show_lease(registrar);
         DOMUS_SLEEP(registrar->lease_error != 0 ? options->lease_ns / 10 : options->lease_ns / 3);
     }
     DOMUS_END;
@@ -488,9 +463,9 @@ const domus_behaviour domi_registrar_behaviour = {
     .state_size = sizeof(domi_registrar),
     .on_mount = on_mount,
     .on_stop = on_stop,
-    .on = (const domus_on[]){DOMUS_ON(&register_type, take_register),
-                             {&unregister_type, take_unregister, 0},
-                             DOMUS_ON(&find_type, take_find),
+    .on = (const domus_on[]){DOMUS_ON(&domi_register_type, take_register),
+                             {&domi_unregister_type, take_unregister, 0},
+                             DOMUS_ON(&domi_find_type, take_find),
                              DOMUS_ON(&keep_type, keep_lease),
                              DOMUS_ON(&sweep_type, sweep_lost),
                              {&domus_down_type, take_down, 0},

@@ -57,9 +57,14 @@ void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char 
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 
+/* The key of a node's lease. */
+void domi_key_of_node(uint64_t id, char key[DOMI_KEY_SIZE]);
+
 /* The payload of an ask for a name. */
 typedef struct domi_name_request {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
 } domi_name_request;
+
+extern const domus_type domi_register_type, domi_unregister_type, domi_find_type;
 
 #endif

@@ -1,5 +1,5 @@
 /* Messages of actors here to remote actors become envelopes. */
-#include "protocols/cluster/inside.h"
+#include "protocols/cluster/parts.h"
 
 #include <errno.h>
 
@@ -15,7 +15,8 @@ static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
         error = domus_remote_keep(gateway->stack, &kept);
         if (error != 0)
             return error;
-        error = domi_ask_note(gateway, peer, kept, false, envelope, &ask);
+        error =
+            domi_ask_note(gateway, peer, kept, domus_deadline_ns(gateway->stack), envelope, &ask);
         if (error != 0) {
             (void)domus_kept_fail(gateway->stack, kept, error);
             return 0;
@@ -49,6 +50,8 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
     int error = domus_remote_target(stack, &message);
     if (error != 0)
         return error == -ESTALE ? refuse(gateway, NULL, error) : 0;
+    if (message.to.node == DOMUS_REMOTE_GRAINS)
+        return domi_route_take(gateway, &message, payload);
     domi_peer *peer = domi_peer_of(gateway, message.to.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
         return refuse(gateway, peer, -EHOSTDOWN);

@@ -82,7 +82,8 @@ static int spawn_there(domi_cluster_gateway *gateway, domi_peer *peer,
 
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
         return -EHOSTDOWN;
-    int error = domi_ask_note(gateway, peer, (domus_kept){NULL, 0}, true, &envelope, &ask);
+    int error = domi_ask_note(gateway, peer, (domus_kept){NULL, 0},
+                              domus_deadline_ns(gateway->stack), &envelope, &ask);
     if (error != 0)
         return error;
     error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
@@ -93,6 +94,7 @@ static int spawn_there(domi_cluster_gateway *gateway, domi_peer *peer,
         return error;
     }
     ask->kept = kept;
+    ask->spawns = true;
     return 0;
 }
 

@@ -25,7 +25,8 @@ static uint64_t get(const unsigned char *at, uint32_t bytes)
 
 /* --- heartbeats ------------------------------------------------------------------------------- */
 
-#define BEAT_HEAD 32u /* bytes before the name */
+#define BEAT_HEAD    32u /* bytes before the name */
+#define HOSTS_GRAINS 1u  /* a flag */
 
 uint32_t domi_heartbeat_write(const domi_heartbeat *beat, const uint64_t *heard,
                               unsigned char *bytes)
@@ -39,7 +40,8 @@ uint32_t domi_heartbeat_write(const domi_heartbeat *beat, const uint64_t *heard,
     bytes[7] = (unsigned char)length;
     put(bytes + 8, beat->id, 8);
     put(bytes + 16, beat->incarnation, 8);
-    put(bytes + 24, beat->heard_count, 8);
+    put(bytes + 24, beat->heard_count, 4);
+    put(bytes + 28, beat->hosts_grains ? HOSTS_GRAINS : 0, 4);
     memcpy(bytes + BEAT_HEAD, beat->name, length);
     for (uint32_t i = 0; i < beat->heard_count; i++)
         put(at + (size_t)8 * i, heard[i], 8);
@@ -51,13 +53,14 @@ bool domi_heartbeat_read(const unsigned char *bytes, uint32_t size, domi_heartbe
     if (size < BEAT_HEAD || memcmp(bytes, heartbeat_magic, sizeof heartbeat_magic) != 0)
         return false;
     uint32_t length = bytes[7];
-    uint64_t count = get(bytes + 24, 8);
+    uint64_t count = get(bytes + 24, 4);
     if (length == 0 || length > DOMUS_CLUSTER_NAME_MAX || count > DOMUS_CLUSTER_NODES_MAX ||
         size != BEAT_HEAD + length + 8 * count)
         return false;
     domi_heartbeat beat = {
         .gateways = (uint16_t)get(bytes + 4, 2),
         .state = bytes[6],
+        .hosts_grains = (get(bytes + 28, 4) & HOSTS_GRAINS) != 0,
         .id = get(bytes + 8, 8),
         .incarnation = get(bytes + 16, 8),
         .heard_count = (uint32_t)count,

@@ -18,6 +18,7 @@ typedef struct domi_heartbeat {
     uint16_t gateways;
     uint8_t state; /* enum domi_heartbeat_state */
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
+    bool hosts_grains;    /* it may have parts of grains */
     uint32_t heard_count; /* nodes that it hears; its heartbeat is larger by 8 bytes for each */
     const unsigned char *heard; /* their ids, where they were read from */
 } domi_heartbeat;
@@ -75,6 +76,13 @@ enum domi_kind_of_envelope {
     DOMI_TO_SPAWN,      /* `id`, `time_ns`, a name with its length before it, the input */
     DOMI_TO_SPAWNED,    /* `id`, `from` is the new actor */
     DOMI_TO_ARE_ALIVE,  /* names of 16 bytes: who of these has ended? The answer are DOWNs */
+    /* The rest of these begins with the grain (grains.c). */
+    DOMI_TO_GRAIN_NOTICE = 32, /* the message */
+    DOMI_TO_GRAIN_ASK,         /* `id`, `time_ns`, the message */
+    DOMI_TO_RETURN,            /* one of these, whose kind is `error`, was not taken */
+    DOMI_TO_FENCE,  /* all that was sent for the part `id` came before this: what is not taken is to
+                       be returned before the answer */
+    DOMI_TO_FENCED, /* the answer: `id` */
     DOMI_TO_KINDS,
 };
 

@@ -1,0 +1,115 @@
+/* Messages to grains as they travel, and those that come from other nodes: the ones that this node
+ * does not take go back. */
+#include "protocols/cluster/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Kind and key, each with its length before it. */
+static uint32_t write_text(const char *text, unsigned char *bytes)
+{
+    size_t length = strlen(text);
+
+    bytes[0] = (unsigned char)length;
+    memcpy(bytes + 1, text, length);
+    return (uint32_t)length + 1;
+}
+
+uint32_t domi_grain_name_write(const domus_remote_grain *grain, unsigned char *bytes)
+{
+    uint32_t size = write_text(grain->kind, bytes);
+
+    return size + write_text(grain->key, bytes + size);
+}
+
+/* Read a text, and move `*at` behind it. Returns false if there is none of 1..63 bytes. */
+static bool read_text(const unsigned char *bytes, uint32_t size, uint32_t *at,
+                      char ret_text[DOMUS_GRAIN_KEY_MAX + 1])
+{
+    uint32_t length = *at < size ? bytes[*at] : 0;
+
+    if (length == 0 || length > DOMUS_GRAIN_KEY_MAX || size - *at - 1 < length)
+        return false;
+    memcpy(ret_text, bytes + *at + 1, length);
+    ret_text[length] = '\0';
+    *at += length + 1;
+    return strlen(ret_text) == length;
+}
+
+int domi_grain_name_read(const domi_cluster_gateway *gateway, const unsigned char *bytes,
+                         uint32_t size, domi_grain_name *ret_name)
+{
+    char kind[DOMUS_GRAIN_KEY_MAX + 1];
+
+    ret_name->bytes = 0;
+    if (!read_text(bytes, size, &ret_name->bytes, kind) ||
+        !read_text(bytes, size, &ret_name->bytes, ret_name->key))
+        return -EBADMSG;
+    int error = domus_remote_grains_find(gateway->stack, kind, &ret_name->grains);
+    if (error != 0)
+        return error;
+    int part = domus_remote_part_of(ret_name->grains, ret_name->key);
+    if (part < 0)
+        return -EBADMSG;
+    ret_name->part = (uint32_t)part;
+    return 0;
+}
+
+/* --- messages that go back ---------------------------------------------------------------------
+ */
+
+bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                         uint32_t part, const domi_wire_envelope *envelope)
+{
+    unsigned char *byte = &peer->returns[from_gateway][part / 8];
+    unsigned char bit = (unsigned char)(1u << part % 8);
+    bool is_here = gateway->routes != NULL && gateway->routes[part].state == DOMI_ROUTE_HERE &&
+                   domi_has_lease(gateway->cluster, gateway->stack);
+
+    if (is_here && (*byte & bit) == 0)
+        return true;
+    domi_wire_envelope back = *envelope;
+    back.kind = DOMI_TO_RETURN;
+    back.error = envelope->kind;
+    *byte |= bit;
+    (void)domi_send(gateway, peer, from_gateway, &back);
+    return false;
+}
+
+void domi_grain_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                      uint64_t part)
+{
+    const domi_wire_envelope answer = {.kind = DOMI_TO_FENCED, .id = part};
+
+    if (part < DOMUS_REMOTE_PARTS)
+        peer->returns[from_gateway][part / 8] &= (unsigned char)~(1u << part % 8);
+    (void)domi_send(gateway, peer, from_gateway, &answer);
+}
+
+void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway)
+{
+    memset(peer->returns[from_gateway], 0, sizeof *peer->returns);
+}
+
+/* --- counts ------------------------------------------------------------------------------------
+ */
+
+static uint64_t load(const _Atomic uint64_t *count)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
+}
+
+domus_cluster_grain_counts domus_cluster_count_grains(const domus_cluster *cluster)
+{
+    const domi_parts *parts = cluster->parts;
+
+    return (domus_cluster_grain_counts){
+        .parts = load(&parts->held),
+        .taken = load(&parts->taken),
+        .given = load(&parts->given),
+        .lost = load(&parts->lost),
+        .waiting = load(&parts->waiting),
+        .returned = load(&parts->returned),
+    };
+}

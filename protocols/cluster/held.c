@@ -1,0 +1,152 @@
+/* Messages that wait for a part of the grains, as they travel: no more than queued_max bytes of
+ * each gateway, and for no longer than down_after_ns. */
+#include "protocols/cluster/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void domi_held_append(domi_held_list *list, domi_held *held)
+{
+    held->next = NULL;
+    if (list->last != NULL)
+        list->last->next = held;
+    else
+        list->first = held;
+    list->last = held;
+}
+
+static domi_held *take_first(domi_held_list *list)
+{
+    domi_held *held = list->first;
+
+    if (held == NULL)
+        return NULL;
+    list->first = held->next;
+    if (list->first == NULL)
+        list->last = NULL;
+    return held;
+}
+
+/* Behind what was returned comes what waits. */
+domi_held *domi_held_take(domi_route *route)
+{
+    domi_held *held = take_first(&route->returned);
+
+    return held != NULL ? held : take_first(&route->waiting);
+}
+
+static void count_waiting(domi_cluster_gateway *gateway, const domi_held *held, bool more)
+{
+    if (more) {
+        gateway->waiting_bytes += sizeof *held + held->size;
+        atomic_fetch_add_explicit(&gateway->cluster->parts->waiting, 1, memory_order_relaxed);
+    } else {
+        gateway->waiting_bytes -= sizeof *held + held->size;
+        atomic_fetch_sub_explicit(&gateway->cluster->parts->waiting, 1, memory_order_relaxed);
+    }
+}
+
+/* Make a message that waits. Returns 0; -ENOBUFS at queued_max bytes; -ENOMEM. */
+int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
+                   domi_held **ret_held)
+{
+    if (gateway->waiting_bytes + size > gateway->cluster->options.queued_max)
+        return -ENOBUFS;
+    domi_held *held = calloc(1, sizeof *held + size);
+    if (held == NULL)
+        return -ENOMEM;
+    held->since_ns = domus_now_ns(gateway->stack);
+    held->size = size;
+    memcpy(held->bytes, bytes, size);
+    count_waiting(gateway, held, true);
+    *ret_held = held;
+    return 0;
+}
+
+void domi_held_free(domi_cluster_gateway *gateway, domi_held *held)
+{
+    count_waiting(gateway, held, false);
+    free(held);
+}
+
+/* A message that waits will not get there. */
+void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error)
+{
+    atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
+    if (held->is_ask)
+        (void)domus_kept_fail(gateway->stack, held->kept, error);
+    domi_held_free(gateway, held);
+}
+
+/* --- messages that wait for too long -----------------------------------------------------------
+ */
+
+/* Let those of a list fail that have waited since before `before_ns`. Asks whose deadline has
+ * passed have failed by themselves. */
+static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint64_t before_ns,
+                       int error)
+{
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+    domi_held_list left = {NULL, NULL};
+    domi_held *held;
+
+    while ((held = take_first(list)) != NULL) {
+        if (held->since_ns < before_ns)
+            domi_held_fail(gateway, held, error);
+        else if (held->deadline_ns != 0 && held->deadline_ns < now_ns)
+            domi_held_free(gateway, held);
+        else
+            domi_held_append(&left, held);
+    }
+    *list = left;
+}
+
+void domi_routes_sweep(domi_cluster_gateway *gateway)
+{
+    uint64_t now_ns = domus_now_ns(gateway->stack);
+    uint64_t patience_ns = gateway->cluster->options.down_after_ns;
+    uint64_t before_ns = now_ns > patience_ns ? now_ns - patience_ns : 0;
+
+    if (gateway->routes == NULL || gateway->waiting_bytes == 0)
+        return;
+    int error = atomic_load_explicit(&gateway->cluster->parts->error, memory_order_relaxed);
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        domi_route *route = &gateway->routes[i];
+        sweep_list(gateway, &route->returned, error != 0 ? UINT64_MAX : before_ns,
+                   error != 0 ? error : -EHOSTDOWN);
+        sweep_list(gateway, &route->waiting, error != 0 ? UINT64_MAX : before_ns,
+                   error != 0 ? error : -EHOSTDOWN);
+    }
+}
+
+/* Take the ask out of a list. Returns whether it was there. */
+static bool cancel_in(domi_cluster_gateway *gateway, domi_held_list *list, domus_kept kept)
+{
+    domi_held_list left = {NULL, NULL};
+    domi_held *held;
+    bool found = false;
+
+    while ((held = take_first(list)) != NULL) {
+        if (held->is_ask && held->kept.stack == kept.stack && held->kept.serial == kept.serial) {
+            domi_held_free(gateway, held);
+            found = true;
+        } else {
+            domi_held_append(&left, held);
+        }
+    }
+    *list = left;
+    return found;
+}
+
+bool domi_routes_cancel(domi_cluster_gateway *gateway, domus_kept kept)
+{
+    bool found = false;
+
+    if (gateway->routes == NULL || gateway->waiting_bytes == 0)
+        return false;
+    for (uint32_t i = 0; !found && i < DOMUS_REMOTE_PARTS; i++)
+        found = cancel_in(gateway, &gateway->routes[i].returned, kept) ||
+                cancel_in(gateway, &gateway->routes[i].waiting, kept);
+    return found;
+}

@@ -1,0 +1,397 @@
+/* The routes of a gateway: where messages to the grains of each part go, so that those of one
+ * sender to one grain stay in order while parts go from node to node.
+ *
+ *   HERE    the grains of this system get them. Once nothing waits for the gateway any more, actors
+ *           of its thread put to them themselves.
+ *   THERE   they are sent to the node that has the part. It returns those that it does not take,
+ *           and all that come behind them over this link, until it gets a FENCE.
+ *   FENCES  a FENCE was sent, because something came back, or because another node has the part
+ *           now. The answer comes behind all that is returned; until then new messages wait.
+ *   WAITS   nobody has the part. Messages that wait for down_after_ns fail.
+ *
+ * The route leaves HERE only when the warden closes the part, and the warden waits until each
+ * gateway has, before it stops the grains. */
+#include "protocols/cluster/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- messages that go on -----------------------------------------------------------------------
+ */
+
+/* The peer that has the part, if it takes messages. Returns 0; -EHOSTDOWN; -ENOBUFS. */
+static int find_peer(domi_cluster_gateway *gateway, uint64_t node, domi_peer **ret_peer)
+{
+    domi_peer *peer = domi_peer_of(gateway, node);
+
+    if (peer == NULL)
+        return -EHOSTDOWN;
+    domi_lock_take(&gateway->cluster->lock);
+    int error = peer->record->state != DOMUS_NODE_UP ? -EHOSTDOWN
+                : peer->record->is_full              ? -ENOBUFS
+                                                     : 0;
+    domi_lock_give(&gateway->cluster->lock);
+    *ret_peer = peer;
+    return error;
+}
+
+/* Send a message to the node of the route. `kept` is that of an ask; NULL: it is a notice. Returns
+ * 0; a negative errno, and the ask is still kept. */
+static int send_there(domi_cluster_gateway *gateway, domi_route *route,
+                      domi_wire_envelope *envelope, const domus_kept *kept, uint64_t deadline_ns)
+{
+    domi_peer *peer;
+    domi_ask *ask = NULL;
+    int error = find_peer(gateway, route->node, &peer);
+
+    envelope->kind = kept != NULL ? DOMI_TO_GRAIN_ASK : DOMI_TO_GRAIN_NOTICE;
+    if (error == 0 && kept != NULL)
+        error = domi_ask_note(gateway, peer, *kept, deadline_ns, envelope, &ask);
+    if (error != 0)
+        return error;
+    error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), envelope);
+    if (error == 0)
+        route->is_sent = true;
+    else if (ask != NULL)
+        domi_ask_forget(gateway, ask);
+    return error;
+}
+
+static int send_held(domi_cluster_gateway *gateway, domi_route *route, const domi_held *held)
+{
+    domi_wire_envelope envelope = {
+        .from = held->from, .rest = held->bytes, .rest_size = held->size};
+
+    return send_there(gateway, route, &envelope, held->is_ask ? &held->kept : NULL,
+                      held->deadline_ns);
+}
+
+/* Read a notice that has waited, and send it to the grain here, in the name of its sender. */
+static int notice_here(domi_cluster_gateway *gateway, const domi_held *held)
+{
+    domi_grain_name grain;
+    domus_slice message;
+    domus_address from;
+    const domus_type *type;
+
+    int error = domi_grain_name_read(gateway, held->bytes, held->size, &grain);
+    if (error == 0)
+        error = domus_slice_copy(held->bytes + grain.bytes, held->size - grain.bytes, &message);
+    if (error != 0)
+        return error;
+    error = domi_unpickle_message(gateway, message, &type);
+    domus_slice_free(message);
+    if (error != 0)
+        return error;
+    if (domi_address_of(gateway, &held->from, &from) != 0)
+        from = (domus_address){NULL, 0};
+    error = domus_remote_grain_notice(gateway->stack, from, grain.grains, grain.key, type,
+                                      gateway->payload);
+    if (error != 0 && type->release != NULL)
+        type->release(gateway->payload);
+    return error;
+}
+
+/* Let all that waits go where the route leads now. */
+static void let_go_on(domi_cluster_gateway *gateway, domi_route *route)
+{
+    domi_held *held;
+
+    while ((held = domi_held_take(route)) != NULL) {
+        int error;
+        if (route->state == DOMI_ROUTE_THERE)
+            error = send_held(gateway, route, held);
+        else if (held->is_ask)
+            error = domus_remote_grain_pass_kept(gateway->stack, held->kept);
+        else
+            error = notice_here(gateway, held);
+        if (error == 0)
+            domi_held_free(gateway, held);
+        else
+            domi_held_fail(gateway, held, error);
+    }
+}
+
+/* --- messages of actors here -------------------------------------------------------------------
+ */
+
+/* The message in hand does not get there: an ask fails, and a notice is counted. */
+static int refuse(domi_cluster_gateway *gateway, int error)
+{
+    atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
+    (void)domus_fail(gateway->stack, error); /* -EINVAL for a notice */
+    return 0;
+}
+
+/* Write the message in hand as it travels, with its grain before it. Returns its bytes; a negative
+ * errno. */
+static int write_message(domi_cluster_gateway *gateway, const domus_remote_grain *grain,
+                         const domus_type *type, const void *payload)
+{
+    unsigned char name[DOMI_GRAIN_NAME_MAX];
+    uint32_t bytes = domi_grain_name_write(grain, name);
+    int size = domi_pickle_message(gateway, type, payload);
+
+    if (size < 0)
+        return size;
+    memmove(gateway->message + bytes, gateway->message, (size_t)size);
+    memcpy(gateway->message, name, bytes);
+    return (int)bytes + size;
+}
+
+static int hold_message(domi_cluster_gateway *gateway, domi_route *route, bool is_ask,
+                        const domi_wire_envelope *envelope)
+{
+    domi_held *held;
+    int error = atomic_load_explicit(&gateway->cluster->parts->error, memory_order_relaxed);
+
+    if (error == 0)
+        error = domi_held_make(gateway, envelope->rest, envelope->rest_size, &held);
+    if (error != 0)
+        return error;
+    held->is_ask = is_ask;
+    held->from = envelope->from;
+    held->deadline_ns = is_ask ? domus_deadline_ns(gateway->stack) : 0;
+    error = is_ask ? domus_remote_keep(gateway->stack, &held->kept) : 0;
+    if (error != 0)
+        domi_held_free(gateway, held);
+    else
+        domi_held_append(&route->waiting, held);
+    return error;
+}
+
+static int send_message(domi_cluster_gateway *gateway, domi_route *route, bool is_ask,
+                        domi_wire_envelope *envelope)
+{
+    uint64_t deadline_ns = is_ask ? domus_deadline_ns(gateway->stack) : 0;
+    domus_kept kept;
+    int error = is_ask ? domus_remote_keep(gateway->stack, &kept) : 0;
+
+    if (error != 0)
+        return error;
+    error = send_there(gateway, route, envelope, is_ask ? &kept : NULL, deadline_ns);
+    if (error == 0 || !is_ask)
+        return error;
+    atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
+    (void)domus_kept_fail(gateway->stack, kept, error);
+    return 0;
+}
+
+int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *message,
+                    const void *payload)
+{
+    domus_remote_grain grain;
+    int error = domus_remote_grain_of(gateway->stack, &grain);
+
+    if (error != 0 || gateway->routes == NULL)
+        return refuse(gateway, error != 0 ? error : -EHOSTDOWN);
+    domi_route *route = &gateway->routes[grain.part];
+    if (route->state == DOMI_ROUTE_HERE) {
+        error = domus_remote_grain_pass(gateway->stack);
+        return error != 0 ? refuse(gateway, error) : 0;
+    }
+    int bytes = write_message(gateway, &grain, message->type, payload);
+    if (bytes < 0)
+        return refuse(gateway, bytes);
+    domi_wire_envelope envelope = {.rest = gateway->message, .rest_size = (uint32_t)bytes};
+    domi_name_of(gateway, domus_sender(gateway->stack), &envelope.from);
+    error = route->state == DOMI_ROUTE_THERE
+                ? send_message(gateway, route, message->is_ask, &envelope)
+                : hold_message(gateway, route, message->is_ask, &envelope);
+    return error != 0 ? refuse(gateway, error) : 0;
+}
+
+/* --- following the table -----------------------------------------------------------------------
+ */
+
+/* Where the table says that messages for a part are to go. Under the lock. */
+static domi_route_state look_at(domi_cluster_gateway *gateway, const domi_part *part)
+{
+    domus_cluster *cluster = gateway->cluster;
+
+    if (part->holder == cluster->id)
+        return part->is_open ? DOMI_ROUTE_HERE : DOMI_ROUTE_WAITS;
+    if (part->holder == 0)
+        return DOMI_ROUTE_WAITS;
+    const domi_node_record *record = domi_node_find(cluster, part->holder);
+    return record != NULL && record->state == DOMUS_NODE_UP ? DOMI_ROUTE_THERE : DOMI_ROUTE_WAITS;
+}
+
+/* Ask the node of the route to return what it does not take. Without a link nothing comes back. */
+static void begin_fence(domi_cluster_gateway *gateway, domi_route *route)
+{
+    domi_peer *peer = domi_peer_find(gateway, route->node);
+    const domi_wire_envelope envelope = {.kind = DOMI_TO_FENCE,
+                                         .id = (uint64_t)(route - gateway->routes)};
+
+    route->state = DOMI_ROUTE_WAITS;
+    if (route->is_sent && peer != NULL && domi_peer_is_up(gateway, peer) &&
+        domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope) == 0)
+        route->state = DOMI_ROUTE_FENCES;
+    route->is_sent = false;
+}
+
+/* Let messages for a part go to the grains here, if the table still says so. */
+static bool enter_here(domus_cluster *cluster, domi_part *part)
+{
+    domi_lock_take(&cluster->lock);
+    bool is_open = part->is_open;
+    if (is_open)
+        part->users++;
+    domi_lock_give(&cluster->lock);
+    return is_open;
+}
+
+static void leave_here(domi_cluster_gateway *gateway, domi_route *route)
+{
+    uint32_t index = (uint32_t)(route - gateway->routes);
+
+    domus_remote_part_close(gateway->stack, index);
+    route->is_opened = false;
+    route->state = DOMI_ROUTE_WAITS;
+    domi_lock_take(&gateway->cluster->lock);
+    gateway->cluster->parts->parts[index].users--;
+    domi_lock_give(&gateway->cluster->lock);
+}
+
+static void follow(domi_cluster_gateway *gateway, uint32_t index)
+{
+    domus_cluster *cluster = gateway->cluster;
+    domi_part *part = &cluster->parts->parts[index];
+    domi_route *route = &gateway->routes[index];
+
+    domi_lock_take(&cluster->lock);
+    domi_route_state state = look_at(gateway, part);
+    uint64_t node = part->holder;
+    domi_lock_give(&cluster->lock);
+    if (route->state == state && (state != DOMI_ROUTE_THERE || route->node == node))
+        return;
+    if (route->state == DOMI_ROUTE_HERE)
+        leave_here(gateway, route);
+    else if (route->state == DOMI_ROUTE_THERE)
+        begin_fence(gateway, route);
+    if (route->state != DOMI_ROUTE_WAITS || state == DOMI_ROUTE_WAITS)
+        return;
+    if (state == DOMI_ROUTE_HERE && !enter_here(cluster, part))
+        return;
+    route->state = state;
+    route->node = node;
+    let_go_on(gateway, route);
+    if (state == DOMI_ROUTE_HERE) /* domi_routes_open() */
+        domi_flush_soon(gateway);
+}
+
+void domi_routes_follow(domi_cluster_gateway *gateway)
+{
+    for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++)
+        follow(gateway, i);
+}
+
+bool domi_routes_open(domi_cluster_gateway *gateway)
+{
+    bool is_left = false;
+
+    for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
+        domi_route *route = &gateway->routes[i];
+        if (route->state != DOMI_ROUTE_HERE || route->is_opened)
+            continue;
+        route->is_opened = domus_remote_part_open(gateway->stack, i) == 0;
+        is_left = is_left || !route->is_opened;
+    }
+    return is_left;
+}
+
+/* --- what peers say ----------------------------------------------------------------------------
+ */
+
+void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t part)
+{
+    if (gateway->routes == NULL || part >= DOMUS_REMOTE_PARTS)
+        return;
+    domi_route *route = &gateway->routes[part];
+    if (route->state != DOMI_ROUTE_FENCES || route->node != peer->id)
+        return;
+    route->state = DOMI_ROUTE_WAITS;
+    follow(gateway, (uint32_t)part);
+}
+
+/* An ask came back: it waits again as it did before. Returns false if it is over. */
+static bool take_back(domi_cluster_gateway *gateway, const domi_peer *peer,
+                      const domi_wire_envelope *envelope, domi_held *held)
+{
+    domi_ask *ask = domi_ask_find(gateway, peer, envelope->id);
+
+    if (ask == NULL)
+        return false;
+    held->is_ask = true;
+    held->kept = ask->kept;
+    held->deadline_ns = ask->deadline_ns;
+    domi_ask_forget(gateway, ask);
+    return true;
+}
+
+void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
+                         const domi_wire_envelope *envelope)
+{
+    bool is_ask = envelope->error == DOMI_TO_GRAIN_ASK;
+    domi_grain_name grain;
+    domi_held *held;
+
+    if (gateway->routes == NULL ||
+        domi_grain_name_read(gateway, envelope->rest, envelope->rest_size, &grain) != 0)
+        return;
+    domi_route *route = &gateway->routes[grain.part];
+    if ((route->state != DOMI_ROUTE_THERE && route->state != DOMI_ROUTE_FENCES) ||
+        route->node != peer->id)
+        return; /* it was told as lost */
+    atomic_fetch_add_explicit(&gateway->cluster->parts->returned, 1, memory_order_relaxed);
+    int error = domi_held_make(gateway, envelope->rest, envelope->rest_size, &held);
+    if (error == 0 && is_ask && !take_back(gateway, peer, envelope, held)) {
+        domi_held_free(gateway, held);
+    } else if (error == 0) {
+        held->from = envelope->from;
+        domi_held_append(&route->returned, held);
+    } else {
+        domi_ask *ask = is_ask ? domi_ask_find(gateway, peer, envelope->id) : NULL;
+        atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
+        if (ask != NULL) {
+            domus_kept kept = ask->kept;
+            domi_ask_forget(gateway, ask);
+            (void)domus_kept_fail(gateway->stack, kept, error);
+        }
+    }
+    if (route->state == DOMI_ROUTE_THERE) {
+        route->is_sent = true;
+        begin_fence(gateway, route);
+        if (route->state == DOMI_ROUTE_WAITS)
+            follow(gateway, grain.part);
+    }
+}
+
+void domi_routes_lose(domi_cluster_gateway *gateway, const domi_peer *peer)
+{
+    for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
+        domi_route *route = &gateway->routes[i];
+        if ((route->state != DOMI_ROUTE_THERE && route->state != DOMI_ROUTE_FENCES) ||
+            route->node != peer->id)
+            continue;
+        route->state = DOMI_ROUTE_WAITS;
+        route->is_sent = false;
+        follow(gateway, i);
+    }
+}
+
+void domi_routes_free(domi_cluster_gateway *gateway)
+{
+    domi_held *held;
+
+    for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
+        domi_route *route = &gateway->routes[i];
+        if (route->state == DOMI_ROUTE_HERE)
+            leave_here(gateway, route);
+        while ((held = domi_held_take(route)) != NULL)
+            domi_held_free(gateway, held);
+    }
+    free(gateway->routes);
+}

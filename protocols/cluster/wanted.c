@@ -1,0 +1,66 @@
+/* The node that is to have a part of the grains: the one whose name has the highest hash with it
+ * (rendezvous hashing), of those that are up and do not leave. */
+#include "protocols/cluster/wards.h"
+
+#include <string.h>
+
+static uint64_t mix(uint64_t number)
+{
+    number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
+    return number ^ number >> 31;
+}
+
+static bool takes_parts(const domus_cluster *cluster)
+{
+    return !cluster->options.hosts_no_grains;
+}
+
+/* Write the nodes that may have parts now. Returns how many. */
+static uint32_t list_candidates(const domi_warden *self, domi_candidate *ret_list)
+{
+    domus_cluster *cluster = self->cluster;
+    uint32_t count = 0;
+
+    if (takes_parts(cluster) && !self->gives_all)
+        ret_list[count++] = (domi_candidate){cluster->id, domus_pickle_hash(cluster->options.node)};
+    domi_lock_take(&cluster->lock);
+    for (uint32_t i = 0; i < cluster->nodes_used; i++) {
+        const domi_node_record *record = cluster->nodes[i];
+        if (record != NULL && record->state == DOMUS_NODE_UP && record->hosts_grains &&
+            !record->is_leaving)
+            ret_list[count++] = (domi_candidate){record->id, domus_pickle_hash(record->name)};
+    }
+    domi_lock_give(&cluster->lock);
+    return count;
+}
+
+static uint64_t choose(const domi_warden *self, uint32_t index)
+{
+    uint64_t best = 0, id = 0;
+
+    for (uint32_t i = 0; i < self->candidates_count; i++) {
+        uint64_t weight =
+            mix(self->candidates[i].hash + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
+        if (id == 0 || weight > best) {
+            best = weight;
+            id = self->candidates[i].id;
+        }
+    }
+    return id;
+}
+
+/* Look which nodes are up, and who is to have each part, if they are others than before. */
+void domi_wanted_look(domus_stack *stack, domi_warden *self)
+{
+    domi_candidate now[DOMUS_CLUSTER_NODES_MAX + 1];
+    uint32_t count = list_candidates(self, now);
+
+    if (count == self->candidates_count && memcmp(now, self->candidates, count * sizeof *now) == 0)
+        return;
+    memcpy(self->candidates, now, count * sizeof *now);
+    self->candidates_count = count;
+    self->settled_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
+        self->parts[i].wanted = choose(self, i);
+}

@@ -1,0 +1,66 @@
+/* The state of a part of the grains, as the warden changes it, and as the gateways see it. */
+#include "protocols/cluster/wards.h"
+
+const domus_type domi_ward_tell_type = {.name = "cluster warden tell"};
+
+/* Write the holder of a part, and whether this node takes messages for it. Returns whether that has
+ * changed. */
+static bool publish(domi_warden *self, uint32_t index)
+{
+    domus_cluster *cluster = self->cluster;
+    const domi_ward *at = &self->parts[index];
+    domi_part *shown = &cluster->parts->parts[index];
+    bool is_open = at->state == DOMI_WARD_OPEN;
+    uint64_t holder = is_open ? cluster->id : at->state == DOMI_WARD_OTHER ? at->holder : 0;
+
+    domi_lock_take(&cluster->lock);
+    bool has_changed = shown->holder != holder || shown->is_open != is_open;
+    shown->holder = holder;
+    shown->is_open = is_open;
+    domi_lock_give(&cluster->lock);
+    return has_changed;
+}
+
+/* One notice behind the entries that wait here is enough for all of them. One that is refused is
+ * only late: gateways look with each heartbeat. */
+static void tell_soon(domus_stack *stack, domi_warden *self)
+{
+    if (!self->tells)
+        self->tells = domus_notice(stack, domus_self(stack), &domi_ward_tell_type, NULL) == 0;
+}
+
+static void count(_Atomic uint64_t *number, uint64_t by)
+{
+    atomic_fetch_add_explicit(number, by, memory_order_relaxed);
+}
+
+/* Change the state of a part, and tell the gateways if it concerns them. */
+void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state)
+{
+    domi_parts *parts = self->cluster->parts;
+    domi_ward *at = &self->parts[index];
+
+    if (at->state == DOMI_WARD_CLOSES)
+        self->closing--;
+    if (state == DOMI_WARD_CLOSES)
+        self->closing++;
+    if (state == DOMI_WARD_OPEN) {
+        (void)domus_remote_part_set(stack, index, at->revision);
+        count(&parts->taken, 1);
+        count(&parts->held, 1);
+    }
+    if (at->state == DOMI_WARD_OPEN)
+        count(&parts->held, UINT64_MAX);
+    if (state == DOMI_WARD_LOST) {
+        (void)domus_remote_part_set(stack, index, 0);
+        count(&parts->lost, 1);
+    }
+    at->state = state;
+    if (publish(self, index))
+        tell_soon(stack, self);
+}
+
+domi_ward_state domi_ward_rest(const domi_warden *self, const domi_ward *at)
+{
+    return at->holder == 0 || at->holder == self->cluster->id ? DOMI_WARD_FREE : DOMI_WARD_OTHER;
+}

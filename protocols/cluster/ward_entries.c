@@ -1,0 +1,156 @@
+/* The entries of parts of the grains in the bucket of names, as the warden sees and writes them,
+ * and the leases of those whom they name. */
+#include "protocols/cluster/wards.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const domus_type domi_ward_write_type = {.name = "cluster warden write", .size = sizeof(uint32_t)};
+
+void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE])
+{
+    (void)snprintf(key, DOMI_KEY_SIZE, "g.%u", index);
+}
+
+/* An entry was seen. */
+static void note_entry(domus_stack *stack, domi_warden *self, uint32_t index, uint64_t revision,
+                       uint64_t holder)
+{
+    domi_ward *at = &self->parts[index];
+
+    if (revision <= at->revision)
+        return;
+    at->revision = revision;
+    at->holder = holder;
+    if (at->state == DOMI_WARD_FREE || at->state == DOMI_WARD_OTHER)
+        domi_ward_move(stack, self, index, domi_ward_rest(self, at));
+    else if ((at->state == DOMI_WARD_OPEN || at->state == DOMI_WARD_CLOSES) &&
+             holder != self->cluster->id)
+        domi_ward_move(stack, self, index,
+                       DOMI_WARD_LOST); /* another node has seen that the lease was over */
+}
+
+static uint64_t read_holder(domus_slice value)
+{
+    const unsigned char *bytes = (const unsigned char *)domus_slice_data(value);
+    uint64_t id = 0;
+
+    for (uint32_t i = 0; value.size == DOMI_WARD_VALUE && i < DOMI_WARD_VALUE; i++)
+        id |= (uint64_t)bytes[i] << 8 * i;
+    return id;
+}
+
+void domi_ward_write_holder(uint64_t id, unsigned char value[DOMI_WARD_VALUE])
+{
+    for (uint32_t i = 0; i < DOMI_WARD_VALUE; i++)
+        value[i] = (unsigned char)(id >> 8 * i);
+}
+
+int domi_ward_take_entry(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+    const domus_nats_kv_entry *entry = payload;
+    domus_slice key = domus_nats_kv_key(entry);
+    const char *text = domus_slice_data(key);
+    uint32_t index = 0;
+
+    if (key.size < 3 || key.size > 5 || memcmp(text, "g.", 2) != 0)
+        return 0;
+    for (uint32_t i = 2; i < key.size; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        index = 10 * index + (uint32_t)(text[i] - '0');
+    }
+    if (index < DOMUS_REMOTE_PARTS)
+        note_entry(stack, self, index, entry->revision, read_holder(domus_nats_kv_value(entry)));
+    return 0;
+}
+
+/* --- writing entries ---------------------------------------------------------------------------
+ */
+
+/* The state of a part after its entry was written, or not. `error` is -EEXIST when somebody else
+ * has changed it: the watch tells who. After other errors the entry may have been written all the
+ * same, and the watch tells that, too. */
+void domi_ward_end_write(domus_stack *stack, domi_warden *self, uint32_t index, int error,
+                         uint64_t revision)
+{
+    domi_ward *at = &self->parts[index];
+    bool takes = at->state == DOMI_WARD_TAKES;
+
+    self->writes--;
+    if (at->state != DOMI_WARD_TAKES && at->state != DOMI_WARD_GIVES)
+        return; /* lost meanwhile */
+    if (error == 0 && revision > at->revision) {
+        at->revision = revision;
+        at->holder = takes ? self->cluster->id : 0;
+    }
+    bool is_mine = error == 0 && revision == at->revision && at->holder == self->cluster->id;
+    if (takes && is_mine && domi_has_lease(self->cluster, stack)) {
+        domi_ward_move(stack, self, index, DOMI_WARD_OPEN);
+        return;
+    }
+    if (!takes && error == 0)
+        atomic_fetch_add_explicit(&self->cluster->parts->given, 1, memory_order_relaxed);
+    domi_ward_move(stack, self, index, domi_ward_rest(self, at));
+}
+
+void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state)
+{
+    domi_ward_state before = self->parts[index].state;
+
+    if (self->writes == DOMI_WARD_WRITES_MAX)
+        return;
+    domi_ward_move(stack, self, index, state);
+    if (domus_notice(stack, domus_self(stack), &domi_ward_write_type, &index) == 0)
+        self->writes++;
+    else
+        domi_ward_move(stack, self, index, before);
+}
+
+/* --- leases of others --------------------------------------------------------------------------
+ */
+
+/* Find a node that has parts, is not up, and may be dead. Returns 0 if there is none. */
+uint64_t domi_ward_suspect(const domi_warden *self)
+{
+    domus_cluster *cluster = self->cluster;
+
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        const domi_ward *at = &self->parts[i];
+        if (at->state != DOMI_WARD_OTHER || at->wanted != cluster->id)
+            continue;
+        domi_lock_take(&cluster->lock);
+        const domi_node_record *record = domi_node_find(cluster, at->holder);
+        bool is_up = record != NULL && record->state == DOMUS_NODE_UP;
+        domi_lock_give(&cluster->lock);
+        if (!is_up)
+            return at->holder;
+    }
+    return 0;
+}
+
+/* The lease of a node was over: what it had until then is free. It may have a lease again, but not
+ * these parts: it knows that it has lost them, because its own clock has told it before. */
+void domi_ward_bury(domus_stack *stack, domi_warden *self, const domi_ward_looking *look)
+{
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        domi_ward *at = &self->parts[i];
+        if (at->state != DOMI_WARD_OTHER || at->holder != look->id || at->revision > look->revision)
+            continue;
+        at->holder = 0;
+        domi_ward_move(stack, self, i, DOMI_WARD_FREE);
+    }
+}
+
+uint64_t domi_ward_newest(const domi_warden *self)
+{
+    uint64_t newest = 0;
+
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        if (self->parts[i].revision > newest)
+            newest = self->parts[i].revision;
+    }
+    return newest;
+}

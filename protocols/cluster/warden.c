@@ -1,0 +1,283 @@
+/* The work of the warden; see the header. */
+#include "protocols/cluster/wards.h"
+
+#include <domus/await.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MS UINT64_C(1000000)
+
+static const domus_type tick_type = {.name = "cluster warden tick"};
+static const domus_type look_type = {.name = "cluster warden look"};
+static const domus_type watch_type = {.name = "cluster warden watch"};
+const domus_type domi_give_all_type = {.name = "cluster warden give all"};
+
+/* --- a tick ------------------------------------------------------------------------------------
+ */
+
+static bool is_used(const domi_warden *self, uint32_t index)
+{
+    domus_cluster *cluster = self->cluster;
+
+    domi_lock_take(&cluster->lock);
+    bool is = cluster->parts->parts[index].users != 0;
+    domi_lock_give(&cluster->lock);
+    return is;
+}
+
+/* True if nothing of the part lives here any more. Otherwise its grains are told to stop. */
+static bool has_ended(domus_stack *stack, const domi_warden *self, uint32_t index, bool after_mail)
+{
+    return !is_used(self, index) && domus_remote_part_stop(stack, index, after_mail) == 0;
+}
+
+static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
+{
+    domi_ward *at = &self->parts[index];
+    bool is_wanted = at->wanted == self->cluster->id;
+    bool is_settled = self->gives_all || domus_now_ns(stack) >= self->settled_ns;
+
+    switch (at->state) {
+    case DOMI_WARD_FREE:
+        if (is_wanted && domus_now_ns(stack) >= self->begun_ns)
+            domi_ward_write(stack, self, index, DOMI_WARD_TAKES);
+        else if (!is_wanted && at->holder == self->cluster->id)
+            domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
+        break;
+    case DOMI_WARD_OPEN:
+        if (!is_wanted && is_settled && (at->wanted != 0 || self->gives_all) &&
+            self->closing < DOMI_WARD_WRITES_MAX)
+            domi_ward_move(stack, self, index, DOMI_WARD_CLOSES);
+        break;
+    case DOMI_WARD_CLOSES:
+        if (has_ended(stack, self, index, true)) {
+            (void)domus_remote_part_set(stack, index, 0);
+            domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
+        }
+        break;
+    case DOMI_WARD_LOST:
+        if (has_ended(stack, self, index, false))
+            domi_ward_move(stack, self, index, domi_ward_rest(self, at));
+        break;
+    case DOMI_WARD_OTHER:
+    case DOMI_WARD_TAKES:
+    case DOMI_WARD_GIVES:
+        break;
+    }
+}
+
+/* This node has no lease any more: others may have its parts by now. */
+static void lose_all(domus_stack *stack, domi_warden *self)
+{
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        domi_ward_state state = self->parts[i].state;
+        if (state == DOMI_WARD_OPEN || state == DOMI_WARD_CLOSES || state == DOMI_WARD_GIVES)
+            domi_ward_move(stack, self, i, DOMI_WARD_LOST);
+    }
+}
+
+static bool has_any(const domi_warden *self)
+{
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        const domi_ward *at = &self->parts[i];
+        if (at->state != DOMI_WARD_OTHER &&
+            (at->state != DOMI_WARD_FREE || at->holder == self->cluster->id))
+            return true;
+    }
+    return false;
+}
+
+static void answer_leave(domus_stack *stack, domi_warden *self)
+{
+    if (!self->has_asked || has_any(self))
+        return;
+    self->has_asked = false;
+    (void)domus_kept_reply(stack, self->leaving, &domus_cluster_done_type, NULL);
+}
+
+static int take_tick(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+    bool has_lease = domi_has_lease(self->cluster, stack);
+
+    (void)payload;
+    domi_wanted_look(stack, self);
+    if (!has_lease)
+        lose_all(stack, self);
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        if (self->parts[i].state == DOMI_WARD_LOST || (has_lease && self->has_entries))
+            work_on(stack, self, i);
+    }
+    answer_leave(stack, self);
+    if (has_lease && self->has_entries && !self->looks && domi_ward_suspect(self) != 0)
+        self->looks = domus_notice(stack, domus_self(stack), &look_type, NULL) == 0;
+    return 0;
+}
+
+/* The gateways look at the table once for all that has changed by then. */
+static int take_tell(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+
+    (void)payload;
+    self->tells = false;
+    for (uint32_t i = 0; i < self->cluster->gateways; i++)
+        (void)domus_notice(stack, self->cluster->addresses[i], &domi_follow_type, NULL);
+    return 0;
+}
+
+static int take_give_all(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+
+    (void)payload;
+    if (!has_any(self))
+        return domus_reply(stack, &domus_cluster_done_type, NULL);
+    self->gives_all = true;
+    int error = domus_keep(stack, &self->leaving);
+    self->has_asked = error == 0;
+    return error;
+}
+
+/* --- entries and leases ------------------------------------------------------------------------
+ */
+
+struct writing {
+    uint32_t index;
+};
+
+/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. */
+DOMUS_SEQUENCE(take_write, struct writing)
+{
+    domi_warden *self_ = self;
+    domus_address entries = self_->cluster->parts->entries;
+    unsigned char value[DOMI_WARD_VALUE];
+    char key[DOMI_KEY_SIZE];
+
+    DOMUS_BEGIN;
+    frame->index = *(const uint32_t *)message;
+    domi_ward_key(frame->index, key);
+    domi_ward_write_holder(
+        self_->parts[frame->index].state == DOMI_WARD_TAKES ? self_->cluster->id : 0, value);
+    if (self_->parts[frame->index].revision == 0)
+        DOMUS_AWAIT(domus_nats_kv_create(stack, entries, key, value, sizeof value,
+                                         self_->cluster->options.lease_ns / 2, then));
+    else
+        DOMUS_AWAIT(domus_nats_kv_update(stack, entries, key, value, sizeof value,
+                                         self_->parts[frame->index].revision,
+                                         self_->cluster->options.lease_ns / 2, then));
+    domi_ward_end_write(
+        stack, self_, frame->index, answer->error,
+        answer->error == 0 ? ((const domus_nats_kv_revision *)answer->payload)->revision : 0);
+    DOMUS_END;
+}
+
+/* Look whether a node that is not up has its lease. */
+DOMUS_SEQUENCE(take_look, domi_ward_looking)
+{
+    domi_warden *self_ = self;
+    char key[DOMI_KEY_SIZE];
+
+    (void)message;
+    DOMUS_BEGIN;
+    frame->id = domi_ward_suspect(self_);
+    frame->revision = domi_ward_newest(self_);
+    if (frame->id != 0) {
+        domi_key_of_node(frame->id, key);
+        DOMUS_AWAIT(domus_nats_kv_read(stack, self_->cluster->parts->leases, key,
+                                       self_->cluster->options.lease_ns / 2, then));
+        if (answer->error == -ENOENT)
+            domi_ward_bury(stack, self_, frame);
+    }
+    self_->looks = false;
+    DOMUS_END;
+}
+
+static int take_initial(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+
+    (void)stack, (void)payload;
+    self->has_entries = true;
+    return 0;
+}
+
+/* --- life --------------------------------------------------------------------------------------
+ */
+
+static int hear_watching(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    if (answer->error == 0)
+        return 0;
+    return domus_after(stack, 100 * MS, &watch_type, NULL, NULL);
+}
+
+/* Watch the entries, once the bucket is there. */
+static int take_watch(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+    domus_cluster *cluster = self->cluster;
+    domus_nats_kv_watch watch = {.pattern = "g.*",
+                                 .heartbeat_ns = cluster->options.heartbeat_ns > 100 * MS
+                                                     ? cluster->options.heartbeat_ns
+                                                     : 100 * MS};
+
+    (void)payload;
+    domi_lock_take(&cluster->lock);
+    domus_address entries = cluster->parts->entries;
+    domi_lock_give(&cluster->lock);
+    if (entries.house == NULL)
+        return domus_after(stack, 20 * MS, &watch_type, NULL, NULL);
+    return domus_ask_within(stack, entries, &domus_nats_kv_watch_type, &watch, 0, hear_watching);
+}
+
+/* The watch has ended by itself: the bucket was removed, and what it said is worth nothing. */
+static int take_ended(domus_stack *stack, void *self_, const void *payload)
+{
+    domi_warden *self = self_;
+
+    (void)payload;
+    self->has_entries = false;
+    lose_all(stack, self);
+    for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
+        self->parts[i].revision = self->parts[i].holder = 0;
+        if (self->parts[i].state == DOMI_WARD_OTHER)
+            domi_ward_move(stack, self, i, DOMI_WARD_FREE);
+    }
+    return domus_after(stack, 100 * MS, &watch_type, NULL, NULL);
+}
+
+void domi_warden_prepare(void *state, domus_cluster *cluster)
+{
+    ((domi_warden *)state)->cluster = cluster;
+}
+
+static int on_mount(domus_stack *stack, void *self_)
+{
+    domi_warden *self = self_;
+    uint64_t tick_ns = self->cluster->options.heartbeat_ns / 10;
+    int error = domus_notice(stack, domus_self(stack), &watch_type, NULL);
+
+    self->begun_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
+    if (error == 0)
+        error = domus_every(stack, tick_ns > 10 * MS ? tick_ns : 10 * MS, &tick_type, NULL, NULL);
+    return error;
+}
+
+const domus_behaviour domi_warden_behaviour = {
+    .name = "cluster warden",
+    .state_size = sizeof(domi_warden),
+    .on_mount = on_mount,
+    .on = (const domus_on[]){{&domus_nats_kv_entry_type, domi_ward_take_entry, 0},
+                             {&domus_nats_kv_initial_type, take_initial, 0},
+                             {&domus_nats_kv_ended_type, take_ended, 0},
+                             {&tick_type, take_tick, 0},
+                             {&domi_ward_tell_type, take_tell, 0},
+                             {&watch_type, take_watch, 0},
+                             DOMUS_ON(&look_type, take_look),
+                             DOMUS_ON(&domi_ward_write_type, take_write),
+                             {&domi_give_all_type, take_give_all, 0},
+                             {NULL, NULL, 0}},
+};
