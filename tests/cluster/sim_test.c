@@ -4,6 +4,8 @@
  * On each node a talker has a worker on each other node, which it spawns there, and again when it
  * hears that it is gone. It sends the worker notices that are numbered, and asks that are numbered,
  * some with a time-out. The model knows what was sent, taken and told. */
+#include "tests/cluster/faults.h"
+#include "tests/cluster/words.h"
 #include "tests/support/suite.h"
 
 #include <domus/cluster.h>
@@ -32,12 +34,6 @@ typedef struct pair {
     uint64_t next;  /* the least number that may come next */
 } pair;
 
-/* One ask: its end, and how often it was handled. */
-typedef struct asking {
-    uint8_t handled, answered;
-    int error;
-} asking;
-
 static struct {
     domus_testkit_cluster *sim;
     domus_cluster *clusters[NODES];
@@ -46,7 +42,7 @@ static struct {
     domus_cluster_counts gone; /* of nodes that have crashed */
     pair pairs[PAIRS_MAX];
     uint32_t pairs_used;
-    asking asks[ASKS_MAX];
+    domt_asking asks[ASKS_MAX];
     uint32_t asks_used;
     uint64_t doubled, disordered, twice;
     uint64_t chance;
@@ -55,42 +51,15 @@ static struct {
 
 static uint64_t draw(uint64_t below)
 {
-    model.chance += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = model.chance;
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) % below;
+    return domt_draw(&model.chance, below);
 }
-
-/* --- messages ----------------------------------------------------------------------------------
- */
-
-typedef struct word {
-    uint32_t pair;
-    uint64_t number;
-} word;
-
-static const domus_type notice_type = {.name = "sim notice", .size = sizeof(word)};
-static const domus_type ask_type = {.name = "sim ask", .size = sizeof(word)};
-static const domus_type answer_type = {.name = "sim answer", .size = sizeof(word)};
-static const domus_pickle_field fields[] = {
-    {DOMUS_PICKLE(1, word, pair, UINT(0))},
-    {DOMUS_PICKLE(2, word, number, UINT(0))},
-};
-static const domus_pickle_table table = DOMUS_PICKLE_TABLE(word, fields);
-static const domus_pickler picklers[] = {
-    {.type = &notice_type, .version = 1, .table = &table},
-    {.type = &ask_type, .version = 1, .table = &table},
-    {.type = &answer_type, .version = 1, .table = &table},
-    {.type = NULL},
-};
 
 /* --- workers -----------------------------------------------------------------------------------
  */
 
 static int take_notice(domus_stack *stack, void *self, const void *payload)
 {
-    const word *came = payload;
+    const domt_word *came = payload;
     pair *of = &model.pairs[came->pair];
 
     (void)stack, (void)self;
@@ -103,18 +72,18 @@ static int take_notice(domus_stack *stack, void *self, const void *payload)
 
 static int take_ask(domus_stack *stack, void *self, const void *payload)
 {
-    const word *came = payload;
+    const domt_word *came = payload;
 
     (void)self;
     if (model.asks[came->number].handled++ != 0)
         model.doubled++;
-    return domus_reply(stack, &answer_type, came);
+    return domus_reply(stack, &domt_answer_type, came);
 }
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&notice_type, take_notice, 0},
-                             {&ask_type, take_ask, 0},
+    .on = (const domus_on[]){{&domt_notice_type, take_notice, 0},
+                             {&domt_ask_type, take_ask, 0},
                              {NULL, NULL, 0}},
 };
 static const domus_cluster_export exports[] = {{.name = "worker", .behaviour = &worker},
@@ -172,7 +141,7 @@ static int want(domus_stack *stack, void *self_, const void *payload)
 
 static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    asking *ask = &model.asks[answer->tag];
+    domt_asking *ask = &model.asks[answer->tag];
 
     (void)stack, (void)self;
     if (ask->answered++ != 0)
@@ -182,16 +151,16 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
 }
 
 /* Ask once, in a conversation of its own. */
-static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(word)};
+static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(domt_word)};
 
 static int ask_one(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
-    const word *what = payload;
+    const domt_word *what = payload;
     friend *of = &self->friends[what->pair];
-    const word question = {of->pair, what->number};
+    const domt_word question = {of->pair, what->number};
 
-    int error = domus_ask_add(stack, of->worker, &ask_type, &question,
+    int error = domus_ask_add(stack, of->worker, &domt_ask_type, &question,
                               what->number % 3 == 0 ? 300 * MS : 0, what->number);
     return error != 0 ? error : domus_wait_all(stack, hear_answer);
 }
@@ -207,12 +176,12 @@ static void talk_to(domus_stack *stack, talker *self, uint32_t node)
     }
     for (uint64_t i = draw(4); i > 0; i--) {
         pair *to = &model.pairs[of->pair];
-        const word what = {of->pair, to->sent};
-        if (domus_notice(stack, of->worker, &notice_type, &what) == 0)
+        const domt_word what = {of->pair, to->sent};
+        if (domus_notice(stack, of->worker, &domt_notice_type, &what) == 0)
             to->sent++;
     }
     if (draw(2) == 0 && model.asks_used < ASKS_MAX) {
-        const word what = {node, model.asks_used};
+        const domt_word what = {node, model.asks_used};
         if (domus_notice(stack, domus_self(stack), &ask_one_type, &what) == 0)
             model.asks_used++;
     }
@@ -274,7 +243,7 @@ static void open_node(uint32_t i)
         .node = name,
         .heartbeat_ns = 100 * MS,
         .down_after_ns = DOWN_NS,
-        .picklers = picklers,
+        .picklers = domt_word_picklers,
         .exports = exports,
         .open_client = domus_testkit_cluster_open_client,
         .context = domus_testkit_cluster_context(model.sim, model.numbers[i]),
@@ -338,51 +307,12 @@ static void advance(uint64_t by_ns)
 
 static void heal_all(void)
 {
-    for (uint32_t i = 0; i < NODES; i++)
-        (void)domus_testkit_cluster_resume(model.sim, model.numbers[i], DOMUS_CLOCK_JUMPS);
-    (void)domus_testkit_cluster_heal(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS);
-    for (uint32_t i = 0; i < 3; i++) {
-        (void)domus_testkit_cluster_heal_route(model.sim, i, DOMUS_EVERY);
-        (void)domus_testkit_cluster_start_server(model.sim, i);
-    }
-    (void)domus_testkit_cluster_set_leg(model.sim, DOMUS_EVERY, DOMUS_EVERY, DOMUS_BOTH_WAYS,
-                                        &(domus_testkit_leg){0});
+    domt_heal_all(model.sim, model.numbers, NODES, 3);
 }
 
 static void fault(uint64_t seed)
 {
-    uint32_t node = model.numbers[draw(NODES)];
-    uint32_t server = (uint32_t)draw(1 + seed % 3);
-    domus_testkit_ways ways = (domus_testkit_ways)(1 + draw(3));
-
-    switch (draw(8)) {
-    case 0:
-        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_HOLDS);
-        break;
-    case 1:
-        (void)domus_testkit_cluster_cut(model.sim, node, DOMUS_EVERY, ways, DOMUS_CUT_LOSES);
-        break;
-    case 2:
-        (void)domus_testkit_cluster_disconnect(model.sim, node, draw(SECOND));
-        break;
-    case 3:
-        (void)domus_testkit_cluster_drop_slow(model.sim, node);
-        break;
-    case 4:
-        (void)domus_testkit_cluster_stop_server(model.sim, server);
-        break;
-    case 5:
-        (void)domus_testkit_cluster_set_leg(
-            model.sim, node, DOMUS_EVERY, ways,
-            &(domus_testkit_leg){.loss_ppm = (uint32_t)draw(200000)});
-        break;
-    case 6:
-        (void)domus_testkit_cluster_cut_route(model.sim, server, DOMUS_EVERY);
-        break;
-    default:
-        (void)domus_testkit_cluster_suspend(model.sim, node);
-        break;
-    }
+    domt_fault(model.sim, &model.chance, model.numbers, NODES, 1 + (uint32_t)(seed % 3));
 }
 
 static void crash(uint32_t i)
@@ -399,15 +329,6 @@ static void crash(uint32_t i)
 
 /* --- what has to hold --------------------------------------------------------------------------
  */
-
-static uint32_t count_open_asks(void)
-{
-    uint32_t open = 0;
-
-    for (uint32_t i = 0; i < model.asks_used; i++)
-        open += model.asks[i].answered == 0;
-    return open;
-}
 
 static void check_all(uint64_t seed, bool has_crashed)
 {
@@ -427,8 +348,9 @@ static void check_all(uint64_t seed, bool has_crashed)
                   (unsigned long long)model.doubled, (unsigned long long)model.twice);
     if (has_crashed)
         return; /* what a node had when it crashed is told by nobody */
-    ck_assert_msg(count_open_asks() == 0, "seed %llu: %u of %u asks have not ended",
-                  (unsigned long long)seed, count_open_asks(), model.asks_used);
+    ck_assert_msg(domt_count_open(model.asks, model.asks_used) == 0,
+                  "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
+                  domt_count_open(model.asks, model.asks_used), model.asks_used);
     ck_assert_msg(sent - taken <= sum.lost + sum.refused + sum.dropped,
                   "seed %llu: %llu sent, %llu taken, %llu told as lost, %llu refused, %llu dropped",
                   (unsigned long long)seed, (unsigned long long)sent, (unsigned long long)taken,

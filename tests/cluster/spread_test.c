@@ -1,0 +1,501 @@
+/* Grains over simulated clusters of three nodes, with the faults that a seed draws: of a grain, no
+ * two lives pass the fence of a store at the same time, no message is doubled, the order is kept,
+ * none is lost that was not told as lost, and each ask ends.
+ *
+ * On each node a talker sends to a few grains, with numbers of its own for each. The store is in
+ * the model: it takes what a life writes with a fence that is no smaller than it has seen for the
+ * key. */
+#include "tests/cluster/faults.h"
+#include "tests/cluster/words.h"
+#include "tests/support/suite.h"
+
+#include <domus/cluster.h>
+#include <domus/domus.h>
+#include <domus/profile.h>
+#include <domus/testkit_cluster.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS        UINT64_C(1000000)
+#define SECOND    UINT64_C(1000000000)
+#define NODES     3u
+#define KEYS      12u
+#define ASKS_MAX  60000u
+#define PAIRS_MAX 4000u
+#define DOWN_NS   (600 * MS)
+#define PATIENCE  (5 * SECOND) /* within which all grains answer after all is healed */
+
+/* One talker and one key. */
+typedef struct pair {
+    uint64_t sent; /* notices that domus_grain_notice() has taken */
+    uint64_t taken;
+    uint64_t next;     /* the least number that may come next */
+    uint64_t next_ask; /* of asks */
+} pair;
+
+/* The knowledge of a store behind the grain of a key. */
+typedef struct stored {
+    uint64_t fence; /* the largest */
+    uint32_t node;  /* of the life that had it */
+} stored;
+
+static struct {
+    domus_testkit_cluster *sim;
+    domus_cluster *clusters[NODES];
+    uint32_t numbers[NODES];
+    uint64_t starts;
+    uint64_t gone; /* what nodes had told as lost when they crashed */
+    pair pairs[PAIRS_MAX];
+    uint32_t pairs_used;
+    domt_asking asks[ASKS_MAX];
+    uint32_t asks_used;
+    stored store[KEYS];
+    uint64_t refused; /* by the store */
+    uint64_t doubled, disordered, twice, both;
+    uint64_t moves; /* writes by a life on another node than the last one */
+    uint64_t chance;
+    bool talks;
+    uint32_t mute; /* the node whose talker says nothing, plus 1 */
+} model;
+
+static uint64_t draw(uint64_t below)
+{
+    return domt_draw(&model.chance, below);
+}
+
+/* --- grains ------------------------------------------------------------------------------------
+ */
+
+typedef struct account {
+    uint32_t node, key;
+    uint64_t fence;
+} account;
+
+/* Which node a system is of: the kind's `make` gets it. */
+static uint32_t node_ids[NODES] = {0, 1, 2};
+
+static int make_account(void *context, const char *key, void *self_)
+{
+    account *self = self_;
+
+    self->node = *(const uint32_t *)context;
+    self->key = (uint32_t)(key[1] - 'a');
+    return 0;
+}
+
+static int mount_account(domus_stack *stack, void *self_)
+{
+    account *self = self_;
+
+    self->fence = domus_grain_fence(stack);
+    ck_assert_uint_ne(self->fence, 0);
+    return 0;
+}
+
+/* Write to the store. Returns whether it was taken. */
+static bool write_as(const account *self)
+{
+    stored *at = &model.store[self->key];
+
+    if (self->fence < at->fence) {
+        model.refused++;
+        return false;
+    }
+    if (self->fence == at->fence && self->node != at->node)
+        model.both++;
+    model.moves += self->node != at->node;
+    *at = (stored){self->fence, self->node};
+    return true;
+}
+
+static int take_notice(domus_stack *stack, void *self, const void *payload)
+{
+    const domt_word *came = payload;
+    pair *of = &model.pairs[came->pair];
+
+    (void)stack;
+    of->taken++;
+    if (!write_as(self))
+        return 0; /* a life that was stopped for a while has what came to it before */
+    if (came->number < of->next)
+        model.disordered++;
+    of->next = came->number + 1;
+    return 0;
+}
+
+static int take_ask(domus_stack *stack, void *self, const void *payload)
+{
+    const domt_word *came = payload;
+    pair *of = &model.pairs[came->pair];
+
+    if (model.asks[came->number].handled++ != 0)
+        model.doubled++;
+    if (!write_as(self))
+        return -EPERM;
+    if (came->number < of->next_ask)
+        model.disordered++;
+    of->next_ask = came->number + 1;
+    return domus_reply(stack, &domt_answer_type, came);
+}
+
+static const domus_behaviour account_behaviour = {
+    .name = "account",
+    .state_size = sizeof(account),
+    .on_mount = mount_account,
+    .on = (const domus_on[]){{&domt_notice_type, take_notice, 0},
+                             {&domt_ask_type, take_ask, 0},
+                             {NULL, NULL, 0}},
+};
+
+static domus_grain_kind kinds[NODES][2];
+
+static void make_kinds(uint32_t node)
+{
+    kinds[node][0] = (domus_grain_kind){
+        .name = "account",
+        .behaviour = &account_behaviour,
+        .make = make_account,
+        .context = &node_ids[node],
+        .options = {.placement = DOMUS_SPREAD, .passivate_after_ns = node == 1 ? 150 * MS : 0},
+    };
+    kinds[node][1] = (domus_grain_kind){.name = NULL};
+}
+
+/* --- talkers -----------------------------------------------------------------------------------
+ */
+
+typedef struct talker {
+    uint32_t node;
+    domus_grains accounts;
+    uint32_t pairs[KEYS];
+} talker;
+
+static const domus_type tick_type = {.name = "tick"};
+static const domus_type ask_one_type = {.name = "ask one", .size = sizeof(domt_word)};
+
+static void name_key(uint32_t key, char name[3])
+{
+    name[0] = 'k';
+    name[1] = (char)('a' + key);
+    name[2] = '\0';
+}
+
+static int hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domt_asking *ask = &model.asks[answer->tag];
+
+    (void)stack, (void)self;
+    if (ask->answered++ != 0)
+        model.twice++;
+    ask->error = answer->error;
+    return 0;
+}
+
+static int ask_one(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+    const domt_word *what = payload;
+    const domt_word question = {self->pairs[what->pair], what->number};
+    char key[3];
+
+    name_key(what->pair, key);
+    int error = domus_grain_ask_add(stack, self->accounts, key, &domt_ask_type, &question,
+                                    what->number % 3 == 0 ? 300 * MS : 0, what->number);
+    return error != 0 ? error : domus_wait_all(stack, hear_answer);
+}
+
+static void talk_of(domus_stack *stack, talker *self, uint32_t key)
+{
+    pair *to = &model.pairs[self->pairs[key]];
+    char name[3];
+
+    name_key(key, name);
+    for (uint64_t i = draw(4); i > 0; i--) {
+        const domt_word what = {self->pairs[key], to->sent};
+        if (domus_grain_notice(stack, self->accounts, name, &domt_notice_type, &what) == 0)
+            to->sent++;
+    }
+    if (draw(2) == 0 && model.asks_used < ASKS_MAX) {
+        const domt_word what = {key, model.asks_used};
+        if (domus_notice(stack, domus_self(stack), &ask_one_type, &what) == 0)
+            model.asks_used++;
+    }
+}
+
+static int tick(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+
+    (void)payload;
+    if (model.talks && model.mute != self->node + 1) {
+        talk_of(stack, self, (uint32_t)draw(KEYS));
+        talk_of(stack, self, (uint32_t)draw(KEYS));
+    }
+    return 0;
+}
+
+static int mount_talker(domus_stack *stack, void *self_)
+{
+    talker *self = self_;
+
+    for (uint32_t i = 0; i < KEYS; i++) {
+        ck_assert_uint_lt(model.pairs_used, PAIRS_MAX);
+        self->pairs[i] = model.pairs_used++;
+    }
+    int error = domus_grain_open(stack, &kinds[self->node][0], &self->accounts);
+    return error != 0 ? error : domus_every(stack, 10 * MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour talking = {
+    .name = "talker",
+    .state_size = sizeof(talker),
+    .on_mount = mount_talker,
+    .on = (const domus_on[]){{&tick_type, tick, 0}, {&ask_one_type, ask_one, 0}, {NULL, NULL, 0}},
+};
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+static domus_system *system_of(uint32_t i)
+{
+    return domus_testkit_system(domus_testkit_cluster_kit(model.sim, model.numbers[i]));
+}
+
+static void open_node(uint32_t i)
+{
+    const talker state = {.node = i};
+    char name[8], error[200] = "";
+    domus_cluster_options options = {
+        .name = "sim",
+        .node = name,
+        .heartbeat_ns = 100 * MS,
+        .down_after_ns = DOWN_NS,
+        .picklers = domt_word_picklers,
+        .grains = kinds[i],
+        .open_client = domus_testkit_cluster_open_client,
+        .context = domus_testkit_cluster_context(model.sim, model.numbers[i]),
+        .seed = ++model.starts,
+    };
+
+    make_kinds(i);
+    snprintf(name, sizeof name, "n%u", i);
+    ck_assert_msg(
+        domus_cluster_open(system_of(i), &options, error, sizeof error, &model.clusters[i]) == 0,
+        "%s", error);
+    domus_address address;
+    ck_assert_int_eq(domus_outside_spawn(system_of(i), &talking, &state, &address), 0);
+}
+
+/* The messages that a node has told as lost, in one way or another. */
+static uint64_t count_told(uint32_t i)
+{
+    domus_cluster_counts counts = domus_cluster_count(model.clusters[i]);
+    uint64_t told = counts.lost + counts.refused + counts.dropped;
+    domus_profile profile;
+
+    for (uint32_t thread = 0; domus_system_profile(system_of(i), thread, &profile) == 0; thread++)
+        told += profile.dead_letters;
+    return told;
+}
+
+static void begin(uint64_t seed)
+{
+    domus_testkit_cluster_options options = {.servers = 1 + (uint32_t)(seed % 3)};
+
+    memset(&model, 0, sizeof model);
+    model.chance = seed * 7919;
+    model.talks = true;
+    ck_assert_int_eq(domus_testkit_cluster_new(seed, &options, &model.sim), 0);
+    for (uint32_t i = 0; i < NODES; i++) {
+        domus_config config;
+        domus_config_init(&config);
+        config.system.threads = 1 + (uint32_t)draw(3);
+        domus_testkit_node_options node = {.config = &config,
+                                           .clock_offset_ns = draw(100 * SECOND),
+                                           .clock_drift_ppm = (int32_t)draw(400) - 200};
+        ck_assert_int_eq(domus_testkit_cluster_add_node(model.sim, &node, &model.numbers[i]), 0);
+        open_node(i);
+    }
+}
+
+static void end(void)
+{
+    domus_testkit_cluster_free(model.sim);
+    for (uint32_t i = 0; i < NODES; i++)
+        domus_cluster_close(model.clusters[i]);
+}
+
+static void advance(uint64_t by_ns)
+{
+    ck_assert_msg(domus_testkit_cluster_advance(model.sim, by_ns) == 0, "%s",
+                  domus_testkit_cluster_error(model.sim));
+}
+
+/* --- faults ------------------------------------------------------------------------------------
+ */
+
+static void heal_all(void)
+{
+    domt_heal_all(model.sim, model.numbers, NODES, 3);
+}
+
+static void fault(uint64_t seed)
+{
+    domt_fault(model.sim, &model.chance, model.numbers, NODES, 1 + (uint32_t)(seed % 3));
+}
+
+static void restart(uint32_t i, bool in_order)
+{
+    if (in_order) {
+        domus_cluster_leave(model.clusters[i]);
+        advance(2 * SECOND);
+    }
+    model.gone += count_told(i);
+    if (domus_testkit_cluster_crash(model.sim, model.numbers[i], draw(2) == 0) != 0)
+        return;
+    domus_cluster_close(model.clusters[i]);
+    model.clusters[i] = NULL;
+    advance(draw(2 * SECOND));
+    ck_assert_int_eq(domus_testkit_cluster_start(model.sim, model.numbers[i]), 0);
+    open_node(i);
+}
+
+/* --- what has to hold --------------------------------------------------------------------------
+ */
+
+static void check_all(uint64_t seed, bool has_crashed)
+{
+    uint64_t sent = 0, taken = 0, told = model.gone;
+
+    for (uint32_t i = 0; i < NODES; i++)
+        told += count_told(i);
+    for (uint32_t i = 0; i < model.pairs_used; i++) {
+        sent += model.pairs[i].sent;
+        taken += model.pairs[i].taken;
+        ck_assert_uint_le(model.pairs[i].taken, model.pairs[i].sent);
+    }
+    ck_assert_msg(model.disordered == 0 && model.doubled == 0 && model.twice == 0 &&
+                      model.both == 0,
+                  "seed %llu: %llu in disorder, %llu asks handled twice, %llu answered twice, "
+                  "%llu writes by two lives with one fence",
+                  (unsigned long long)seed, (unsigned long long)model.disordered,
+                  (unsigned long long)model.doubled, (unsigned long long)model.twice,
+                  (unsigned long long)model.both);
+    if (has_crashed)
+        return; /* what a node had when it crashed is told by nobody */
+    ck_assert_msg(domt_count_open(model.asks, model.asks_used) == 0,
+                  "seed %llu: %u of %u asks have not ended", (unsigned long long)seed,
+                  domt_count_open(model.asks, model.asks_used), model.asks_used);
+    ck_assert_msg(sent - taken <= told, "seed %llu: %llu sent, %llu taken, %llu told as lost",
+                  (unsigned long long)seed, (unsigned long long)sent, (unsigned long long)taken,
+                  (unsigned long long)told);
+}
+
+/* Talk for a while, and return how many asks were answered: all. */
+static uint32_t count_answers(void)
+{
+    uint32_t first = model.asks_used, answered = 0;
+
+    model.talks = true;
+    advance(200 * MS);
+    model.talks = false;
+    advance(SECOND);
+    for (uint32_t i = first; i < model.asks_used; i++)
+        answered += model.asks[i].answered != 0 && model.asks[i].error == 0;
+    ck_assert_msg(answered == model.asks_used - first, "%u of %u asks answered", answered,
+                  model.asks_used - first);
+    return answered;
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    bool crashes = seed % 4 == 3;
+
+    (void)context;
+    begin(seed);
+    advance(SECOND);
+    for (uint32_t round = 0; round < 4; round++) {
+        for (uint64_t i = 1 + draw(2); i > 0; i--)
+            fault(seed);
+        advance(draw(1500 * MS));
+        if (draw(2) == 0)
+            heal_all();
+        if (crashes && draw(2) == 0) {
+            heal_all();
+            restart((uint32_t)draw(NODES), draw(2) == 0);
+        }
+        advance(draw(SECOND));
+    }
+    model.talks = false;
+    heal_all();
+    advance(PATIENCE);
+    check_all(seed, crashes);
+    (void)count_answers();
+    end();
+    return 0;
+}
+
+START_TEST(grains_are_found_from_each_node)
+{
+    begin(1);
+    model.talks = false;
+    advance(2 * SECOND);
+    uint32_t parts = 0;
+    for (uint32_t i = 0; i < NODES; i++) {
+        domus_cluster_grain_counts counts = domus_cluster_count_grains(model.clusters[i]);
+        ck_assert_uint_ge(counts.parts, 40);
+        parts += (uint32_t)counts.parts;
+    }
+    ck_assert_uint_eq(parts, 256);
+    for (uint32_t i = 0; i < 10; i++)
+        ck_assert_uint_ge(count_answers(), 1);
+    check_all(1, false);
+    uint64_t sent = 0, taken = 0;
+    for (uint32_t i = 0; i < model.pairs_used; i++) {
+        sent += model.pairs[i].sent;
+        taken += model.pairs[i].taken;
+    }
+    ck_assert_uint_eq(sent, taken);
+    ck_assert_uint_ge(sent, 500);
+    ck_assert_uint_eq(model.refused, 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_node_that_leaves_hands_its_grains_over)
+{
+    begin(4);
+    model.talks = false;
+    advance(2 * SECOND);
+    model.talks = true;
+    advance(SECOND / 2);
+    model.mute = 2;
+    domus_cluster_leave(model.clusters[1]);
+    advance(2 * SECOND);
+    ck_assert_uint_eq(domus_cluster_count_grains(model.clusters[1]).parts, 0);
+    ck_assert_uint_eq(domus_cluster_count_grains(model.clusters[0]).parts +
+                          domus_cluster_count_grains(model.clusters[2]).parts,
+                      256);
+    model.talks = false;
+    advance(SECOND);
+    ck_assert_uint_ge(model.moves, 1);
+    for (uint32_t i = 0; i < model.asks_used; i++)
+        ck_assert_int_eq(model.asks[i].error, 0); /* no ask fails by it */
+    check_all(4, true);
+    end();
+}
+END_TEST
+
+START_TEST(faults_make_no_two_lives)
+{
+    uint64_t failed;
+
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(12), run_seed, NULL, &failed), 0);
+}
+END_TEST
+
+DOMT_MAIN("spread", 240, grains_are_found_from_each_node, a_node_that_leaves_hands_its_grains_over,
+          faults_make_no_two_lives)
