@@ -42,21 +42,24 @@ static void unlock(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe
 
 /* FNV-1a of the kind's name and the key, with a last step that spreads its upper bits: it has no
  * secret, because each node has to find the same part. */
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t hash_text(uint64_t hash, const char *text, uint32_t *ret_length)
 {
-    do {
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    } while (*text++ != '\0');
-    return hash;
+    uint32_t length = 0;
+
+    while (text[length] > ' ' && text[length] <= '~' && length <= DOMI_NAME_MAX)
+        hash = (hash ^ (unsigned char)text[length++]) * UINT64_C(0x100000001b3);
+    *ret_length = length;
+    return hash * UINT64_C(0x100000001b3);
 }
 
 int domi_grain_part_of(const domi_grain_kind *kind, const char *key)
 {
-    size_t length = strnlen(key, DOMI_NAME_MAX + 1);
+    uint32_t length;
+    uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), kind->name, &length);
 
-    if (length == 0 || length > DOMI_NAME_MAX)
+    hash = hash_text(hash, key, &length);
+    if (length == 0 || length > DOMI_NAME_MAX || key[length] != '\0')
         return -EINVAL;
-    uint64_t hash = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), kind->name), key);
     return (int)((hash ^ hash >> 32) % DOMUS_REMOTE_PARTS);
 }
 

@@ -1,0 +1,468 @@
+/* Grains that are spread over nodes (domus/remote.h): their messages come to gateways, which pass
+ * them on to the grains here, until a thread has opened the part. */
+#include "house/directory/grain.h"
+#include "tests/house/remote_world.h"
+
+#include <domus/supervise.h>
+
+#include <string.h>
+
+/* --- the kind ----------------------------------------------------------------------------------
+ */
+
+typedef struct odd {
+    unsigned char bytes[13];
+} odd;
+
+typedef struct large {
+    unsigned char bytes[3001];
+} large;
+
+static const domus_type odd_type = {.name = "odd", .size = sizeof(odd)};
+static const domus_type large_type = {.name = "large", .size = sizeof(large)};
+
+static struct {
+    unsigned notices, asks, lives, ended;
+    uint64_t value, fence;
+    domus_address sender;
+    char key[64];
+    bool is_whole;
+} life;
+
+static int begin_life(domus_stack *stack, void *self)
+{
+    (void)self;
+    life.lives++;
+    life.fence = domus_grain_fence(stack);
+    strcpy(life.key, domus_grain_key(stack));
+    return 0;
+}
+
+static void end_life(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    life.ended++;
+}
+
+static int take_word(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    memcpy(&life.value, payload, sizeof life.value);
+    life.sender = domus_sender(stack);
+    if (domus_reply(stack, &domt_plain, payload) == 0)
+        life.asks++;
+    else
+        life.notices++;
+    return 0;
+}
+
+/* True if each byte is the number of its place, in 8 bits. */
+static bool are_numbers(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] != (unsigned char)i)
+            return false;
+    }
+    return true;
+}
+
+static int take_odd(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    life.is_whole = are_numbers(payload, sizeof(odd));
+    return 0;
+}
+
+static int take_large(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    life.is_whole = are_numbers(payload, sizeof(large));
+    (void)domus_reply(stack, &domt_plain, &life.value);
+    return 0;
+}
+
+static const domus_behaviour behaviour = {
+    .name = "grain",
+    .on_mount = begin_life,
+    .on_stop = end_life,
+    .on = (const domus_on[]){{&domt_word, take_word, 0},
+                             {&odd_type, take_odd, 0},
+                             {&large_type, take_large, 0},
+                             {NULL, NULL, 0}},
+};
+static const domus_grain_kind kind = {.name = "spread", .behaviour = &behaviour};
+
+static domi_grains grains;
+static domus_grains spread;
+
+static int place(domus_stack *stack, void *expected)
+{
+    ck_assert_int_eq(domus_remote_grains_place(stack, spread), *(const int *)expected);
+    return 0;
+}
+
+static void open_world(void)
+{
+    static const uint64_t secret[2] = {1, 2};
+    int no_error = 0, not_permitted = -EPERM;
+
+    memset(&life, 0, sizeof life);
+    domt_remote_open(NULL);
+    domi_grains_init(&grains, 4, 100, secret);
+    for (uint32_t i = 0; i <= 2; i++)
+        domt_remote.managers[i]->directory.grains = &grains;
+    ck_assert_int_eq(domi_grain_open(domt_remote.managers[0], &kind, &spread.kind), 0);
+    domt_as_agent(0, place, &not_permitted);
+    domt_as_gateway(0, place, &no_error);
+    domt_as_gateway(1, place, &no_error); /* again */
+}
+
+static void close_world(void)
+{
+    domt_world_end(&domt_remote);
+    domi_routers_fini(&domt_remote_routers);
+    domi_grains_fini(&grains);
+    domi_remotes_fini(&domt_remotes);
+}
+
+/* --- what is done as somebody ------------------------------------------------------------------
+ */
+
+typedef struct doing {
+    const char *key;
+    const domus_type *type;
+    const void *payload;
+    uint64_t value;
+    uint64_t timeout_ns;
+    uint32_t part;
+    int expected;
+    int error; /* of an answer; 1: none yet */
+    uint64_t answer;
+    domus_kept kept;
+    domus_conversation conversation;
+} doing;
+
+static doing now;
+
+static int notify(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_grain_notice(stack, spread, now.key, now.type, now.payload),
+                     now.expected);
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    now.error = answer->error;
+    if (answer->payload != NULL)
+        memcpy(&now.answer, answer->payload, sizeof now.answer);
+    return 0;
+}
+
+static int ask(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    now.error = 1;
+    ck_assert_int_eq(domus_conversation_of(stack, &now.conversation), 0);
+    return domus_grain_ask_within(stack, spread, now.key, now.type, now.payload, now.timeout_ns,
+                                  hear);
+}
+
+static int set_fence(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_remote_part_set(stack, now.part, now.value), now.expected);
+    return 0;
+}
+
+static int open_part(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_remote_part_open(stack, now.part), now.expected);
+    return 0;
+}
+
+static int close_part(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    domus_remote_part_close(stack, now.part);
+    return 0;
+}
+
+static int pass_kept(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_remote_grain_pass_kept(stack, now.kept), now.expected);
+    return 0;
+}
+
+static void use(const char *key, uint64_t *value)
+{
+    now = (doing){.key = key, .type = &domt_word, .payload = value};
+    now.part = (uint32_t)domus_remote_part_of(spread, key);
+}
+
+/* Let this system have the part of the key, with a fence. */
+static void have_part(const char *key, uint64_t fence)
+{
+    uint64_t none = 0;
+
+    use(key, &none);
+    now.value = fence;
+    domt_as_agent(0, set_fence, NULL);
+}
+
+/* --- tests -------------------------------------------------------------------------------------
+ */
+
+START_TEST(messages_come_to_the_gateway_of_the_sender)
+{
+    uint64_t value = 42;
+
+    open_world();
+    use("17", &value);
+    domt_as_agent(1, notify, NULL);
+    ck_assert_uint_eq(domt_carried_by[1].notices, 1);
+    ck_assert_uint_eq(domt_carried_by[0].notices, 0);
+    ck_assert_uint_eq(domt_carried_by[1].target.node, DOMUS_REMOTE_GRAINS);
+    ck_assert_uint_eq(domt_carried_by[1].value, 42);
+    ck_assert_ptr_eq(domt_carried_by[1].type, &domt_word);
+    ck_assert(domus_address_equals(domt_carried_by[1].sender, domt_agents[1]));
+    now.timeout_ns = DOMT_MS;
+    domt_as_agent(0, ask, NULL);
+    ck_assert_uint_eq(domt_carried_by[0].asks, 1);
+    ck_assert_int_eq(now.error, 1);
+    ck_assert_uint_eq(life.lives, 0);
+    now.expected = -EINVAL;
+    now.key = "no key";
+    domt_as_agent(1, notify, NULL);
+    now.key = "";
+    domt_as_agent(1, notify, NULL);
+    close_world();
+}
+END_TEST
+
+START_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
+{
+    uint64_t value = 7;
+
+    open_world();
+    use("17", &value);
+    domt_as_agent(1, ask, NULL);
+    now.kept = domt_carried_by[1].kept[0];
+    now.expected = -EHOSTDOWN;
+    domt_as_gateway(1, pass_kept, NULL);
+    ck_assert_uint_eq(life.lives, 0);
+    now.expected = 0;
+    now.value = 99;
+    domt_as_agent(0, set_fence, NULL);
+    domt_as_gateway(1, pass_kept, NULL);
+    ck_assert_uint_eq(life.asks, 1);
+    ck_assert_uint_eq(life.fence, 99);
+    ck_assert_str_eq(life.key, "17");
+    ck_assert(domus_address_equals(life.sender, domt_agents[1]));
+    ck_assert_int_eq(now.error, 0);
+    ck_assert_uint_eq(now.answer, 7);
+    now.expected = -ENOENT;
+    domt_as_gateway(1, pass_kept, NULL);
+    close_world();
+}
+END_TEST
+
+START_TEST(an_open_part_needs_no_gateway)
+{
+    uint64_t value = 5;
+
+    open_world();
+    have_part("17", 3);
+    use("17", &value);
+    domt_as_gateway(0, open_part, NULL);
+    domt_as_agent(0, notify, NULL);
+    ck_assert_uint_eq(domt_carried_by[0].notices, 0);
+    ck_assert_uint_eq(life.notices, 1);
+    domt_as_agent(1, notify, NULL); /* this thread has not opened it */
+    ck_assert_uint_eq(domt_carried_by[1].notices, 1);
+    domt_as_gateway(0, close_part, NULL);
+    domt_as_agent(0, notify, NULL);
+    ck_assert_uint_eq(domt_carried_by[0].notices, 1);
+    ck_assert_uint_eq(life.notices, 1);
+    now.expected = -EPERM;
+    domt_as_agent(0, open_part, NULL);
+    now.expected = -EINVAL;
+    now.part = DOMUS_REMOTE_PARTS;
+    domt_as_gateway(0, open_part, NULL);
+    domt_as_agent(0, set_fence, NULL);
+    close_world();
+}
+END_TEST
+
+static int notify_and_open(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_grain_notice(stack, spread, now.key, now.type, now.payload), 0);
+    ck_assert_int_eq(domus_remote_part_open(stack, now.part), -EAGAIN);
+    return 0;
+}
+
+START_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
+{
+    uint64_t value = 5;
+
+    open_world();
+    use("17", &value);
+    domt_as_gateway(0, notify_and_open, NULL);
+    domt_as_gateway(0, open_part, NULL);
+    close_world();
+}
+END_TEST
+
+START_TEST(payloads_of_any_size_stay_whole)
+{
+    odd small;
+    large big;
+
+    open_world();
+    have_part("a", 1);
+    use("a", NULL);
+    for (size_t i = 0; i < sizeof big.bytes; i++)
+        big.bytes[i] = (unsigned char)i;
+    memcpy(small.bytes, big.bytes, sizeof small.bytes);
+    now.type = &large_type;
+    now.payload = &big;
+    domt_as_agent(0, ask, NULL);
+    now.kept = domt_carried_by[0].kept[0];
+    domt_as_gateway(0, pass_kept, NULL);
+    ck_assert(life.is_whole);
+    ck_assert_int_eq(now.error, 0);
+    life.is_whole = false;
+    domt_as_gateway(0, open_part, NULL);
+    now.type = &odd_type;
+    now.payload = &small;
+    domt_as_agent(0, notify, NULL);
+    ck_assert(life.is_whole);
+    close_world();
+}
+END_TEST
+
+/* --- what other nodes send ---------------------------------------------------------------------
+ */
+
+static int send_as_remote(domus_stack *stack, void *far_)
+{
+    domus_address far = *(const domus_address *)far_;
+    const domus_address nobody = {NULL, 0};
+    domus_grains found, none = {NULL};
+
+    ck_assert_int_eq(domus_remote_grains_find(stack, "other", &found), -ENOENT);
+    ck_assert_int_eq(domus_remote_grains_find(stack, "spread", &found), 0);
+    ck_assert_ptr_eq(found.kind, spread.kind);
+    ck_assert_int_eq(domus_remote_grain_notice(stack, far, found, now.key, now.type, now.payload),
+                     now.expected);
+    ck_assert_int_eq(domus_remote_grain_notice(stack, nobody, none, now.key, now.type, now.payload),
+                     -EINVAL);
+    ck_assert_int_eq(domus_remote_grain_ask(stack, domt_askers[0], far, found, now.key, now.type,
+                                            now.payload, 0, 8, NULL),
+                     0);
+    return 0;
+}
+
+START_TEST(other_nodes_reach_a_grain_whose_part_is_here)
+{
+    uint64_t value = 21;
+
+    open_world();
+    domus_address far = domt_far(1, 0);
+    use("b", &value);
+    now.expected = -EHOSTDOWN;
+    domt_as_gateway(0, send_as_remote, &far);
+    ck_assert_int_eq(domt_carried_by[0].answer_error, -EHOSTDOWN);
+    have_part("b", 4);
+    use("b", &value);
+    domt_as_gateway(0, send_as_remote, &far);
+    ck_assert_uint_eq(life.notices, 1);
+    ck_assert_uint_eq(life.asks, 1);
+    ck_assert_uint_eq(life.value, 21);
+    ck_assert(domus_address_equals(life.sender, far));
+    ck_assert_int_eq(domt_carried_by[0].answer_error, 0);
+    ck_assert_uint_eq(domt_carried_by[0].answer_value, 21);
+    ck_assert_uint_eq(domt_carried_by[0].answer_tag, 8);
+    close_world();
+}
+END_TEST
+
+/* --- parts that go -----------------------------------------------------------------------------
+ */
+
+typedef struct stopping {
+    bool after_mail;
+    uint32_t left;
+} stopping;
+
+static int stop_part(domus_stack *stack, void *stopping_)
+{
+    stopping *way = stopping_;
+
+    way->left = domus_remote_part_stop(stack, now.part, way->after_mail);
+    return 0;
+}
+
+START_TEST(the_grains_of_a_part_are_stopped_and_counted)
+{
+    uint64_t value = 1;
+
+    open_world();
+    for (uint32_t round = 0; round < 2; round++) {
+        stopping way = {.after_mail = round == 0, .left = 9};
+        have_part("c", 10 + round);
+        use("c", &value);
+        domt_as_gateway(0, open_part, NULL);
+        domt_as_agent(0, notify, NULL);
+        ck_assert_uint_eq(life.lives, round + 1);
+        ck_assert_uint_eq(life.fence, 10 + round);
+        domt_as_agent(0, stop_part, &way);
+        ck_assert_uint_eq(way.left, 1);
+        ck_assert_uint_eq(life.ended, round + 1);
+        domt_as_agent(0, stop_part, &way);
+        ck_assert_uint_eq(way.left, 0);
+        have_part("c", 0);
+    }
+    use("c", &value);
+    now.expected = -EHOSTDOWN; /* no life is made any more */
+    domt_as_agent(0, notify, NULL);
+    ck_assert_uint_eq(life.lives, 2);
+    close_world();
+}
+END_TEST
+
+static int name_of_grains(domus_stack *stack, void *unused)
+{
+    const domus_remote_name name = {.node = DOMUS_REMOTE_GRAINS, .number = 1, .lease = 1};
+    domus_address address;
+    domus_remote_grain grain;
+
+    (void)unused;
+    ck_assert_int_eq(domus_remote_address(stack, &name, &address), -EINVAL);
+    ck_assert_int_eq(domus_remote_node_open(stack, DOMUS_REMOTE_GRAINS, 0), -EINVAL);
+    ck_assert_int_ne(domus_remote_grain_of(stack, &grain), 0); /* a call is none */
+    return 0;
+}
+
+START_TEST(a_stranger_cannot_name_what_gateways_use)
+{
+    open_world();
+    domt_as_gateway(0, name_of_grains, NULL);
+    ck_assert_int_eq(domus_remote_part_of((domus_grains){NULL}, "a"), -EINVAL);
+    ck_assert_int_eq(domus_remote_part_of(spread, ""), -EINVAL);
+    /* The same part on every machine, for ever. */
+    ck_assert_int_eq(domus_remote_part_of(spread, "17"), 113);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("remote grains", 10, messages_come_to_the_gateway_of_the_sender,
+          a_kept_ask_is_passed_on_if_the_part_has_a_fence, an_open_part_needs_no_gateway,
+          a_part_is_not_opened_while_mail_waits_for_the_gateway, payloads_of_any_size_stay_whole,
+          other_nodes_reach_a_grain_whose_part_is_here,
+          the_grains_of_a_part_are_stopped_and_counted, a_stranger_cannot_name_what_gateways_use)
